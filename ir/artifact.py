@@ -1,0 +1,95 @@
+"""What a compiled kernel is: where `codegen` and `runtime` meet.
+
+A launch passes one flat array of 8-byte slots, the *context*. `Slots` says what each slot holds; `codegen` reads them,
+the launcher writes them:
+
+    0              address of the runtime's service table (see `SERVICES`)
+    1              address of the error record (see `ERROR_WORDS`)
+    2              seed of the launch's random numbers (u64)
+    3 ..           base address of each SNode tree
+    ..             parameters in order: a scalar takes one slot, tensors and structs one slot per scalar,
+                   an array one for its base, then one per extent (i64), then one per byte stride (i64)
+    ..             one slot per scalar of the results
+    ..             the kernel's temporaries (`temp_bytes`, rounded up)
+
+A scalar occupies the low bytes of its slot, in its own representation; a u1 is one byte, 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from weft.ir.errors import Span
+from weft.ir.symbols import Param
+from weft.ir.types import Array, Type, flat_size
+
+__all__ = ["ERROR_WORDS", "SERVICES", "Artifact", "Site", "Slots"]
+
+# The service table: addresses of native functions, one 8-byte word each.
+#   parallel_for  void (i64 pool, void (*body)(ctx, void *share, i64 begin, i64 end),
+#                       ctx, void *share, i64 n, i64 grain)
+#                 calls body over [0, n) in chunks of about `grain` on all workers; returns when all are done
+#   print         void (i64 site, i64 *values)  values: one 8-byte slot per scalar, as in the context
+#   pool          not a function: the pool handle that parallel_for takes
+#   threads       not a function: how many threads the pool runs, the caller included
+SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads")
+
+# The error record, in 8-byte words: 0 state (0 none, 1 being written, 2 complete), 1 site, 2.. up to 14 values.
+ERROR_WORDS = 16
+
+
+@dataclass(frozen=True)
+class Site:
+    """A print or an assertion in the source: what the runtime needs to act on it."""
+
+    kind: str  # "print", "assert", "bounds", "arithmetic"
+    text: tuple[str, ...]  # the parts of a print; (message,) of an assertion
+    types: tuple[Type, ...]  # the types of the values, scalars or tensors
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The layout of a kernel's context."""
+
+    trees: int
+    params: tuple[Param, ...]
+    results: tuple[Type, ...]
+    temp_bytes: int
+    param_start: tuple[int, ...] = field(init=False)
+    result_start: int = field(init=False)
+    temp_start: int = field(init=False)
+    count: int = field(init=False)
+
+    FIRST_TREE = 3
+
+    def __post_init__(self) -> None:
+        position = self.FIRST_TREE + self.trees
+        starts: list[int] = []
+        for param in self.params:
+            starts.append(position)
+            position += 1 + 2 * param.type.ndim if isinstance(param.type, Array) else flat_size(param.type)
+        values: Sequence[tuple[str, object]] = (
+            ("param_start", tuple(starts)),
+            ("result_start", position),
+            ("temp_start", position + sum(map(flat_size, self.results))),
+        )
+        for name, value in values:
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "count", self.temp_start + (self.temp_bytes + 7) // 8)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A compiled kernel. For the CPU `code` is an object file whose function `entry(ctx)` runs all tasks; for CUDA it
+    is PTX with one entry per task."""
+
+    name: str
+    target: str  # "cpu" or "cuda"
+    code: bytes
+    entry: str
+    slots: Slots
+    sites: tuple[Site, ...] = ()
+    llvm: str = ""
+    optimized: str = ""

@@ -1,0 +1,27 @@
+"""What a compilation is told: the options of `init` that passes and code generators read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ir.types import Prim, f32, i32
+
+__all__ = ["CompileConfig"]
+
+
+@dataclass(frozen=True)
+class CompileConfig:
+    """`arch` is "cpu", "cuda" or "python". `verify` checks the IR after every pass. `index_bits` is 32 where every
+    field and array of the launch has fewer than 2**31 elements per axis."""
+
+    arch: str = "cpu"
+    debug: bool = False
+    fast_math: bool = True
+    default_fp: Prim = f32
+    default_ip: Prim = i32
+    opt_level: int = 3
+    advanced_optimization: bool = True
+    verify: bool = False
+    boundary_check: bool = False
+    random_seed: int = 0
+    threads: int = 0

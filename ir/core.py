@@ -1,0 +1,375 @@
+"""What every op is made of: values with def-use chains, ops declared by their fields, blocks, and a builder.
+
+An op is a class whose annotated fields say everything about it:
+
+    class Binary(Op, name="binary", pure=True):
+        kind: str = attr()
+        lhs: Value = operand()
+        rhs: Value = operand()
+
+From those fields follow the constructor (positional in that order, then `type=`, `name=`, `span=`), the printer, the
+parser, cloning, and the structural part of the verifier. An op is its own (single) result value. There are no phi
+nodes and no CFG: regions are `Block`s inside `If`, `For`, `While`, `Task` ...
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from weft.ir.errors import Span
+from weft.ir.types import VOID, Type
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+elif sys.version_info >= (3, 11):
+    from typing import dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Any:
+        return lambda cls: cls
+
+
+__all__ = ["OPS", "Block", "BlockArg", "Builder", "Field", "Op", "Value", "attr", "operand", "operands", "region"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One declared field of an op class. `role`: "operand", "operands" (any number), "attr" or "region"."""
+
+    name: str
+    role: str
+    default: Any = ...
+    annotation: str = ""
+
+
+def operand() -> Any:
+    """One value the op uses."""
+    return Field("", "operand")
+
+
+def operands() -> Any:
+    """Any number of values the op uses; an op may have several such groups."""
+    return Field("", "operands")
+
+
+def attr(default: Any = ...) -> Any:
+    """A compile-time fact: a string, a number, a tuple, a type, or a symbol of the kernel (see `text.py`)."""
+    return Field("", "attr", default)
+
+
+def region() -> Any:
+    """A block of ops inside the op."""
+    return Field("", "region")
+
+
+class Value:
+    """Something with a type that ops can use. `users` counts the operand slots of each op that uses it."""
+
+    def __init__(self, type: Type, name: str = "", span: Span | None = None) -> None:
+        self.type, self.name, self.span = type, name, span
+        self.users: dict[Op, int] = {}
+
+    def replace_uses(self, new: Value) -> None:
+        """Make every user of this value use `new` instead."""
+        for user in list(self.users):
+            for position, value in enumerate(user.operands):
+                if value is self:
+                    user.set_operand(position, new)
+
+
+class BlockArg(Value):
+    """A value that a block's owner defines: a loop's index."""
+
+    def __init__(self, type: Type, name: str = "", span: Span | None = None) -> None:
+        super().__init__(type, name, span)
+        self.block: Block | None = None
+
+
+OPS: dict[str, type[Op]] = {}
+OpT = TypeVar("OpT", bound="Op")
+
+
+def common(*, default: Any = None, kw_only: bool = True) -> Any:
+    """A keyword that every constructor takes: for type checkers only."""
+    raise NotImplementedError(default, kw_only)
+
+
+@dataclass_transform(field_specifiers=(operand, operands, attr, region, common))
+class _Declared:
+    """Turns annotated fields of subclasses into operands, attributes and regions."""
+
+    declared: ClassVar[tuple[Field, ...]] = ()
+
+    def __init_subclass__(cls, *, name: str = "", **traits: bool) -> None:
+        super().__init_subclass__()
+        if not name:
+            return
+        cls.opname = name  # type: ignore[attr-defined]
+        for trait, value in traits.items():
+            setattr(cls, trait, value)
+        cls.declared = tuple(_named(cls, field, note) for field, note in cls.__annotations__.items())
+        for field in cls.declared:
+            if field.role in ("operand", "operands"):
+                setattr(cls, field.name, _accessor(cls.declared, field))
+            elif hasattr(cls, field.name):
+                delattr(cls, field.name)
+        cls.__init__ = _constructor(cls.declared)  # type: ignore[method-assign]
+        OPS[name] = cls  # type: ignore[assignment]
+
+
+def _named(cls: type, name: str, note: Any) -> Field:
+    declared = cls.__dict__[name]
+    return Field(name, declared.role, declared.default, str(note))
+
+
+def _accessor(fields: tuple[Field, ...], field: Field) -> property:
+    """Reads an operand (or a group) out of `self.operands`; `self.groups` holds the sizes of the variadic groups."""
+    before = [f for f in fields[: fields.index(field)] if f.role in ("operand", "operands")]
+    group = sum(f.role == "operands" for f in before)
+    singles = len(before) - group
+    if field.role == "operand" and group == 0:
+        return property(lambda self: self.operands[singles])
+    if field.role == "operand":
+        return property(lambda self: self.operands[singles + sum(self.groups[:group])])
+
+    def read(self: Op) -> list[Value]:
+        start = singles + sum(self.groups[:group])
+        return self.operands[start : start + self.groups[group]]
+
+    return property(read)
+
+
+def _constructor(fields: tuple[Field, ...]) -> Callable[..., None]:
+    """Compiles `__init__` for those fields, as dataclasses do: positional in declaration order, then type/name/span."""
+    required = [f.name for f in fields if f.default is ... and f.role != "region"]
+    optional = [f for f in fields if f.default is not ...]
+    regions = [f.name for f in fields if f.role == "region"]
+    signature = [*required, *(f"{f.name}=_default_{f.name}" for f in optional), *(f"{name}=None" for name in regions)]
+    lines = [f"def __init__(self, {', '.join([*signature, '*', 'type=None', 'name=_empty', 'span=None'])}):"]
+    lines += ["    self.name, self.span, self.users = name, span, {}", "    self.block = self.prev = self.next = None"]
+    lines += [f"    self.{f.name} = {f.name}" for f in fields if f.role == "attr"]
+    values = [f.name if f.role == "operand" else f"*{f.name}" for f in fields if f.role in ("operand", "operands")]
+    lines.append(f"    self.operands = [{', '.join(values)}]")
+    groups = "".join(f"len({f.name}), " for f in fields if f.role == "operands")
+    lines += [f"    self.groups = ({groups})", "    for value in self.operands:"]
+    lines.append("        value.users[self] = value.users.get(self, 0) + 1")
+    for name in regions:
+        lines += [f"    self.{name} = _Block() if {name} is None else {name}", f"    self.{name}.owner = self"]
+    lines.append("    self.type = self.result_type() if type is None else type")
+    scope: dict[str, Any] = {f"_default_{f.name}": f.default for f in optional}
+    scope |= {"_Block": Block, "_empty": ""}
+    exec("\n".join(lines), scope)  # noqa: S102 - the text is ours, from the op's declaration
+    made: Callable[..., None] = scope["__init__"]
+    return made
+
+
+class _Linked(Value):
+    """What every op has besides its declared fields (kept apart, so that no type checker takes it for one)."""
+
+    operands: list[Value]
+    groups: tuple[int, ...]
+    block: Block | None
+    prev: Op | None
+    next: Op | None
+
+
+class Op(_Linked, _Declared):
+    """An instruction. Traits, given in the class line: `pure` (no effect, no memory read: may be moved, merged,
+    dropped), `reads`, `writes` (memory), `terminator` (ends its block's control flow)."""
+
+    opname: ClassVar[str] = ""
+    pure: ClassVar[bool] = False
+    reads: ClassVar[bool] = False
+    writes: ClassVar[bool] = False
+    terminator: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+        type: Type = common(default=None, kw_only=True)
+        name: str = common(default="", kw_only=True)
+        span: Span | None = common(default=None, kw_only=True)
+
+    def result_type(self) -> Type:
+        """The type of the result where no `type=` is given. Ops with a value override this."""
+        return VOID
+
+    @property
+    def regions(self) -> list[Block]:
+        """The blocks inside, in declaration order."""
+        return [getattr(self, f.name) for f in self.declared if f.role == "region"]
+
+    @property
+    def parent(self) -> Op | None:
+        """The op whose region holds this one."""
+        return self.block.owner if self.block is not None else None
+
+    def set_operand(self, position: int, value: Value) -> None:
+        """Use `value` in that operand slot."""
+        old = self.operands[position]
+        if old is value:
+            return
+        _forget(old, self)
+        self.operands[position] = value
+        value.users[self] = value.users.get(self, 0) + 1
+
+    def set_operands(self, values: Sequence[Value], groups: tuple[int, ...]) -> None:
+        """Replace all operands at once; `groups` gives the new sizes of the variadic groups."""
+        for old in self.operands:
+            _forget(old, self)
+        self.operands, self.groups = list(values), groups
+        for value in values:
+            value.users[self] = value.users.get(self, 0) + 1
+
+    def erase(self) -> None:
+        """Take the op and all inside it out of the program. Nothing outside may use its value any more."""
+        for inner in self.regions:
+            for op in reversed(list(inner)):
+                op.erase()
+        for value in self.operands:
+            _forget(value, self)
+        self.operands, self.groups = [], tuple(0 for _ in self.groups)
+        self.unlink()
+
+    def unlink(self) -> None:
+        """Take the op out of its block but keep it alive, to be put elsewhere."""
+        if self.block is not None:
+            self.block.unlink(self)
+
+    def replace(self, new: Value) -> None:
+        """Give all uses to `new`, then erase this op."""
+        self.replace_uses(new)
+        self.erase()
+
+    def walk(self) -> Iterator[Op]:
+        """This op and every op inside, in program order. The op last given may be erased while walking."""
+        yield self
+        for inner in self.regions:
+            for op in inner:
+                yield from op.walk()
+
+    def clone(self, values: dict[Value, Value]) -> Op:
+        """A copy with operands mapped through `values`; results and block arguments are added to `values`."""
+        made = object.__new__(type(self))
+        Value.__init__(made, self.type, self.name, self.span)
+        made.block = made.prev = made.next = None
+        made.operands = [values.get(value, value) for value in self.operands]
+        made.groups = self.groups
+        for value in made.operands:
+            value.users[made] = value.users.get(made, 0) + 1
+        for field in self.declared:
+            if field.role == "attr":
+                setattr(made, field.name, getattr(self, field.name))
+            elif field.role == "region":
+                inner = getattr(self, field.name).clone(values)
+                inner.owner = made
+                setattr(made, field.name, inner)
+        values[self] = made
+        return made
+
+    def __repr__(self) -> str:
+        return f"<{self.opname} {self.name or hex(id(self))}: {self.type}>"
+
+
+def _forget(value: Value, user: Op) -> None:
+    count = value.users[user] - 1
+    if count:
+        value.users[user] = count
+    else:
+        del value.users[user]
+
+
+class Block:
+    """An ordered list of ops (doubly linked, so that insertion and removal cost the same anywhere) with arguments."""
+
+    def __init__(self, args: Iterable[BlockArg] = ()) -> None:
+        self.args: list[BlockArg] = list(args)
+        for arg in self.args:
+            arg.block = self
+        self.owner: Op | None = None
+        self.first: Op | None = None
+        self.last: Op | None = None
+
+    def __iter__(self) -> Iterator[Op]:
+        op = self.first
+        while op is not None:
+            following = op.next
+            yield op
+            op = following
+
+    def __reversed__(self) -> Iterator[Op]:
+        op = self.last
+        while op is not None:
+            before = op.prev
+            yield op
+            op = before
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def insert(self, op: Op, before: Op | None = None) -> Op:
+        """Put `op` before that op of this block, or at the end."""
+        op.block, op.next = self, before
+        op.prev = self.last if before is None else before.prev
+        if op.prev is None:
+            self.first = op
+        else:
+            op.prev.next = op
+        if before is None:
+            self.last = op
+        else:
+            before.prev = op
+        return op
+
+    append = insert
+
+    def unlink(self, op: Op) -> None:
+        """Take `op` out of this block."""
+        if op.prev is None:
+            self.first = op.next
+        else:
+            op.prev.next = op.next
+        if op.next is None:
+            self.last = op.prev
+        else:
+            op.next.prev = op.prev
+        op.block = op.prev = op.next = None
+
+    def take(self, other: Block) -> None:
+        """Move every op of `other` to the end of this block."""
+        for op in other:
+            other.unlink(op)
+            self.insert(op)
+
+    def clone(self, values: dict[Value, Value]) -> Block:
+        """A copy; see `Op.clone`."""
+        made = Block()
+        for arg in self.args:
+            copy = BlockArg(arg.type, arg.name, arg.span)
+            copy.block = made
+            made.args.append(copy)
+            values[arg] = copy
+        for op in self:
+            made.insert(op.clone(values))
+        return made
+
+
+class Builder:
+    """Inserts ops at a point (the end of `block`, or before the op `before`), stamping them with the current span."""
+
+    def __init__(self, block: Block, before: Op | None = None, span: Span | None = None) -> None:
+        self.block, self.before, self.span = block, before, span
+
+    @staticmethod
+    def at(op: Op) -> Builder:
+        """A builder that inserts just before `op`, with its span."""
+        assert op.block is not None
+        return Builder(op.block, op, op.span)
+
+    def add(self, op: OpT) -> OpT:
+        """Insert `op` at the point and give it back."""
+        if op.span is None:
+            op.span = self.span
+        self.block.insert(op, self.before)
+        return op

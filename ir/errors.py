@@ -1,0 +1,69 @@
+"""Where a node came from, and the errors that point there.
+
+A `Span` is a range of the user's source. Inlined functions chain spans through `caller`, so that an error inside a
+`@func` reads like a traceback. Source text is looked up only when an error is shown.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+__all__ = ["CompilationError", "InternalError", "Span", "TypeMismatch", "WeftError"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of source: 1-based lines, 0-based columns (as Python's `ast` counts), `end_*` exclusive in columns."""
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    function: str = ""
+    caller: Span | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column + 1}"
+
+    def render(self) -> str:
+        """The place, the source line and a caret line under the range; callers first, as in a traceback."""
+        lines: list[str] = []
+        if self.caller is not None:
+            lines.append(self.caller.render())
+        where = f", in {self.function}" if self.function else ""
+        lines.append(f'  File "{self.file}", line {self.line}{where}')
+        source = linecache.getline(self.file, self.line).rstrip("\n")
+        text = source.strip()
+        if text:
+            indent = len(source) - len(source.lstrip())
+            # ast counts UTF-8 bytes; carets count characters.
+            start = len(source.encode()[: self.column].decode(errors="replace"))
+            stop = len(source)
+            if self.end_line == self.line and self.end_column > self.column:
+                stop = len(source.encode()[: self.end_column].decode(errors="replace"))
+            start = max(start, indent)
+            lines.append("    " + text)
+            lines.append("    " + " " * (start - indent) + "^" * max(1, stop - start))
+        return "\n".join(lines)
+
+
+class WeftError(Exception):
+    """Any error Weft raises on purpose."""
+
+
+class CompilationError(WeftError):
+    """The user's program is wrong: says where, what was found, and what would be right."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        self.message, self.span = message, span
+        super().__init__(message if span is None else f"\n{span.render()}\n{message}")
+
+
+class TypeMismatch(CompilationError, TypeError):
+    """Types that do not go together."""
+
+
+class InternalError(WeftError):
+    """Weft's own mistake: names the pass and the op."""

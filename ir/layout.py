@@ -1,0 +1,131 @@
+"""Turns an SNode tree into byte offsets and strides, once. Code generation, field views and the evaluator read this.
+
+Extents are exact. In a cell, children follow one another, each aligned to the largest scalar inside it; a cell's size
+is a multiple of its own alignment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ir.snode import SNode
+from weft.ir.symbols import Term
+
+__all__ = ["PlaceLayout", "TreeLayout", "layout_tree"]
+
+
+@dataclass(frozen=True)
+class PlaceLayout:
+    """Where a place's elements lie: `offset` bytes from the tree's base, plus its terms (axes renumbered from 0)."""
+
+    offset: int
+    shape: tuple[int, ...]
+    terms: tuple[Term, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TreeLayout:
+    """A measured tree: bytes in all, each place's layout, and each node's (cell bytes, offset in parent's cell)."""
+
+    size: int
+    places: dict[SNode, PlaceLayout]
+    cells: dict[SNode, tuple[int, int]]
+
+
+def layout_tree(root: SNode) -> TreeLayout:
+    """Measure the tree under `root`."""
+    sizes: dict[SNode, tuple[int, int]] = {}
+    cells: dict[SNode, tuple[int, int]] = {root: (0, 0)}
+    size, _ = _measure(root, sizes, cells)
+    places: dict[SNode, PlaceLayout] = {}
+    _descend(root, 0, [], sizes, cells, places)
+    return TreeLayout(size, places, cells)
+
+
+def _measure(node: SNode, sizes: dict[SNode, tuple[int, int]], cells: dict[SNode, tuple[int, int]]) -> tuple[int, int]:
+    """(bytes, alignment) of everything `node` stands for; fills in where each child lies in its cell."""
+    if node.kind == "place":
+        assert node.dtype is not None
+        sizes[node] = (node.dtype.size, node.dtype.size)
+        return sizes[node]
+    cursor, alignment = 0, 1
+    for child in node.children:
+        size, align = _measure(child, sizes, cells)
+        cursor = -(-cursor // align) * align
+        cells[child] = (_cell_size(child, sizes), cursor)
+        cursor += size
+        alignment = max(alignment, align)
+    cell = -(-cursor // alignment) * alignment
+    count = 1
+    for extent in node.extents:
+        count *= extent
+    sizes[node] = (cell * count, alignment)
+    if node.parent is None:
+        cells[node] = (cell, 0)
+    return sizes[node]
+
+
+def _cell_size(node: SNode, sizes: dict[SNode, tuple[int, int]]) -> int:
+    count = 1
+    for extent in node.extents:
+        count *= extent
+    return sizes[node][0] // count if count else 0
+
+
+@dataclass(frozen=True)
+class _Digit:
+    axis: int
+    extent: int
+    stride: int
+
+
+def _descend(
+    node: SNode,
+    offset: int,
+    digits: list[_Digit],
+    sizes: dict[SNode, tuple[int, int]],
+    cells: dict[SNode, tuple[int, int]],
+    places: dict[SNode, PlaceLayout],
+) -> None:
+    if node.kind == "place":
+        places[node] = _place(offset, digits)
+        return
+    stride = _cell_size(node, sizes)
+    inner: list[_Digit] = []
+    for axis, extent in zip(reversed(node.axes), reversed(node.extents), strict=True):
+        inner.append(_Digit(axis, extent, stride))
+        stride *= extent
+    for child in node.children:
+        _descend(child, offset + cells[child][1], digits + inner[::-1], sizes, cells, places)
+
+
+def _place(offset: int, digits: list[_Digit]) -> PlaceLayout:
+    """Digits come outermost first; each axis' last digit varies fastest."""
+    axes = sorted({digit.axis for digit in digits})
+    number = {axis: position for position, axis in enumerate(axes)}
+    divisor = dict.fromkeys(axes, 1)
+    terms: list[Term] = []
+    for digit in reversed(digits):
+        terms.append(Term(number[digit.axis], divisor[digit.axis], digit.extent, digit.stride))
+        divisor[digit.axis] *= digit.extent
+    last = {number[digit.axis]: position for position, digit in enumerate(digits)}
+    order = tuple(sorted(last, key=last.__getitem__))
+    return PlaceLayout(offset, tuple(divisor[axis] for axis in axes), _merged(terms[::-1]), order)
+
+
+def _merged(terms: list[Term]) -> tuple[Term, ...]:
+    """Two digits of one axis that lie at one stride (blocks of one line) are one digit."""
+    merged: list[Term] = []
+    for term in terms:
+        previous = merged[-1] if merged else None
+        if (
+            previous is not None
+            and previous.axis == term.axis
+            and previous.divisor == term.divisor * term.modulus
+            and previous.stride == term.stride * term.modulus
+        ):
+            merged[-1] = Term(term.axis, term.divisor, term.modulus * previous.modulus, term.stride)
+        else:
+            merged.append(term)
+    return tuple(merged)

@@ -1,0 +1,463 @@
+"""The ops of CHI, of offloaded tasks, and of lowered CHI: each declared once.
+
+Constructor, verifier, printer and parser follow from the declarations (see `core.py`); `LEVELS` says which ops each
+level may hold. Elementwise ops work on scalars and on whole tensors alike, until `scalarize`.
+"""
+
+from __future__ import annotations
+
+from weft.ir.core import Block, Op, Value, attr, operand, operands, region
+from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param
+from weft.ir.types import (
+    Array,
+    Pointer,
+    Struct,
+    Type,
+    element,
+    i32,
+    i64,
+    pointer,
+    shape_of,
+    tensor,
+    with_element,
+)
+
+__all__ = ["ATOMICS", "BINARY", "LEVELS", "UNARY"]
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+class Const(Op, name="const", pure=True):
+    """A scalar constant. `value` is a Python int, float or bool; the type is given."""
+
+    value: int | float | bool = attr()
+
+
+class Arg(Op, name="arg", pure=True):
+    """The value of kernel parameter number `index`: a scalar, tensor, struct or array."""
+
+    index: int = attr()
+
+
+class Unary(Op, name="unary", pure=True):
+    """Operator `kind` of the UNARY table on a scalar, or on each element of a tensor."""
+
+    kind: str = attr()
+    x: Value = operand()
+
+    def result_type(self) -> Type:
+        return with_element(self.x.type, unary_type(self.kind, element(self.x.type))[1])
+
+
+class Binary(Op, name="binary", pure=True):
+    """Operator `kind` of the BINARY table, elementwise. A scalar pairs with every element of a tensor.
+
+    Before `infer_types` operands may differ in element type and in rank; after it they agree."""
+
+    kind: str = attr()
+    lhs: Value = operand()
+    rhs: Value = operand()
+
+    def result_type(self) -> Type:
+        wide = self.lhs if shape_of(self.lhs.type) else self.rhs
+        result = binary_type(self.kind, element(self.lhs.type), element(self.rhs.type))[2]
+        return with_element(wide.type, result)
+
+
+class Select(Op, name="select", pure=True):
+    """`a` where `condition` (u1, or a tensor of u1) holds, else `b`. Both sides are computed."""
+
+    condition: Value = operand()
+    a: Value = operand()
+    b: Value = operand()
+
+    def result_type(self) -> Type:
+        return self.a.type
+
+
+class Cast(Op, name="cast", pure=True):
+    """The value of `x` in the op's type (a scalar, or a tensor of the same shape)."""
+
+    x: Value = operand()
+
+
+class BitCast(Op, name="bit_cast", pure=True):
+    """The bits of `x` read as the op's type, of the same width."""
+
+    x: Value = operand()
+
+
+class Random(Op, name="random", reads=True, writes=True):
+    """The next random number of this iteration: floats in [0, 1), integers over their whole range."""
+
+
+class MakeTensor(Op, name="make_tensor", pure=True):
+    """A tensor of the op's type from its scalars, row-major."""
+
+    values: list[Value] = operands()
+
+
+class Splat(Op, name="splat", pure=True):
+    """A tensor of the op's type with every element equal to the scalar `x`."""
+
+    x: Value = operand()
+
+
+class Extract(Op, name="extract", pure=True):
+    """Element number `index` (row-major, constant) of a tensor value."""
+
+    x: Value = operand()
+    index: int = attr()
+
+    def result_type(self) -> Type:
+        return element(self.x.type)
+
+
+class MatMul(Op, name="matmul", pure=True):
+    """The product of an n x k matrix with a k x m matrix or a vector of k."""
+
+    lhs: Value = operand()
+    rhs: Value = operand()
+
+    def result_type(self) -> Type:
+        left, right = shape_of(self.lhs.type), shape_of(self.rhs.type)
+        return tensor(element(self.lhs.type), (left[0], *right[1:]))
+
+
+class Transpose(Op, name="transpose", pure=True):
+    """The transposed matrix."""
+
+    x: Value = operand()
+
+    def result_type(self) -> Type:
+        rows, columns = shape_of(self.x.type)
+        return tensor(element(self.x.type), (columns, rows))
+
+
+class Reduce(Op, name="reduce", pure=True):
+    """All elements of a tensor combined left to right with the BINARY row `kind`: add, mul, min, max, and, or."""
+
+    kind: str = attr()
+    x: Value = operand()
+
+    def result_type(self) -> Type:
+        return element(self.x.type)
+
+
+class MakeStruct(Op, name="make_struct", pure=True):
+    """A struct of the op's type from its members in order."""
+
+    values: list[Value] = operands()
+
+
+class Member(Op, name="member", pure=True):
+    """Member number `index` of a struct value."""
+
+    x: Value = operand()
+    index: int = attr()
+
+    def result_type(self) -> Type:
+        assert isinstance(self.x.type, Struct)
+        return self.x.type.members[self.index][1]
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+class Alloca(Op, name="alloca"):
+    """A mutable local of the pointed-to type, uninitialised. It lives as long as its block runs."""
+
+
+class FieldPtr(Op, name="field_ptr", pure=True):
+    """The address of element `indices` of a field. 0-D fields take no index."""
+
+    field: FieldSymbol = attr()
+    indices: list[Value] = operands()
+
+    def result_type(self) -> Type:
+        return pointer(self.field.dtype)
+
+
+class ArrayPtr(Op, name="array_ptr", pure=True):
+    """The address of element `indices` of an array argument."""
+
+    array: Value = operand()
+    indices: list[Value] = operands()
+
+    def result_type(self) -> Type:
+        assert isinstance(self.array.type, Array)
+        return pointer(self.array.type.elem)
+
+
+class ArrayShape(Op, name="array_shape", pure=True):
+    """The extent of an array argument along `axis`."""
+
+    array: Value = operand()
+    axis: int = attr()
+
+    def result_type(self) -> Type:
+        return i32
+
+
+class ElementPtr(Op, name="element_ptr", pure=True):
+    """The address of one element of the tensor at `base`; one index per axis of the tensor, constant or not."""
+
+    base: Value = operand()
+    indices: list[Value] = operands()
+
+    def result_type(self) -> Type:
+        assert isinstance(self.base.type, Pointer)
+        return pointer(element(self.base.type.elem))
+
+
+class MemberPtr(Op, name="member_ptr", pure=True):
+    """The address of member number `index` of the struct at `base`."""
+
+    base: Value = operand()
+    index: int = attr()
+
+    def result_type(self) -> Type:
+        assert isinstance(self.base.type, Pointer)
+        assert isinstance(self.base.type.elem, Struct)
+        return pointer(self.base.type.elem.members[self.index][1])
+
+
+class Load(Op, name="load", reads=True):
+    """The value at an address. `invariant`: no one writes it while the task runs."""
+
+    ptr: Value = operand()
+    invariant: bool = attr(False)
+
+    def result_type(self) -> Type:
+        assert isinstance(self.ptr.type, Pointer)
+        return self.ptr.type.elem
+
+
+class Store(Op, name="store", writes=True):
+    """Put `value` at an address."""
+
+    ptr: Value = operand()
+    value: Value = operand()
+
+
+class Atomic(Op, name="atomic", reads=True, writes=True):
+    """An atomic read-modify-write of kind ATOMICS; gives the old value. On a tensor: one per element."""
+
+    kind: str = attr()
+    ptr: Value = operand()
+    value: Value = operand()
+
+    def result_type(self) -> Type:
+        assert isinstance(self.ptr.type, Pointer)
+        return self.ptr.type.elem
+
+
+class TempPtr(Op, name="temp_ptr", pure=True):
+    """The address of a kernel-wide temporary at byte `offset`: how a value crosses from one task to a later one."""
+
+    offset: int = attr()
+
+
+# ---- control ---------------------------------------------------------------------------------------------------------
+
+
+class If(Op, name="if"):
+    """Runs `then` where the u1 `condition` holds, else `orelse`."""
+
+    condition: Value = operand()
+    then: Block = region()
+    orelse: Block = region()
+
+
+class For(Op, name="for"):
+    """A serial loop: `body` (argument: the index) for `begin`, `begin + step`, ... short of `end`."""
+
+    begin: Value = operand()
+    end: Value = operand()
+    step: Value = operand()
+    body: Block = region()
+
+
+class ParallelFor(Op, name="parallel_for"):
+    """Iterations over the box [begins, ends) in any order; `body` has one argument per axis, slowest axis first.
+
+    Only at the top level of a kernel; `offload` turns each into a task."""
+
+    begins: list[Value] = operands()
+    ends: list[Value] = operands()
+    config: LoopConfig = attr(LoopConfig())
+    body: Block = region()
+
+
+class StructFor(Op, name="struct_for"):
+    """Iterations over every element of a field, in any order; arguments: the user's indices (offset included)."""
+
+    field: FieldSymbol = attr()
+    config: LoopConfig = attr(LoopConfig())
+    body: Block = region()
+
+
+class While(Op, name="while"):
+    """Runs `body` until a `break`."""
+
+    body: Block = region()
+
+
+class Break(Op, name="break", terminator=True):
+    """Leaves the innermost For or While. In a parallel loop: not allowed."""
+
+
+class Continue(Op, name="continue", terminator=True):
+    """Starts the next iteration of the innermost For, While, parallel loop or task body."""
+
+
+class Return(Op, name="return", terminator=True):
+    """Ends the kernel with those results; only outside parallel loops."""
+
+    values: list[Value] = operands()
+
+
+class Yield(Op, name="yield", terminator=True):
+    """Ends a task's `bounds` with the begins of all axes, then the ends of all axes."""
+
+    begins: list[Value] = operands()
+    ends: list[Value] = operands()
+
+
+class Print(Op, name="print", writes=True):
+    """Prints the pieces in order: `parts` holds literal text, or a format spec (after a NUL) for the next operand."""
+
+    values: list[Value] = operands()
+    parts: tuple[str, ...] = attr()
+
+
+class Assert(Op, name="assert", writes=True):
+    """Where the u1 `condition` does not hold: stops the task; the launch raises `message` with `{}` filled from
+    the operands. `kind`: "assert" (AssertionError), "bounds" (IndexError-like) or "arithmetic"."""
+
+    condition: Value = operand()
+    values: list[Value] = operands()
+    message: str = attr()
+    kind: str = attr("assert")
+
+
+# ---- kernels and tasks -----------------------------------------------------------------------------------------------
+
+
+class Kernel(Op, name="kernel"):
+    """A whole kernel. At CHI level `body` holds statements, at task level only tasks."""
+
+    symbol: str = attr()
+    params: tuple[Param, ...] = attr(())
+    results: tuple[Type, ...] = attr(())
+    fields: tuple[FieldSymbol, ...] = attr(())
+    temp_bytes: int = attr(0)
+    body: Block = region()
+
+
+class Task(Op, name="task"):
+    """One launch. `kind` "serial": `body` runs once. "range_for": `bounds` yields a box, `body` (one argument per
+    axis, slowest axis first, the innermost axis contiguous in memory where possible) runs for each point in any order,
+    `prologue` before and `epilogue` after each thread's share; values of the prologue are visible in both.
+
+    `reads`/`writes` (names of the fields and arrays touched) come from `flag_access`."""
+
+    kind: str = attr()
+    config: LoopConfig = attr(LoopConfig())
+    read_set: tuple[str, ...] = attr(())
+    write_set: tuple[str, ...] = attr(())
+    bounds: Block = region()
+    prologue: Block = region()
+    body: Block = region()
+    epilogue: Block = region()
+
+
+# ---- lowered CHI -----------------------------------------------------------------------------------------------------
+
+
+class TreeBase(Op, name="tree_base", pure=True):
+    """The base address of the kernel's SNode tree number `tree`; comes with the launch."""
+
+    tree: int = attr()
+
+    def result_type(self) -> Type:
+        return pointer(i64)
+
+
+class ArrayBase(Op, name="array_base", pure=True):
+    """The address of the first element of the array argument `index`; comes with the launch."""
+
+    index: int = attr()
+
+    def result_type(self) -> Type:
+        return pointer(i64)
+
+
+class ArrayExtent(Op, name="array_extent", pure=True):
+    """The extent (i64) of array argument `index` along `axis`."""
+
+    index: int = attr()
+    axis: int = attr()
+
+    def result_type(self) -> Type:
+        return i64
+
+
+class ArrayStride(Op, name="array_stride", pure=True):
+    """The byte stride (i64) of array argument `index` along `axis`."""
+
+    index: int = attr()
+    axis: int = attr()
+
+    def result_type(self) -> Type:
+        return i64
+
+
+class ScalarArg(Op, name="scalar_arg", pure=True):
+    """Scalar number `part` of the flattened parameter `index`."""
+
+    index: int = attr()
+    part: int = attr()
+
+
+class Address(Op, name="address", pure=True):
+    """`base + offset + sum(indices[k] * strides[k])` bytes: pointer arithmetic spelled out, its structure kept.
+
+    Indices and strides are i64. The sum does not overflow (an access outside the field is the user's error, which
+    debug mode reports). `scope` names what is reached (a field, an array, a local); addresses of different scopes never
+    overlap, except that arrays may overlap one another."""
+
+    base: Value = operand()
+    indices: list[Value] = operands()
+    strides: list[Value] = operands()
+    offset: int = attr()
+    scope: str = attr()
+
+
+class StoreResult(Op, name="store_result", writes=True):
+    """Scalar number `part` of the flattened kernel results."""
+
+    value: Value = operand()
+    part: int = attr()
+
+
+class Exit(Op, name="exit", terminator=True):
+    """Ends the kernel (results are stored)."""
+
+
+_VALUES = {"const", "unary", "binary", "select", "cast", "bit_cast", "load", "store", "atomic", "alloca"}
+_CONTROL = {"if", "for", "while", "break", "continue", "print", "assert"}
+_WHOLE = {"arg", "random", "make_tensor", "splat", "extract", "matmul", "transpose", "reduce", "make_struct", "member"}
+_PLACES = {"field_ptr", "array_ptr", "array_shape", "element_ptr", "member_ptr", "temp_ptr"}
+_LOWERED = {"tree_base", "array_base", "array_extent", "array_stride", "scalar_arg", "address", "temp_ptr", "random"}
+
+# Which ops each level may hold.
+LEVELS: dict[str, frozenset[str]] = {
+    "chi": frozenset(
+        _VALUES | _CONTROL | _WHOLE | _PLACES - {"temp_ptr"} | {"kernel", "parallel_for", "struct_for", "return"}
+    ),
+    "tasks": frozenset(_VALUES | _CONTROL | _WHOLE | _PLACES | {"kernel", "task", "yield", "return"}),
+    "lowered": frozenset(_VALUES | _CONTROL | _LOWERED | {"kernel", "task", "yield", "store_result", "exit"}),
+}

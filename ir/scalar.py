@@ -1,0 +1,292 @@
+"""Scalar operators: one row each, read by typing, folding, the evaluator, `arch=python` and every code generator.
+
+A row says how operands are promoted (`typing`), what the operator computes (`evaluate`, in numpy, on operands already
+of one type) and how LLVM spells it for floats, signed and unsigned integers (`llvm`; None where codegen has its own
+expansion). The rules hold on every arch and at every level:
+
+- integers wrap; shifts use the amount modulo the width; `x // 0`, `x % 0` and `x / 0` of integers are 0;
+- `//` floors and `%` has the divisor's sign, as in Python; `raw_div` and `raw_mod` truncate, as in C;
+- a float cast to an integer saturates, NaN becomes 0; a cast to u1 is `!= 0`;
+- `min`/`max` give the number when one side is NaN.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.ir.types import FLOATS, Prim, f32, i32, u1, u8, u16, u32, u64
+
+__all__ = ["ATOMICS", "BINARY", "COMPARES", "UNARY", "BinaryRow", "UnaryRow", "cast_value", "promote"]
+
+Scalar = Any  # a numpy scalar or array
+
+
+@dataclass(frozen=True)
+class UnaryRow:
+    """`typing`: "same" (any type, result alike), "float" (integers become default_fp), "integer",
+    "truth" (gives u1)."""
+
+    typing: str
+    evaluate: Callable[[Scalar], Scalar]
+    llvm: str | None = None
+
+
+@dataclass(frozen=True)
+class BinaryRow:
+    """`typing`: "promote" (common type), "compare" (common type, gives u1), "float" (as promote, integers become
+    default_fp), "bits" (common integer type), "shift" (the left operand's type), "power" (as promote).
+    `llvm` spells it for (float, signed, unsigned)."""
+
+    typing: str
+    evaluate: Callable[[Scalar, Scalar], Scalar]
+    llvm: tuple[str | None, str | None, str | None] = (None, None, None)
+    commutative: bool = False
+
+
+def promote(a: Prim, b: Prim) -> Prim:
+    """The common type: float beats integer, wider beats narrower, unsigned beats signed of the same width."""
+    if a is b:
+        return a
+    if a.is_float != b.is_float:
+        return a if a.is_float else b
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    return a if not a.is_signed else b
+
+
+def cast_value(value: Any, type: Prim) -> Any:
+    """`value` (a number or a numpy array) as `type`, by the rules at the top of this file."""
+    array = np.asarray(value)
+    if array.dtype == object:  # integers beyond 64 bits
+        array = np.asarray(int(value) & (2**64 - 1), np.uint64)
+    if array.dtype == type.np:
+        result = array
+    elif type is u1:
+        result = array != 0
+    elif type.is_int and array.dtype.kind == "f":
+        result = _saturate(array, type)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = array.astype(type.np)
+    return result[()]
+
+
+def _saturate(array: Any, type: Prim) -> Any:
+    low = -(2 ** (type.bits - 1)) if type.is_signed else 0
+    high = 2 ** (type.bits - (1 if type.is_signed else 0)) - 1
+    with np.errstate(invalid="ignore"):
+        wide = np.trunc(np.nan_to_num(array.astype(np.float64), nan=0.0))
+        inside = (wide > low) & (wide < float(high))
+        exact = np.where(inside, wide, 0).astype(type.np)
+    return np.where(inside, exact, np.where(wide >= float(high), type.np.type(high), type.np.type(low))).astype(type.np)
+
+
+def _is_int(x: Scalar) -> bool:
+    return np.asarray(x).dtype.kind in "iub"
+
+
+def _like(x: Scalar, result: Any) -> Scalar:
+    return np.asarray(result).astype(np.asarray(x).dtype)[()]
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*values: Scalar) -> Scalar:
+        with np.errstate(all="ignore"):
+            return _like(values[0], function(*values))
+
+    return run
+
+
+def _predicate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*values: Scalar) -> Scalar:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*values)).astype(np.bool_)[()]
+
+    return run
+
+
+def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Arithmetic on truth values is integer arithmetic modulo 2."""
+
+    def run(a: Scalar, b: Scalar) -> Scalar:
+        if np.asarray(a).dtype == np.bool_:
+            return np.asarray(function(np.asarray(a, np.uint8), np.asarray(b, np.uint8)) & 1).astype(np.bool_)[()]
+        return function(a, b)
+
+    return _quiet(run)
+
+
+def _floordiv(a: Scalar, b: Scalar) -> Scalar:
+    if not _is_int(a):
+        return np.floor(a / b)
+    return np.where(b == 0, 0, np.floor_divide(a, np.where(b == 0, 1, b).astype(np.asarray(b).dtype)))
+
+
+def _mod(a: Scalar, b: Scalar) -> Scalar:
+    if not _is_int(a):
+        return a - b * np.floor(a / b)
+    return np.where(b == 0, 0, np.remainder(a, np.where(b == 0, 1, b).astype(np.asarray(b).dtype)))
+
+
+def _raw_div(a: Scalar, b: Scalar) -> Scalar:
+    if not _is_int(a):
+        return a / b
+    quotient = _floordiv(a, b)
+    remainder = _mod(a, b)
+    return np.where((remainder != 0) & ((a < 0) != (b < 0)), quotient + quotient.dtype.type(1), quotient)
+
+
+def _raw_mod(a: Scalar, b: Scalar) -> Scalar:
+    if not _is_int(a):
+        return np.fmod(a, b)
+    return np.where(np.asarray(b) == 0, 0, a - _raw_div(a, b) * b)
+
+
+def _shift_amount(a: Scalar, b: Scalar) -> Scalar:
+    bits = np.asarray(a).dtype.itemsize * 8
+    return (np.asarray(b) & np.asarray(b).dtype.type(bits - 1)).astype(np.asarray(a).dtype)
+
+
+def _shl(a: Scalar, b: Scalar) -> Scalar:
+    return np.left_shift(a, _shift_amount(a, b))
+
+
+def _shr(a: Scalar, b: Scalar) -> Scalar:
+    return np.right_shift(a, _shift_amount(a, b))
+
+
+def _bit_shr(a: Scalar, b: Scalar) -> Scalar:
+    bits = np.asarray(a)
+    unsigned = bits.view(np.dtype(f"u{bits.dtype.itemsize}"))
+    return np.right_shift(unsigned, _shift_amount(unsigned, b)).view(bits.dtype)
+
+
+def _pow(a: Scalar, b: Scalar) -> Scalar:
+    if not _is_int(a):
+        return np.power(a, b)
+    base, exponent = np.asarray(a), np.asarray(b)
+    # A negative power of an integer truncates toward zero: only 1 and -1 leave something.
+    odd = np.where(exponent & 1 == 1, base, base * base)
+    negative = np.where(np.abs(base.astype(np.float64)) == 1, odd, 0)
+    positive = np.power(base, np.where(exponent < 0, 0, exponent).astype(exponent.dtype))
+    return np.where(exponent < 0, negative, positive)
+
+
+def _popcnt(x: Scalar) -> Scalar:
+    bits = np.asarray(x)
+    unsigned = bits.view(np.dtype(f"u{bits.dtype.itemsize}"))
+    table = np.array([bin(value).count("1") for value in range(256)], np.uint8)
+    return table[np.atleast_1d(unsigned).view(np.uint8).reshape(*unsigned.shape, -1)].sum(-1).reshape(unsigned.shape)
+
+
+def _clz(x: Scalar) -> Scalar:
+    bits = np.asarray(x)
+    width = bits.dtype.itemsize * 8
+    unsigned = bits.view(np.dtype(f"u{bits.dtype.itemsize}"))
+    return np.array([width - int(value).bit_length() for value in unsigned.ravel()]).reshape(unsigned.shape)
+
+
+def _round(x: Scalar) -> Scalar:
+    return np.copysign(np.floor(np.abs(x) + 0.5) - (np.abs(x) + 0.5 - np.abs(x) != 0.5) * 0.0, x)
+
+
+UNARY: dict[str, UnaryRow] = {
+    "neg": UnaryRow("same", _quiet(np.negative), "fneg"),
+    "bit_not": UnaryRow("integer", _quiet(np.invert)),
+    "not": UnaryRow("truth", _predicate(np.logical_not)),
+    "abs": UnaryRow("same", _quiet(np.abs), "llvm.fabs"),
+    "sign": UnaryRow("same", _quiet(np.sign)),
+    "floor": UnaryRow("same", _quiet(np.floor), "llvm.floor"),
+    "ceil": UnaryRow("same", _quiet(np.ceil), "llvm.ceil"),
+    "trunc": UnaryRow("same", _quiet(np.trunc), "llvm.trunc"),
+    "round": UnaryRow("same", _quiet(_round), "llvm.round"),
+    "sqrt": UnaryRow("float", _quiet(np.sqrt), "llvm.sqrt"),
+    "rsqrt": UnaryRow("float", _quiet(lambda x: x.dtype.type(1) / np.sqrt(x))),
+    "sin": UnaryRow("float", _quiet(np.sin), "llvm.sin"),
+    "cos": UnaryRow("float", _quiet(np.cos), "llvm.cos"),
+    "tan": UnaryRow("float", _quiet(np.tan), "llvm.tan"),
+    "asin": UnaryRow("float", _quiet(np.arcsin), "llvm.asin"),
+    "acos": UnaryRow("float", _quiet(np.arccos), "llvm.acos"),
+    "atan": UnaryRow("float", _quiet(np.arctan), "llvm.atan"),
+    "sinh": UnaryRow("float", _quiet(np.sinh), "llvm.sinh"),
+    "cosh": UnaryRow("float", _quiet(np.cosh), "llvm.cosh"),
+    "tanh": UnaryRow("float", _quiet(np.tanh), "llvm.tanh"),
+    "exp": UnaryRow("float", _quiet(np.exp), "llvm.exp"),
+    "exp2": UnaryRow("float", _quiet(np.exp2), "llvm.exp2"),
+    "log": UnaryRow("float", _quiet(np.log), "llvm.log"),
+    "log2": UnaryRow("float", _quiet(np.log2), "llvm.log2"),
+    "popcnt": UnaryRow("integer", _quiet(_popcnt), "llvm.ctpop"),
+    "clz": UnaryRow("integer", _quiet(_clz), "llvm.ctlz"),
+}
+
+BINARY: dict[str, BinaryRow] = {
+    "add": BinaryRow("promote", _wrapping(operator.add), ("fadd", "add", "add"), commutative=True),
+    "sub": BinaryRow("promote", _wrapping(operator.sub), ("fsub", "sub", "sub")),
+    "mul": BinaryRow("promote", _wrapping(operator.mul), ("fmul", "mul", "mul"), commutative=True),
+    "div": BinaryRow("float", _quiet(np.true_divide), ("fdiv", None, None)),
+    "floordiv": BinaryRow("promote", _quiet(_floordiv)),
+    "mod": BinaryRow("promote", _quiet(_mod)),
+    "raw_div": BinaryRow("promote", _quiet(_raw_div), ("fdiv", None, None)),
+    "raw_mod": BinaryRow("promote", _quiet(_raw_mod), ("frem", None, None)),
+    "pow": BinaryRow("power", _quiet(_pow), ("llvm.pow", None, None)),
+    "atan2": BinaryRow("float", _quiet(np.arctan2), ("llvm.atan2", None, None)),
+    "min": BinaryRow("promote", _quiet(np.fmin), ("llvm.minnum", "llvm.smin", "llvm.umin"), commutative=True),
+    "max": BinaryRow("promote", _quiet(np.fmax), ("llvm.maxnum", "llvm.smax", "llvm.umax"), commutative=True),
+    "and": BinaryRow("bits", _quiet(np.bitwise_and), (None, "and", "and"), commutative=True),
+    "or": BinaryRow("bits", _quiet(np.bitwise_or), (None, "or", "or"), commutative=True),
+    "xor": BinaryRow("bits", _quiet(np.bitwise_xor), (None, "xor", "xor"), commutative=True),
+    "shl": BinaryRow("shift", _quiet(_shl), (None, "shl", "shl")),
+    "shr": BinaryRow("shift", _quiet(_shr), (None, "ashr", "lshr")),
+    "bit_shr": BinaryRow("shift", _quiet(_bit_shr), (None, "lshr", "lshr")),
+    "lt": BinaryRow("compare", _predicate(operator.lt), ("fcmp olt", "icmp slt", "icmp ult")),
+    "le": BinaryRow("compare", _predicate(operator.le), ("fcmp ole", "icmp sle", "icmp ule")),
+    "gt": BinaryRow("compare", _predicate(operator.gt), ("fcmp ogt", "icmp sgt", "icmp ugt")),
+    "ge": BinaryRow("compare", _predicate(operator.ge), ("fcmp oge", "icmp sge", "icmp uge")),
+    "eq": BinaryRow("compare", _predicate(operator.eq), ("fcmp oeq", "icmp eq", "icmp eq"), commutative=True),
+    "ne": BinaryRow("compare", _predicate(operator.ne), ("fcmp une", "icmp ne", "icmp ne"), commutative=True),
+}
+
+COMPARES: tuple[str, ...] = tuple(kind for kind, row in BINARY.items() if row.typing == "compare")
+
+# The kinds an atomic read-modify-write may have; all but "xchg" compute with the BINARY row of the same name.
+ATOMICS: tuple[str, ...] = ("add", "sub", "mul", "min", "max", "and", "or", "xor", "xchg")
+
+
+def unary_type(kind: str, x: Prim, default_fp: Prim = f32) -> tuple[Prim, Prim]:
+    """(operand type, result type) of a unary operator applied to `x`; TypeError if it takes no such operand."""
+    typing = UNARY[kind].typing
+    if typing == "truth":
+        return x, u1
+    if typing == "float":
+        operand = x if x.is_float else default_fp
+        return operand, operand
+    if typing == "integer" and x.is_float:
+        raise TypeError(f"'{kind}' takes an integer, not {x}")
+    operand = i32 if x is u1 and kind != "bit_not" else x
+    return operand, operand
+
+
+def binary_type(kind: str, a: Prim, b: Prim, default_fp: Prim = f32) -> tuple[Prim, Prim, Prim]:
+    """(left, right, result) types of a binary operator on `a` and `b`; TypeError if it takes no such operands."""
+    typing = BINARY[kind].typing
+    if typing in ("bits", "shift") and (a.is_float or b.is_float):
+        raise TypeError(f"'{kind}' takes integers, not {a} and {b}")
+    if typing == "shift":
+        left = i32 if a is u1 else a
+        return left, left, left
+    common = promote(a, b)
+    if typing == "compare":
+        return common, common, u1
+    if typing == "float" and common not in FLOATS:
+        common = default_fp
+    if common is u1 and typing != "bits":
+        common = i32
+    return common, common, common
+
+
+UNSIGNED: dict[int, Prim] = {8: u8, 16: u16, 32: u32, 64: u64}

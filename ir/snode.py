@@ -1,0 +1,56 @@
+"""SNode trees: how the elements of fields are laid out in memory. This file declares; `layout.py` measures.
+
+A tree grows from a root. Each dense SNode repeats the cell inside it over a small box; a place is a leaf with one
+scalar component of a field. `root.dense(ij, (4, 4)).dense(ij, (8, 8)).place(x)` is a 32 x 32 field in 8 x 8 blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from weft.ir.types import Prim
+
+__all__ = ["MAX_AXES", "SNode"]
+
+MAX_AXES = 8
+
+
+@dataclass(eq=False)
+class SNode:
+    """A node of a layout tree.
+
+    `kind` is "root", "dense" or "place". A dense node has `axes` (numbers 0..7, slowest first) and an extent for each.
+    A place has a `dtype` and a name. Children lie one after another in the parent's cell, each aligned to its scalar
+    size: this is what makes `root.dense(i, n).place(x, y)` an array of structures.
+    """
+
+    kind: str
+    axes: tuple[int, ...] = ()
+    extents: tuple[int, ...] = ()
+    parent: SNode | None = None
+    dtype: Prim | None = None
+    name: str = ""
+    children: list[SNode] = field(default_factory=list["SNode"])
+
+    def add(self, child: SNode) -> SNode:
+        """Append `child` to this node's cell."""
+        child.parent = self
+        self.children.append(child)
+        return child
+
+    def path(self) -> list[SNode]:
+        """The nodes from the root to this one."""
+        nodes: list[SNode] = []
+        node: SNode | None = self
+        while node is not None:
+            nodes.append(node)
+            node = node.parent
+        return nodes[::-1]
+
+    def shape(self) -> tuple[int, ...]:
+        """The extents of a field placed here, by axis number: the product over all dense nodes on the path."""
+        extents: dict[int, int] = {}
+        for node in self.path():
+            for axis, extent in zip(node.axes, node.extents, strict=True):
+                extents[axis] = extents.get(axis, 1) * extent
+        return tuple(extents[axis] for axis in sorted(extents))

@@ -1,0 +1,67 @@
+"""What a kernel refers to by name: fields and their layout, parameters, and the sites of prints and assertions.
+
+A kernel never bakes an address in. A `FieldSymbol` says where the elements of a field lie relative to the base of its
+SNode tree; the base comes with each launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ir.types import Type
+
+__all__ = ["FieldSymbol", "LoopConfig", "Param", "Term"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One digit of an index: element `i` along `axis` adds `(i // divisor % modulus) * stride` bytes.
+
+    A plain dense axis is one term with divisor 1 and modulus equal to the extent; nested blocks give several."""
+
+    axis: int
+    divisor: int
+    modulus: int
+    stride: int
+
+
+@dataclass(frozen=True, eq=False)
+class FieldSymbol:
+    """A dense field as a kernel sees it.
+
+    `dtype` is a primitive or tensor type. `shape` are the extents, `offset` the index of the first element per axis
+    (user indices run from `offset[k]` to `offset[k] + shape[k]`). `tree` numbers the kernel's SNode trees.
+    Scalar component `c` of element `(i, j, ...)` lies at `base(tree) + components[c] + sum of its terms` bytes.
+    `order` lists the axes from slowest to fastest varying in memory.
+    """
+
+    name: str
+    dtype: Type
+    shape: tuple[int, ...]
+    tree: int
+    components: tuple[int, ...]
+    terms: tuple[Term, ...]
+    offset: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+
+    def affine(self) -> bool:
+        """Whether every axis is one plain stride (no div or mod in the address)."""
+        return all(t.divisor == 1 for t in self.terms) and len({t.axis for t in self.terms}) == len(self.terms)
+
+
+@dataclass(frozen=True)
+class Param:
+    """A kernel parameter: its name and type (primitive, tensor, struct or array)."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class LoopConfig:
+    """What `loop_config` asked for the next loop. 0 means: choose."""
+
+    serialize: bool = False
+    block_dim: int = 0
+    parallelize: int = 0
+    simd: int = 0

@@ -1,0 +1,366 @@
+"""The frontend AST IR: what the translator makes of a kernel, and `lower_tree` turns into CHI.
+
+It still looks like the user's program: expressions nest, variables have names, loops are loops. But everything
+Python-dynamic is settled: `static` is decided, names are bound, templates are instantiated, each expression has a type.
+Operators may mix element types (`infer_types` inserts the casts after lowering).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from weft.ir.errors import Span
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param
+from weft.ir.types import Type
+
+__all__ = ["EXPRESSIONS", "STATEMENTS", "Expr", "KernelTree", "LValue", "Stmt", "Variable"]
+
+
+DEFAULT_LOOP = LoopConfig()
+
+
+@dataclass(eq=False, slots=True)
+class Variable:
+    """A local: its type is fixed by its first assignment. Distinct variables may share a name."""
+
+    name: str
+    type: Type
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Node:
+    """Anything in the tree."""
+
+    span: Span | None = None
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Expr(Node):
+    """Something with a value. `type` is always set; a field's element or a variable is also an lvalue."""
+
+    type: Type
+
+
+@dataclass(eq=False, slots=True)
+class Const(Expr):
+    """A scalar literal or captured Python number."""
+
+    value: int | float | bool
+
+
+@dataclass(eq=False, slots=True)
+class Var(Expr):
+    """A use of a local variable."""
+
+    variable: Variable
+
+
+@dataclass(eq=False, slots=True)
+class ParamRef(Expr):
+    """The value of kernel parameter `index`; for an array, the array itself."""
+
+    index: int
+
+
+@dataclass(eq=False, slots=True)
+class Unary(Expr):
+    """Operator `kind` of the UNARY table, elementwise."""
+
+    kind: str
+    x: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Binary(Expr):
+    """Operator `kind` of the BINARY table (comparisons included), elementwise; a scalar pairs with every element."""
+
+    kind: str
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(eq=False, slots=True)
+class BoolOp(Expr):
+    """`and`/`or` of scalars with short circuit; the type is u1."""
+
+    kind: str
+    values: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class IfExp(Expr):
+    """`a if condition else b` of any type: only one side is evaluated."""
+
+    condition: Expr
+    a: Expr
+    b: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Select(Expr):
+    """`select(condition, a, b)`, elementwise: both sides are evaluated."""
+
+    condition: Expr
+    a: Expr
+    b: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Cast(Expr):
+    """The value of `x` in type `type` (a scalar, or a tensor of the same shape)."""
+
+    x: Expr
+
+
+@dataclass(eq=False, slots=True)
+class BitCast(Expr):
+    """The bits of `x` as `type`."""
+
+    x: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Random(Expr):
+    """`random(dtype)`."""
+
+
+@dataclass(eq=False, slots=True)
+class MakeTensor(Expr):
+    """A vector or matrix from its scalars, row-major."""
+
+    values: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Splat(Expr):
+    """A vector or matrix with every element equal to the scalar `x`."""
+
+    x: Expr
+
+
+@dataclass(eq=False, slots=True)
+class MatMul(Expr):
+    """`lhs @ rhs`."""
+
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Transpose(Expr):
+    """`x.transpose()`."""
+
+    x: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Reduce(Expr):
+    """The elements of a tensor combined with the BINARY row `kind`: add, mul, min, max, and, or."""
+
+    kind: str
+    x: Expr
+
+
+@dataclass(eq=False, slots=True)
+class MakeStruct(Expr):
+    """A struct from its members in order."""
+
+    values: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Element(Expr):
+    """One element of a tensor: `base[indices]`, constant or run-time indices. An lvalue where `base` is one."""
+
+    base: Expr
+    indices: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Member(Expr):
+    """One member of a struct: `base.name`. An lvalue where `base` is one."""
+
+    base: Expr
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class FieldElement(Expr):
+    """`field[indices]`; a 0-D field has no indices. An lvalue."""
+
+    field: FieldSymbol
+    indices: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class ArrayElement(Expr):
+    """`array[indices]` of an array parameter. An lvalue."""
+
+    array: Expr
+    indices: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class ArrayShape(Expr):
+    """`array.shape[axis]`, an i32."""
+
+    array: Expr
+    axis: int
+
+
+@dataclass(eq=False, slots=True)
+class Atomic(Expr):
+    """`atomic_<kind>(target, value)`: the old value. On a local it is a plain read-modify-write."""
+
+    kind: str
+    target: Expr
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Call(Expr):
+    """An inlined `@func` call: `arguments` are assigned to fresh variables, then `body` runs; each `Return` inside
+    gives the value. `type` is VOID where the function returns nothing."""
+
+    name: str
+    arguments: list[tuple[Variable, Expr]]
+    body: list[Stmt]
+
+
+@dataclass(eq=False, slots=True)
+class Stmt(Node):
+    """Something done."""
+
+
+@dataclass(eq=False, slots=True)
+class Let(Stmt):
+    """The first assignment of a variable: declares it in the enclosing block. The value is cast to its type."""
+
+    variable: Variable
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Assign(Stmt):
+    """`target = value`; the value is cast to the target's type, and a scalar fills a tensor."""
+
+    target: Expr
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class AugAssign(Stmt):
+    """`target op= value`. Atomic where the target is an element of a field or array and `kind` is in ATOMICS."""
+
+    kind: str
+    target: Expr
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Eval(Stmt):
+    """An expression evaluated for its effects."""
+
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class If(Stmt):
+    """`if condition: then else: orelse`; the condition is a scalar."""
+
+    condition: Expr
+    then: list[Stmt]
+    orelse: list[Stmt] = field(default_factory=list["Stmt"])
+
+
+@dataclass(eq=False, slots=True)
+class While(Stmt):
+    """`while condition: body`."""
+
+    condition: Expr
+    body: list[Stmt]
+
+
+@dataclass(eq=False, slots=True)
+class RangeFor(Stmt):
+    """`for variable in range(begin, end, step)`. `parallel`: the iterations may run in any order."""
+
+    variable: Variable
+    begin: Expr
+    end: Expr
+    step: Expr
+    body: list[Stmt]
+    parallel: bool = False
+    config: LoopConfig = DEFAULT_LOOP
+
+
+@dataclass(eq=False, slots=True)
+class BoxFor(Stmt):
+    """A loop over the box [begins, ends): `ndrange`, or `range` of one axis; slowest axis first."""
+
+    variables: list[Variable]
+    begins: list[Expr]
+    ends: list[Expr]
+    body: list[Stmt]
+    parallel: bool = False
+    config: LoopConfig = DEFAULT_LOOP
+
+
+@dataclass(eq=False, slots=True)
+class StructFor(Stmt):
+    """A loop over every element of a field or of an array parameter (`over`), in any order."""
+
+    variables: list[Variable]
+    over: FieldSymbol | Expr
+    body: list[Stmt]
+    parallel: bool = False
+    config: LoopConfig = DEFAULT_LOOP
+
+
+@dataclass(eq=False, slots=True)
+class Break(Stmt):
+    """`break` of the innermost serial loop."""
+
+
+@dataclass(eq=False, slots=True)
+class Continue(Stmt):
+    """`continue` of the innermost loop."""
+
+
+@dataclass(eq=False, slots=True)
+class Return(Stmt):
+    """Of the innermost `Call`, or of the kernel. Kernel results and their types go pairwise (values are cast)."""
+
+    values: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Print(Stmt):
+    """Prints the pieces in order: literal text, or an expression with its format spec ("" for Python's `str`)."""
+
+    parts: list[str | tuple[Expr, str]]
+
+
+@dataclass(eq=False, slots=True)
+class Assert(Stmt):
+    """In debug: raises `message`, its `{}` filled from the arguments, where the scalar condition does not hold."""
+
+    condition: Expr
+    message: str
+    arguments: list[Expr] = field(default_factory=list[Expr])
+
+
+@dataclass(eq=False, slots=True)
+class KernelTree(Node):
+    """A whole kernel."""
+
+    name: str
+    params: tuple[Param, ...]
+    results: tuple[Type, ...]
+    fields: tuple[FieldSymbol, ...]
+    body: list[Stmt]
+
+
+LValue = (Var, Element, Member, FieldElement, ArrayElement)
+EXPRESSIONS: tuple[type[Expr], ...] = tuple(Expr.__subclasses__())
+STATEMENTS: tuple[type[Stmt], ...] = tuple(Stmt.__subclasses__())

@@ -1,0 +1,250 @@
+"""The types of Weft's IR: primitives, tensors, structs, arrays, pointers.
+
+Types are interned: two equal types are one object, so they compare by identity (`is`) and hash in no time.
+Their text is what the printer writes and the parser reads: `f32`, `f32x3`, `f32x3x3`, `{x: f32, v: f32x3}`,
+`[f32; 2]` (an array argument of two axes), `*f32`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+__all__ = [
+    "FLOATS",
+    "INTEGERS",
+    "PRIMS",
+    "VOID",
+    "Array",
+    "Pointer",
+    "Prim",
+    "Struct",
+    "Tensor",
+    "Type",
+    "array",
+    "element",
+    "f16",
+    "f32",
+    "f64",
+    "flat_size",
+    "flatten",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "pointer",
+    "shape_of",
+    "struct",
+    "tensor",
+    "u1",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "with_element",
+]
+
+
+class Type:
+    """Any IR type. Immutable and interned."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Prim(Type):
+    """A primitive: `kind` is "u" (unsigned, u1 is the truth value), "i" (signed) or "f" (IEEE float)."""
+
+    __slots__ = ("bits", "kind", "np")
+
+    def __init__(self, kind: Literal["u", "i", "f"], bits: int) -> None:
+        self.kind, self.bits = kind, bits
+        self.text = f"{kind}{bits}"
+        self.np: np.dtype[Any] = np.dtype(np.bool_ if bits == 1 else f"{kind}{bits // 8}")
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory; a u1 takes one."""
+        return max(1, self.bits // 8)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def is_int(self) -> bool:
+        """Any integer, the truth value u1 included."""
+        return self.kind != "f"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind != "u"
+
+    def __call__(self, value: Any = 0) -> Any:
+        """`f32(1)` in Python scope: `value` as a numpy scalar of this type (casts follow the kernel's rules)."""
+        from weft.ir.scalar import cast_value
+
+        this: Any = self  # checkers see this module under two names
+        return cast_value(value, this)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _prim, (self.text,)
+
+
+class Tensor(Type):
+    """A vector (`shape` of one extent) or a matrix (two) of primitives, row-major."""
+
+    __slots__ = ("elem", "shape")
+
+    def __init__(self, elem: Prim, shape: tuple[int, ...]) -> None:
+        self.elem, self.shape = elem, shape
+        self.text = "x".join([elem.text, *map(str, shape)])
+
+    @property
+    def count(self) -> int:
+        """How many scalars it holds."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tensor, (self.elem, self.shape)
+
+
+class Struct(Type):
+    """A record: ordered named members of primitive, tensor or struct type."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, members: tuple[tuple[str, Type], ...]) -> None:
+        self.members = members
+        self.text = "{" + ", ".join(f"{name}: {type.text}" for name, type in members) + "}"
+
+    def index(self, name: str) -> int:
+        """Position of member `name`; KeyError if there is none."""
+        for position, (member, _) in enumerate(self.members):
+            if member == name:
+                return position
+        raise KeyError(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return struct, (self.members,)
+
+
+class Array(Type):
+    """An n-D array argument in caller's memory: its base, its extents and its byte strides come with the launch.
+
+    `contiguous` arrays are C-ordered without gaps, so the strides follow from the extents. Elements may be
+    primitives, tensors or structs; the scalars of one element lie side by side.
+    """
+
+    __slots__ = ("contiguous", "elem", "ndim")
+
+    def __init__(self, elem: Type, ndim: int, contiguous: bool) -> None:
+        self.elem, self.ndim, self.contiguous = elem, ndim, contiguous
+        self.text = f"[{elem.text}; {ndim}{'' if contiguous else ' strided'}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return array, (self.elem, self.ndim, self.contiguous)
+
+
+class Pointer(Type):
+    """The address of something of type `elem`: a local, a field's element, an array's element."""
+
+    __slots__ = ("elem",)
+
+    def __init__(self, elem: Type) -> None:
+        self.elem = elem
+        self.text = "*" + elem.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pointer, (self.elem,)
+
+
+class _Void(Type):
+    """The type of ops that give no value."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.text = "void"
+
+    def __reduce__(self) -> str:
+        return "VOID"
+
+
+VOID = _Void()
+u1, u8, u16, u32, u64 = (Prim("u", n) for n in (1, 8, 16, 32, 64))
+i8, i16, i32, i64 = (Prim("i", n) for n in (8, 16, 32, 64))
+f16, f32, f64 = (Prim("f", n) for n in (16, 32, 64))
+INTEGERS: tuple[Prim, ...] = (u1, i8, u8, i16, u16, i32, u32, i64, u64)
+FLOATS: tuple[Prim, ...] = (f16, f32, f64)
+PRIMS: dict[str, Prim] = {prim.text: prim for prim in INTEGERS + FLOATS}
+
+
+def _prim(name: str) -> Prim:
+    return PRIMS[name]
+
+
+@cache
+def tensor(elem: Prim, shape: tuple[int, ...]) -> Tensor:
+    """The tensor type of that element and shape (one or two extents, each >= 1)."""
+    if not 1 <= len(shape) <= 2 or min(shape) < 1:
+        raise ValueError(f"a tensor has one or two extents of at least 1, not {shape}")
+    return Tensor(elem, shape)
+
+
+@cache
+def struct(members: tuple[tuple[str, Type], ...]) -> Struct:
+    """The struct type of those (name, type) members."""
+    return Struct(members)
+
+
+@cache
+def array(elem: Type, ndim: int, contiguous: bool = True) -> Array:
+    """The type of an array argument."""
+    return Array(elem, ndim, contiguous)
+
+
+@cache
+def pointer(elem: Type) -> Pointer:
+    """The type of an address of an `elem`."""
+    return Pointer(elem)
+
+
+def element(type: Type) -> Prim:
+    """The primitive of a primitive or tensor type; TypeError for others."""
+    if isinstance(type, Prim):
+        return type
+    if isinstance(type, Tensor):
+        return type.elem
+    raise TypeError(f"{type} is neither a scalar nor a tensor")
+
+
+def shape_of(type: Type) -> tuple[int, ...]:
+    """The extents of a tensor type, () for anything else."""
+    return type.shape if isinstance(type, Tensor) else ()
+
+
+def with_element(type: Type, elem: Prim) -> Type:
+    """`type` (scalar or tensor) with `elem` in place of its primitive."""
+    return tensor(elem, type.shape) if isinstance(type, Tensor) else elem
+
+
+def flatten(type: Type) -> list[Prim]:
+    """The scalars of a value in memory order: row-major tensors, members in order."""
+    if isinstance(type, Prim):
+        return [type]
+    if isinstance(type, Tensor):
+        return [type.elem] * type.count
+    if isinstance(type, Struct):
+        return [scalar for _, member in type.members for scalar in flatten(member)]
+    raise TypeError(f"{type} has no scalars")
+
+
+def flat_size(type: Type) -> int:
+    """How many scalars `flatten` gives."""
+    return len(flatten(type))
