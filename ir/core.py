@@ -97,7 +97,7 @@ def common(*, default: Any = None, kw_only: bool = True) -> Any:
     raise NotImplementedError(default, kw_only)
 
 
-@dataclass_transform(field_specifiers=(operand, operands, attr, region, common))
+@dataclass_transform(eq_default=False, field_specifiers=(operand, operands, attr, region, common))
 class _Declared:
     """Turns annotated fields of subclasses into operands, attributes and regions."""
 

@@ -1,0 +1,293 @@
+"""What memory an op touches, and whether two addresses can be the same.
+
+An address is a chain: a *root* (a local, an element of a field or of an array, a temporary, the base of a tree) and
+steps into it (`ElementPtr`, `MemberPtr`, `Address`). Its *space* is the coarse answer: addresses of different spaces
+never meet. Inside one space the chains are compared, and indices by their constant difference, so `x[i]` and
+`x[i + 1]` are known to be apart. An index outside its field is the user's error: no answer here allows for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from weft.ir.core import Op, Value
+from weft.ir.ops import (
+    Address,
+    Alloca,
+    Arg,
+    ArrayBase,
+    ArrayPtr,
+    Assert,
+    Atomic,
+    Binary,
+    Cast,
+    Const,
+    ElementPtr,
+    FieldPtr,
+    Load,
+    MemberPtr,
+    Print,
+    Random,
+    Store,
+    StoreResult,
+    TempPtr,
+    TreeBase,
+)
+from weft.ir.types import Array, Pointer, Prim, Tensor, Type, element, flat_size
+
+__all__ = [
+    "ANYWHERE",
+    "ARRAYS",
+    "TEMPS",
+    "accesses",
+    "is_private",
+    "may_alias",
+    "memory_effects",
+    "root_of",
+    "same_address",
+    "space_of",
+    "spaces_meet",
+]
+
+ARRAYS = "arrays"  # the space of all array arguments together: they may overlap one another
+TEMPS = "temps"  # the kernel's temporaries; told apart by their bytes
+ANYWHERE = "anywhere"  # memory of the caller that we cannot place; meets every space but locals and temporaries
+
+Effects = tuple[list[Value], list[Value], bool]
+
+
+def root_of(ptr: Value) -> Value:
+    """The start of the chain: an Alloca, FieldPtr, ArrayPtr, TempPtr, TreeBase or ArrayBase."""
+    while isinstance(ptr, (ElementPtr, MemberPtr, Address)):
+        ptr = ptr.base
+    return ptr
+
+
+def space_of(ptr: Value) -> Hashable:
+    """The space of an address: the Alloca, the FieldSymbol, ARRAYS, TEMPS, an Address' scope, or ANYWHERE."""
+    scope = ""
+    while isinstance(ptr, (ElementPtr, MemberPtr, Address)):
+        if isinstance(ptr, Address):
+            scope = scope or ptr.scope
+        ptr = ptr.base
+    if isinstance(ptr, Alloca):
+        return ptr
+    if isinstance(ptr, FieldPtr):
+        return ptr.field
+    if isinstance(ptr, TempPtr):
+        return TEMPS
+    if isinstance(ptr, (ArrayPtr, ArrayBase)) or scope.startswith("array:"):
+        return ARRAYS
+    return scope or ANYWHERE
+
+
+def spaces_meet(a: Hashable, b: Hashable) -> bool:
+    """Whether addresses of these two spaces can be equal."""
+    if a == b:
+        return True
+    if a != ANYWHERE and b != ANYWHERE:
+        return False
+    other = b if a == ANYWHERE else a
+    return not isinstance(other, Alloca) and other != TEMPS
+
+
+def is_private(ptr: Value) -> bool:
+    """Whether only this iteration can see the memory: it belongs to a local."""
+    return isinstance(root_of(ptr), Alloca)
+
+
+def same_address(p: Value, q: Value) -> bool:
+    """Whether both are surely one address of one type."""
+    return p is q or (p.type is q.type and _same_value(p, q))
+
+
+def may_alias(p: Value, q: Value) -> bool:
+    """Whether the memory at `p` and at `q` can overlap."""
+    if p is q:
+        return True
+    if not spaces_meet(space_of(p), space_of(q)):
+        return False
+    p_root, p_steps = _chain(p)
+    q_root, q_steps = _chain(q)
+    if not _roots_overlap(p_root, q_root):
+        return False
+    if not same_address(p_root, q_root) and not isinstance(p_root, FieldPtr):
+        return True
+    # Elements of a field are the same or apart: parts of them are apart where the steps are.
+    # `zip` stops at the shorter chain: a whole contains its parts.
+    return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))
+
+
+def memory_effects(op: Op) -> Effects:
+    """The addresses that `op`, with all inside it, may read and may write, and whether it is a barrier: an op that may
+    touch any memory (so nothing is known after it, and everything before it must have happened)."""
+    if not op.regions:
+        return accesses(op)
+    reads: list[Value] = []
+    writes: list[Value] = []
+    barrier = False
+    for inner in op.walk():
+        if inner is not op or not inner.regions:
+            read, written, blocks = accesses(inner)
+            reads += read
+            writes += written
+            barrier |= blocks
+    return reads, writes, barrier
+
+
+def accesses(op: Op) -> Effects:
+    """`memory_effects` of the op itself, without its regions."""
+    effects = _EFFECTS.get(type(op))
+    if effects is not None:
+        return effects(op)
+    return [], [], op.reads or op.writes
+
+
+_EFFECTS: dict[type[Op], Callable[[Op], Effects]] = {
+    Load: lambda op: ([op.operands[0]], [], False),
+    Store: lambda op: ([], [op.operands[0]], False),
+    Atomic: lambda op: ([op.operands[0]], [op.operands[0]], False),
+    # These have effects, but none on memory that a pointer reaches.
+    Random: lambda op: ([], [], False),
+    Print: lambda op: ([], [], False),
+    Assert: lambda op: ([], [], False),
+    StoreResult: lambda op: ([], [], False),
+}
+
+
+def _same_value(a: Value, b: Value) -> bool:
+    """Whether both surely hold one value: one op, or equal constants, or two spellings of one address."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or a.type is not b.type or not isinstance(a, _COMPARED) or not isinstance(b, _COMPARED):
+        return False
+    if isinstance(a, Const) and isinstance(b, Const):
+        return repr(a.value) == repr(b.value)
+    if a.groups != b.groups:
+        return False
+    for field in a.declared:
+        if field.role == "attr" and getattr(a, field.name) != getattr(b, field.name):
+            return False
+    return all(_same_value(x, y) for x, y in zip(a.operands, b.operands))
+
+
+_COMPARED = (Const, Arg, FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr, TreeBase, ArrayBase, Address, Cast)
+
+
+def _chain(ptr: Value) -> tuple[Value, list[ElementPtr | MemberPtr]]:
+    """The part of the chain under the element and member steps, and those steps, outermost object first."""
+    steps: list[ElementPtr | MemberPtr] = []
+    while isinstance(ptr, (ElementPtr, MemberPtr)):
+        steps.append(ptr)
+        ptr = ptr.base
+    return ptr, steps[::-1]
+
+
+def _step_apart(a: ElementPtr | MemberPtr, b: ElementPtr | MemberPtr) -> bool:
+    if isinstance(a, MemberPtr) and isinstance(b, MemberPtr):
+        return a.index != b.index
+    if isinstance(a, ElementPtr) and isinstance(b, ElementPtr):
+        return _indices_apart(a.indices, b.indices)
+    return False
+
+
+def _roots_overlap(a: Value, b: Value) -> bool:
+    """For two roots (or Addresses) of spaces that meet."""
+    if isinstance(a, FieldPtr) and isinstance(b, FieldPtr):
+        return a.field is not b.field or not _indices_apart(a.indices, b.indices)
+    if isinstance(a, ArrayPtr) and isinstance(b, ArrayPtr):
+        # Elements of a strided view may overlap; those of a contiguous array do not.
+        kind = a.array.type
+        plain = isinstance(kind, Array) and kind.contiguous
+        return not (plain and _same_value(a.array, b.array) and _indices_apart(a.indices, b.indices))
+    return not _bytes_apart(a, b)
+
+
+def _indices_apart(a: list[Value], b: list[Value]) -> bool:
+    return any(_difference(i, j) not in (None, 0) for i, j in zip(a, b))
+
+
+def _difference(a: Value, b: Value) -> int | None:
+    """`b - a` where it is a constant, else None."""
+    if a is b:
+        return 0
+    (base_a, constant_a), (base_b, constant_b) = _split(a), _split(b)
+    if a.type is not b.type or (base_a is None) != (base_b is None):
+        return None
+    if base_a is not None and base_b is not None and not _same_value(base_a, base_b):
+        return None
+    difference = constant_b - constant_a
+    return difference if base_a is None or abs(difference) < 2**31 else None
+
+
+def _split(index: Value) -> tuple[Value | None, int]:
+    """`index` as (value, constant): their sum, up to a multiple of 2**32. Such a wrap only takes indices further
+    apart, so casts that widen 32 bits and sums of at least 32 bits are looked through, narrower ones are not."""
+    index = _unwiden(index)
+    if isinstance(index, Const):
+        return None, int(index.value)
+    if isinstance(index, Binary) and index.kind in ("add", "sub") and element(index.type).bits >= 32:
+        lhs, rhs = index.lhs, index.rhs
+        if isinstance(rhs, Const) and isinstance(rhs.value, int):
+            return _unwiden(lhs), rhs.value if index.kind == "add" else -rhs.value
+        if isinstance(lhs, Const) and isinstance(lhs.value, int) and index.kind == "add":
+            return _unwiden(rhs), lhs.value
+    return index, 0
+
+
+def _unwiden(index: Value) -> Value:
+    while isinstance(index, Cast) and _widens(index.x.type, index.type):
+        index = index.x
+    return index
+
+
+def _widens(source: Type, target: Type) -> bool:
+    return (
+        isinstance(source, Prim)
+        and isinstance(target, Prim)
+        and source.is_int
+        and target.is_int
+        and target.bits > source.bits >= 32
+    )
+
+
+def _bytes_apart(a: Value, b: Value) -> bool:
+    """Whether two byte addresses are so far from each other that what they point to cannot overlap."""
+    base_a, terms_a, start_a = _linear(a)
+    base_b, terms_b, start_b = _linear(b)
+    if len(terms_a) != len(terms_b) or not (base_a is base_b or (base_a and base_b and _same_value(base_a, base_b))):
+        return False
+    distance, moved = start_b - start_a, False
+    for (i, s), (j, t) in zip(terms_a, terms_b):
+        if not _same_value(s, t):
+            return False
+        step = _difference(i, j)
+        if step is None:
+            return False
+        if step:
+            if moved or not isinstance(s, Const):
+                return False
+            distance, moved = distance + step * int(s.value), True
+    return distance >= _extent(a) or -distance >= _extent(b)
+
+
+def _linear(ptr: Value) -> tuple[Value | None, list[tuple[Value, Value]], int]:
+    """(base, [(index, stride)], bytes) of a chain of Addresses; the base of temporaries is None."""
+    terms: list[tuple[Value, Value]] = []
+    start = 0
+    while isinstance(ptr, Address):
+        terms += zip(ptr.indices, ptr.strides)
+        start += ptr.offset
+        ptr = ptr.base
+    if isinstance(ptr, TempPtr):
+        return None, terms, start + ptr.offset
+    return ptr, terms, start
+
+
+def _extent(ptr: Value) -> int:
+    """How many bytes lie at `ptr`, at most: structs may have gaps."""
+    assert isinstance(ptr.type, Pointer)
+    elem = ptr.type.elem
+    if isinstance(elem, (Prim, Tensor)):
+        return element(elem).size * flat_size(elem)
+    return 8 * flat_size(elem)
