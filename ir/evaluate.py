@@ -1,0 +1,227 @@
+"""The oracle: runs a kernel at any level - CHI, tasks, lowered - with numpy scalars, one op at a time.
+
+It shares nothing with code generation but the operator table of `scalar.py`, so whatever it computes is what a program
+means: a pass is right if a kernel evaluates to the same memory before and after it. Parallel loops run in order, tasks
+as `config.threads` consecutive shares. How ops become closures is in `machine.py`; here is what control ops mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from weft.ir import evaluate_values as evaluate_values  # registers what value ops mean
+from weft.ir import ops
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block
+from weft.ir.machine import Env, Flow, Machine, Run, runs
+from weft.ir.memory_model import Fault, Memory, convert, flat_values
+from weft.ir.scalar import cast_value
+from weft.ir.types import element
+
+__all__ = ["Fault", "Memory", "evaluate"]
+
+
+def evaluate(
+    kernel: ops.Kernel, args: Sequence[Any], memory: Memory, config: CompileConfig, limit: int = 10_000_000
+) -> list[Any]:
+    """Run `kernel` on `args` (one per parameter: numbers, nested lists, tuples or dicts of members, numpy arrays) and
+    `memory`; gives the results. Raises `Fault` for a failed assertion, an access out of bounds, or more than `limit`
+    loop iterations."""
+    machine = Machine(kernel, args, memory, config, limit)
+    body = machine.block(kernel.body)
+    body([None] * len(machine.slots))
+    return machine.results()
+
+
+# ---- control ---------------------------------------------------------------------------------------------------------
+
+
+@runs(ops.If)
+def _if(machine: Machine, op: ops.If) -> Run:
+    condition, then, orelse = machine.slot(op.condition), machine.block(op.then), machine.block(op.orelse)
+    return lambda env: (then if env[condition] else orelse)(env)
+
+
+def _loop(machine: Machine, body: Run, env: Env, points: Iterator[None]) -> Flow | None:
+    """Runs `body` once for each of `points` (which put the indices in `env`) until something else than `continue`."""
+    for _ in points:
+        machine.burn()
+        flow = body(env)
+        if flow is Flow.BREAK:
+            return None
+        if flow is not None and flow is not Flow.CONTINUE:
+            flow_out: Flow = flow
+            return flow_out
+    return None
+
+
+def _points(env: Env, block: Block, slots: Sequence[int], ranges: Sequence[range]) -> Iterator[None]:
+    """Put each point of the box into the loop's index slots, in turn."""
+    prims = [element(arg.type) for arg in block.args]
+    for point in product(*ranges):
+        for slot, prim, index in zip(slots, prims, point, strict=True):
+            env[slot] = cast_value(index, prim)
+        yield None
+
+
+@runs(ops.For)
+def _for(machine: Machine, op: ops.For) -> Run:
+    begin, end, step = (machine.slot(value) for value in (op.begin, op.end, op.step))
+    slots, body = machine.slot_list(op.body.args), machine.block(op.body)
+
+    def run(env: Env) -> Flow | None:
+        if int(env[step]) == 0:
+            raise Fault("arithmetic", "the step of a loop is zero")
+        span = range(int(env[begin]), int(env[end]), int(env[step]))
+        return _loop(machine, body, env, _points(env, op.body, slots, [span]))
+
+    return run
+
+
+@runs(ops.While)
+def _while(machine: Machine, op: ops.While) -> Run:
+    body = machine.block(op.body)
+
+    def forever() -> Iterator[None]:
+        while True:
+            yield None
+
+    return lambda env: _loop(machine, body, env, forever())
+
+
+@runs(ops.ParallelFor)
+def _parallel_for(machine: Machine, op: ops.ParallelFor) -> Run:
+    begins, ends = machine.slot_list(op.begins), machine.slot_list(op.ends)
+    slots, body = machine.slot_list(op.body.args), machine.block(op.body)
+
+    def run(env: Env) -> Flow | None:
+        box = [range(int(env[begin]), int(env[end])) for begin, end in zip(begins, ends, strict=True)]
+        return _loop(machine, body, env, _points(env, op.body, slots, box))
+
+    return run
+
+
+@runs(ops.StructFor)
+def _struct_for(machine: Machine, op: ops.StructFor) -> Run:
+    first = op.field.offset or (0,) * len(op.field.shape)
+    box = [range(start, start + extent) for start, extent in zip(first, op.field.shape, strict=True)]
+    slots, body = machine.slot_list(op.body.args), machine.block(op.body)
+    return lambda env: _loop(machine, body, env, _points(env, op.body, slots, box))
+
+
+@runs(ops.Task)
+def _task(machine: Machine, op: ops.Task) -> Run:
+    bounds, prologue, epilogue = map(machine.block, (op.bounds, op.prologue, op.epilogue))
+    slots, body = machine.slot_list(op.body.args), machine.block(op.body)
+    if op.kind == "serial":
+        return lambda env: Flow.END if body(env) is Flow.END else None
+
+    def run(env: Env) -> Flow | None:
+        bounds(env)
+        box = [range(begin, end) for begin, end in zip(*machine.box, strict=True)]
+        for share in _shares(box, max(1, machine.config.threads)):
+            prologue(env)
+            if _loop(machine, body, env, _points(env, op.body, slots, share)) is Flow.END:
+                return Flow.END
+            epilogue(env)
+        return None
+
+    return run
+
+
+def _shares(box: list[range], threads: int) -> list[list[range]]:
+    """The box cut along its slowest axis, one share for each thread that gets any."""
+    if not box:
+        return [box]
+    slowest, *rest = box
+    chunk = max(1, -(-len(slowest) // threads))
+    return [[slowest[start : start + chunk], *rest] for start in range(0, max(1, len(slowest)), chunk)]
+
+
+@runs(ops.Yield)
+def _yield(machine: Machine, op: ops.Yield) -> Run:
+    begins, ends = machine.slot_list(op.begins), machine.slot_list(op.ends)
+
+    def run(env: Env) -> Flow:
+        machine.box = [int(env[i]) for i in begins], [int(env[i]) for i in ends]
+        return Flow.YIELD
+
+    return run
+
+
+@runs(ops.Break)
+def _break(machine: Machine, op: ops.Break) -> Run:
+    return lambda env: Flow.BREAK
+
+
+@runs(ops.Continue)
+def _continue(machine: Machine, op: ops.Continue) -> Run:
+    return lambda env: Flow.CONTINUE
+
+
+@runs(ops.Exit)
+def _exit(machine: Machine, op: ops.Exit) -> Run:
+    return lambda env: Flow.END
+
+
+@runs(ops.Return)
+def _return(machine: Machine, op: ops.Return) -> Run:
+    values, types = machine.slot_list(op.values), machine.kernel.results
+
+    def run(env: Env) -> Flow:
+        given = [convert(env[value], type) for value, type in zip(values, types, strict=True)]
+        machine.result_scalars = [s for value, type in zip(given, types) for s in flat_values(value, type)]
+        return Flow.END
+
+    return run
+
+
+@runs(ops.StoreResult)
+def _store_result(machine: Machine, op: ops.StoreResult) -> Run:
+    value, part = machine.slot(op.value), op.part
+
+    def run(env: Env) -> None:
+        machine.result_scalars[part] = env[value]
+
+    return run
+
+
+def _text(value: Any) -> str:
+    """A value as `print` shows it: tensors as nested lists."""
+    return str(value.tolist()) if isinstance(value, np.ndarray) else str(value)
+
+
+@runs(ops.Print)
+def _print(machine: Machine, op: ops.Print) -> Run:
+    values, parts, printed = machine.slot_list(op.values), op.parts, machine.memory.printed
+
+    def run(env: Env) -> None:
+        pending = iter(values)
+        pieces: list[str] = []
+        for part in parts:
+            if not part.startswith("\0"):
+                pieces.append(part)
+                continue
+            value = env[next(pending)]
+            pieces.append(format(value, part[1:]) if len(part) > 1 else _text(value))
+        printed.append("".join(pieces))
+
+    return run
+
+
+@runs(ops.Assert)
+def _assert(machine: Machine, op: ops.Assert) -> Run:
+    condition, values = machine.slot(op.condition), machine.slot_list(op.values)
+    first, *rest = op.message.split("{}")
+
+    def run(env: Env) -> None:
+        if env[condition]:
+            return
+        filled = zip(rest, [_text(env[value]) for value in values] + ["{}"] * len(rest))
+        raise Fault(op.kind, first + "".join(shown + literal for literal, shown in filled))
+
+    return run

@@ -1,0 +1,306 @@
+"""What the ops that compute values and reach memory mean to the evaluator (control flow is in `evaluate.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.ir import ops
+from weft.ir.machine import Env, Machine, Run, pointee, runs
+from weft.ir.memory_model import Place, array_place, convert, flat_values, fresh_place, packed, unflatten
+from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
+from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, flatten
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+@runs(ops.Const)
+def _const(machine: Machine, op: ops.Const) -> Run:
+    value = cast_value(op.value, element(op.type))
+    return lambda env: value
+
+
+@runs(ops.Arg)
+def _arg(machine: Machine, op: ops.Arg) -> Run:
+    value = machine.args[op.index]
+    return lambda env: value
+
+
+@runs(ops.ScalarArg)
+def _scalar_arg(machine: Machine, op: ops.ScalarArg) -> Run:
+    scalars = flat_values(machine.args[op.index], machine.kernel.params[op.index].type)
+    value = scalars[op.part]
+    return lambda env: value
+
+
+def _float_of(machine: Machine, type: Type) -> Prim:
+    """What an integer becomes where the operator wants a float: the op's own type says, once types are inferred."""
+    elem = element(type)
+    return elem if elem.is_float else machine.config.default_fp
+
+
+def _as(prim: Prim, type: Type) -> Callable[[Any], Any]:
+    """A cast that costs nothing where the type is already right."""
+    return (lambda value: value) if element(type) is prim else (lambda value: cast_value(value, prim))
+
+
+@runs(ops.Unary)
+def _unary(machine: Machine, op: ops.Unary) -> Run:
+    x, function = machine.slot(op.x), UNARY[op.kind].evaluate
+    prim, result = unary_type(op.kind, element(op.x.type), _float_of(machine, op.type))
+    before, after = _as(prim, op.x.type), _as(element(op.type), result)
+    return lambda env: after(function(before(env[x])))
+
+
+@runs(ops.Binary)
+def _binary(machine: Machine, op: ops.Binary) -> Run:
+    a, b, function = machine.slot(op.lhs), machine.slot(op.rhs), BINARY[op.kind].evaluate
+    lhs, rhs = op.lhs.type, op.rhs.type
+    left, right, result = binary_type(op.kind, element(lhs), element(rhs), _float_of(machine, op.type))
+    if element(lhs) is element(rhs) is element(op.type):
+        left = right = result = element(lhs)  # an op in one type computes in it: u1 + u1 wraps modulo 2
+    first, second, after = _as(left, lhs), _as(right, rhs), _as(element(op.type), result)
+    return lambda env: after(function(first(env[a]), second(env[b])))
+
+
+@runs(ops.Select)
+def _select(machine: Machine, op: ops.Select) -> Run:
+    condition, a, b, type = machine.slot(op.condition), machine.slot(op.a), machine.slot(op.b), op.type
+    if isinstance(type, Struct):
+        return lambda env: env[a] if env[condition] else env[b]
+    prim = element(type)
+    first, second = _as(prim, op.a.type), _as(prim, op.b.type)
+
+    def run(env: Env) -> Any:
+        return np.where(np.asarray(env[condition]) != 0, first(env[a]), second(env[b]))[()]
+
+    return run
+
+
+@runs(ops.Cast)
+def _cast(machine: Machine, op: ops.Cast) -> Run:
+    x, type = machine.slot(op.x), op.type
+    return lambda env: convert(env[x], type)
+
+
+@runs(ops.BitCast)
+def _bit_cast(machine: Machine, op: ops.BitCast) -> Run:
+    x, dtype = machine.slot(op.x), element(op.type).np
+    return lambda env: np.asarray(env[x]).view(dtype)[()]
+
+
+@runs(ops.Random)
+def _random(machine: Machine, op: ops.Random) -> Run:
+    prim, source = element(op.type), machine.random
+    if prim.is_float:
+        return lambda env: prim.np.type(source.random(dtype=np.float32))
+    return lambda env: cast_value(source.integers(0, 2**prim.bits, dtype=np.uint64, endpoint=False), prim)
+
+
+@runs(ops.MakeTensor)
+def _make_tensor(machine: Machine, op: ops.MakeTensor) -> Run:
+    values, type = machine.slot_list(op.values), op.type
+    return lambda env: unflatten([env[value] for value in values], type)
+
+
+@runs(ops.Splat)
+def _splat(machine: Machine, op: ops.Splat) -> Run:
+    x, type = machine.slot(op.x), op.type
+    return lambda env: convert(env[x], type)
+
+
+@runs(ops.Extract)
+def _extract(machine: Machine, op: ops.Extract) -> Run:
+    x, index = machine.slot(op.x), op.index
+    return lambda env: env[x].reshape(-1)[index]
+
+
+@runs(ops.MatMul)
+def _matmul(machine: Machine, op: ops.MatMul) -> Run:
+    """Products are summed in the order of the inner axis, each operation rounded to the element type."""
+    a, b, prim = machine.slot(op.lhs), machine.slot(op.rhs), element(op.type)
+    times, plus = BINARY["mul"].evaluate, BINARY["add"].evaluate
+
+    def run(env: Env) -> Any:
+        left, right = cast_value(env[a], prim), cast_value(env[b], prim)
+        column = (slice(None), None) if right.ndim == 2 else slice(None)
+        terms = [times(left[:, k][column], right[k]) for k in range(left.shape[1])]
+        total = terms[0]
+        for term in terms[1:]:
+            total = plus(total, term)
+        return total
+
+    return run
+
+
+@runs(ops.Transpose)
+def _transpose(machine: Machine, op: ops.Transpose) -> Run:
+    x = machine.slot(op.x)
+    return lambda env: env[x].T.copy()
+
+
+@runs(ops.Reduce)
+def _reduce(machine: Machine, op: ops.Reduce) -> Run:
+    x, function, prim = machine.slot(op.x), BINARY[op.kind].evaluate, element(op.type)
+
+    def run(env: Env) -> Any:
+        first, *rest = cast_value(env[x], prim).reshape(-1)
+        for value in rest:
+            first = function(first, value)
+        return first
+
+    return run
+
+
+@runs(ops.MakeStruct)
+def _make_struct(machine: Machine, op: ops.MakeStruct) -> Run:
+    values, type = machine.slot_list(op.values), op.type
+    return lambda env: convert(tuple(env[value] for value in values), type)
+
+
+@runs(ops.Member)
+def _member(machine: Machine, op: ops.Member) -> Run:
+    x, index = machine.slot(op.x), op.index
+    return lambda env: env[x][index]
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+@runs(ops.Alloca)
+def _alloca(machine: Machine, op: ops.Alloca) -> Run:
+    type = pointee(op)
+    return lambda env: fresh_place(type)
+
+
+@runs(ops.FieldPtr)
+def _field_ptr(machine: Machine, op: ops.FieldPtr) -> Run:
+    indices, memory, field = machine.slot_list(op.indices), machine.memory, op.field
+    return lambda env: memory.place(field, [int(env[i]) for i in indices])
+
+
+@runs(ops.ArrayPtr)
+def _array_ptr(machine: Machine, op: ops.ArrayPtr) -> Run:
+    array, indices, type = machine.slot(op.array), machine.slot_list(op.indices), pointee(op)
+    prims = flatten(type)
+
+    def run(env: Env) -> Place:
+        values = env[array]
+        index = [int(env[i]) for i in indices]
+        shape = values.shape[: len(index)]
+        inside = all(0 <= i < extent for i, extent in zip(index, shape, strict=True))
+        error = "" if inside else f"index {tuple(index)} is outside an array of shape {shape}"
+        buffer, start = array_place(values)
+        start += sum(i * stride for i, stride in zip(index, values.strides))
+        return Place(buffer, packed(type, start), prims, error)
+
+    return run
+
+
+@runs(ops.ArrayShape)
+def _array_shape(machine: Machine, op: ops.ArrayShape) -> Run:
+    array, axis, prim = machine.slot(op.array), op.axis, element(op.type)
+    return lambda env: cast_value(env[array].shape[axis], prim)
+
+
+@runs(ops.ElementPtr)
+def _element_ptr(machine: Machine, op: ops.ElementPtr) -> Run:
+    base, indices, type = machine.slot(op.base), machine.slot_list(op.indices), pointee(op.base)
+    assert isinstance(type, Tensor)
+    shape = type.shape
+
+    def run(env: Env) -> Place:
+        number, inside = 0, True
+        for i, extent in zip(indices, shape, strict=True):
+            at = int(env[i])
+            inside = inside and 0 <= at < extent
+            number = number * extent + at
+        place: Place = env[base]
+        if inside:
+            return place.part(number, 1)
+        return place.part(0, 1, f"index {tuple(int(env[i]) for i in indices)} is outside a tensor of shape {shape}")
+
+    return run
+
+
+@runs(ops.MemberPtr)
+def _member_ptr(machine: Machine, op: ops.MemberPtr) -> Run:
+    base, type = machine.slot(op.base), pointee(op.base)
+    assert isinstance(type, Struct)
+    start = sum(flat_size(member) for _, member in type.members[: op.index])
+    count = flat_size(type.members[op.index][1])
+    return lambda env: env[base].part(start, count)
+
+
+@runs(ops.TempPtr)
+def _temp_ptr(machine: Machine, op: ops.TempPtr) -> Run:
+    type = pointee(op)
+    place = Place(machine.temporaries, packed(type, op.offset), flatten(type))
+    return lambda env: place
+
+
+@runs(ops.Load)
+def _load(machine: Machine, op: ops.Load) -> Run:
+    ptr, type = machine.slot(op.ptr), op.type
+    return lambda env: env[ptr].load(type)
+
+
+@runs(ops.Store)
+def _store(machine: Machine, op: ops.Store) -> Run:
+    ptr, value, type = machine.slot(op.ptr), machine.slot(op.value), pointee(op.ptr)
+    return lambda env: env[ptr].store(env[value], type)
+
+
+@runs(ops.Atomic)
+def _atomic(machine: Machine, op: ops.Atomic) -> Run:
+    ptr, operand, type, kind = machine.slot(op.ptr), machine.slot(op.value), op.type, op.kind
+
+    def run(env: Env) -> Any:
+        place: Place = env[ptr]
+        old, value = place.load(type), convert(env[operand], type)
+        place.store(value if kind == "xchg" else BINARY[kind].evaluate(old, value), type)
+        return old
+
+    return run
+
+
+@runs(ops.TreeBase)
+def _tree_base(machine: Machine, op: ops.TreeBase) -> Run:
+    place = Place(machine.memory.trees[op.tree], [0], [element(pointee(op))])
+    return lambda env: place
+
+
+@runs(ops.ArrayBase)
+def _array_base(machine: Machine, op: ops.ArrayBase) -> Run:
+    buffer, start = array_place(machine.args[op.index])
+    place = Place(buffer, [start], [element(pointee(op))])
+    return lambda env: place
+
+
+@runs(ops.ArrayExtent)
+def _array_extent(machine: Machine, op: ops.ArrayExtent) -> Run:
+    value = np.int64(machine.args[op.index].shape[op.axis])
+    return lambda env: value
+
+
+@runs(ops.ArrayStride)
+def _array_stride(machine: Machine, op: ops.ArrayStride) -> Run:
+    value = np.int64(machine.args[op.index].strides[op.axis])
+    return lambda env: value
+
+
+@runs(ops.Address)
+def _address(machine: Machine, op: ops.Address) -> Run:
+    base, offset, type = machine.slot(op.base), op.offset, pointee(op)
+    indices, strides = machine.slot_list(op.indices), machine.slot_list(op.strides)
+    prims = flatten(type)
+
+    def run(env: Env) -> Place:
+        place: Place = env[base]
+        start = place.offsets[0] + offset
+        start += sum(int(env[i]) * int(env[stride]) for i, stride in zip(indices, strides, strict=True))
+        return Place(place.buffer, packed(type, start), prims, place.error)
+
+    return run

@@ -1,0 +1,181 @@
+"""The evaluator's memory: buffers of bytes, and places in them.
+
+A `Place` is what a pointer op evaluates to: a buffer and the byte offset of every scalar of the pointed-to type, in
+`flatten` order. The components of a field's vector may lie anywhere (structure of arrays), so one offset does not do.
+Computing a wrong address is no fault (passes hoist addresses); using it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from weft.ir.scalar import cast_value
+from weft.ir.symbols import FieldSymbol
+from weft.ir.types import Prim, Struct, Tensor, Type, flatten
+
+__all__ = ["Fault", "Memory", "Place", "array_place", "convert", "flat_values", "fresh_place", "packed", "unflatten"]
+
+
+class Fault(Exception):
+    """A run-time fault of the evaluated program. `kind`: "assert", "bounds", "arithmetic", "memory" or "endless"."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind, self.message = kind, message
+        super().__init__(message)
+
+
+@dataclass
+class Memory:
+    """What a kernel can reach besides its arguments: one byte buffer per SNode tree. Prints are collected here."""
+
+    trees: list[Any] = field(default_factory=list[Any])
+    printed: list[str] = field(default_factory=list[str])
+
+    @staticmethod
+    def of(fields: Sequence[FieldSymbol]) -> Memory:
+        """Zeroed trees just large enough for those fields."""
+        sizes: dict[int, int] = {}
+        for symbol in fields:
+            span = sum((term.modulus - 1) * term.stride for term in symbol.terms)
+            scalars = flatten(symbol.dtype)
+            end = max(start + prim.size for start, prim in zip(symbol.components, scalars, strict=True)) + span
+            sizes[symbol.tree] = max(sizes.get(symbol.tree, 0), end)
+        return Memory([np.zeros(sizes.get(tree, 0), np.uint8) for tree in range(max(sizes, default=-1) + 1)])
+
+    def read(self, symbol: FieldSymbol) -> Any:
+        """The values of a field as a numpy array: its shape, then its element's."""
+        points = np.ndindex(*symbol.shape)
+        first = symbol.offset or (0,) * len(symbol.shape)
+        rows = [[*_shifted(self, symbol, point, first).load_scalars()] for point in points]
+        shape = symbol.dtype.shape if isinstance(symbol.dtype, Tensor) else ()
+        return np.array(rows, flatten(symbol.dtype)[0].np).reshape(*symbol.shape, *shape)
+
+    def write(self, symbol: FieldSymbol, values: Any) -> None:
+        """Fill a field from an array of the shape `read` gives."""
+        count = len(flatten(symbol.dtype))
+        rows = np.asarray(values).reshape(-1, count)
+        first = symbol.offset or (0,) * len(symbol.shape)
+        for point, row in zip(np.ndindex(*symbol.shape), rows, strict=True):
+            _shifted(self, symbol, point, first).store_scalars(list(row))
+
+    def place(self, symbol: FieldSymbol, indices: Sequence[int]) -> Place:
+        """Element `indices` (the user's, offset included) of a field."""
+        local = [i - first for i, first in zip(indices, symbol.offset)] if symbol.offset else list(indices)
+        inside = all(0 <= i < extent for i, extent in zip(local, symbol.shape, strict=True))
+        error = "" if inside else f"index {tuple(indices)} is outside field '{symbol.name}' of shape {symbol.shape}"
+        base = sum((local[term.axis] // term.divisor % term.modulus) * term.stride for term in symbol.terms)
+        offsets = [base + start for start in symbol.components]
+        return Place(self.trees[symbol.tree], offsets, flatten(symbol.dtype), error)
+
+
+def _shifted(memory: Memory, symbol: FieldSymbol, point: Sequence[int], first: Sequence[int]) -> Place:
+    return memory.place(symbol, [i + start for i, start in zip(point, first, strict=True)])
+
+
+class Place:
+    """Where something lies: a scalar at each of `offsets`, of the primitive beside it. `error`: why it may not be
+    used; empty if it may."""
+
+    __slots__ = ("buffer", "error", "offsets", "prims")
+
+    def __init__(self, buffer: Any, offsets: Sequence[int], prims: Sequence[Prim], error: str = "") -> None:
+        self.buffer, self.offsets, self.prims, self.error = buffer, offsets, prims, error
+
+    def load_scalars(self) -> list[Any]:
+        """Every scalar, in order."""
+        self.check()
+        buffer = self.buffer
+        return [np.ndarray((), p.np, buffer, at)[()] for at, p in zip(self.offsets, self.prims)]
+
+    def store_scalars(self, values: Sequence[Any]) -> None:
+        """Put those scalars there, cast to the types of the place."""
+        self.check()
+        for at, prim, value in zip(self.offsets, self.prims, values, strict=True):
+            np.ndarray((), prim.np, self.buffer, at)[()] = cast_value(value, prim)
+
+    def load(self, type: Type) -> Any:
+        """The value of that type that lies here."""
+        scalars = self.load_scalars()
+        return scalars[0] if isinstance(type, Prim) else unflatten(scalars, type)
+
+    def store(self, value: Any, type: Type) -> None:
+        """Put a value of type `type` here."""
+        self.store_scalars(flat_values(value, type))
+
+    def check(self) -> None:
+        """Raise the fault of an address outside its object."""
+        if self.error:
+            raise Fault("bounds", self.error)
+        size = len(self.buffer)
+        for at, prim in zip(self.offsets, self.prims, strict=True):
+            if not 0 <= at <= size - prim.size:
+                raise Fault("memory", f"access of {prim} at byte {at} of an object of {size} bytes")
+
+    def part(self, start: int, count: int, error: str = "") -> Place:
+        """The scalars from number `start` on."""
+        stop = start + count
+        return Place(self.buffer, self.offsets[start:stop], self.prims[start:stop], self.error or error)
+
+
+def packed(type: Type, start: int = 0) -> list[int]:
+    """Byte offsets of the scalars of a value that lie side by side from `start` on."""
+    return [*accumulate((prim.size for prim in flatten(type)[:-1]), initial=start)]
+
+
+def fresh_place(type: Type) -> Place:
+    """A new local. It is filled with ones, byte by byte: garbage, but the same garbage each time."""
+    prims = flatten(type)
+    return Place(np.ones(sum(prim.size for prim in prims), np.uint8), packed(type), prims)
+
+
+def array_place(array: Any) -> tuple[Any, int]:
+    """The bytes that a numpy array spans, and where in them its first element lies (not first for negative strides)."""
+    reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides)]
+    if array.size == 0:
+        return np.zeros(0, np.uint8), 0
+    before = -sum(step for step in reach if step < 0)
+    size = before + sum(step for step in reach if step > 0) + array.itemsize
+    raw = (ctypes.c_uint8 * size).from_address(array.ctypes.data - before)
+    return np.frombuffer(raw, np.uint8), before
+
+
+def flat_values(value: Any, type: Type) -> list[Any]:
+    """The scalars of a value in memory order. A dict will do for a struct."""
+    if isinstance(type, Prim):
+        return [value]
+    if isinstance(type, Tensor):
+        return list(np.broadcast_to(np.asarray(value), type.shape).ravel())
+    assert isinstance(type, Struct), type
+    members = [value[name] for name, _ in type.members] if isinstance(value, dict) else value
+    return [s for member, (_, inner) in zip(members, type.members, strict=True) for s in flat_values(member, inner)]
+
+
+def unflatten(scalars: Sequence[Any], type: Type) -> Any:
+    """The value whose scalars those are: a numpy scalar, a numpy array, or a tuple of members."""
+    if isinstance(type, Prim):
+        return cast_value(scalars[0], type)
+    if isinstance(type, Tensor):
+        return np.array([cast_value(value, type.elem) for value in scalars], type.elem.np).reshape(type.shape)
+    assert isinstance(type, Struct), type
+    members: list[Any] = []
+    start = 0
+    for _, inner in type.members:
+        count = len(flatten(inner))
+        members.append(unflatten(scalars[start : start + count], inner))
+        start += count
+    return tuple(members)
+
+
+def convert(value: Any, type: Type) -> Any:
+    """`value` cast to `type`, by the rules of `scalar.py`; a scalar fills a tensor."""
+    if isinstance(type, Prim):
+        return cast_value(value, type)
+    if isinstance(type, Tensor):
+        return np.broadcast_to(cast_value(value, type.elem), type.shape).copy()
+    return unflatten(flat_values(value, type), type)
