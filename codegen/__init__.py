@@ -1,0 +1,1 @@
+"""Lowered CHI to LLVM IR, and that to object code (CPU) or PTX (NVIDIA)."""

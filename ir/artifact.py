@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from weft.ir.errors import Span
 from weft.ir.symbols import Param
@@ -91,5 +92,6 @@ class Artifact:
     entry: str
     slots: Slots
     sites: tuple[Site, ...] = ()
+    libraries: tuple[str, ...] = ()  # shared libraries the code calls into, besides the C library
     llvm: str = ""
-    optimized: str = ""
+    native: Any = field(default=None, compare=False, repr=False)  # the optimized LLVM module, where it was made here

@@ -1,0 +1,37 @@
+# Everything a fresh clone needs: Python >= 3.10 and make. The first command creates .venv and installs Weft into it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check bench docs links clean
+
+demo: $(STAMP)
+	$(BIN)/weft demo mpm88
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n auto -q
+
+check: $(STAMP) links
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_structure.py
+
+bench: $(STAMP)
+	$(BIN)/python -m tests.bench
+
+# Checkers find the package through this link, since the repository root is the package.
+links:
+	@mkdir -p .links && ln -sfn .. .links/weft
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .links build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,143 @@
+"""Control flow, and what leaves the task: prints, failed assertions, the end of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.codegen.function import FunctionWriter, Jump, emits
+from weft.codegen.memory_ops import read_slot
+from weft.codegen.spelling import in_memory, in_register
+from weft.ir.artifact import SERVICES, Site
+from weft.ir.core import Value
+from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, While
+from weft.ir.types import Prim, Type, u1
+
+__all__ = ["service"]
+
+
+@emits(If)
+def _if(f: FunctionWriter, op: If) -> None:
+    then, orelse, done = f.fresh_label("then"), f.fresh_label("else"), f.fresh_label("done")
+    empty = op.orelse.first is None
+    f.branch(f.use(op.condition), then, done if empty else orelse)
+    f.start(then)
+    f.block(op.then)
+    f.jump(done)
+    if not empty:
+        f.start(orelse)
+        f.block(op.orelse)
+        f.jump(done)
+    f.start(done)
+
+
+@emits(While)
+def _while(f: FunctionWriter, op: While) -> None:
+    body, done = f.fresh_label("while"), f.fresh_label("done")
+    f.start(body)
+    f.jumps.append(Jump(done, body))
+    f.block(op.body)
+    f.jumps.pop()
+    f.jump(body)
+    f.start(done)
+
+
+@emits(For)
+def _for(f: FunctionWriter, op: For) -> None:
+    index = op.body.args[0]
+    assert isinstance(index.type, Prim)
+    name, signed = in_register(index.type), "s" if index.type.is_signed else "u"
+    head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
+    here, following = f.register("i"), f.register("n")
+    begin, end, step = f.use(op.begin), f.use(op.end), f.use(op.step)
+    f.jump(head)
+    before = f.label
+    f.lines.append(f"{head}:")
+    f.lines.append(f"  {here} = phi {name} [ {begin}, %{before} ], [ {following}, %{latch} ]")
+    f.label, f.open = head, True
+    f.branch(_more(f, op.step, signed, name, here, end), body, done)
+    f.start(body)
+    f.values[index] = here
+    f.jumps.append(Jump(done, latch))
+    f.block(op.body)
+    f.jumps.pop()
+    f.start(latch)
+    unit = isinstance(op.step, Const) and op.step.value in (1, -1)
+    f.lines.append(f"  {following} = add {'nsw ' if unit and signed == 's' else ''}{name} {here}, {step}")
+    f.jump(head)
+    f.start(done)
+
+
+def _more(f: FunctionWriter, step: Value, signed: str, name: str, index: str, end: str) -> str:
+    """Whether the loop goes on: which side of `end` counts depends on the sign of the step."""
+    if isinstance(step, Const):
+        return f.set(f"icmp {signed}{'lt' if step.value > 0 else 'gt'} {name} {index}, {end}")
+    up = f.set(f"icmp sgt {name} {f.use(step)}, 0")
+    below = f.set(f"icmp {signed}lt {name} {index}, {end}")
+    above = f.set(f"icmp {signed}gt {name} {index}, {end}")
+    return f.set(f"select i1 {up}, i1 {below}, i1 {above}")
+
+
+@emits(Break)
+def _break(f: FunctionWriter, op: Break) -> None:
+    f.jump(f.jumps[-1].stop)
+
+
+@emits(Continue)
+def _continue(f: FunctionWriter, op: Continue) -> None:
+    f.jump(f.jumps[-1].next)
+
+
+@emits(Exit)
+def _exit(f: FunctionWriter, op: Exit) -> None:
+    f.jump(f.exit_label)
+
+
+def service(f: FunctionWriter, name: str, type: str = "ptr") -> str:
+    """A word of the runtime's service table."""
+    table = read_slot(f, 0, "ptr")
+    word = f.set(f"getelementptr inbounds i8, ptr {table}, i64 {8 * SERVICES.index(name)}")
+    return f.set(f"load {type}, ptr {word}, align 8, !invariant.load !{{}}")
+
+
+def _put(f: FunctionWriter, base: str, first: int, values: Sequence[Value]) -> None:
+    """Store scalars into 8-byte words from `base[first]` on."""
+    for position, value in enumerate(values):
+        assert isinstance(value.type, Prim)
+        text = f.use(value)
+        if value.type is u1:
+            text = f.set(f"zext i1 {text} to i8")
+        word = f.set(f"getelementptr inbounds i8, ptr {base}, i64 {8 * (first + position)}")
+        f.do(f"store {in_memory(value.type)} {text}, ptr {word}, align 8")
+
+
+def _types(op: Print | Assert) -> tuple[Type, ...]:
+    given: tuple[Type, ...] = getattr(op, "types", ())
+    return given or tuple(value.type for value in op.values)
+
+
+@emits(Print)
+def _print(f: FunctionWriter, op: Print) -> None:
+    site = f.module.site(Site("print", op.parts, _types(op), op.span))
+    words = f.stack(f"[{max(1, len(op.values))} x i64]")
+    _put(f, words, 0, op.values)
+    f.do(f"call void {service(f, 'print')}(i64 {site}, ptr {words})")
+
+
+@emits(Assert)
+def _assert(f: FunctionWriter, op: Assert) -> None:
+    """The first failure of a launch fills the error record; whoever fails leaves the task."""
+    fail, first, after = f.fresh_label("fail"), f.fresh_label("first"), f.fresh_label("holds")
+    site = f.module.site(Site(op.kind, (op.message,), _types(op), op.span))
+    f.branch(f.use(op.condition), after, fail)
+    f.start(fail)
+    record = read_slot(f, 1, "ptr")
+    pair = f.set(f"cmpxchg ptr {record}, i64 0, i64 1 acq_rel acquire")
+    won = f.set(f"extractvalue {{ i64, i1 }} {pair}, 1")
+    f.branch(won, first, f.exit_label)
+    f.start(first)
+    word = f.set(f"getelementptr inbounds i8, ptr {record}, i64 8")
+    f.do(f"store i64 {site}, ptr {word}, align 8")
+    _put(f, record, 2, op.values[:14])
+    f.do(f"store atomic i64 2, ptr {record} release, align 8")
+    f.jump(f.exit_label)
+    f.start(after)

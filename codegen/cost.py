@@ -1,0 +1,69 @@
+"""A rough price of running ops once, in units of about a quarter of a nanosecond on a CPU core.
+
+It decides how long a chunk of a parallel loop should be, and whether threads that fight over atomics beat one that does
+not. Only the order of magnitude matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ir.core import Block
+from weft.ir.ops import Atomic, Binary, Const, For, Load, Random, Store, Unary, While
+from weft.ir.types import Prim
+
+__all__ = ["Cost", "cost_of"]
+
+# How often we guess a loop of unknown length runs.
+_UNKNOWN_TRIPS = 16
+_SLOW = frozenset(("div", "floordiv", "mod", "raw_div", "raw_mod", "pow", "atan2", "sqrt", "rsqrt"))
+_TRANSCENDENTAL = frozenset(
+    ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "log2")
+)
+
+
+@dataclass
+class Cost:
+    """`work` without atomics; `atomics`: what they cost when they lock; `plain`: what they cost when they do not."""
+
+    work: float = 0.0
+    atomics: float = 0.0
+    plain: float = 0.0
+
+
+def cost_of(block: Block) -> Cost:
+    """The price of one run of `block`."""
+    total = Cost()
+    _add(block, 1.0, total)
+    return total
+
+
+def _add(block: Block, times: float, total: Cost) -> None:
+    for op in block:
+        if isinstance(op, Atomic):
+            assert isinstance(op.value.type, Prim)
+            total.atomics += times * (100.0 if op.value.type.is_float or op.kind == "mul" else 50.0)
+            total.plain += times * 12.0
+        elif isinstance(op, (For, While)):
+            _add(op.body, times * _trips(op), total)
+        else:
+            total.work += times * _price(op)
+            for inner in op.regions:
+                _add(inner, times, total)
+
+
+def _price(op: object) -> float:
+    if isinstance(op, (Load, Store)):
+        return 2.0
+    if isinstance(op, Random):
+        return 60.0
+    if isinstance(op, (Binary, Unary)):
+        return 20.0 if op.kind in _TRANSCENDENTAL else 8.0 if op.kind in _SLOW else 1.0
+    return 0.5
+
+
+def _trips(op: For | While) -> float:
+    if isinstance(op, For) and all(isinstance(v, Const) for v in (op.begin, op.end, op.step)):
+        begin, end, step = (v.value for v in (op.begin, op.end, op.step) if isinstance(v, Const))
+        return max(0.0, (end - begin) / step) if step else 0.0
+    return _UNKNOWN_TRIPS

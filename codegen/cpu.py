@@ -1,0 +1,256 @@
+"""The CPU backend: a lowered kernel becomes one LLVM module, and that an object file.
+
+Each parallel task is a function over a share of its iteration box: `body(ctx, box, begin, end)`. A box of one axis is
+shared out by iterations; of several, by *rows*: all axes but the innermost are numbered through, and the innermost,
+contiguous one is a plain loop without division that LLVM vectorizes. The entry function runs serial tasks in place and
+hands parallel ones to the runtime's pool; small ones stay on the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.codegen import control_ops, machine, memory_ops, philox, scalar_ops
+from weft.codegen.control_ops import service
+from weft.codegen.cost import Cost, cost_of
+from weft.codegen.function import FunctionWriter
+from weft.codegen.memory_ops import read_slot
+from weft.codegen.module import ModuleWriter
+from weft.codegen.vector_math import LIBRARY, CpuMath
+from weft.ir.artifact import Artifact, Slots
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, Value
+from weft.ir.errors import InternalError
+from weft.ir.ops import Assert, Atomic, Const, Kernel, Random, Task, Yield
+
+__all__ = ["compile_kernel", "emit_kernel"]
+
+_WRITERS = (control_ops, memory_ops, philox, scalar_ops)  # imported for the ops they register
+
+# Below this price a loop is not worth waking another thread; a share should cost about as much.
+_SHARE = 40_000.0
+
+
+def compile_kernel(kernel: Kernel, config: CompileConfig, timer: Any = None) -> Artifact:
+    """Lowered CHI to an object file. `timer(stage)` is called as each stage begins (emit, optimize, codegen)."""
+    note = timer or (lambda _stage: None)
+    note("emit")
+    module = emit_kernel(kernel, config)
+    host = machine.host_cpu(config.opt_level)
+    text = module.text(host.header)
+    note("optimize")
+    native = machine.parse(text)
+    machine.optimize(native, host.machine, config.opt_level)
+    note("codegen")
+    code: bytes = host.machine.emit_object(native)
+    return Artifact(
+        name=kernel.symbol,
+        target="cpu",
+        code=code,
+        entry="weft_entry",
+        slots=module.slots,
+        sites=tuple(module.sites),
+        libraries=(LIBRARY,) if module.kept else (),
+        llvm=text,
+        native=native,
+    )
+
+
+def emit_kernel(kernel: Kernel, config: CompileConfig) -> ModuleWriter:
+    """The LLVM module of a lowered kernel."""
+    trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
+    slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
+    host = machine.host_cpu(config.opt_level)
+    module = ModuleWriter(config, slots, CpuMath(host.features, config.fast_math))
+    entry = FunctionWriter(module)
+    for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
+        if task.kind == "serial":
+            _serial(entry, task, number)
+        else:
+            _parallel(entry, task, number)
+    module.functions.append(entry.text(f"define void @weft_entry(ptr noalias %ctx) {_attributes(host)}"))
+    return module
+
+
+def _attributes(host: machine.HostCpu) -> str:
+    wide = ' "prefer-vector-width"="512"' if "avx512f" in host.features else ""
+    return f"nounwind{wide}"
+
+
+def _serial(f: FunctionWriter, task: Task, number: int) -> None:
+    """One thread runs, so atomics need not lock."""
+    f.plain, f.task, f.lane = True, number, "0"
+    if _contains(task, Random):
+        f.draws = f.stack("i32", align=4)
+        f.do(f"store i32 0, ptr {f.draws}, align 4")
+    f.block(task.body)
+    f.draws = ""
+    if not f.open:  # everything after a `return` is dead
+        f.start(f.fresh_label("dead"))
+
+
+def _contains(task: Task, kind: type) -> bool:
+    return any(isinstance(op, kind) for op in task.walk())
+
+
+def _contended(task: Task) -> bool:
+    """Whether iterations meet at atomics (those of the epilogue run once a share)."""
+    return any(isinstance(inner, Atomic) for op in task.body for inner in op.walk())
+
+
+# ---- parallel tasks --------------------------------------------------------------------------------------------------
+
+
+def _parallel(f: FunctionWriter, task: Task, number: int) -> None:
+    """In the entry: measure the box, then run it here or share it out."""
+    _bounds(f, task)
+    limits = task.bounds.last
+    if not isinstance(limits, Yield):
+        raise InternalError(f"codegen: the bounds of {task!r} do not end in a yield")
+    axes = len(limits.begins)
+    box = f.stack(f"[{2 * axes} x i64]")
+    for position, value in enumerate([*limits.begins, *limits.ends]):
+        word = f.set(f"getelementptr inbounds i8, ptr {box}, i64 {8 * position}")
+        f.do(f"store i64 {_wide(f, value)}, ptr {word}, align 8")
+    extents = [_extent(f, b, e) for b, e in zip(limits.begins, limits.ends, strict=True)]
+    count, inner = extents[0], "1"
+    if axes > 1:
+        for extent in extents[1:-1]:
+            count = f.set(f"mul nsw i64 {count}, {extent}")
+        inner = extents[-1]
+    price = cost_of(task.body)
+    grain = _grain(f, price, inner)
+    body = f"weft_task{number}"
+    _write_body(f, task, number, body, plain=False)
+    if _contended(task):
+        _write_body(f, task, number, body + "_plain", plain=True)
+    _launch(f, task, price, body, box, count, grain)
+    if _contains(task, Assert):
+        _stop_on_failure(f)
+
+
+def _bounds(f: FunctionWriter, task: Task) -> None:
+    """Write the ops that compute the box; the yield at their end is read, not written."""
+    for op in task.bounds:
+        if not isinstance(op, Yield):
+            f.op(op)
+
+
+def _wide(f: FunctionWriter, value: Value) -> str:
+    """A bound as i64."""
+    text = f.typed(value)
+    return text.removeprefix("i64 ") if text.startswith("i64 ") else f.set(f"sext {text} to i64")
+
+
+def _extent(f: FunctionWriter, begin: Value, end: Value) -> str:
+    size = f.set(f"sub nsw i64 {_wide(f, end)}, {_wide(f, begin)}")
+    intrinsic = f.module.declare("i64 @llvm.smax.i64(i64, i64)")
+    return f.set(f"call i64 @{intrinsic}(i64 {size}, i64 0)")
+
+
+def _grain(f: FunctionWriter, price: Cost, inner: str) -> str:
+    """Iterations (or rows) of a share worth a thread's while."""
+    each = max(1, round(price.work + price.plain))
+    row = f.set(f"mul nsw i64 {inner}, {each}")
+    least = f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {row}, i64 1)")
+    grain = f.set(f"udiv i64 {int(_SHARE)}, {least}")
+    return f.set(f"add i64 {grain}, 1")
+
+
+def _launch(f: FunctionWriter, task: Task, price: Cost, body: str, box: str, count: str, grain: str) -> None:
+    """Few iterations, or iterations that would mostly wait for each other's atomics, run on this thread."""
+    here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
+    alone = f.set(f"icmp sle i64 {count}, {grain}")
+    plain = body
+    if _contended(task):
+        plain = body + "_plain"
+        threads = service(f, "threads", "i64")
+        locked, free = price.work + price.atomics, price.work + price.plain
+        fight = f.set(f"icmp ule i64 {threads}, {max(1, int(locked / max(free, 1.0)))}")
+        alone = f.set(f"or i1 {alone}, {fight}")
+    f.branch(alone, here, shared)
+    f.start(here)
+    f.do(f"call void @{plain}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
+    f.jump(done)
+    f.start(shared)
+    pool, run = service(f, "pool", "i64"), service(f, "parallel_for")
+    f.do(f"call void {run}(i64 {pool}, ptr @{body}, ptr %ctx, ptr {box}, i64 {count}, i64 {grain})")
+    f.start(done)
+
+
+def _stop_on_failure(f: FunctionWriter) -> None:
+    after = f.fresh_label("sound")
+    state = f.set(f"load i64, ptr {read_slot(f, 1, 'ptr')}, align 8")
+    f.branch(f.set(f"icmp eq i64 {state}, 0"), after, f.exit_label)
+    f.start(after)
+
+
+def _write_body(entry: FunctionWriter, task: Task, number: int, name: str, plain: bool) -> None:
+    """The function that runs a share: iterations, or rows, [begin, end) of the box."""
+    module = entry.module
+    f = FunctionWriter(module, plain=plain, task=number, access_group=module.node("distinct !{}"))
+    if _contains(task, Random):
+        f.draws = f.stack("i32", align=4)
+    axes = len(task.body.args)
+    limits = task.bounds.last
+    assert isinstance(limits, Yield)
+    begins = [_bound(f, value, k) for k, value in enumerate(limits.begins)]
+    ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
+    f.block(task.prologue)
+    if axes == 1:
+        first = f.set(f"add nsw i64 {begins[0]}, %begin")
+        last = f.set(f"add nsw i64 {begins[0]}, %end")
+        _innermost(f, task.body, [], first, last, begins, ends)
+    else:
+        _rows(f, task.body, begins, ends)
+    f.block(task.epilogue)
+    host = machine.host_cpu(module.config.opt_level)
+    signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
+    module.functions.append(f.text(f"{signature} noinline {_attributes(host)}"))
+
+
+def _bound(f: FunctionWriter, value: Value, position: int) -> str:
+    """A limit of the box: a literal where it is known, so that LLVM can unroll short axes."""
+    if isinstance(value, Const):
+        return str(int(value.value))
+    word = f.set(f"getelementptr inbounds i8, ptr %box, i64 {8 * position}")
+    return f.set(f"load i64, ptr {word}, align 8, !invariant.load !{{}}")
+
+
+def _rows(f: FunctionWriter, body: Block, begins: list[str], ends: list[str]) -> None:
+    """Each row number becomes the outer indices once; then the innermost axis is a plain loop."""
+    with f.loop("%begin", "%end") as row:
+        outer, rest = list[str](), row
+        for axis in range(len(begins) - 2, 0, -1):
+            extent = f.set(f"sub nsw i64 {ends[axis]}, {begins[axis]}")
+            digit = f.set(f"urem i64 {rest}, {extent}")
+            rest = f.set(f"udiv i64 {rest}, {extent}")
+            outer.insert(0, f.set(f"add nsw i64 {begins[axis]}, {digit}"))
+        outer.insert(0, f.set(f"add nsw i64 {begins[0]}, {rest}"))
+        _innermost(f, body, outer, begins[-1], ends[-1], begins, ends)
+
+
+def _innermost(
+    f: FunctionWriter, body: Block, outer: list[str], first: str, last: str, begins: list[str], ends: list[str]
+) -> None:
+    """The vectorizable loop: its accesses are marked as independent across iterations."""
+    parallel = f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}')
+    loop = f.module.node("")
+    f.module.metadata[int(loop[1:])] = f"distinct !{{{loop}, {parallel}}}"
+    with f.loop(first, last, f", !llvm.loop {loop}") as index:
+        for arg, name in zip(body.args, [*outer, index], strict=True):
+            f.values[arg] = name
+        if f.draws:
+            f.lane = _lane(f, [*outer, index], begins, ends)
+            f.do(f"store i32 0, ptr {f.draws}, align 4")
+        f.block(body)
+
+
+def _lane(f: FunctionWriter, indices: list[str], begins: list[str], ends: list[str]) -> str:
+    """The number of this iteration in the whole box, for the random numbers."""
+    lane = "0"
+    for index, begin, end in zip(indices, begins, ends, strict=True):
+        extent = f.set(f"sub i64 {end}, {begin}")
+        digit = f.set(f"sub i64 {index}, {begin}")
+        lane = f.set(f"add i64 {f.set(f'mul i64 {lane}, {extent}')}, {digit}")
+    return lane

@@ -1,0 +1,181 @@
+"""Writes one LLVM function as text: registers, basic blocks, stack slots, loops.
+
+Text, not a builder library: an f-string line costs a fraction of a microsecond, and reading the code is reading the IR.
+What an op becomes is said in the `*_ops.py` files, by functions registered with `@emits(OpClass)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from weft.codegen.spelling import constant, in_register
+from weft.ir.core import Block, Op, Value
+from weft.ir.errors import InternalError
+from weft.ir.ops import Const
+from weft.ir.types import Pointer, Prim, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from weft.codegen.module import ModuleWriter
+
+__all__ = ["FunctionWriter", "Jump", "emits"]
+
+OpT = TypeVar("OpT", bound=Op)
+EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
+
+
+def emits(cls: type[OpT]) -> Callable[[Callable[[FunctionWriter, OpT], str | None]], Any]:
+    """Register what writes ops of class `cls`; it returns the name of the result, if there is one."""
+
+    def register(function: Callable[[FunctionWriter, OpT], str | None]) -> Callable[[FunctionWriter, OpT], str | None]:
+        EMITTERS[cls] = function
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Where `break` and `continue` of the innermost loop go."""
+
+    stop: str
+    next: str
+
+
+@dataclass
+class FunctionWriter:
+    """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs)."""
+
+    module: ModuleWriter
+    plain: bool = False
+    exit_label: str = "exit"
+    access_group: str = ""
+    task: int = 0
+    values: dict[Value, str] = field(default_factory=dict[Value, str])
+    slots: list[str] = field(default_factory=list[str])
+    lines: list[str] = field(default_factory=list[str])
+    jumps: list[Jump] = field(default_factory=list[Jump])
+    label: str = "start"
+    open: bool = True
+    lane: str = "0"
+    draws: str = ""
+    counter: int = 0
+
+    # ---- registers and lines ----
+
+    def register(self, hint: str = "v") -> str:
+        """A fresh register name."""
+        self.counter += 1
+        return f"%{hint}{self.counter}"
+
+    def set(self, text: str, hint: str = "v") -> str:
+        """Write `%fresh = text` and give the register."""
+        name = self.register(hint)
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Write an instruction without result."""
+        self.lines.append(f"  {text}")
+
+    def stack(self, type: str, align: int = 8) -> str:
+        """A stack slot: written into the entry block, where LLVM turns it into registers."""
+        name = self.register("s")
+        self.slots.append(f"  {name} = alloca {type}, align {align}")
+        return name
+
+    # ---- blocks ----
+
+    def fresh_label(self, hint: str) -> str:
+        """A label not used yet."""
+        self.counter += 1
+        return f"{hint}{self.counter}"
+
+    def start(self, label: str) -> None:
+        """Begin the block `label`; falls through from an unfinished one."""
+        self.jump(label)
+        self.lines.append(f"{label}:")
+        self.label, self.open = label, True
+
+    def jump(self, label: str) -> None:
+        """End the current block with a branch, if it has not ended already."""
+        if self.open:
+            self.do(f"br label %{label}")
+            self.open = False
+
+    def branch(self, condition: str, yes: str, no: str, metadata: str = "") -> None:
+        """End the current block with a two-way branch."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}{metadata}")
+        self.open = False
+
+    @contextmanager
+    def loop(self, begin: str, end: str, metadata: str = "", type: str = "i64") -> Generator[str, None, None]:
+        """A counted loop [begin, end) by one; gives the index. `continue` and `break` of the body go to its ends."""
+        head, body, latch, done = (self.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
+        index, following = self.register("i"), self.register("n")
+        self.jump(head)
+        before = self.label
+        self.lines.append(f"{head}:")
+        self.lines.append(f"  {index} = phi {type} [ {begin}, %{before} ], [ {following}, %{latch} ]")
+        self.label, self.open = head, True
+        self.branch(self.set(f"icmp slt {type} {index}, {end}"), body, done)
+        self.start(body)
+        self.jumps.append(Jump(done, latch))
+        yield index
+        self.jumps.pop()
+        self.start(latch)
+        self.lines.append(f"  {following} = add nsw {type} {index}, 1")
+        self.do(f"br label %{head}{metadata}")
+        self.open = False
+        self.start(done)
+
+    # ---- values ----
+
+    def use(self, value: Value) -> str:
+        """The operand text of a value: a literal, or the register its op was written to."""
+        name = self.values.get(value)
+        if name is not None:
+            return name
+        if isinstance(value, Const):
+            assert isinstance(value.type, Prim)
+            return constant(value.value, value.type)
+        raise InternalError(f"codegen: {value!r} is used before it is written")
+
+    def typed(self, value: Value) -> str:
+        """Type and operand text of a value."""
+        return f"{spell(value.type)} {self.use(value)}"
+
+    def block(self, block: Block) -> None:
+        """Write all ops of a block."""
+        for op in block:
+            if not self.open:
+                return
+            self.op(op)
+
+    def op(self, op: Op) -> None:
+        """Write one op."""
+        emitter = EMITTERS.get(type(op))
+        if emitter is None:
+            raise InternalError(f"codegen has no way to write '{op.opname}': {op!r}")
+        result = emitter(self, op)
+        if result is not None:
+            self.values[op] = result
+
+    def text(self, signature: str) -> str:
+        """The finished function. Every path ends at the exit label, which returns."""
+        self.jump(self.exit_label)
+        body = "\n".join(["entry:", *self.slots, "  br label %start", "start:", *self.lines])
+        return f"{signature} {{\n{body}\n{self.exit_label}:\n  ret void\n}}\n"
+
+
+def spell(type: Type) -> str:
+    """The LLVM type of any value that codegen meets."""
+    if isinstance(type, Prim):
+        return in_register(type)
+    if isinstance(type, Pointer):
+        return "ptr"
+    raise InternalError(f"codegen: a value of type {type} should have been lowered")

@@ -1,0 +1,99 @@
+"""What the functions of one LLVM module share: declarations, alias metadata, sites, the math library, the options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from weft.ir.artifact import Site, Slots
+from weft.ir.config import CompileConfig
+
+if TYPE_CHECKING:
+    from weft.codegen.function import FunctionWriter
+    from weft.ir.types import Prim
+
+__all__ = ["MathLibrary", "ModuleWriter"]
+
+
+class MathLibrary(Protocol):
+    """How an arch computes sin, exp, pow ..."""
+
+    def __call__(self, f: FunctionWriter, kind: str, type: Prim, *operands: str) -> str:
+        """Write a call of the function `kind` on operands of `type`; gives the register of the result."""
+        ...
+
+
+@dataclass
+class ModuleWriter:
+    """The module being written."""
+
+    config: CompileConfig
+    slots: Slots
+    math: MathLibrary
+    functions: list[str] = field(default_factory=list[str])
+    declarations: dict[str, str] = field(default_factory=dict[str, str])
+    kept: dict[str, None] = field(default_factory=dict[str, None])
+    sites: list[Site] = field(default_factory=list[Site])
+    metadata: list[str] = field(default_factory=list[str])
+    scopes: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def fast(self) -> str:
+        """Fast-math flags. NaN and infinity keep their meaning: a simulation that blew up should look like it."""
+        return "reassoc nsz arcp contract afn " if self.config.fast_math else ""
+
+    def declare(self, signature: str, attributes: str = "") -> str:
+        """Declare `type @name(types)` once; gives the name without '@'."""
+        name = signature[signature.index("@") + 1 : signature.index("(")]
+        self.declarations.setdefault(name, f"declare {signature} {attributes}".rstrip())
+        return name
+
+    def keep(self, name: str) -> None:
+        """Let no pass drop the declaration `name`, though nothing calls it yet."""
+        self.kept[name] = None
+
+    def site(self, site: Site) -> int:
+        """Number a print or an assertion."""
+        self.sites.append(site)
+        return len(self.sites) - 1
+
+    def node(self, text: str) -> str:
+        """A fresh metadata node."""
+        self.metadata.append(text)
+        return f"!{len(self.metadata) - 1}"
+
+    def access(self, scope: str, group: str) -> str:
+        """The metadata of a memory access: what it may touch, and the parallel loop it belongs to."""
+        if scope.startswith("local"):
+            return ""
+        tag = f", !alias.scope !{{scope:{scope}}}, !noalias !{{others:{scope}}}"
+        self.scopes.setdefault(scope, len(self.scopes))
+        return tag + (f", !llvm.access.group {group}" if group else "")
+
+    def text(self, header: str) -> str:
+        """The finished module."""
+        kept = ", ".join(f"ptr @{name}" for name in self.kept)
+        used = f'@llvm.compiler.used = appending global [{len(self.kept)} x ptr] [{kept}], section "llvm.metadata"'
+        body = "\n".join([header, used if kept else "", *self.declarations.values(), "", *self.functions])
+        body = self._resolve_scopes(body)
+        nodes = (f"!{number} = {text}" for number, text in enumerate(self.metadata))
+        return body + "\n" + "\n".join(nodes) + "\n"
+
+    def _resolve_scopes(self, body: str) -> str:
+        """Alias scopes are known only once every access is written: fill them in.
+
+        Different fields never overlap; arrays come from the caller and may overlap one another."""
+        if not self.scopes:
+            return body
+        domain = self.node('distinct !{!"fields"}')
+        nodes = {scope: self.node(f'distinct !{{!"{scope}", {domain}}}') for scope in self.scopes}
+        for scope, node in nodes.items():
+            mine = self.node(f"!{{{node}}}")
+            apart = [n for other, n in nodes.items() if other != scope and not _may_overlap(scope, other)]
+            others = self.node(f"!{{{', '.join(apart)}}}")
+            body = body.replace(f"!{{scope:{scope}}}", mine).replace(f"!{{others:{scope}}}", others)
+        return body
+
+
+def _may_overlap(a: str, b: str) -> bool:
+    return a.startswith("array") and b.startswith("array")

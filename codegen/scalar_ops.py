@@ -1,0 +1,274 @@
+"""Arithmetic: each row of the operator tables in LLVM's words.
+
+Rows whose `llvm` column names an instruction or an intrinsic need nothing more; the others are spelled out here,
+with the guards that make integer division by zero, overflow and shifts defined (see `ir/scalar.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.codegen.function import FunctionWriter, emits, spell
+from weft.codegen.spelling import constant, in_register
+from weft.ir.ops import BINARY, UNARY, Binary, BitCast, Cast, Const, Select, Unary
+from weft.ir.scalar import BinaryRow
+from weft.ir.types import Prim, u1
+
+__all__ = ["binary", "cast"]
+
+BinaryWriter = Callable[[FunctionWriter, Binary, Prim, str, str], str]
+UnaryWriter = Callable[[FunctionWriter, Prim, str], str]
+
+
+@emits(Const)
+def _const(f: FunctionWriter, op: Const) -> str:
+    return constant(op.value, _prim(op))
+
+
+@emits(Binary)
+def _binary(f: FunctionWriter, op: Binary) -> str:
+    kind, type = op.kind, op.lhs.type
+    assert isinstance(type, Prim)
+    a, b = f.use(op.lhs), f.use(op.rhs)
+    special = _BINARY.get(kind)
+    if special is not None and not (type.is_float and BINARY[kind].llvm[0]):
+        return special(f, op, type, a, b)
+    if kind in ("pow", "atan2"):
+        return f.module.math(f, kind, type, a, b)
+    return binary(f, kind, type, a, b)
+
+
+def binary(f: FunctionWriter, kind: str, type: Prim, a: str, b: str) -> str:
+    """An operator that LLVM has as one instruction or intrinsic, on operands of `type`."""
+    row: BinaryRow = BINARY[kind]
+    spelled = row.llvm[0 if type.is_float else 1 if type.is_signed else 2]
+    assert spelled is not None, kind
+    name = in_register(type)
+    fast = f.module.fast if type.is_float else ""
+    if spelled.startswith("llvm."):
+        intrinsic = f.module.declare(f"{name} @{spelled}.{_suffix(type)}({name}, {name})")
+        return f.set(f"call {fast}{name} @{intrinsic}({name} {a}, {name} {b})")
+    if spelled.startswith("fcmp"):
+        return f.set(f"{spelled} {name} {a}, {b}")
+    return f.set(f"{spelled} {fast}{name} {a}, {b}")
+
+
+def _suffix(type: Prim) -> str:
+    return f"f{type.bits}" if type.is_float else f"i{type.bits}"
+
+
+def _literal(op: Binary) -> int | None:
+    """The divisor, where it is a constant that cannot trap."""
+    divisor = op.rhs
+    if isinstance(divisor, Const) and int(divisor.value) not in (0, -1):
+        return int(divisor.value)
+    return None
+
+
+def _integer_division(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str, floor: bool, rest: bool) -> str:
+    """Quotient or remainder (`rest`), floored or truncated, total: zero divisors give 0, -1 divisors wrap."""
+    name, signed = in_register(type), type.is_signed
+    divide, remainder = ("sdiv", "srem") if signed else ("udiv", "urem")
+    literal = _literal(op)
+    safe, zero, minus = b, "", ""
+    if literal is None:
+        zero = f.set(f"icmp eq {name} {b}, 0")
+        bad = zero
+        if signed:
+            minus = f.set(f"icmp eq {name} {b}, -1")
+            bad = f.set(f"or i1 {zero}, {minus}")
+        safe = f.set(f"select i1 {bad}, {name} 1, {name} {b}")
+    result = f.set(f"{remainder if rest else divide} {name} {a}, {safe}")
+    if signed and literal is None and not rest:
+        negated = f.set(f"sub {name} 0, {a}")
+        result = f.set(f"select i1 {minus}, {name} {negated}, {name} {result}")
+    if floor and signed:
+        result = _floored(f, name, a, safe, result, rest)
+    if literal is None:
+        result = f.set(f"select i1 {zero}, {name} 0, {name} {result}")
+    return result
+
+
+def _floored(f: FunctionWriter, name: str, a: str, b: str, result: str, rest: bool) -> str:
+    """Truncated to floored: one less, or one divisor more, where the remainder's sign differs from the divisor's."""
+    remainder = result if rest else f.set(f"srem {name} {a}, {b}")
+    nonzero = f.set(f"icmp ne {name} {remainder}, 0")
+    signs = f.set(f"xor {name} {remainder}, {b}")
+    differ = f.set(f"icmp slt {name} {signs}, 0")
+    adjust = f.set(f"and i1 {nonzero}, {differ}")
+    other = f.set(f"add {name} {result}, {b}") if rest else f.set(f"sub {name} {result}, 1")
+    return f.set(f"select i1 {adjust}, {name} {other}, {name} {result}")
+
+
+def _floordiv(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str) -> str:
+    if type.is_int:
+        return _integer_division(f, op, type, a, b, floor=True, rest=False)
+    quotient = binary(f, "div", type, a, b)
+    return unary(f, "floor", type, quotient)
+
+
+def _mod(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str) -> str:
+    if type.is_int:
+        return _integer_division(f, op, type, a, b, floor=True, rest=True)
+    whole = _floordiv(f, op, type, a, b)
+    return binary(f, "sub", type, a, binary(f, "mul", type, b, whole))
+
+
+def _raw_div(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str) -> str:
+    return _integer_division(f, op, type, a, b, floor=False, rest=False)
+
+
+def _raw_mod(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str) -> str:
+    return _integer_division(f, op, type, a, b, floor=False, rest=True)
+
+
+def _shift(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str) -> str:
+    name = in_register(type)
+    amount = f.set(f"and {name} {b}, {type.bits - 1}")
+    return binary(f, op.kind, type, a, amount)
+
+
+_BINARY: dict[str, BinaryWriter] = {
+    "floordiv": _floordiv,
+    "mod": _mod,
+    "raw_div": _raw_div,
+    "raw_mod": _raw_mod,
+    "shl": _shift,
+    "shr": _shift,
+    "bit_shr": _shift,
+}
+
+
+@emits(Unary)
+def _unary(f: FunctionWriter, op: Unary) -> str:
+    type = op.x.type
+    assert isinstance(type, Prim)
+    return unary(f, op.kind, type, f.use(op.x))
+
+
+def unary(f: FunctionWriter, kind: str, type: Prim, x: str) -> str:
+    """A unary operator on an operand of `type`."""
+    special = _UNARY.get(kind)
+    if special is not None:
+        return special(f, type, x)
+    if type.is_int:  # floor, ceil, round, trunc: an integer is whole already
+        return x
+    name, spelled = in_register(type), UNARY[kind].llvm
+    assert spelled is not None, kind
+    if kind in _DIRECT:
+        intrinsic = f.module.declare(f"{name} @{spelled}.{_suffix(type)}({name})")
+        return f.set(f"call {f.module.fast}{name} @{intrinsic}({name} {x})")
+    return f.module.math(f, kind, type, x)
+
+
+# What every CPU and GPU does in an instruction or two; the rest goes through the math library.
+_DIRECT = frozenset(("abs", "floor", "ceil", "trunc", "round", "sqrt"))
+
+
+def _neg(f: FunctionWriter, type: Prim, x: str) -> str:
+    if type.is_float:
+        return f.set(f"fneg {f.module.fast}{in_register(type)} {x}")
+    return f.set(f"sub {in_register(type)} 0, {x}")
+
+
+def _bit_not(f: FunctionWriter, type: Prim, x: str) -> str:
+    return f.set(f"xor {in_register(type)} {x}, -1")
+
+
+def _not(f: FunctionWriter, type: Prim, x: str) -> str:
+    if type.is_float:
+        return f.set(f"fcmp oeq {in_register(type)} {x}, {constant(0, type)}")
+    return f.set(f"icmp eq {in_register(type)} {x}, {constant(0, type)}")
+
+
+def _abs(f: FunctionWriter, type: Prim, x: str) -> str:
+    name = in_register(type)
+    if type.is_float:
+        intrinsic = f.module.declare(f"{name} @llvm.fabs.{_suffix(type)}({name})")
+        return f.set(f"call {f.module.fast}{name} @{intrinsic}({name} {x})")
+    if not type.is_signed:
+        return x
+    intrinsic = f.module.declare(f"{name} @llvm.abs.{_suffix(type)}({name}, i1)")
+    return f.set(f"call {name} @{intrinsic}({name} {x}, i1 false)")
+
+
+def _sign(f: FunctionWriter, type: Prim, x: str) -> str:
+    name, zero, one = in_register(type), constant(0, type), constant(1, type)
+    positive = binary(f, "gt", type, x, zero)
+    if not type.is_signed:
+        return f.set(f"select i1 {positive}, {name} {one}, {name} {zero}")
+    negative = binary(f, "lt", type, x, zero)
+    below = f.set(f"select i1 {negative}, {name} {constant(-1, type)}, {name} {x}")
+    return f.set(f"select i1 {positive}, {name} {one}, {name} {below}")
+
+
+def _rsqrt(f: FunctionWriter, type: Prim, x: str) -> str:
+    return binary(f, "div", type, constant(1, type), unary(f, "sqrt", type, x))
+
+
+def _popcnt(f: FunctionWriter, type: Prim, x: str) -> str:
+    name = in_register(type)
+    intrinsic = f.module.declare(f"{name} @llvm.ctpop.{_suffix(type)}({name})")
+    return f.set(f"call {name} @{intrinsic}({name} {x})")
+
+
+def _clz(f: FunctionWriter, type: Prim, x: str) -> str:
+    name = in_register(type)
+    intrinsic = f.module.declare(f"{name} @llvm.ctlz.{_suffix(type)}({name}, i1)")
+    return f.set(f"call {name} @{intrinsic}({name} {x}, i1 false)")
+
+
+_UNARY: dict[str, UnaryWriter] = {
+    "neg": _neg,
+    "bit_not": _bit_not,
+    "not": _not,
+    "abs": _abs,
+    "sign": _sign,
+    "rsqrt": _rsqrt,
+    "popcnt": _popcnt,
+    "clz": _clz,
+}
+
+
+@emits(Select)
+def _select(f: FunctionWriter, op: Select) -> str:
+    return f.set(f"select i1 {f.use(op.condition)}, {f.typed(op.a)}, {f.typed(op.b)}")
+
+
+@emits(Cast)
+def _cast(f: FunctionWriter, op: Cast) -> str:
+    source = op.x.type
+    assert isinstance(source, Prim)
+    return cast(f, f.use(op.x), source, _prim(op))
+
+
+def cast(f: FunctionWriter, x: str, source: Prim, target: Prim) -> str:
+    """`x` of type `source` as `target`: integers wrap, floats saturate to integers, NaN gives 0."""
+    if source is target or in_register(source) == in_register(target):
+        return x
+    old, new = in_register(source), in_register(target)
+    if target is u1:
+        return f.set(f"{'fcmp une' if source.is_float else 'icmp ne'} {old} {x}, {constant(0, source)}")
+    if source.is_float and target.is_float:
+        return f.set(f"{'fpext' if target.bits > source.bits else 'fptrunc'} {old} {x} to {new}")
+    if source.is_float:
+        spelled = "fptosi" if target.is_signed else "fptoui"
+        intrinsic = f.module.declare(f"{new} @llvm.{spelled}.sat.{new}.{_suffix(source)}({old})")
+        return f.set(f"call {new} @{intrinsic}({old} {x})")
+    if target.is_float:
+        return f.set(f"{'sitofp' if source.is_signed else 'uitofp'} {old} {x} to {new}")
+    if target.bits < source.bits:
+        return f.set(f"trunc {old} {x} to {new}")
+    return f.set(f"{'sext' if source.is_signed else 'zext'} {old} {x} to {new}")
+
+
+@emits(BitCast)
+def _bit_cast(f: FunctionWriter, op: BitCast) -> str:
+    if spell(op.x.type) == spell(op.type):
+        return f.use(op.x)
+    return f.set(f"bitcast {f.typed(op.x)} to {spell(op.type)}")
+
+
+def _prim(op: Const | Cast) -> Prim:
+    assert isinstance(op.type, Prim)
+    return op.type

@@ -1,0 +1,65 @@
+"""The house rules that no linter knows: the list of packages, sizes of files and functions, what importing costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FLOORS = ("ir", "codegen", "runtime", "lang", "demos")
+SOURCES = sorted(path for folder in FLOORS for path in (ROOT / folder).rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+FILE_CAP, FUNCTION_CAP, DEMO_CAP = 500, 60, 150
+
+
+def _declared_packages() -> list[str]:
+    text = (ROOT / "pyproject.toml").read_text()
+    block = text.split("packages = [", 1)[1].split("]", 1)[0]
+    return [line.strip().strip('",') for line in block.splitlines() if line.strip()]
+
+
+def test_the_list_of_packages_is_the_tree() -> None:
+    found = {"weft"} | {
+        "weft." + ".".join(path.parent.relative_to(ROOT).parts)
+        for folder in FLOORS
+        for path in (ROOT / folder).rglob("__init__.py")
+    }
+    assert set(_declared_packages()) == found
+    assert (ROOT / "py.typed").exists()
+
+
+@pytest.mark.parametrize("path", SOURCES + TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sizes(path: Path) -> None:
+    text = path.read_text()
+    cap = DEMO_CAP if path.parent.name == "demos" else FILE_CAP
+    assert len(text.splitlines()) <= cap, f"{path} is longer than {cap} lines"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= FUNCTION_CAP, f"{path}:{node.lineno} {node.name} has {length} lines"
+
+
+def test_public_names_have_docstrings() -> None:
+    missing: list[str] = []
+    for path in SOURCES:
+        if path.parent.name == "demos":
+            continue
+        tree = ast.parse(path.read_text())
+        if ast.get_docstring(tree) is None and path.read_text().strip():
+            missing.append(str(path.relative_to(ROOT)))
+        for node in tree.body:
+            public = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
+            if public and ast.get_docstring(node) is None:
+                missing.append(f"{path.relative_to(ROOT)}: {node.name}")
+    assert not missing, "no docstring: " + ", ".join(missing)
+
+
+def test_importing_weft_is_light() -> None:
+    heavy = ["matplotlib", "cuda", "torch", "PIL", "llvmlite"]
+    code = f"import sys, weft; print([name for name in {heavy} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
