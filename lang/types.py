@@ -1,0 +1,363 @@
+"""Compile-time types a user writes: `ti.types.vector(3, ti.f32)`, `ti.types.struct(...)`, `ti.types.ndarray(...)`.
+
+The primitive types are the IR's own objects (`ti.f32 is weft.ir.types.f32`). A compound type keeps what the user wrote,
+so that `float` and `int` follow the current `default_fp` and `default_ip`; its `.ir` is the IR type they mean now.
+Calling a compound type makes a value of it: `vec3(1, 2, 3)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from weft.ir import types as ir
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import PRIMS, Prim, Tensor, Type, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+
+__all__ = [
+    "CompoundType",
+    "MatrixType",
+    "NDArray",
+    "NdarrayType",
+    "StructType",
+    "Template",
+    "VectorType",
+    "f16",
+    "f32",
+    "f64",
+    "float16",
+    "float32",
+    "float64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_integral",
+    "is_real",
+    "is_signed",
+    "is_tensor",
+    "matrix",
+    "ndarray",
+    "primitive",
+    "struct",
+    "template",
+    "to_ir",
+    "u1",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "uint1",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "vector",
+]
+
+float16, float32, float64 = f16, f32, f64
+int8, int16, int32, int64 = i8, i16, i32, i64
+uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
+
+_BY_NUMPY: dict[Any, Prim] = {prim.np: prim for prim in PRIMS.values()}
+
+
+def primitive(annotation: Any) -> Prim:
+    """The primitive type that `annotation` means: a primitive, `int`, `float`, `bool` (these two by the current
+    `default_ip`, `default_fp`), or a numpy scalar type. TypeMismatch for anything else."""
+    if isinstance(annotation, Prim):
+        return annotation
+    if annotation is bool:
+        return u1
+    if annotation is int or annotation is float:
+        from weft.lang.init import program
+
+        config = program().config
+        return config.default_ip if annotation is int else config.default_fp
+    if isinstance(annotation, (type, np.dtype)):
+        try:
+            known = _BY_NUMPY.get(np.dtype(annotation))
+        except TypeError:
+            known = None
+        if known is not None:
+            return known
+    raise TypeMismatch(f"{annotation!r} is not a primitive type: use one of {', '.join(PRIMS)}, int, float or bool")
+
+
+def to_ir(annotation: Any) -> Type:
+    """The IR type of a user's annotation of a value: a primitive, vector, matrix or struct type. TypeMismatch if it
+    is none of these."""
+    if isinstance(annotation, CompoundType):
+        return annotation.ir
+    if isinstance(annotation, Type):
+        return annotation
+    return primitive(annotation)
+
+
+class CompoundType:
+    """A type made of others; `ir` is the IR type it means under the current defaults."""
+
+    @property
+    def ir(self) -> Type:
+        """The IR type."""
+        raise NotImplementedError
+
+
+class MatrixType(CompoundType):
+    """`types.matrix(n, m, dtype)`: an n x m matrix. Equal arguments make equal types."""
+
+    ndim = 2
+
+    def __init__(self, n: int, m: int, dtype: Any) -> None:
+        self.n, self.m, self._dtype = _extent(n), _extent(m), dtype
+
+    @property
+    def dtype(self) -> Prim:
+        """The element type; `float` and `int` by the current defaults."""
+        return primitive(self._dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, m)."""
+        return (self.n, self.m)
+
+    @property
+    def ir(self) -> Tensor:
+        """The IR's tensor type."""
+        return ir.tensor(self.dtype, self.shape)
+
+    def get_shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self.shape
+
+    def __call__(self, *args: Any) -> Any:
+        """A value: from one scalar (all elements), one array-like of this shape, all scalars, or scalars and vectors
+        that together have as many scalars. Elements are cast to `dtype`. TypeMismatch for another count."""
+        from weft.lang.matrix import Matrix
+
+        return Matrix.wrap(self.gather(args))
+
+    def gather(self, args: tuple[Any, ...]) -> Any:
+        """The numpy array that a call with `args` makes."""
+        from weft.ir.scalar import cast_value
+
+        pieces = [np.asarray(getattr(arg, "values", arg)) for arg in args]
+        count = int(np.prod(self.shape))
+        flat = [scalar for piece in pieces for scalar in piece.ravel().tolist()]
+        if len(pieces) == 1 and pieces[0].ndim == 0:
+            flat = flat * count
+        if len(flat) != count:
+            raise TypeMismatch(f"{self!r} takes 1 or {count} scalars, got {len(flat)}")
+        return np.asarray(cast_value(np.array(flat), self.dtype)).reshape(self.shape)
+
+    def field(self, shape: Any = None, **keywords: Any) -> Any:
+        """A field of this element type; keywords as `Matrix.field`."""
+        from weft.lang.field import make_matrix_field
+
+        return make_matrix_field(self.shape, self._dtype, shape, **keywords)
+
+    def ndarray(self, shape: Any, **keywords: Any) -> Any:
+        """An ndarray of this element type."""
+        from weft.lang.ndarray import ndarray
+
+        return ndarray(self, shape, **keywords)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*self.shape, self._dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MatrixType) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"matrix({self.n}, {self.m}, {_type_name(self._dtype)})"
+
+
+class VectorType(MatrixType):
+    """`types.vector(n, dtype)`: a vector of n elements; `m` is 1."""
+
+    ndim = 1
+
+    def __init__(self, n: int, dtype: Any) -> None:
+        super().__init__(n, 1, dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n,)."""
+        return (self.n,)
+
+    def __repr__(self) -> str:
+        return f"vector({self.n}, {_type_name(self._dtype)})"
+
+
+class StructType(CompoundType):
+    """`types.struct(name=type, ...)`, or what `@dataclass` makes: named members, and methods.
+
+    `members` maps names to types as the user wrote them, `methods` maps names to functions (usually `@func`).
+    Calling it makes a Struct from positional or keyword members; what is left out is zero."""
+
+    def __init__(
+        self,
+        members: Mapping[str, Any],
+        methods: Mapping[str, Callable[..., Any]] | None = None,
+        name: str = "struct",
+    ) -> None:
+        self.members: dict[str, Any] = dict(members)
+        self.methods: dict[str, Callable[..., Any]] = dict(methods or {})
+        self.__name__ = name
+        if not self.members:
+            raise TypeMismatch(f"{name} has no members")
+        for member, annotation in self.members.items():
+            if annotation not in (int, float, bool) and not isinstance(annotation, Prim | CompoundType):
+                raise TypeMismatch(f"member '{member}' of {name}: {annotation!r} is not a type of a value")
+
+    @property
+    def ir(self) -> ir.Struct:
+        """The IR's struct type."""
+        return ir.struct(tuple((name, to_ir(annotation)) for name, annotation in self.members.items()))
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """A Struct. TypeMismatch for an unknown name or too many members."""
+        from weft.lang.struct import make_struct
+
+        return make_struct(self, args, keywords)
+
+    def field(self, shape: Any = None, **keywords: Any) -> Any:
+        """A StructField of this type; keywords as `Struct.field`."""
+        from weft.lang.field import make_struct_field
+
+        return make_struct_field(self, shape, **keywords)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StructType) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return (tuple(self.members.items()), tuple(self.methods.items()))
+
+    def __repr__(self) -> str:
+        members = ", ".join(f"{name}: {_type_name(annotation)}" for name, annotation in self.members.items())
+        return f"{self.__name__}({members})"
+
+
+class NdarrayType:
+    """`types.ndarray(dtype=None, ndim=None)`: annotates an array parameter; what is None fits anything.
+
+    `dtype` may be a vector or matrix type. The array may be a numpy array (no copy), or a `ti.ndarray`."""
+
+    def __init__(
+        self, dtype: Any = None, ndim: int | None = None, needs_grad: bool | None = None, boundary: str = "unsafe"
+    ) -> None:
+        if boundary not in ("unsafe", "clamp"):
+            raise TypeMismatch(f"boundary is 'unsafe' or 'clamp', not {boundary!r}")
+        self.dtype, self.ndim, self.needs_grad, self.boundary = dtype, ndim, needs_grad, boundary
+
+    @property
+    def element(self) -> Type | None:
+        """The IR type of an element, None if any fits."""
+        return None if self.dtype is None else to_ir(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"ndarray(dtype={_type_name(self.dtype)}, ndim={self.ndim})"
+
+
+class _Subscriptable(type):
+    def __getitem__(cls, parameters: Any) -> NdarrayType:
+        pair = parameters if isinstance(parameters, tuple) else (parameters,)
+        return NdarrayType(*pair)
+
+
+class NDArray(NdarrayType, metaclass=_Subscriptable):
+    """`NDArray[ti.f32, 2]` is `ndarray(ti.f32, 2)`."""
+
+
+class Template:
+    """`ti.template()`: the parameter is bound at compile time; each new value compiles the kernel anew."""
+
+    def __init__(self, tensor: Any = None, dim: int | None = None) -> None:
+        self.tensor, self.dim = tensor, dim
+
+    def __repr__(self) -> str:
+        return "template()"
+
+
+template = Template
+ndarray = NdarrayType
+
+
+def vector(n: int, dtype: Any = float) -> VectorType:
+    """The type of vectors of `n` elements of `dtype`."""
+    return VectorType(n, dtype)
+
+
+def matrix(n: int, m: int, dtype: Any = float) -> MatrixType:
+    """The type of n x m matrices of `dtype`."""
+    return MatrixType(n, m, dtype)
+
+
+def struct(**members: Any) -> StructType:
+    """The type of structs with those members, in that order. `__struct_methods={name: function}` adds methods."""
+    methods = members.pop("__struct_methods", {})
+    return StructType(members, methods)
+
+
+def is_real(dtype: Any) -> bool:
+    """Whether `dtype` is a floating point type."""
+    return primitive(dtype).is_float
+
+
+def is_integral(dtype: Any) -> bool:
+    """Whether `dtype` is an integer type (u1 included)."""
+    return primitive(dtype).is_int
+
+
+def is_signed(dtype: Any) -> bool:
+    """Whether `dtype` is a signed integer type; TypeMismatch for a float."""
+    prim = primitive(dtype)
+    if prim.is_float:
+        raise TypeMismatch(f"{prim} is not an integer type")
+    return prim.is_signed
+
+
+def is_tensor(dtype: Any) -> bool:
+    """Whether `dtype` is a vector or matrix type."""
+    return isinstance(dtype, MatrixType | Tensor)
+
+
+def prim_of_numpy(dtype: Any) -> Prim:
+    """The primitive with that numpy dtype; TypeMismatch if there is none."""
+    try:
+        return _BY_NUMPY[np.dtype(dtype)]
+    except KeyError:
+        raise TypeMismatch(f"numpy's {np.dtype(dtype)} has no counterpart among {', '.join(PRIMS)}") from None
+
+
+def shape_tuple(shape: int | Iterable[int]) -> tuple[int, ...]:
+    """A shape given as a number or a sequence, checked: integers of at least 1."""
+    values = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    for axis, extent in enumerate(values):
+        if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
+            raise TypeMismatch(f"a shape consists of integers, got {extent!r} in dimension {axis}")
+        if extent < 1:
+            raise TypeMismatch(f"every dimension of a shape is at least 1, got {extent} in dimension {axis}")
+    return tuple(int(extent) for extent in values)
+
+
+def _extent(n: Any) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise TypeMismatch(f"a vector or matrix extent is an integer of at least 1, not {n!r}")
+    return int(n)
+
+
+def _type_name(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else repr(annotation)
