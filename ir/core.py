@@ -60,9 +60,9 @@ def attr(default: Any = ...) -> Any:
     return Field("", "attr", default)
 
 
-def region() -> Any:
-    """A block of ops inside the op."""
-    return Field("", "region")
+def region(default: None = None) -> Any:
+    """A block of ops inside the op; an empty one where none is given (`default=None` tells type checkers so)."""
+    return Field("", "region", default or ...)
 
 
 class Value:

@@ -228,7 +228,7 @@ class Load(Op, name="load", reads=True):
     """The value at an address. `invariant`: no one writes it while the task runs."""
 
     ptr: Value = operand()
-    invariant: bool = attr(False)
+    invariant: bool = attr(default=False)
 
     def result_type(self) -> Type:
         assert isinstance(self.ptr.type, Pointer)
@@ -267,8 +267,8 @@ class If(Op, name="if"):
     """Runs `then` where the u1 `condition` holds, else `orelse`."""
 
     condition: Value = operand()
-    then: Block = region()
-    orelse: Block = region()
+    then: Block = region(default=None)
+    orelse: Block = region(default=None)
 
 
 class For(Op, name="for"):
@@ -277,7 +277,7 @@ class For(Op, name="for"):
     begin: Value = operand()
     end: Value = operand()
     step: Value = operand()
-    body: Block = region()
+    body: Block = region(default=None)
 
 
 class ParallelFor(Op, name="parallel_for"):
@@ -287,22 +287,22 @@ class ParallelFor(Op, name="parallel_for"):
 
     begins: list[Value] = operands()
     ends: list[Value] = operands()
-    config: LoopConfig = attr(LoopConfig())
-    body: Block = region()
+    config: LoopConfig = attr(default=LoopConfig())
+    body: Block = region(default=None)
 
 
 class StructFor(Op, name="struct_for"):
     """Iterations over every element of a field, in any order; arguments: the user's indices (offset included)."""
 
     field: FieldSymbol = attr()
-    config: LoopConfig = attr(LoopConfig())
-    body: Block = region()
+    config: LoopConfig = attr(default=LoopConfig())
+    body: Block = region(default=None)
 
 
 class While(Op, name="while"):
     """Runs `body` until a `break`."""
 
-    body: Block = region()
+    body: Block = region(default=None)
 
 
 class Break(Op, name="break", terminator=True):
@@ -340,7 +340,7 @@ class Assert(Op, name="assert", writes=True):
     condition: Value = operand()
     values: list[Value] = operands()
     message: str = attr()
-    kind: str = attr("assert")
+    kind: str = attr(default="assert")
 
 
 # ---- kernels and tasks -----------------------------------------------------------------------------------------------
@@ -350,11 +350,11 @@ class Kernel(Op, name="kernel"):
     """A whole kernel. At CHI level `body` holds statements, at task level only tasks."""
 
     symbol: str = attr()
-    params: tuple[Param, ...] = attr(())
-    results: tuple[Type, ...] = attr(())
-    fields: tuple[FieldSymbol, ...] = attr(())
-    temp_bytes: int = attr(0)
-    body: Block = region()
+    params: tuple[Param, ...] = attr(default=())
+    results: tuple[Type, ...] = attr(default=())
+    fields: tuple[FieldSymbol, ...] = attr(default=())
+    temp_bytes: int = attr(default=0)
+    body: Block = region(default=None)
 
 
 class Task(Op, name="task"):
@@ -365,13 +365,13 @@ class Task(Op, name="task"):
     `reads`/`writes` (names of the fields and arrays touched) come from `flag_access`."""
 
     kind: str = attr()
-    config: LoopConfig = attr(LoopConfig())
-    read_set: tuple[str, ...] = attr(())
-    write_set: tuple[str, ...] = attr(())
-    bounds: Block = region()
-    prologue: Block = region()
-    body: Block = region()
-    epilogue: Block = region()
+    config: LoopConfig = attr(default=LoopConfig())
+    read_set: tuple[str, ...] = attr(default=())
+    write_set: tuple[str, ...] = attr(default=())
+    bounds: Block = region(default=None)
+    prologue: Block = region(default=None)
+    body: Block = region(default=None)
+    epilogue: Block = region(default=None)
 
 
 # ---- lowered CHI -----------------------------------------------------------------------------------------------------

@@ -7,21 +7,38 @@ docstring opens with the picture: IR before, IR after, and when it must not fire
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from time import perf_counter
 
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 
-__all__ = ["PASSES", "Pass", "pass_"]
+__all__ = ["OBSERVER", "PASSES", "Observer", "Pass", "pass_"]
 
 Pass = Callable[[Kernel, CompileConfig], bool]
 PASSES: dict[str, Pass] = {}
 
+# Called after each pass, the nested ones (`cse` in `full_simplify`) included: name, kernel, changed, milliseconds.
+Observer = Callable[[str, Kernel, bool, float], None]
+OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)
+
 
 def pass_(name: str) -> Callable[[Pass], Pass]:
-    """Register the decorated function as the pass `name`."""
+    """Register the decorated function as the pass `name`. A pipeline that observes hears of every run of it."""
 
     def register(function: Pass) -> Pass:
-        PASSES[name] = function
-        return function
+        @wraps(function)
+        def run(root: Kernel, config: CompileConfig) -> bool:
+            observe = OBSERVER.get()
+            if observe is None:
+                return function(root, config)
+            start = perf_counter()
+            changed = function(root, config)
+            observe(name, root, changed, (perf_counter() - start) * 1e3)
+            return changed
+
+        PASSES[name] = run
+        return run
 
     return register

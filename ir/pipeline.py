@@ -1,0 +1,149 @@
+"""The two pipelines: from the tree to tasks, from tasks to lowered CHI. Reading these tables is reading the compiler.
+
+A pass is found by its name, in the file of that name under `transforms/`. With `config.verify` the IR is verified after
+every pass, nested ones included, and a pass that says "nothing changed" is held to it; with `config.debug` it is
+verified after each row of the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from importlib import import_module
+from time import perf_counter
+
+from weft.ir.config import CompileConfig
+from weft.ir.errors import InternalError, WeftError
+from weft.ir.ops import Kernel
+from weft.ir.passes import OBSERVER, PASSES, Observer, Pass
+from weft.ir.text import print_ir
+from weft.ir.tree import KernelTree
+from weft.ir.verify import verify
+
+__all__ = ["LEVEL_AFTER", "TO_LOWERED", "TO_TASKS", "find_pass", "lower", "run_passes"]
+
+TO_TASKS: tuple[str, ...] = (
+    "infer_types",
+    "full_simplify",
+    "bounds",
+    "full_simplify",
+    "offload",
+    "full_simplify",
+    "flag_access",
+)
+
+TO_LOWERED: tuple[str, ...] = (
+    "demote_atomics",
+    "cache_invariant",
+    "thread_local",
+    "scalarize",
+    "lower_access",
+    "demote_ops",
+    "full_simplify",
+)
+
+# The level (see `verify.py`) that holds from after this pass on.
+LEVEL_AFTER: dict[str, str] = {
+    "lower_tree": "untyped",
+    "infer_types": "chi",
+    "offload": "tasks",
+    "scalarize": "lowering",
+    "demote_ops": "lowered",
+}
+
+# Passes that only tidy up, to a fixpoint: skipped where nothing has changed since they last ran.
+TIDYING: frozenset[str] = frozenset({"full_simplify"})
+
+
+def find_pass(name: str) -> Pass:
+    """The pass of that name; its file is imported when first asked for."""
+    if name not in PASSES:
+        import_module(f"weft.ir.transforms.{name}")
+    return PASSES[name]
+
+
+def lower(tree: KernelTree, config: CompileConfig, observe: Observer | None = None) -> Kernel:
+    """A kernel from tree to lowered CHI. `observe(stage, kernel, changed, milliseconds)` is called after each stage,
+    "lower_tree" the first; after passes nested in a stage too, before the stage itself."""
+    lower_tree: Callable[[KernelTree, CompileConfig], Kernel]
+    lower_tree = import_module("weft.ir.transforms.lower_tree").lower_tree
+    start = perf_counter()
+    with _blame("lower_tree", tree.name):
+        kernel = lower_tree(tree, config)
+    watch = _Watch(config, observe, "untyped")
+    watch("lower_tree", kernel, True, (perf_counter() - start) * 1e3)
+    _run(kernel, TO_TASKS + TO_LOWERED, config, watch)
+    return kernel
+
+
+def run_passes(
+    kernel: Kernel,
+    names: Iterable[str],
+    config: CompileConfig,
+    observe: Observer | None = None,
+    level: str = "chi",
+) -> Kernel:
+    """Run those passes, in order, on a kernel that is at `level`; gives the kernel, changed in place."""
+    _run(kernel, names, config, _Watch(config, observe, level))
+    return kernel
+
+
+def _run(kernel: Kernel, names: Iterable[str], config: CompileConfig, watch: _Watch) -> None:
+    tidy: set[str] = set()
+    token = OBSERVER.set(watch if config.verify or config.debug or watch.observe is not None else None)
+    try:
+        for name in names:
+            if name in tidy:
+                continue
+            run = find_pass(name)
+            watch.stage = name
+            with _blame(name, kernel.symbol):
+                changed = run(kernel, config)
+            if changed:
+                tidy.clear()
+            if name in TIDYING:
+                tidy.add(name)
+    finally:
+        OBSERVER.reset(token)
+
+
+class _Watch:
+    """Sees the kernel after every pass: verifies it, then tells the caller's observer."""
+
+    def __init__(self, config: CompileConfig, observe: Observer | None, level: str) -> None:
+        self.config, self.observe, self.level = config, observe, level
+        self.stage = "lower_tree"
+        self.text = ""
+
+    def __call__(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
+        if self.observe is not None:
+            self.observe(name, kernel, changed, milliseconds)
+        if name == self.stage:
+            self.level = LEVEL_AFTER.get(name, self.level)
+        if self.config.verify or (self.config.debug and name == self.stage):
+            with _blame(name, kernel.symbol):
+                verify(kernel, self.level)
+        if self.config.verify:
+            self.hold_to_its_word(name, kernel, changed)
+
+    def hold_to_its_word(self, name: str, kernel: Kernel, changed: bool) -> None:
+        """A pass that changes the kernel and denies it would make later passes skip work."""
+        text = print_ir(kernel)
+        if not changed and self.text and text != self.text:
+            raise InternalError(f"pass '{name}' changed kernel '{kernel.symbol}' and said it had not")
+        self.text = text
+
+
+@contextmanager
+def _blame(name: str, kernel: str) -> Generator[None, None, None]:
+    """Whatever goes wrong inside is ours, unless it says otherwise: name the pass and the kernel."""
+    try:
+        yield
+    except InternalError as error:
+        if error.__cause__ is not None:  # already blamed, further in
+            raise
+        raise InternalError(f"pass '{name}', kernel '{kernel}': {error}") from error
+    except WeftError:
+        raise
+    except Exception as error:
+        raise InternalError(f"pass '{name}', kernel '{kernel}': {type(error).__name__}: {error}") from error

@@ -1,0 +1,200 @@
+"""The printer: IR as text that people read and `parse.py` reads back.
+
+Everything follows from an op's declared fields, in their order:
+
+    kernel @step(dt: f32) -> () {
+      field @x: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
+      %dt = arg index=0 : f32
+      %n = const 8 : i32
+      parallel_for begins=[%0], ends=[%n] (%i: i32) {
+        %1 = field_ptr @x[%i] : *f32
+        %2 = atomic add %1, %dt : f32
+      }
+    }
+
+Operands stand as `%name`, a variable number of them in brackets, symbols as `@name`, `kind` and `value` bare, other
+attributes as `name=value` where they differ from their default, then `: type`, then the regions (named where an op
+has several; an empty one is left out). Commas are decoration. Names come from the user's variables, made unique;
+values without one are numbered.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from weft.ir.core import Block, BlockArg, Field, Op, Value
+from weft.ir.ops import Kernel
+from weft.ir.symbols import FieldSymbol, LoopConfig, Term
+from weft.ir.types import VOID, Type
+
+__all__ = ["BARE", "RESERVED", "Names", "attribute", "print_ir"]
+
+BARE = ("kind", "value", "field")  # attributes that stand without their name
+RESERVED = ("true", "false", "nan", "inf")  # words that are numbers, never strings
+_WORD = re.compile(r"[^\W\d][\w.]*\Z")
+
+
+class Names:
+    """Gives every value and symbol of one text a unique name, the first comer its own."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+        self.of: dict[object, str] = {}
+        self.numbered = 0
+
+    def value(self, value: Value) -> str:
+        """`%x` for a value the user called x, `%7` for one without a name."""
+        known = self.of.get(value)
+        if known is None:
+            stem = re.sub(r"[^\w.]", "_", value.name)
+            known = self.of[value] = "%" + (self.number() if not stem or stem.isdigit() else self.unique(stem))
+        return known
+
+    def number(self) -> str:
+        """The next number."""
+        self.numbered += 1
+        return str(self.numbered - 1)
+
+    def unique(self, stem: str) -> str:
+        """`stem`, or the first of `stem_1`, `stem_2` ... that is free."""
+        name, count = stem, 0
+        while name in self.taken:
+            count += 1
+            name = f"{stem}_{count}"
+        self.taken.add(name)
+        return name
+
+
+def print_ir(what: Op | Block, spans: bool = False) -> str:
+    """The text of an op with all inside it, or of the ops of a block. `spans` adds each op's place in the source as a
+    comment. Text of a kernel parses back; a fragment's outer values are named where they are first met."""
+    printer = _Printer(spans)
+    if isinstance(what, Op):
+        printer.op(what, "")
+    else:
+        printer.block(what, "")
+    return "\n".join(printer.lines) + "\n"
+
+
+class _Printer:
+    def __init__(self, spans: bool) -> None:
+        self.names, self.spans = Names(), spans
+        self.fields = Names()
+        self.lines: list[str] = []
+
+    def block(self, block: Block, indent: str) -> None:
+        for op in block:
+            self.op(op, indent)
+
+    def op(self, op: Op, indent: str) -> None:
+        if isinstance(op, Kernel):
+            self.kernel(op, indent)
+            return
+        head = op.opname if op.type is VOID else f"{self.names.value(op)} = {op.opname}"
+        head += self.items(op)
+        if op.type is not VOID:
+            head += f" : {op.type}"
+        place = f"  # {op.span}" if self.spans and op.span is not None else ""
+        regions = [field for field in op.declared if field.role == "region"]
+        if not regions:
+            self.lines.append(indent + head + place)
+            return
+        line = indent + head
+        for field in regions:
+            region: Block = getattr(op, field.name)
+            if len(regions) > 1:
+                if region.first is None and not region.args:
+                    continue
+                line += f" {field.name}"
+            self.lines.append(f"{line}{self.arguments(region.args)} {{{place}")
+            self.block(region, indent + "  ")
+            line, place = indent + "}", ""
+        self.lines.append(line + place)
+
+    def kernel(self, op: Kernel, indent: str) -> None:
+        params = ", ".join(f"{param.name}: {param.type}" for param in op.params)
+        results = ", ".join(map(str, op.results))
+        temp = f" temp_bytes={op.temp_bytes}" if op.temp_bytes else ""
+        self.lines.append(f"{indent}kernel {symbol(op.symbol)}({params}) -> ({results}){temp} {{")
+        for field in op.fields:
+            self.lines.append(f"{indent}  field {self.field(field)}: {field.dtype}{_layout(field)}")
+        self.block(op.body, indent + "  ")
+        self.lines.append(indent + "}")
+
+    def items(self, op: Op) -> str:
+        """The operands and attributes, each with what separates it from what stands before."""
+        groups = sum(field.role == "operands" for field in op.declared)
+        text, separator = "", " "
+        for field in op.declared:
+            if field.role == "region":
+                continue
+            item = self.item(op, field, groups > 1)
+            if not item:
+                continue
+            text += item if item[0] == "[" and _indexes(op) else separator + item
+            separator = " " if field.name == "kind" else ", "
+        return text
+
+    def item(self, op: Op, field: Field, several: bool) -> str:
+        content: Any = getattr(op, field.name)
+        if field.role == "operand":
+            return self.names.value(content)
+        if field.role == "operands":
+            listed = "[" + ", ".join(map(self.names.value, content)) + "]"
+            return f"{field.name}={listed}" if several else listed
+        if content == field.default:
+            return ""
+        text = self.field(content) if isinstance(content, FieldSymbol) else attribute(content)
+        return text if field.name in BARE else f"{field.name}={text}"
+
+    def arguments(self, args: Iterable[BlockArg]) -> str:
+        listed = ", ".join(f"{self.names.value(arg)}: {arg.type}" for arg in args)
+        return f" ({listed})" if listed else ""
+
+    def field(self, field: FieldSymbol) -> str:
+        known = self.fields.of.get(field)
+        if known is None:
+            known = self.fields.of[field] = symbol(self.fields.unique(field.name))
+        return known
+
+
+def _indexes(op: Op) -> bool:
+    """Whether the op's bracketed operands index what stands before them, as in `@x[%i]`."""
+    return op.opname.endswith("_ptr")
+
+
+def symbol(name: str) -> str:
+    """`@name`, quoted where it is no word."""
+    return "@" + (name if _WORD.match(name) else json.dumps(name))
+
+
+def attribute(content: Any) -> str:
+    """The text of an attribute: a number, a truth value, a string, a type, a loop's configuration, or a tuple."""
+    if isinstance(content, str):
+        return content if _WORD.match(content) and content not in RESERVED else json.dumps(content)
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if isinstance(content, float):
+        return repr(content) if math.isfinite(content) else str(content)
+    if isinstance(content, Term):
+        return attribute((content.axis, content.divisor, content.modulus, content.stride))
+    if isinstance(content, LoopConfig):
+        chosen = [(f.name, getattr(content, f.name)) for f in fields(content) if getattr(content, f.name) != f.default]
+        return "{" + ", ".join(f"{name}={attribute(choice)}" for name, choice in chosen) + "}"
+    if isinstance(content, tuple):
+        return "(" + ", ".join(map(attribute, content)) + ")"
+    if isinstance(content, int | Type):
+        return str(content)
+    raise TypeError(f"an attribute cannot be a {type(content).__name__}: {content!r}")
+
+
+def _layout(field: FieldSymbol) -> str:
+    extents = f"[{', '.join(map(str, field.shape))}]" if field.shape else ""
+    facts = {"tree": field.tree, "components": field.components, "terms": field.terms}
+    facts |= {"offset": field.offset, "order": field.order}
+    return extents + "".join(f" {name}={attribute(fact)}" for name, fact in facts.items() if fact != ())
