@@ -54,7 +54,7 @@ class Memory:
         first = symbol.offset or (0,) * len(symbol.shape)
         rows = [[*_shifted(self, symbol, point, first).load_scalars()] for point in points]
         shape = symbol.dtype.shape if isinstance(symbol.dtype, Tensor) else ()
-        return np.array(rows, flatten(symbol.dtype)[0].np).reshape(*symbol.shape, *shape)
+        return np.array(rows, flatten(symbol.dtype)[0].np).reshape((*symbol.shape, *shape))
 
     def write(self, symbol: FieldSymbol, values: Any) -> None:
         """Fill a field from an array of the shape `read` gives."""
