@@ -327,20 +327,24 @@ class Yield(Op, name="yield", terminator=True):
 
 
 class Print(Op, name="print", writes=True):
-    """Prints the pieces in order: `parts` holds literal text, or a format spec (after a NUL) for the next operand."""
+    """Prints the pieces in order: `parts` holds literal text, or a format spec (after a NUL) for the next operand.
+
+    Once `scalarize` has cut tensor operands up, `types` has what the user wrote (empty before that)."""
 
     values: list[Value] = operands()
     parts: tuple[str, ...] = attr()
+    types: tuple[Type, ...] = attr(default=())
 
 
 class Assert(Op, name="assert", writes=True):
     """Where the u1 `condition` does not hold: stops the task; the launch raises `message` with `{}` filled from
-    the operands. `kind`: "assert" (AssertionError), "bounds" (IndexError-like) or "arithmetic"."""
+    the operands. `kind`: "assert" (AssertionError), "bounds" (IndexError-like) or "arithmetic". `types` as in Print."""
 
     condition: Value = operand()
     values: list[Value] = operands()
     message: str = attr()
     kind: str = attr(default="assert")
+    types: tuple[Type, ...] = attr(default=())
 
 
 # ---- kernels and tasks -----------------------------------------------------------------------------------------------
@@ -449,7 +453,19 @@ class Exit(Op, name="exit", terminator=True):
 
 _VALUES = {"const", "unary", "binary", "select", "cast", "bit_cast", "load", "store", "atomic", "alloca"}
 _CONTROL = {"if", "for", "while", "break", "continue", "print", "assert"}
-_WHOLE = {"arg", "random", "make_tensor", "splat", "extract", "matmul", "transpose", "reduce", "make_struct", "member"}
+_WHOLE = {
+    "arg",
+    "scalar_arg",
+    "random",
+    "make_tensor",
+    "splat",
+    "extract",
+    "matmul",
+    "transpose",
+    "reduce",
+    "make_struct",
+    "member",
+}
 _PLACES = {"field_ptr", "array_ptr", "array_shape", "element_ptr", "member_ptr", "temp_ptr"}
 _LOWERED = {"tree_base", "array_base", "array_extent", "array_stride", "scalar_arg", "address", "temp_ptr", "random"}
 
@@ -458,6 +474,8 @@ LEVELS: dict[str, frozenset[str]] = {
     "chi": frozenset(
         _VALUES | _CONTROL | _WHOLE | _PLACES - {"temp_ptr"} | {"kernel", "parallel_for", "struct_for", "return"}
     ),
-    "tasks": frozenset(_VALUES | _CONTROL | _WHOLE | _PLACES | {"kernel", "task", "yield", "return"}),
+    "tasks": frozenset(
+        _VALUES | _CONTROL | _WHOLE | _PLACES | {"kernel", "task", "yield", "return", "store_result", "exit"}
+    ),
     "lowered": frozenset(_VALUES | _CONTROL | _LOWERED | {"kernel", "task", "yield", "store_result", "exit"}),
 }

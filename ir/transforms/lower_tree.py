@@ -1,0 +1,277 @@
+"""Tree to CHI.
+
+    while i < n:            %c: while { %t = binary lt (load %i), %n
+        x[i] += v     =>                if %t {} else { break }
+        i += 1                          atomic add (field_ptr @x (load %i)), %v
+                                        store %i, binary add (load %i), 1 }
+
+Locals that are never assigned again become plain values, the others memory (`alloca`). Inlined functions, `and`/`or`,
+conditional expressions and multi-axis serial loops become structured control flow. Operand types may still differ:
+`infer_types` comes next. A loop stays parallel only at the kernel's top level; elsewhere it becomes a serial nest.
+
+The nodes' own rules are here (statements) and in `lower_tree_expressions`; both keep their state in
+`lower_tree_state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+from weft.ir import ops, tree
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, Value
+from weft.ir.errors import CompilationError
+from weft.ir.scalar import ATOMICS
+from weft.ir.symbols import FieldSymbol
+from weft.ir.transforms.lower_tree_expressions import address, in_global_memory
+from weft.ir.transforms.lower_tree_facts import cost, memory_variables
+from weft.ir.transforms.lower_tree_state import PARALLEL, Frame, Inlined, Lowering, lowers
+from weft.ir.types import Array, Struct, i32
+
+__all__ = ["lower_tree"]
+
+Loop = tree.RangeFor | tree.BoxFor | tree.StructFor
+Bind = Callable[[Sequence[Value]], None]
+
+
+def lower_tree(root: tree.KernelTree, config: CompileConfig) -> ops.Kernel:
+    """The kernel as ops."""
+    kernel = ops.Kernel(root.name, root.params, root.results, root.fields, span=root.span)
+    lowering = Lowering(kernel, config, memory_variables(root))
+    lowering.builder.span = root.span
+    lowering.run(root.body)
+    return kernel
+
+
+# ---- plain statements ------------------------------------------------------------------------------------------------
+
+
+@lowers(tree.Let)
+def _let(low: Lowering, node: tree.Let) -> None:
+    low.bind(node.variable, low.value(node.value))
+
+
+@lowers(tree.Assign)
+def _assign(low: Lowering, node: tree.Assign) -> None:
+    value = low.value(node.value)
+    low.store(address(low, node.target), value)
+
+
+@lowers(tree.AugAssign)
+def _aug_assign(low: Lowering, node: tree.AugAssign) -> None:
+    value = low.value(node.value)
+    place = address(low, node.target)
+    if node.kind in ATOMICS and in_global_memory(node.target):
+        low.add(ops.Atomic(node.kind, place, value))
+    else:
+        low.store(place, low.binary(node.kind, low.load(place), value))
+
+
+@lowers(tree.Eval)
+def _eval(low: Lowering, node: tree.Eval) -> None:
+    low.value(node.value)
+
+
+@lowers(tree.Print)
+def _print(low: Lowering, node: tree.Print) -> None:
+    values = [low.value(part[0]) for part in node.parts if not isinstance(part, str)]
+    low.add(ops.Print(values, tuple(part if isinstance(part, str) else "\0" + part[1] for part in node.parts)))
+
+
+@lowers(tree.Assert)
+def _assert(low: Lowering, node: tree.Assert) -> None:
+    if not low.config.debug:
+        return
+    condition = low.value(node.condition)
+    low.add(ops.Assert(condition, low.values(node.arguments), node.message))
+
+
+@lowers(tree.If)
+def _if(low: Lowering, node: tree.If) -> None:
+    condition = node.condition
+    if isinstance(condition, tree.BoolOp) and condition.kind == "and" and not node.orelse and cost(condition) > 24:
+        _nested_ifs(low, condition.values, node.then)
+        return
+    branch = low.branch(low.value(condition))
+    for block, body in ((branch.then, node.then), (branch.orelse, node.orelse)):
+        with low.inside(block):
+            low.run(body)
+
+
+def _nested_ifs(low: Lowering, conditions: Sequence[tree.Expr], body: Sequence[tree.Stmt]) -> None:
+    """`if a and b: S` without `else` is `if a: if b: S`."""
+    if not conditions:
+        low.run(body)
+        return
+    with low.inside(low.branch(low.value(conditions[0])).then):
+        _nested_ifs(low, conditions[1:], body)
+
+
+# ---- jumps -----------------------------------------------------------------------------------------------------------
+
+
+@lowers(tree.Break)
+def _break(low: Lowering, node: tree.Break) -> None:
+    if not low.loops:
+        raise CompilationError("'break' outside a loop", node.span)
+    low.jump(low.loops[-1][0], ops.Break)
+
+
+@lowers(tree.Continue)
+def _continue(low: Lowering, node: tree.Continue) -> None:
+    if not low.loops:
+        raise CompilationError("'continue' outside a loop", node.span)
+    low.jump(low.loops[-1][1], ops.Continue)
+
+
+@lowers(tree.Return)
+def _return(low: Lowering, node: tree.Return) -> None:
+    if low.calls:
+        _return_from_call(low, low.calls[-1], node)
+        return
+    if any(isinstance(frame.op, PARALLEL) for frame in low.frames):
+        raise CompilationError("'return' inside a parallel loop: its iterations run in any order", node.span)
+    low.add(ops.Return(low.values(node.values)))
+
+
+def _return_from_call(low: Lowering, call: Inlined, node: tree.Return) -> None:
+    values = low.values(node.values)
+    if len(values) == 1:
+        value: Value | None = values[0]
+    else:
+        value = low.add(ops.MakeStruct(values, type=call.type)) if isinstance(call.type, Struct) else None
+    if value is not None:
+        if call.place is None:
+            call.value = low.cast(value, call.type)
+        else:
+            low.store(call.place, value)
+    if call.frame is not None:
+        low.jump(call.frame, ops.Break)
+
+
+# ---- loops -----------------------------------------------------------------------------------------------------------
+
+
+@lowers(tree.While)
+def _while(low: Lowering, node: tree.While) -> None:
+    loop = low.add(ops.While())
+    with low.loop(loop, loop.body) as frame:
+        if not (isinstance(node.condition, tree.Const) and node.condition.value):
+            test = low.branch(low.value(node.condition))
+            test.orelse.append(ops.Break(span=low.span))
+        low.loops.append((frame, frame))
+        low.run(node.body)
+        low.loops.pop()
+
+
+@lowers(tree.RangeFor)
+def _range_for(low: Lowering, node: tree.RangeFor) -> None:
+    variable = node.variable
+    begin, end, step = (low.cast(value, variable.type) for value in low.values([node.begin, node.end, node.step]))
+    known = node.step.value if isinstance(node.step, tree.Const) else 0
+    parallel = node.parallel and low.parallel_here() and not node.config.serialize
+    if known == 1 or (known > 0 and not parallel):
+        _box(low, [variable], [begin], [end], [step], parallel, node, lambda args: low.bind(variable, args[0]))
+        return
+    # The trip count is ceil((end - begin) / step), for a step of either sign; none where the step is 0.
+    # It counts in whole steps: the loop runs over them and computes the index.
+    quotient = low.binary("floordiv", low.binary("sub", begin, end), step)
+    count = low.cast(low.add(ops.Unary("neg", quotient, type=quotient.type)), variable.type)
+
+    def index(args: Sequence[Value]) -> None:
+        low.bind(variable, low.binary("add", begin, low.binary("mul", args[0], step)))
+
+    zero, one = low.zero_like(variable.type), low.one_like(variable.type)
+    _box(low, [tree.Variable("trip", variable.type)], [zero], [count], [one], parallel, node, index)
+
+
+@lowers(tree.BoxFor)
+def _box_for(low: Lowering, node: tree.BoxFor) -> None:
+    types = [variable.type for variable in node.variables]
+    begins = [low.cast(low.value(value), type) for value, type in zip(node.begins, types, strict=True)]
+    ends = [low.cast(low.value(value), type) for value, type in zip(node.ends, types, strict=True)]
+    _unit_box(low, node, begins, ends, range(len(types)))
+
+
+@lowers(tree.StructFor)
+def _struct_for(low: Lowering, node: tree.StructFor) -> None:
+    types = [variable.type for variable in node.variables]
+    if not isinstance(node.over, FieldSymbol):
+        array = low.value(node.over)
+        if not isinstance(array.type, Array):
+            raise CompilationError(f"cannot loop over a {array.type}", node.span)
+        shape: list[Value] = [low.add(ops.ArrayShape(array, axis)) for axis in range(array.type.ndim)]
+        ends = [low.cast(extent, type) for extent, type in zip(shape, types, strict=True)]
+        _unit_box(low, node, list(map(low.zero_like, types)), ends, range(len(types)))
+        return
+    field = node.over
+    if node.parallel and low.parallel_here() and not node.config.serialize:
+        body = low.body_args(node.variables)
+        _parallel(low, ops.StructFor(field, node.config, body), body, node, partial(_bind_all, low, node.variables))
+        return
+    first = field.offset or (0,) * len(field.shape)
+    begins = [low.const(value, type) for value, type in zip(first, types, strict=True)]
+    ends = [low.const(a + n, type) for a, n, type in zip(first, field.shape, types, strict=True)]
+    _unit_box(low, node, begins, ends, field.order or range(len(types)))
+
+
+def _unit_box(
+    low: Lowering, node: tree.BoxFor | tree.StructFor, begins: list[Value], ends: list[Value], order: Sequence[int]
+) -> None:
+    """A box with step 1 along every axis, whose serial form nests the axes in `order`, outermost first."""
+    parallel = node.parallel and low.parallel_here() and not node.config.serialize
+    order = range(len(begins)) if parallel else order
+    variables = [node.variables[axis] for axis in order]
+    steps = [low.one_like(variable.type) for variable in variables]
+    bind = partial(_bind_all, low, variables)
+    _box(low, variables, [begins[a] for a in order], [ends[a] for a in order], steps, parallel, node, bind)
+
+
+def _bind_all(low: Lowering, variables: Sequence[tree.Variable], args: Sequence[Value]) -> None:
+    for variable, arg in zip(variables, args, strict=True):
+        low.bind(variable, arg)
+
+
+def _box(
+    low: Lowering,
+    indices: Sequence[tree.Variable],
+    begins: list[Value],
+    ends: list[Value],
+    steps: list[Value],
+    parallel: bool,
+    node: Loop,
+    bind: Bind,
+) -> None:
+    """One parallel loop, or a nest of serial ones; `bind` gives the user's variables their values inside."""
+    if parallel:
+        body = low.body_args(indices)
+        _parallel(low, ops.ParallelFor(begins, ends, node.config, body), body, node, bind)
+        return
+    frames: list[Frame] = []
+    args: list[Value] = []
+    with ExitStack() as nest:
+        # The one element of a 0-D field is a loop of one trip, so that `break` and `continue` have a loop to act on.
+        ranges = list(zip(indices, begins, ends, steps, strict=True)) or [_once(low)]
+        for index, begin, end, step in ranges:
+            body = low.body_args([index])
+            frames.append(nest.enter_context(low.loop(low.add(ops.For(begin, end, step, body)), body)))
+            args.append(body.args[0])
+        low.loops.append((frames[0], frames[-1]))
+        bind(args[: len(indices)])
+        low.run(node.body)
+        low.loops.pop()
+
+
+def _once(low: Lowering) -> tuple[tree.Variable, Value, Value, Value]:
+    return tree.Variable("once", i32), low.index(0), low.index(1), low.index(1)
+
+
+def _parallel(low: Lowering, loop: ops.ParallelFor | ops.StructFor, body: Block, node: Loop, bind: Bind) -> None:
+    low.add(loop)
+    with low.loop(loop, body) as frame:
+        low.loops.append((frame, frame))
+        bind(body.args)
+        low.run(node.body)
+        low.loops.pop()

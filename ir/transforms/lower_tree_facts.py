@@ -1,0 +1,112 @@
+"""What `lower_tree` asks about a tree before it lowers it: which locals need memory, and where a function returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+from weft.ir import tree
+
+__all__ = ["always_returns", "cost", "has_return", "memory_variables", "returns_at_tail", "walk"]
+
+_CHILD_FIELDS: dict[type[tree.Node], tuple[str, ...]] = {
+    cls: tuple(f.name for f in fields(cls) if "Expr" in str(f.type) or "Stmt" in str(f.type))
+    for cls in (*tree.EXPRESSIONS, *tree.STATEMENTS, tree.KernelTree)
+}
+_CHILD_FIELDS[tree.Print] = ("parts",)
+
+
+def walk(root: tree.Node) -> Iterator[tree.Node]:
+    """`root` and every node below it, in no useful order but always the same."""
+    stack: list[object] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (list, tuple)):
+            stack.extend(node)
+        elif isinstance(node, tree.Node):
+            yield node
+            for name in _CHILD_FIELDS[type(node)]:
+                stack.append(getattr(node, name))
+
+
+def memory_variables(root: tree.Node) -> set[tree.Variable]:
+    """The locals that cannot be plain values: those assigned again, and tensors indexed at run time."""
+    found: set[tree.Variable] = set()
+    for node in walk(root):
+        target: tree.Expr | None = None
+        if isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
+            target = node.target
+        elif isinstance(node, tree.Element) and not all(isinstance(i, tree.Const) for i in node.indices):
+            target = node.base
+        while isinstance(target, (tree.Element, tree.Member)):
+            target = target.base
+        if isinstance(target, tree.Var):
+            found.add(target.variable)
+    return found
+
+
+_PRICE: dict[type[tree.Expr], int] = {
+    tree.Const: 0,
+    tree.Var: 1,
+    tree.ParamRef: 0,
+    tree.ArrayShape: 1,
+    tree.Unary: 1,
+    tree.Binary: 1,
+    tree.Select: 1,
+    tree.Cast: 1,
+    tree.BitCast: 1,
+    tree.BoolOp: 1,
+    tree.Element: 1,
+    tree.Member: 1,
+}
+NEVER = 1000
+
+
+def cost(expr: tree.Expr) -> int:
+    """About how many instructions `expr` takes; at least NEVER where it must not run unless the program says so:
+    it has an effect, may fault (an element that a condition guards), or is dear."""
+    total = 0
+    for node in walk(expr):
+        if isinstance(node, tree.Element) and not all(isinstance(i, tree.Const) for i in node.indices):
+            return NEVER
+        total += _PRICE.get(type(node), NEVER)  # type: ignore[arg-type]
+    return total
+
+
+def has_return(stmt: tree.Stmt) -> bool:
+    """Whether a `return` of the enclosing function is inside `stmt`. (Inlined calls are expressions: not looked at.)"""
+    if isinstance(stmt, tree.Return):
+        return True
+    if isinstance(stmt, tree.If):
+        return any(map(has_return, stmt.then)) or any(map(has_return, stmt.orelse))
+    if isinstance(stmt, (tree.While, tree.RangeFor, tree.BoxFor, tree.StructFor)):
+        return any(map(has_return, stmt.body))
+    return False
+
+
+def always_returns(body: Sequence[tree.Stmt]) -> bool:
+    """Whether every way through `body` ends in a `return`."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, tree.If):
+        return always_returns(last.then) and always_returns(last.orelse)
+    return isinstance(last, tree.Return)
+
+
+def returns_at_tail(body: Sequence[tree.Stmt]) -> bool:
+    """Whether `body` can be written with each `return` last in its block, what follows an early one moved to `else`."""
+    for position, stmt in enumerate(body):
+        if isinstance(stmt, tree.Return):
+            return True
+        if not has_return(stmt):
+            continue
+        if not isinstance(stmt, tree.If):
+            return False
+        rest = list(body[position + 1 :])
+        if always_returns(stmt.then):
+            return returns_at_tail(stmt.then) and returns_at_tail([*stmt.orelse, *rest])
+        if always_returns(stmt.orelse):
+            return returns_at_tail(stmt.orelse) and returns_at_tail([*stmt.then, *rest])
+        return not rest and returns_at_tail(stmt.then) and returns_at_tail(stmt.orelse)
+    return True
