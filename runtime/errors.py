@@ -1,0 +1,102 @@
+"""Faults of running kernels, as Python exceptions."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.artifact import ERROR_WORDS, Site
+from weft.ir.errors import WeftError
+from weft.ir.types import Prim, Struct, Tensor, Type, flat_size, flatten
+
+__all__ = ["ArithmeticFault", "IndexFault", "KernelFault", "OutOfMemory", "assemble", "fault", "read_scalars"]
+
+FORMATS: dict[str, str] = {
+    "u1": "?7x",
+    "u8": "B7x",
+    "u16": "H6x",
+    "u32": "I4x",
+    "u64": "Q",
+    "i8": "b7x",
+    "i16": "h6x",
+    "i32": "i4x",
+    "i64": "q",
+    "f16": "e6x",
+    "f32": "f4x",
+    "f64": "d",
+}  # a scalar in its 8-byte slot, for `struct`
+
+
+class KernelFault(WeftError, AssertionError):
+    """An assertion of a kernel does not hold."""
+
+
+class IndexFault(KernelFault, IndexError):
+    """An index lies outside of its field or array."""
+
+
+class ArithmeticFault(KernelFault, ArithmeticError):
+    """A kernel computed something that has no value."""
+
+
+class OutOfMemory(WeftError, MemoryError):
+    """There is not enough memory; says what was asked for and who holds what."""
+
+
+_FAULTS: dict[str, type[KernelFault]] = {
+    "assert": KernelFault,
+    "bounds": IndexFault,
+    "arithmetic": ArithmeticFault,
+}
+
+
+def fault(site: Site, slots: bytes) -> KernelFault:
+    """The exception of `site` for the values in `slots`: the message's `{}` are filled one after the other."""
+    known = [type for k, type in enumerate(site.types) if sum(map(flat_size, site.types[: k + 1])) <= ERROR_WORDS - 2]
+    scalars = iter(read_scalars(known, slots))
+    pieces = site.text[0].split("{}")
+    values = [assemble(type, scalars) for type in known][: len(pieces) - 1]
+    shown = [str(value) for value in values] + ["..."] * (len(pieces) - 1 - len(values))
+    message = pieces[0] + "".join(value + piece for value, piece in zip(shown, pieces[1:]))
+    place = f"\n{site.span.render()}\n" if site.span is not None else ""
+    return _FAULTS[site.kind](place + message)
+
+
+def read_scalars(types: Iterable[Type], slots: bytes) -> Sequence[Any]:
+    """The scalars of values of those types, from one 8-byte slot each. f32 and f16 come as numpy scalars, which print
+    as short as their precision allows."""
+    prims = [prim for type in types for prim in flatten(type)]
+    values = struct.unpack_from("=" + "".join(FORMATS[prim.text] for prim in prims), slots)
+    return [prim.np.type(value) if prim.is_float else value for prim, value in zip(prims, values)]
+
+
+def assemble(type: Type, scalars: Any) -> Any:
+    """A value of `type` from an iterator of its scalars, as something that prints well: vectors as `[1, 2]`."""
+    if isinstance(type, Prim):
+        return next(scalars)
+    if isinstance(type, Struct):
+        return {name: assemble(member, scalars) for name, member in type.members}
+    if isinstance(type, Tensor):
+        flat = Listing(next(scalars) for _ in range(type.count))
+        if len(type.shape) == 1:
+            return flat
+        width = type.shape[1]
+        return Listing(Listing(flat[k : k + width]) for k in range(0, len(flat), width))
+    raise TypeError(f"{type} has no scalars")
+
+
+class Listing(list[Any]):
+    """A list that shows its items with `str`, and formats each by a format spec."""
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(map(str, self)) + "]"
+
+    def __format__(self, spec: str) -> str:
+        return "[" + ", ".join(format(_plain(item), spec) for item in self) + "]"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

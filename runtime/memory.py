@@ -1,0 +1,71 @@
+"""Buffers of fields and temporaries, and the account of who holds what."""
+
+from __future__ import annotations
+
+import weakref
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from weft.runtime import system
+from weft.runtime.errors import OutOfMemory
+
+__all__ = ["ALIGNMENT", "Memory", "readable_size"]
+
+ALIGNMENT = 64
+_LISTED = 10
+
+
+class Memory:
+    """Hands out zeroed, aligned buffers. A buffer is a numpy array of bytes; it is freed with the last reference to it
+    or to a view of it. One request may not exceed `limit` bytes (0: the machine's memory), because the system would
+    promise such memory and then kill the process that uses it."""
+
+    def __init__(self, limit: int = 0) -> None:
+        self._limit = limit
+        self._held: dict[int, tuple[str, int]] = {}
+        self._keys = count()
+
+    def allocate(self, size: int, owner: str) -> Any:
+        """A zeroed uint8 array of `size` bytes that begins at a multiple of 64. `owner` names it in the account."""
+        limit = self._limit or system.physical_memory()
+        if size > limit:
+            raise self._refuse(size, owner, f"the limit is {readable_size(limit)}")
+        try:
+            # calloc: pages cost nothing until they are touched.
+            block: Any = np.zeros(size + ALIGNMENT, np.uint8)
+        except MemoryError as error:
+            raise self._refuse(size, owner, "the system has no more") from error
+        key = next(self._keys)
+        self._held[key] = (owner, size)
+        weakref.finalize(block, self._held.pop, key).atexit = False
+        start = -block.ctypes.data % ALIGNMENT
+        return block[start : start + size]
+
+    @property
+    def total(self) -> int:
+        """Bytes held now."""
+        return sum(size for _, size in self._held.values())
+
+    def holders(self) -> list[tuple[str, int]]:
+        """(owner, bytes) of the buffers alive, the largest first."""
+        return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))
+
+    def _refuse(self, size: int, owner: str, reason: str) -> OutOfMemory:
+        held = self.holders()
+        lines = [f"{owner} asks for {readable_size(size)}: {reason}.", f"Held now: {readable_size(self.total)}"]
+        lines += [f"  {readable_size(bytes):>10}  {name}" for name, bytes in held[:_LISTED]]
+        if len(held) > _LISTED:
+            lines.append(f"  and {len(held) - _LISTED} smaller ones")
+        return OutOfMemory("\n".join(lines))
+
+
+def readable_size(size: int) -> str:
+    """1536 as "1.5 KiB"."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024 or unit == "TiB":
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    raise AssertionError("unreachable")

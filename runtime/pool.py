@@ -1,0 +1,109 @@
+"""The pool of native worker threads that runs parallel loops.
+
+The caller of a loop works too, and never waits for a worker that has not begun. The pool's memory, by cache lines:
+
+      0   lock (1 while a loop runs), workers wanted, workers started, stopping (i32 each), spins before sleeping (i64)
+     64   state (i64): epoch << 32 | open << 31 | waiting << 30 | how many workers are inside
+    128   how many workers sleep (i32)
+    192   the loop: body, ctx, share, n, chunk size
+    256   where the next chunk begins
+    320   thread handles
+
+A caller that gets the lock writes the loop and publishes it: epoch + 1, open, nobody inside. A worker that sees a new
+epoch enters by adding one to the state, which succeeds only while it is open, takes chunks until none is left and
+leaves. The caller takes chunks as well; when none is left it clears `open` and waits until nobody is inside. So a
+worker that wakes late finds the door closed, and a loop is over as soon as its work is.
+
+A caller that does not get the lock - a nested loop, or a second Python thread - runs its loop by itself. Who waits
+spins for some 30 us and then sleeps on the word it watches, so an idle pool costs nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+import weakref
+from typing import Any
+
+import numpy as np
+
+from weft.runtime.jit import Code, Loader, emit
+from weft.runtime.pool_ir import HANDLES, POOL_IR
+
+__all__ = ["Pool"]
+
+SPIN_SECONDS = 30e-6
+_CALIBRATION = 1000
+
+
+class Pool:
+    """`threads` threads, the caller included. Native threads start with the first loop that needs them; they end with
+    this object, or when Python exits. After a fork the child starts its own."""
+
+    def __init__(self, threads: int, loader: Loader) -> None:
+        self.threads = max(1, threads)
+        size = (HANDLES + 8 * self.threads) // 8 + 8
+        memory = np.zeros(size, np.int64)
+        skip = -memory.ctypes.data % 64 // 8
+        self._words: Any = memory[skip:]
+        self._code = _load(loader)
+        self.handle = int(self._words.ctypes.data)
+        self.parallel_for = self._code["parallel_for"]
+        self._words.view(np.int32)[1] = self.threads - 1
+        self._words[2] = _spins(self._code)
+        self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_Reset(self))
+
+    def close(self) -> None:
+        """Ends the workers; the next loop starts them again. Does nothing while a loop runs."""
+        _stop(self._code, self._words, os.getpid())
+
+    @property
+    def started(self) -> int:
+        """How many workers run now."""
+        return int(self._words.view(np.int32)[2])
+
+    @property
+    def sleeping(self) -> int:
+        """How many of them sleep."""
+        return int(self._words.view(np.int32)[32])
+
+    def forget(self) -> None:
+        """In a forked child: the threads of the parent are not here."""
+        self._words.view(np.int32)[[0, 2, 3, 32]] = 0
+        self._words[8] = 0
+        self._finish.detach()
+        self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())
+
+
+class _Reset:
+    """The fork hook; hooks cannot be taken back, so this one does not keep its pool alive."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = weakref.ref(pool)
+
+    def __call__(self) -> None:
+        pool = self._pool()
+        if pool is not None:
+            pool.forget()
+
+
+def _load(loader: Loader) -> Code:
+    return loader.load(emit(POOL_IR), ("parallel_for", "stop_workers", "spin"))
+
+
+def _spins(code: Code) -> int:
+    """How many pauses last SPIN_SECONDS here."""
+    spin = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code["spin"])
+    spin(_CALIBRATION // 10)
+    start = time.perf_counter()
+    spin(_CALIBRATION)
+    return max(1, int(SPIN_SECONDS / (time.perf_counter() - start) * _CALIBRATION))
+
+
+def _stop(code: Code, words: Any, process: int) -> None:
+    if os.getpid() != process:
+        return
+    ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)(code["stop_workers"])(int(words.ctypes.data))

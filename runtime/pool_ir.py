@@ -1,0 +1,322 @@
+"""The thread pool itself, in LLVM IR. `pool.py` has the prose: the protocol and the layout of the pool's memory."""
+
+from __future__ import annotations
+
+from weft.runtime import system
+
+__all__ = ["HANDLES", "POOL_IR"]
+
+HANDLES = 320  # where the workers' thread handles start; see `pool.py`
+
+_PAUSE = f'call void asm sideeffect "{system.PAUSE}", "~{{memory}}"()' if system.PAUSE else "fence seq_cst"
+
+_OPEN = 1 << 31
+_WAITING = 1 << 30
+_COUNT = _WAITING - 1
+
+_CALLER = f"""
+define void @parallel_for(i64 %handle, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain) {{
+entry:
+  %some = icmp sgt i64 %n, 0
+  br i1 %some, label %size, label %done
+size:
+  %pool = inttoptr i64 %handle to ptr
+  %workers.at = getelementptr i8, ptr %pool, i64 4
+  %workers = load i32, ptr %workers.at
+  %small = icmp sle i64 %n, %grain
+  %alone = icmp eq i32 %workers, 0
+  %direct = or i1 %small, %alone
+  br i1 %direct, label %inline, label %lock
+lock:
+  %taken = cmpxchg ptr %pool, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue {{ i32, i1 }} %taken, 1
+  br i1 %mine, label %publish, label %inline
+inline:
+  call void %body(ptr %ctx, ptr %share, i64 0, i64 %n)
+  br label %done
+publish:
+  %started.at = getelementptr i8, ptr %pool, i64 8
+  %started = load i32, ptr %started.at
+  %fresh = icmp eq i32 %started, 0
+  br i1 %fresh, label %start, label %job
+start:
+  call void @start_workers(ptr %pool)
+  br label %job
+job:
+  %body.at = getelementptr i8, ptr %pool, i64 192
+  %ctx.at = getelementptr i8, ptr %pool, i64 200
+  %share.at = getelementptr i8, ptr %pool, i64 208
+  %n.at = getelementptr i8, ptr %pool, i64 216
+  %grain.at = getelementptr i8, ptr %pool, i64 224
+  %next.at = getelementptr i8, ptr %pool, i64 256
+  %parts = zext i32 %workers to i64
+  %parts8 = mul i64 %parts, 16
+  %even = sdiv i64 %n, %parts8
+  %chosen = call i64 @llvm.smax.i64(i64 %even, i64 1)
+  %given = icmp sgt i64 %grain, 0
+  %chunk = select i1 %given, i64 %grain, i64 %chosen
+  store ptr %body, ptr %body.at
+  store ptr %ctx, ptr %ctx.at
+  store ptr %share, ptr %share.at
+  store i64 %n, ptr %n.at
+  store i64 %chunk, ptr %grain.at
+  store atomic i64 0, ptr %next.at monotonic, align 8
+  call void @publish(ptr %pool, i64 {_OPEN})
+  call void @run_chunks(ptr %pool)
+  call void @close_and_join(ptr %pool)
+  store atomic i32 0, ptr %pool release, align 4
+  br label %done
+done:
+  ret void
+}}
+
+; The next epoch begins with `flags`; two sleepers are woken, they wake others.
+define internal void @publish(ptr %pool, i64 %flags) {{
+  %state.at = getelementptr i8, ptr %pool, i64 64
+  %epoch.at = getelementptr i8, ptr %pool, i64 68
+  %sleepers.at = getelementptr i8, ptr %pool, i64 128
+  %old = load atomic i64, ptr %state.at monotonic, align 8
+  %epoch = lshr i64 %old, 32
+  %epoch.next = add i64 %epoch, 1
+  %high = shl i64 %epoch.next, 32
+  %state = or i64 %high, %flags
+  store atomic i64 %state, ptr %state.at seq_cst, align 8
+  %asleep = load atomic i32, ptr %sleepers.at seq_cst, align 4
+  %any = icmp ne i32 %asleep, 0
+  br i1 %any, label %wake, label %done
+wake:
+  call void @thread_wake(ptr %epoch.at, i32 2)
+  br label %done
+done:
+  ret void
+}}
+
+; Nobody may enter any more; wait for those inside: spin, then sleep on the state's low word.
+define internal void @close_and_join(ptr %pool) {{
+entry:
+  %state.at = getelementptr i8, ptr %pool, i64 64
+  %spin.at = getelementptr i8, ptr %pool, i64 16
+  %spin = load i64, ptr %spin.at
+  %was = atomicrmw and ptr %state.at, i64 {~_OPEN} acq_rel
+  br label %look
+look:
+  %left = phi i64 [ %spin, %entry ], [ %less, %pause ]
+  %state = load atomic i64, ptr %state.at acquire, align 8
+  %inside = and i64 %state, {_COUNT}
+  %none = icmp eq i64 %inside, 0
+  br i1 %none, label %done, label %more
+more:
+  %patient = icmp sgt i64 %left, 0
+  br i1 %patient, label %pause, label %sleep
+pause:
+  {_PAUSE}
+  %less = sub i64 %left, 1
+  br label %look
+sleep:
+  %before = atomicrmw or ptr %state.at, i64 {_WAITING} acq_rel
+  %before.inside = and i64 %before, {_COUNT}
+  %over = icmp eq i64 %before.inside, 0
+  br i1 %over, label %done, label %wait
+wait:
+  %marked = or i64 %before, {_WAITING}
+  %low = trunc i64 %marked to i32
+  call void @thread_wait(ptr %state.at, i32 %low)
+  br label %sleep
+done:
+  ret void
+}}
+"""
+
+_SHARED = """
+; Take chunk after chunk until none is left.
+define internal void @run_chunks(ptr %pool) {
+entry:
+  %body.at = getelementptr i8, ptr %pool, i64 192
+  %ctx.at = getelementptr i8, ptr %pool, i64 200
+  %share.at = getelementptr i8, ptr %pool, i64 208
+  %n.at = getelementptr i8, ptr %pool, i64 216
+  %grain.at = getelementptr i8, ptr %pool, i64 224
+  %next.at = getelementptr i8, ptr %pool, i64 256
+  %body = load ptr, ptr %body.at
+  %ctx = load ptr, ptr %ctx.at
+  %share = load ptr, ptr %share.at
+  %n = load i64, ptr %n.at
+  %grain = load i64, ptr %grain.at
+  br label %take
+take:
+  %begin = atomicrmw add ptr %next.at, i64 %grain monotonic
+  %more = icmp slt i64 %begin, %n
+  br i1 %more, label %run, label %done
+run:
+  %left = sub i64 %n, %begin
+  %count = call i64 @llvm.smin.i64(i64 %grain, i64 %left)
+  %end = add i64 %begin, %count
+  call void %body(ptr %ctx, ptr %share, i64 %begin, i64 %end)
+  br label %take
+done:
+  ret void
+}
+"""
+
+_WORKER = f"""
+define internal ptr @worker(ptr %pool) {{
+entry:
+  %stopping.at = getelementptr i8, ptr %pool, i64 12
+  %spin.at = getelementptr i8, ptr %pool, i64 16
+  %state.at = getelementptr i8, ptr %pool, i64 64
+  %epoch.at = getelementptr i8, ptr %pool, i64 68
+  %sleepers.at = getelementptr i8, ptr %pool, i64 128
+  %spin = load i64, ptr %spin.at
+  br label %idle
+idle:
+  %seen = phi i32 [ 0, %entry ], [ %epoch, %closed ], [ %epoch, %leave ], [ %epoch, %tell ], [ %seen, %asleep ]
+  %slept = phi i1 [ false, %entry ], [ false, %closed ], [ false, %leave ], [ false, %tell ], [ true, %asleep ]
+  br label %look
+look:
+  %left = phi i64 [ %spin, %idle ], [ %less, %pause ]
+  %state = load atomic i64, ptr %state.at acquire, align 8
+  %high = lshr i64 %state, 32
+  %now = trunc i64 %high to i32
+  %news = icmp ne i32 %now, %seen
+  br i1 %news, label %act, label %patience
+patience:
+  %patient = icmp sgt i64 %left, 0
+  br i1 %patient, label %pause, label %asleep
+pause:
+  {_PAUSE}
+  %less = sub i64 %left, 1
+  br label %look
+asleep:
+  %ignore1 = atomicrmw add ptr %sleepers.at, i32 1 seq_cst
+  call void @thread_wait(ptr %epoch.at, i32 %seen)
+  %ignore2 = atomicrmw sub ptr %sleepers.at, i32 1 seq_cst
+  br label %idle
+
+act:
+  %stopping = load atomic i32, ptr %stopping.at acquire, align 4
+  %stop = icmp ne i32 %stopping, 0
+  br i1 %stop, label %quit, label %try
+try:
+  %current = phi i64 [ %state, %act ], [ %found, %enter ]
+  %top = lshr i64 %current, 32
+  %epoch = trunc i64 %top to i32
+  %open.bit = and i64 %current, {_OPEN}
+  %open = icmp ne i64 %open.bit, 0
+  br i1 %open, label %enter, label %closed
+closed:
+  br label %idle
+enter:
+  %plus = add i64 %current, 1
+  %pair = cmpxchg ptr %state.at, i64 %current, i64 %plus acq_rel acquire
+  %found = extractvalue {{ i64, i1 }} %pair, 0
+  %entered = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %entered, label %inside, label %try
+inside:
+  br i1 %slept, label %spread, label %work
+spread:
+  %asleep.count = load atomic i32, ptr %sleepers.at monotonic, align 4
+  %others = icmp ne i32 %asleep.count, 0
+  br i1 %others, label %rouse, label %work
+rouse:
+  call void @thread_wake(ptr %epoch.at, i32 2)
+  br label %work
+work:
+  call void @run_chunks(ptr %pool)
+  %before = atomicrmw sub ptr %state.at, i64 1 acq_rel
+  %mask = and i64 %before, {_COUNT | _WAITING}
+  %last = icmp eq i64 %mask, {_WAITING | 1}
+  br i1 %last, label %tell, label %leave
+tell:
+  call void @thread_wake(ptr %state.at, i32 1)
+  br label %idle
+leave:
+  br label %idle
+quit:
+  ret ptr null
+}}
+"""
+
+_LIFE = f"""
+define internal void @start_workers(ptr %pool) {{
+entry:
+  %workers.at = getelementptr i8, ptr %pool, i64 4
+  %started.at = getelementptr i8, ptr %pool, i64 8
+  %handles = getelementptr i8, ptr %pool, i64 {HANDLES}
+  %workers = load i32, ptr %workers.at
+  br label %each
+each:
+  %i = phi i32 [ 0, %entry ], [ %next, %keep ]
+  %more = icmp slt i32 %i, %workers
+  br i1 %more, label %start, label %done
+start:
+  %handle = call i64 @thread_start(ptr @worker, ptr %pool)
+  %failed = icmp eq i64 %handle, 0
+  br i1 %failed, label %done, label %keep
+keep:
+  %at = getelementptr i64, ptr %handles, i32 %i
+  store i64 %handle, ptr %at
+  %next = add i32 %i, 1
+  br label %each
+done:
+  store i32 %i, ptr %started.at
+  ret void
+}}
+
+; Ends and joins all workers and clears the pool; 0 if a launch was under way, and nothing was done.
+define i32 @stop_workers(i64 %handle) {{
+entry:
+  %pool = inttoptr i64 %handle to ptr
+  %started.at = getelementptr i8, ptr %pool, i64 8
+  %stopping.at = getelementptr i8, ptr %pool, i64 12
+  %state.at = getelementptr i8, ptr %pool, i64 64
+  %epoch.at = getelementptr i8, ptr %pool, i64 68
+  %handles = getelementptr i8, ptr %pool, i64 {HANDLES}
+  %taken = cmpxchg ptr %pool, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue {{ i32, i1 }} %taken, 1
+  br i1 %mine, label %end, label %busy
+busy:
+  ret i32 0
+end:
+  %started = load i32, ptr %started.at
+  store atomic i32 1, ptr %stopping.at release, align 4
+  call void @publish(ptr %pool, i64 0)
+  call void @thread_wake(ptr %epoch.at, i32 2147483647)
+  br label %each
+each:
+  %i = phi i32 [ 0, %end ], [ %next, %join ]
+  %more = icmp slt i32 %i, %started
+  br i1 %more, label %join, label %done
+join:
+  %at = getelementptr i64, ptr %handles, i32 %i
+  %thread = load i64, ptr %at
+  call void @thread_join(i64 %thread)
+  %next = add i32 %i, 1
+  br label %each
+done:
+  store i32 0, ptr %started.at
+  store i32 0, ptr %stopping.at
+  store atomic i64 0, ptr %state.at seq_cst, align 8
+  store atomic i32 0, ptr %pool release, align 4
+  ret i32 1
+}}
+
+; For calibration: how long is a spin?
+define void @spin(i64 %count) {{
+entry:
+  br label %look
+look:
+  %left = phi i64 [ %count, %entry ], [ %less, %look ]
+  {_PAUSE}
+  %less = sub i64 %left, 1
+  %more = icmp sgt i64 %less, 0
+  br i1 %more, label %look, label %done
+done:
+  ret void
+}}
+"""
+
+POOL_IR = f"""
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+{system.THREADS_IR}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""

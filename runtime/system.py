@@ -1,0 +1,84 @@
+"""The operating system, as far as the runtime needs it: one module per system with the same names.
+
+THREADS_IR            LLVM IR: how a native thread starts and is joined, how it waits on a word and is woken
+VECTOR_MATH           name of the library of vectorized sin, exp, ...; None where there is none
+SCALAR_MATH           name of C's math library; None for the process itself
+SUPPORT               libraries with the helpers compilers call, such as f64 -> f16
+physical_memory()     bytes of memory of the machine
+cpu_name()            what the processor calls itself
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+from functools import cache
+from typing import Any
+
+if sys.platform == "win32":
+    from weft.runtime import system_windows as host
+elif sys.platform == "darwin":
+    from weft.runtime import system_darwin as host
+else:
+    from weft.runtime import system_linux as host
+
+__all__ = [
+    "MATH_NAMES",
+    "PAUSE",
+    "THREADS_IR",
+    "cpu_name",
+    "math_addresses",
+    "physical_memory",
+    "support_libraries",
+    "threads_available",
+    "vector_math_library",
+]
+
+THREADS_IR = host.THREADS_IR
+physical_memory = host.physical_memory
+cpu_name = host.cpu_name
+
+# What a spinning thread executes to leave the core's resources to its sibling.
+PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "isb", "arm64": "isb"}.get(platform.machine().lower(), "")
+
+_MATH = """sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 exp exp2 expm1 log log2 log10 log1p
+pow cbrt hypot erf erfc tgamma lgamma fmod"""
+MATH_NAMES: tuple[str, ...] = tuple(name + suffix for name in _MATH.split() for suffix in ("f", ""))
+
+
+def threads_available() -> int:
+    """How many threads this process may run at once: its affinity mask where the system has one."""
+    affinity: Any = getattr(os, "sched_getaffinity", None)  # Linux only
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@cache
+def vector_math_library() -> str | None:
+    """The vectorized math library if it can be loaded here, such as "libmvec.so.1"."""
+    return _loadable(host.VECTOR_MATH)
+
+
+@cache
+def support_libraries() -> tuple[str, ...]:
+    """The libraries of compiler helpers that can be loaded here."""
+    return tuple(name for name in host.SUPPORT if _loadable(name))
+
+
+@cache
+def math_addresses() -> dict[str, int]:
+    """Addresses of the C library's math functions by name (`sinf`, `sin`, ...), those of MATH_NAMES that exist."""
+    library = ctypes.CDLL(host.SCALAR_MATH)
+    found = {name: getattr(library, name, None) for name in MATH_NAMES}
+    return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in found.items() if f is not None}
+
+
+def _loadable(name: str | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return None
+    return name

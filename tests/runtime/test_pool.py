@@ -1,0 +1,189 @@
+"""The worker pool: every iteration runs exactly once, whatever the threads do."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from weft.runtime.jit import Loader, emit
+from weft.runtime.pool import Pool
+
+BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+FOR = ctypes.CFUNCTYPE(
+    None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
+
+# Adds 1 to each of an array's words, and nests: body(ctx = {pool, parallel_for, inner n, inner words}).
+BODIES = """
+define void @mark(ptr %ctx, ptr %words, i64 %begin, i64 %end) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %next, %loop ]
+  %at = getelementptr i64, ptr %words, i64 %i
+  %old = load i64, ptr %at
+  %new = add i64 %old, 1
+  store i64 %new, ptr %at
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define void @nest(ptr %ctx, ptr %words, i64 %begin, i64 %end) {
+entry:
+  %pool = load i64, ptr %ctx
+  %for.at = getelementptr i64, ptr %ctx, i64 1
+  %for = load ptr, ptr %for.at
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %next, %loop ]
+  %offset = mul i64 %i, 100
+  %row = getelementptr i64, ptr %words, i64 %offset
+  call void %for(i64 %pool, ptr @mark, ptr %ctx, ptr %row, i64 100, i64 10)
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define void @flood(ptr %ctx, ptr %words, i64 %n, i64 %grain) {
+entry:
+  %pool = load i64, ptr %ctx
+  %for.at = getelementptr i64, ptr %ctx, i64 1
+  %for = load ptr, ptr %for.at
+  %times.at = getelementptr i64, ptr %ctx, i64 2
+  %times = load i64, ptr %times.at
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  call void %for(i64 %pool, ptr @mark, ptr %ctx, ptr %words, i64 %n, i64 %grain)
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %times
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+class Bench:
+    """A pool with the test's bodies."""
+
+    def __init__(self, threads: int) -> None:
+        self.loader = Loader()
+        self.code = self.loader.load(emit(BODIES), ("mark", "nest", "flood"))
+        self.pool = Pool(threads, self.loader)
+        self.run: Any = FOR(self.pool.parallel_for)
+
+    def loop(self, body: str, words: Any, n: int, grain: int, times: int = 1) -> None:
+        ctx = (ctypes.c_int64 * 3)(self.pool.handle, self.pool.parallel_for, times)
+        if times > 1:
+            BODY(self.code["flood"])(ctypes.addressof(ctx), ctypes.addressof(words), n, grain)
+        else:
+            self.run(self.pool.handle, self.code[body], ctypes.addressof(ctx), ctypes.addressof(words), n, grain)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize(("n", "grain"), [(0, 1), (1, 1), (7, 1), (100, 7), (100, 100), (100, 1000), (1000, 0)])
+def test_each_iteration_runs_once(threads: int, n: int, grain: int) -> None:
+    bench = Bench(threads)
+    words = (ctypes.c_int64 * (n + 1))()
+    for _ in range(5):
+        bench.loop("mark", words, n, grain)
+    assert list(words) == [5] * n + [0]
+
+
+def test_workers_start_with_the_first_loop_that_needs_them() -> None:
+    bench = Bench(3)
+    words = (ctypes.c_int64 * 100)()
+    bench.loop("mark", words, 10, 10)
+    assert bench.pool.started == 0
+    bench.loop("mark", words, 100, 1)
+    assert bench.pool.started == 2
+    bench.pool.close()
+    assert bench.pool.started == 0
+    bench.loop("mark", words, 100, 1)
+    assert bench.pool.started == 2
+
+
+def test_nested_loops_run_inline() -> None:
+    bench = Bench(3)
+    words = (ctypes.c_int64 * 5000)()
+    for _ in range(10):
+        bench.loop("nest", words, 50, 1)
+    assert list(words) == [10] * 5000
+
+
+def test_many_loops_in_a_row() -> None:
+    bench = Bench(4)
+    words = (ctypes.c_int64 * 64)()
+    bench.loop("mark", words, 64, 8, times=20000)
+    assert list(words) == [20000] * 64
+
+
+def test_two_python_threads_at_once() -> None:
+    bench = Bench(3)
+    blocks = [(ctypes.c_int64 * 64)() for _ in range(4)]
+    threads = [threading.Thread(target=bench.loop, args=("mark", block, 64, 8, 5000)) for block in blocks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(list(block) == [5000] * 64 for block in blocks)
+
+
+def test_idle_workers_sleep() -> None:
+    bench = Bench(3)
+    words = (ctypes.c_int64 * 64)()
+    bench.loop("mark", words, 64, 1)
+    deadline = time.monotonic() + 5
+    while bench.pool.sleeping < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert bench.pool.sleeping == 2
+    before = time.process_time()
+    time.sleep(0.1)
+    assert time.process_time() - before < 0.05
+    for _ in range(20):  # and wake again
+        bench.loop("mark", words, 64, 1)
+        time.sleep(0.002)
+    assert list(words) == [21] * 64
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_after_a_fork_both_sides_work() -> None:
+    bench = Bench(3)
+    words = (ctypes.c_int64 * 64)()
+    bench.loop("mark", words, 64, 1)
+    child = os.fork()
+    if child == 0:
+        try:
+            assert bench.pool.started == 0
+            bench.loop("mark", words, 64, 1)
+            os._exit(0 if list(words) == [2] * 64 and bench.pool.started == 2 else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    bench.loop("mark", words, 64, 1)
+    assert list(words) == [2] * 64
+
+
+def test_python_exits_with_workers_alive() -> None:
+    text = (
+        "import ctypes, runpy\n"
+        f"names = runpy.run_path({__file__!r})\n"
+        "bench = names['Bench'](4)\n"
+        "words = (ctypes.c_int64 * 64)()\n"
+        "bench.loop('mark', words, 64, 1)\n"
+        "print(sum(words))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "64\n"), done.stderr
