@@ -27,14 +27,15 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from weft.ir.core import Block, BlockArg, Field, Op, Value
 from weft.ir.ops import Kernel
 from weft.ir.symbols import FieldSymbol, LoopConfig, Term
 from weft.ir.types import VOID, Type
 
-__all__ = ["BARE", "RESERVED", "Names", "attribute", "print_ir"]
+__all__ = ["RESERVED", "Names", "attribute", "is_bare", "print_ir"]
 
-BARE = ("kind", "value", "field")  # attributes that stand without their name
 RESERVED = ("true", "false", "nan", "inf")  # words that are numbers, never strings
 _WORD = re.compile(r"[^\W\d][\w.]*\Z")
 
@@ -150,7 +151,7 @@ class _Printer:
         if content == field.default:
             return ""
         text = self.field(content) if isinstance(content, FieldSymbol) else attribute(content)
-        return text if field.name in BARE else f"{field.name}={text}"
+        return text if is_bare(field) else f"{field.name}={text}"
 
     def arguments(self, args: Iterable[BlockArg]) -> str:
         listed = ", ".join(f"{self.names.value(arg)}: {arg.type}" for arg in args)
@@ -161,6 +162,11 @@ class _Printer:
         if known is None:
             known = self.fields.of[field] = symbol(self.fields.unique(field.name))
         return known
+
+
+def is_bare(field: Field) -> bool:
+    """Whether an attribute stands without its name."""
+    return field.name in ("kind", "value", "field") and field.default is ...
 
 
 def _indexes(op: Op) -> bool:
@@ -175,6 +181,8 @@ def symbol(name: str) -> str:
 
 def attribute(content: Any) -> str:
     """The text of an attribute: a number, a truth value, a string, a type, a loop's configuration, or a tuple."""
+    if isinstance(content, np.generic):
+        content = content.item()
     if isinstance(content, str):
         return content if _WORD.match(content) and content not in RESERVED else json.dumps(content)
     if isinstance(content, bool):

@@ -1,12 +1,133 @@
-"""The verifier: one spec per level."""
+"""The verifier: what must hold of a kernel at each level, checked op by op.
+
+Three kinds of facts: the structure (links, users, every use inside the scope of its definition), the place (an op that
+its level allows, where its kind may stand), and the types of operands and results (a table, one row per op).
+
+The levels are those of `ops.LEVELS` and two in between: "untyped" is CHI before `infer_types`, when operands may still
+disagree; "lowering" is between "tasks" and "lowered", when both kinds of ops may be present.
+"""
 
 from __future__ import annotations
 
+from weft.ir import ops
+from weft.ir.core import Block, Op, Value
+from weft.ir.errors import InternalError
 from weft.ir.ops import LEVELS, Kernel
+from weft.ir.types import VOID, Pointer, Prim
+from weft.ir.verify_types import CHECKS, require, show
 
-__all__ = ["verify"]
+__all__ = ["ALLOWED", "verify"]
+
+ALLOWED: dict[str, frozenset[str]] = LEVELS | {
+    "untyped": LEVELS["chi"],
+    "lowering": LEVELS["tasks"] | LEVELS["lowered"],
+}
+
+_LOOPS = ("for", "while")
+_SPREAD = ("parallel_for", "struct_for", "task")
+_TASKS_ONLY = ("tasks", "lowering", "lowered")
+# Which ops may hold such an op: the innermost of these around it decides.
+_PLACES: dict[str, tuple[str, ...]] = {
+    "task": ("kernel",),
+    "parallel_for": ("kernel",),
+    "struct_for": ("kernel",),
+    "yield": ("task",),
+}
 
 
 def verify(kernel: Kernel, level: str) -> None:
-    """To come."""
-    assert level in LEVELS or kernel
+    """Raise InternalError, naming the op, unless `kernel` is well-formed at `level`."""
+    if level not in ALLOWED:
+        raise InternalError(f"there is no level '{level}'; there are {', '.join(ALLOWED)}")
+    _Verifier(kernel, level).run()
+
+
+class _Verifier:
+    def __init__(self, kernel: Kernel, level: str) -> None:
+        self.kernel, self.level = kernel, level
+        self.visible: set[Value] = set()
+        self.uses: dict[Value, dict[Op, int]] = {}
+        self.defined: list[Value] = []
+
+    def run(self) -> None:
+        self.uses[self.kernel] = {}
+        self.block(self.kernel.body, self.kernel, [])
+        for value in self.defined:
+            if value.users != self.uses[value]:
+                wrong = set(value.users.items()) ^ set(self.uses[value].items())
+                names = ", ".join(sorted(repr(user) for user, _ in wrong))
+                raise InternalError(f"{show(value)}: its users are not the ops that use it; wrong: {names}")
+
+    def define(self, value: Value) -> None:
+        self.visible.add(value)
+        self.defined.append(value)
+        self.uses[value] = {}
+
+    def block(self, block: Block, owner: Op, around: list[Op]) -> list[Value]:
+        """Check a block inside `owner`, itself inside the ops `around`; gives what the block defines. The caller ends
+        its scope."""
+        start, stack = len(self.defined), [*around, owner]
+        require(block.owner is owner, owner, "a region does not know its owner")
+        for arg in block.args:
+            require(arg.block is block, owner, f"argument {show(arg)} does not know its block")
+            self.define(arg)
+        previous: Op | None = None
+        for op in block:
+            require(op.block is block, op, "does not know its block")
+            require(op.prev is previous, op, "is not linked to the op before it")
+            require(previous is None or not previous.terminator, op, "follows a terminator")
+            self.op(op, stack)
+            previous = op
+        require(block.last is previous, owner, "a region's last op is not its last")
+        return self.defined[start:]
+
+    def op(self, op: Op, around: list[Op]) -> None:
+        require(op.opname in ALLOWED[self.level], op, f"does not belong to the level '{self.level}'")
+        for operand in op.operands:
+            if operand not in self.visible:
+                raise InternalError(f"{show(op)}: uses {show(operand)} outside the scope of its definition")
+            uses = self.uses[operand]
+            uses[op] = uses.get(op, 0) + 1
+        require(sum(op.groups) <= len(op.operands), op, "has groups larger than its operands")
+        _place(op, around, self.level)
+        if self.level != "untyped":
+            self.types(op)
+        inside: list[Value] = []
+        for position, region in enumerate(op.regions):
+            defined = self.block(region, op, around)
+            if op.opname == "task" and position == 1:  # what the prologue defines, body and epilogue see
+                inside = defined
+            else:
+                self.visible.difference_update(defined)
+        self.visible.difference_update(inside)
+        self.define(op)
+
+    def types(self, op: Op) -> None:
+        if self.level == "lowered":
+            require(isinstance(op.type, Prim | Pointer) or op.type is VOID, op, "has more than a scalar for a value")
+        check = CHECKS.get(op.opname)
+        if check is not None:
+            check(op, self.kernel)
+        if type(op).result_type is not Op.result_type:
+            derived = op.result_type()
+            require(op.type is derived, op, f"has type {op.type}, its operands make it {derived}")
+
+
+def _place(op: Op, around: list[Op], level: str) -> None:
+    """Where control may stand: a terminator leaves something, a task is nowhere but at the top."""
+    require(op.opname == "task" or around[-1].opname != "kernel" or level not in _TASKS_ONLY, op, "is in no task")
+    if op.opname in _PLACES:
+        require(around[-1].opname in _PLACES[op.opname], op, f"stands inside a {around[-1].opname}")
+    names = [outer.opname for outer in around]
+    if op.opname == "break":
+        # The last of loops and parallel loops on the way out is the one that would be left.
+        loops = [name for name in names if name in _LOOPS or name in _SPREAD]
+        require(bool(loops) and loops[-1] in _LOOPS, op, "is in no serial loop")
+    elif op.opname == "continue":
+        require(any(name in _LOOPS or name in _SPREAD for name in names), op, "is in no loop")
+    elif op.opname in ("return", "exit"):
+        spread = any(
+            outer.opname in ("parallel_for", "struct_for") or (isinstance(outer, ops.Task) and outer.kind != "serial")
+            for outer in around
+        )
+        require(not spread, op, "stands inside a parallel loop")

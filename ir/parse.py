@@ -1,0 +1,316 @@
+"""The parser: reads what `text.py` prints, driven by the same op declarations.
+
+Commas and `#` comments are skipped; a type after `:` may be left out where the op knows its own. Names must be defined
+before they are used; everything else about a program is for the verifier to judge.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from weft.ir.core import OPS, Block, BlockArg, Field, Op, Value
+from weft.ir.errors import WeftError
+from weft.ir.ops import Kernel
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param, Term
+from weft.ir.text import is_bare
+from weft.ir.types import PRIMS, VOID, Type, array, pointer, struct, tensor
+
+__all__ = ["ParseError", "parse", "parse_type"]
+
+_TOKEN = re.compile(
+    r"""[\s,]+ | \#[^\n]*
+    | (?P<value> %[\w.]+ )
+    | (?P<symbol> @(?: [\w.]+ | "(?:[^"\\]|\\.)*" ) )
+    | (?P<string> "(?:[^"\\]|\\.)*" )
+    | (?P<number> -?(?: \d+(?:\.\d*)?(?:[eE][+-]?\d+)? | inf\b ) )
+    | (?P<word> [^\W\d][\w.]* )
+    | (?P<mark> -> | [\[\](){}=:;*] )
+    """,
+    re.VERBOSE,
+)
+_CONSTANTS: dict[str, Any] = {"true": True, "false": False, "nan": float("nan"), "inf": float("inf")}
+
+
+class ParseError(WeftError):
+    """The text is not IR: says in which line, and what was expected."""
+
+
+def parse(text: str) -> Kernel:
+    """The kernel that `text` describes."""
+    parser = _Parser(text)
+    kernel = parser.kernel()
+    if parser.kind:
+        raise parser.error("the end")
+    return kernel
+
+
+def parse_type(text: str) -> Type:
+    """The type that `text` describes, as in `*f32x3` or `[{x: f32}; 2 strided]`."""
+    parser = _Parser(text)
+    type = parser.type()
+    if parser.kind:
+        raise parser.error("the end")
+    return type
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.source = text
+        self.tokens: list[tuple[str, str, int]] = []  # kind, text, position
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ParseError(f"line {text.count(chr(10), 0, position) + 1}: cannot read {text[position]!r}")
+            if match.lastgroup is not None:
+                self.tokens.append((match.lastgroup, match.group(match.lastgroup), position))
+            position = match.end()
+        self.tokens.append(("", "", len(text)))
+        self.tokens.append(("", "", len(text)))
+        self.position = 0
+        self.values: dict[str, Value] = {}
+        self.fields: dict[str, FieldSymbol] = {}
+
+    # ---- tokens ----
+
+    @property
+    def kind(self) -> str:
+        return self.tokens[self.position][0]
+
+    @property
+    def text(self) -> str:
+        return self.tokens[self.position][1]
+
+    @property
+    def after(self) -> str:
+        return self.tokens[self.position + 1][1]
+
+    def error(self, expected: str) -> ParseError:
+        line = self.source.count("\n", 0, self.tokens[self.position][2]) + 1
+        return ParseError(f"line {line}: expected {expected}, found {self.text or 'the end'!r}")
+
+    def take(self, kind: str) -> str:
+        """The next token's text, which must be of that kind."""
+        if self.kind != kind:
+            raise self.error(f"a {kind}")
+        self.position += 1
+        return self.tokens[self.position - 1][1]
+
+    def accept(self, mark: str) -> bool:
+        """Whether the next token is that mark or word; if so it is taken."""
+        if self.text != mark or self.kind not in ("mark", "word"):
+            return False
+        self.position += 1
+        return True
+
+    def expect(self, mark: str) -> None:
+        if not self.accept(mark):
+            raise self.error(repr(mark))
+
+    def number(self) -> int:
+        try:
+            return int(self.take("number"))
+        except ValueError:
+            self.position -= 1
+            raise self.error("an integer") from None
+
+    # ---- types and attributes ----
+
+    def type(self) -> Type:
+        if self.accept("*"):
+            return pointer(self.type())
+        if self.accept("["):
+            elem = self.type()
+            self.expect(";")
+            made = array(elem, self.number(), not self.accept("strided"))
+            self.expect("]")
+            return made
+        if self.accept("{"):
+            members: list[tuple[str, Type]] = []
+            while not self.accept("}"):
+                name = self.take("word")
+                self.expect(":")
+                members.append((name, self.type()))
+            return struct(tuple(members))
+        return self.plain_type()
+
+    def plain_type(self) -> Type:
+        word = self.take("word")
+        name, *extents = word.split("x")
+        if word == "void":
+            return VOID
+        if name not in PRIMS or not all(map(str.isdigit, extents)):
+            self.position -= 1
+            raise self.error("a type")
+        return tensor(PRIMS[name], tuple(map(int, extents))) if extents else PRIMS[name]
+
+    def attribute(self) -> Any:
+        kind, text = self.kind, self.text
+        if self.accept("("):
+            listed: list[Any] = []
+            while not self.accept(")"):
+                listed.append(self.attribute())
+            return tuple(listed)
+        if self.accept("{"):
+            return LoopConfig(**self.facts("}"))
+        if kind not in _LITERALS:
+            raise self.error("an attribute")
+        self.position += 1
+        return _LITERALS[kind](text)
+
+    def facts(self, end: str) -> dict[str, Any]:
+        """`name=attribute` pairs up to the mark `end`."""
+        facts: dict[str, Any] = {}
+        while not self.accept(end):
+            name = self.take("word")
+            self.expect("=")
+            facts[name] = self.attribute()
+        return facts
+
+    def symbol(self) -> str:
+        return _name(self.take("symbol"))
+
+    # ---- kernels and ops ----
+
+    def kernel(self) -> Kernel:
+        self.expect("kernel")
+        symbol = self.symbol()
+        params = tuple(Param(name, type) for name, type in self.typed_names())
+        self.expect("->")
+        self.expect("(")
+        results: list[Type] = []
+        while not self.accept(")"):
+            results.append(self.type())
+        temp_bytes = self.facts("{").get("temp_bytes", 0)
+        while self.accept("field"):
+            self.field()
+        body = self.block()
+        return Kernel(symbol, params, tuple(results), tuple(self.fields.values()), temp_bytes, body)
+
+    def typed_names(self) -> list[tuple[str, Type]]:
+        """`(name: type, ...)`; names may be words or values."""
+        self.expect("(")
+        listed: list[tuple[str, Type]] = []
+        while not self.accept(")"):
+            name = self.take("value" if self.kind == "value" else "word")
+            self.expect(":")
+            listed.append((name, self.type()))
+        return listed
+
+    def field(self) -> None:
+        name = self.symbol()
+        self.expect(":")
+        dtype = self.type()
+        shape: list[int] = []
+        if self.accept("["):
+            while not self.accept("]"):
+                shape.append(self.number())
+        facts: dict[str, Any] = {}
+        while self.kind == "word" and self.after == "=":
+            key = self.take("word")
+            self.expect("=")
+            facts[key] = self.attribute()
+        facts["terms"] = tuple(Term(*term) for term in facts.get("terms", ()))
+        facts.setdefault("components", ())
+        self.fields[name] = FieldSymbol(name, dtype, tuple(shape), **facts)
+
+    def block(self, args: list[BlockArg] | None = None) -> Block:
+        """The ops up to the closing brace."""
+        block = Block(args or ())
+        while not self.accept("}"):
+            block.append(self.op())
+        return block
+
+    def op(self) -> Op:
+        name = ""
+        if self.kind == "value":
+            name = self.take("value")
+            self.expect("=")
+        declared = OPS.get(self.text) if self.kind == "word" else None
+        if declared is None:
+            raise self.error("an op")
+        self.position += 1
+        groups = sum(field.role == "operands" for field in declared.declared)
+        given: dict[str, Any] = {}
+        for field in declared.declared:
+            if field.role != "region":
+                self.item(field, groups > 1, given)
+        type: Any = self.type() if self.accept(":") else None
+        regions = [field.name for field in declared.declared if field.role == "region"]
+        for region in regions:
+            if len(regions) == 1 or (self.text == region and self.after in ("{", "(")):
+                self.position += len(regions) > 1
+                given[region] = self.region()
+        made = declared(**given, type=type, name=_stem(name))
+        if name:
+            self.define(name, made)
+        return made
+
+    def item(self, field: Field, several: bool, given: dict[str, Any]) -> None:
+        """Read one operand, group of operands or attribute, if it is there."""
+        if field.role == "operand":
+            given[field.name] = self.value()
+        elif field.role == "operands":
+            if several:
+                self.expect(field.name)
+                self.expect("=")
+            self.expect("[")
+            given[field.name] = values = []
+            while not self.accept("]"):
+                values.append(self.value())
+        elif is_bare(field):
+            given[field.name] = self.fields[self.known(self.symbol())] if field.name == "field" else self.attribute()
+        elif self.text == field.name and self.after == "=":
+            self.position += 2
+            given[field.name] = self.attribute()
+        elif field.default is ...:
+            raise self.error(f"{field.name}=")
+
+    def region(self) -> Block:
+        args: list[BlockArg] = []
+        if self.text == "(":
+            for name, type in self.typed_names():
+                args.append(BlockArg(type, _stem(name)))
+                self.define(name, args[-1])
+        self.expect("{")
+        return self.block(args)
+
+    def define(self, name: str, value: Value) -> None:
+        if name in self.values:
+            raise self.error(f"{name} to be defined once; it is defined twice before this")
+        self.values[name] = value
+
+    def value(self) -> Value:
+        name = self.take("value")
+        if name not in self.values:
+            self.position -= 1
+            raise self.error("a value defined above")
+        return self.values[name]
+
+    def known(self, name: str) -> str:
+        if name not in self.fields:
+            self.position -= 1
+            raise self.error("a field that the kernel declares")
+        return name
+
+
+def _stem(name: str) -> str:
+    """The name a value goes by: none if the printer numbered it."""
+    return "" if name[1:].isdigit() else name[1:]
+
+
+def _name(symbol: str) -> str:
+    return json.loads(symbol[1:]) if symbol[1] == '"' else symbol[1:]
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+_LITERALS: dict[str, Any] = {
+    "number": _number,
+    "string": json.loads,
+    "word": lambda text: _CONSTANTS.get(text, text),
+}

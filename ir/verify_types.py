@@ -1,0 +1,338 @@
+"""What the verifier holds each op's operands, attributes and result to: one row per op. See `verify.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from weft.ir import ops
+from weft.ir.core import Op, Value
+from weft.ir.errors import InternalError
+from weft.ir.ops import ATOMICS, BINARY, UNARY, Kernel
+from weft.ir.scalar import binary_type, unary_type
+from weft.ir.types import (
+    Array,
+    Pointer,
+    Prim,
+    Struct,
+    Tensor,
+    Type,
+    element,
+    flat_size,
+    flatten,
+    i64,
+    shape_of,
+    u1,
+    with_element,
+)
+
+__all__ = ["CHECKS", "require", "show"]
+
+
+def show(value: Value) -> str:
+    """The op on one line, its operands by name."""
+    if not isinstance(value, Op):
+        return f"%{value.name or '?'}: {value.type}"
+    operands = ", ".join(
+        f"%{operand.name or getattr(operand, 'opname', '?')}: {operand.type}" for operand in value.operands
+    )
+    attributes = "".join(
+        f" {getattr(value, f.name)!r}" for f in value.declared if f.role == "attr" and f.name == "kind"
+    )
+    place = f" at {value.span}" if value.span is not None else ""
+    name = f" %{value.name}" if value.name else ""
+    return f"op '{value.opname}'{attributes}{name} ({operands}) : {value.type}{place}"
+
+
+def require(holds: bool, op: Op, complaint: str) -> None:
+    if not holds:
+        raise InternalError(f"{show(op)}: {complaint}")
+
+
+CHECKS: dict[str, Callable[[Any, Kernel], None]] = {}
+OpT = TypeVar("OpT", bound=Op)
+
+
+def _checks(*classes: type[OpT]) -> Callable[[Callable[[OpT, Kernel], None]], Callable[[OpT, Kernel], None]]:
+    def register(check: Callable[[OpT, Kernel], None]) -> Callable[[OpT, Kernel], None]:
+        for one in classes:
+            CHECKS[one.opname] = check
+        return check
+
+    return register
+
+
+def _is_integer(type: Type) -> bool:
+    return isinstance(type, Prim) and type.is_int
+
+
+def _numeric(op: Op, *values: Value) -> None:
+    for value in values:
+        require(isinstance(value.type, Prim | Tensor), op, f"has an operand of type {value.type}")
+
+
+def _pointee(op: Op, value: Value) -> Type:
+    require(isinstance(value.type, Pointer), op, f"takes an address, not {value.type}")
+    return cast(Pointer, value.type).elem
+
+
+def _indices(op: Op, indices: Sequence[Value], rank: int) -> None:
+    require(len(indices) == rank, op, f"has {len(indices)} indices for {rank} axes")
+    require(all(_is_integer(index.type) for index in indices), op, "has an index that is no integer")
+
+
+@_checks(ops.Const)
+def _const(op: ops.Const, _: Kernel) -> None:
+    require(isinstance(op.type, Prim), op, "is a constant of no primitive type")
+    prim = cast(Prim, op.type)
+    fits = type(op.value) is float if prim.is_float else type(op.value) is (bool if prim is u1 else int)
+    require(fits, op, f"has the value {op.value!r}, not a Python number for {prim}")
+    if prim.is_int and prim is not u1:
+        low, high = (-(1 << prim.bits - 1), 1 << prim.bits - 1) if prim.is_signed else (0, 1 << prim.bits)
+        require(low <= op.value < high, op, f"has the value {op.value!r}, beyond {prim}")
+
+
+@_checks(ops.Arg)
+def _arg(op: ops.Arg, kernel: Kernel) -> None:
+    require(0 <= op.index < len(kernel.params), op, f"is parameter {op.index} of {len(kernel.params)}")
+    require(op.type is kernel.params[op.index].type, op, f"has another type than {kernel.params[op.index]}")
+
+
+@_checks(ops.Unary)
+def _unary(op: ops.Unary, _: Kernel) -> None:
+    require(op.kind in UNARY, op, "is of an unknown kind")
+    _numeric(op, op.x)
+    elem = element(op.x.type)
+    require(UNARY[op.kind].typing != "float" or elem.is_float, op, "takes a float")
+    require(unary_type(op.kind, elem)[0] is elem, op, f"does not compute on {elem}")
+
+
+@_checks(ops.Binary)
+def _binary(op: ops.Binary, _: Kernel) -> None:
+    require(op.kind in BINARY, op, "is of an unknown kind")
+    _numeric(op, op.lhs, op.rhs)
+    require(shape_of(op.lhs.type) == shape_of(op.rhs.type), op, "has operands of two shapes")
+    left, right = element(op.lhs.type), element(op.rhs.type)
+    require(BINARY[op.kind].typing != "float" or left.is_float, op, "takes floats")
+    require(left is right, op, "has operands of two types")
+    require(binary_type(op.kind, left, right)[0] is left, op, f"does not compute on {left}")
+
+
+@_checks(ops.Select)
+def _select(op: ops.Select, _: Kernel) -> None:
+    require(op.a.type is op.b.type, op, "chooses between two types")
+    scalar = op.condition.type is u1
+    fits = isinstance(op.a.type, Prim | Tensor) and op.condition.type is with_element(op.a.type, u1)
+    require(scalar or fits, op, "has a condition of another shape, or that is no u1")
+
+
+@_checks(ops.Cast)
+def _cast(op: ops.Cast, _: Kernel) -> None:
+    _numeric(op, op, op.x)
+    require(shape_of(op.x.type) == shape_of(op.type), op, "changes the shape")
+
+
+@_checks(ops.BitCast)
+def _bit_cast(op: ops.BitCast, _: Kernel) -> None:
+    _numeric(op, op, op.x)
+    same = shape_of(op.x.type) == shape_of(op.type) and element(op.x.type).size == element(op.type).size
+    require(same, op, "changes the size")
+
+
+@_checks(ops.MakeTensor)
+def _make_tensor(op: ops.MakeTensor, _: Kernel) -> None:
+    require(isinstance(op.type, Tensor), op, "makes no tensor")
+    made = cast(Tensor, op.type)
+    require(len(op.values) == made.count, op, f"has {len(op.values)} elements for {made.count}")
+    require(all(value.type is made.elem for value in op.values), op, "has elements of another type")
+
+
+@_checks(ops.Splat)
+def _splat(op: ops.Splat, _: Kernel) -> None:
+    require(isinstance(op.type, Tensor) and op.x.type is op.type.elem, op, "fills a tensor with another type")
+
+
+@_checks(ops.Extract)
+def _extract(op: ops.Extract, _: Kernel) -> None:
+    require(isinstance(op.x.type, Tensor), op, "takes a tensor")
+    require(0 <= op.index < flat_size(op.x.type), op, f"takes element {op.index}")
+
+
+@_checks(ops.MatMul)
+def _matmul(op: ops.MatMul, _: Kernel) -> None:
+    left, right = shape_of(op.lhs.type), shape_of(op.rhs.type)
+    require(len(left) == 2 and len(right) >= 1 and left[1] == right[0], op, "has shapes that do not go together")
+    require(element(op.lhs.type) is element(op.rhs.type), op, "has operands of two types")
+
+
+@_checks(ops.Transpose)
+def _transpose(op: ops.Transpose, _: Kernel) -> None:
+    require(len(shape_of(op.x.type)) == 2, op, "takes a matrix")
+
+
+@_checks(ops.Reduce)
+def _reduce(op: ops.Reduce, _: Kernel) -> None:
+    require(op.kind in ("add", "mul", "min", "max", "and", "or"), op, "is of an unknown kind")
+    require(isinstance(op.x.type, Tensor), op, "takes a tensor")
+
+
+@_checks(ops.MakeStruct)
+def _make_struct(op: ops.MakeStruct, _: Kernel) -> None:
+    require(isinstance(op.type, Struct), op, "makes no struct")
+    members = [type for _, type in cast(Struct, op.type).members]
+    require([value.type for value in op.values] == members, op, "has values of other types than the members'")
+
+
+@_checks(ops.Member)
+def _member(op: ops.Member, _: Kernel) -> None:
+    require(isinstance(op.x.type, Struct) and 0 <= op.index < len(op.x.type.members), op, "takes no such member")
+
+
+@_checks(ops.Alloca, ops.TempPtr)
+def _alloca(op: Op, _: Kernel) -> None:
+    require(not isinstance(_pointee(op, op), Pointer | Array), op, "keeps an address in memory")
+
+
+@_checks(ops.FieldPtr)
+def _field_ptr(op: ops.FieldPtr, kernel: Kernel) -> None:
+    require(op.field in kernel.fields, op, f"reaches the field '{op.field.name}', unknown to the kernel")
+    _indices(op, op.indices, len(op.field.shape))
+
+
+@_checks(ops.ArrayPtr)
+def _array_ptr(op: ops.ArrayPtr, _: Kernel) -> None:
+    require(isinstance(op.array.type, Array), op, "takes an array")
+    _indices(op, op.indices, cast(Array, op.array.type).ndim)
+
+
+@_checks(ops.ArrayShape)
+def _array_shape(op: ops.ArrayShape, _: Kernel) -> None:
+    require(isinstance(op.array.type, Array) and 0 <= op.axis < op.array.type.ndim, op, "asks for no such axis")
+
+
+@_checks(ops.ElementPtr)
+def _element_ptr(op: ops.ElementPtr, _: Kernel) -> None:
+    require(isinstance(_pointee(op, op.base), Tensor), op, "takes the address of a tensor")
+    _indices(op, op.indices, len(shape_of(_pointee(op, op.base))))
+
+
+@_checks(ops.MemberPtr)
+def _member_ptr(op: ops.MemberPtr, _: Kernel) -> None:
+    base = _pointee(op, op.base)
+    require(isinstance(base, Struct) and 0 <= op.index < len(base.members), op, "takes no such member")
+
+
+@_checks(ops.Load)
+def _load(op: ops.Load, _: Kernel) -> None:
+    _pointee(op, op.ptr)
+
+
+@_checks(ops.Store)
+def _store(op: ops.Store, _: Kernel) -> None:
+    require(_pointee(op, op.ptr) is op.value.type, op, "stores a value of another type")
+
+
+@_checks(ops.Atomic)
+def _atomic(op: ops.Atomic, _: Kernel) -> None:
+    require(op.kind in ATOMICS, op, "is of an unknown kind")
+    require(_pointee(op, op.ptr) is op.value.type, op, "updates with a value of another type")
+
+
+# ---- control ---------------------------------------------------------------------------------------------------------
+
+
+@_checks(ops.If)
+def _if(op: ops.If, _: Kernel) -> None:
+    require(op.condition.type is u1, op, "has a condition that is no u1")
+
+
+@_checks(ops.For)
+def _for(op: ops.For, _: Kernel) -> None:
+    _box(op, op.body.args, [op.begin], [op.end])
+    require(op.step.type is op.begin.type, op, "has a step of another type")
+
+
+@_checks(ops.ParallelFor)
+def _parallel_for(op: ops.ParallelFor, _: Kernel) -> None:
+    _box(op, op.body.args, op.begins, op.ends)
+
+
+@_checks(ops.StructFor)
+def _struct_for(op: ops.StructFor, kernel: Kernel) -> None:
+    require(op.field in kernel.fields, op, f"runs over the field '{op.field.name}', unknown to the kernel")
+    _indices(op, op.body.args, len(op.field.shape))
+
+
+def _box(op: Op, args: Sequence[Value], begins: Sequence[Value], ends: Sequence[Value]) -> None:
+    """As many bounds as arguments, of their integer types."""
+    _indices(op, args, len(begins))
+    types = [arg.type for arg in args]
+    require([value.type for value in begins] == types, op, "begins at values of another type or number")
+    require([value.type for value in ends] == types, op, "ends at values of another type or number")
+
+
+@_checks(ops.Task)
+def _task(op: ops.Task, _: Kernel) -> None:
+    require(op.kind in ("serial", "range_for"), op, "is of an unknown kind")
+    bounds = op.bounds.last
+    if op.kind == "serial":
+        require(bounds is None and not op.body.args, op, "is serial and yet has bounds")
+        return
+    require(isinstance(bounds, ops.Yield), op, "has bounds that yield no box")
+    box = cast(ops.Yield, bounds)
+    _box(op, op.body.args, box.begins, box.ends)
+
+
+@_checks(ops.Yield)
+def _yield(op: ops.Yield, _: Kernel) -> None:
+    task = op.parent
+    require(isinstance(task, ops.Task) and op.block is task.bounds, op, "stands outside a task's bounds")
+
+
+@_checks(ops.Return)
+def _return(op: ops.Return, kernel: Kernel) -> None:
+    require(tuple(value.type for value in op.values) == kernel.results, op, f"gives no {kernel.results}")
+
+
+@_checks(ops.Print)
+def _print(op: ops.Print, _: Kernel) -> None:
+    wanted = sum(part.startswith("\0") for part in op.parts)
+    require(wanted == len(op.values), op, f"has {len(op.values)} values for {wanted} places")
+
+
+@_checks(ops.Assert)
+def _assert(op: ops.Assert, _: Kernel) -> None:
+    require(op.condition.type is u1, op, "has a condition that is no u1")
+    require(op.kind in ("assert", "bounds", "arithmetic"), op, "is of an unknown kind")
+
+
+# ---- lowered CHI -----------------------------------------------------------------------------------------------------
+
+
+@_checks(ops.ArrayBase, ops.ArrayExtent, ops.ArrayStride)
+def _array_fact(op: Any, kernel: Kernel) -> None:
+    require(0 <= op.index < len(kernel.params), op, f"is of parameter {op.index} of {len(kernel.params)}")
+    type = kernel.params[op.index].type
+    require(isinstance(type, Array), op, "is of a parameter that is no array")
+    require(0 <= getattr(op, "axis", 0) < max(1, cast(Array, type).ndim), op, "asks for no such axis")
+
+
+@_checks(ops.ScalarArg)
+def _scalar_arg(op: ops.ScalarArg, kernel: Kernel) -> None:
+    require(0 <= op.index < len(kernel.params), op, f"is of parameter {op.index} of {len(kernel.params)}")
+    scalars = flatten(kernel.params[op.index].type)
+    require(0 <= op.part < len(scalars) and op.type is scalars[op.part], op, f"is no part of {scalars}")
+
+
+@_checks(ops.Address)
+def _address(op: ops.Address, _: Kernel) -> None:
+    _pointee(op, op)
+    _pointee(op, op.base)
+    require(len(op.indices) == len(op.strides), op, "has not one stride per index")
+    require(all(value.type is i64 for value in [*op.indices, *op.strides]), op, "computes with other than i64")
+
+
+@_checks(ops.StoreResult)
+def _store_result(op: ops.StoreResult, kernel: Kernel) -> None:
+    scalars = [scalar for result in kernel.results for scalar in flatten(result)]
+    require(0 <= op.part < len(scalars) and op.value.type is scalars[op.part], op, f"is no part of {scalars}")
