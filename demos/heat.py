@@ -1,0 +1,47 @@
+"""Heat equation: glowing embers circle on a plate and their heat spreads (explicit five-point stencil)."""
+
+import numpy as np
+
+import weft as ti
+
+FRAMES = 160
+N, STEPS, EMBERS, KAPPA = 512, 24, 5, 0.24
+
+
+def build():
+    now, after = ti.field(ti.f32, (N, N)), ti.field(ti.f32, (N, N))
+    image = ti.Vector.field(3, ti.f32, (N, N))
+
+    @ti.kernel
+    def diffuse(a: ti.template(), b: ti.template()):
+        for i, j in ti.ndrange((1, N - 1), (1, N - 1)):
+            around = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1]
+            b[i, j] = (a[i, j] + KAPPA * (around - 4 * a[i, j])) * 0.9997
+
+    @ti.kernel
+    def feed(a: ti.template(), time: ti.f32):
+        for i, j in a:
+            p = ti.Vector([i, j]) / N - 0.5
+            for k in ti.static(range(EMBERS)):
+                turn = time * (0.9 + 0.23 * k) * (-1 if k % 2 else 1) + 2 * np.pi * k / EMBERS
+                where = (0.1 + 0.065 * k) * ti.Vector([ti.cos(turn), ti.sin(turn)])
+                a[i, j] = ti.max(a[i, j], 1.25 * ti.exp(-(p - where).norm_sqr() * 9000))
+
+    @ti.kernel
+    def draw(a: ti.template()):
+        for i, j in image:
+            t = ti.min(ti.sqrt(a[i, j]), 1.0)
+            red = ti.min(1.0, 2.4 * t)
+            green = ti.max(0.0, ti.min(1.0, 2.2 * t - 0.75)) ** 1.3
+            blue = 0.45 * ti.sin(np.pi * ti.min(1.0, 1.6 * t)) + ti.max(0.0, 4 * t - 3)
+            image[i, j] = ti.Vector([red, green, blue]) * (0.15 + 0.85 * t) + ti.Vector([0.02, 0.02, 0.05])
+
+    def frame(number):
+        for k in range(0, STEPS, 2):
+            feed(now, (number + k / STEPS) * 0.06)
+            diffuse(now, after)
+            diffuse(after, now)
+        draw(now)
+        return np.clip(image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+
+    return frame

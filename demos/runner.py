@@ -1,0 +1,122 @@
+"""Runs a demo: in a window where there is a display, else into a GIF and a PNG.
+
+A demo module has a docstring, `FRAMES` (how many it is worth watching), and `build()`, which makes its fields and kernels
+and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import weft
+
+__all__ = ["NAMES", "run", "summary"]
+
+NAMES = ("mpm88", "stable_fluids", "life", "heat", "galaxy", "julia", "filters", "raymarch")
+FOLDER = Path(__file__).parent
+
+
+def summary(name: str) -> str:
+    """The first line of a demo's docstring, read without running it."""
+    text = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
+    return (text or name).splitlines()[0]
+
+
+def run(name: str, arch: str = "cpu", frames: int = 0, out: str = "") -> dict[str, Any]:
+    """Run demo `name`. `out` names a .gif or .png to write; without it, and without a display, both go to `out/`.
+
+    Returns what was measured: frames, frames per second (simulation and drawing, not display), files written."""
+    weft.init(arch=getattr(weft, arch))
+    demo = importlib.import_module(f"weft.demos.{name}")
+    frame: Callable[[int], Any] = demo.build()
+    count, clock = frames or demo.FRAMES, Clock()
+    images = clock.timed(frame, count)
+    if out or not has_display():
+        files = record(
+            images, count, [Path(out)] if out else [Path("out") / f"{name}{end}" for end in (".gif", ".png")]
+        )
+    else:
+        files = []
+        show(images, summary(name), clock)
+    print(f"\r{name} on {arch}: {clock.frames} frames, {clock.rate():.1f} frames per second" + " " * 20)
+    for path in files:
+        print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    return {"frames": clock.frames, "fps": clock.rate(), "files": [str(path) for path in files]}
+
+
+class Clock:
+    """Measures the demo itself: the first frame, which compiles, is told apart."""
+
+    def __init__(self) -> None:
+        self.frames, self.first, self.rest = 0, 0.0, 0.0
+
+    def timed(self, frame: Callable[[int], Any], count: int) -> Iterator[Any]:
+        """The images of frames 0 .. count-1, timed one by one."""
+        for number in range(count):
+            start = time.perf_counter()
+            image = frame(number)
+            spent = time.perf_counter() - start
+            self.frames += 1
+            if number:
+                self.rest += spent
+            else:
+                self.first = spent
+            if sys.stdout.isatty():
+                print(f"\rframe {number + 1}/{count}, {self.rate():.1f} frames per second", end="", flush=True)
+            yield image
+
+    def rate(self) -> float:
+        """Frames per second after the first frame."""
+        return (self.frames - 1) / self.rest if self.rest else 1 / max(self.first, 1e-9)
+
+
+def has_display() -> bool:
+    """Whether a window can open: always on macOS and Windows, with an X or Wayland display elsewhere."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def record(images: Iterator[Any], count: int, paths: list[Path]) -> list[Path]:
+    """Write the images: a .gif gets (at most 120 of) the frames, anything else the last one."""
+    from PIL import Image
+
+    kept: list[Any] = []
+    stride, last = -(-count // 120), None
+    for number, image in enumerate(images):
+        last = Image.fromarray((np.clip(image, 0, 1) * 255).astype(np.uint8))
+        if number % stride == 0:
+            kept.append(last.quantize(128, dither=Image.Dither.NONE))
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".gif":
+            kept[0].save(path, save_all=True, append_images=kept[1:], duration=40 * stride, loop=0, optimize=False)
+        elif last is not None:
+            last.save(path)
+    return paths
+
+
+def show(images: Iterator[Any], title: str, clock: Clock) -> None:
+    """A window that plays the images until they end or it is closed."""
+    import matplotlib.pyplot as plt
+
+    figure: Any = None
+    for image in images:
+        if figure is None:
+            height, width = image.shape[:2]
+            figure = plt.figure(figsize=(width / 80, height / 80), dpi=80)
+            canvas = figure.add_axes((0, 0, 1, 1)).imshow(image, interpolation="nearest")
+            plt.axis("off")
+            plt.show(block=False)
+        if not plt.fignum_exists(figure.number):
+            return
+        canvas.set_data(image)
+        figure.canvas.manager.set_window_title(f"{title.split(':')[0]} - {clock.rate():.0f} frames per second")
+        plt.pause(0.001)

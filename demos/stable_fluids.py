@@ -1,0 +1,99 @@
+"""Stable fluids: three jets of coloured ink in an incompressible flow (semi-Lagrangian advection, pressure projection).
+
+Source: Stam, "Stable fluids", SIGGRAPH 1999. Each step carries velocity and ink backward along the flow, then removes the
+divergence with Jacobi iterations on the pressure.
+"""
+
+import numpy as np
+
+import weft as ti
+
+FRAMES = 180
+N, DT, JACOBI, JETS = 512, 0.03, 40, 3
+
+
+def build():
+    velocity, next_velocity = (ti.Vector.field(2, ti.f32, (N, N)) for _ in range(2))
+    ink, next_ink = (ti.Vector.field(3, ti.f32, (N, N)) for _ in range(2))
+    pressure, next_pressure = (ti.field(ti.f32, (N, N)) for _ in range(2))
+    divergence = ti.field(ti.f32, (N, N))
+    curl = ti.field(ti.f32, (N, N))
+
+    @ti.func
+    def at(q: ti.template(), i, j):
+        return q[ti.max(0, ti.min(N - 1, i)), ti.max(0, ti.min(N - 1, j))]
+
+    @ti.func
+    def sample(q: ti.template(), p):
+        s = p - 0.5
+        i, j = int(ti.floor(s.x)), int(ti.floor(s.y))
+        fx, fy = s.x - i, s.y - j
+        low = at(q, i, j) * (1 - fx) + at(q, i + 1, j) * fx
+        high = at(q, i, j + 1) * (1 - fx) + at(q, i + 1, j + 1) * fx
+        return low * (1 - fy) + high * fy
+
+    @ti.kernel
+    def advect(v: ti.template(), q: ti.template(), out: ti.template(), decay: ti.f32):
+        for i, j in q:
+            p = ti.Vector([i, j]) + 0.5
+            middle = p - 0.5 * DT * N * sample(v, p)
+            out[i, j] = sample(q, p - DT * N * sample(v, middle)) * decay
+
+    @ti.kernel
+    def inject(v: ti.template(), dye: ti.template(), time: ti.f32):
+        for i, j in v:
+            p = (ti.Vector([i, j]) + 0.5) / N
+            for jet in ti.static(range(JETS)):
+                angle = 2 * np.pi * jet / JETS + 0.35 * time
+                where = 0.5 + 0.34 * ti.Vector([ti.cos(angle), ti.sin(angle)])
+                aim = angle + np.pi + 0.7 * ti.sin(1.3 * time + jet)
+                strength = ti.exp(-(p - where).norm_sqr() * 2500)
+                v[i, j] += 0.9 * strength * ti.Vector([ti.cos(aim), ti.sin(aim)])
+                hue = ti.Vector([0.0, 2.1, 4.2]) + 2.1 * jet + 0.25 * time
+                dye[i, j] += 0.5 * strength * (0.55 + 0.45 * ti.cos(hue))
+
+    @ti.kernel
+    def measure(v: ti.template()):
+        for i, j in v:
+            left, right, low, high = at(v, i - 1, j), at(v, i + 1, j), at(v, i, j - 1), at(v, i, j + 1)
+            divergence[i, j] = 0.5 * (right.x - left.x + high.y - low.y)
+            curl[i, j] = 0.5 * (right.y - left.y - high.x + low.x)
+
+    @ti.kernel
+    def swirl(v: ti.template()):
+        for i, j in v:
+            slope = ti.Vector([abs(at(curl, i + 1, j)) - abs(at(curl, i - 1, j)),
+                               abs(at(curl, i, j + 1)) - abs(at(curl, i, j - 1))])  # fmt: skip
+            slope /= slope.norm() + 1e-5
+            v[i, j] += DT * 6.0 * curl[i, j] * ti.Vector([slope.y, -slope.x])
+
+    @ti.kernel
+    def relax(p: ti.template(), out: ti.template()):
+        for i, j in p:
+            around = at(p, i - 1, j) + at(p, i + 1, j) + at(p, i, j - 1) + at(p, i, j + 1)
+            out[i, j] = 0.25 * (around - divergence[i, j])
+
+    @ti.kernel
+    def project(v: ti.template(), p: ti.template()):
+        for i, j in v:
+            slope = ti.Vector([at(p, i + 1, j) - at(p, i - 1, j), at(p, i, j + 1) - at(p, i, j - 1)])
+            v[i, j] -= 0.5 * slope
+
+    def frame(number):
+        nonlocal velocity, next_velocity, ink, next_ink, pressure, next_pressure
+        for half in range(2):
+            advect(velocity, velocity, next_velocity, 0.9995)
+            advect(velocity, ink, next_ink, 0.996)
+            velocity, next_velocity = next_velocity, velocity
+            ink, next_ink = next_ink, ink
+            inject(velocity, ink, (number + 0.5 * half) * DT * 2)
+            measure(velocity)
+            swirl(velocity)
+            measure(velocity)
+            for _ in range(JACOBI):
+                relax(pressure, next_pressure)
+                pressure, next_pressure = next_pressure, pressure
+            project(velocity, pressure)
+        return (1 - np.exp(-1.6 * ink.to_numpy())).swapaxes(0, 1)[::-1] ** 0.8
+
+    return frame
