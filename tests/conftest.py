@@ -1,0 +1,37 @@
+"""Golden files: whole outputs kept beside the tests, compared as text, renewed by `pytest --update`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write golden files anew instead of comparing with them")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--update") and os.environ.get("CI"):
+        raise pytest.UsageError("--update is for people: in CI a golden file that differs is a failure")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: `text` must be what the file `golden/name`, beside the test, holds."""
+    folder = Path(request.path).parent / "golden"
+    update = bool(request.config.getoption("--update"))
+
+    def compare(name: str, text: str) -> None:
+        path = folder / name
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        if not path.exists():
+            pytest.fail(f"there is no {path}; `pytest --update` writes it", pytrace=False)
+        assert text == path.read_text(encoding="utf-8"), f"{path} holds something else; `pytest --update` renews it"
+
+    return compare
