@@ -1,0 +1,116 @@
+"""Looking over the compiler's shoulder: IR dumps and a table of times, as two environment variables ask.
+
+    WEFT_DUMP=offload,cse    the IR after each of these passes, on stderr ("all": the tree, and the IR after every pass
+                             that changed it; "tree", "llvm" and "asm" are the texts before and after the passes)
+    WEFT_TIME=1              a table per kernel: milliseconds per stage and pass
+
+A `Trace` belongs to one compilation. Where neither variable is set it is inactive and costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TextIO
+
+from weft.ir.ops import Kernel
+from weft.ir.passes import Observer
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS
+from weft.ir.text import print_ir
+
+__all__ = ["TEXTS", "Trace"]
+
+TEXTS = ("tree", "llvm", "asm")
+_STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED))
+
+
+@dataclass
+class _Row:
+    """A line of the table: how often it ran, how often it changed something, how long in all. A nested one ran inside
+    a stage, whose time counts its time already."""
+
+    runs: int = 0
+    changes: int = 0
+    milliseconds: float = 0.0
+    nested: bool = False
+
+
+@dataclass
+class Trace:
+    """What one compilation shows of itself. `dumps` names passes and texts; `timed` asks for the table."""
+
+    dumps: frozenset[str] = frozenset()
+    timed: bool = False
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    rows: dict[str, _Row] = field(default_factory=dict[str, _Row])
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str] = os.environ) -> Trace:
+        """The trace that WEFT_DUMP and WEFT_TIME ask for."""
+        dumps = environment.get("WEFT_DUMP", "").replace(",", " ").split()
+        return Trace(frozenset(dumps), environment.get("WEFT_TIME", "0") not in ("", "0"))
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is asked for."""
+        return self.timed or bool(self.dumps)
+
+    @property
+    def observer(self) -> Observer | None:
+        """What to give `pipeline.lower` as `observe`."""
+        return self.observe if self.active else None
+
+    def wants(self, name: str) -> bool:
+        """Whether the dump of that pass or text ("tree", "llvm", "asm") is asked for."""
+        return name in self.dumps or ("all" in self.dumps and name not in ("llvm", "asm"))
+
+    def observe(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
+        """After a pass: count it, and show the IR. "all" leaves out what did not change."""
+        self.count(name, milliseconds, changed, nested=name not in _STAGES)
+        if name in self.dumps or ("all" in self.dumps and changed):
+            self.show(name, kernel.symbol, lambda: print_ir(kernel))
+
+    def show(self, name: str, kernel: str, text: Callable[[], str]) -> None:
+        """Write that text under a heading, if it is wanted."""
+        if self.wants(name):
+            heading = f"---- {kernel}: after {name} " if name not in TEXTS else f"---- {kernel}: {name} "
+            self.stream.write(f"{heading:-<100}\n{text().rstrip()}\n\n")
+
+    @contextmanager
+    def stage(self, name: str) -> Generator[None, None, None]:
+        """Time what runs inside: `with trace.stage("emit"): ...`."""
+        start = perf_counter()
+        yield
+        if self.timed:
+            self.count(name, (perf_counter() - start) * 1e3)
+
+    def count(self, name: str, milliseconds: float, changed: bool = True, nested: bool = False) -> None:
+        """Add a run of that stage or pass to the table."""
+        row = self.rows.setdefault(name, _Row(nested=nested))
+        row.runs += 1
+        row.changes += changed
+        row.milliseconds += milliseconds
+
+    def table(self, kernel: str) -> str:
+        """The times so far, in the order of first runs; nested passes indented under the stage they first ran in."""
+        lines = [f"{kernel:<28}{'ms':>10}{'runs':>6}{'changed':>9}"]
+        waiting: list[str] = []
+        for name, row in self.rows.items():
+            label = f"    {name}" if row.nested else f"  {name}"
+            line = f"{label:<28}{row.milliseconds:>10.2f}{row.runs:>6}{row.changes:>9}"
+            if row.nested:  # a nested pass reports before its stage does
+                waiting.append(line)
+            else:
+                lines += [line, *waiting]
+                waiting = []
+        total = sum(row.milliseconds for row in self.rows.values() if not row.nested)
+        return "\n".join([*lines, *waiting, f"{'  total':<28}{total:>10.2f}"]) + "\n"
+
+    def report(self, kernel: str) -> None:
+        """Write the table, if it is asked for. Call it once, when the kernel is compiled."""
+        if self.timed:
+            self.stream.write(self.table(kernel) + "\n")
