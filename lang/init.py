@@ -21,7 +21,7 @@ from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 
 if TYPE_CHECKING:
-    from weft.lang.snode_api import FieldTree
+    from weft.lang.snode_api import FieldsBuilder, FieldTree
 
 __all__ = [
     "Program",
@@ -51,18 +51,18 @@ vulkan, metal, opengl, gles, dx11, amdgpu = "vulkan", "metal", "opengl", "gles",
 # Taichi's other options: they steer how a thing is compiled, cached or logged, never what it computes.
 IGNORED = frozenset(
     (
-        *("ad_stack_size", "cfg_optimization", "check_out_of_memory", "constant_folding", "cpu_block_dim"),
-        *("debug_dump_path", "default_ad_stack_size", "default_cpu_block_dim", "default_gpu_block_dim", "default_up"),
-        *("demote_dense_struct_fors", "detect_read_only", "device_memory_GB", "device_memory_fraction", "flatten_if"),
-        *("dynamic_index", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg", "half2_vectorization"),
-        *("kernel_profiler", "log_level", "lower_access", "make_block_local", "make_thread_local", "max_block_dim"),
-        *("make_cpu_multithreading_loop", "move_loop_invariant_outside_if", "num_compile_threads", "offline_cache"),
-        *("offline_cache_cleaning_factor", "offline_cache_cleaning_policy", "offline_cache_file_path", "packed"),
-        *("offline_cache_max_size_of_files", "print_accessor_ir", "print_benchmark_stat", "print_ir"),
-        *("print_kernel_llvm_ir", "print_kernel_llvm_ir_optimized", "print_kernel_nvptx", "print_preprocessed_ir"),
-        *("print_struct_llvm_ir", "quant_opt_atomic_demotion", "quant_opt_store_fusion", "real_matrix_scalarize"),
-        *("saturating_grid_dim", "short_circuit_operators", "simplify_after_lower_access", "timeline", "use_llvm"),
-        *("simplify_before_lower_access", "unrolling_limit", "verbose", "verbose_kernel_launches", "_test_mode"),
+        *("ad_stack_size", "cfg_optimization", "cpu_block_dim_adaptive", "cuda_stack_limit", "default_cpu_block_dim"),
+        *("default_gpu_block_dim", "default_up", "demote_dense_struct_fors", "detect_read_only", "device_memory_GB"),
+        *("device_memory_fraction", "dynamic_index", "flatten_if", "force_scalarize_matrix", "gdb_trigger"),
+        *("gpu_max_reg", "half2_vectorization", "kernel_profiler", "log_level", "lower_access", "make_block_local"),
+        *("make_cpu_multithreading_loop", "make_mesh_block_local", "make_thread_local", "max_block_dim", "packed"),
+        *("move_loop_invariant_outside_if", "num_compile_threads", "offline_cache", "offline_cache_cleaning_factor"),
+        *("offline_cache_cleaning_policy", "offline_cache_file_path", "offline_cache_max_size_of_files", "print_ir"),
+        *("print_accessor_ir", "print_ir_dbg_info", "print_kernel_asm", "print_kernel_llvm_ir", "timeline"),
+        *("print_kernel_llvm_ir_optimized", "print_preprocessed_ir", "print_struct_llvm_ir", "real_matrix_scalarize"),
+        *("quant_opt_atomic_demotion", "quant_opt_store_fusion", "saturating_grid_dim", "short_circuit_operators"),
+        *("simplify_after_lower_access", "simplify_before_lower_access", "unrolling_limit", "use_llvm", "verbose"),
+        *("verbose_kernel_launches", "vk_api_version", "_test_mode"),
     )
 )
 
@@ -80,13 +80,14 @@ _CONFIG: dict[str, type] = {
 @dataclass(eq=False)
 class Program:
     """The state between two resets. `arch` is what runs ("cpu", "cuda" or "python"); `generation` counts them;
-    `trees` are the SNode trees still alive; `launches` seeds each launch's random numbers."""
+    `trees` are the SNode trees still alive, `builder` is the one that `root` is building."""
 
     config: CompileConfig
     generation: int
     trees: weakref.WeakSet[FieldTree] = field(default_factory=lambda: weakref.WeakSet["FieldTree"]())
     random: random.Random = field(default_factory=random.Random)
     alive: bool = True
+    builder: FieldsBuilder | None = None
     _device: Any = None
 
     @property
@@ -98,8 +99,12 @@ class Program:
     def device(self) -> Any:
         """The device that runs this program's kernels; opened at first use."""
         if self._device is None:
-            module = importlib.import_module(f"weft.runtime.{'cuda' if self.arch == cuda else 'cpu'}")
-            self._device = module.open_device(self.config)
+            if self.arch == cuda:
+                self._device = importlib.import_module("weft.runtime.cuda").CudaDevice(self.config.random_seed)
+            else:
+                from weft.runtime.cpu import CpuDevice
+
+                self._device = CpuDevice(self.config.threads, self.config.random_seed)
         return self._device
 
     def opened(self) -> Any:
@@ -142,7 +147,7 @@ def init(
     del require_version
     if "cpu_max_num_threads" in options:
         options.setdefault("threads", options.pop("cpu_max_num_threads"))
-    unknown = sorted(set(options) - set(_CONFIG) - IGNORED)
+    unknown = sorted(set(options) - set(_CONFIG) - IGNORED - {"check_out_of_bound"})
     if unknown:
         raise KeyError(f"init has no option {', '.join(map(repr, unknown))}")
     chosen = {name: kind(options[name]) for name, kind in _CONFIG.items() if options.get(name) is not None}
@@ -152,7 +157,8 @@ def init(
         default_fp=_default_type("default_fp", default_fp, f32),
         default_ip=_default_type("default_ip", default_ip, i32),
     )
-    config = replace(config, boundary_check=chosen.get("debug", False), **chosen)
+    bounds = bool(options.get("check_out_of_bound")) or chosen.get("debug", False)
+    config = replace(config, boundary_check=bounds, **chosen)
     reset()
     _generation += 1
     _current = Program(config, _generation)
@@ -168,16 +174,16 @@ def reset() -> None:
     for tree in list(old.trees):
         tree.destroy("the program was reset (by `init` or `reset`) after this field was made")
     old.alive = False
-    from weft.lang import snode_api
-
-    snode_api.root.start_over()
+    device = old.opened()
+    if device is not None:
+        device.close()
 
 
 def sync() -> None:
     """Wait until every kernel launched so far has finished."""
     device = None if _current is None else _current.opened()
     if device is not None:
-        device.sync()
+        device.synchronize()
 
 
 class _CurrentConfig:

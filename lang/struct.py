@@ -1,0 +1,319 @@
+"""Structs: values with named members, `@dataclass`, and fields of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.scalar import cast_value
+from weft.ir.snode import SNode as Node
+from weft.lang.field import Field, Slot, all_slots, field, make_struct_field
+from weft.lang.matrix import Matrix
+from weft.lang.snode_api import FieldTree, SNode
+from weft.lang.types import MatrixType, StructType, VectorType, prim_of_numpy, primitive
+
+__all__ = ["Struct", "StructField", "dataclass", "make_struct"]
+
+
+class Struct:
+    """`Struct({"a": 1, "v": vec3(0)})` or `Struct(a=1, v=vec3(0))`: a value with those members.
+
+    Members are read and assigned as attributes; an assigned value is cast to the member's type. Equal in meaning to the
+    structs of kernels."""
+
+    entries: dict[str, Any]
+    struct_type: StructType
+
+    def __init__(self, *args: Any, **members: Any) -> None:
+        given: dict[str, Any] = dict(args[0]) if args else dict(members)
+        given.pop("__struct_methods", None)
+        values = {name: _value(value) for name, value in given.items()}
+        self._fill(StructType({name: _type_of(value) for name, value in values.items()}), values)
+
+    def _fill(self, struct_type: StructType, entries: dict[str, Any]) -> None:
+        object.__setattr__(self, "struct_type", struct_type)
+        object.__setattr__(self, "entries", entries)
+
+    @property
+    def keys(self) -> list[str]:
+        """The members' names."""
+        return list(self.struct_type.members)
+
+    @property
+    def items(self) -> Any:
+        """(name, value) pairs."""
+        return {name: self[name] for name in self.keys}.items()
+
+    @property
+    def methods(self) -> dict[str, Callable[..., Any]]:
+        """The methods by name."""
+        return self.struct_type.methods
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.struct_type.members:
+            raise KeyError(name)
+        return self._get(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in self.struct_type.members:
+            raise KeyError(name)
+        self._set(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("entries", "struct_type"):
+            raise AttributeError(name)
+        if name in self.struct_type.members:
+            return self._get(name)
+        if name in self.struct_type.methods:
+            return MethodType(self.struct_type.methods[name], self)
+        raise AttributeError(f"{self.struct_type.__name__} has no member '{name}'; it has {', '.join(self.keys)}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.struct_type.members:
+            raise AttributeError(f"{self.struct_type.__name__} has no member '{name}'; it has {', '.join(self.keys)}")
+        self._set(name, value)
+
+    def _get(self, name: str) -> Any:
+        return self.entries[name]
+
+    def _set(self, name: str, value: Any) -> None:
+        self.entries[name] = convert(value, self.struct_type.members[name])
+
+    def copy(self) -> Struct:
+        """A value of its own."""
+        return make_struct(self.struct_type, (), {name: self._get(name) for name in self.keys})
+
+    def to_dict(self, include_methods: bool = False) -> dict[str, Any]:
+        """Members as Python numbers, lists and dicts."""
+        plain = {name: _plain(value) for name, value in self.items}
+        return plain | self.methods if include_methods else plain
+
+    def __str__(self) -> str:
+        return str(self.to_dict())
+
+    __repr__ = __str__
+
+    @staticmethod
+    def field(
+        members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, shape: Any = None, **keywords: Any
+    ) -> StructField:
+        """A field of structs with those members (name to type) and methods; keywords as in `ti.field`."""
+        made: StructField = make_struct_field(StructType(members, methods), shape, **keywords)
+        return made
+
+
+def make_struct(struct_type: StructType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Struct:
+    """What calling a StructType does: members in order, by name, or all from one Struct or dict; the rest is zero."""
+    names = list(struct_type.members)
+    if len(args) == 1 and isinstance(args[0], Struct | dict):
+        given: dict[str, Any] = dict(args[0].items if isinstance(args[0], Struct) else args[0])
+    else:
+        if len(args) > len(names):
+            raise TypeMismatch(f"{struct_type!r} has {len(names)} members, got {len(args)} values")
+        given = dict(zip(names, args))
+    for name, value in keywords.items():
+        if name in given:
+            raise TypeMismatch(f"{struct_type.__name__}: member '{name}' is given twice")
+        given[name] = value
+    for name in given:
+        if name not in struct_type.members:
+            raise TypeMismatch(f"{struct_type!r} has no member '{name}'")
+    entries = {name: convert(given.get(name, 0), annotation) for name, annotation in struct_type.members.items()}
+    result: Struct = object.__new__(Struct)
+    result._fill(struct_type, entries)
+    return result
+
+
+def convert(value: Any, annotation: Any) -> Any:
+    """`value` as a member of that type: a numpy scalar, a Matrix or a Struct. A number fills a vector or struct."""
+    if isinstance(annotation, StructType):
+        if isinstance(value, Struct | dict):
+            return make_struct(annotation, (value,), {})
+        if isinstance(value, tuple | list):
+            return make_struct(annotation, tuple(value), {})
+        return make_struct(annotation, (), dict.fromkeys(annotation.members, value))
+    if isinstance(annotation, MatrixType):
+        return annotation(value)
+    if isinstance(value, Matrix | Struct | str | list | tuple | dict) or value is None:
+        raise TypeMismatch(f"a member of type {annotation!r} is a number, not {type(value).__name__}")
+    return cast_value(value, primitive(annotation))
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Struct(value)
+    if isinstance(value, list | tuple | np.ndarray):
+        return Matrix(value)
+    return value
+
+
+def _type_of(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return value.struct_type
+    if isinstance(value, Matrix):
+        return MatrixType(*value.shape, value.dtype) if value.ndim == 2 else VectorType(value.n, value.dtype)
+    return prim_of_numpy(np.asarray(value).dtype)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return value.to_dict()
+    if isinstance(value, Matrix):
+        return value.to_list()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def dataclass(cls: type) -> StructType:
+    """Make a struct type of a class: its annotations are the members, its functions the methods. CompilationError for
+    default values, which structs do not have."""
+    members = inspect.get_annotations(cls, eval_str=True)
+    methods: dict[str, Any] = {}
+    for name, value in vars(cls).items():
+        if name in members:
+            raise CompilationError(f"{cls.__name__}.{name}: a member of a struct has no default value")
+        if not name.startswith("__") and callable(value):
+            methods[name] = value
+    made = StructType(members, methods, cls.__name__)
+    made.__doc__, made.__module__ = cls.__doc__, cls.__module__
+    return made
+
+
+class StructElement(Struct):
+    """One element of a StructField: reads and writes go to the field."""
+
+    def __init__(self, over: StructField, key: Any) -> None:
+        object.__setattr__(self, "struct_type", over.struct_type)
+        object.__setattr__(self, "_over", over)
+        object.__setattr__(self, "_at", key)
+
+    @property
+    def entries(self) -> dict[str, Any]:  # type: ignore[override]
+        """The members' values now."""
+        return {name: self._get(name) for name in self.keys}
+
+    def _get(self, name: str) -> Any:
+        return self._over.members[name][self._at]
+
+    def _set(self, name: str, value: Any) -> None:
+        self._over.members[name][self._at] = value
+
+
+class StructField:
+    """A field of structs. `S[i]` is a struct that writes through; `S.a` (or `S.members["a"]`) is the field of member
+    `a`. Members lie together in each cell, or apart with `layout=Layout.SOA`."""
+
+    grad = None
+
+    def __init__(self, struct_type: StructType, name: str = "", needs_grad: bool = False, **_: Any) -> None:
+        self.struct_type, self.name = struct_type, name
+        self.members: dict[str, Any] = {}
+        for member, annotation in struct_type.members.items():
+            full = f"{name}.{member}" if name else member
+            grad = needs_grad and not isinstance(annotation, StructType) and _is_real(annotation)
+            keywords = {"needs_grad": True} if grad else {}
+            self.members[member] = field(annotation, None, name=full, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        members = self.__dict__.get("members", {})
+        if name in members:
+            return members[name]
+        raise AttributeError(f"this field of {self.__dict__.get('struct_type')!r} has no member '{name}'")
+
+    @property
+    def _slots(self) -> list[Slot]:
+        return [slot for member in self.members.values() for slot in all_slots(member)]
+
+    @property
+    def _first(self) -> Field:
+        first: Any = next(iter(self.members.values()))
+        return first._first if isinstance(first, StructField) else first
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._first.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return self._first.ndim
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The index of the first element along each axis."""
+        return self._first.offset
+
+    @property
+    def dtype(self) -> StructType:
+        """The type of its elements."""
+        return self.struct_type
+
+    @property
+    def keys(self) -> list[str]:
+        """The members' names."""
+        return list(self.members)
+
+    @property
+    def snode(self) -> SNode:
+        """The place of the first scalar component."""
+        return self._first.snode
+
+    def parent(self, levels: int = 1) -> SNode | None:
+        """The node `levels` above the first place."""
+        return self.snode.parent(levels)
+
+    def get_member_field(self, key: str) -> Any:
+        """The field of member `key`; KeyError if there is none."""
+        return self.members[key]
+
+    def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
+        """What `SNode.place` does: all members into `node`'s cell."""
+        for member in self.members.values():
+            member.attach(node, tree, offset)
+
+    def __getitem__(self, key: Any) -> StructElement:
+        self._first._position(key)
+        return StructElement(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        for name, member in convert(value, self.struct_type).items:
+            self.members[name][key] = member
+
+    load = __getitem__
+
+    def to_numpy(self, dtype: Any = None) -> dict[str, Any]:
+        """A numpy array for each member."""
+        return {name: member.to_numpy(dtype) for name, member in self.members.items()}
+
+    def from_numpy(self, array_dict: Mapping[str, Any]) -> None:
+        """Set members from arrays by name. KeyError for an unknown member."""
+        for name, array in array_dict.items():
+            self.members[name].from_numpy(array)
+
+    def fill(self, val: Any) -> None:
+        """Set every element: a number for all scalars, or a struct's value."""
+        for name, value in convert(val, self.struct_type).items:
+            self.members[name].fill(value)
+
+    def copy_from(self, other: Any) -> None:
+        """Set all elements from a struct field with the same members and shape."""
+        if not isinstance(other, StructField) or other.keys != self.keys:
+            raise TypeMismatch("a struct field can copy only from one with the same members")
+        for name, member in self.members.items():
+            member.copy_from(other.members[name])
+
+    def __str__(self) -> str:
+        return str(self.to_numpy())
+
+    def __repr__(self) -> str:
+        return f"<field of {self.struct_type!r}>"
+
+
+def _is_real(annotation: Any) -> bool:
+    prim = annotation.dtype if isinstance(annotation, MatrixType) else primitive(annotation)
+    return bool(prim.is_float)
