@@ -111,6 +111,8 @@ class Trace:
         return "\n".join([*lines, *waiting, f"{'  total':<28}{total:>10.2f}"]) + "\n"
 
     def report(self, kernel: str) -> None:
-        """Write the table, if it is asked for. Call it once, when the kernel is compiled."""
+        """Write the table, if it is asked for, and what was asked for in vain. Call it once the kernel is compiled."""
         if self.timed:
             self.stream.write(self.table(kernel) + "\n")
+        for name in sorted(self.dumps - {"all", *TEXTS, *self.rows}):
+            self.stream.write(f"WEFT_DUMP: no pass '{name}' ran; these did: {', '.join(self.rows)}\n")

@@ -8,6 +8,7 @@ Operators may mix element types (`infer_types` inserts the casts after lowering)
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from weft.ir.errors import Span
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
@@ -17,6 +18,7 @@ __all__ = ["EXPRESSIONS", "STATEMENTS", "Expr", "KernelTree", "LValue", "Stmt", 
 
 
 DEFAULT_LOOP = LoopConfig()
+NodeT = TypeVar("NodeT", bound="Node")
 
 
 @dataclass(eq=False, slots=True)
@@ -362,5 +364,13 @@ class KernelTree(Node):
 
 
 LValue = (Var, Element, Member, FieldElement, ArrayElement)
-EXPRESSIONS: tuple[type[Expr], ...] = tuple(Expr.__subclasses__())
-STATEMENTS: tuple[type[Stmt], ...] = tuple(Stmt.__subclasses__())
+
+
+def _subclasses(base: type[NodeT]) -> tuple[type[NodeT], ...]:
+    """Every class above that extends `base`, in order. (`__subclasses__` would also list the slotless originals.)"""
+    classes = [thing for thing in globals().values() if isinstance(thing, type)]
+    return tuple(one for one in classes if issubclass(one, base) and one is not base)
+
+
+EXPRESSIONS: tuple[type[Expr], ...] = _subclasses(Expr)
+STATEMENTS: tuple[type[Stmt], ...] = _subclasses(Stmt)
