@@ -1,0 +1,219 @@
+"""The programs that are measured, written once against Taichi's API: `ti` is the module that runs them.
+
+Each entry of `PROGRAMS` makes its fields and kernels and gives a function that does the measured work once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+PROGRAMS: dict[str, Callable[[Any], Callable[[], Any]]] = {}
+
+
+def program(make: Callable[[Any], Callable[[], Any]]) -> Callable[[Any], Callable[[], Any]]:
+    PROGRAMS[make.__name__] = make
+    return make
+
+
+@program
+def heat_4096(ti):
+    """Five-point stencil, 4096 x 4096 f32 fields, a range-for per axis."""
+    n = 4096
+    x, y = ti.field(ti.f32, (n, n)), ti.field(ti.f32, (n, n))
+
+    @ti.kernel
+    def step():
+        for i in range(1, n - 1):
+            for j in range(1, n - 1):
+                y[i, j] = x[i, j] + 0.2 * (x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4 * x[i, j])
+
+    x.fill(1.0)
+    return step
+
+
+@program
+def heat_4096_ndrange(ti):
+    """The same over `ndrange`."""
+    n = 4096
+    x, y = ti.field(ti.f32, (n, n)), ti.field(ti.f32, (n, n))
+
+    @ti.kernel
+    def step():
+        for i, j in ti.ndrange((1, n - 1), (1, n - 1)):
+            y[i, j] = x[i, j] + 0.2 * (x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4 * x[i, j])
+
+    x.fill(1.0)
+    return step
+
+
+@program
+def seven_point_256(ti):
+    """Seven-point stencil, 256^3 f32 fields."""
+    n = 256
+    x, y = ti.field(ti.f32, (n, n, n)), ti.field(ti.f32, (n, n, n))
+
+    @ti.kernel
+    def step():
+        for i, j, k in ti.ndrange((1, n - 1), (1, n - 1), (1, n - 1)):
+            y[i, j, k] = x[i, j, k] + 0.1 * (
+                x[i - 1, j, k]
+                + x[i + 1, j, k]
+                + x[i, j - 1, k]
+                + x[i, j + 1, k]
+                + x[i, j, k - 1]
+                + x[i, j, k + 1]
+                - 6 * x[i, j, k]
+            )
+
+    x.fill(1.0)
+    return step
+
+
+@program
+def sum_64m(ti):
+    """The sum of 64M f32."""
+    x, total = ti.field(ti.f32, 64 << 20), ti.field(ti.f32, ())
+
+    @ti.kernel
+    def step():
+        for i in x:
+            total[None] += x[i]
+
+    x.fill(0.5)
+    return step
+
+
+@program
+def saxpy_64m(ti):
+    """y = a x + y over 64M f32."""
+    x, y = ti.field(ti.f32, 64 << 20), ti.field(ti.f32, 64 << 20)
+
+    @ti.kernel
+    def step(a: ti.f32):
+        for i in x:
+            y[i] = a * x[i] + y[i]
+
+    x.fill(1.0)
+    return lambda: step(1.5)
+
+
+@program
+def nbody_8192(ti):
+    """All-pairs gravity of 8192 bodies, vec3 fields."""
+    n = 8192
+    x, f = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, n)
+
+    @ti.kernel
+    def start():
+        for i in x:
+            x[i] = ti.Vector([ti.random(), ti.random(), ti.random()])
+
+    @ti.kernel
+    def step():
+        for i in range(n):
+            a = ti.Vector([0.0, 0.0, 0.0])
+            for j in range(n):
+                d = x[j] - x[i]
+                r2 = d.dot(d) + 1e-3
+                a += d / (r2 * ti.sqrt(r2))
+            f[i] = a
+
+    start()
+    return step
+
+
+@program
+def transcendental_16m(ti):
+    """sin(x) * exp(x) + log(x + 1) + x ** 1.5 over 16M f32."""
+    n = 16 << 20
+    x, y = ti.field(ti.f32, n), ti.field(ti.f32, n)
+
+    @ti.kernel
+    def start():
+        for i in x:
+            x[i] = ti.random()
+
+    @ti.kernel
+    def step():
+        for i in x:
+            y[i] = ti.sin(x[i]) * ti.exp(x[i]) + ti.log(x[i] + 1.0) + ti.pow(x[i], 1.5)
+
+    start()
+    return step
+
+
+@program
+def mpm88_50(ti):
+    """50 substeps of MPM88: 8192 particles, 128 x 128 grid."""
+    count, grid = 8192, 128
+    dx, dt, gravity, bound, stiffness = 1 / grid, 2e-4, 9.8, 3, 400
+    volume = (dx * 0.5) ** 2
+    mass = volume
+    x, v = ti.Vector.field(2, ti.f32, count), ti.Vector.field(2, ti.f32, count)
+    C, J = ti.Matrix.field(2, 2, ti.f32, count), ti.field(ti.f32, count)
+    grid_v, grid_m = ti.Vector.field(2, ti.f32, (grid, grid)), ti.field(ti.f32, (grid, grid))
+
+    @ti.kernel
+    def start():
+        for i in x:
+            x[i] = [ti.random() * 0.4 + 0.2, ti.random() * 0.4 + 0.2]
+            v[i] = [0, -1]
+            J[i] = 1
+
+    @ti.kernel
+    def substep():
+        for i, j in grid_m:
+            grid_v[i, j] = [0, 0]
+            grid_m[i, j] = 0
+        for p in x:
+            Xp = x[p] / dx
+            base = int(Xp - 0.5)
+            fx = Xp - base
+            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
+            stress = -dt * 4 * stiffness * volume * (J[p] - 1) / dx**2
+            affine = ti.Matrix([[stress, 0], [0, stress]]) + mass * C[p]
+            for i, j in ti.static(ti.ndrange(3, 3)):
+                offset = ti.Vector([i, j])
+                dpos = (offset - fx) * dx
+                weight = w[i].x * w[j].y
+                grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
+                grid_m[base + offset] += weight * mass
+        for i, j in grid_m:
+            if grid_m[i, j] > 0:
+                grid_v[i, j] /= grid_m[i, j]
+            grid_v[i, j].y -= dt * gravity
+            if i < bound and grid_v[i, j].x < 0:
+                grid_v[i, j].x = 0
+            if i > grid - bound and grid_v[i, j].x > 0:
+                grid_v[i, j].x = 0
+            if j < bound and grid_v[i, j].y < 0:
+                grid_v[i, j].y = 0
+            if j > grid - bound and grid_v[i, j].y > 0:
+                grid_v[i, j].y = 0
+        for p in x:
+            Xp = x[p] / dx
+            base = int(Xp - 0.5)
+            fx = Xp - base
+            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
+            new_v = ti.Vector.zero(float, 2)
+            new_C = ti.Matrix.zero(float, 2, 2)
+            for i, j in ti.static(ti.ndrange(3, 3)):
+                offset = ti.Vector([i, j])
+                dpos = (offset - fx) * dx
+                weight = w[i].x * w[j].y
+                g_v = grid_v[base + offset]
+                new_v += weight * g_v
+                new_C += 4 * weight * g_v.outer_product(dpos) / dx**2
+            v[p] = new_v
+            x[p] += dt * v[p]
+            J[p] *= 1 + dt * new_C.trace()
+            C[p] = new_C
+
+    start()
+
+    def step():
+        for _ in range(50):
+            substep()
+
+    return step
