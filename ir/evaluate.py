@@ -7,7 +7,7 @@ as `config.threads` consecutive shares. How ops become closures is in `machine.p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -18,9 +18,9 @@ from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block
 from weft.ir.machine import Env, Flow, Machine, Run, runs
-from weft.ir.memory_model import Fault, Memory, convert, flat_values
+from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.scalar import cast_value
-from weft.ir.types import element
+from weft.ir.types import element, flat_size
 
 __all__ = ["Fault", "Memory", "evaluate"]
 
@@ -195,18 +195,29 @@ def _text(value: Any) -> str:
     return str(value.tolist()) if isinstance(value, np.ndarray) else str(value)
 
 
+def _reported(machine: Machine, op: ops.Print | ops.Assert) -> Callable[[Env], list[Any]]:
+    """The operands as the user wrote them: after `scalarize`, `types` says which scalars make up one tensor."""
+    slots, types = machine.slot_list(op.values), op.types
+
+    def read(env: Env) -> list[Any]:
+        scalars = iter([env[slot] for slot in slots])
+        return [unflatten([next(scalars) for _ in range(flat_size(type))], type) for type in types] or list(scalars)
+
+    return read
+
+
 @runs(ops.Print)
 def _print(machine: Machine, op: ops.Print) -> Run:
-    values, parts, printed = machine.slot_list(op.values), op.parts, machine.memory.printed
+    values, parts, printed = _reported(machine, op), op.parts, machine.memory.printed
 
     def run(env: Env) -> None:
-        pending = iter(values)
+        pending = iter(values(env))
         pieces: list[str] = []
         for part in parts:
             if not part.startswith("\0"):
                 pieces.append(part)
                 continue
-            value = env[next(pending)]
+            value = next(pending)
             pieces.append(format(value, part[1:]) if len(part) > 1 else _text(value))
         printed.append("".join(pieces))
 
@@ -215,13 +226,13 @@ def _print(machine: Machine, op: ops.Print) -> Run:
 
 @runs(ops.Assert)
 def _assert(machine: Machine, op: ops.Assert) -> Run:
-    condition, values = machine.slot(op.condition), machine.slot_list(op.values)
+    condition, values = machine.slot(op.condition), _reported(machine, op)
     first, *rest = op.message.split("{}")
 
     def run(env: Env) -> None:
         if env[condition]:
             return
-        filled = zip(rest, [_text(env[value]) for value in values] + ["{}"] * len(rest))
+        filled = zip(rest, [_text(value) for value in values(env)] + ["{}"] * len(rest))
         raise Fault(op.kind, first + "".join(shown + literal for literal, shown in filled))
 
     return run
