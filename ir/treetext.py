@@ -25,11 +25,13 @@ from weft.ir.types import VOID, Tensor
 
 __all__ = ["print_tree"]
 
-_SIGNS: dict[str, str] = dict(
-    pair.split(":")
-    for pair in "add:+ sub:- mul:* div:/ floordiv:// mod:% pow:** and:& or:| xor:^ shl:<< shr:>> "
-    "lt:< le:<= gt:> ge:>= eq:== ne:!=".split()
-)
+# fmt: off
+_SIGNS: dict[str, str] = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+}
+# fmt: on
 _PREFIXES: dict[str, str] = {"neg": "-", "bit_not": "~", "not": "not "}
 
 NodeT = TypeVar("NodeT", bound=tree.Node)
