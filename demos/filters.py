@@ -1,4 +1,4 @@
-"""Image filters: noise on a photograph, removed by a Gaussian blur (left) and by a bilateral filter that keeps edges."""
+"""Image filters: a noisy photograph, a Gaussian blur of it, and a bilateral filter, which keeps the edges."""
 
 import numpy as np
 

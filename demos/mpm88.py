@@ -1,7 +1,7 @@
 """MPM88: a block of elastic jelly falls, splashes and sloshes (moving least squares material point method).
 
-The classic in 88 lines: 8192 particles carry mass and velocity, a 128 x 128 grid resolves their collisions. Each substep
-scatters particles to the grid (atomic adds), applies gravity and walls there, and gathers velocities back.
+The classic in 88 lines: 8192 particles carry mass and velocity, a 128 x 128 grid resolves their collisions. Each
+substep scatters particles to the grid (atomic adds), applies gravity and walls there, and gathers velocities back.
 Source: Hu et al., "A moving least squares material point method", ACM TOG 37(4), 2018.
 """
 

@@ -98,7 +98,7 @@ def build():
             u, w = (i + 0.5 - WIDTH / 2) / HEIGHT, (j + 0.5 - HEIGHT / 2) / HEIGHT
             ray = (1.45 * ahead + u * side + w * up).normalized()
             color, origin, share = vec3(0, 0, 0), eye, 1.0
-            for bounce in range(2):
+            for _ in range(2):
                 hit = march(origin, ray, time)
                 if hit.y < 0:
                     color += share * sky(ray)

@@ -1,7 +1,7 @@
 """Runs a demo: in a window where there is a display, else into a GIF and a PNG.
 
-A demo module has a docstring, `FRAMES` (how many it is worth watching), and `build()`, which makes its fields and kernels
-and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first.
+A demo module has a docstring, `FRAMES` (how many are worth watching), and `build()`, which makes its fields and
+kernels and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stable fluids: three jets of coloured ink in an incompressible flow (semi-Lagrangian advection, pressure projection).
 
-Source: Stam, "Stable fluids", SIGGRAPH 1999. Each step carries velocity and ink backward along the flow, then removes the
-divergence with Jacobi iterations on the pressure.
+Source: Stam, "Stable fluids", SIGGRAPH 1999. Each step carries velocity and ink backward along the flow, then removes
+the divergence with Jacobi iterations on the pressure.
 """
 
 import numpy as np

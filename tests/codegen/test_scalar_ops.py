@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tests.codegen.machine_code import run
 from weft.ir.config import CompileConfig
 from weft.ir.ops import BINARY, UNARY, Binary, BitCast, Cast, Unary
@@ -26,7 +27,8 @@ def extremes(type: Prim) -> Any:
         some = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 7.0, -7.25, 100.0, info.max, info.tiny, np.inf, -np.inf, np.nan]
         return np.array(some, type.np)
     info = np.iinfo(type.np)
-    return np.array([0, 1, 2, 3, 7, 31, 100, info.max, info.max - 1, info.min, info.min + 1 if info.min else 5, -1 % 256 if not type.is_signed else -1, 7 if not type.is_signed else -7], type.np)  # fmt: skip
+    both = [0, 1, 2, 3, 5, 7, 31, 100, info.max, info.max - 1, info.min]
+    return np.array([*both, *([-1, -7, info.min + 1] if type.is_signed else [255])], type.np)
 
 
 def pairs(type: Prim) -> tuple[Any, Any]:
