@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from itertools import count
+from functools import cached_property
 from typing import Any
 
 from weft.ir.artifact import SERVICES, Artifact
 from weft.runtime import system
-from weft.runtime.jit import Loader
-from weft.runtime.launch import CpuKernel
+from weft.runtime.jit import Code, Loader, emit
+from weft.runtime.launch import CpuKernel, Launcher
+from weft.runtime.launch_ir import LAUNCH_IR, PYTHON_API
 from weft.runtime.memory import Memory
 from weft.runtime.pool import Pool
+from weft.runtime.pool_ir import POOL_IR
 
 __all__ = ["CpuDevice"]
-
-_PRINT = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 
 
 class CpuDevice:
@@ -28,54 +28,55 @@ class CpuDevice:
         self.threads = threads if threads > 0 else system.threads_available()
         self.memory = Memory(memory_limit)
         self.loader = Loader()
-        # Launches take consecutive keys; the streams of a counter-based generator differ by key alone.
-        self.next_seed = count(_scramble(random_seed)).__next__
-        self._pool: Pool | None = None
-        self._table: Any = None
-        self._no_print: Any = None
+        self._seed = _scramble(random_seed)
 
-    @property
+    @cached_property
+    def _native(self) -> Code:
+        """The runtime's own machine code."""
+        api: Any = ctypes.pythonapi
+        symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
+        exports = (*Pool.FUNCTIONS, "launch")
+        return self.loader.load(emit(POOL_IR + LAUNCH_IR), exports, symbols=symbols)
+
+    @cached_property
     def pool(self) -> Pool:
         """The worker threads."""
-        if self._pool is None:
-            self._pool = Pool(self.threads, self.loader)
-        return self._pool
+        return Pool(self.threads, self._native)
 
-    @property
-    def services(self) -> int:
-        """Address of the service table of kernels that print nothing."""
-        if self._table is None:
-            self._no_print = _PRINT(lambda site, values: None)
-            self._table = self.service_table(ctypes.cast(self._no_print, ctypes.c_void_p).value or 0)
-        return ctypes.addressof(self._table)
+    @cached_property
+    def launcher(self) -> Launcher:
+        """What makes Python functions of kernels."""
+        return Launcher(self._native, self._seed)
 
     def service_table(self, print_address: int) -> Any:
         """A service table (see `ir/artifact.py`) whose print service is at that address; the caller keeps it."""
+        pool = self.pool
         words = {
-            "parallel_for": self.pool.parallel_for,
+            "parallel_for": pool.parallel_for,
             "print": print_address,
-            "pool": self.pool.handle,
-            "threads": self.pool.threads,
+            "pool": pool.handle,
+            "threads": pool.threads,
         }
         return (ctypes.c_int64 * len(SERVICES))(*(words[name] for name in SERVICES))
 
     def load(self, artifact: Artifact) -> CpuKernel:
-        """The kernel, ready to run."""
-        return CpuKernel(artifact, self)
+        """The kernel, ready to run; it keeps this device."""
+        code = self.loader.load(artifact.code, (artifact.entry,), artifact.libraries)
+        return CpuKernel(artifact, code, self.launcher, self.service_table)
 
     def synchronize(self) -> None:
         """Nothing to wait for: a launch returns when it is done."""
 
     def close(self) -> None:
         """Ends the worker threads; a later launch starts them again."""
-        if self._pool is not None:
-            self._pool.close()
+        if "pool" in self.__dict__:
+            self.pool.close()
 
 
 def _scramble(seed: int) -> int:
-    """A 62-bit key far from those of neighbouring seeds (the finalizer of splitmix64)."""
+    """A 64-bit key far from those of neighbouring seeds (the finalizer of splitmix64)."""
     mask = (1 << 64) - 1
     z = (seed + 0x9E3779B97F4A7C15) & mask
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-    return (z ^ (z >> 31)) >> 2
+    return z ^ (z >> 31)

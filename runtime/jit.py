@@ -1,25 +1,21 @@
 """Object files become callable code: one ORC JIT per loader, one library in it per object.
 
-Symbols that an object leaves undefined are looked up, in this order:
-
-- `vm_NAME`: the C library's scalar math function NAME (`vm_expf` is `expf`). LLVM does not know the alias, so a call
-  keeps the vector variants that its call site declares;
-- everything the process exports, the vectorized math library among it.
+Symbols that an object leaves undefined are those the process exports: the C library, the helpers that compilers call
+(f64 to f16 is one where the CPU has no instruction for it), and the libraries that the object names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from weft.ir.errors import InternalError
 from weft.runtime import system
 
 __all__ = ["Code", "Loader", "emit"]
-
-_MATH = "weft.math"
 
 
 class Code:
@@ -39,21 +35,31 @@ class Loader:
 
     def __init__(self) -> None:
         self._jit: Any = None
-        self._keep: Any = None
         self._lock = Lock()
         self._names = count()
 
-    def load(self, code: bytes, functions: Sequence[str]) -> Code:
-        """The object file `code` linked into the process. InternalError if a symbol is missing."""
+    def load(
+        self,
+        code: bytes,
+        functions: Sequence[str],
+        libraries: Sequence[str] = (),
+        symbols: Mapping[str, int] = MappingProxyType({}),
+    ) -> Code:
+        """The object file `code` linked into the process, its `functions` ready to call. `symbols` are addresses that
+        it may refer to by name. InternalError if a symbol is missing."""
         with self._lock:
             jit = self._jit or self._start()
             name = f"weft.{next(self._names)}"
         from llvmlite import binding
 
+        for library in libraries:
+            binding.load_library_permanently(library)
         builder: Any = binding.JITLibraryBuilder()
-        builder.add_object_img(code).add_jit_library(_MATH).add_current_process()
+        builder.add_object_img(code).add_current_process()
         for function in functions:
             builder.export_symbol(function)
+        for symbol, address in symbols.items():
+            builder.import_symbol(symbol, address)
         try:
             tracker = builder.link(jit, name)
         except RuntimeError as error:
@@ -64,30 +70,21 @@ class Loader:
         from llvmlite import binding
 
         _initialize(binding)
-        for library in (system.vector_math_library(), *system.support_libraries()):
-            if library is not None:
-                binding.load_library_permanently(library)
-        jit = binding.create_lljit_compiler(_target_machine(binding, 1))
-        builder: Any = binding.JITLibraryBuilder()
-        for function, address in system.math_addresses().items():
-            builder.import_symbol("vm_" + function, address)
-        self._keep = builder.add_ir("").link(jit, _MATH)
-        self._jit = jit
-        return jit
+        for library in system.support_libraries():
+            binding.load_library_permanently(library)
+        self._jit = binding.create_lljit_compiler(_target_machine(binding))
+        return self._jit
 
 
 def emit(text: str) -> bytes:
-    """LLVM IR text as an object file for this processor, lightly optimized."""
+    """LLVM IR text as an object file for this processor: quickly, as it stands."""
     from llvmlite import binding
 
     _initialize(binding)
-    machine: Any = _target_machine(binding, 2)
+    machine: Any = _target_machine(binding)
     module: Any = binding.parse_assembly(text)
     module.triple = binding.get_default_triple()
     module.data_layout = str(machine.target_data)
-    options: Any = binding.create_pipeline_tuning_options(speed_level=1)
-    passes: Any = binding.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(module, passes)
     return bytes(machine.emit_object(module))
 
 
@@ -97,7 +94,8 @@ def _initialize(binding: Any) -> None:
     binding.initialize_native_asmparser()  # for the pool's inline `pause`
 
 
-def _target_machine(binding: Any, opt: int) -> Any:
+def _target_machine(binding: Any) -> Any:
+    """The optimizer is left out (opt=0): it would take five times as long as the rest."""
     features = binding.get_host_cpu_features().flatten()
     target = binding.Target.from_default_triple()
-    return target.create_target_machine(cpu=binding.get_host_cpu_name(), features=features, opt=opt, jit=True)
+    return target.create_target_machine(cpu=binding.get_host_cpu_name(), features=features, opt=0, jit=True)

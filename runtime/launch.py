@@ -1,32 +1,31 @@
-"""Launching CPU kernels: arguments into the context, one native call, results and faults out.
+"""Launching CPU kernels: arguments into the context, the native call, results and faults out.
 
-A `Frame` is the memory of one launch: the context's slots and after them the error record. A kernel keeps the frames
-it has used, so a launch allocates nothing, and as many may be under way at once as there are Python threads.
+The work is done by native code (`launch_ir.py`) that each kernel wraps into a Python function of its own.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
-import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from weft.ir.artifact import ERROR_WORDS, Artifact, Site, Slots
+from weft.ir.artifact import Artifact, Slots
 from weft.ir.errors import InternalError
 from weft.ir.scalar import cast_value
-from weft.ir.types import Array, Prim, Type, flatten, i64, u64
-from weft.runtime.errors import FORMATS, assemble, fault, read_scalars
+from weft.ir.types import Array, Prim, Type, f16, f32, f64, flatten, i64, u1, u16, u64
+from weft.runtime.console import PrintService
+from weft.runtime.errors import fault
+from weft.runtime.jit import Code
+from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH, UNSIGNED
 
-if TYPE_CHECKING:
-    from weft.runtime.cpu import CpuDevice
+__all__ = ["CpuKernel", "Launcher", "array_argument"]
 
-__all__ = ["CpuKernel", "array_argument"]
-
-_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_PRINT = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
+_KINDS = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
+_METH_FASTCALL = 0x80
 
 
 def array_argument(array: Any, ndim: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
@@ -34,19 +33,40 @@ def array_argument(array: Any, ndim: int) -> tuple[int, tuple[int, ...], tuple[i
     return array.__array_interface__["data"][0], array.shape[:ndim], array.strides[:ndim]
 
 
-class Frame:
-    """Memory of one launch; `address` is a ctypes pointer, `words` are its signed 8-byte words."""
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
 
-    __slots__ = ("address", "buffer", "record", "words")
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
 
-    def __init__(self, slots: int) -> None:
-        memory = np.zeros(slots + ERROR_WORDS + 8, np.int64)
-        start = -memory.ctypes.data % 64 // 8
-        self.buffer: Any = memory[start : start + slots + ERROR_WORDS].data.cast("B")
-        self.words = self.buffer.cast("q")
-        base = int(memory.ctypes.data) + 8 * start
-        self.address = ctypes.c_void_p(base)
-        self.record = base + 8 * slots
+
+class Launcher:
+    """Makes Python functions of kernels: `function(*trees, *scalars)` gives the tuple of results."""
+
+    def __init__(self, code: Code, seed: int) -> None:
+        self._code = code  # what the method definition points to
+        self._method = _MethodDef(b"launch", code["launch"], _METH_FASTCALL, None)
+        # Launches take consecutive keys; the streams of a counter-based generator differ by key alone.
+        self._seeds = ctypes.c_uint64(seed)
+        self._new: Any = ctypes.pythonapi.PyCFunction_NewEx
+        self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        self._new.restype = ctypes.py_object
+
+    def function(self, entry: int, table: int, slots: Slots) -> Callable[..., Any]:
+        """The native function that launches the kernel at `entry`. It does not keep the kernel alive."""
+        inputs = [INTEGER] * slots.trees + [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)]
+        outputs = _flatten(slots.results)
+        rules = chain.from_iterable((_result_kind(prim), 64 - 8 * prim.size) for prim in outputs)
+        header = (entry, table, ctypes.addressof(self._seeds), slots.count, len(inputs), len(outputs))
+        words = (*header, slots.result_start, *inputs, *rules)
+        function: Callable[..., Any] = self._new(
+            ctypes.addressof(self._method), struct.pack(f"={len(words)}Q", *words), None
+        )
+        return function
 
 
 class CpuKernel:
@@ -57,134 +77,100 @@ class CpuKernel:
     array. Returns the scalars of all results, as Python numbers. Raises what an assertion or a print raised.
     """
 
-    def __init__(self, artifact: Artifact, device: CpuDevice) -> None:
+    def __init__(self, artifact: Artifact, code: Code, launcher: Launcher, services: Callable[[int], Any]) -> None:
+        """`services(print address)` makes a service table."""
         slots = artifact.slots
-        self.artifact, self.device = artifact, device
-        self._code = device.loader.load(artifact.code, (artifact.entry,))
-        self._run: Any = _ENTRY(self._code[artifact.entry])
+        self.artifact = artifact
+        self._code, self._launcher = code, launcher
+        self._print = PrintService(artifact.sites)
+        self._raised = self._print.raised
+        self._table = services(self._print.address)
+        self._launch = launcher.function(code[artifact.entry], ctypes.addressof(self._table), slots)
         self._spread = _spreaders(slots)
-        self._input = struct.Struct("=QQQ" + "Q" * slots.trees + _formats(_scalars(slots)))
-        self._output = struct.Struct("=" + _formats([p for type in slots.results for p in flatten(type)]))
-        self._result_at = 8 * slots.result_start
-        self._state = slots.count  # the error record's first word
-        self._frames: list[Frame] = []
-        self._raised: list[BaseException] = []
-        self._callback: Any = None
-        self._services: Any = None
-        self._table = self._service_table(artifact.sites)
-        self._next_seed = device.next_seed
+        self._halves = [k for k, prim in enumerate(_flatten(slots.results)) if prim is f16]
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
-        try:
-            frame = self._frames.pop()
-        except IndexError:
-            frame = Frame(self._state)
-        values: Sequence[Any] = args
         if self._spread is not None:
-            values = []
+            flat: list[Any] = []
             for spread, arg in zip(self._spread, args):
-                spread(values, arg)
-        head = (self._table, frame.record, self._next_seed(), *trees)
+                spread(flat, arg)
+            args = flat
         try:
-            self._input.pack_into(frame.buffer, 0, *head, *values)
-        except (struct.error, OverflowError, TypeError, ValueError):
-            self._pack_cast(frame, head, values)
-        self._run(frame.address)
-        if frame.words[self._state] or self._raised:
-            self._fail(frame)
-        result = self._output.unpack_from(frame.buffer, self._result_at)
-        self._frames.append(frame)
-        return result
+            result = self._launch(*trees, *args)
+        except (TypeError, ValueError, OverflowError):  # of a number that must be cast, such as a float for an integer
+            result = self._launch(*trees, *self._cast(args))
+        if result.__class__ is bytes or self._raised:
+            self._fail(result, len(trees), len(args))
+        if self._halves:
+            return tuple(_as_float(value) if k in self._halves else value for k, value in enumerate(result))
+        return result  # type: ignore[no-any-return]
 
-    def _pack_cast(self, frame: Frame, head: tuple[int, ...], values: Sequence[Any]) -> None:
-        """The same for values that `struct` refuses: they are cast as a kernel would, by wrapping or saturating."""
-        types = _scalars(self.artifact.slots)
-        if len(types) != len(values) or len(head) != 3 + self.artifact.slots.trees:
-            found = f"{len(head) - 3} trees and {len(values)} scalars"
-            raise InternalError(
-                f"launch: kernel {self.artifact.name} takes {self.artifact.slots.trees} trees and {len(types)} scalars,"
-                f" not {found}"
-            )
-        cast = [cast_value(value, type).item() for type, value in zip(types, values)]
-        self._input.pack_into(frame.buffer, 0, *head, *cast)
+    def _cast(self, values: Sequence[Any]) -> list[Any]:
+        return [cast_value(value, type).item() for value, type in zip(values, _scalars(self.artifact.slots))]
 
-    def _fail(self, frame: Frame) -> None:
-        """Raises what went wrong, and makes the frame ready for the next launch."""
-        at = self._state
-        state, site = frame.words[at], frame.words[at + 1]
-        values = bytes(frame.buffer[8 * (at + 2) :])
-        frame.words[at] = 0
-        self._frames.append(frame)
+    def _fail(self, record: Any, trees: int, scalars: int) -> None:
+        """Raises what went wrong."""
         if self._raised:
             raise self._raised.pop(0)
-        if state != 2:
-            raise InternalError(f"launch: kernel {self.artifact.name} left an error record in state {state}")
-        raise fault(self.artifact.sites[site], values)
-
-    def _service_table(self, sites: tuple[Site, ...]) -> int:
-        """Address of the service table: the device's, or one of our own if the kernel prints."""
-        if not any(site.kind == "print" for site in sites):
-            return self.device.services
-        self._callback = _PRINT(_printer(sites, self._raised))
-        address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
-        self._services = self.device.service_table(address)
-        return ctypes.addressof(self._services)
+        slots, name = self.artifact.slots, self.artifact.name
+        if not record:
+            right = f"{slots.trees} trees and {len(_scalars(slots))} scalars"
+            raise InternalError(f"launch: kernel {name} takes {right}, not {trees} and {scalars}")
+        state, site = struct.unpack_from("=QQ", record)
+        if state != 2 or site >= len(self.artifact.sites):
+            raise InternalError(f"launch: kernel {name} left a broken error record (state {state}, site {site})")
+        raise fault(self.artifact.sites[site], record[16:])
 
 
 def _scalars(slots: Slots) -> list[Prim]:
-    """The type of each slot that the parameters take."""
+    """The type of each slot that the parameters take; the bits of an f16 travel as an integer."""
     result: list[Prim] = []
     for param in slots.params:
         type = param.type
         result += [u64] + [i64] * (2 * type.ndim) if isinstance(type, Array) else flatten(type)
-    return result
+    return [u16 if prim is f16 else prim for prim in result]
 
 
-def _formats(prims: Sequence[Prim]) -> str:
-    return "".join(FORMATS[prim.text] for prim in prims)
+def _flatten(types: Sequence[Type]) -> list[Prim]:
+    return [prim for type in types for prim in flatten(type)]
 
 
-def _spread_array(values: list[Any], arg: tuple[int, Sequence[int], Sequence[int]]) -> None:
+def _result_kind(prim: Prim) -> int:
+    return _KINDS.get(prim, INTEGER if prim.is_signed and not prim.is_float else UNSIGNED)
+
+
+def _as_bits(value: Any) -> int:
+    return int(np.float16(value).view(np.uint16))
+
+
+def _as_float(bits: int) -> float:
+    return float(np.uint16(bits).view(np.float16))
+
+
+def _spread_array(flat: list[Any], arg: tuple[int, Sequence[int], Sequence[int]]) -> None:
     address, shape, strides = arg
-    values.append(address)
-    values.extend(shape)
-    values.extend(strides)
+    flat.append(address)
+    flat.extend(shape)
+    flat.extend(strides)
+
+
+def _spreader(type: Type) -> Callable[[list[Any], Any], None]:
+    """Puts the scalars of an argument of that type at the end of a list."""
+    if isinstance(type, Array):
+        return _spread_array
+    if type is f16:
+        return lambda flat, arg: flat.append(_as_bits(arg))
+    if isinstance(type, Prim):
+        return list[Any].append
+    prims = flatten(type)
+    if f16 not in prims:
+        return list[Any].extend
+    return lambda flat, arg: flat.extend(_as_bits(x) if prim is f16 else x for x, prim in zip(arg, prims))
 
 
 def _spreaders(slots: Slots) -> list[Callable[[list[Any], Any], None]] | None:
     """How each argument becomes scalars; None where all are scalars already."""
-    types: list[Type] = [param.type for param in slots.params]
-    if all(isinstance(type, Prim) for type in types):
+    types = [param.type for param in slots.params]
+    if all(isinstance(type, Prim) and type is not f16 for type in types):
         return None
-    return [
-        list[Any].append if isinstance(type, Prim) else _spread_array if isinstance(type, Array) else list[Any].extend
-        for type in types
-    ]
-
-
-def _printer(sites: tuple[Site, ...], raised: list[BaseException]) -> Callable[[int, int], None]:
-    """The native code's print service. What goes wrong in it, Ctrl-C included, is raised after the launch."""
-    sizes = [8 * sum(len(flatten(type)) for type in site.types) for site in sites]
-
-    def show(site: int, values: int) -> None:
-        try:
-            text = format_print(sites[site], ctypes.string_at(values, sizes[site]) if sizes[site] else b"")
-            if sys.stdout is not None:
-                sys.stdout.write(text)
-        except BaseException as error:
-            raised.append(error)
-
-    return show
-
-
-def format_print(site: Site, slots: bytes) -> str:
-    """The text of a print: literal parts as they are, a part `NUL spec` is the next value formatted by `spec`."""
-    scalars = iter(read_scalars(site.types, slots))
-    values = iter([assemble(type, scalars) for type in site.types])
-    return "".join(_format(next(values), part[1:]) if part[:1] == "\0" else part for part in site.text)
-
-
-def _format(value: Any, spec: str) -> str:
-    if not spec:
-        return str(value)
-    return format(value.item() if isinstance(value, np.generic) else value, spec)
+    return [_spreader(type) for type in types]

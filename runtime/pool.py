@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.runtime.jit import Code, Loader, emit
-from weft.runtime.pool_ir import HANDLES, POOL_IR
+from weft.runtime.jit import Code
+from weft.runtime.pool_ir import HANDLES
 
 __all__ = ["Pool"]
 
@@ -41,13 +41,16 @@ class Pool:
     """`threads` threads, the caller included. Native threads start with the first loop that needs them; they end with
     this object, or when Python exits. After a fork the child starts its own."""
 
-    def __init__(self, threads: int, loader: Loader) -> None:
+    FUNCTIONS = ("parallel_for", "stop_workers", "spin")  # what the code must export
+
+    def __init__(self, threads: int, code: Code) -> None:
+        """`code` is POOL_IR, loaded."""
         self.threads = max(1, threads)
         size = (HANDLES + 8 * self.threads) // 8 + 8
         memory = np.zeros(size, np.int64)
         skip = -memory.ctypes.data % 64 // 8
         self._words: Any = memory[skip:]
-        self._code = _load(loader)
+        self._code = code
         self.handle = int(self._words.ctypes.data)
         self.parallel_for = self._code["parallel_for"]
         self._words.view(np.int32)[1] = self.threads - 1
@@ -88,10 +91,6 @@ class _Reset:
         pool = self._pool()
         if pool is not None:
             pool.forget()
-
-
-def _load(loader: Loader) -> Code:
-    return loader.load(emit(POOL_IR), ("parallel_for", "stop_workers", "spin"))
 
 
 def _spins(code: Code) -> int:

@@ -25,11 +25,9 @@ else:
     from weft.runtime import system_linux as host
 
 __all__ = [
-    "MATH_NAMES",
     "PAUSE",
     "THREADS_IR",
     "cpu_name",
-    "math_addresses",
     "physical_memory",
     "support_libraries",
     "threads_available",
@@ -42,10 +40,6 @@ cpu_name = host.cpu_name
 
 # What a spinning thread executes to leave the core's resources to its sibling.
 PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "isb", "arm64": "isb"}.get(platform.machine().lower(), "")
-
-_MATH = """sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 exp exp2 expm1 log log2 log10 log1p
-pow cbrt hypot erf erfc tgamma lgamma fmod"""
-MATH_NAMES: tuple[str, ...] = tuple(name + suffix for name in _MATH.split() for suffix in ("f", ""))
 
 
 def threads_available() -> int:
@@ -64,14 +58,6 @@ def vector_math_library() -> str | None:
 def support_libraries() -> tuple[str, ...]:
     """The libraries of compiler helpers that can be loaded here."""
     return tuple(name for name in host.SUPPORT if _loadable(name))
-
-
-@cache
-def math_addresses() -> dict[str, int]:
-    """Addresses of the C library's math functions by name (`sinf`, `sin`, ...), those of MATH_NAMES that exist."""
-    library = ctypes.CDLL(host.SCALAR_MATH)
-    found = {name: getattr(library, name, None) for name in MATH_NAMES}
-    return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in found.items() if f is not None}
 
 
 def _loadable(name: str | None) -> str | None:

@@ -6,10 +6,9 @@ import ctypes
 import platform
 from typing import Any
 
-__all__ = ["SCALAR_MATH", "SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
+__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
 
 VECTOR_MATH: str | None = None
-SCALAR_MATH: str | None = None
 SUPPORT: tuple[str, ...] = ()
 
 # Operation 1 compares a 32-bit word and waits; with 0x100 a wake reaches all waiters. `__ulock_wake` cannot wake an

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import platform
 
-__all__ = ["SCALAR_MATH", "SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
+__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
 
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
 VECTOR_MATH: str | None = "libmvec.so.1" if _X86 else None
-SCALAR_MATH: str | None = "libm.so.6" if platform.libc_ver()[0] == "glibc" else None
 SUPPORT: tuple[str, ...] = ("libgcc_s.so.1",)
 
 _FUTEX = 202 if _X86 else 98

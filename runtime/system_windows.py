@@ -6,10 +6,9 @@ import ctypes
 import platform
 from typing import Any
 
-__all__ = ["SCALAR_MATH", "SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
+__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
 
 VECTOR_MATH: str | None = None
-SCALAR_MATH: str | None = "ucrtbase"
 SUPPORT: tuple[str, ...] = ("kernelbase",)  # where WaitOnAddress lives
 
 # 0x10000 has the stack size mean address space reserved. WakeByAddress wakes one or all: those who find no work go

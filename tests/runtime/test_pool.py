@@ -14,6 +14,7 @@ import pytest
 
 from weft.runtime.jit import Loader, emit
 from weft.runtime.pool import Pool
+from weft.runtime.pool_ir import POOL_IR
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 FOR = ctypes.CFUNCTYPE(
@@ -80,7 +81,7 @@ class Bench:
     def __init__(self, threads: int) -> None:
         self.loader = Loader()
         self.code = self.loader.load(emit(BODIES), ("mark", "nest", "flood"))
-        self.pool = Pool(threads, self.loader)
+        self.pool = Pool(threads, self.loader.load(emit(POOL_IR), Pool.FUNCTIONS))
         self.run: Any = FOR(self.pool.parallel_for)
 
     def loop(self, body: str, words: Any, n: int, grain: int, times: int = 1) -> None:

@@ -1,0 +1,57 @@
+"""The print service: what kernels print goes to Python's `sys.stdout`, formatted as Python formats."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+
+from weft.ir.artifact import Site
+from weft.ir.types import flat_size
+from weft.runtime.errors import assemble, read_scalars
+
+__all__ = ["PrintService", "format_print"]
+
+_PRINT = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
+
+
+class PrintService:
+    """The print service of one kernel: `address` is a native function that any thread may call. What goes wrong in a
+    print, Ctrl-C included, waits in `raised` until the launch is over. `address` is 0 for a kernel without prints."""
+
+    def __init__(self, sites: tuple[Site, ...]) -> None:
+        self.raised: list[BaseException] = []
+        self._sites, self._sizes = sites, [8 * sum(map(flat_size, site.types)) for site in sites]
+        self._callback: Any = None
+        self.address = 0
+        if any(site.kind == "print" for site in sites):
+            self._callback = _PRINT(_bound(self._sites, self._sizes, self.raised))
+            self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+
+def _bound(sites: tuple[Site, ...], sizes: list[int], raised: list[BaseException]) -> Any:
+    def show(site: int, values: int | None) -> None:
+        try:
+            slots = ctypes.string_at(values, sizes[site]) if values and sizes[site] else b""
+            text = format_print(sites[site], slots)
+            if sys.stdout is not None:  # as Python's own print does where there is no console
+                sys.stdout.write(text)
+        except BaseException as error:
+            raised.append(error)
+
+    return show
+
+
+def format_print(site: Site, slots: bytes) -> str:
+    """The text of a print: literal parts as they are; a part `NUL spec` is the next value formatted by `spec`."""
+    scalars = iter(read_scalars(site.types, slots))
+    values = iter([assemble(type, scalars) for type in site.types])
+    return "".join(_format(next(values), part[1:]) if part[:1] == "\0" else part for part in site.text)
+
+
+def _format(value: Any, spec: str) -> str:
+    if not spec:
+        return str(value)
+    return format(value.item() if isinstance(value, np.generic) else value, spec)

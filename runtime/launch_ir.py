@@ -1,0 +1,226 @@
+"""A launch, in LLVM IR: a Python function made of native code, with nothing between the call and the kernel.
+
+`launch` is a METH_FASTCALL function. Its `self` is a bytes object, the kernel's *descriptor*, in 8-byte words:
+
+    0   address of the kernel's entry
+    1   address of the service table
+    2   address of the counter that random seeds are taken from
+    3   how many slots the context has
+    4   how many arguments: one per tree, then one per scalar of the parameters
+    5   how many results
+    6   the slot where the results begin
+    7.. per argument its kind, then per result its kind and its shift
+
+The context lies on the stack, or in malloc's memory if it is large, and the error record behind it. Arguments fill the
+slots from 3 on. Integers wrap, floats round; an argument that is no number at all leaves Python's exception set, and
+the launch does not happen. Gives the tuple of results; the bytes of the error record if a fault filled it; no bytes
+if the number of arguments is wrong.
+"""
+
+from __future__ import annotations
+
+from weft.ir.artifact import ERROR_WORDS
+
+__all__ = ["FLOAT32", "FLOAT64", "HEADER_WORDS", "INTEGER", "LAUNCH_IR", "PYTHON_API", "TRUTH", "UNSIGNED"]
+
+HEADER_WORDS = 7
+INTEGER, UNSIGNED, FLOAT32, FLOAT64, TRUTH = range(5)
+_ON_STACK = 2048  # slots
+
+# The C functions of Python that the code below calls.
+_API = {
+    "PyBytes_AsString": "ptr (ptr)",
+    "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
+    "PyLong_AsUnsignedLongLongMask": "i64 (ptr)",
+    "PyLong_FromLongLong": "ptr (i64)",
+    "PyLong_FromUnsignedLongLong": "ptr (i64)",
+    "PyFloat_AsDouble": "double (ptr)",
+    "PyFloat_FromDouble": "ptr (double)",
+    "PyBool_FromLong": "ptr (i64)",
+    "PyObject_IsTrue": "i32 (ptr)",
+    "PyErr_Occurred": "ptr ()",
+    "PyErr_NoMemory": "ptr ()",
+    "PyTuple_New": "ptr (i64)",
+    "PyTuple_SetItem": "i32 (ptr, i64, ptr)",
+    "PyEval_SaveThread": "ptr ()",
+    "PyEval_RestoreThread": "void (ptr)",
+    "PyMem_RawMalloc": "ptr (i64)",
+    "PyMem_RawFree": "void (ptr)",
+}
+PYTHON_API: tuple[str, ...] = tuple(_API)
+
+_DECLARATIONS = "\n".join(f"declare {type.replace(' (', f' @{name}(', 1)}" for name, type in _API.items())
+
+_LAUNCH = f"""
+define ptr @launch(ptr %self, ptr %args, i64 %n) {{
+entry:
+  %d = call ptr @PyBytes_AsString(ptr %self)
+  %inputs.at = getelementptr i64, ptr %d, i64 4
+  %inputs = load i64, ptr %inputs.at
+  %fits = icmp eq i64 %n, %inputs
+  br i1 %fits, label %memory, label %misfit
+misfit:
+  %nothing = call ptr @PyBytes_FromStringAndSize(ptr null, i64 0)
+  ret ptr %nothing
+memory:
+  %count.at = getelementptr i64, ptr %d, i64 3
+  %count = load i64, ptr %count.at
+  %words = add i64 %count, {ERROR_WORDS}
+  %small = icmp ule i64 %count, {_ON_STACK}
+  br i1 %small, label %stack, label %heap
+stack:
+  %frame = alloca i64, i64 %words, align 64
+  %result = call ptr @launch_in(ptr %d, ptr %args, ptr %frame)
+  ret ptr %result
+heap:
+  %bytes = shl i64 %words, 3
+  %block = call ptr @PyMem_RawMalloc(i64 %bytes)
+  %full = icmp eq ptr %block, null
+  br i1 %full, label %poor, label %rich
+poor:
+  %exception = call ptr @PyErr_NoMemory()
+  ret ptr %exception
+rich:
+  %result2 = call ptr @launch_in(ptr %d, ptr %args, ptr %block)
+  call void @PyMem_RawFree(ptr %block)
+  ret ptr %result2
+}}
+
+define internal ptr @launch_in(ptr %d, ptr %args, ptr %ctx) {{
+entry:
+  %table.at = getelementptr i64, ptr %d, i64 1
+  %table = load i64, ptr %table.at
+  %seeds.at = getelementptr i64, ptr %d, i64 2
+  %seeds = load ptr, ptr %seeds.at
+  %seed = atomicrmw add ptr %seeds, i64 1 monotonic
+  %count.at = getelementptr i64, ptr %d, i64 3
+  %count = load i64, ptr %count.at
+  %record = getelementptr i64, ptr %ctx, i64 %count
+  %inputs.at = getelementptr i64, ptr %d, i64 4
+  %inputs = load i64, ptr %inputs.at
+  %kinds = getelementptr i64, ptr %d, i64 {HEADER_WORDS}
+  %slots = getelementptr i64, ptr %ctx, i64 3
+  %ctx1 = getelementptr i64, ptr %ctx, i64 1
+  %ctx2 = getelementptr i64, ptr %ctx, i64 2
+  store i64 %table, ptr %ctx
+  store ptr %record, ptr %ctx1
+  store i64 %seed, ptr %ctx2
+  store i64 0, ptr %record
+  br label %each
+each:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %more = icmp slt i64 %i, %inputs
+  br i1 %more, label %read, label %run
+read:
+  %arg.at = getelementptr ptr, ptr %args, i64 %i
+  %arg = load ptr, ptr %arg.at
+  %slot = getelementptr i64, ptr %slots, i64 %i
+  %kind.at = getelementptr i64, ptr %kinds, i64 %i
+  %kind = load i64, ptr %kind.at
+  switch i64 %kind, label %integer [ i64 {FLOAT32}, label %float i64 {FLOAT64}, label %float i64 {TRUTH}, label %truth ]
+integer:
+  %whole = call i64 @PyLong_AsUnsignedLongLongMask(ptr %arg)
+  store i64 %whole, ptr %slot
+  %whole.odd = icmp eq i64 %whole, -1
+  br i1 %whole.odd, label %check, label %next
+float:
+  %real = call double @PyFloat_AsDouble(ptr %arg)
+  %short = fptrunc double %real to float
+  %is64 = icmp eq i64 %kind, {FLOAT64}
+  br i1 %is64, label %double, label %single
+double:
+  store double %real, ptr %slot
+  br label %floated
+single:
+  store float %short, ptr %slot
+  br label %floated
+floated:
+  %real.odd = fcmp oeq double %real, -1.0
+  br i1 %real.odd, label %check, label %next
+truth:
+  %true = call i32 @PyObject_IsTrue(ptr %arg)
+  %bit = trunc i32 %true to i8
+  store i8 %bit, ptr %slot
+  %true.odd = icmp slt i32 %true, 0
+  br i1 %true.odd, label %check, label %next
+check:
+  %raised = call ptr @PyErr_Occurred()
+  %well = icmp eq ptr %raised, null
+  br i1 %well, label %next, label %refuse
+refuse:
+  ret ptr null
+next:
+  %i.next = add i64 %i, 1
+  br label %each
+
+run:
+  %entry.address = load ptr, ptr %d
+  %thread = call ptr @PyEval_SaveThread()
+  call void %entry.address(ptr %ctx)
+  call void @PyEval_RestoreThread(ptr %thread)
+  %state = load i64, ptr %record
+  %sound = icmp eq i64 %state, 0
+  br i1 %sound, label %collect, label %faulty
+faulty:
+  %fault = call ptr @PyBytes_FromStringAndSize(ptr %record, i64 {8 * ERROR_WORDS})
+  ret ptr %fault
+
+collect:
+  %outputs.at = getelementptr i64, ptr %d, i64 5
+  %outputs = load i64, ptr %outputs.at
+  %first.at = getelementptr i64, ptr %d, i64 6
+  %first = load i64, ptr %first.at
+  %results = getelementptr i64, ptr %ctx, i64 %first
+  %rules = getelementptr i64, ptr %kinds, i64 %inputs
+  %tuple = call ptr @PyTuple_New(i64 %outputs)
+  br label %each.result
+each.result:
+  %r = phi i64 [ 0, %collect ], [ %r.next, %put ]
+  %r.more = icmp slt i64 %r, %outputs
+  br i1 %r.more, label %write, label %done
+write:
+  %value.at = getelementptr i64, ptr %results, i64 %r
+  %value = load i64, ptr %value.at
+  %rule.at = getelementptr [2 x i64], ptr %rules, i64 %r
+  %rule = load i64, ptr %rule.at
+  %shift.at = getelementptr i64, ptr %rule.at, i64 1
+  %shift = load i64, ptr %shift.at
+  %shifted = shl i64 %value, %shift
+  %signed = ashr i64 %shifted, %shift
+  %unsigned = lshr i64 %shifted, %shift
+  switch i64 %rule, label %from.signed [
+    i64 {UNSIGNED}, label %from.unsigned
+    i64 {FLOAT32}, label %from.single
+    i64 {FLOAT64}, label %from.double
+    i64 {TRUTH}, label %from.truth
+  ]
+from.signed:
+  %object1 = call ptr @PyLong_FromLongLong(i64 %signed)
+  br label %put
+from.unsigned:
+  %object2 = call ptr @PyLong_FromUnsignedLongLong(i64 %unsigned)
+  br label %put
+from.single:
+  %narrow = load float, ptr %value.at
+  %wide = fpext float %narrow to double
+  %object3 = call ptr @PyFloat_FromDouble(double %wide)
+  br label %put
+from.double:
+  %full = load double, ptr %value.at
+  %object4 = call ptr @PyFloat_FromDouble(double %full)
+  br label %put
+from.truth:
+  %object5 = call ptr @PyBool_FromLong(i64 %unsigned)
+  br label %put
+put:
+  %object = phi ptr [ %object1, %from.signed ], [ %object2, %from.unsigned ], [ %object3, %from.single ],
+                    [ %object4, %from.double ], [ %object5, %from.truth ]
+  %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %r, ptr %object)
+  %r.next = add i64 %r, 1
+  br label %each.result
+done:
+  ret ptr %tuple
+}}
+"""
+
+LAUNCH_IR = _DECLARATIONS + _LAUNCH

@@ -1,0 +1,43 @@
+"""A device that runs nothing: for compiling where results do not matter, and for measuring all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.ir.artifact import Artifact
+from weft.ir.types import flatten
+from weft.runtime.memory import Memory
+
+__all__ = ["NullDevice", "NullKernel"]
+
+
+class NullKernel:
+    """Gives zeros and leaves memory as it is; `launches` counts."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact, self.launches = artifact, 0
+        self._zeros = tuple(prim.np.type(0).item() for type in artifact.slots.results for prim in flatten(type))
+
+    def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
+        self.launches += 1
+        return self._zeros
+
+
+class NullDevice:
+    """Buffers are real, kernels are not run."""
+
+    arch = "null"
+
+    def __init__(self, memory_limit: int = 0) -> None:
+        self.memory = Memory(memory_limit)
+
+    def load(self, artifact: Artifact) -> NullKernel:
+        """A kernel that does nothing."""
+        return NullKernel(artifact)
+
+    def synchronize(self) -> None:
+        """There is never anything to wait for."""
+
+    def close(self) -> None:
+        """There is nothing to give back."""
