@@ -39,6 +39,7 @@ __all__ = [
     "ANYWHERE",
     "ARRAYS",
     "TEMPS",
+    "AddressNumbers",
     "accesses",
     "is_private",
     "may_alias",
@@ -118,6 +119,30 @@ def may_alias(p: Value, q: Value) -> bool:
     return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))
 
 
+class AddressNumbers:
+    """Gives pointers that are one address by their spelling one number, so that a table can be keyed by address."""
+
+    def __init__(self) -> None:
+        self._spellings: dict[Hashable, int] = {}
+        self._numbers: dict[Value, int] = {}
+
+    def __call__(self, value: Value) -> int:
+        """The number of a pointer, or of an operand of one."""
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._spellings.setdefault(self._spelling(value), len(self._spellings))
+            self._numbers[value] = found
+        return found
+
+    def _spelling(self, value: Value) -> Hashable:
+        if not isinstance(value, _COMPARED):
+            return value
+        if isinstance(value, Const):
+            return Const, value.type, repr(value.value)
+        attributes = tuple(getattr(value, field.name) for field in value.declared if field.role == "attr")
+        return (type(value), value.type, attributes, value.groups, *map(self, value.operands))
+
+
 def memory_effects(op: Op) -> Effects:
     """The addresses that `op`, with all inside it, may read and may write, and whether it is a barrier: an op that may
     touch any memory (so nothing is known after it, and everything before it must have happened)."""
@@ -171,7 +196,7 @@ def _same_value(a: Value, b: Value) -> bool:
     return all(_same_value(x, y) for x, y in zip(a.operands, b.operands))
 
 
-_COMPARED = (Const, Arg, FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr, TreeBase, ArrayBase, Address, Cast)
+_COMPARED = (Const, Arg, FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr, TreeBase, ArrayBase, Address)
 
 
 def _chain(ptr: Value) -> tuple[Value, list[ElementPtr | MemberPtr]]:

@@ -102,6 +102,7 @@ class _Declared:
     """Turns annotated fields of subclasses into operands, attributes and regions."""
 
     declared: ClassVar[tuple[Field, ...]] = ()
+    region_names: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, *, name: str = "", **traits: bool) -> None:
         super().__init_subclass__()
@@ -111,6 +112,7 @@ class _Declared:
         for trait, value in traits.items():
             setattr(cls, trait, value)
         cls.declared = tuple(_named(cls, field, note) for field, note in cls.__annotations__.items())
+        cls.region_names = tuple(field.name for field in cls.declared if field.role == "region")
         for field in cls.declared:
             if field.role in ("operand", "operands"):
                 setattr(cls, field.name, _accessor(cls.declared, field))
@@ -198,7 +200,7 @@ class Op(_Linked, _Declared):
     @property
     def regions(self) -> list[Block]:
         """The blocks inside, in declaration order."""
-        return [getattr(self, f.name) for f in self.declared if f.role == "region"]
+        return [getattr(self, name) for name in self.region_names]
 
     @property
     def parent(self) -> Op | None:

@@ -192,7 +192,10 @@ def _clz(x: Scalar) -> Scalar:
 
 
 def _round(x: Scalar) -> Scalar:
-    return np.copysign(np.floor(np.abs(x) + 0.5) - (np.abs(x) + 0.5 - np.abs(x) != 0.5) * 0.0, x)
+    if _is_int(x):
+        return x
+    whole = np.trunc(x)
+    return np.copysign(np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole), x)
 
 
 UNARY: dict[str, UnaryRow] = {

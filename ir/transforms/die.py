@@ -1,0 +1,73 @@
+"""Dead code elimination: what nothing depends on goes."""
+
+from __future__ import annotations
+
+from weft.ir.alias import root_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import Op, Value
+from weft.ir.ops import Alloca, Atomic, For, If, Kernel, Load, ParallelFor, Store, StructFor
+from weft.ir.passes import pass_
+from weft.ir.rewrite import ops_of
+
+__all__ = ["die"]
+
+
+# Alive only if something uses them, or something inside is alive.
+_DROPPABLE = (Load, Alloca, If, For, ParallelFor, StructFor)
+
+
+@pass_("die")
+def die(root: Kernel, config: CompileConfig) -> bool:
+    """Keeps what has an effect and what that needs; erases the rest.
+
+        %a = alloca : *f32                     (nothing: no one reads %a,
+        store %a, %x                   ->       though it feeds itself)
+        %b = load %a
+        store %a, (binary add %b, 1)
+
+    Stores to a local live only if something live reads the local. Not a While (it may never end), nor random draws
+    (dropping one would change those after it), nor jumps and what they hang on.
+    """
+    ops = ops_of(root)
+    live, writers = _roots(ops)
+    pending = list(live)
+    while pending:
+        op = pending.pop()
+        needed: list[Value] = list(op.operands)
+        if type(op) is Alloca:
+            needed += writers.get(op, [])
+        if op.block is not None and op.block.owner is not None:
+            needed.append(op.block.owner)
+        for value in needed:
+            if isinstance(value, Op) and value not in live:
+                live[value] = None
+                pending.append(value)
+    return _sweep(ops, live)
+
+
+def _roots(ops: list[Op]) -> tuple[dict[Op, None], dict[Op, list[Op]]]:
+    """The ops that must stay whatever else happens, and the writers of each local."""
+    live: dict[Op, None] = {}
+    writers: dict[Op, list[Op]] = {}
+    for op in ops:
+        if op.pure:
+            continue
+        kind = type(op)
+        if kind is Store or kind is Atomic:
+            root = root_of(op.operands[0])
+            if type(root) is Alloca:
+                writers.setdefault(root, []).append(op)
+                continue
+        elif kind in _DROPPABLE:
+            continue
+        live[op] = None
+    return live, writers
+
+
+def _sweep(ops: list[Op], live: dict[Op, None]) -> bool:
+    changed = False
+    for op in reversed(ops):
+        if op not in live and op.block is not None:
+            op.erase()
+            changed = True
+    return changed

@@ -1,0 +1,51 @@
+"""Loop-invariant code motion: what every iteration computes alike is computed before the loop."""
+
+from __future__ import annotations
+
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, Op
+from weft.ir.ops import For, Kernel, Task, While
+from weft.ir.passes import pass_
+
+__all__ = ["licm"]
+
+
+@pass_("licm")
+def licm(root: Kernel, config: CompileConfig) -> bool:
+    """Moves pure ops whose operands come from outside a loop in front of it; out of a task's body into its prologue.
+
+        for %i in 0..%n {                      %b = binary mul %x, %y
+            %b = binary mul %x, %y     ->      for %i in 0..%n {
+            store %p, %b                           store %p, %b
+
+    Pure ops cannot fail, so it does not matter whether the loop runs at all. Not for loads; not for ops inside an If of
+    the loop, which may never run; and not out of a ParallelFor or StructFor, whose body becomes a task with a prologue.
+    """
+    return _visit(root.body)
+
+
+def _visit(block: Block) -> bool:
+    """Innermost loops first, so that an op leaves as many loops as it can in one pass."""
+    changed = False
+    for op in block:
+        if not op.region_names:
+            continue
+        for region in op.regions:
+            changed |= _visit(region)
+        if isinstance(op, (For, While)):
+            assert op.block is not None
+            changed |= _hoist(op.body, op.block, op)
+        elif isinstance(op, Task) and op.kind != "serial":
+            changed |= _hoist(op.body, op.prologue, None)
+    return changed
+
+
+def _hoist(body: Block, target: Block, before: Op | None) -> bool:
+    """An op directly in `body` can only use what is directly in `body` or outside the loop."""
+    changed = False
+    for op in body:
+        if op.pure and all(value.block is not body for value in op.operands):  # type: ignore[attr-defined]
+            body.unlink(op)
+            target.insert(op, before)
+            changed = True
+    return changed
