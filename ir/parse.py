@@ -146,6 +146,13 @@ class _Parser:
             raise self.error("a type")
         return tensor(PRIMS[name], tuple(map(int, extents))) if extents else PRIMS[name]
 
+    def types(self) -> tuple[Type, ...]:
+        self.expect("(")
+        listed: list[Type] = []
+        while not self.accept(")"):
+            listed.append(self.type())
+        return tuple(listed)
+
     def attribute(self) -> Any:
         kind, text = self.kind, self.text
         if self.accept("("):
@@ -179,15 +186,12 @@ class _Parser:
         symbol = self.symbol()
         params = tuple(Param(name, type) for name, type in self.typed_names())
         self.expect("->")
-        self.expect("(")
-        results: list[Type] = []
-        while not self.accept(")"):
-            results.append(self.type())
+        results = self.types()
         temp_bytes = self.facts("{").get("temp_bytes", 0)
         while self.accept("field"):
             self.field()
         body = self.block()
-        return Kernel(symbol, params, tuple(results), tuple(self.fields.values()), temp_bytes, body)
+        return Kernel(symbol, params, results, tuple(self.fields.values()), temp_bytes, body)
 
     def typed_names(self) -> list[tuple[str, Type]]:
         """`(name: type, ...)`; names may be words or values."""
@@ -264,7 +268,7 @@ class _Parser:
             given[field.name] = self.fields[self.known(self.symbol())] if field.name == "field" else self.attribute()
         elif self.text == field.name and self.after == "=":
             self.position += 2
-            given[field.name] = self.attribute()
+            given[field.name] = self.types() if "Type" in field.annotation else self.attribute()
         elif field.default is ...:
             raise self.error(f"{field.name}=")
 

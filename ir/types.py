@@ -190,7 +190,7 @@ def _prim(name: str) -> Prim:
 
 
 @cache
-def tensor(elem: Prim, shape: tuple[int, ...]) -> Tensor:
+def tensor(elem: Prim, shape: tuple[int, ...], /) -> Tensor:
     """The tensor type of that element and shape (one or two extents, each >= 1)."""
     if not 1 <= len(shape) <= 2 or min(shape) < 1:
         raise ValueError(f"a tensor has one or two extents of at least 1, not {shape}")
@@ -198,19 +198,23 @@ def tensor(elem: Prim, shape: tuple[int, ...]) -> Tensor:
 
 
 @cache
-def struct(members: tuple[tuple[str, Type], ...]) -> Struct:
+def struct(members: tuple[tuple[str, Type], ...], /) -> Struct:
     """The struct type of those (name, type) members."""
     return Struct(members)
 
 
-@cache
 def array(elem: Type, ndim: int, contiguous: bool = True) -> Array:
     """The type of an array argument."""
+    return _array(elem, ndim, contiguous)
+
+
+@cache
+def _array(elem: Type, ndim: int, contiguous: bool, /) -> Array:  # every call is spelled alike, so that equal is one
     return Array(elem, ndim, contiguous)
 
 
 @cache
-def pointer(elem: Type) -> Pointer:
+def pointer(elem: Type, /) -> Pointer:
     """The type of an address of an `elem`."""
     return Pointer(elem)
 

@@ -296,14 +296,23 @@ def _return(op: ops.Return, kernel: Kernel) -> None:
 
 @_checks(ops.Print)
 def _print(op: ops.Print, _: Kernel) -> None:
-    wanted = sum(part.startswith("\0") for part in op.parts)
-    require(wanted == len(op.values), op, f"has {len(op.values)} values for {wanted} places")
+    places = sum(part.startswith("\0") for part in op.parts)
+    given = len(op.types) or len(op.values)
+    require(places == given, op, f"has {given} values for {places} places")
+    _cut_up(op, op.types, op.values)
+
+
+def _cut_up(op: Op, types: Sequence[Type], values: Sequence[Value]) -> None:
+    """Where `scalarize` has recorded the operands' types, the operands are their scalars."""
+    scalars = [scalar for type in types for scalar in flatten(type)]
+    require(not types or [value.type for value in values] == scalars, op, f"holds other scalars than those of {types}")
 
 
 @_checks(ops.Assert)
 def _assert(op: ops.Assert, _: Kernel) -> None:
     require(op.condition.type is u1, op, "has a condition that is no u1")
     require(op.kind in ("assert", "bounds", "arithmetic"), op, "is of an unknown kind")
+    _cut_up(op, op.types, op.values)
 
 
 # ---- lowered CHI -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,242 @@
+"""Every program round-trips: what the printer writes, the parser reads, and prints the same again."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from weft.ir import ops
+from weft.ir.core import OPS, Block, BlockArg, Builder, Value
+from weft.ir.parse import ParseError, parse, parse_type
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param, Term
+from weft.ir.text import print_ir
+from weft.ir.types import PRIMS, Prim, Type, array, f32, f64, i32, i64, pointer, struct, tensor, u1
+from weft.ir.verify import verify
+
+CHI = """\
+kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided]) -> (f32, f32x2) {
+  field @grid: f32x2[8, 4] tree=0 components=(0, 4) terms=((0, 1, 8, 32), (1, 1, 4, 8)) order=(0, 1)
+  field @"mass of it": f32[16] tree=1 components=(0) terms=((0, 4, 4, 64), (0, 1, 4, 4)) offset=(-8) order=(0)
+  field @loss: f64 tree=1 components=(256)
+  %dt = arg index=0 : f32
+  %m = arg index=1 : f32x2x2
+  %s = arg index=2 : {a: i32, v: f32x2}
+  %x = arg index=3 : [f32; 2 strided]
+  %0 = const 0 : i32
+  %n = const 8 : i32
+  %nan = const nan : f32
+  %small = const -1e-05 : f32
+  %minus = const -inf : f64
+  %yes = const true : u1
+  %1 = array_shape %x, axis=1 : i32
+  %acc = alloca : *f32
+  store %acc, %small
+  parallel_for begins=[%0, %0], ends=[%n, %1], config={block_dim=128} (%i: i32, %j: i32) {
+    %2 = field_ptr @grid[%i, %j] : *f32x2
+    %g = load %2 : f32x2
+    %3 = make_tensor [%dt, %dt] : f32x2
+    %g_1 = binary mul %g, %3 : f32x2
+    %4 = matmul %m, %g_1 : f32x2
+    %5 = transpose %m : f32x2x2
+    %6 = reduce add %4 : f32
+    %7 = extract %5, index=3 : f32
+    %8 = binary lt %6, %7 : u1
+    %9 = select %8, %6, %7 : f32
+    %10 = array_ptr %x[%j, %i] : *f32
+    %11 = atomic add %10, %9 : f32
+    if %8 then {
+      %12 = element_ptr %2[%0] : *f32
+      store %12, %11
+    } orelse {
+      continue
+    }
+  }
+  struct_for @"mass of it", config={serialize=true} (%p: i32) {
+    %r = random : f32
+    %13 = field_ptr @"mass of it"[%p] : *f32
+    store %13, %r
+  }
+  for %0, %n, %n (%k: i32) {
+    while {
+      break
+    }
+  }
+  %t = alloca : *{a: i32, v: f32x2}
+  %14 = member_ptr %t, index=1 : *f32x2
+  %15 = member %s, index=1 : f32x2
+  store %14, %15
+  %16 = make_struct [%n, %15] : {a: i32, v: f32x2}
+  store %t, %16
+  %17 = field_ptr @loss[] : *f64
+  %18 = cast %dt : f64
+  %19 = splat %dt : f32x2
+  %20 = bit_cast %dt : i32
+  %21 = unary neg %20 : i32
+  store %17, %18
+  print [%n, %dt], parts=("n = ", "\\u0000", ", dt = ", "\\u0000.3f", "\\n")
+  assert %yes, [%21], message="no {}, \\"never\\"", kind=bounds
+  return [%dt, %19]
+}
+"""
+
+LOWERED = """\
+kernel @fill(a: f32x2, x: [f32; 1]) -> (f32) temp_bytes=16 {
+  field @y: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
+  task serial body {
+    %0 = temp_ptr offset=8 : *i64
+    %1 = array_extent index=1, axis=0 : i64
+    store %0, %1
+  }
+  task range_for config={simd=8}, read_set=(x), write_set=(y) bounds {
+    %2 = const 0 : i64
+    %3 = temp_ptr offset=8 : *i64
+    %4 = load %3, invariant=true : i64
+    yield begins=[%2], ends=[%4]
+  } prologue {
+    %5 = tree_base tree=0 : *i64
+    %6 = array_base index=1 : *i64
+    %7 = array_stride index=1, axis=0 : i64
+    %8 = const 4 : i64
+  } body (%i: i64) {
+    %9 = address %6, indices=[%i], strides=[%7], offset=0, scope=x : *f32
+    %10 = load %9 : f32
+    %11 = scalar_arg index=0, part=1 : f32
+    %12 = binary add %10, %11 : f32
+    %13 = address %5, indices=[%i], strides=[%8], offset=-4, scope=y : *f32
+    store %13, %12
+  } epilogue {
+    %14 = load %6 : i64
+  }
+  task serial body {
+    %15 = const 1.5 : f32
+    store_result %15, part=0
+    print [%15, %15], parts=("\\u0000"), types=(f32x2)
+    exit
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("text", "level"), [(CHI, "chi"), (LOWERED, "lowered")])
+def test_round_trip(text: str, level: str) -> None:
+    kernel = parse(text)
+    assert print_ir(kernel) == text
+    verify(kernel, level)
+    assert print_ir(kernel.clone({})) == text
+
+
+def test_the_two_texts_hold_every_op() -> None:
+    met = {op.opname for text in (CHI, LOWERED) for op in parse(text).walk()}
+    assert sorted(OPS) == sorted(met)
+
+
+def test_symbols_come_back_whole() -> None:
+    kernel = parse(CHI)
+    assert kernel.params[3] == Param("x", array(f32, 2, contiguous=False))
+    assert kernel.results == (f32, tensor(f32, (2,)))
+    assert kernel.fields[1].terms == (Term(0, 4, 4, 64), Term(0, 1, 4, 4))
+    assert kernel.fields[1].offset == (-8,)
+    loop = next(op for op in kernel.walk() if isinstance(op, ops.ParallelFor))
+    assert loop.config == LoopConfig(block_dim=128)
+    assert [len(group) for group in (loop.begins, loop.ends)] == [2, 2]
+
+
+def test_names_are_made_unique() -> None:
+    kernel = ops.Kernel("k")
+    add = Builder(kernel.body).add
+    for name in ("x", "x", "x_1", "", "7", "a b", "Größe"):
+        add(ops.Const(1, type=i32, name=name))
+    text = print_ir(kernel)
+    names = [line.split()[0] for line in text.splitlines()[1:-1]]
+    assert names == [
+        "%x",
+        "%x_1",
+        "%x_1_1",
+        "%0",
+        "%1",
+        "%a_b",
+        "%Größe",
+    ]
+    assert print_ir(parse(text)) == text
+
+
+def test_two_fields_of_one_name_stay_two() -> None:
+    first, second = (FieldSymbol("x", f32, (), tree, (0,), ()) for tree in (0, 1))
+    kernel = ops.Kernel("k", fields=(first, second))
+    add = Builder(kernel.body).add
+    add(ops.FieldPtr(second, []))
+    text = print_ir(kernel)
+    assert "field_ptr @x_1[]" in text
+    assert print_ir(parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "type"),
+    [(-0.0, f32), (math.inf, f64), (1e300, f64), (5e-324, f64), (2.0, f32), (True, u1), (-(2**63), i64), (0, i32)],
+)
+def test_constants_keep_value_and_kind(value: float, type: Prim) -> None:
+    kernel = ops.Kernel("k")
+    kernel.body.append(ops.Const(value, type=type))
+    back = parse(print_ir(kernel)).body.first
+    assert isinstance(back, ops.Const)
+    assert (repr(back.value), back.type) == (repr(value), type)
+
+
+@pytest.mark.parametrize("message", ["", "true", "nan", "a = %x, @y # no {}", '"\\\n\t\u2028', "kind"])
+def test_strings_survive(message: str) -> None:
+    kernel = ops.Kernel("k")
+    add = Builder(kernel.body).add
+    add(ops.Assert(add(ops.Const(True, type=u1)), [], message))
+    back = parse(print_ir(kernel)).body.last
+    assert isinstance(back, ops.Assert)
+    assert (back.message, back.kind) == (message, "assert")
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        *PRIMS.values(),
+        tensor(f32, (3,)),
+        tensor(u1, (2, 4)),
+        pointer(tensor(f32, (3, 3))),
+        array(struct((("x", f32), ("s", struct((("v", tensor(f32, (2,))),))))), 3, contiguous=False),
+        array(i32, 0),
+    ],
+    ids=str,
+)
+def test_types_parse(type: Type) -> None:
+    assert parse_type(str(type)) is type
+
+
+def test_a_fragment_prints_with_its_outer_values() -> None:
+    outer = Value(f32, "dt")
+    loop = ops.While(Block())
+    loop.body.append(ops.Unary("neg", outer, name="y"))
+    assert print_ir(loop) == "while {\n  %y = unary neg %dt : f32\n}\n"
+    assert print_ir(loop.body) == "%y = unary neg %dt : f32\n"
+    assert BlockArg(i32).block is None
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("%x = add", "line 2: expected an op, found 'add'"),
+        ("%x = unary neg %y : f32", "line 2: expected a value defined above, found '%y'"),
+        ("%p = field_ptr @y[] : *f32", "line 2: expected a field that the kernel declares"),
+        ("%x = const 1 : f33", "line 2: expected a type, found 'f33'"),
+        ("%x = const 1 : i32\n%x = const 2 : i32", "%x to be defined once"),
+        ("%x = const 1 : i32\n%y = extract %x : i32", "expected index=, found ':'"),
+        ("$", "line 2: cannot read '$'"),
+        ("while {", "expected an op, found 'the end'"),
+    ],
+)
+def test_errors_name_line_and_token(body: str, complaint: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(f"kernel @k() -> () {{\n{body}\n}}" if body != "while {" else "kernel @k() -> () {\nwhile {")
+    assert complaint in str(caught.value)
+
+
+def test_what_is_left_out_is_inferred_and_comments_are_skipped() -> None:
+    text = "kernel @k() -> () {  # a kernel\n  %x = const 1 : i32\n  %y = binary add %x %x\n}\n"
+    assert "%y = binary add %x, %x : i32" in print_ir(parse(text))
