@@ -1,0 +1,155 @@
+"""Checks of indices, in debug mode.
+
+    %p = field_ptr @x[%i]            %p = field_ptr @x[%i]
+    %v = load %p               =>    assert (%i >= 0 and %i < 8), [%i], "x[{}] is out of bounds: its shape is (8,)"
+                                     %v = load %p
+
+The check stands before the access, not before the address: addresses are pure and may have been computed early, outside
+the `if` that guards the access. An address is checked once on the way to an access; indices that surely lie inside
+(constants, indices of loops over the same range) are not checked. Elements of tensors are checked as fields are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.ir import ops
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.intervals import interval
+from weft.ir.passes import pass_
+from weft.ir.types import Array, Pointer, Prim, i32, i64, shape_of, u1
+
+__all__ = ["bounds"]
+
+# Of an axis: the least index, and the extent: known, or an op that gives it.
+Axis = tuple[int, "int | Value"]
+
+
+@pass_("bounds")
+def bounds(root: ops.Kernel, config: CompileConfig) -> bool:
+    """Put an assertion before each access that may be out of bounds (see the picture above); only in debug."""
+    if not (config.debug or config.boundary_check):
+        return False
+    checker = Checker(root)
+    checker.block(root.body)
+    return checker.changed
+
+
+class Checker:
+    """One run over a kernel. `checked` holds the addresses checked on every way to the current point."""
+
+    def __init__(self, kernel: ops.Kernel) -> None:
+        self.kernel, self.changed = kernel, False
+        self.checked: set[Value] = set()
+
+    def block(self, block: Block) -> None:
+        """Check the accesses of `block` and all inside it."""
+        fresh: list[Value] = []
+        for op in block:
+            if isinstance(op, (ops.Load, ops.Store, ops.Atomic)):
+                self.access(op, op.ptr, fresh)
+            for inner in op.regions:
+                self.block(inner)
+        self.checked.difference_update(fresh)
+
+    def access(self, op: Op, ptr: Value, fresh: list[Value]) -> None:
+        """Check every step of the address that `op` uses, outermost first."""
+        if ptr in self.checked:
+            return
+        if isinstance(ptr, (ops.ElementPtr, ops.MemberPtr)):
+            self.access(op, ptr.base, fresh)
+        build = Builder.at(op)
+        if isinstance(ptr, ops.FieldPtr):
+            first = ptr.field.offset or (0,) * len(ptr.field.shape)
+            self.check(build, ptr.indices, list(zip(first, ptr.field.shape)), ptr.field.name, _about(ptr))
+        elif isinstance(ptr, ops.ArrayPtr):
+            assert isinstance(ptr.array.type, Array)
+            extents = [_extent(build, ptr, axis) for axis in range(ptr.array.type.ndim)]
+            self.check(build, ptr.indices, [(0, extent) for extent in extents], self.name(ptr), "its shape is ")
+        elif isinstance(ptr, ops.ElementPtr):
+            assert isinstance(ptr.base.type, Pointer)
+            shape = shape_of(ptr.base.type.elem)
+            self.check(build, ptr.indices, [(0, n) for n in shape], self.name(ptr.base), f"its shape is {shape}")
+        self.checked.add(ptr)
+        fresh.append(ptr)
+
+    def name(self, ptr: Value) -> str:
+        """What the user calls the object at `ptr`."""
+        if isinstance(ptr, (ops.ElementPtr, ops.MemberPtr)):
+            return self.name(ptr.base)
+        if isinstance(ptr, ops.FieldPtr):
+            return f"{ptr.field.name}[...]" if ptr.field.shape else ptr.field.name
+        if isinstance(ptr, ops.ArrayPtr) and isinstance(ptr.array, ops.Arg):
+            return self.kernel.params[ptr.array.index].name
+        return getattr(ptr, "name", "") or "a local"
+
+    def check(self, build: Builder, indices: Sequence[Value], axes: Sequence[Axis], name: str, about: str) -> None:
+        """Assert that each index lies on its axis, unless that is sure."""
+        condition: Value | None = None
+        for axis, (index, (first, extent)) in enumerate(zip(indices, axes, strict=True)):
+            for test in _tests(build, index, axis, first, extent):
+                condition = test if condition is None else build.add(ops.Binary("and", condition, test, type=u1))
+        if condition is None:
+            return
+        shown = ", ".join("{}" for _ in indices)
+        unknown = [extent for _, extent in axes if isinstance(extent, Value)]
+        shape = "({}{})".format(", ".join("{}" for _ in unknown), "," if len(unknown) == 1 else "") if unknown else ""
+        message = f"{name}[{shown}] is out of bounds: {about}{shape}"
+        build.add(ops.Assert(condition, [*indices, *unknown], message, "bounds"))
+        self.changed = True
+
+
+def _about(ptr: ops.FieldPtr) -> str:
+    text = f"its shape is {ptr.field.shape}"
+    return f"{text}, from index {ptr.field.offset}" if any(ptr.field.offset) else text
+
+
+def _extent(build: Builder, ptr: ops.ArrayPtr, axis: int) -> Value:
+    return build.add(ops.ArrayShape(ptr.array, axis))
+
+
+def _tests(build: Builder, index: Value, axis: int, first: int, extent: int | Value) -> list[Value]:
+    """The comparisons that `first <= index < first + extent` takes, given what is known of the index."""
+    if isinstance(extent, ops.ArrayShape) and _runs_over(index, extent):
+        return []
+    low, high = _range(index)
+    tests: list[Value] = []
+    wide = index if index.type in (i32, i64) else build.add(ops.Cast(index, type=i64))
+    assert isinstance(wide.type, Prim)
+
+    def compare(kind: str, limit: Value) -> None:
+        tests.append(build.add(ops.Binary(kind, wide, limit, type=u1)))
+
+    if low < first:
+        compare("ge", build.add(ops.Const(first, type=wide.type)))
+    if isinstance(extent, Value):
+        compare("lt", extent if wide.type is extent.type else build.add(ops.Cast(extent, type=wide.type)))
+    elif high >= first + extent:
+        compare("lt", build.add(ops.Const(first + extent, type=wide.type)))
+    return tests
+
+
+def _range(index: Value) -> tuple[int, int]:
+    """Between what the index lies; the indices of a loop over a field lie in it."""
+    if isinstance(index, BlockArg) and index.block is not None and isinstance(index.block.owner, ops.StructFor):
+        field, axis = index.block.owner.field, index.block.args.index(index)
+        first = field.offset[axis] if field.offset else 0
+        return first, first + field.shape[axis] - 1
+    return interval(index)
+
+
+def _runs_over(index: Value, extent: ops.ArrayShape) -> bool:
+    """Whether `index` is that of a loop from 0 to the extent of that very axis."""
+    if not isinstance(index, BlockArg) or index.block is None:
+        return False
+    loop, position = index.block.owner, index.block.args.index(index)
+    if not isinstance(loop, ops.ParallelFor):
+        return False
+    begin, end = loop.begins[position], loop.ends[position]
+    same = isinstance(end, ops.ArrayShape) and end.axis == extent.axis and _same_array(end.array, extent.array)
+    return same and interval(begin)[0] >= 0
+
+
+def _same_array(a: Value, b: Value) -> bool:
+    return a is b or (isinstance(a, ops.Arg) and isinstance(b, ops.Arg) and a.index == b.index)
