@@ -86,10 +86,9 @@ def cuda_facts() -> CudaFacts:
     version, count = ctypes.c_int(), ctypes.c_int()
     driver.cuDriverGetVersion(ctypes.byref(version))
     name = f"CUDA {version.value // 1000}.{version.value % 1000 // 10}"
-    for step in (lambda: driver.cuInit(0), lambda: driver.cuDeviceGetCount(ctypes.byref(count))):
-        status = step()
-        if status:
-            return CudaFacts(driver=name, reason=_error_text(driver, status))
+    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if status:
+        return CudaFacts(driver=name, reason=_error_text(driver, status))
     devices = tuple(_device(driver, number) for number in range(count.value))
     return CudaFacts(driver=name, devices=devices, reason="" if devices else "the driver sees no device")
 

@@ -140,7 +140,7 @@ def _result_kind(prim: Prim) -> int:
 
 
 def _as_bits(value: Any) -> int:
-    return int(np.float16(value).view(np.uint16))
+    return int(cast_value(value, f16).view(np.uint16))
 
 
 def _as_float(bits: int) -> float:

@@ -1,0 +1,50 @@
+"""Buffers: zeroed, aligned, freed with their last reference, accounted for."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from weft.runtime.errors import OutOfMemory
+from weft.runtime.memory import Memory, readable_size
+
+
+def test_buffers_are_zeroed_aligned_and_freed() -> None:
+    memory = Memory()
+    for size in (0, 1, 63, 64, 1000, 1 << 20):
+        buffer = memory.allocate(size, "x")
+        assert buffer.shape == (size,)
+        assert buffer.dtype == "u1"
+        assert size == 0 or buffer.ctypes.data % 64 == 0
+        assert not buffer.any()
+        buffer[:] = 255
+    assert memory.total == 1 << 20
+    view = buffer[5:].view()
+    del buffer
+    gc.collect()
+    assert memory.holders() == [("x", 1 << 20)]  # a view keeps it
+    del view
+    gc.collect()
+    assert memory.total == 0
+
+
+def test_out_of_memory_says_who_holds_what() -> None:
+    memory = Memory(limit=1 << 30)
+    kept = [memory.allocate(1 << 20, "velocity"), *(memory.allocate(1024, f"small {k}") for k in range(11))]
+    with pytest.raises(OutOfMemory, match=r"pressure asks for 2.0 GiB: the limit is 1.0 GiB") as caught:
+        memory.allocate(2 << 30, "pressure")
+    text = str(caught.value)
+    assert "1.0 MiB  velocity" in text
+    assert "and 2 smaller ones" in text
+    assert isinstance(caught.value, MemoryError)
+    assert len(kept) == 12
+
+
+def test_more_than_the_machine_has() -> None:
+    with pytest.raises(OutOfMemory, match="asks for"):
+        Memory().allocate(1 << 50, "x")
+
+
+def test_readable_size() -> None:
+    assert [readable_size(n) for n in (0, 1023, 1536, 3 << 30)] == ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]

@@ -1,0 +1,64 @@
+"""The runtime's native code is valid for every system, and the doctor can see this one."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+from weft.runtime import doctor, system
+from weft.runtime.launch_ir import LAUNCH_IR
+from weft.runtime.pool_ir import POOL_IR
+
+NAMES = {"THREADS_IR", "VECTOR_MATH", "SUPPORT", "physical_memory", "cpu_name"}
+
+
+@pytest.mark.parametrize(
+    ("name", "triple", "pause"),
+    [
+        ("linux", "x86_64-unknown-linux-gnu", "pause"),
+        ("linux", "aarch64-unknown-linux-gnu", "isb"),
+        ("darwin", "arm64-apple-macosx14.0.0", "isb"),
+        ("darwin", "x86_64-apple-macosx11.0.0", "pause"),
+        ("windows", "x86_64-pc-windows-msvc", "pause"),
+    ],
+)
+def test_native_code_is_valid(name: str, triple: str, pause: str) -> None:
+    module = importlib.import_module(f"weft.runtime.system_{name}")
+    assert set(module.__all__) == NAMES
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    text = POOL_IR.replace(system.THREADS_IR, module.THREADS_IR) + LAUNCH_IR
+    text = re.sub(r'sideeffect "\w+"', f'sideeffect "{pause}"', text)
+    native = llvm.parse_assembly(text)
+    native.triple = triple
+    native.verify()
+    llvm.initialize_native_asmparser()
+    machine = llvm.Target.from_triple(triple).create_target_machine(opt=0)
+    if pause == "pause":  # llvmlite has the assembly parser of the host only
+        assert len(machine.emit_object(native)) > 1000
+
+
+def test_facts() -> None:
+    found = doctor.facts()
+    assert {"python", "processor", "features", "threads", "memory", "cuda driver", "cache"} <= set(found)
+    assert all(found.values())
+    assert all(name in doctor.report() for name in found)
+    assert system.threads_available() >= 1
+    assert system.physical_memory() > 1 << 20
+
+
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "here"))
+    assert doctor.cache_folder() == tmp_path / "here"
+    assert doctor.folder_size(tmp_path / "here") == 0
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a").write_bytes(b"123")
+    assert doctor.folder_size(doctor.cache_folder()) == 3
+    monkeypatch.delenv("WEFT_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    assert doctor.cache_folder() == tmp_path / "weft"
