@@ -70,6 +70,8 @@ def cost(expr: tree.Expr) -> int:
         if isinstance(node, tree.Element) and not all(isinstance(i, tree.Const) for i in node.indices):
             return NEVER
         total += _PRICE.get(type(node), NEVER)  # type: ignore[arg-type]
+        if total >= NEVER:
+            break
     return total
 
 
