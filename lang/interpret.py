@@ -1,0 +1,124 @@
+"""`arch=python`: kernels run as ordinary Python, line by line, with the language's meaning.
+
+The body of a kernel, and of every `@func` it calls, is rewritten once (see `interpret_rewrite.py`): operators become
+calls of the functions in `interpret_values.py`; names, lines and the variables around the function stay what they were.
+So `breakpoint()`, pdb, prints and tracebacks show the user's own lines and values.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from weft.ir.errors import CompilationError
+from weft.lang.interpret_rewrite import HELPER, Rewriter
+from weft.lang.interpret_values import Semantics
+
+__all__ = ["interpret_kernel", "interpreted"]
+
+
+class InterpretedKernel(Protocol):
+    """What `interpret_kernel` reads of a kernel: `params` holds (name, annotation) pairs."""
+
+    function: Callable[..., Any]
+    params: Sequence[tuple[str, Any]]
+    class_instance: Any
+
+
+_rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakref.WeakKeyDictionary()
+
+
+def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
+    """Run the kernel's body on `args` as Python; gives what it returns, cast to the annotated types: scalars as
+    Python's own numbers, several results as a tuple."""
+    run = interpreted(kernel.function)
+    result = run(*args) if kernel.class_instance is None else run(kernel.class_instance, *args)
+    return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The rewritten form of a kernel's or `@func`'s Python function. CompilationError where its source is not to be
+    had."""
+    found = _rewritten.get(function)
+    if found is None:
+        assert isinstance(function, FunctionType)
+        found = _rewritten[function] = _rewrite(function)
+    return found
+
+
+def _rewrite(function: FunctionType) -> FunctionType:
+    """A function of the rewritten code, with the globals, closure and defaults of the original."""
+    name, free = function.__name__, function.__code__.co_freevars
+    cells = dict(zip(free, function.__closure__ or ()))
+    rewriter = Rewriter(lambda node: _resolve(node, function, cells))
+    body = rewriter.function(_definition(function))
+    factory = ast.FunctionDef(
+        name="__weft_closure__",
+        args=ast.arguments([], [ast.arg(known) for known in (HELPER, *free)], None, [], [], None, []),
+        body=[body, ast.Return(ast.Name(name, ast.Load()))],
+        decorator_list=[],
+    )
+    module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, body)], []))
+    code = _inner(_inner(compile(module, function.__code__.co_filename, "exec"), "__weft_closure__"), name)
+    cells[HELPER] = CellType(_semantics(function, cells))
+    closure = tuple(cells[known] for known in code.co_freevars)
+    made = FunctionType(code, function.__globals__, name, function.__defaults__, closure)
+    made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
+    made.__qualname__ = function.__qualname__
+    return made
+
+
+def _semantics(function: FunctionType, cells: dict[str, CellType]) -> Semantics:
+    around = {name: _content(cell) for name, cell in cells.items()}
+    annotations = inspect.get_annotations(function, locals=around, eval_str=True)
+    returns = annotations.pop("return", None)
+    return Semantics(annotations, returns, interpreted)
+
+
+def _definition(function: FunctionType) -> ast.FunctionDef:
+    """The function's `def`, at its true lines and columns."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError) as error:
+        raise CompilationError(f"the source of '{function.__name__}' is not to be had: {error}") from error
+    if lines[0][:1].isspace():  # a method or an inner function: give the indent something to belong to
+        lines, first = ["if True:\n", *lines], first - 1
+    tree = ast.increment_lineno(ast.parse("".join(lines)), first - 1)
+    return next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def _inner(code: CodeType, name: str) -> CodeType:
+    return next(inner for inner in code.co_consts if isinstance(inner, CodeType) and inner.co_name == name)
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _resolve(node: ast.expr, function: FunctionType, cells: dict[str, CellType]) -> Any:
+    """What a name outside the function, or an attribute of a module or class, stands for; None if it is anything
+    else."""
+    if isinstance(node, ast.Name):
+        if node.id in cells:
+            return _content(cells[node.id])
+        if node.id in function.__code__.co_varnames or node.id in function.__code__.co_cellvars:
+            return None
+        return function.__globals__.get(node.id, getattr(builtins, node.id, None))
+    if isinstance(node, ast.Attribute):
+        owner = _resolve(node.value, function, cells)
+        return getattr(owner, node.attr, None) if isinstance(owner, (ModuleType, type)) else None
+    return None

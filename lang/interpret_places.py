@@ -1,0 +1,115 @@
+"""Fields and arrays as a rewritten kernel sees them: boxes of elements that are loaded and stored by index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import cast_value
+from weft.ir.types import shape_of
+from weft.lang.field import Field
+from weft.lang.matrix import Matrix
+from weft.lang.struct import StructField
+from weft.lang.types import NdarrayType, prim_of_numpy
+
+__all__ = ["ArrayCells", "Cells", "as_array", "cells_of", "flat_index"]
+
+
+def flat_index(index: Any) -> tuple[int, ...]:
+    """The integers of `x[i, j]`, `x[I]` (a vector), `x[I, k]`, `x[None]`."""
+    if index is None:
+        return ()
+    if isinstance(index, Matrix):
+        return tuple(map(int, index.values))
+    if isinstance(index, (tuple, list)):
+        return tuple(i for item in index for i in flat_index(item))
+    if isinstance(index, (float, np.floating)):
+        raise TypeMismatch(f"an index is an integer, not {index!r}")
+    return (int(index),)
+
+
+class FieldCells:
+    """The elements of a field."""
+
+    def __init__(self, field: Any) -> None:
+        self.field = field
+
+    def points(self) -> Iterator[tuple[int, ...]]:
+        """Every index, the offset included, last axis fastest."""
+        return _points(self.field.shape, self.field.offset)
+
+    def load(self, index: Any) -> Any:
+        """A numpy scalar, or a window onto a vector, matrix or struct."""
+        return self.field.load(flat_index(index))
+
+    def store(self, index: Any, value: Any) -> None:
+        """Set one element, cast to the field's type."""
+        self.field[flat_index(index)] = value
+
+
+class ArrayCells:
+    """The elements of an array argument: scalars, or vectors and matrices along its last axes."""
+
+    def __init__(self, array: Any, inner: tuple[int, ...] = ()) -> None:
+        self.array, self.inner = array, inner
+        self.shape = array.shape[: array.ndim - len(inner)]
+
+    def points(self) -> Iterator[tuple[int, ...]]:
+        """Every index, last axis fastest."""
+        return _points(self.shape, (0,) * len(self.shape))
+
+    def load(self, index: Any) -> Any:
+        """A numpy scalar, or a window onto a vector or matrix."""
+        element = self.array[self.position(index)]
+        return Matrix.wrap(element) if self.inner else element
+
+    def store(self, index: Any, value: Any) -> None:
+        """Set one element, cast to the array's type."""
+        self.array[self.position(index)] = cast_value(getattr(value, "values", value), prim_of_numpy(self.array.dtype))
+
+    def position(self, index: Any) -> tuple[int, ...]:
+        """The index, checked. IndexError outside the array."""
+        position = flat_index(index)
+        if len(position) != len(self.shape) or not all(0 <= i < n for i, n in zip(position, self.shape)):
+            raise IndexError(f"index {position} is outside an array of shape {self.shape}")
+        return position
+
+    def __repr__(self) -> str:
+        return repr(self.array)
+
+
+Cells = FieldCells | ArrayCells
+
+
+def cells_of(x: Any) -> Cells | None:
+    """The elements of a field or array; None for anything else."""
+    if isinstance(x, (Field, StructField)):
+        return FieldCells(x)
+    if isinstance(x, ArrayCells):
+        return x
+    return ArrayCells(x) if isinstance(x, np.ndarray) and x.ndim else None
+
+
+def as_array(x: Any, annotation: Any) -> Any:
+    """An argument annotated as an array: numpy's memory itself, in cells of the annotated element type."""
+    array = x if isinstance(x, np.ndarray) else _storage(x)
+    element = annotation.element if isinstance(annotation, NdarrayType) else None
+    inner = shape_of(element) if element is not None else tuple(getattr(x, "inner", ()))
+    return ArrayCells(array, inner) if inner else array
+
+
+def _storage(x: Any) -> Any:
+    """The numpy array over the memory of an ndarray of ours, or of a torch tensor."""
+    for name in ("array", "numpy"):
+        found = getattr(x, name, None)
+        if found is not None:
+            return found() if callable(found) else found
+    return np.from_dlpack(x)
+
+
+def _points(shape: tuple[int, ...], first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    return product(*(range(start, start + extent) for start, extent in zip(first, shape, strict=True)))

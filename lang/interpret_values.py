@@ -1,0 +1,371 @@
+"""What the operators of a rewritten kernel do (see `interpret_rewrite.py`): Weft's rules on numpy scalars and matrices.
+
+A value is a numpy scalar of the exact type, a `Matrix`, or a `Struct`; Python's own numbers (literals, captured
+constants, what `static` gives) become `default_ip` or `default_fp` where they meet an operator or a variable.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import product
+from types import BuiltinFunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import ATOMICS, BINARY, UNARY, cast_value, promote
+from weft.ir.types import Prim, i32, i64, u1, u64
+from weft.lang.builtins import BUILTINS, Builtin, apply_binary, apply_unary, ndrange, strong_type
+from weft.lang.init import program
+from weft.lang.interpret_places import as_array, cells_of
+from weft.lang.matrix import Matrix, Vector
+from weft.lang.struct import Struct, StructElement
+from weft.lang.types import CompoundType, MatrixType, NdarrayType, StructType, Template, prim_of_numpy, primitive
+
+__all__ = ["Semantics", "fit", "strong"]
+
+# Python's operators, for what is no value of a kernel: tuples, strings, dtypes.
+_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "mod": operator.mod,
+    "or": operator.or_,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "and": operator.and_,
+    "matmul": operator.matmul,
+}
+
+
+def strong(x: Any) -> Any:
+    """`x` as a kernel's value: Python numbers take the default types (i64 or u64 where `default_ip` is too narrow)."""
+    if isinstance(x, bool):
+        return np.bool_(x)
+    if isinstance(x, int):
+        prim = program().config.default_ip
+        fits = int(cast_value(x, prim)) == x
+        return cast_value(x, prim if fits else i64 if x < 2**63 else u64)
+    if isinstance(x, float):
+        return cast_value(x, program().config.default_fp)
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        return x[()]
+    if isinstance(x, list):
+        return [strong(item) for item in x]
+    return tuple(strong(item) for item in x) if type(x) is tuple else x
+
+
+def is_value(x: Any) -> bool:
+    """Whether operators treat `x` by the kernel's rules."""
+    return isinstance(x, (bool, int, float, np.generic, Matrix))
+
+
+def own(x: Any) -> Any:
+    """`x` for a variable of its own: matrices and structs are copied."""
+    return x.copy() if isinstance(x, (Matrix, Struct)) else strong(x)
+
+
+def fit(x: Any, annotation: Any) -> Any:
+    """`x` passed where `annotation` is asked for: cast and copied; templates and arrays as they are."""
+    if isinstance(annotation, Template) or annotation is Template:
+        return x
+    if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
+        return as_array(x, annotation)
+    if isinstance(annotation, MatrixType):
+        values = np.asarray(getattr(x, "values", x))
+        if values.shape not in (annotation.shape, ()):
+            raise TypeMismatch(f"{annotation!r} wanted, got shape {values.shape}")
+        return Matrix.wrap(np.broadcast_to(cast_value(values, annotation.dtype), annotation.shape).copy())
+    if isinstance(annotation, StructType):
+        members = x if isinstance(x, dict) else {name: getattr(x, name) for name in annotation.members}
+        return annotation(**{name: fit(members[name], inner) for name, inner in annotation.members.items()})
+    if isinstance(annotation, Prim) or annotation in (int, float, bool):
+        return cast_value(x, primitive(annotation))
+    return own(x)
+
+
+def assigned(old: Any, value: Any) -> Any:
+    """`value` for a variable that held `old`: in the type of `old`."""
+    if isinstance(old, np.generic):
+        if isinstance(value, Matrix):
+            raise TypeMismatch(f"a variable of type {prim_of_numpy(old.dtype)} cannot hold a matrix")
+        return cast_value(strong(value), prim_of_numpy(old.dtype))
+    if isinstance(old, Matrix):
+        values = np.asarray(getattr(value, "values", value))
+        if values.shape not in (old.shape, ()):
+            raise TypeMismatch(f"a variable of shape {old.shape} cannot hold a value of shape {values.shape}")
+        return Matrix.wrap(np.broadcast_to(cast_value(values, old.dtype), old.shape).copy())
+    return own(value)
+
+
+def unary(kind: str, x: Any) -> Any:
+    """Row `kind` of UNARY."""
+    if not is_value(x):
+        return not x if kind == "not" else getattr(operator, {"bit_not": "invert"}.get(kind, kind))(x)
+    x = strong(x)
+    if UNARY[kind].typing == "float":
+        x = _floated(x)
+    return apply_unary(kind, x)
+
+
+def binary(kind: str, a: Any, b: Any) -> Any:
+    """Row `kind` of BINARY, or the matrix product."""
+    if not (is_value(a) and is_value(b)):
+        return _PYTHON[kind](a, b)
+    a, b = strong(a), strong(b)
+    if kind == "matmul":
+        return a @ b
+    if BINARY[kind].typing == "float" and _prim(a).is_int and _prim(b).is_int:
+        a, b = _floated(a), _floated(b)
+    return apply_binary(kind, a, b)
+
+
+def _prim(x: Any) -> Prim:
+    prim = strong_type(x)
+    assert prim is not None, x
+    return prim
+
+
+def _floated(x: Any) -> Any:
+    """Integers as `default_fp`, where an operator wants floats."""
+    return x if _prim(x).is_float else _cast(x, program().config.default_fp)
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    value = cast_value(getattr(x, "values", strong(x)), primitive(dtype))
+    return Matrix.wrap(value) if isinstance(value, np.ndarray) else value
+
+
+def _nary(kind: str) -> Callable[..., Any]:
+    def run(*values: Any) -> Any:
+        return reduce(lambda a, b: binary(kind, a, b), values)
+
+    return run
+
+
+def _rounding(kind: str) -> Callable[..., Any]:
+    return lambda x, dtype=None: unary(kind, x) if dtype is None else _cast(unary(kind, x), dtype)
+
+
+def _range(*bounds: Any) -> Iterator[Any]:
+    """`range` whose indices are i32, or wider where a bound is."""
+    limits = [strong(bound) for bound in bounds]
+    prim = reduce(promote, [i32, *(_prim(limit) for limit in limits)])
+    return (prim.np.type(index) for index in range(*map(int, limits)))
+
+
+def _grouped(over: Any) -> Iterator[Any]:
+    """Index vectors of a field, array or ndrange."""
+    return (Vector(list(point), i32) for point in _box(over))
+
+
+def _box(over: Any) -> list[tuple[int, ...]]:
+    """Every index of a field, array or ndrange. TypeMismatch for anything else."""
+    if isinstance(over, ndrange):
+        return [*product(*(range(int(begin), int(end)) for begin, end in over.bounds))]
+    cells = cells_of(over)
+    if cells is None:
+        raise TypeMismatch(f"a loop goes over a range, an ndrange, a field or an array, not {type(over).__name__}")
+    return [*cells.points()]
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    return BUILTINS["select"].python(strong(condition), strong(a), strong(b))
+
+
+def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` on kernel values, Python numbers in the default types."""
+
+    def run(*args: Any, **keywords: Any) -> Any:
+        return function(*map(strong, args), **keywords)
+
+    return run
+
+
+_ROUND = {name: _rounding(name) for name in ("floor", "ceil", "trunc", "round")}
+_BY_NAME: dict[str, Callable[..., Any]] = {
+    **{kind: (lambda x, kind=kind: unary(kind, x)) for kind in UNARY},
+    **{kind: (lambda a, b, kind=kind: binary(kind, a, b)) for kind in BINARY},
+    "min": _nary("min"),
+    "max": _nary("max"),
+    "cast": _cast,
+    "select": _select,
+    "grouped": _grouped,
+    **_ROUND,
+}
+# Python's own functions, and those of `math`, mean the language's inside a kernel.
+_BY_FUNCTION: dict[Any, Callable[..., Any]] = {
+    **{getattr(math, kind): _BY_NAME[kind] for kind in UNARY if hasattr(math, kind) and kind != "trunc"},
+    **{getattr(builtins, kind): _BY_NAME[kind] for kind in ("abs", "min", "max", "pow", "round")},
+    math.atan2: _BY_NAME["atan2"],
+    math.pow: _BY_NAME["pow"],
+    range: _range,
+    int: lambda x=0: _cast(x, int),
+    float: lambda x=0.0: _cast(x, float),
+    bool: lambda x=False: _cast(x, u1),
+}
+
+
+def _from_matrix(function: Any) -> bool:
+    """Whether `function` makes or belongs to matrices: `Vector`, `Matrix.zero`, `v.cast`, `types.vector(3, f32)`."""
+    return isinstance(function, (Builtin, CompoundType)) or function in (Matrix, Vector)
+
+
+class Semantics:
+    """The `__weft__` of one rewritten function: what its operators do, and the types of its parameters and result.
+
+    `interpreted` gives the rewritten form of a Python function that is called."""
+
+    def __init__(
+        self, annotations: dict[str, Any], returns: Any, interpreted: Callable[[Callable[..., Any]], Callable[..., Any]]
+    ) -> None:
+        self.annotations, self.returns, self.interpreted = annotations, returns, interpreted
+
+    strong, declare, assign = staticmethod(strong), staticmethod(own), staticmethod(assigned)
+    unary, binary = staticmethod(unary), staticmethod(binary)
+
+    @property
+    def debug(self) -> bool:
+        """Whether assertions are checked."""
+        return program().config.debug
+
+    def parameter(self, name: str, value: Any) -> Any:
+        """An argument, by value; `self` is the object itself."""
+        return value if name == "self" else fit(value, self.annotations.get(name))
+
+    def annotated(self, value: Any, annotation: Any) -> Any:
+        """`x: annotation = value`."""
+        return fit(strong(value), annotation)
+
+    def result(self, value: Any) -> Any:
+        """What `return value` gives: the annotated type, a tuple by its parts."""
+        wanted = getattr(self.returns, "__args__", self.returns)
+        if isinstance(value, (tuple, list)):
+            parts = wanted if isinstance(wanted, (tuple, list)) else [None] * len(value)
+            return tuple(fit(strong(item), part) for item, part in zip(value, parts, strict=True))
+        return fit(strong(value), wanted)
+
+    def truth(self, x: Any) -> Any:
+        """An operand of `and`, `or`."""
+        return unary("not", unary("not", x)) if is_value(x) else bool(x)
+
+    def compare(self, kinds: tuple[str, ...], *sides: Any) -> Any:
+        """A chain of comparisons."""
+        found = [binary(kind, a, b) for kind, a, b in zip(kinds, sides, sides[1:])]
+        return found[0] if len(found) == 1 else np.bool_(all(found))
+
+    def choose(self, condition: Any, a: Any, b: Any) -> Any:
+        """`a if condition else b`, in the common type of both."""
+        if not (is_value(a) and is_value(b)):
+            return a if condition else b
+        a, b = strong(a), strong(b)
+        return _cast(a if condition else b, promote(_prim(a), _prim(b)))
+
+    def unpack(self, value: Any, count: int) -> list[Any]:
+        """The parts of a tuple assignment."""
+        parts = [own(part) for part in value]
+        if len(parts) != count:
+            raise TypeMismatch(f"{count} names on the left, {len(parts)} values on the right")
+        return parts
+
+    def old(self, before: Any, after: Any) -> Any:
+        """What an atomic on a local gives."""
+        del after
+        return before
+
+    def iterate(self, over: Any) -> Any:
+        """What a loop goes over: indices as i32 (a tuple of them per point of several axes), or `over` itself."""
+        if not isinstance(over, ndrange) and cells_of(over) is None:
+            return over
+        points = _box(over)
+        if points and len(points[0]) == 1:
+            return [np.int32(point[0]) for point in points]
+        return [tuple(map(np.int32, point)) for point in points]
+
+    # ---- parts of things
+
+    def member(self, base: Any, name: str) -> Any:
+        """`base.name`; a number out of a struct field has the member's exact type."""
+        if isinstance(base, StructElement) and name in base.struct_type.members:
+            return base._over.members[name].load(base._at)
+        return getattr(base, name)
+
+    def load(self, base: Any, index: Any) -> Any:
+        """`base[index]`: a vector of a field is a window onto it; in Python sequences, what is there."""
+        if isinstance(base, Matrix):
+            return base[_matrix_key(base, index)]
+        cells = cells_of(base)
+        return base[_python_index(index)] if cells is None else cells.load(index)
+
+    def store(self, base: Any, index: Any, value: Any) -> None:
+        """`base[index] = value`, cast to the element's type."""
+        cells = None if isinstance(base, Matrix) else cells_of(base)
+        if isinstance(base, Matrix):
+            base[_matrix_key(base, index)] = strong(value)
+        elif cells is not None:
+            cells.store(index, strong(value))
+        else:
+            base[_python_index(index)] = value
+
+    def update(self, kind: str, base: Any, index: Any, value: Any) -> Any:
+        """`base[index] op= value`: gives the old value. In memory `value` is cast to the element's type first, as an
+        atomic does; a local computes in the common type."""
+        old = own(self.load(base, index))
+        shared = base.values.base is not None if isinstance(base, Matrix) else cells_of(base) is not None
+        self.store(base, index, self.combined(kind, old, value, shared))
+        return old
+
+    def combined(self, kind: str, old: Any, value: Any, shared: bool) -> Any:
+        """`old op value`; as an atomic where the place is `shared`."""
+        operand = assigned(old, value) if shared and kind in ATOMICS else value
+        return binary(kind, old, operand)
+
+    def store_member(self, base: Any, name: str, value: Any) -> None:
+        """`base.name = value`."""
+        setattr(base, name, strong(value))
+
+    def update_member(self, kind: str, base: Any, name: str, value: Any) -> Any:
+        """`base.name op= value`: gives the old value."""
+        old = own(getattr(base, name))
+        shared = isinstance(base, Matrix) and base.values.base is not None
+        setattr(base, name, self.combined(kind, old, value, shared))
+        return old
+
+    # ---- calls
+
+    def callee(self, function: Any) -> Any:
+        """What a call of `function` runs: the language's meaning of it, or its rewritten body."""
+        if isinstance(function, Builtin):
+            return _BY_NAME.get(function.name) or _strict(function.python)
+        if isinstance(function, Prim):
+            return lambda x=0: _cast(x, function)
+        if isinstance(function, (type, BuiltinFunctionType)) and function in _BY_FUNCTION:
+            return _BY_FUNCTION[function]
+        body = getattr(getattr(function, "__func__", function), "function", None)  # of a `@func`, bound or not
+        if body is not None and isinstance(function, MethodType):
+            return MethodType(self.interpreted(body), function.__self__)
+        if body is not None:
+            return self.interpreted(body)
+        return _strict(function) if _from_matrix(function) else function
+
+
+def _matrix_key(matrix: Matrix, index: Any) -> Any:
+    """The indices of a matrix's element; IndexError outside it."""
+    key = tuple(int(i) for i in index) if isinstance(index, tuple) else int(index)
+    for i, extent in zip(key if isinstance(key, tuple) else (key,), matrix.shape):
+        if not 0 <= i < extent:
+            raise IndexError(f"index {key} is outside a matrix of shape {matrix.shape}")
+    return key
+
+
+def _python_index(index: Any) -> Any:
+    return int(index) if isinstance(index, np.integer) else index
