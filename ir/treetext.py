@@ -259,7 +259,7 @@ def _assign(node: tree.Assign, to: _Writer) -> str:
 
 @_prints(tree.AugAssign)
 def _aug_assign(node: tree.AugAssign, to: _Writer) -> str:
-    return f"{to.text(node.target)} {_SIGNS.get(node.kind, node.kind + ' ')}= {to.text(node.value)}"
+    return f"{to.text(node.target)} {_SIGNS.get(node.kind, node.kind)}= {to.text(node.value)}"
 
 
 @_prints(tree.Eval)

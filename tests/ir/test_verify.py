@@ -1,0 +1,131 @@
+"""The verifier refuses what is wrong, and says which op and why."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from tests.generate import Program, chi_kernels
+from weft.ir import ops
+from weft.ir.errors import InternalError
+from weft.ir.parse import parse
+from weft.ir.text import print_ir
+from weft.ir.verify import verify
+
+HEAD = """\
+kernel @k(a: f32, m: f32x2x3, s: {p: i32}, x: [f32; 2]) -> (f32) {
+  field @y: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4))
+  %a = arg index=0 : f32
+  %m = arg index=1 : f32x2x3
+  %s = arg index=2 : {p: i32}
+  %x = arg index=3 : [f32; 2]
+  %i = const 1 : i32
+  %yes = const true : u1
+  %l = alloca : *f32
+  %v = make_tensor [%a, %a] : f32x2
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("%b = const 1 : f32", "has the value 1, not a Python number for f32"),
+        ("%b = const 1.0 : i32", "not a Python number for i32"),
+        ("%b = const 256 : u8", "beyond u8"),
+        ("%b = arg index=4 : f32", "is parameter 4 of 4"),
+        ("%b = unary nope %a : f32", "is of an unknown kind"),
+        ("%b = unary sqrt %i : i32", "takes a float"),
+        ("%b = binary add %a, %i : f32", "has operands of two types"),
+        ("%b = binary add %a, %v : f32x2", "has operands of two shapes"),
+        ("%b = binary add %yes, %yes : u1", "does not compute on u1"),
+        ("%b = binary lt %a, %a : f32", "has type f32, its operands make it u1"),
+        ("%b = select %i, %a, %a : f32", "has a condition of another shape, or that is no u1"),
+        ("%b = cast %v : f32", "changes the shape"),
+        ("%b = bit_cast %a : i64", "changes the size"),
+        ("%b = make_tensor [%a] : f32x2", "has 1 elements for 2"),
+        ("%b = extract %v, index=2 : f32", "takes element 2"),
+        ("%b = matmul %m, %v : f32x2", "has shapes that do not go together"),
+        ("%b = member %s, index=1 : i32", "takes no such member"),
+        ("%b = field_ptr @y[] : *f32", "has 0 indices for 1 axes"),
+        ("%b = array_ptr %x[%i, %a] : *f32", "has an index that is no integer"),
+        ("%b = load %a : f32", "takes an address, not f32"),
+        ("store %l, %i", "stores a value of another type"),
+        ("%b = atomic add %l, %i : f32", "updates with a value of another type"),
+        ("if %yes then { exit }", "does not belong to the level 'chi'"),
+        ("if %i then { return [%a] }", "has a condition that is no u1"),
+        ("for %i, %i, %i (%j: i64) { }", "begins at values of another type or number"),
+        ("parallel_for begins=[%i], ends=[] (%j: i32) { }", "ends at values of another type or number"),
+        ("parallel_for begins=[], ends=[] { return [%a] }", "stands inside a parallel loop"),
+        ("parallel_for begins=[], ends=[] { break }", "is in no serial loop"),
+        ("while { parallel_for begins=[], ends=[] { } }", "stands inside a while"),
+        ("continue", "is in no loop"),
+        ("break", "is in no serial loop"),
+        ("while { break %b = unary neg %a : f32 }", "follows a terminator"),
+        ("if %yes then { %b = unary neg %a : f32 } store %l, %b", "uses op 'unary' 'neg' %b (%a: f32) : f32 outside"),
+        ("while { if %yes then { %b = unary neg %a : f32 } orelse { store %l, %b } }", "outside the scope"),
+        ("return []", "gives no (f32,)"),
+        ('print [%a], parts=("a")', "has 1 values for 0 places"),
+        ('assert %yes, [], message="", kind=nope', "is of an unknown kind"),
+        ("%b = tree_base tree=0 : *i64", "does not belong to the level 'chi'"),
+    ],
+)
+def test_what_is_wrong_is_refused(line: str, complaint: str) -> None:
+    kernel = parse(HEAD + line + "\n}")
+    with pytest.raises(InternalError) as caught:
+        verify(kernel, "chi")
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "complaint"),
+    [
+        ("%i = const 1 : i32", "is in no task"),
+        ("task nope body { }", "is of an unknown kind"),
+        ("task range_for body (%i: i32) { }", "has bounds that yield no box"),
+        ("task serial bounds { yield begins=[] ends=[] } body { }", "is serial and yet has bounds"),
+        ("task serial body { yield begins=[] ends=[] }", "stands outside a task's bounds"),
+        ("task serial body { %p = alloca : *f32 } epilogue { %q = load %p : f32 }", "outside the scope"),
+        ("task serial prologue { task serial body { } } body { }", "stands inside a task"),
+    ],
+)
+def test_tasks(tasks: str, complaint: str) -> None:
+    with pytest.raises(InternalError) as caught:
+        verify(parse(f"kernel @k() -> () {{ {tasks} }}"), "tasks")
+    assert complaint in str(caught.value)
+
+
+def test_body_and_epilogue_see_the_prologue() -> None:
+    uses = "body { %q = unary neg %p } epilogue { %r = unary neg %p }"
+    verify(parse(f"kernel @k() -> () {{ task serial prologue {{ %p = const 1 : i32 }} {uses} }}"), "tasks")
+
+
+def test_before_types_are_inferred_operands_may_disagree() -> None:
+    kernel = parse(HEAD + "%b = binary add %a, %i : f32\n}")
+    verify(kernel, "untyped")
+    with pytest.raises(InternalError, match="no level 'nope'"):
+        verify(kernel, "nope")
+
+
+def test_links_and_users_are_counted() -> None:
+    kernel = parse(HEAD + "}")
+    last = kernel.body.last
+    assert isinstance(last, ops.MakeTensor)
+    users = last.values[0].users
+    users[last] = 1
+    with pytest.raises(InternalError, match=r"%a .* its users are not the ops that use it"):
+        verify(kernel, "chi")
+    users[last] = 2
+    verify(kernel, "chi")
+    last.prev = None
+    with pytest.raises(InternalError, match="not linked to the op before it"):
+        verify(kernel, "chi")
+
+
+@given(chi_kernels())
+@settings(max_examples=30, deadline=None)
+def test_random_kernels_verify_and_round_trip(program: Program) -> None:
+    verify(program.kernel, "chi")
+    text = print_ir(program.kernel)
+    back = parse(text)
+    assert print_ir(back) == text
+    verify(back, "chi")
