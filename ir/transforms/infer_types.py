@@ -78,7 +78,7 @@ class Inference:
         if isinstance(value.type, Struct) or isinstance(type, Struct):
             return self._convert_struct(value, type, at)
         shape, wanted = shape_of(value.type), shape_of(type)
-        if shape and shape != wanted:
+        if (shape and shape != wanted) or not isinstance(value.type, (Prim, Tensor)):
             raise TypeMismatch(f"cannot make a {type} of a {value.type}", at.span)
         build = Builder.at(at)
         elem = element(type)
@@ -202,7 +202,7 @@ def _cast_op(inference: Inference, op: ops.Cast) -> None:
         op.replace(op.x)
     elif isinstance(op.x, ops.Const) or not (isinstance(source, Tensor) or isinstance(target, Prim)):
         op.replace(inference.convert(op.x, target, op))
-    elif shape_of(source) != shape_of(target) or isinstance(source, Struct):
+    elif shape_of(source) != shape_of(target) or not isinstance(source, (Prim, Tensor)):
         raise TypeMismatch(f"cannot make a {target} of a {source}", op.span)
     else:
         return

@@ -25,8 +25,8 @@ from weft.ir.core import Block, Value
 from weft.ir.errors import CompilationError
 from weft.ir.scalar import ATOMICS
 from weft.ir.symbols import FieldSymbol
-from weft.ir.transforms.lower_tree_expressions import address, in_global_memory
-from weft.ir.transforms.lower_tree_facts import cost, memory_variables
+from weft.ir.transforms.lower_tree_expressions import address, branches, in_global_memory
+from weft.ir.transforms.lower_tree_facts import memory_variables
 from weft.ir.transforms.lower_tree_state import PARALLEL, Frame, Inlined, Lowering, lowers
 from weft.ir.types import Array, Struct, i32
 
@@ -91,7 +91,7 @@ def _assert(low: Lowering, node: tree.Assert) -> None:
 @lowers(tree.If)
 def _if(low: Lowering, node: tree.If) -> None:
     condition = node.condition
-    if isinstance(condition, tree.BoolOp) and condition.kind == "and" and not node.orelse and cost(condition) > 24:
+    if isinstance(condition, tree.BoolOp) and condition.kind == "and" and not node.orelse and branches(condition):
         _nested_ifs(low, condition.values, node.then)
         return
     branch = low.branch(low.value(condition))

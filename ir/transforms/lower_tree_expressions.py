@@ -11,7 +11,7 @@ from weft.ir.transforms.lower_tree_facts import always_returns, cost, has_return
 from weft.ir.transforms.lower_tree_state import Inlined, Lowering, ends, lowers
 from weft.ir.types import VOID, Struct, Type, shape_of, u1
 
-__all__ = ["address", "in_global_memory"]
+__all__ = ["address", "branches", "in_global_memory"]
 
 # Up to this many instructions it is cheaper to compute a value that may not be needed than to branch around it.
 SPECULATE = 12
@@ -207,9 +207,14 @@ def _if_exp(low: Lowering, node: tree.IfExp) -> Value:
     return low.load(place)
 
 
+def branches(node: tree.BoolOp) -> bool:
+    """Whether `and`/`or` must skip a side: it has an effect, may fault, or is dear."""
+    return any(cost(value) > SPECULATE for value in node.values[1:])
+
+
 @lowers(tree.BoolOp)
 def _bool_op(low: Lowering, node: tree.BoolOp) -> Value:
-    if all(cost(value) <= SPECULATE for value in node.values[1:]):
+    if not branches(node):
         result = low.cast(low.value(node.values[0]), u1)
         for value in node.values[1:]:
             result = low.add(ops.Binary(node.kind, result, low.cast(low.value(value), u1), type=u1))

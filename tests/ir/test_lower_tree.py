@@ -233,3 +233,16 @@ def test_index_types_stay_and_division_is_float():
 def test_a_call_without_value():
     made = kernel([tree.Eval(tree.Call("f", [], [tree.Return([])], type=VOID))])
     assert names(made.body) == []
+
+
+def test_and_without_else_is_nested_ifs():
+    guarded = tree.BoolOp("and", [b("lt", v(I), c(3), u1), b("gt", at(v(I)), c(0), u1)], type=u1)
+    made = kernel([tree.Let(I, c(1)), tree.If(guarded, [tree.Assign(at(c(0)), c(1))])])
+    outer, inner = find(made, ops.If)
+    assert inner.parent is outer
+    assert not find(made, ops.Alloca)
+
+
+def test_the_value_of_a_call_without_one():
+    with pytest.raises(TypeMismatch, match="void"):
+        kernel([tree.Assign(at(c(0)), tree.Call("f", [], [], type=VOID))])
