@@ -13,8 +13,8 @@ __all__ = ["Device", "LoadedKernel"]
 
 class LoadedKernel(Protocol):
     """A kernel ready to run. `trees` are base addresses; `args` one item per parameter: a number for a primitive, the
-    flat sequence of its scalars for a tensor or struct, `(address, shape, byte strides)` for an array. Gives the
-    scalars of all results."""
+    flat sequence of its scalars for a tensor or struct, a numpy array or `(address, shape, byte strides)` for an array.
+    Gives the scalars of all results."""
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]: ...
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,11 +21,11 @@ from weft.ir.types import Array, Prim, Type, f16, f32, f64, flatten, i64, u1, u1
 from weft.runtime.console import PrintService
 from weft.runtime.errors import fault
 from weft.runtime.jit import Code
-from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH, UNSIGNED
+from weft.runtime.launch_ir import ARRAY, FLOAT32, FLOAT64, INTEGER, TRUTH, UNSIGNED
 
 __all__ = ["CpuKernel", "Launcher", "array_argument"]
 
-_KINDS = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
+_KINDS: dict[Type, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
 _METH_FASTCALL = 0x80
 
 
@@ -56,9 +57,10 @@ class Launcher:
         self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         self._new.restype = ctypes.py_object
 
-    def function(self, entry: int, table: int, slots: Slots) -> Callable[..., Any]:
-        """The native function that launches the kernel at `entry`. It does not keep the kernel alive."""
-        inputs = [INTEGER] * slots.trees + [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)]
+    def function(self, entry: int, table: int, slots: Slots, kinds: Sequence[int]) -> Callable[..., Any]:
+        """The native function that launches the kernel at `entry`, for arguments of those kinds behind the trees. It
+        does not keep the kernel alive."""
+        inputs = [INTEGER] * slots.trees + list(kinds)
         outputs = _flatten(slots.results)
         rules = chain.from_iterable((_result_kind(prim), 64 - 8 * prim.size) for prim in outputs)
         header = (entry, table, ctypes.addressof(self._seeds), slots.count, len(inputs), len(outputs))
@@ -73,8 +75,9 @@ class CpuKernel:
     """A loaded kernel: `kernel(trees, args)`.
 
     `trees` are the base addresses of the kernel's SNode trees. `args` has one item per parameter: a number for a
-    primitive, the sequence of its scalars (row-major) for a tensor or struct, `(address, shape, byte strides)` for an
-    array. Returns the scalars of all results, as Python numbers. Raises what an assertion or a print raised.
+    primitive, the sequence of its scalars (row-major) for a tensor or struct, and for an array either a numpy array
+    (of at least as many axes) or `(address, shape, byte strides)`; numpy arrays are the quicker. Returns the scalars of
+    all results, as Python numbers. Raises what an assertion or a print raised.
     """
 
     def __init__(self, artifact: Artifact, code: Code, launcher: Launcher, services: Callable[[int], Any]) -> None:
@@ -85,37 +88,51 @@ class CpuKernel:
         self._print = PrintService(artifact.sites)
         self._raised = self._print.raised
         self._table = services(self._print.address)
-        self._launch = launcher.function(code[artifact.entry], ctypes.addressof(self._table), slots)
-        self._spread = _spreaders(slots)
+        place = code[artifact.entry], ctypes.addressof(self._table), slots
+        self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
+        direct = [_direct_kind(param.type) for param in slots.params]
+        kinds = [kind for kind in direct if kind is not None]
+        self._launch = launcher.function(*place, kinds) if len(kinds) == len(direct) else None
+        self._spread = [_spreader(param.type) for param in slots.params]
         self._halves = [k for k, prim in enumerate(_flatten(slots.results)) if prim is f16]
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
-        if self._spread is not None:
-            flat: list[Any] = []
-            for spread, arg in zip(self._spread, args):
-                spread(flat, arg)
-            args = flat
-        try:
-            result = self._launch(*trees, *args)
-        except (TypeError, ValueError, OverflowError):  # of a number that must be cast, such as a float for an integer
-            result = self._launch(*trees, *self._cast(args))
+        result: Any
+        if self._launch is None:
+            result = self._spread_out(trees, args)
+        else:
+            try:
+                result = self._launch(*trees, *args)
+            except (TypeError, ValueError, OverflowError, BufferError):  # an address, or a float for an integer
+                result = self._spread_out(trees, args)
         if result.__class__ is bytes or self._raised:
             self._fail(result, len(trees), len(args))
         if self._halves:
             return tuple(_as_float(value) if k in self._halves else value for k, value in enumerate(result))
         return result  # type: ignore[no-any-return]
 
+    def _spread_out(self, trees: Sequence[int], args: Sequence[Any]) -> Any:
+        """The slower way: every scalar by itself, and cast if need be."""
+        flat: list[Any] = []
+        for spread, arg in zip(self._spread, args):
+            spread(flat, arg)
+        flat += args[len(self._spread) :]  # too many: let the launch say so
+        try:
+            return self._launch_flat(*trees, *flat)
+        except (TypeError, ValueError, OverflowError):
+            return self._launch_flat(*trees, *self._cast(flat))
+
     def _cast(self, values: Sequence[Any]) -> list[Any]:
         return [cast_value(value, type).item() for value, type in zip(values, _scalars(self.artifact.slots))]
 
-    def _fail(self, record: Any, trees: int, scalars: int) -> None:
+    def _fail(self, record: Any, trees: int, args: int) -> None:
         """Raises what went wrong."""
         if self._raised:
             raise self._raised.pop(0)
         slots, name = self.artifact.slots, self.artifact.name
         if not record:
-            right = f"{slots.trees} trees and {len(_scalars(slots))} scalars"
-            raise InternalError(f"launch: kernel {name} takes {right}, not {trees} and {scalars}")
+            right = f"{slots.trees} trees and {len(slots.params)} arguments"
+            raise InternalError(f"launch: kernel {name} takes {right}, not {trees} and {args}, or more axes")
         state, site = struct.unpack_from("=QQ", record)
         if state != 2 or site >= len(self.artifact.sites):
             raise InternalError(f"launch: kernel {name} left a broken error record (state {state}, site {site})")
@@ -147,17 +164,17 @@ def _as_float(bits: int) -> float:
     return float(np.uint16(bits).view(np.float16))
 
 
-def _spread_array(flat: list[Any], arg: tuple[int, Sequence[int], Sequence[int]]) -> None:
-    address, shape, strides = arg
-    flat.append(address)
-    flat.extend(shape)
-    flat.extend(strides)
+def _direct_kind(type: Type) -> int | None:
+    """How the native code takes an argument of that type as it is; None if it must be spread first."""
+    if isinstance(type, Array):
+        return ARRAY + type.ndim
+    return _KINDS.get(type, INTEGER) if isinstance(type, Prim) and type is not f16 else None
 
 
 def _spreader(type: Type) -> Callable[[list[Any], Any], None]:
     """Puts the scalars of an argument of that type at the end of a list."""
     if isinstance(type, Array):
-        return _spread_array
+        return partial(_spread_array, type.ndim)
     if type is f16:
         return lambda flat, arg: flat.append(_as_bits(arg))
     if isinstance(type, Prim):
@@ -168,9 +185,8 @@ def _spreader(type: Type) -> Callable[[list[Any], Any], None]:
     return lambda flat, arg: flat.extend(_as_bits(x) if prim is f16 else x for x, prim in zip(arg, prims))
 
 
-def _spreaders(slots: Slots) -> list[Callable[[list[Any], Any], None]] | None:
-    """How each argument becomes scalars; None where all are scalars already."""
-    types = [param.type for param in slots.params]
-    if all(isinstance(type, Prim) and type is not f16 for type in types):
-        return None
-    return [_spreader(type) for type in types]
+def _spread_array(ndim: int, flat: list[Any], arg: Any) -> None:
+    address, shape, strides = arg if isinstance(arg, tuple) else array_argument(arg, ndim)
+    flat.append(address)
+    flat.extend(shape)
+    flat.extend(strides)

@@ -6,26 +6,28 @@
     1   address of the service table
     2   address of the counter that random seeds are taken from
     3   how many slots the context has
-    4   how many arguments: one per tree, then one per scalar of the parameters
+    4   how many arguments: one per tree, then one per scalar or array of the parameters
     5   how many results
     6   the slot where the results begin
     7.. per argument its kind, then per result its kind and its shift
 
 The context lies on the stack, or in malloc's memory if it is large, and the error record behind it. Arguments fill the
 slots from 3 on. Integers wrap, floats round; an argument that is no number at all leaves Python's exception set, and
-the launch does not happen. Gives the tuple of results; the bytes of the error record if a fault filled it; no bytes
-if the number of arguments is wrong.
+the launch does not happen. An array is anything with Python's buffer protocol; its kind is ARRAY + its number of axes.
+Its buffer is given back as soon as it is read: the caller holds the array until the launch is over. Gives the tuple of
+results; the bytes of the error record if a fault filled it; no bytes if there are too few arguments, or axes.
 """
 
 from __future__ import annotations
 
 from weft.ir.artifact import ERROR_WORDS
 
-__all__ = ["FLOAT32", "FLOAT64", "HEADER_WORDS", "INTEGER", "LAUNCH_IR", "PYTHON_API", "TRUTH", "UNSIGNED"]
+__all__ = ["ARRAY", "FLOAT32", "FLOAT64", "HEADER_WORDS", "INTEGER", "LAUNCH_IR", "PYTHON_API", "TRUTH", "UNSIGNED"]
 
 HEADER_WORDS = 7
-INTEGER, UNSIGNED, FLOAT32, FLOAT64, TRUTH = range(5)
+INTEGER, UNSIGNED, FLOAT32, FLOAT64, TRUTH, ARRAY = range(6)
 _ON_STACK = 2048  # slots
+_STRIDED = 0x18  # PyBUF_STRIDES
 
 # The C functions of Python that the code below calls.
 _API = {
@@ -42,6 +44,8 @@ _API = {
     "PyErr_NoMemory": "ptr ()",
     "PyTuple_New": "ptr (i64)",
     "PyTuple_SetItem": "i32 (ptr, i64, ptr)",
+    "PyObject_GetBuffer": "i32 (ptr, ptr, i32)",
+    "PyBuffer_Release": "void (ptr)",
     "PyEval_SaveThread": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
     "PyMem_RawMalloc": "ptr (i64)",
@@ -88,6 +92,7 @@ rich:
 
 define internal ptr @launch_in(ptr %d, ptr %args, ptr %ctx) {{
 entry:
+  %view = alloca [10 x i64]
   %table.at = getelementptr i64, ptr %d, i64 1
   %table = load i64, ptr %table.at
   %seeds.at = getelementptr i64, ptr %d, i64 2
@@ -99,7 +104,7 @@ entry:
   %inputs.at = getelementptr i64, ptr %d, i64 4
   %inputs = load i64, ptr %inputs.at
   %kinds = getelementptr i64, ptr %d, i64 {HEADER_WORDS}
-  %slots = getelementptr i64, ptr %ctx, i64 3
+  %first.slot = getelementptr i64, ptr %ctx, i64 3
   %ctx1 = getelementptr i64, ptr %ctx, i64 1
   %ctx2 = getelementptr i64, ptr %ctx, i64 2
   store i64 %table, ptr %ctx
@@ -109,14 +114,18 @@ entry:
   br label %each
 each:
   %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %slot = phi ptr [ %first.slot, %entry ], [ %slot.next, %next ]
   %more = icmp slt i64 %i, %inputs
   br i1 %more, label %read, label %run
 read:
   %arg.at = getelementptr ptr, ptr %args, i64 %i
   %arg = load ptr, ptr %arg.at
-  %slot = getelementptr i64, ptr %slots, i64 %i
   %kind.at = getelementptr i64, ptr %kinds, i64 %i
   %kind = load i64, ptr %kind.at
+  %axes = sub i64 %kind, {ARRAY}
+  %is.array = icmp sge i64 %axes, 0
+  br i1 %is.array, label %array, label %scalar
+scalar:
   switch i64 %kind, label %integer [ i64 {FLOAT32}, label %float i64 {FLOAT64}, label %float i64 {TRUTH}, label %truth ]
 integer:
   %whole = call i64 @PyLong_AsUnsignedLongLongMask(ptr %arg)
@@ -143,6 +152,48 @@ truth:
   store i8 %bit, ptr %slot
   %true.odd = icmp slt i32 %true, 0
   br i1 %true.odd, label %check, label %next
+array:
+  %refused = call i32 @PyObject_GetBuffer(ptr %arg, ptr %view, i32 {_STRIDED})
+  %held = icmp eq i32 %refused, 0
+  br i1 %held, label %measure, label %refuse
+measure:
+  %base = load i64, ptr %view
+  store i64 %base, ptr %slot
+  %ndim.at = getelementptr i8, ptr %view, i64 36
+  %ndim.32 = load i32, ptr %ndim.at
+  %ndim = sext i32 %ndim.32 to i64
+  %shape.at = getelementptr i8, ptr %view, i64 48
+  %shape = load ptr, ptr %shape.at
+  %strides.at = getelementptr i8, ptr %view, i64 56
+  %strides = load ptr, ptr %strides.at
+  %extents.to = getelementptr i64, ptr %slot, i64 1
+  %strides.to = getelementptr i64, ptr %extents.to, i64 %axes
+  %deep = icmp sge i64 %ndim, %axes
+  br i1 %deep, label %axis, label %shallow
+shallow:
+  call void @PyBuffer_Release(ptr %view)
+  %nothing = call ptr @PyBytes_FromStringAndSize(ptr null, i64 0)
+  ret ptr %nothing
+axis:
+  %k = phi i64 [ 0, %measure ], [ %k.next, %copy ]
+  %axis.more = icmp slt i64 %k, %axes
+  br i1 %axis.more, label %copy, label %release
+copy:
+  %extent.at = getelementptr i64, ptr %shape, i64 %k
+  %extent = load i64, ptr %extent.at
+  %extent.to = getelementptr i64, ptr %extents.to, i64 %k
+  store i64 %extent, ptr %extent.to
+  %stride.at = getelementptr i64, ptr %strides, i64 %k
+  %stride = load i64, ptr %stride.at
+  %stride.to = getelementptr i64, ptr %strides.to, i64 %k
+  store i64 %stride, ptr %stride.to
+  %k.next = add i64 %k, 1
+  br label %axis
+release:
+  %double.axes = shl i64 %axes, 1
+  %array.width = add i64 %double.axes, 1
+  call void @PyBuffer_Release(ptr %view)
+  br label %next
 check:
   %raised = call ptr @PyErr_Occurred()
   %well = icmp eq ptr %raised, null
@@ -150,6 +201,8 @@ check:
 refuse:
   ret ptr null
 next:
+  %width = phi i64 [ 1, %integer ], [ 1, %floated ], [ 1, %truth ], [ 1, %check ], [ %array.width, %release ]
+  %slot.next = getelementptr i64, ptr %slot, i64 %width
   %i.next = add i64 %i, 1
   br label %each
 

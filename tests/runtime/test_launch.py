@@ -90,7 +90,16 @@ def test_arrays_give_address_shape_and_strides(device: CpuDevice) -> None:
     slots = Slots(0, params(i32, array(f32, 2, False)), (i64,) * 5, 0)
     kernel = device.load(artifact(copying(slots, 5, slots.param_start[1]), slots))
     data = np.zeros((6, 8), np.float32)[::2, ::-1]
-    assert kernel((), (1, array_argument(data, 2))) == (data.ctypes.data, 3, 8, 64, -4)
+    right = (data.ctypes.data, 3, 8, 64, -4)
+    assert kernel((), (1, array_argument(data, 2))) == right
+    assert kernel((), (1, data)) == right
+    assert kernel((), (1.5, data)) == right
+    data.flags.writeable = False
+    assert kernel((), (1, data)) == right
+    deep = np.zeros((3, 8, 2), np.float32)  # elements are vectors
+    assert kernel((), (1, deep)) == (deep.ctypes.data, 3, 8, 64, 8)
+    with pytest.raises(InternalError, match="or more axes"):
+        kernel((), (1, deep[0, 0]))
 
 
 def test_trees_come_first(device: CpuDevice) -> None:
@@ -119,7 +128,7 @@ def test_large_temporaries(device: CpuDevice) -> None:
 def test_wrong_number_of_arguments_is_our_mistake(device: CpuDevice) -> None:
     kernel = echo(device, i32, i32)
     for trees, args in (((), (1,)), ((), (1, 2, 3)), ((5,), (1, 2))):
-        with pytest.raises(InternalError, match="takes 0 trees and 2 scalars"):
+        with pytest.raises(InternalError, match="takes 0 trees and 2 arguments"):
             kernel(trees, args)
     with pytest.raises((TypeError, ValueError)):
         kernel((), (1, "two"))
