@@ -163,6 +163,7 @@ class Field:
             terms = sorted(parts.terms, key=lambda term: (term.axis, -term.divisor))
             self._digits = [(term.axis, term.divisor, term.modulus) for term in terms]
             self._plain = [axis for axis, _, _ in self._digits] == list(range(len(parts.shape)))
+            parts.tree.readers.add(self)
             self._cells = np.ndarray(
                 (*(term.modulus for term in terms), *self._inner),
                 self._dtype.np,
@@ -172,6 +173,10 @@ class Field:
             )
         return self._cells
 
+    def forget(self) -> None:
+        """Let go of the tree's bytes."""
+        self._cells = None
+
     def _position(self, key: Any) -> tuple[int, ...]:
         """The window position of element `key`; FieldIndexError if there is none."""
         window_of = self._parts
@@ -180,7 +185,7 @@ class Field:
             window_of = self._parts
             assert window_of is not None
         shape, offset = window_of.shape, window_of.offset
-        indices = _indices(key)
+        indices = element_index(key)
         if len(indices) != len(shape):
             raise FieldIndexError(f"{self._label()} takes {_count(len(shape))}, got {len(indices)}")
         position = tuple(index - start for index, start in zip(indices, offset, strict=True))
@@ -261,7 +266,7 @@ class ScalarField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._window()[position] = _scalar(value, self._dtype, self._label())
+        self._window()[position] = scalar_value(value, self._dtype, self._label())
 
     def load(self, key: Any) -> Any:
         """The element as a numpy scalar of the field's type."""
@@ -402,7 +407,7 @@ def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], labe
     return strides
 
 
-def _indices(key: Any) -> tuple[int, ...]:
+def element_index(key: Any) -> tuple[int, ...]:
     """The integers of an index: `x[i, j]`, `x[(i, j)]`, `x[vector]`, `x[None]`, `x[i, vector]`."""
     items: Iterable[Any] = key if type(key) is tuple else () if key is None else (key,)
     result: list[int] = []
@@ -412,13 +417,13 @@ def _indices(key: Any) -> tuple[int, ...]:
         elif isinstance(item, Matrix) and item.dtype.is_int:
             result.extend(item.values.tolist())
         elif isinstance(item, list | tuple):
-            result.extend(_indices(tuple(item)))
+            result.extend(element_index(tuple(item)))
         else:
             raise FieldIndexError(f"a field is indexed with integers, not {item!r} (slices work on x.to_numpy())")
     return tuple(result)
 
 
-def _scalar(value: Any, dtype: Prim, label: str) -> Any:
+def scalar_value(value: Any, dtype: Prim, label: str) -> Any:
     if isinstance(value, int | float | np.number | np.bool_) or (isinstance(value, np.ndarray) and not value.ndim):
         return cast_value(value, dtype)
     raise TypeMismatch(f"an element of {label} is a number of type {dtype}, not {type(value).__name__}")

@@ -7,6 +7,7 @@ generation: fields and compiled kernels of older generations say so when used.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import random
 import warnings
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from weft.lang.snode_api import FieldsBuilder, FieldTree
 
 __all__ = [
+    "CRITICAL",
+    "DEBUG",
+    "ERROR",
+    "INFO",
+    "TRACE",
+    "WARN",
     "Program",
     "amdgpu",
     "arm64",
@@ -39,6 +46,7 @@ __all__ = [
     "program",
     "python",
     "reset",
+    "set_logging_level",
     "sync",
     "vulkan",
     "x64",
@@ -46,6 +54,7 @@ __all__ = [
 
 cpu, cuda, python, gpu = "cpu", "cuda", "python", "gpu"
 x64 = arm64 = cpu
+TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
 vulkan, metal, opengl, gles, dx11, amdgpu = "vulkan", "metal", "opengl", "gles", "dx11", "amdgpu"
 
 # Taichi's other options: they steer how a thing is compiled, cached or logged, never what it computes.
@@ -184,6 +193,11 @@ def sync() -> None:
     device = None if _current is None else _current.opened()
     if device is not None:
         device.synchronize()
+
+
+def set_logging_level(level: str) -> None:
+    """How much the logger "weft" of Python's `logging` says: TRACE, DEBUG, INFO, WARN, ERROR or CRITICAL."""
+    logging.getLogger("weft").setLevel("DEBUG" if level == TRACE else level.upper())
 
 
 class _CurrentConfig:

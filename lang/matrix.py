@@ -207,8 +207,10 @@ class Matrix:
         return Matrix.wrap(product) if product.ndim else product
 
     def transpose(self) -> Matrix:
-        """Rows and columns swapped. A vector becomes a matrix of one row."""
-        return Matrix.wrap(np.atleast_2d(self.values.T) if self.ndim == 1 else self.values.T.copy())
+        """Rows and columns of a matrix swapped. TypeMismatch for a vector: use `a.outer_product(b)`."""
+        if self.ndim == 1:
+            raise TypeMismatch("a vector has no transpose; `a @ b.transpose()` is `a.outer_product(b)`")
+        return Matrix.wrap(self.values.T.copy())
 
     def sum(self) -> Any:
         """All elements added."""

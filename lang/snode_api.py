@@ -8,6 +8,7 @@ closed (finalized) when first used, and allocated when its bytes are first neede
 from __future__ import annotations
 
 import enum
+import weakref
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -72,6 +73,7 @@ class FieldTree:
         self._layout: TreeLayout | None = None
         self._buffer: Any = None
         self._gone = ""
+        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a window onto the bytes
         self.program.trees.add(self)
 
     @property
@@ -117,6 +119,8 @@ class FieldTree:
         """Free the memory. Every later use of its fields is a FieldError."""
         self._gone = self._gone or why
         self._buffer = None
+        for reader in list(self.readers):
+            reader.forget()
 
     def _label(self) -> str:
         names = [place.name for place in self.layout.places if place.name]

@@ -1,0 +1,178 @@
+"""Decompositions of small matrices, as Weft functions for kernels and Python: `svd`, `polar_decompose`, `sym_eig`,
+`eig`, `solve`. Loops with a run-time count are `while` loops: they stay serial wherever they are inlined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.lang.builtins import abs, max, pyfunc, select, sqrt, static, static_assert
+from weft.lang.linalg import determinant, inverse
+from weft.lang.matrix import Matrix, Vector
+from weft.lang.types import Template
+
+__all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
+
+
+@pyfunc
+def rotation_of(alpha: Any, beta: Any, gamma: Any) -> Any:
+    """(c, s) of the Jacobi rotation that makes [[alpha, gamma], [gamma, beta]] diagonal."""
+    zeta = (beta - alpha) * 0.5
+    root = sqrt(zeta * zeta + gamma * gamma)
+    # tan of the smaller angle; where gamma is 0 there is nothing to turn.
+    t = gamma / select(root == 0.0, 1.0, select(zeta < 0.0, zeta - root, zeta + root))
+    c = 1.0 / sqrt(1.0 + t * t)
+    return Vector([c, c * t])
+
+
+@pyfunc
+def perpendicular(u: Any) -> Any:
+    """Some unit vector perpendicular to the unit vector `u` of 3 elements."""
+    flat = abs(u[2]) < 0.7
+    a = select(flat, -u[1], 0.0)
+    b = select(flat, u[0], -u[2])
+    c = select(flat, 0.0, u[1])
+    return Vector([a, b, c]) / sqrt(a * a + b * b + c * c)
+
+
+@pyfunc
+def svd(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+    """(U, S, V) with A = U @ S @ V.transpose(), for 2 x 2 and 3 x 3; S is diagonal and descending.
+
+    V is a rotation. In 2-D the values are not negative and U may be a reflection; in 3-D U is a rotation and the last
+    value has the sign of the determinant. Method: one-sided Jacobi (Hestenes 1958)."""
+    static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "svd takes a 2 x 2 or 3 x 3 matrix")
+    w = A * 1.0
+    v = Matrix([[w[0, 0] * 0.0 + (1.0 if i == j else 0.0) for j in static(range(A.n))] for i in static(range(A.n))])
+    # Turn pairs of columns until all are perpendicular: their lengths are the singular values.
+    sweep = 0
+    while sweep < static(1 if A.n == 2 else 6):
+        for p in static(range(A.n)):
+            for q in static(range(p + 1, A.n)):
+                alpha, beta, gamma = w[0, p] * w[0, p], w[0, q] * w[0, q], w[0, p] * w[0, q]
+                for i in static(range(1, A.n)):
+                    alpha += w[i, p] * w[i, p]
+                    beta += w[i, q] * w[i, q]
+                    gamma += w[i, p] * w[i, q]
+                turn = rotation_of(alpha, beta, gamma)
+                for i in static(range(A.n)):
+                    x, y = w[i, p], w[i, q]
+                    w[i, p], w[i, q] = turn[0] * x - turn[1] * y, turn[1] * x + turn[0] * y
+                    x, y = v[i, p], v[i, q]
+                    v[i, p], v[i, q] = turn[0] * x - turn[1] * y, turn[1] * x + turn[0] * y
+        sweep += 1
+    for p, q in static([(0, 1)] if A.n == 2 else [(0, 1), (1, 2), (0, 1)]):
+        before, after = w[0, p] * w[0, p], w[0, q] * w[0, q]
+        for i in static(range(1, A.n)):
+            before += w[i, p] * w[i, p]
+            after += w[i, q] * w[i, q]
+        if before < after:  # swapping with a change of sign is a rotation
+            for i in static(range(A.n)):
+                w[i, p], w[i, q] = w[i, q], -w[i, p]
+                v[i, p], v[i, q] = v[i, q], -v[i, p]
+    if static(A.n == 2):
+        return finish2(w, v)
+    else:
+        return finish3(w, v)
+
+
+@pyfunc
+def finish2(w: Any, v: Any) -> Any:
+    """(U, S, V) from the perpendicular columns `w` and the rotation `v` of a 2 x 2 matrix."""
+    first = sqrt(w[0, 0] * w[0, 0] + w[1, 0] * w[1, 0])
+    x = select(first > 0.0, w[0, 0] / select(first > 0.0, first, 1.0), 1.0)
+    y = select(first > 0.0, w[1, 0] / select(first > 0.0, first, 1.0), 0.0)
+    along = x * w[1, 1] - y * w[0, 1]
+    side = select(along < 0.0, -1.0, 1.0)
+    u = Matrix([[x, -y * side], [y, x * side]])
+    return u, Matrix([[first, first * 0.0], [first * 0.0, abs(along)]]), v
+
+
+@pyfunc
+def finish3(w: Any, v: Any) -> Any:
+    """(U, S, V) from the perpendicular columns `w` and the rotation `v` of a 3 x 3 matrix."""
+    a = Vector([w[0, 0], w[1, 0], w[2, 0]])
+    b = Vector([w[0, 1], w[1, 1], w[2, 1]])
+    c = Vector([w[0, 2], w[1, 2], w[2, 2]])
+    first = a.norm()
+    x = a / select(first > 0.0, first, 1.0)
+    if first == 0.0:
+        x[0] = 1.0
+    b = b - x * x.dot(b)
+    second = b.norm()
+    y = b / select(second > 0.0, second, 1.0)
+    if second <= first * 1e-12:
+        y = perpendicular(x)
+    z = x.cross(y)
+    third = z.dot(c)
+    zero = first * 0.0
+    return Matrix.cols([x, y, z]), Matrix([[first, zero, zero], [zero, second, zero], [zero, zero, third]]), v
+
+
+@pyfunc
+def polar_decompose(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+    """(R, S) with A = R @ S: R orthogonal, S symmetric, for 2 x 2 and 3 x 3 (see `svd` for signs)."""
+    u, s, v = svd(A)
+    return u @ v.transpose(), v @ s @ v.transpose()
+
+
+@pyfunc
+def sym_eig(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+    """(values, vectors) of a symmetric 2 x 2 (values descending) or 3 x 3 matrix (ascending); the columns of
+    `vectors` are unit eigenvectors. Method: Jacobi rotations."""
+    static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "sym_eig takes a 2 x 2 or 3 x 3 matrix")
+    w = A * 1.0
+    v = Matrix([[w[0, 0] * 0.0 + (1.0 if i == j else 0.0) for j in static(range(A.n))] for i in static(range(A.n))])
+    sweep = 0
+    while sweep < static(1 if A.n == 2 else 6):
+        for p in static(range(A.n)):
+            for q in static(range(p + 1, A.n)):
+                turn = rotation_of(w[p, p], w[q, q], w[p, q])
+                for i in static(range(A.n)):
+                    x, y = w[i, p], w[i, q]
+                    w[i, p], w[i, q] = turn[0] * x - turn[1] * y, turn[1] * x + turn[0] * y
+                    x, y = v[i, p], v[i, q]
+                    v[i, p], v[i, q] = turn[0] * x - turn[1] * y, turn[1] * x + turn[0] * y
+                for i in static(range(A.n)):
+                    x, y = w[p, i], w[q, i]
+                    w[p, i], w[q, i] = turn[0] * x - turn[1] * y, turn[1] * x + turn[0] * y
+        sweep += 1
+    sense = static(-1.0 if A.n == 2 else 1.0)
+    for p, q in static([(0, 1)] if A.n == 2 else [(0, 1), (1, 2), (0, 1)]):
+        if sense * w[p, p] > sense * w[q, q]:
+            w[p, p], w[q, q] = w[q, q], w[p, p]
+            for i in static(range(A.n)):
+                v[i, p], v[i, q] = v[i, q], -v[i, p]
+    return Vector([w[i, i] for i in static(range(A.n))]), v
+
+
+@pyfunc
+def eig(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+    """(values, vectors) of a real 2 x 2 matrix: row k of `values` is (real, imaginary) of value k; column k of the
+    4 x 2 `vectors` is its unit eigenvector (real, imaginary, real, imaginary)."""
+    static_assert(A.n == 2 and A.m == 2, "eig takes a 2 x 2 matrix")
+    middle = (A[0, 0] + A[1, 1]) * 0.5
+    gap = middle * middle - determinant(A)
+    real, imaginary = sqrt(max(gap, 0.0)), sqrt(max(-gap, 0.0))
+    values = Matrix([[middle + real, imaginary], [middle - real, -imaginary]])
+    vectors = Matrix([[middle * 0.0 for j in static(range(2))] for i in static(range(4))])
+    for k in static(range(2)):
+        # (A - value) x = 0: x is perpendicular to the longer row of A - value.
+        a, d = A[0, 0] - values[k, 0], A[1, 1] - values[k, 0]
+        upper = a * a + A[0, 1] * A[0, 1] >= d * d + A[1, 0] * A[1, 0]
+        x = select(upper, -A[0, 1], d)
+        y = select(upper, a, -A[1, 0])
+        xi = select(upper, middle * 0.0, -values[k, 1])
+        yi = select(upper, -values[k, 1], middle * 0.0)
+        size = sqrt(x * x + y * y + xi * xi + yi * yi)
+        if size == 0.0:  # a multiple of the identity: every vector will do
+            size = size + 1.0
+            x, y = x + static(1.0 if k == 0 else 0.0), y + static(0.0 if k == 0 else 1.0)
+        vectors[0, k], vectors[1, k], vectors[2, k], vectors[3, k] = x / size, xi / size, y / size, yi / size
+    return values, vectors
+
+
+@pyfunc
+def solve(A: Any, b: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+    """x with A @ x = b, for a square A of up to 4 x 4 (inf or nan where A is singular)."""
+    static_assert(A.n == A.m and A.n == b.n, "solve takes a square matrix and a vector as long")
+    return inverse(A) @ b
