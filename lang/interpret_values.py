@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.ir.scalar import ATOMICS, BINARY, UNARY, cast_value, promote
+from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
 from weft.ir.types import Prim, i32, i64, u1, u64
-from weft.lang.builtins import BUILTINS, Builtin, apply_binary, apply_unary, ndrange, strong_type
+from weft.lang.builtins import Builtin, ndrange
 from weft.lang.init import program
 from weft.lang.interpret_places import as_array, cells_of
 from weft.lang.matrix import Matrix, Vector
@@ -49,6 +49,8 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
 
 def strong(x: Any) -> Any:
     """`x` as a kernel's value: Python numbers take the default types (i64 or u64 where `default_ip` is too narrow)."""
+    if isinstance(x, np.generic):  # before `float`: a np.float64 is one
+        return x
     if isinstance(x, bool):
         return np.bool_(x)
     if isinstance(x, int):
@@ -111,38 +113,38 @@ def unary(kind: str, x: Any) -> Any:
     """Row `kind` of UNARY."""
     if not is_value(x):
         return not x if kind == "not" else getattr(operator, {"bit_not": "invert"}.get(kind, kind))(x)
-    x = strong(x)
-    if UNARY[kind].typing == "float":
-        x = _floated(x)
-    return apply_unary(kind, x)
+    values = _values(x)
+    operand, _ = unary_type(kind, _prim(values), program().config.default_fp)
+    return _wrapped(UNARY[kind].evaluate(cast_value(values, operand)))
 
 
 def binary(kind: str, a: Any, b: Any) -> Any:
-    """Row `kind` of BINARY, or the matrix product."""
+    """Row `kind` of BINARY, elementwise, a scalar paired with every element; or the matrix product."""
     if not (is_value(a) and is_value(b)):
         return _PYTHON[kind](a, b)
-    a, b = strong(a), strong(b)
     if kind == "matmul":
         return a @ b
-    if BINARY[kind].typing == "float" and _prim(a).is_int and _prim(b).is_int:
-        a, b = _floated(a), _floated(b)
-    return apply_binary(kind, a, b)
+    left, right = _values(a), _values(b)
+    if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
+        raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
+    lhs, rhs, _ = binary_type(kind, _prim(left), _prim(right), program().config.default_fp)
+    return _wrapped(BINARY[kind].evaluate(cast_value(left, lhs), cast_value(right, rhs)))
+
+
+def _values(x: Any) -> Any:
+    return x.values if isinstance(x, Matrix) else strong(x)
 
 
 def _prim(x: Any) -> Prim:
-    prim = strong_type(x)
-    assert prim is not None, x
-    return prim
+    return prim_of_numpy(_values(x).dtype)
 
 
-def _floated(x: Any) -> Any:
-    """Integers as `default_fp`, where an operator wants floats."""
-    return x if _prim(x).is_float else _cast(x, program().config.default_fp)
+def _wrapped(result: Any) -> Any:
+    return Matrix.wrap(result) if isinstance(result, np.ndarray) else result
 
 
 def _cast(x: Any, dtype: Any) -> Any:
-    value = cast_value(getattr(x, "values", strong(x)), primitive(dtype))
-    return Matrix.wrap(value) if isinstance(value, np.ndarray) else value
+    return _wrapped(cast_value(_values(x), primitive(dtype)))
 
 
 def _nary(kind: str) -> Callable[..., Any]:
@@ -179,7 +181,9 @@ def _box(over: Any) -> list[tuple[int, ...]]:
 
 
 def _select(condition: Any, a: Any, b: Any) -> Any:
-    return BUILTINS["select"].python(strong(condition), strong(a), strong(b))
+    common = promote(_prim(a), _prim(b))
+    left, right = cast_value(_values(a), common), cast_value(_values(b), common)
+    return _wrapped(np.where(_values(condition) != 0, left, right)[()])
 
 
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -194,7 +194,11 @@ class _Scope:
         operand, other, _ = binary_type(kind, element(lhs.type), element(rhs.type))
         if not self.mixed:
             lhs, rhs = self.cast(lhs, with_element(left, operand)), self.cast(rhs, with_element(left, other))
-        return self.cast(self.add(ops.Binary(kind, lhs, rhs)), type)
+        result = self.add(ops.Binary(kind, lhs, rhs))
+        if kind in ("min", "max") and element(result.type).is_float:  # which zero is smaller is left open
+            zero = self.cast(self.const(0.0, element(result.type)), result.type)
+            result = self.add(ops.Binary("add", result, zero))
+        return self.cast(result, type)
 
     def _unary(self, type: Type, depth: int) -> Value:
         prim = element(type)
@@ -224,7 +228,7 @@ class _Scope:
         assert isinstance(whole.type, Tensor)
         if self.draw(st.booleans()):
             return self.add(ops.Extract(whole, self.draw(st.integers(0, whole.type.count - 1))))
-        kinds = ("add", "mul", "min", "max") if element(type).is_float else ("add", "and", "or", "max")
+        kinds = ("add", "mul") if element(type).is_float else ("add", "and", "or", "max")
         return self.add(ops.Reduce(self.pick(kinds if type is not u1 else ("and", "or")), whole))
 
     def _whole(self, type: Tensor, depth: int) -> Value:
@@ -298,7 +302,7 @@ class _Scope:
         place = self.part_of(self.pick(self.locals))
         type = place.type.elem  # type: ignore[attr-defined]
         if not isinstance(type, Struct) and not shape_of(type) and type is not u1 and self.draw(st.booleans()):
-            kind = self.pick(("add", "sub", "mul", "min", "max", "xchg"))
+            kind = self.pick(("add", "sub", "mul", "xchg") if element(type).is_float else ("add", "min", "max", "xchg"))
             self.values.append(self.add(ops.Atomic(kind, place, self.expr(type, 2))))
         else:
             self.add(ops.Store(place, self.expr(type, 2)))
@@ -317,7 +321,7 @@ class _Scope:
         if self.index is None:
             place = self.part_of(self.address(self.pick(FIELDS)))
             type = place.type.elem  # type: ignore[attr-defined]
-            kind = self.pick(("add", "sub", "mul", "min", "max", "xchg"))
+            kind = self.pick(("add", "sub", "mul", "xchg") if element(type).is_float else ("add", "min", "max", "xchg"))
             self.values.append(self.add(ops.Atomic(kind, place, self.expr(type, 2))))
         elif self.accumulated:
             symbol = self.pick([*self.accumulated])
