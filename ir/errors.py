@@ -66,4 +66,7 @@ class TypeMismatch(CompilationError, TypeError):
 
 
 class InternalError(WeftError):
-    """Weft's own mistake: names the pass and the op."""
+    """Weft's own mistake: names the pass and the op. `text`, where the pipeline was verifying, is the IR that the pass
+    was given: it parses back, so that the mistake can be made again."""
+
+    text: str = ""

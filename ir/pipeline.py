@@ -96,13 +96,16 @@ def _run(kernel: Kernel, names: Iterable[str], config: CompileConfig, watch: _Wa
             if name in tidy:
                 continue
             run = find_pass(name)
-            watch.stage = name
+            watch.begin(name, kernel)
             with _blame(name, kernel.symbol):
                 changed = run(kernel, config)
             if changed:
                 tidy.clear()
             if name in TIDYING:
                 tidy.add(name)
+    except InternalError as error:
+        error.text = watch.given
+        raise
     finally:
         OBSERVER.reset(token)
 
@@ -113,7 +116,15 @@ class _Watch:
     def __init__(self, config: CompileConfig, observe: Observer | None, level: str) -> None:
         self.config, self.observe, self.level = config, observe, level
         self.stage = "lower_tree"
-        self.text = ""
+        self.text = ""  # of the kernel as it was last seen
+        self.given = ""  # what the running stage was given, and what it is
+
+    def begin(self, stage: str, kernel: Kernel) -> None:
+        """A stage of the pipeline is about to run."""
+        self.stage = stage
+        if self.config.verify:
+            self.text = self.text or print_ir(kernel)
+            self.given = f"# pass {stage}, from level {self.level}\n{self.text}"
 
     def __call__(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
         if self.observe is not None:

@@ -15,6 +15,7 @@ from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.passes import OBSERVER, PASSES, pass_
 from weft.ir.pipeline import find_pass, run_passes
+from weft.ir.text import print_ir
 from weft.ir.trace import Trace
 from weft.ir.types import f32, i32
 
@@ -104,6 +105,8 @@ def test_our_mistakes_name_the_pass(name: str, complaint: str) -> None:
     with pytest.raises(InternalError) as caught:
         run_passes(parse(TEXT), ["idle", name], STRICT)
     assert complaint in str(caught.value)
+    assert caught.value.text == f"# pass {name}, from level chi\n{TEXT}"
+    assert print_ir(parse(caught.value.text)) == TEXT
     assert OBSERVER.get() is None
 
 
