@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from weft.ir.snode import SNode
 from weft.ir.symbols import Term
+from weft.ir.types import Struct, Type, flatten
 
-__all__ = ["PlaceLayout", "TreeLayout", "layout_tree"]
+__all__ = ["PlaceLayout", "TreeLayout", "alignment_of", "layout_tree", "member_offset", "size_of"]
 
 
 @dataclass(frozen=True)
@@ -129,3 +130,31 @@ def _merged(terms: list[Term]) -> tuple[Term, ...]:
         else:
             merged.append(term)
     return tuple(merged)
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+def alignment_of(type: Type) -> int:
+    """What the address of such a value is a multiple of: the size of its largest scalar."""
+    return max((scalar.size for scalar in flatten(type)), default=1)
+
+
+def size_of(type: Type) -> int:
+    """Bytes of a value in a temporary: each member aligned to its largest scalar, the whole to its own."""
+    if not isinstance(type, Struct):
+        return sum(scalar.size for scalar in flatten(type))
+    end = member_offset(type, len(type.members))
+    return -(-end // alignment_of(type)) * alignment_of(type)
+
+
+def member_offset(type: Struct, index: int) -> int:
+    """Where member number `index` lies in such a value; for the number of members: the byte after the last."""
+    cursor = 0
+    for position, (_, member) in enumerate(type.members):
+        align = alignment_of(member)
+        cursor = -(-cursor // align) * align
+        if position == index:
+            return cursor
+        cursor += size_of(member)
+    return cursor

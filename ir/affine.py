@@ -1,0 +1,120 @@
+"""Index expressions as sums: `2*i + j - 1` is `{i: 2, j: 1}` and the constant -1.
+
+Two addresses with equal sums are one address, whoever computed them; an index that is one loop index plus a constant
+tells iterations apart. Sums are taken modulo the width of the index: an index that wraps is outside its field anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from weft.ir.core import Value
+from weft.ir.ops import Arg, ArrayPtr, ArrayShape, Binary, Cast, Const, ElementPtr, FieldPtr, MemberPtr, TempPtr, Unary
+from weft.ir.types import Prim
+
+__all__ = ["Affine", "address_key", "affine", "leaf_key"]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """`constant` plus the sum of coefficient times leaf; leaves are named by `leaf_key`."""
+
+    terms: frozenset[tuple[Hashable, int]]
+    constant: int
+
+    def single(self) -> tuple[Hashable, int] | None:
+        """(leaf, coefficient) where there is exactly one leaf."""
+        return next(iter(self.terms)) if len(self.terms) == 1 else None
+
+
+Sum = tuple[dict[Hashable, int], int]
+
+
+def affine(value: Value) -> Affine:
+    """The sum that `value`, an integer, stands for."""
+    terms, constant = _sum(value)
+    return Affine(frozenset((leaf, factor) for leaf, factor in terms.items() if factor), constant)
+
+
+def leaf_key(value: Value) -> Hashable:
+    """One name for all ops that surely give the same value; else the value itself."""
+    if isinstance(value, Arg):
+        return "arg", value.index
+    if isinstance(value, ArrayShape):
+        return "shape", leaf_key(value.array), value.axis
+    return value
+
+
+def address_key(ptr: Value) -> Hashable:
+    """Equal for two pointers that surely hold the same address of one type (while their leaves keep their values)."""
+    if isinstance(ptr, FieldPtr):
+        return ptr.field, tuple(map(affine, ptr.indices))
+    if isinstance(ptr, ArrayPtr):
+        return leaf_key(ptr.array), tuple(map(affine, ptr.indices))
+    if isinstance(ptr, ElementPtr):
+        return address_key(ptr.base), tuple(map(affine, ptr.indices))
+    if isinstance(ptr, MemberPtr):
+        return address_key(ptr.base), ptr.index
+    if isinstance(ptr, TempPtr):
+        return "temp", ptr.offset, ptr.type
+    return ptr
+
+
+def _sum(value: Value) -> Sum:
+    rule = _RULES.get(type(value))
+    found = rule(value) if rule is not None else None
+    return found if found is not None else ({leaf_key(value): 1}, 0)
+
+
+def _const(value: Value) -> Sum | None:
+    assert isinstance(value, Const)
+    return ({}, int(value.value)) if isinstance(value.type, Prim) and value.type.is_int else None
+
+
+def _cast(value: Value) -> Sum | None:
+    """A widening keeps the sum."""
+    assert isinstance(value, Cast)
+    source, target = value.x.type, value.type
+    if not isinstance(source, Prim) or not isinstance(target, Prim) or not (source.is_int and target.is_int):
+        return None
+    return _sum(value.x) if target.bits >= source.bits >= 32 else None
+
+
+def _negation(value: Value) -> Sum | None:
+    assert isinstance(value, Unary)
+    return _combined(({}, 0), _sum(value.x), -1) if value.kind == "neg" and _is_index(value) else None
+
+
+def _binary(value: Value) -> Sum | None:
+    assert isinstance(value, Binary)
+    if not _is_index(value):
+        return None
+    if value.kind in ("add", "sub"):
+        return _combined(_sum(value.lhs), _sum(value.rhs), 1 if value.kind == "add" else -1)
+    if value.kind != "mul":
+        return None
+    lhs, rhs = _sum(value.lhs), _sum(value.rhs)
+    if lhs[0] and rhs[0]:
+        return None
+    factor, other = (lhs[1], rhs) if not lhs[0] else (rhs[1], lhs)
+    return _combined(({}, 0), other, factor)
+
+
+def _is_index(value: Value) -> bool:
+    return isinstance(value.type, Prim) and value.type.is_int and value.type.bits >= 32
+
+
+def _combined(a: Sum, b: Sum, factor: int) -> Sum:
+    terms = dict(a[0])
+    for leaf, coefficient in b[0].items():
+        terms[leaf] = terms.get(leaf, 0) + factor * coefficient
+    return {leaf: coefficient for leaf, coefficient in terms.items() if coefficient}, a[1] + factor * b[1]
+
+
+_RULES: dict[type[Value], Callable[[Value], Sum | None]] = {
+    Const: _const,
+    Cast: _cast,
+    Unary: _negation,
+    Binary: _binary,
+}

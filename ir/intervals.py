@@ -1,0 +1,160 @@
+"""Between which bounds an integer surely lies: from constants, the bounds of loops, and the width of its type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.ir.core import BlockArg, Value
+from weft.ir.ops import (
+    ArrayExtent,
+    ArrayShape,
+    Binary,
+    Cast,
+    Const,
+    ElementPtr,
+    FieldPtr,
+    For,
+    MemberPtr,
+    ParallelFor,
+    Select,
+    Task,
+    TempPtr,
+    Yield,
+)
+from weft.ir.types import Pointer, Prim, Tensor
+
+__all__ = ["in_bounds", "interval", "type_interval"]
+
+Interval = tuple[int, int]  # both ends included
+_DEPTH = 8  # how far up an expression to look
+
+
+def interval(value: Value, depth: int = _DEPTH) -> Interval:
+    """The least and the greatest value that `value`, a scalar integer, can have."""
+    whole = type_interval(value.type)
+    rule = _RULES.get(type(value))
+    if rule is None or depth == 0:
+        return whole
+    low, high = rule(value, depth - 1)
+    return (low, high) if whole[0] <= low and high <= whole[1] else whole
+
+
+def type_interval(type: object) -> Interval:
+    """All that the integer type can hold."""
+    if not isinstance(type, Prim) or type.is_float:
+        return -(2**64), 2**64
+    if not type.is_signed:
+        return 0, 2**type.bits - 1
+    return -(2 ** (type.bits - 1)), 2 ** (type.bits - 1) - 1
+
+
+def in_bounds(ptr: Value) -> bool:
+    """Whether the address surely lies inside what it points into, so that reading it early does no harm."""
+    if isinstance(ptr, TempPtr):
+        return True
+    if isinstance(ptr, FieldPtr):
+        offset = ptr.field.offset or (0,) * len(ptr.field.shape)
+        return all(_inside(i, low, low + n) for i, low, n in zip(ptr.indices, offset, ptr.field.shape))
+    if isinstance(ptr, MemberPtr):
+        return in_bounds(ptr.base)
+    if isinstance(ptr, ElementPtr):
+        assert isinstance(ptr.base.type, Pointer)
+        whole = ptr.base.type.elem
+        assert isinstance(whole, Tensor)
+        return in_bounds(ptr.base) and all(_inside(i, 0, n) for i, n in zip(ptr.indices, whole.shape))
+    return False
+
+
+def _inside(index: Value, begin: int, end: int) -> bool:
+    low, high = interval(index)
+    return begin <= low and high < end
+
+
+def _const(value: Value, depth: int) -> Interval:
+    assert isinstance(value, Const)
+    return (int(value.value), int(value.value)) if not isinstance(value.value, float) else type_interval(value.type)
+
+
+def _cast(value: Value, depth: int) -> Interval:
+    assert isinstance(value, Cast)
+    source = value.x.type
+    return interval(value.x, depth) if isinstance(source, Prim) and source.is_int else type_interval(value.type)
+
+
+def _select(value: Value, depth: int) -> Interval:
+    assert isinstance(value, Select)
+    a, b = interval(value.a, depth), interval(value.b, depth)
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def _extent(value: Value, depth: int) -> Interval:
+    return 0, 2**31 - 1
+
+
+def _index(value: Value, depth: int) -> Interval:
+    """The index of a loop. A loop that does not run has no index: any answer is right then."""
+    assert isinstance(value, BlockArg)
+    assert value.block is not None
+    owner = value.block.owner
+    if isinstance(owner, For):
+        step = interval(owner.step, depth)
+        begin, end = interval(owner.begin, depth), interval(owner.end, depth)
+        if step[0] > 0:
+            return begin[0], max(end[1] - 1, begin[0])
+        return (min(end[0] + 1, begin[1]), begin[1]) if step[1] < 0 else type_interval(value.type)
+    position = value.block.args.index(value)
+    box = owner.bounds.last if isinstance(owner, Task) else owner
+    if not isinstance(box, (Yield, ParallelFor)):
+        return type_interval(value.type)
+    low = interval(box.begins[position], depth)[0]
+    return low, max(interval(box.ends[position], depth)[1] - 1, low)
+
+
+def _binary(value: Value, depth: int) -> Interval:
+    assert isinstance(value, Binary)
+    rule = _ARITHMETIC.get(value.kind)
+    if rule is None or not isinstance(value.type, Prim) or value.type.is_float:
+        return type_interval(value.type)
+    found = rule(interval(value.lhs, depth), interval(value.rhs, depth))
+    return found if found is not None else type_interval(value.type)
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    corners = [x * y for x in a for y in b]
+    return min(corners), max(corners)
+
+
+def _remainder(a: Interval, b: Interval) -> Interval | None:
+    return (0, min(b[1] - 1, a[1]) if a[0] >= 0 else b[1] - 1) if b[0] > 0 else None
+
+
+def _quotient(a: Interval, b: Interval) -> Interval | None:
+    return (min(a[0], a[0] // b[1]), max(a[1] // b[0], 0)) if b[0] > 0 else None
+
+
+def _masked(a: Interval, b: Interval) -> Interval | None:
+    bounds = [x[1] for x in (a, b) if x[0] >= 0]
+    return (0, min(bounds)) if bounds else None
+
+
+_ARITHMETIC: dict[str, Callable[[Interval, Interval], Interval | None]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "mul": _product,
+    "min": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "max": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    "mod": _remainder,
+    "raw_mod": lambda a, b: _remainder(a, b) if a[0] >= 0 else None,
+    "floordiv": _quotient,
+    "raw_div": lambda a, b: _quotient(a, b) if a[0] >= 0 else None,
+    "and": _masked,
+}
+_RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
+    Const: _const,
+    Cast: _cast,
+    Select: _select,
+    ArrayShape: _extent,
+    ArrayExtent: _extent,
+    BlockArg: _index,
+    Binary: _binary,
+}

@@ -1,0 +1,102 @@
+"""What passes over tasks ask: a task's accesses, what is invariant in a block, what an iteration has to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from weft.ir.affine import affine, leaf_key
+from weft.ir.alias import root_of, space_of
+from weft.ir.core import Block, Builder, Op, Value
+from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Kernel, Load, Store, Task, TempPtr
+from weft.ir.types import Array
+
+__all__ = ["Region", "accesses", "memory_space", "private_spaces", "tasks_of"]
+
+Access = Load | Store | Atomic
+
+
+def tasks_of(kernel: Kernel) -> list[Task]:
+    """The tasks of an offloaded kernel, in order."""
+    return [op for op in kernel.body if isinstance(op, Task)]
+
+
+def accesses(root: Op) -> Iterator[Access]:
+    """Every load, store and atomic inside `root`, in program order."""
+    for op in root.walk():
+        if isinstance(op, (Load, Store, Atomic)):
+            yield op
+
+
+def memory_space(ptr: Value) -> Hashable:
+    """What `alias.space_of` says, but each temporary is a space of its own."""
+    root = root_of(ptr)
+    return ("temp", root.offset) if isinstance(root, TempPtr) else space_of(ptr)
+
+
+class Region:
+    """What does not change while a block runs again and again: all that is defined outside, and what is computed from
+    nothing else. `hoist` gives such a value at a place before the block."""
+
+    def __init__(self, block: Block) -> None:
+        self.inside: set[Value] = set(block.args)
+        for op in block:
+            for inner in op.walk():
+                self.inside.add(inner)
+                for region in inner.regions:
+                    self.inside.update(region.args)
+
+    def invariant(self, value: Value) -> bool:
+        """Whether `value` is the same in every run of the block."""
+        if value not in self.inside:
+            return True
+        return isinstance(value, Op) and value.pure and all(map(self.invariant, value.operands))
+
+    def hoist(self, value: Value, builder: Builder) -> Value:
+        """The invariant `value`, computed at the builder's point if need be."""
+        if value not in self.inside:
+            return value
+        assert isinstance(value, Op)
+        made = value.clone({operand: self.hoist(operand, builder) for operand in value.operands})
+        return builder.add(made)
+
+
+Slot = tuple[Hashable, int, int, int]  # array, position of the index, coefficient, constant
+
+
+def private_spaces(task: Task) -> set[Hashable]:
+    """The spaces of which no two iterations of a range_for write one place, nor does one read what another writes.
+
+    So it is where every access names every loop index in the same position and the same way: all of `x[i, j]`, or
+    `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An array may overlap another one, so it must be the only one
+    written; reading others is no obstacle: what such a read would see has never been sure."""
+    written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
+    roots = [root_of(op.ptr) for op in accesses(task) if not isinstance(op, Load)]
+    targets = {leaf_key(root.array) for root in roots if isinstance(root, ArrayPtr)}
+    slots: dict[Hashable, list[set[Slot]]] = {}
+    for op in accesses(task):
+        space, root = memory_space(op.ptr), root_of(op.ptr)
+        if space not in written or isinstance(root, Alloca):
+            continue
+        if isinstance(op, Load) and isinstance(root, ArrayPtr) and leaf_key(root.array) not in targets:
+            continue
+        found = _slots(root, task)
+        known = slots.get(space)
+        slots[space] = found if known is None else [a & b for a, b in zip(known, found)]
+    return {space for space, axes in slots.items() if axes and all(axes)}
+
+
+def _slots(root: Value, task: Task) -> list[set[Slot]]:
+    """For each loop index, where and how it appears alone in an index of `root`."""
+    slots: list[set[Slot]] = [set() for _ in task.body.args]
+    if not isinstance(root, (FieldPtr, ArrayPtr)):
+        return slots
+    array = leaf_key(root.array) if isinstance(root, ArrayPtr) else None
+    if isinstance(root, ArrayPtr) and not (isinstance(root.array.type, Array) and root.array.type.contiguous):
+        return slots
+    number: dict[Hashable, int] = {arg: axis for axis, arg in enumerate(task.body.args)}
+    for position, index in enumerate(root.indices):
+        form = affine(index)
+        single = form.single()
+        if single is not None and single[0] in number:
+            slots[number[single[0]]].add((array, position, single[1], form.constant))
+    return slots

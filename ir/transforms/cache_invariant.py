@@ -1,0 +1,187 @@
+"""Keeps in registers what memory holds all through a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from weft.ir.affine import address_key
+from weft.ir.alias import may_alias, root_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, Builder, Op, Value
+from weft.ir.intervals import in_bounds, interval
+from weft.ir.ops import Alloca, Assert, Atomic, Break, Continue, Exit, For, Kernel, Load, Return, Store, Task, While
+from weft.ir.passes import pass_
+from weft.ir.tasks import Region, accesses, memory_space, private_spaces, tasks_of
+from weft.ir.types import pointer
+
+__all__ = ["cache_invariant"]
+
+_LEAVES = (Break, Continue, Exit, Return, Assert)  # after these, the rest of a body may not run
+
+
+@pass_("cache_invariant")
+def cache_invariant(root: Kernel, config: CompileConfig) -> bool:
+    """Three pictures. A load whose address does not change, of a field the task does not write, goes to the prologue:
+
+        body (%i) { %k = load field_ptr @k() }   ->   prologue { %k = load field_ptr @k() }
+
+    The same in a loop inside the body (or inside a serial task), for what the loop does not write:
+
+        for %j { %a = load field_ptr @a(%i) }    ->   %a = load field_ptr @a(%i) ; for %j { ... }
+
+    And an element that the loop updates over and over becomes a local:
+
+        for %j {                                      %acc = alloca ; store %acc, (load field_ptr @y(%i))
+          %old = load field_ptr @y(%i)                for %j {
+          store field_ptr @y(%i), %old + %v      ->     %old = load %acc ; store %acc, %old + %v
+        }                                             }
+                                                      store field_ptr @y(%i), (load %acc)
+
+    A load moves only where reading early is harmless: its indices are surely in range, or the address has been accessed
+    before, or the loop surely gets to it. An element becomes a local only where nothing else in the loop may touch it,
+    nothing leaves the task from inside the loop, and no other iteration can touch the element (writing it back would
+    undo what they did) unless the loop surely stores to it anyway. Runs before or after `scalarize`, after
+    `demote_atomics`."""
+    changed = False
+    for task in tasks_of(root):
+        private: set[Hashable] | None = None
+        for block in (task.prologue, task.body, task.epilogue):
+            for loop in _innermost_first(block):
+                if private is None:
+                    private = private_spaces(task) if task.kind != "serial" else set()
+                changed |= _Loop(loop, task, private).run()
+        if task.kind != "serial":
+            changed |= _to_prologue(task)
+    return changed
+
+
+def _innermost_first(block: Block) -> Iterator[For | While]:
+    for op in block:
+        for inner in op.regions:
+            yield from _innermost_first(inner)
+        if isinstance(op, (For, While)):
+            yield op
+
+
+def _to_prologue(task: Task) -> bool:
+    written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
+    loads = [op for inner in task.body for op in inner.walk() if isinstance(op, Load)]
+    loads = [op for op in loads if not isinstance(root_of(op.ptr), Alloca) and memory_space(op.ptr) not in written]
+    if not loads:
+        return False
+    region, cached, builder = Region(task.body), dict[Hashable, Value](), Builder(task.prologue)
+    changed = False
+    for op in loads:
+        if not region.invariant(op.ptr) or not in_bounds(op.ptr):
+            continue
+        key = address_key(op.ptr)
+        if key not in cached:
+            builder.span = op.span
+            cached[key] = builder.add(Load(region.hoist(op.ptr, builder), op.invariant, name=op.name))
+        op.replace(cached[key])
+        changed = True
+    return changed
+
+
+@dataclass
+class _Uses:
+    """All that the loop does at one invariant address."""
+
+    ops: list[Load | Store]
+    ptr: Value
+
+
+class _Loop:
+    def __init__(self, loop: For | While, task: Task, private: set[Hashable]) -> None:
+        self.loop, self.task, self.private = loop, task, private
+
+    def run(self) -> bool:
+        memory = [op for op in accesses(self.loop) if not isinstance(root_of(op.ptr), Alloca)]
+        if not memory:
+            return False
+        self.region = Region(self.loop.body)
+        self.sure = _surely_run(self.loop)
+        places: dict[Hashable, _Uses] = {}
+        for op in memory:
+            if not isinstance(op, Atomic) and self.region.invariant(op.ptr):
+                places.setdefault(address_key(op.ptr), _Uses([], op.ptr)).ops.append(op)
+        if not places:
+            return False
+        leaves = any(isinstance(op, (Exit, Return, Assert)) for op in self.loop.walk())
+        changed = False
+        for key, uses in places.items():
+            mine: set[Op] = set(uses.ops)
+            others = [op for op in memory if op not in mine and self.meets(op, uses.ptr)]
+            if all(isinstance(op, Load) for op in uses.ops):
+                moved = all(isinstance(op, Load) for op in others) and self.hoist_loads(key, uses)
+            else:
+                moved = not leaves and not others and self.promote(key, uses)
+            if moved:
+                memory = [op for op in memory if op not in mine]
+                changed = True
+        return changed
+
+    def meets(self, op: Op, ptr: Value) -> bool:
+        assert isinstance(op, (Load, Store, Atomic))
+        return memory_space(op.ptr) == memory_space(ptr) and may_alias(op.ptr, ptr)
+
+    def hoist_loads(self, key: Hashable, uses: _Uses) -> bool:
+        if not self.readable(key, uses):
+            return False
+        builder = Builder.at(self.loop)
+        first = uses.ops[0]
+        assert isinstance(first, Load)
+        value = builder.add(Load(self.region.hoist(first.ptr, builder), first.invariant, name=first.name))
+        for op in uses.ops:
+            op.replace(value)
+        return True
+
+    def promote(self, key: Hashable, uses: _Uses) -> bool:
+        stores = [op for op in uses.ops if isinstance(op, Store)]
+        alone = self.task.kind == "serial" or memory_space(uses.ptr) in self.private
+        if not (alone or any(op in self.sure for op in stores)) or not self.readable(key, uses):
+            return False
+        assert self.loop.block is not None
+        builder = Builder.at(self.loop)
+        ptr, type = self.region.hoist(uses.ptr, builder), stores[0].value.type
+        local = builder.add(Alloca(type=pointer(type), name=stores[0].name or "acc"))
+        builder.add(Store(local, builder.add(Load(ptr))))
+        after = Builder(self.loop.block, self.loop.next, self.loop.span)
+        after.add(Store(ptr, after.add(Load(local))))
+        for op in uses.ops:
+            op.set_operand(0, local)
+            if isinstance(op, Load):
+                op.invariant = False
+        return True
+
+    def readable(self, key: Hashable, uses: _Uses) -> bool:
+        """Whether reading the address before the loop does no harm."""
+        return in_bounds(uses.ptr) or any(op in self.sure for op in uses.ops) or self.accessed_before(key)
+
+    def accessed_before(self, key: Hashable) -> bool:
+        """Whether an op that surely ran before the loop, in this iteration, accesses the address."""
+        op: Op | None = self.loop
+        while op is not None and not isinstance(op, Task):
+            before = op.prev
+            while before is not None:
+                if isinstance(before, (Load, Store, Atomic)) and address_key(before.ptr) == key:
+                    return True
+                before = before.prev
+            op = op.parent
+        return False
+
+
+def _surely_run(loop: For | While) -> set[Op]:
+    """The ops of the body that run whenever the loop is reached."""
+    if isinstance(loop, For):
+        (begin, last), (first, end) = interval(loop.begin), interval(loop.end)
+        step = interval(loop.step)
+        if not (last < first and step[0] > 0) and not (begin > end and step[1] < 0):
+            return set()
+    sure: set[Op] = set()
+    for op in loop.body:
+        sure.add(op)
+        if any(isinstance(inner, _LEAVES) for inner in op.walk()):
+            break
+    return sure

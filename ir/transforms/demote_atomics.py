@@ -1,0 +1,53 @@
+"""Turns atomics that nobody else can meet into ordinary reads and writes."""
+
+from __future__ import annotations
+
+from weft.ir.alias import root_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import Builder
+from weft.ir.ops import Alloca, Atomic, Binary, Kernel, Load, Store, Task
+from weft.ir.passes import pass_
+from weft.ir.tasks import memory_space, private_spaces, tasks_of
+from weft.ir.types import element, u1
+
+__all__ = ["demote_atomics"]
+
+
+@pass_("demote_atomics")
+def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
+    """In a range_for over %i:
+
+        %old = atomic add %p, %v     ->    %old = load %p
+                                           store %p, %old + %v
+
+    where %p is a local; or where the address names every loop index, and every access of the task to that field names
+    them in the same way (`x[i]`, `x[i, k]` and nothing but those: see `private_spaces`). In a serial task: always.
+
+    Not for `x[idx[i]]`, `x[i // 2]`, nor where `x[i + 1]` is touched besides `x[i]`. Before or after `scalarize`."""
+    changed = False
+    for task in tasks_of(root):
+        atomics = [op for op in task.walk() if isinstance(op, Atomic)]
+        private = private_spaces(task) if atomics and task.kind != "serial" else set()
+        for op in atomics:
+            alone = task.kind == "serial" or isinstance(root_of(op.ptr), Alloca) or memory_space(op.ptr) in private
+            if alone and _has_plain_form(op):
+                _demote(op, task)
+                changed = True
+    return changed
+
+
+def _has_plain_form(op: Atomic) -> bool:
+    """Truth values add up modulo 2, which no Binary on u1 does."""
+    return element(op.value.type) is not u1 or op.kind in ("and", "or", "xor", "xchg")
+
+
+def _demote(op: Atomic, task: Task) -> None:
+    builder = Builder.at(op)
+    new = op.value
+    if op.kind != "xchg" or op.users:
+        old = builder.add(Load(op.ptr, name=op.name))
+        if op.kind != "xchg":
+            new = builder.add(Binary(op.kind, old, op.value, type=old.type))
+        op.replace_uses(old)
+    builder.add(Store(op.ptr, new))
+    op.erase()

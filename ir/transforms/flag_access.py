@@ -1,0 +1,58 @@
+"""Tells each task what it touches, and each load whether its memory stays as it is."""
+
+from __future__ import annotations
+
+from weft.ir.alias import root_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import Value
+from weft.ir.ops import Arg, ArrayPtr, FieldPtr, Kernel, Load, Task
+from weft.ir.passes import pass_
+from weft.ir.tasks import accesses, memory_space, tasks_of
+
+__all__ = ["flag_access"]
+
+
+@pass_("flag_access")
+def flag_access(root: Kernel, config: CompileConfig) -> bool:
+    """Before, and after:
+
+        task range_for { body { %v = load field_ptr @x(%i) ; store field_ptr @y(%i), %v } }
+        task range_for reads=x writes=y { body { %v = load field_ptr @x(%i) invariant ; store field_ptr @y(%i), %v } }
+
+    A load is invariant where no op of its task writes the field. Arrays may overlap one another: one that is written
+    makes the loads of all of them variant. Locals are never flagged."""
+    changed = False
+    for task in tasks_of(root):
+        changed |= _flag(task, root)
+    return changed
+
+
+def _flag(task: Task, kernel: Kernel) -> bool:
+    written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
+    reads: set[str] = set()
+    writes: set[str] = set()
+    changed = False
+    for op in accesses(task):
+        name = _name(op.ptr, kernel)
+        if not isinstance(op, Load):
+            writes.add(name)
+            reads.update([name] if op.reads else [])
+            continue
+        reads.add(name)
+        invariant = name != "" and memory_space(op.ptr) not in written
+        changed |= op.invariant != invariant
+        op.invariant = invariant
+    sets = tuple(sorted(reads - {""})), tuple(sorted(writes - {""}))
+    changed |= (task.read_set, task.write_set) != sets
+    task.read_set, task.write_set = sets
+    return changed
+
+
+def _name(ptr: Value, kernel: Kernel) -> str:
+    """The name of the field or array; "" for locals and temporaries."""
+    root = root_of(ptr)
+    if isinstance(root, FieldPtr):
+        return root.field.name
+    if isinstance(root, ArrayPtr) and isinstance(root.array, Arg):
+        return kernel.params[root.array.index].name
+    return ""

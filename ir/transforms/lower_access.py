@@ -1,0 +1,390 @@
+"""Spells addresses out: base, byte offset, and index times stride for each axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from weft.ir.alias import root_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, Builder, Op, Value
+from weft.ir.errors import InternalError
+from weft.ir.layout import member_offset, size_of
+from weft.ir.ops import (
+    Address,
+    Alloca,
+    Arg,
+    ArrayBase,
+    ArrayExtent,
+    ArrayPtr,
+    ArrayShape,
+    ArrayStride,
+    Atomic,
+    Binary,
+    Cast,
+    Const,
+    ElementPtr,
+    FieldPtr,
+    Kernel,
+    Load,
+    MemberPtr,
+    ScalarArg,
+    Select,
+    Store,
+    Task,
+    TempPtr,
+    TreeBase,
+)
+from weft.ir.passes import pass_
+from weft.ir.symbols import FieldSymbol, Term
+from weft.ir.tasks import tasks_of
+from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, i32, i64, pointer, u1
+from weft.ir.widen import Widener
+
+__all__ = ["lower_access"]
+
+_POINTERS = (FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr)
+
+
+@pass_("lower_access")
+def lower_access(root: Kernel, config: CompileConfig) -> bool:
+    """For a field of f32 of 8 columns, in a loop over %i and %j:
+
+        body (%i : i32, %j : i32) {                        prologue { %base = tree_base 0 }
+          %j1 = %j + 1                                     body (%i : i64, %j : i64) {
+          %v = load field_ptr @x(%i, %j1)            ->      %p = address %base, %i * 32 + %j * 4, offset=4, "field:x"
+        }                                                    %v = load %p
+
+    Indices become i64 (see `widen.py`), those of the tasks' loops and of inner loops too. The user's offset of a field,
+    constants in indices and the places of components go into `offset`. Nested blocks cost a division and a remainder
+    for each digit of the index (shift and mask, where the block is a power of two). A component chosen at run time is a
+    stride where components are evenly spaced, else a chain of selects. Strides of arrays are computed in the prologue.
+
+    The scope is the field (`field:x`; `field:x#2` where all accesses choose their component at compile time), the array
+    (`array:0`), the local (`local:3`) or the temporary (`temp:16`). Locals of one scalar stay as they are.
+
+    Runs once, after `scalarize`: every load, store and atomic must be of a scalar."""
+    lowering = _Lowering(root)
+    tasks = tasks_of(root)
+    for task in tasks:
+        lowering.task(task)
+    return bool(tasks)
+
+
+@dataclass
+class _Place:
+    """An address in the making."""
+
+    base: Value
+    offset: int = 0
+    indices: list[Value] = field(default_factory=list[Value])
+    strides: list[Value] = field(default_factory=list[Value])
+
+    def address(self, type: Type, scope: str, like: Op) -> Address:
+        return Address(self.base, self.indices, self.strides, self.offset, scope, type=type, name=like.name)
+
+
+class _Lowering:
+    def __init__(self, kernel: Kernel) -> None:
+        self.widen = Widener()
+        self.names = _unique_names(kernel.fields)
+        self.whole = {
+            op.base.field
+            for op in kernel.walk()
+            if isinstance(op, ElementPtr) and isinstance(op.base, FieldPtr) and not _constants(op.indices)
+        }
+        self.locals: dict[Value, int] = {}
+        self.elements: dict[FieldPtr, _Place] = {}
+
+    def task(self, task: Task) -> None:
+        for op in list(task.walk()):
+            if isinstance(op, ArrayShape):
+                self.shape(op)
+            elif isinstance(op, Arg) and isinstance(op.type, Prim):
+                op.replace(Builder.at(op).add(ScalarArg(op.index, 0, type=op.type, name=op.name)))
+        if task.kind != "serial":
+            self.widen.widen_task(task)
+        pointers = [op for op in task.walk() if isinstance(op, _POINTERS)]
+        for op in pointers:
+            self.pointer(op)
+        for op in reversed(pointers):
+            if not op.users:
+                op.erase()
+        for op in list(task.walk()):
+            if isinstance(op, Arg) and not op.users:
+                op.erase()
+
+    def shape(self, op: ArrayShape) -> None:
+        """Extents fit an i32: the language says so."""
+        builder = Builder.at(op)
+        assert op.block is not None
+        extent = self.extent(op.block, _array_index(op.array), op.axis)
+        op.replace(builder.add(Cast(extent, type=i32, name=op.name)))
+
+    def pointer(self, op: Op) -> None:
+        """Give the loads, stores and atomics of a scalar its spelled-out address."""
+        accesses = [user for user in op.users if isinstance(user, (Load, Store, Atomic))]
+        if not accesses:
+            return
+        assert isinstance(op.type, Pointer)
+        if not isinstance(op.type.elem, Prim):
+            raise InternalError(f"lower_access: {accesses[0]!r} is of a whole {op.type.elem}; scalarize comes before")
+        root = root_of(op)
+        address = _ROOTS[type(root)](self, op, root)
+        for user in accesses:
+            user.set_operand(0, address)
+
+    # ---- fields ----
+
+    def field_address(self, op: Op, root: Value) -> Value:
+        assert isinstance(root, FieldPtr)
+        symbol, after = root.field, _after(op)
+        name = self.names[symbol]
+        if op is root:
+            place = self.field_place(root)
+            place.offset += symbol.components[0]
+            return after.add(place.address(op.type, f"field:{name}", op))
+        assert isinstance(op, ElementPtr)
+        place = self.element_place(root)
+        inside = _Place(place.base, place.offset, list(place.indices), list(place.strides))
+        self.component(inside, symbol, op)
+        suffix = "" if symbol in self.whole else f"#{_row_major(symbol, op.indices)}"
+        return after.add(inside.address(op.type, f"field:{name}{suffix}", op))
+
+    def element_place(self, root: FieldPtr) -> _Place:
+        """Where an element of several components begins: computed once, if several of them are wanted."""
+        if root not in self.elements:
+            place = self.field_place(root)
+            if len(root.users) > 1:
+                scope = f"field:{self.names[root.field]}"
+                place = _Place(_after(root).add(place.address(pointer(flatten(root.field.dtype)[0]), scope, root)))
+            self.elements[root] = place
+        return self.elements[root]
+
+    def field_place(self, root: FieldPtr) -> _Place:
+        symbol = root.field
+        assert root.block is not None
+        place = _Place(self.widen.share(root.block, TreeBase(symbol.tree), ("tree", symbol.tree)))
+        for axis, index in enumerate(root.indices):
+            start = symbol.offset[axis] if symbol.offset else 0
+            terms = [term for term in symbol.terms if term.axis == axis]
+            if len(terms) == 1 and terms[0].divisor == 1:
+                place.offset -= start * terms[0].stride
+                self.index(place, root.block, index, terms[0].stride)
+            else:
+                self.digits(place, root, index, start, terms)
+        return place
+
+    def digits(self, place: _Place, root: FieldPtr, index: Value, start: int, terms: Sequence[Term]) -> None:
+        """One axis that is cut into blocks: each digit of the index has a stride of its own."""
+        assert root.block is not None
+        if isinstance(index, Const):
+            place.offset += sum((int(index.value) - start) // t.divisor % t.modulus * t.stride for t in terms)
+            return
+        before = Builder.at(root)
+        value = self.widen(index)
+        if start:
+            value = before.add(Binary("sub", value, self.widen.constant(root.block, start)))
+        highest = max((term.divisor for term in terms), default=1)
+        for term in terms:
+            digit = self.power_or(before, value, term.divisor, "raw_div")
+            if term.divisor != highest:
+                digit = self.power_or(before, digit, term.modulus, "raw_mod")
+            place.indices.append(digit)
+            place.strides.append(self.widen.constant(root.block, term.stride))
+
+    def power_or(self, before: Builder, value: Value, by: int, kind: str) -> Value:
+        """`value`, which is not negative, divided by `by`, or what that leaves over."""
+        if by == 1:
+            return value if kind == "raw_div" else self.widen.constant(before.block, 0)
+        amount = by
+        if by & (by - 1) == 0:
+            kind, amount = ("shr", by.bit_length() - 1) if kind == "raw_div" else ("and", by - 1)
+        return before.add(Binary(kind, value, self.widen.constant(before.block, amount)))
+
+    def component(self, place: _Place, symbol: FieldSymbol, op: ElementPtr) -> None:
+        """Add where the chosen component lies in its element."""
+        places = symbol.components
+        assert op.block is not None
+        assert isinstance(symbol.dtype, Tensor)
+        if _constants(op.indices):
+            place.offset += places[_row_major(symbol, op.indices)]
+            return
+        strides = _even_strides(places, symbol.dtype.shape)
+        if strides is not None:
+            place.offset += places[0]
+            for index, stride in zip(op.indices, strides):
+                self.index(place, op.block, index, stride)
+            return
+        place.indices.append(self.selected(places, symbol.dtype.shape, op))
+        place.strides.append(self.widen.constant(op.block, 1))
+
+    def selected(self, places: tuple[int, ...], shape: tuple[int, ...], op: ElementPtr) -> Value:
+        """The byte offset of a component chosen at run time, by comparing its number with all there are."""
+        before, constant = Builder.at(op), self.widen.constant
+        number = self.widen(op.indices[0])
+        if len(shape) == 2:
+            row = before.add(Binary("mul", number, constant(before.block, shape[1])))
+            number = before.add(Binary("add", row, self.widen(op.indices[1])))
+        chosen = constant(before.block, places[0])
+        for k in range(1, len(places)):
+            here = before.add(Binary("eq", number, constant(before.block, k), type=u1))
+            chosen = before.add(Select(here, constant(before.block, places[k]), chosen))
+        return chosen
+
+    # ---- arrays ----
+
+    def array_address(self, op: Op, root: Value) -> Value:
+        assert isinstance(root, ArrayPtr)
+        assert root.block is not None
+        number, kind = _array_index(root.array), root.array.type
+        assert isinstance(kind, Array)
+        place = _Place(self.widen.share(root.block, ArrayBase(number), ("array", number)))
+        size = sum(scalar.size for scalar in flatten(kind.elem))
+        for axis, index in enumerate(root.indices):
+            if kind.contiguous and axis == kind.ndim - 1:
+                self.index(place, root.block, index, size)
+                continue
+            place.indices.append(self.widen(index))
+            place.strides.append(self.stride(root.block, number, axis, kind, size))
+        self.inner(place, op, packed=True)
+        return _after(op).add(place.address(op.type, f"array:{number}", op))
+
+    def extent(self, block: Block, number: int, axis: int) -> Value:
+        return self.widen.share(block, ArrayExtent(number, axis), ("extent", number, axis))
+
+    def stride(self, block: Block, number: int, axis: int, kind: Array, size: int) -> Value:
+        """The bytes from one index to the next along an axis: the extents after it, multiplied up."""
+        key = ("stride", number, axis)
+        if not kind.contiguous:
+            return self.widen.share(block, ArrayStride(number, axis), key)
+        if axis == kind.ndim - 1:
+            return self.widen.constant(block, size)
+        inner = self.stride(block, number, axis + 1, kind, size)
+        found = self.widen.shared.get((self.widen.home(block), key))
+        if found is None:
+            found = self.widen.share(block, Binary("mul", self.extent(block, number, axis + 1), inner), key)
+        return found
+
+    # ---- locals and temporaries ----
+
+    def local_address(self, op: Op, root: Value) -> Value:
+        number = self.locals.setdefault(root, len(self.locals))
+        place = _Place(root)
+        self.inner(place, op, packed=False)
+        return _after(op).add(place.address(op.type, f"local:{number}", op))
+
+    def temp_address(self, op: Op, root: Value) -> Value:
+        assert isinstance(root, TempPtr)
+        place = _Place(root)
+        self.inner(place, op, packed=False)
+        return _after(op).add(place.address(op.type, f"temp:{root.offset}", op))
+
+    # ---- indices and parts ----
+
+    def index(self, place: _Place, block: Block, index: Value, stride: int) -> None:
+        """Add `index * stride`; constants in the index go into the offset."""
+        rest, constant = _peel(index)
+        place.offset += constant * stride
+        if rest is not None:
+            place.indices.append(self.widen(rest))
+            place.strides.append(self.widen.constant(block, stride))
+
+    def inner(self, place: _Place, op: Op, packed: bool) -> None:
+        """Add the steps from the root to `op`: members of structs, elements of tensors."""
+        steps: list[ElementPtr | MemberPtr] = []
+        ptr: Value = op
+        while isinstance(ptr, (ElementPtr, MemberPtr)):
+            steps.append(ptr)
+            ptr = ptr.base
+        for step in reversed(steps):
+            assert isinstance(step.base.type, Pointer)
+            whole = step.base.type.elem
+            if isinstance(step, MemberPtr):
+                assert isinstance(whole, Struct)
+                place.offset += _packed_offset(whole, step.index) if packed else member_offset(whole, step.index)
+                continue
+            assert isinstance(whole, Tensor)
+            assert step.block is not None
+            stride = whole.count * whole.elem.size
+            for index, extent in zip(step.indices, whole.shape):
+                stride //= extent
+                self.index(place, step.block, index, stride)
+
+
+_ROOTS: dict[type[Value], Callable[[_Lowering, Op, Value], Value]] = {
+    FieldPtr: _Lowering.field_address,
+    ArrayPtr: _Lowering.array_address,
+    Alloca: _Lowering.local_address,
+    TempPtr: _Lowering.temp_address,
+}
+
+
+def _after(op: Op) -> Builder:
+    assert op.block is not None
+    return Builder(op.block, op.next, op.span)
+
+
+def _unique_names(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, str]:
+    """A name for each field that no other has."""
+    names: dict[FieldSymbol, str] = {}
+    taken: set[str] = set()
+    for symbol in fields:
+        name, number = symbol.name, 0
+        while name in taken:
+            number += 1
+            name = f"{symbol.name}.{number}"
+        taken.add(name)
+        names[symbol] = name
+    return names
+
+
+def _array_index(array: Value) -> int:
+    if not isinstance(array, Arg):
+        raise InternalError(f"lower_access: {array!r} is no array parameter")
+    return array.index
+
+
+def _constants(indices: Sequence[Value]) -> bool:
+    return all(isinstance(index, Const) for index in indices)
+
+
+def _row_major(symbol: FieldSymbol, indices: Sequence[Value]) -> int:
+    """The number of the component with those constant indices."""
+    assert isinstance(symbol.dtype, Tensor)
+    number = 0
+    for index, extent in zip(indices, symbol.dtype.shape):
+        assert isinstance(index, Const)
+        number = number * extent + int(index.value)
+    return number
+
+
+def _even_strides(places: tuple[int, ...], shape: tuple[int, ...]) -> list[int] | None:
+    """Bytes per step along each axis of the tensor, if its components are evenly spaced."""
+    columns = shape[-1]
+    column = places[1] - places[0] if columns > 1 else 0
+    strides = [column]
+    if len(shape) == 2:
+        strides.insert(0, places[columns] - places[0] if shape[0] > 1 else 0)
+    even = (k // columns * strides[0] * (len(shape) - 1) + k % columns * column for k in range(len(places)))
+    return strides if all(place - places[0] == step for place, step in zip(places, even)) else None
+
+
+def _packed_offset(whole: Struct, index: int) -> int:
+    """The scalars of an array's element lie side by side."""
+    return sum(size_of(scalar) for _, member in whole.members[:index] for scalar in flatten(member))
+
+
+def _peel(index: Value) -> tuple[Value | None, int]:
+    """(rest, constant): an index without the constant added to it; no rest if it is one altogether."""
+    constant = 0
+    while isinstance(index, Binary) and index.kind in ("add", "sub") and index.type in (i32, i64):
+        if isinstance(index.rhs, Const):
+            constant += int(index.rhs.value) * (1 if index.kind == "add" else -1)
+            index = index.lhs
+        elif isinstance(index.lhs, Const) and index.kind == "add":
+            constant += int(index.lhs.value)
+            index = index.rhs
+        else:
+            break
+    return (None, constant + int(index.value)) if isinstance(index, Const) else (index, constant)

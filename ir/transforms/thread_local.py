@@ -1,0 +1,100 @@
+"""Reductions: each thread sums up its share, then adds it to the total once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from weft.ir.affine import address_key
+from weft.ir.alias import root_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import Builder, Op, Value
+from weft.ir.intervals import type_interval
+from weft.ir.ops import Alloca, Atomic, Binary, Const, Kernel, Load, Splat, Store, Task
+from weft.ir.passes import pass_
+from weft.ir.tasks import Region, accesses, memory_space, tasks_of
+from weft.ir.types import Prim, Tensor, Type, element, flat_size, pointer, u1
+
+__all__ = ["identity", "thread_local"]
+
+_MOST = 64  # scalars that a task may accumulate: they should stay in registers
+_FAMILY = {"add": "add", "sub": "add", "mul": "mul", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
+
+
+@pass_("thread_local")
+def thread_local(root: Kernel, config: CompileConfig) -> bool:
+    """In a range_for:
+
+                                               prologue { %sum = alloca ; store %sum, -0.0 }
+        body (%i) {                            body (%i) {
+          atomic add field_ptr @s(), %v   ->     store %sum, (load %sum) + %v
+        }                                      }
+                                               epilogue { atomic add field_ptr @s(), (load %sum) }
+
+    where the address is the same in all iterations, the old value is not wanted, and all that the task does to the
+    field is atomics of this kind (`add` and `sub` are one kind). Not for `xchg`, and not for more than 64 scalars.
+
+    Works on whole tensors, so it runs before `scalarize`; after it, each component gets an accumulator of its own."""
+    changed = False
+    for task in tasks_of(root):
+        if task.kind != "serial":
+            changed |= _reduce(task)
+    return changed
+
+
+def _reduce(task: Task) -> bool:
+    families: dict[Hashable, set[str]] = {}
+    for op in accesses(task):
+        families.setdefault(memory_space(op.ptr), set()).add(_family(op))
+    candidates = [op for inner in task.body for op in inner.walk() if isinstance(op, Atomic)]
+    if not candidates:
+        return False
+    region, made, scalars = Region(task.body), dict[Hashable, Alloca](), 0
+    changed = False
+    for op in candidates:
+        family = families[memory_space(op.ptr)]
+        if len(family) > 1 or "" in family or isinstance(root_of(op.ptr), Alloca) or not region.invariant(op.ptr):
+            continue
+        key = address_key(op.ptr)
+        if key not in made:
+            scalars += flat_size(op.value.type)
+            if scalars > _MOST:
+                break
+            made[key] = _accumulator(task, region, op)
+        builder = Builder.at(op)
+        old = builder.add(Load(made[key]))
+        builder.add(Store(made[key], builder.add(Binary(op.kind, old, op.value, type=old.type))))
+        op.erase()
+        changed = True
+    return changed
+
+
+def _family(op: Op) -> str:
+    """What kind of reduction the access can be part of; "" for none."""
+    if not isinstance(op, Atomic) or op.users or op.kind not in _FAMILY:
+        return ""
+    logical = op.kind in ("and", "or", "xor")
+    return _FAMILY[op.kind] if logical or element(op.value.type) is not u1 else ""
+
+
+def _accumulator(task: Task, region: Region, op: Atomic) -> Alloca:
+    """The local of the thread, set up in the prologue and handed in by the epilogue."""
+    kind = _FAMILY[op.kind]
+    before, after = Builder(task.prologue, None, op.span), Builder(task.epilogue, None, op.span)
+    local = before.add(Alloca(type=pointer(op.value.type), name=op.name or "sum"))
+    value: Value = before.add(Const(identity(kind, element(op.value.type)), type=element(op.value.type)))
+    if isinstance(op.value.type, Tensor):
+        value = before.add(Splat(value, type=op.value.type))
+    before.add(Store(local, value))
+    after.add(Atomic(kind, region.hoist(op.ptr, after), after.add(Load(local))))
+    return local
+
+
+def identity(kind: str, type: Type) -> int | float | bool:
+    """What leaves every `x` as it is: `x kind identity == x`. For float sums that is -0.0: 0.0 would lose a -0.0."""
+    assert isinstance(type, Prim)
+    low, high = type_interval(type)
+    if type.is_float:
+        return {"add": -0.0, "mul": 1.0, "min": float("inf"), "max": float("-inf")}[kind]
+    if type is u1:
+        return kind == "and"
+    return {"add": 0, "mul": 1, "min": high, "max": low, "and": -1 if type.is_signed else high, "or": 0, "xor": 0}[kind]
