@@ -45,6 +45,7 @@ def show(value: Value) -> str:
 
 
 def require(holds: bool, op: Op, complaint: str) -> None:
+    """Raise InternalError about `op` unless that holds."""
     if not holds:
         raise InternalError(f"{show(op)}: {complaint}")
 
