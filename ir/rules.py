@@ -47,6 +47,10 @@ def unsigned_number(m: Match) -> bool:
     return m.elem.kind == "u" and m.elem is not u1
 
 
+def has_sign(m: Match) -> bool:
+    return m.elem.kind != "u"
+
+
 def signed_integer(m: Match) -> bool:
     return m.elem.kind == "i"
 
@@ -111,12 +115,12 @@ def positive_product(m: Match) -> bool:
     """Two positive divisors whose product the type still holds."""
     left, right = m.number("c"), m.number("d")
     highest = 2 ** (m.elem.bits - (1 if m.elem.is_signed else 0)) - 1
-    return arithmetic_integer(m) and left > 0 and right > 0 and left * right <= highest
+    return arithmetic_integer(m) and bool(left > 0 and right > 0 and left * right <= highest)
 
 
 def shift_in_range(m: Match) -> bool:
     left, right = m.number("c"), m.number("d")
-    return left >= 0 and right >= 0 and left + right < m.elem.bits
+    return bool(left >= 0 and right >= 0 and left + right < m.elem.bits)
 
 
 def _holds(narrow: Prim, wide: Prim) -> bool:
@@ -269,7 +273,7 @@ _CHOICES = [
         )
     ],
     Rule("abs-abs", apply("abs", apply("abs", x)), apply("abs", x)),
-    Rule("abs-neg", apply("abs", -x), apply("abs", x)),
+    Rule("abs-neg", apply("abs", -x), apply("abs", x), when=has_sign),
     Rule("abs-unsigned", apply("abs", x), x, when=unsigned),
 ]
 

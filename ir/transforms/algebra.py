@@ -11,6 +11,7 @@ from weft.ir.passes import pass_
 from weft.ir.rewrite import Rewrite, Rewriter, Table, compile_rules, literal, rewrite
 from weft.ir.rules import RULES
 from weft.ir.scalar import BINARY
+from weft.ir.transforms.cse import commutes
 from weft.ir.transforms.fold import FOLDERS
 
 __all__ = ["algebra", "algebra_table"]
@@ -37,7 +38,7 @@ def algebra_table(fast_math: bool) -> Table:
     rules = compile_rules(RULES, fast_math)
     table = dict(FOLDERS)
     table[Unary] = _unary(rules)
-    table[Binary] = _binary(rules)
+    table[Binary] = _binary(rules, fast_math)
     table[Select] = _first(FOLDERS[Select], rules["select"])
     table[Cast] = _first(FOLDERS[Cast], rules["cast"])
     table[If] = _turn_if
@@ -62,10 +63,10 @@ def _unary(rules: dict[str, Rewrite]) -> Rewrite:
 
 
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-_SWAPPED = {kind: kind for kind, row in BINARY.items() if row.commutative} | _MIRRORED
+_SWAPPED = {kind: kind for kind, row in BINARY.items() if row.commutative} | _MIRRORED  # compares never mind a zero
 
 
-def _binary(rules: dict[str, Rewrite]) -> Rewrite:
+def _binary(rules: dict[str, Rewrite], fast_math: bool) -> Rewrite:
     def run(op: Binary, build: Rewriter) -> Value | None:
         a, b = op.operands
         if a.type is not b.type:
@@ -73,7 +74,7 @@ def _binary(rules: dict[str, Rewrite]) -> Rewrite:
         if literal(a) is not None:
             if literal(b) is not None:
                 return build.binary(op.kind, a, b)
-            if op.kind in _SWAPPED:
+            if op.kind in _SWAPPED and (fast_math or commutes(op)):
                 return build.add(Binary(_SWAPPED[op.kind], b, a))
         rule = rules.get(op.kind)
         return rule(op, build) if rule is not None else None

@@ -111,7 +111,9 @@ def _settle_for(op: For) -> bool:
         return True
     if trips == 1 and next(_jumps(op.body), None) is None:
         index = op.body.args[0]
-        index.replace_uses(constant(Builder.at(op), begin, index.type))
+        first = constant(Builder.at(op), begin, index.type)
+        first.name = index.name
+        index.replace_uses(first)
         _splice(op, op.body)
         return True
     return changed
