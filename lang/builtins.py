@@ -78,7 +78,8 @@ def _rewrap(result: Any) -> Any:
 def strong_type(x: Any) -> Prim | None:
     """The primitive of a numpy value or matrix; None for a Python number, which adapts to what it meets."""
     values = _values(x)
-    return None if isinstance(values, bool | int | float) else prim_of_numpy(np.asarray(values).dtype)
+    # By exact type: numpy.float64 is a Python float too.
+    return None if type(values) in (bool, int, float) else prim_of_numpy(np.asarray(values).dtype)
 
 
 def _weak_type(x: Any) -> Prim:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.lang.builtins import abs, max, pyfunc, select, sqrt, static, static_assert
 from weft.lang.linalg import determinant, inverse
 from weft.lang.matrix import Matrix, Vector
-from weft.lang.types import Template
+
+if TYPE_CHECKING:
+    Template = Any  # to type checkers a template argument is what it is bound to
+else:
+    from weft.lang.types import Template
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 
@@ -35,7 +39,7 @@ def perpendicular(u: Any) -> Any:
 
 
 @pyfunc
-def svd(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+def svd(A: Any, dt: Template = None) -> Any:
     """(U, S, V) with A = U @ S @ V.transpose(), for 2 x 2 and 3 x 3; S is diagonal and descending.
 
     V is a rotation. In 2-D the values are not negative and U may be a reflection; in 3-D U is a rotation and the last
@@ -109,14 +113,14 @@ def finish3(w: Any, v: Any) -> Any:
 
 
 @pyfunc
-def polar_decompose(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+def polar_decompose(A: Any, dt: Template = None) -> Any:
     """(R, S) with A = R @ S: R orthogonal, S symmetric, for 2 x 2 and 3 x 3 (see `svd` for signs)."""
     u, s, v = svd(A)
     return u @ v.transpose(), v @ s @ v.transpose()
 
 
 @pyfunc
-def sym_eig(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+def sym_eig(A: Any, dt: Template = None) -> Any:
     """(values, vectors) of a symmetric 2 x 2 (values descending) or 3 x 3 matrix (ascending); the columns of
     `vectors` are unit eigenvectors. Method: Jacobi rotations."""
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "sym_eig takes a 2 x 2 or 3 x 3 matrix")
@@ -146,7 +150,7 @@ def sym_eig(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
 
 
 @pyfunc
-def eig(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+def eig(A: Any, dt: Template = None) -> Any:
     """(values, vectors) of a real 2 x 2 matrix: row k of `values` is (real, imaginary) of value k; column k of the
     4 x 2 `vectors` is its unit eigenvector (real, imaginary, real, imaginary)."""
     static_assert(A.n == 2 and A.m == 2, "eig takes a 2 x 2 matrix")
@@ -154,7 +158,7 @@ def eig(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
     gap = middle * middle - determinant(A)
     real, imaginary = sqrt(max(gap, 0.0)), sqrt(max(-gap, 0.0))
     values = Matrix([[middle + real, imaginary], [middle - real, -imaginary]])
-    vectors = Matrix([[middle * 0.0 for j in static(range(2))] for i in static(range(4))])
+    vectors = Matrix([[middle * 0.0 for _ in static(range(2))] for _ in static(range(4))])
     for k in static(range(2)):
         # (A - value) x = 0: x is perpendicular to the longer row of A - value.
         a, d = A[0, 0] - values[k, 0], A[1, 1] - values[k, 0]
@@ -172,7 +176,7 @@ def eig(A: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
 
 
 @pyfunc
-def solve(A: Any, b: Any, dt: Template = None) -> Any:  # type: ignore[assignment]
+def solve(A: Any, b: Any, dt: Template = None) -> Any:
     """x with A @ x = b, for a square A of up to 4 x 4 (inf or nan where A is singular)."""
     static_assert(A.n == A.m and A.n == b.n, "solve takes a square matrix and a vector as long")
     return inverse(A) @ b

@@ -219,7 +219,7 @@ class Field:
 
     def to_torch(self, device: Any = None) -> Any:
         """As `to_numpy`, a torch tensor."""
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         return torch.from_numpy(self.to_numpy()).to(device)
 
@@ -331,7 +331,7 @@ def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
 def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **keywords: Any) -> MatrixField:
     """What `Vector.field` and `Matrix.field` do: `inner` is the shape of an element."""
     keywords.pop("ndim", None)
-    element = MatrixType(*inner, dtype) if len(inner) == 2 else MatrixType(*inner, 1, dtype)  # checks the extents
+    element = MatrixType(inner[0], inner[-1] if len(inner) == 2 else 1, dtype)  # checks the extents
     prim, name = element.dtype, keywords.get("name", "")
     made: MatrixField = _settle(
         MatrixField(inner, prim, name), lambda: MatrixField(inner, prim, name and name + ".grad"), shape, keywords
@@ -339,7 +339,7 @@ def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **k
     return made
 
 
-def make_struct_field(struct_type: StructType, shape: Any = None, **keywords: Any) -> Any:
+def make_struct_field(struct_type: Any, shape: Any = None, **keywords: Any) -> Any:
     """What `StructType.field` and `Struct.field` do."""
     from weft.lang.struct import StructField
 
@@ -424,6 +424,7 @@ def element_index(key: Any) -> tuple[int, ...]:
 
 
 def scalar_value(value: Any, dtype: Prim, label: str) -> Any:
+    """`value` cast to `dtype`; TypeMismatch if it is no number."""
     if isinstance(value, int | float | np.number | np.bool_) or (isinstance(value, np.ndarray) and not value.ndim):
         return cast_value(value, dtype)
     raise TypeMismatch(f"an element of {label} is a number of type {dtype}, not {type(value).__name__}")

@@ -13,16 +13,13 @@ import random
 import warnings
 import weakref
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
-
-if TYPE_CHECKING:
-    from weft.lang.snode_api import FieldsBuilder, FieldTree
 
 __all__ = [
     "CRITICAL",
@@ -93,10 +90,10 @@ class Program:
 
     config: CompileConfig
     generation: int
-    trees: weakref.WeakSet[FieldTree] = field(default_factory=lambda: weakref.WeakSet["FieldTree"]())
+    trees: weakref.WeakSet[Any] = field(default_factory=lambda: weakref.WeakSet[Any]())
     random: random.Random = field(default_factory=random.Random)
     alive: bool = True
-    builder: FieldsBuilder | None = None
+    builder: Any = None
     _device: Any = None
 
     @property

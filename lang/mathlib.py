@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math as _math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.lang.builtins import (
     acos,
@@ -35,7 +35,12 @@ from weft.lang.builtins import (
 from weft.lang.linalg import cross, determinant, dot, inverse
 from weft.lang.linalg import norm as length
 from weft.lang.matrix import Matrix, Vector
-from weft.lang.types import MatrixType, Template, VectorType, u32
+from weft.lang.types import MatrixType, VectorType, u32
+
+if TYPE_CHECKING:
+    Template = Any  # to type checkers a template argument is what it is bound to
+else:
+    from weft.lang.types import Template
 
 __all__ = [
     "acos",

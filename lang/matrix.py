@@ -348,11 +348,11 @@ def _array(arr: Any) -> Any:
     rows = [_array(item) if isinstance(item, Matrix | np.ndarray | list | tuple) else item for item in arr]
     if not rows:
         return np.zeros(0)
-    nested = [np.ndim(row) for row in rows]
     shapes = {np.shape(row) for row in rows}
     if len(shapes) != 1:
         raise TypeMismatch(f"the rows of a matrix have one length, not {sorted(shapes)}")
-    common = _element_type(rows) if nested[0] == 0 else reduce(promote, (prim_of_numpy(row.dtype) for row in rows))
+    inner: list[Any] = [row for row in rows if isinstance(row, np.ndarray)]
+    common = reduce(promote, (prim_of_numpy(row.dtype) for row in inner)) if inner else _element_type(rows)
     return np.stack([np.asarray(cast_value(row, common)) for row in rows])
 
 

@@ -245,7 +245,8 @@ class Root:
         current = program()
         if current.builder is None or current.builder.finalized:
             current.builder = FieldsBuilder()
-        return current.builder.node
+        node: SNode = current.builder.node
+        return node
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -276,7 +277,7 @@ root = Root()
 
 def offset_tuple(offset: int | Iterable[int], ndim: int) -> tuple[int, ...]:
     """An offset, checked: `ndim` integers."""
-    values = (offset,) if isinstance(offset, int | np.integer) else tuple(offset)
+    values: tuple[Any, ...] = (offset,) if isinstance(offset, int | np.integer) else tuple(offset)
     if len(values) != ndim:
         raise CompilationError(f"offset has {len(values)} numbers, shape has {ndim}: they must be as many")
     if not all(isinstance(value, int | np.integer) for value in values):

@@ -107,7 +107,7 @@ class Struct:
         return made
 
 
-def make_struct(struct_type: StructType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Struct:
+def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Struct:
     """What calling a StructType does: members in order, by name, or all from one Struct or dict; the rest is zero."""
     names = list(struct_type.members)
     if len(args) == 1 and isinstance(args[0], Struct | dict):
@@ -156,7 +156,7 @@ def _type_of(value: Any) -> Any:
     if isinstance(value, Struct):
         return value.struct_type
     if isinstance(value, Matrix):
-        return MatrixType(*value.shape, value.dtype) if value.ndim == 2 else VectorType(value.n, value.dtype)
+        return MatrixType(value.n, value.m, value.dtype) if value.ndim == 2 else VectorType(value.n, value.dtype)
     return prim_of_numpy(np.asarray(value).dtype)
 
 

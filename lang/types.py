@@ -344,7 +344,7 @@ def prim_of_numpy(dtype: Any) -> Prim:
 
 def shape_tuple(shape: int | Iterable[int]) -> tuple[int, ...]:
     """A shape given as a number or a sequence, checked: integers of at least 1."""
-    values = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    values: tuple[Any, ...] = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     for axis, extent in enumerate(values):
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
             raise TypeMismatch(f"a shape consists of integers, got {extent!r} in dimension {axis}")
