@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.ir.affine import address_key
@@ -97,34 +97,39 @@ class _Loop:
         self.loop, self.task, self.private = loop, task, private
 
     def run(self) -> bool:
-        memory = [op for op in accesses(self.loop) if not isinstance(root_of(op.ptr), Alloca)]
-        if not memory:
+        spaces: dict[Hashable, list[Load | Store | Atomic]] = {}
+        for op in accesses(self.loop):
+            if not isinstance(root_of(op.ptr), Alloca):
+                spaces.setdefault(memory_space(op.ptr), []).append(op)
+        if not spaces:
             return False
         self.region = Region(self.loop.body)
         self.sure = _surely_run(self.loop)
+        self.leaves = any(isinstance(op, (Exit, Return, Assert)) for op in self.loop.walk())
+        changed = False
+        for memory in spaces.values():
+            changed |= self.space(memory)
+        return changed
+
+    def space(self, memory: list[Load | Store | Atomic]) -> bool:
+        """Look at one field: each invariant place in it, and what else may touch that place."""
         places: dict[Hashable, _Uses] = {}
         for op in memory:
             if not isinstance(op, Atomic) and self.region.invariant(op.ptr):
                 places.setdefault(address_key(op.ptr), _Uses([], op.ptr)).ops.append(op)
-        if not places:
-            return False
-        leaves = any(isinstance(op, (Exit, Return, Assert)) for op in self.loop.walk())
+        writes = [op for op in memory if not isinstance(op, Load)]
         changed = False
         for key, uses in places.items():
             mine: set[Op] = set(uses.ops)
-            others = [op for op in memory if op not in mine and self.meets(op, uses.ptr)]
             if all(isinstance(op, Load) for op in uses.ops):
-                moved = all(isinstance(op, Load) for op in others) and self.hoist_loads(key, uses)
+                moved = not _touched(writes, mine, uses.ptr) and self.hoist_loads(key, uses)
             else:
-                moved = not leaves and not others and self.promote(key, uses)
+                moved = not self.leaves and not _touched(memory, mine, uses.ptr) and self.promote(key, uses)
             if moved:
                 memory = [op for op in memory if op not in mine]
+                writes = [op for op in writes if op not in mine]
                 changed = True
         return changed
-
-    def meets(self, op: Op, ptr: Value) -> bool:
-        assert isinstance(op, (Load, Store, Atomic))
-        return memory_space(op.ptr) == memory_space(ptr) and may_alias(op.ptr, ptr)
 
     def hoist_loads(self, key: Hashable, uses: _Uses) -> bool:
         if not self.readable(key, uses):
@@ -170,6 +175,11 @@ class _Loop:
                 before = before.prev
             op = op.parent
         return False
+
+
+def _touched(memory: Sequence[Load | Store | Atomic], mine: set[Op], ptr: Value) -> bool:
+    """Whether other ops than `mine` may touch what is at `ptr`."""
+    return any(op not in mine and may_alias(op.ptr, ptr) for op in memory)
 
 
 def _surely_run(loop: For | While) -> set[Op]:
