@@ -260,8 +260,7 @@ class ScalarField(Field):
         super().__init__(dtype, (), [slot or Slot(dtype, name)], name)
 
     def __getitem__(self, key: Any) -> Any:
-        position = self._position(key)
-        value = self._window()[position].item()
+        value = self._window()[self._position(key)].item()
         return int(value) if value is True or value is False else value
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any
@@ -171,7 +172,8 @@ def _plain(value: Any) -> Any:
 def dataclass(cls: type) -> StructType:
     """Make a struct type of a class: its annotations are the members, its functions the methods. CompilationError for
     default values, which structs do not have."""
-    members = inspect.get_annotations(cls, eval_str=True)
+    # Annotations that are strings may name what is local to the caller.
+    members = inspect.get_annotations(cls, locals=sys._getframe(1).f_locals, eval_str=True)
     methods: dict[str, Any] = {}
     for name, value in vars(cls).items():
         if name in members:

@@ -113,3 +113,25 @@ def test_placed_and_nested_fields():
     g = ti.Struct.field({"a": float, "p": vec2}, shape=(3,), offset=-1)
     g[-1].a = 2
     assert g.a[-1] == 2
+
+
+def test_string_annotations_see_local_types():
+    inner = ti.types.vector(2, int)
+
+    @ti.dataclass
+    class Local:
+        a: "inner"
+        b: "ti.f64"
+
+    assert Local.ir.text == "{a: i32x2, b: f64}"
+    assert inner.n == 2
+
+
+def test_copies_and_pickles():
+    import copy
+    import pickle
+
+    v = ti.Vector([1, 2], ti.f32)
+    assert copy.deepcopy(v).to_list() == pickle.loads(pickle.dumps(v)).to_list() == [1, 2]
+    p = Particle(1)
+    assert copy.deepcopy(p).to_dict() == p.to_dict()
