@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
+from tests.generate import Program, chi_kernels
+from tests.ir.test_passes_agree import check
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.ops import Address, Atomic, Kernel, Load, Task
@@ -406,3 +409,16 @@ def test_an_empty_box_leaves_the_total_alone():
     assert isinstance(task, Task)
     assert [type(op) for op in task.epilogue][1:] == [Load, Atomic]
     assert run(made)["s"] == run(kernel(text))["s"]
+
+
+TASKS = ("demote_atomics", "cache_invariant", "thread_local")
+ORDERS = {"before scalarize": (*TASKS, "scalarize"), "after scalarize": ("scalarize", *TASKS)}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(program=chi_kernels(mixed=True))
+def test_random_kernels_mean_the_same(order: str, program: Program):
+    """Without anything that tidies up in between."""
+    names = ("infer_types", "offload", "flag_access", *ORDERS[order], "lower_access", "demote_ops")
+    check(program, names, CompileConfig(fast_math=False, verify=True, threads=3), "untyped")
