@@ -9,6 +9,7 @@ never meet. Inside one space the chains are compared, and indices by their const
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import TypeGuard
 
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
@@ -39,8 +40,8 @@ __all__ = [
     "ANYWHERE",
     "ARRAYS",
     "TEMPS",
-    "AddressNumbers",
     "accesses",
+    "is_place",
     "is_private",
     "may_alias",
     "memory_effects",
@@ -64,13 +65,16 @@ def root_of(ptr: Value) -> Value:
     return ptr
 
 
+_STEPS = frozenset({ElementPtr, MemberPtr, Address})
+
+
 def space_of(ptr: Value) -> Hashable:
     """The space of an address: the Alloca, the FieldSymbol, ARRAYS, TEMPS, an Address' scope, or ANYWHERE."""
     scope = ""
-    while isinstance(ptr, (ElementPtr, MemberPtr, Address)):
-        if isinstance(ptr, Address):
+    while type(ptr) in _STEPS:
+        if type(ptr) is Address:
             scope = scope or ptr.scope
-        ptr = ptr.base
+        ptr = ptr.operands[0]  # type: ignore[attr-defined]
     if isinstance(ptr, Alloca):
         return ptr
     if isinstance(ptr, FieldPtr):
@@ -97,6 +101,11 @@ def is_private(ptr: Value) -> bool:
     return isinstance(root_of(ptr), Alloca)
 
 
+def is_place(value: Value) -> TypeGuard[Op]:
+    """Whether the value says all about itself: equal ops of its kind, on equal operands, are one value."""
+    return type(value) in _SPELLED
+
+
 def same_address(p: Value, q: Value) -> bool:
     """Whether both are surely one address of one type."""
     return p is q or (p.type is q.type and _same_value(p, q))
@@ -117,30 +126,6 @@ def may_alias(p: Value, q: Value) -> bool:
     # Elements of a field are the same or apart: parts of them are apart where the steps are.
     # `zip` stops at the shorter chain: a whole contains its parts.
     return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))
-
-
-class AddressNumbers:
-    """Gives pointers that are one address by their spelling one number, so that a table can be keyed by address."""
-
-    def __init__(self) -> None:
-        self._spellings: dict[Hashable, int] = {}
-        self._numbers: dict[Value, int] = {}
-
-    def __call__(self, value: Value) -> int:
-        """The number of a pointer, or of an operand of one."""
-        found = self._numbers.get(value)
-        if found is None:
-            found = self._spellings.setdefault(self._spelling(value), len(self._spellings))
-            self._numbers[value] = found
-        return found
-
-    def _spelling(self, value: Value) -> Hashable:
-        if not isinstance(value, _COMPARED):
-            return value
-        if isinstance(value, Const):
-            return Const, value.type, repr(value.value)
-        attributes = tuple(getattr(value, field.name) for field in value.declared if field.role == "attr")
-        return (type(value), value.type, attributes, value.groups, *map(self, value.operands))
 
 
 def memory_effects(op: Op) -> Effects:
@@ -184,7 +169,7 @@ def _same_value(a: Value, b: Value) -> bool:
     """Whether both surely hold one value: one op, or equal constants, or two spellings of one address."""
     if a is b:
         return True
-    if type(a) is not type(b) or a.type is not b.type or not isinstance(a, _COMPARED) or not isinstance(b, _COMPARED):
+    if type(a) is not type(b) or a.type is not b.type or not is_place(a) or not is_place(b):
         return False
     if isinstance(a, Const) and isinstance(b, Const):
         return repr(a.value) == repr(b.value)
@@ -196,7 +181,7 @@ def _same_value(a: Value, b: Value) -> bool:
     return all(_same_value(x, y) for x, y in zip(a.operands, b.operands))
 
 
-_COMPARED = (Const, Arg, FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr, TreeBase, ArrayBase, Address)
+_SPELLED = frozenset({Const, Arg, FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr, TreeBase, ArrayBase, Address})
 
 
 def _chain(ptr: Value) -> tuple[Value, list[ElementPtr | MemberPtr]]:

@@ -226,13 +226,14 @@ class Op(_Linked, _Declared):
 
     def erase(self) -> None:
         """Take the op and all inside it out of the program. Nothing outside may use its value any more."""
-        for inner in self.regions:
-            for op in reversed(list(inner)):
+        for name in self.region_names:
+            for op in reversed(getattr(self, name)):
                 op.erase()
         for value in self.operands:
             _forget(value, self)
-        self.operands, self.groups = [], tuple(0 for _ in self.groups)
-        self.unlink()
+        self.operands, self.groups = [], (0,) * len(self.groups)
+        if self.block is not None:
+            self.block.unlink(self)
 
     def unlink(self) -> None:
         """Take the op out of its block but keep it alive, to be put elsewhere."""

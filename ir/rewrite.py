@@ -227,6 +227,8 @@ def _compile(rules: list[Rule]) -> Rewrite:
         **{cls.__name__: cls for cls in (Unary, Binary, Select, Cast)},
     }
     lines = ["def match(op, build):", "    operands = op.operands"]
+    arity = max(len(rule.pattern.args) for rule in rules if isinstance(rule.pattern, Apply))
+    lines += [f"    operand{n} = operands[{n}]; number{n} = literal(operand{n})" for n in range(arity)]
     for position, rule in enumerate(rules):
         scope[f"rule{position}"], scope[f"when{position}"] = rule, rule.when
         for pattern in _orders(rule.pattern):
@@ -263,7 +265,7 @@ def _tests(pattern: Expression) -> tuple[list[str], dict[str, str]]:
     bound: dict[str, str] = {}
     pending: list[tuple[Expression, str]] = []
     assert isinstance(pattern, Apply)
-    pending += [(arg, f"operands[{position}]") for position, arg in enumerate(pattern.args)]
+    pending += [(arg, f"operand{position}") for position, arg in enumerate(pattern.args)]
     while pending:
         part, at = pending.pop(0)
         if isinstance(part, Apply):
@@ -272,22 +274,27 @@ def _tests(pattern: Expression) -> tuple[list[str], dict[str, str]]:
                 tests.append(f"{at}.kind == {part.kind!r}")
             pending += [(arg, f"{at}.operands[{position}]") for position, arg in enumerate(part.args)]
         elif isinstance(part, Fixed):
-            tests.append(_number_test(part.value, at))
+            tests += _number_tests(part.value, at)
         elif isinstance(part, Variable) and part.name in bound:
             tests.append(f"{at} is {bound[part.name]}")
         elif isinstance(part, Variable):
             bound[part.name] = at
             if part.constant:
-                tests.append(f"literal({at}) is not None")
+                tests.append(f"{_number(at)} is not None")
     return tests, bound
 
 
-def _number_test(value: Number | str, at: str) -> str:
+def _number(at: str) -> str:
+    """Source for the number at an operand; for those of the root it is known already."""
+    return at.replace("operand", "number") if "." not in at else f"literal({at})"
+
+
+def _number_tests(value: Number | str, at: str) -> list[str]:
     if value == "ones":
-        return f"ones({at})"
+        return [f"{_number(at)} is not None", f"ones({at})"]
     if value == 0:
-        return f"{'zero' if copysign(1.0, float(value)) > 0 else 'minus_zero'}({at})"
-    return f"literal({at}) == {value!r}"
+        return [f"{_number(at)} == 0", f"{'zero' if copysign(1.0, float(value)) > 0 else 'minus_zero'}({at})"]
+    return [f"{_number(at)} == {value!r}"]
 
 
 def _result(rule: Rule, found: Match, build: Rewriter) -> Value | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 
-from weft.ir.alias import ANYWHERE, AddressNumbers, accesses, may_alias, memory_effects, space_of, spaces_meet
+from weft.ir.alias import accesses
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import (
@@ -18,7 +17,6 @@ from weft.ir.ops import (
     For,
     If,
     Kernel,
-    Load,
     MemberPtr,
     Return,
     Store,
@@ -26,8 +24,12 @@ from weft.ir.ops import (
     While,
 )
 from weft.ir.passes import pass_
+from weft.ir.places import Effects, Places, PlaceTable, effects_by_op
+from weft.ir.types import VOID
 
 __all__ = ["dead_stores"]
+
+_STORED = Value(VOID)  # the table's values do not matter here, only its places
 
 
 @pass_("dead_stores")
@@ -41,69 +43,56 @@ def dead_stores(root: Kernel, config: CompileConfig) -> bool:
     Both arms of an If count; what follows a loop counts in the loop unless the loop itself reads it. Not across an op
     that may end the kernel (an Assert, a Return inside): the store before it would be the last.
     """
-    return _DeadStores().run(root)
+    return _DeadStores(root).changed
 
 
-# Entries kept per space, as in `forward`.
-_CAPACITY = 64
-
-
-@dataclass
 class _Later:
-    """What holds from a point on: `over`: addresses stored to before they are read; `gone`: locals not read again."""
+    """What holds from a point on: `over` has the places that are stored to before they are read, `gone` the locals that
+    are not read again."""
 
-    over: dict[Hashable, dict[int, Value]] = field(default_factory=dict)
-    gone: dict[Alloca, None] = field(default_factory=dict)
+    def __init__(self, over: PlaceTable | None = None, gone: dict[Alloca, None] | None = None) -> None:
+        self.over, self.gone = over or PlaceTable(), gone or {}
 
     def copy(self) -> _Later:
-        return _Later({space: dict(known) for space, known in self.over.items()}, dict(self.gone))
+        return _Later(self.over.copy(), self.gone.copy())
 
-    def read(self, ptr: Value) -> None:
-        space = space_of(ptr)
+    def read(self, space: Hashable, ptr: Value) -> None:
         if isinstance(space, Alloca):
             self.gone.pop(space, None)
-        if space != ANYWHERE and ANYWHERE not in self.over:
-            meeting = [space] if space in self.over else []
-        else:
-            meeting = [other for other in self.over if spaces_meet(space, other)]
-        for other in meeting:
-            known = self.over[other]
-            for number in [number for number, later in known.items() if may_alias(later, ptr)]:
-                del known[number]
+        self.over.touch(space, ptr)
 
-    def effects(self, op: Op) -> None:
-        """Account for all that `op` with its regions reads."""
-        reads, _, barrier = memory_effects(op)
-        if barrier:
-            self.over.clear()
-            self.gone.clear()
-        for ptr in reads:
-            self.read(ptr)
+    def may_stop(self) -> None:
+        """What comes later may not come at all."""
+        self.over.spaces = {}
 
-    def may_stop(self, locals_too: bool) -> None:
-        """What comes later may not come at all. Locals are gone then, so a failed assertion leaves them out."""
-        for space in list(self.over):
-            if locals_too or not isinstance(space, Alloca):
-                del self.over[space]
+    def may_fail(self) -> None:
+        """As `may_stop`, but locals are not missed after a failure."""
+        self.over.keep_locals(True)
+
+    def effects(self, effects: Effects) -> None:
+        """Account for an op with regions before this point."""
+        if effects.barrier:
+            self.over, self.gone = PlaceTable(), {}
+        for (space, _), ptr in effects.reads.items():
+            self.read(space, ptr)
+        if effects.leaves:
+            self.may_stop()
+        elif effects.fails:
+            self.may_fail()
 
     def meet(self, other: _Later) -> None:
-        for space, known in self.over.items():
-            theirs = other.over.get(space, {})
-            for number in [number for number in known if number not in theirs]:
-                del known[number]
+        self.over.meet(other.over)
         self.gone = {local: None for local in self.gone if local in other.gone}
 
 
 class _DeadStores:
     """One walk against program order."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Kernel) -> None:
         self.changed = False
-        self.number = AddressNumbers()
-
-    def run(self, root: Kernel) -> bool:
+        self.place = Places()
+        self.effects = effects_by_op(root, self.place)
         self.block(root.body, _Later(), _Later())
-        return self.changed
 
     def block(self, block: Block, later: _Later, jump: _Later, keep: bool = False) -> _Later:
         """What holds at the start of `block`, if `later` holds at its end and `jump` after a Break or Continue.
@@ -111,41 +100,39 @@ class _DeadStores:
         if isinstance(block.last, (Break, Continue)):
             later = jump.copy()
         elif isinstance(block.last, (Return, Exit)):
-            later.may_stop(locals_too=True)
+            later.may_stop()
         if not keep:
             later.gone.update((op, None) for op in block if isinstance(op, Alloca))
         for op in reversed(block):
+            if op.pure:
+                continue
             kind = type(op)
             if kind is Store:
                 self.store(op, later)
-            elif kind is Load:
-                later.read(op.operands[0])
-            elif kind is Assert:
-                later.may_stop(locals_too=False)
             elif op.region_names:
                 later = self.control(op, later, jump)
-            elif not op.pure:
-                for ptr in accesses(op)[0]:
-                    later.read(ptr)
-                if accesses(op)[2]:
+            elif kind is Assert:
+                later.may_fail()
+            else:
+                reads, _, barrier = accesses(op)
+                for ptr in reads:
+                    later.read(self.place(ptr)[0], ptr)
+                if barrier:
                     later = _Later()
         return later
 
     def store(self, op: Op, later: _Later) -> None:
         ptr = op.operands[0]
-        space = space_of(ptr)
-        known = later.over.setdefault(space, {})
-        if space in later.gone or self.covered(ptr, known):
+        place = self.place(ptr)
+        if place[0] in later.gone or self.covered(ptr, later.over):
             op.erase()
             self.changed = True
-        elif len(known) < _CAPACITY:
-            known[self.number(ptr)] = ptr
+        else:
+            later.over.put(place, ptr, _STORED)
 
-    def covered(self, ptr: Value, known: dict[int, Value]) -> bool:
+    def covered(self, ptr: Value, over: PlaceTable) -> bool:
         """Whether `ptr`, or the whole that it is a part of, is stored to later."""
-        if not known:
-            return False
-        while self.number(ptr) not in known:
+        while over.get(self.place(ptr)) is None:
             if not isinstance(ptr, (ElementPtr, MemberPtr)):
                 return False
             ptr = ptr.base
@@ -161,12 +148,7 @@ class _DeadStores:
             for region in op.regions:
                 self.block(region, _Later(), _Later(), keep=region is op.prologue)
             return _Later()
-        later.effects(op)
-        inner = list(op.walk())
-        if any(isinstance(part, (Return, Exit)) for part in inner):
-            later.may_stop(locals_too=True)
-        elif any(isinstance(part, Assert) for part in inner):
-            later.may_stop(locals_too=False)
+        later.effects(self.effects[op])
         for region in op.regions:
             end = later.copy() if isinstance(op, (For, While)) else _Later()
             self.block(region, end, end.copy())
