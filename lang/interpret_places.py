@@ -13,6 +13,7 @@ from weft.ir.scalar import cast_value
 from weft.ir.types import shape_of
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix
+from weft.lang.ndarray import Ndarray
 from weft.lang.struct import StructField
 from weft.lang.types import NdarrayType, prim_of_numpy
 
@@ -98,17 +99,13 @@ def as_array(x: Any, annotation: Any) -> Any:
     """An argument annotated as an array: numpy's memory itself, in cells of the annotated element type."""
     array = x if isinstance(x, np.ndarray) else _storage(x)
     element = annotation.element if isinstance(annotation, NdarrayType) else None
-    inner = shape_of(element) if element is not None else tuple(getattr(x, "inner", ()))
+    inner = shape_of(element) if element is not None else tuple(getattr(x, "element_shape", ()))
     return ArrayCells(array, inner) if inner else array
 
 
 def _storage(x: Any) -> Any:
-    """The numpy array over the memory of an ndarray of ours, or of a torch tensor."""
-    for name in ("array", "numpy"):
-        found = getattr(x, name, None)
-        if found is not None:
-            return found() if callable(found) else found
-    return np.from_dlpack(x)
+    """The numpy array over the memory of a `ti.ndarray`, or of anything with DLPack (a torch tensor)."""
+    return x.array() if isinstance(x, Ndarray) else np.from_dlpack(x)
 
 
 def _points(shape: tuple[int, ...], first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.generate import Program, chi_kernels
+from tests.generate_tree import kernel_trees, program_of
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import evaluate
-from weft.ir.ops import Kernel
+from weft.ir.ops import Binary, Kernel
+from weft.ir.passes import PASSES, pass_
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.text import print_ir
 
 EXACT = CompileConfig(fast_math=False, verify=True)
 SIMPLIFY = ("fold", "algebra", "forward", "cse", "licm", "unreachable", "die", "full_simplify")
-examples = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+examples = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def bits(values: Any) -> Any:
@@ -59,11 +60,7 @@ def check(program: Program, names: tuple[str, ...], config: CompileConfig, level
     run_passes(program.kernel, names, config, compare, level)
 
 
-def there(name: str) -> bool:
-    return find_spec(f"weft.ir.transforms.{name}") is not None
-
-
-@pytest.mark.parametrize("name", [name for name in SIMPLIFY if there(name)])
+@pytest.mark.parametrize("name", SIMPLIFY)
 @examples
 @given(program=chi_kernels())
 def test_a_pass_alone(name: str, program: Program) -> None:
@@ -73,11 +70,37 @@ def test_a_pass_alone(name: str, program: Program) -> None:
 @examples
 @given(program=chi_kernels(mixed=True))
 def test_the_pipelines(program: Program) -> None:
-    check(program, tuple(filter(there, TO_TASKS + TO_LOWERED)), EXACT, "untyped")
+    check(program, TO_TASKS + TO_LOWERED, EXACT, "untyped")
 
 
 @examples
 @given(program=chi_kernels(mixed=True))
 def test_the_pipelines_in_debug(program: Program) -> None:
     config = CompileConfig(fast_math=False, verify=True, debug=True, threads=3)
-    check(program, tuple(filter(there, TO_TASKS + TO_LOWERED)), config, "untyped")
+    check(program, TO_TASKS + TO_LOWERED, config, "untyped")
+
+
+@examples
+@given(drawn=kernel_trees())
+def test_the_pipelines_from_the_tree(drawn: Any) -> None:
+    check(program_of(drawn, EXACT), TO_TASKS + TO_LOWERED, EXACT, "untyped")
+
+
+def test_a_wrong_pass_is_caught() -> None:
+    @pass_("swap_differences")
+    def swap(root: Kernel, config: CompileConfig) -> bool:
+        differences = [op for op in root.walk() if isinstance(op, Binary) and op.kind == "sub"]
+        for op in differences:
+            op.set_operands([op.rhs, op.lhs], op.groups)
+        return bool(differences)
+
+    @settings(examples, max_examples=300, phases=[Phase.generate], database=None)
+    @given(program=chi_kernels())
+    def run(program: Program) -> None:
+        check(program, ("swap_differences",), EXACT)
+
+    try:
+        with pytest.raises(pytest.fail.Exception):
+            run()
+    finally:
+        del PASSES["swap_differences"]
