@@ -1,6 +1,7 @@
-"""Writes `docs/ir.md`, the reference of the IR, from the declarations: `python -m weft.ir.document > docs/ir.md`.
+"""Writes two pages of the documentation from the code that they are about: `python -m weft.ir.document docs`.
 
-A test holds the page and the declarations together.
+`docs/ir.md` comes from the op declarations, `docs/passes.md` from the pipeline tables and the docstrings of the passes.
+A test holds pages and code together.
 """
 
 from __future__ import annotations
@@ -8,20 +9,22 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from importlib import import_module
+from pathlib import Path
 
 from weft.ir import ops
 from weft.ir.core import OPS, Op
 from weft.ir.ops import LEVELS
-from weft.ir.pipeline import LEVEL_AFTER, TO_LOWERED, TO_TASKS
+from weft.ir.pipeline import LEVEL_AFTER, TO_LOWERED, TO_TASKS, find_pass
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, BinaryRow, UnaryRow
 
-__all__ = ["reference"]
+__all__ = ["PAGES", "passes", "reference"]
 
 _INTRODUCTION = """\
 # The IR, op by op
 
 This page is generated from the declarations in `ir/ops.py` and `ir/scalar.py` by
-`python -m weft.ir.document > docs/ir.md`.
+`python -m weft.ir.document docs`.
 
 A kernel is a `kernel` op whose body holds ops in order; regions in braces nest. Every op is its own single result, in
 SSA form; there are no phi nodes: what changes lives in an `alloca` or in memory. `print_ir` (`ir/text.py`) writes the
@@ -34,8 +37,33 @@ array arguments `[f32; 2]` and `[f32; 2 strided]`; addresses `*f32`; `void` for 
 """
 
 
+_PASSES = """\
+# The passes
+
+This page is generated from the pipeline tables and the docstrings of the passes by `python -m weft.ir.document docs`.
+
+A pass is a function `name(root, config) -> bool` in the file of its name under `ir/transforms/`: it rewrites the kernel
+in place and says whether it changed anything. `WEFT_DUMP=offload,cse` prints the IR after those passes, `WEFT_DUMP=all`
+after each; `WEFT_TIME=1` prints where the time went. Each pass is shown below by its picture: before, after, and when it
+does not fire.
+"""
+
+
+def passes() -> str:
+    """The page about the passes."""
+    lines = [_PASSES]
+    for heading, table in (("To tasks", ("lower_tree", *TO_TASKS)), ("To lowered CHI", TO_LOWERED)):
+        lines += [f"**{heading}:** " + ", ".join(f"[`{name}`](#{name})" for name in table) + ".\n"]
+    names = dict.fromkeys((*TO_TASKS, *TO_LOWERED))
+    simplify = ("fold", "algebra", "forward", "dead_stores", "cse", "licm", "unreachable", "die")
+    lines += ["## lower_tree\n", f"{inspect.getdoc(import_module('weft.ir.transforms.lower_tree'))}\n"]
+    for name in (*names, *simplify):
+        lines += [f"## {name}\n", f"{inspect.getdoc(find_pass(name))}\n"]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def reference() -> str:
-    """The page."""
+    """The page about the ops."""
     return "\n".join([_INTRODUCTION, *_levels(), *_ops(), *_scalars()]).rstrip() + "\n"
 
 
@@ -116,5 +144,8 @@ def _row(kind: str, row: UnaryRow | BinaryRow) -> str:
     return f"| `{kind}` | {row.typing} | {shown} |"
 
 
+PAGES = {"ir.md": reference, "passes.md": passes}
+
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    for page, write in PAGES.items():
+        Path(sys.argv[1], page).write_text(write(), encoding="utf-8", newline="\n")

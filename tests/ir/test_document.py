@@ -1,12 +1,14 @@
-"""The reference page is what the declarations say."""
+"""The generated pages of the documentation say what the code says."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from weft.ir.document import reference
+import pytest
+from weft.ir.document import PAGES
 
 
-def test_the_page_is_up_to_date() -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "ir.md"
-    assert page.read_text(encoding="utf-8") == reference(), "python -m weft.ir.document > docs/ir.md"
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_is_the_code(page: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    assert text == PAGES[page](), "python -m weft.ir.document docs"
