@@ -28,34 +28,42 @@ c, d = variable("c d", constant=True)
 
 
 def integral(m: Match) -> bool:
+    """Any integers, truth values among them."""
     return m.elem.is_int
 
 
 def arithmetic_integer(m: Match) -> bool:
+    """Integers that are no truth values."""
     return m.elem.is_int and m.elem is not u1
 
 
 def floating(m: Match) -> bool:
+    """Floats."""
     return m.elem.is_float
 
 
 def unsigned(m: Match) -> bool:
+    """Unsigned integers and truth values."""
     return m.elem.kind == "u"
 
 
 def unsigned_number(m: Match) -> bool:
+    """Unsigned integers that are no truth values."""
     return m.elem.kind == "u" and m.elem is not u1
 
 
 def has_sign(m: Match) -> bool:
+    """Signed integers and floats."""
     return m.elem.kind != "u"
 
 
 def signed_integer(m: Match) -> bool:
+    """Signed integers."""
     return m.elem.kind == "i"
 
 
 def truth(m: Match) -> bool:
+    """Truth values."""
     return m.elem is u1
 
 
@@ -65,6 +73,7 @@ def truth_inside(m: Match) -> bool:
 
 
 def integral_inside(m: Match) -> bool:
+    """`x` itself is an integer, whatever stands around it."""
     return element(m.values["x"].type).is_int
 
 
@@ -73,10 +82,12 @@ def _power_of_two(number: int) -> bool:
 
 
 def power_of_two(m: Match) -> bool:
+    """Integers, and `c` is a positive power of two."""
     return arithmetic_integer(m) and _power_of_two(m.number("c"))
 
 
 def unsigned_power_of_two(m: Match) -> bool:
+    """Unsigned integers, and `c` is a power of two."""
     return unsigned_number(m) and _power_of_two(m.number("c"))
 
 
@@ -90,6 +101,7 @@ def exact_reciprocal(m: Match) -> bool:
 
 
 def reciprocal(m: Match) -> bool:
+    """Floats, and neither `c` nor `1 / c` is zero, subnormal or infinite."""
     number = float(m.number("c"))
     return floating(m) and _normal(number, m.elem) and _normal(float(cast_value(1 / number, m.elem)), m.elem)
 
@@ -119,6 +131,7 @@ def positive_product(m: Match) -> bool:
 
 
 def shift_in_range(m: Match) -> bool:
+    """Two amounts that are not masked, and whose sum is not."""
     left, right = m.number("c"), m.number("d")
     return bool(left >= 0 and right >= 0 and left + right < m.elem.bits)
 
@@ -146,6 +159,7 @@ def skips_middle(m: Match) -> bool:
 
 
 def same_type(m: Match) -> bool:
+    """A cast to the type that `x` has."""
     return m.op.type is m.values["x"].type
 
 
