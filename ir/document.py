@@ -44,8 +44,8 @@ This page is generated from the pipeline tables and the docstrings of the passes
 
 A pass is a function `name(root, config) -> bool` in the file of its name under `ir/transforms/`: it rewrites the kernel
 in place and says whether it changed anything. `WEFT_DUMP=offload,cse` prints the IR after those passes, `WEFT_DUMP=all`
-after each; `WEFT_TIME=1` prints where the time went. Each pass is shown below by its picture: before, after, and when it
-does not fire.
+after each; `WEFT_TIME=1` prints where the time went. Each pass is shown below by its picture: before, after, and when
+it does not fire.
 """
 
 
@@ -58,7 +58,8 @@ def passes() -> str:
     simplify = ("fold", "algebra", "forward", "dead_stores", "cse", "licm", "unreachable", "die")
     lines += ["## lower_tree\n", f"{inspect.getdoc(import_module('weft.ir.transforms.lower_tree'))}\n"]
     for name in (*names, *simplify):
-        lines += [f"## {name}\n", f"{inspect.getdoc(find_pass(name))}\n"]
+        module = inspect.getdoc(import_module(find_pass(name).__module__))
+        lines += [f"## {name}\n", f"{module}\n", f"{inspect.getdoc(find_pass(name))}\n"]
     return "\n".join(lines).rstrip() + "\n"
 
 
