@@ -1,0 +1,135 @@
+"""Where the floors meet: translate, lower, generate code, load, launch.
+
+An `Instance` is a kernel compiled for one combination of compile-time arguments. Compiled code holds no addresses: the
+base of each field tree is looked up at each launch.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir import tree
+from weft.ir.config import CompileConfig
+from weft.ir.errors import WeftError
+from weft.ir.pipeline import lower
+from weft.ir.transforms.lower_tree_facts import walk
+from weft.ir.types import Array, Prim, Struct, Tensor, Type
+from weft.lang.matrix import Matrix
+from weft.lang.parameters import Parameter
+from weft.lang.struct import make_struct
+from weft.lang.translate import Argument, Translation, translate_kernel
+from weft.lang.types import StructType, to_ir
+
+__all__ = ["Instance", "compile_instance", "compile_tree"]
+
+
+class Instance:
+    """A compiled kernel, bound to the field trees it reaches. `instance(args)` launches it; `alive()`: whether those
+    trees still are."""
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[int], Sequence[Any]], Any],
+        trees: Sequence[Any],
+        parameters: Sequence[Parameter],
+        results: Sequence[Any],
+    ) -> None:
+        self._run = run
+        self._trees = [weakref.ref(one) for one in trees]
+        self._addresses: list[int] | None = None
+        self._packs = [(position, p.pack) for position, p in enumerate(parameters) if p.packed]
+        self._all_packed = len(self._packs) == len(parameters)
+        self._single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
+        self._results = tuple(results)
+        self.guards: list[Any] = []
+
+    def alive(self) -> bool:
+        """Whether every field tree still exists; one that was dropped means that names mean other fields now."""
+        return all(ref() is not None for ref in self._trees)
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        values = [pack(args[position]) for position, pack in self._packs]
+        out = self._run(self._bases(), values)
+        if not self._results:
+            return None
+        return out[0] if self._single else self._rebuilt(iter(out))
+
+    def _bases(self) -> list[int]:
+        """The address of each tree; an error if one was destroyed."""
+        if self._addresses is None:
+            self._addresses = [_address(ref()) for ref in self._trees]
+            return self._addresses
+        for ref in self._trees:
+            one = ref()
+            if one is None or one.destroyed:
+                self._addresses = None
+                return [_address(ref()) for ref in self._trees]
+        return self._addresses
+
+    def _rebuilt(self, scalars: Iterator[Any]) -> Any:
+        values = [_value(annotation, scalars) for annotation in self._results]
+        return values[0] if len(values) == 1 else tuple(values)
+
+
+def _address(one: Any) -> int:
+    return int(one.buffer().__array_interface__["data"][0])
+
+
+def _value(annotation: Any, scalars: Iterator[Any]) -> Any:
+    """A result as Python sees it: numbers, a Matrix, a Struct."""
+    if isinstance(annotation, StructType):
+        entries = {name: _value(member, scalars) for name, member in annotation.members.items()}
+        return make_struct(annotation, (), entries)
+    type: Type = to_ir(annotation)
+    if isinstance(type, Tensor):
+        flat = [next(scalars) for _ in range(type.count)]
+        return Matrix.wrap(np.array(flat, type.elem.np).reshape(type.shape))
+    assert not isinstance(type, Struct)
+    return next(scalars)
+
+
+def compile_instance(
+    program: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    parameters: Sequence[Parameter],
+    results: Sequence[Any],
+) -> Instance:
+    """Compile a kernel for the program's device."""
+    translation = translate_kernel(function, arguments, tuple(results), program.config)
+    _refuse_writes(translation, arguments)
+    run = compile_tree(translation.tree, program.config, program.device)
+    return Instance(run, translation.trees, parameters, results)
+
+
+def compile_tree(root: tree.KernelTree, config: CompileConfig, device: Any) -> Callable[..., Any]:
+    """From tree to something that runs: `run(tree addresses, arguments) -> scalars of the results`."""
+    from weft.codegen.cpu import compile_kernel
+
+    artifact = compile_kernel(lower(root, config), config)
+    loaded: Callable[..., Any] = device.load(artifact)
+    return loaded
+
+
+def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> None:
+    """An array that numpy says is read-only is not written to behind its back."""
+    frozen = {
+        position
+        for position, argument in enumerate(a for a in arguments if a.type is not None)
+        if isinstance(argument.type, Array) and argument.value == "read-only"
+    }
+    if not frozen:
+        return
+    for node in walk(translation.tree):
+        if isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
+            target = node.target
+            while isinstance(target, (tree.Element, tree.Member)):
+                target = target.base
+            if isinstance(target, tree.ArrayElement) and isinstance(target.array, tree.ParamRef):
+                if target.array.index in frozen:
+                    name = translation.tree.params[target.array.index].name
+                    raise WeftError(f"argument '{name}' is a read-only array, and the kernel writes to it")

@@ -1,0 +1,60 @@
+"""The errors a user of Weft meets, under our names and under Taichi's.
+
+A mistake in a kernel is a `CompilationError`: it shows file, line and a caret. Each kind is also the Python exception
+one would expect: an unknown name is a `NameError`, a wrong type a `TypeError`. A wrong argument of a launch is an
+`ArgumentError`; what goes wrong while a kernel runs is a `KernelFault`.
+"""
+
+from __future__ import annotations
+
+from weft.ir.errors import CompilationError, InternalError, TypeMismatch, WeftError
+from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault, OutOfMemory
+
+__all__ = [
+    "ArgumentError",
+    "ArithmeticFault",
+    "CompilationError",
+    "IndexFault",
+    "InternalError",
+    "KernelFault",
+    "OutOfMemory",
+    "TaichiAssertionError",
+    "TaichiCompilationError",
+    "TaichiIndexError",
+    "TaichiNameError",
+    "TaichiRuntimeError",
+    "TaichiRuntimeTypeError",
+    "TaichiSyntaxError",
+    "TaichiTypeError",
+    "TypeMismatch",
+    "UnknownName",
+    "UnsupportedSyntax",
+    "WeftError",
+    "WrongIndex",
+]
+
+
+class UnsupportedSyntax(CompilationError, SyntaxError):
+    """Python that has no meaning in a kernel."""
+
+
+class UnknownName(CompilationError, NameError):
+    """A name or attribute that is not there."""
+
+
+class WrongIndex(CompilationError, IndexError):
+    """A wrong number of indices, or one that lies outside."""
+
+
+class ArgumentError(WeftError, RuntimeError, TypeError):
+    """A kernel was called with arguments that do not fit its parameters."""
+
+
+TaichiCompilationError = CompilationError
+TaichiSyntaxError = UnsupportedSyntax
+TaichiNameError = UnknownName
+TaichiTypeError = TypeMismatch
+TaichiIndexError = WrongIndex
+TaichiRuntimeError = WeftError
+TaichiRuntimeTypeError = ArgumentError
+TaichiAssertionError = KernelFault

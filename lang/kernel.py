@@ -1,0 +1,248 @@
+"""`@kernel`, `@func`, `@pyfunc`, `@data_oriented`: what turns Python functions into Weft's.
+
+A `Kernel` compiles at its first call, and again for each new combination of what is fixed at compile time: the values
+of `template()` parameters, the types of array arguments, the object it is a method of. Such an *instance* is kept as
+long as what it was compiled for; a call finds it by one dictionary lookup.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
+from typing import Any, TypeVar
+
+from weft.ir.errors import CompilationError, WeftError
+from weft.lang import init as program_state
+from weft.lang.builtins import PyFunc, pyfunc
+from weft.lang.compile import Instance, compile_instance
+from weft.lang.errors import ArgumentError
+from weft.lang.parameters import Parameter, Template, make_parameter, template_key
+from weft.lang.translate import Argument
+from weft.lang.translate.annotations import MISSING, annotation_of, caller_names, result_annotations
+from weft.lang.translate.source import source_of
+from weft.lang.types import to_ir
+
+__all__ = ["BoundKernel", "Func", "Kernel", "PyFunc", "data_oriented", "func", "kernel", "pyfunc", "real_func"]
+
+C = TypeVar("C", bound=type)
+
+
+class Func:
+    """A function for kernels, inlined where it is called. `function` is the plain one."""
+
+    is_pyfunc = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        raise CompilationError(
+            f"'{self.function.__name__}' is a @func: call it from a kernel or another @func (a @pyfunc also works here)"
+        )
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<func {self.function.__qualname__}>"
+
+
+def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
+    """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
+    del is_real_function
+    return Func(function)
+
+
+real_func = func
+
+
+class Kernel:
+    """A compiled function, called from Python. `params` are (name, annotation) pairs, without `self`."""
+
+    is_kernel = True
+    class_instance: Any = None
+
+    def __init__(self, function: Callable[..., Any], names: Mapping[str, Any] | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._names = names or {}
+        self._signature = inspect.signature(function)
+        self._has_self = _is_method(function)
+        self._generation = -1
+        self._interpreted = False
+        self._instances: dict[Any, Instance] = {}
+        self._check_signature()
+
+    # -- what it takes -------------------------------------------------------------------------------------------------
+
+    def _check_signature(self) -> None:
+        for position, (name, parameter) in enumerate(self._signature.parameters.items()):
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                self._fail(f"kernel '{self.__name__}' cannot take '*{name}': a kernel has a fixed number of parameters")
+            if parameter.annotation is parameter.empty and not (position == 0 and self._has_self):
+                self._fail(
+                    f"parameter '{name}' of kernel '{self.__name__}' has no type: annotate it, as in '{name}: ti.f32', "
+                    f"'{name}: ti.template()' or '{name}: ti.types.ndarray()'"
+                )
+
+    def _fail(self, message: str) -> None:
+        try:
+            span = source_of(self.function).header()
+        except CompilationError:
+            span = None
+        raise CompilationError(message, span)
+
+    @functools.cached_property
+    def params(self) -> list[tuple[str, Any]]:
+        """(name, annotation) of each parameter, `self` left out."""
+        names = list(self._signature.parameters)[1 if self._has_self else 0 :]
+        return [(name, annotation_of(self.function, name, self._names)) for name in names]
+
+    @functools.cached_property
+    def results(self) -> tuple[Any, ...]:
+        """What it returns: annotations of the results."""
+        results = result_annotations(annotation_of(self.function, "return", self._names))
+        for result in results:
+            try:
+                to_ir(result)
+            except WeftError as error:
+                self._fail(f"kernel '{self.__name__}' cannot return {result!r}: {error}")
+        return results
+
+    # -- calling -------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if self._has_self:
+            return self.call_on(args[0], args[1:], keywords)
+        return self.call_on(None, args, keywords)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else BoundKernel(self, instance)
+
+    def call_on(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run it, as a method of `owner` unless that is None."""
+        program = program_state.program()
+        if program.generation != self._generation:
+            self._start_over(program)
+        if keywords or len(args) != len(self._parameters):
+            args = self._matched(owner, args, keywords)
+        if self._interpreted:
+            return self._interpret(owner, args)
+        key: Any = ()
+        if self._keyed or owner is not None:
+            key = (id(owner), *(p.key(args[position]) for position, p in self._keyed))
+        instance = self._instances.get(key)
+        if instance is None or not instance.alive():
+            instance = self._compile(program, key, owner, args)
+        return instance(args)
+
+    def _start_over(self, program: Any) -> None:
+        """A new program: nothing compiled before is of use."""
+        self._generation = program.generation
+        self._instances = {}
+        self._interpreted = program.config.arch == "python"
+        self._parameters = self._make_parameters()
+        self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
+
+    def _make_parameters(self) -> list[Parameter]:
+        made: list[Parameter] = []
+        for name, annotation in self.params:
+            if annotation is MISSING:
+                self._fail(f"parameter '{name}' of kernel '{self.__name__}' has no type")
+            try:
+                made.append(make_parameter(name, annotation))
+            except WeftError as error:
+                self._fail(f"parameter '{name}' of kernel '{self.__name__}': {error}")
+        return made
+
+    def _matched(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            bound = self._signature.bind(*([owner] if self._has_self else []), *args, **keywords)
+        except TypeError as error:
+            wanted = ", ".join(name for name, _ in self.params) or "no arguments"
+            raise ArgumentError(f"kernel '{self.__name__}' takes {wanted}: {error}") from None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())[1 if self._has_self else 0 :]
+
+    def _interpret(self, owner: Any, args: Sequence[Any]) -> Any:
+        from weft.lang.interpret import interpret_kernel
+
+        return interpret_kernel(BoundKernel(self, owner), args)
+
+    def _compile(self, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
+        arguments: list[Argument] = []
+        watched: list[Any] = []
+        if self._has_self:
+            arguments.append(Argument(next(iter(self._signature.parameters)), value=owner))
+            watched.append(owner)
+        for parameter, value in zip(self._parameters, args, strict=True):
+            arguments.append(parameter.argument(value))
+            if isinstance(parameter, Template):
+                watched.append(value)
+        instance = compile_instance(program, self.function, arguments, self._parameters, self.results)
+        self._instances[key] = instance
+        instance.guards = _guards(watched, self._instances, key)
+        return instance
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.function.__qualname__}>"
+
+
+def _guards(watched: list[Any], instances: dict[Any, Instance], key: Any) -> list[Any]:
+    """Weak references that drop the instance when an object it was compiled for is gone; strong ones to what cannot be
+    referenced weakly, so that its identity stays its own."""
+    guards: list[Any] = []
+    for value in watched:
+        if not isinstance(template_key(value), int):
+            continue
+        try:
+            guards.append(weakref.ref(value, lambda _: instances.pop(key, None)))
+        except TypeError:
+            guards.append(value)
+    return guards
+
+
+def _is_method(function: Callable[..., Any]) -> bool:
+    """Whether a function is defined in a class body."""
+    parts = function.__qualname__.split(".")
+    first = next(iter(inspect.signature(function).parameters), "")
+    return first == "self" or (len(parts) > 1 and parts[-2] != "<locals>" and first != "")
+
+
+class BoundKernel:
+    """A kernel as a method of `class_instance`."""
+
+    is_kernel = True
+
+    def __init__(self, kernel: Kernel, owner: Any) -> None:
+        self.kernel, self.class_instance = kernel, owner
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.kernel.call_on(self.class_instance, args, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel, name)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.kernel.function.__qualname__} of {self.class_instance!r}>"
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Make `function` a kernel: it is compiled, and its outermost loops run in parallel.
+
+    Parameters are annotated: a primitive, vector, matrix or struct type (passed by value), `ti.types.ndarray()` (an
+    array, not copied), or `ti.template()` (fixed at compile time). `-> type` says what it returns. CompilationError
+    for what is no kernel; ArgumentError for a call that does not fit."""
+    if isinstance(function, (Kernel, Func)):
+        raise CompilationError(f"'{function.__name__}' is a kernel or @func already")
+    return Kernel(function, caller_names(1))
+
+
+def data_oriented(cls: C) -> C:
+    """Mark a class whose methods are kernels and `@func`s: in them `self` is fixed at compile time."""
+    setattr(cls, "_data_oriented", True)  # noqa: B010 - checkers know no such attribute
+    return cls

@@ -1,0 +1,245 @@
+"""Kernel parameters: what each accepts, what of an argument decides which instance runs, and what a launch is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.ir import types as ir
+from weft.ir.errors import TypeMismatch, WeftError
+from weft.ir.types import Prim, Struct, Tensor, Type
+from weft.lang.errors import ArgumentError
+from weft.lang.matrix import Matrix
+from weft.lang.ndarray import Ndarray
+from weft.lang.struct import Struct as PyStruct
+from weft.lang.struct import convert
+from weft.lang.translate import Argument
+from weft.lang.translate.annotations import is_template
+from weft.lang.types import CompoundType, NdarrayType, StructType, prim_of_numpy, to_ir
+
+__all__ = ["ArrayParameter", "Compound", "Parameter", "Scalar", "Template", "make_parameter", "template_key"]
+
+_INTEGERS: tuple[type, ...] = (int, np.integer, np.bool_)
+_NUMBERS: tuple[type, ...] = (int, float, np.integer, np.floating, np.bool_)
+
+
+class Parameter:
+    """A kernel parameter. `keyed`: `key(value)` helps to find the instance; `packed`: the launch is given
+    `pack(value)`."""
+
+    keyed = False
+    packed = True
+
+    def __init__(self, name: str, annotation: Any) -> None:
+        self.name, self.annotation = name, annotation
+
+    def key(self, value: Any) -> Any:
+        """What of the argument is fixed at compile time."""
+        raise NotImplementedError
+
+    def argument(self, value: Any) -> Argument:
+        """How the translator binds it."""
+        return Argument(self.name, to_ir(self.annotation), self.annotation)
+
+    def pack(self, value: Any) -> Any:
+        """The argument as the launcher takes it. ArgumentError where it does not fit."""
+        raise NotImplementedError
+
+    def refuse(self, value: Any, wanted: str) -> ArgumentError:
+        """The error for an argument that does not fit."""
+        return ArgumentError(f"argument '{self.name}' is {wanted}, got {_described(value)}")
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    if isinstance(value, (int, float, str, Matrix)):
+        return f"{type(value).__name__} {value!r}"
+    return f"a {type(value).__name__}"
+
+
+class Scalar(Parameter):
+    """A number. Floats take integers; integers do not take floats."""
+
+    def __init__(self, name: str, annotation: Any, prim: Prim) -> None:
+        super().__init__(name, annotation)
+        self.prim = prim
+        self._exact = float if prim.is_float else int
+        self._fits = _NUMBERS if prim.is_float else _INTEGERS
+
+    def pack(self, value: Any) -> Any:
+        if type(value) is self._exact:
+            return value
+        if not isinstance(value, self._fits):
+            item = getattr(value, "item", None)  # one-element arrays and tensors
+            value = item() if item is not None and getattr(value, "ndim", 1) == 0 else value
+            if not isinstance(value, self._fits):
+                hint = f"; pass int({value!r})" if isinstance(value, float) else ""
+                raise self.refuse(value, f"a number ({self.prim}){hint and ' without a fraction'}")
+        return float(value) if self.prim.is_float else int(value)
+
+
+class Compound(Parameter):
+    """A vector, matrix or struct, passed by value as its scalars."""
+
+    def __init__(self, name: str, annotation: Any) -> None:
+        super().__init__(name, annotation)
+        self.type: Type = to_ir(annotation)
+
+    def pack(self, value: Any) -> Any:
+        try:
+            return _scalars(self.type, _converted(value, self.annotation))
+        except (WeftError, ValueError, TypeError) as error:
+            raise self.refuse(value, f"{self.annotation!r}") from error
+
+
+def _converted(value: Any, annotation: Any) -> Any:
+    if isinstance(annotation, StructType):
+        if not isinstance(value, (PyStruct, dict)):
+            raise TypeMismatch("not a struct")
+        return convert(value, annotation)
+    shape: tuple[int, ...] = annotation.shape
+    array = np.asarray(getattr(value, "values", value))
+    if array.shape != shape:
+        raise TypeMismatch(f"shape {array.shape}")
+    return array
+
+
+def _scalars(type: Type, value: Any) -> list[Any]:
+    """The scalars of a value in memory order, as Python numbers."""
+    if isinstance(type, Struct):
+        return [scalar for name, member in type.members for scalar in _scalars(member, value.entries[name])]
+    values = np.asarray(getattr(value, "values", value))
+    prim = ir.element(type)
+    from weft.ir.scalar import cast_value
+
+    cast = np.asarray(cast_value(values, prim))
+    return list(cast.ravel().tolist()) if isinstance(type, Tensor) else [cast.item()]
+
+
+class ArrayParameter(Parameter):
+    """An array: numpy's (not copied), an ndarray, or what numpy can view (a torch tensor of the CPU, DLPack)."""
+
+    keyed = True
+    annotation: NdarrayType
+
+    def key(self, value: Any) -> Any:
+        array = self._array(value)
+        contiguous = array.flags.c_contiguous
+        return (
+            array.dtype,
+            array.ndim,
+            array.shape[array.ndim - self._inner(value) :],
+            contiguous,
+            array.flags.writeable,
+        )
+
+    def argument(self, value: Any) -> Argument:
+        array = self._array(value)
+        prim, wanted = self._prim(array), self.annotation.element
+        inner = self._inner(value)
+        shape = tuple(array.shape[array.ndim - inner :])
+        element: Type = ir.tensor(prim, shape) if inner else prim
+        ndim = array.ndim - inner
+        if wanted is not None and element is not wanted:
+            self._wrong_element(array, element, wanted)
+        if self.annotation.ndim is not None and ndim != self.annotation.ndim:
+            raise self.refuse(value, f"an array of {self.annotation.ndim} axes")
+        kind = ir.array(element, ndim, bool(array.flags.c_contiguous))
+        return Argument(self.name, kind, self.annotation, None if array.flags.writeable else "read-only")
+
+    def _wrong_element(self, array: Any, element: Type, wanted: Type) -> None:
+        hint = ""
+        if isinstance(wanted, Prim) and isinstance(element, Prim):
+            hint = f"; convert it: {self.name}.astype(np.{wanted.np.name})"
+        raise ArgumentError(f"argument '{self.name}' is an array of {wanted}, got one of {element}{hint}")
+
+    def _prim(self, array: Any) -> Prim:
+        if not array.dtype.isnative:
+            raise self.refuse(array, "an array in the machine's byte order")
+        try:
+            return prim_of_numpy(array.dtype)
+        except TypeMismatch:
+            raise self.refuse(array, "an array of numbers") from None
+
+    def _inner(self, value: Any) -> int:
+        """How many of the last axes belong to the element."""
+        if isinstance(value, Ndarray):
+            return len(value.element_shape)
+        wanted = self.annotation.element
+        return len(wanted.shape) if isinstance(wanted, Tensor) else 0
+
+    def _array(self, value: Any) -> Any:
+        if type(value) is np.ndarray:
+            return value
+        if isinstance(value, Ndarray):
+            return value.array()
+        view = _view(value)
+        if view is None:
+            raise self.refuse(value, "an array")
+        return view
+
+    def pack(self, value: Any) -> Any:
+        array = self._array(value)
+        ndim = array.ndim - self._inner(value)
+        return array.__array_interface__["data"][0], array.shape[:ndim], array.strides[:ndim]
+
+
+def _view(value: Any) -> Any:
+    """A numpy array over the same memory, None if there is none."""
+    if isinstance(value, np.ndarray):
+        return value.view(np.ndarray)
+    if hasattr(value, "detach"):  # torch: no gradients flow through a kernel
+        return value.detach().numpy()
+    if hasattr(value, "__array_interface__"):
+        return np.asarray(value)
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    return None
+
+
+class Template(Parameter):
+    """Fixed at compile time: a field, a number, a function, any object."""
+
+    keyed = True
+    packed = False
+
+    def key(self, value: Any) -> Any:
+        return template_key(value)
+
+    def argument(self, value: Any) -> Argument:
+        return Argument(self.name, value=value)
+
+    def pack(self, value: Any) -> Any:
+        return value
+
+
+def template_key(value: Any) -> Any:
+    """What tells a compile-time value from others: its type and value if it is plain data, else its identity (an
+    int)."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        return (type(value), value)
+    if value is None or isinstance(value, (str, Type, CompoundType)):
+        return (str, value) if isinstance(value, str) else (type(value), value)
+    if isinstance(value, (tuple, list)):
+        return (type(value), *map(template_key, value))
+    if isinstance(value, Matrix):
+        return (Matrix, value.shape, value.dtype, value.values.tobytes())
+    return id(value)
+
+
+def make_parameter(name: str, annotation: Any) -> Parameter:
+    """The parameter that an annotation means. TypeMismatch if it means none."""
+    if is_template(annotation):
+        return Template(name, annotation)
+    if annotation is NdarrayType or annotation is np.ndarray:
+        return ArrayParameter(name, NdarrayType())
+    if isinstance(annotation, type) and issubclass(annotation, NdarrayType):
+        return ArrayParameter(name, annotation())
+    if isinstance(annotation, NdarrayType):
+        return ArrayParameter(name, annotation)
+    kind = to_ir(annotation)
+    if isinstance(kind, Prim):
+        return Scalar(name, annotation, kind)
+    return Compound(name, annotation)

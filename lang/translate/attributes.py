@@ -1,0 +1,147 @@
+"""`a.b`: swizzles, members, methods of values, shapes, and the attributes of compile-time objects."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.types import Array, Tensor, i32, tensor
+from weft.lang.errors import UnknownName
+from weft.lang.field import Field
+from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
+from weft.lang.matrix import Matrix, swizzle
+from weft.lang.ndarray import Ndarray
+from weft.lang.struct import Struct, StructField
+from weft.lang.translate.indexing import constant_element
+from weft.lang.translate.operators import run_now
+from weft.lang.translate.translator import Translator, translates
+from weft.lang.translate.values import Record, to_expr
+
+__all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
+
+# Methods of vectors and matrices that `constructors` and `functions` write out; the others are Weft functions.
+TENSOR_METHODS = frozenset({"sum", "max", "min", "any", "all", "transpose", "cast", "fill", "get_shape", "copy"})
+
+
+@dataclass(frozen=True, eq=False)
+class ValueMethod:
+    """A method of a run-time value, not yet called."""
+
+    name: str
+    owner: tree.Expr
+
+
+@translates(ast.Attribute)
+def _attribute(t: Translator, node: ast.Attribute) -> Any:
+    base = t.expr(node.value)
+    if isinstance(base, (Matrix, Struct)) and not _is_static(base, node.attr):
+        base = (
+            t.frozen(to_expr(t, base, node.value))
+            if isinstance(base, Matrix)
+            else Record(base.struct_type, to_expr(t, base, node.value))
+        )
+    if isinstance(base, Record):
+        return _member(t, base, node)
+    if isinstance(base, tree.Expr):
+        return _of_value(t, base, node)
+    value = _of_object(t, base, node)
+    if isinstance(value, Ndarray):
+        raise t.error(
+            f"'{node.attr}' is an ndarray: a kernel takes it as an argument, annotated ti.types.ndarray()", node
+        )
+    return value
+
+
+def _is_static(base: Any, name: str) -> bool:
+    """Facts and elements of captured constants are known at compile time; their methods are those of values."""
+    return name in ("n", "m", "shape") or (isinstance(base, Struct) and name in ("keys", "struct_type", "methods"))
+
+
+def _member(t: Translator, base: Record, node: ast.Attribute) -> Any:
+    if node.attr in base.type.members:
+        return base.member(node.attr, t.span(node))
+    method = base.type.methods.get(node.attr)
+    if method is not None:
+        return MethodType(method, base)
+    names = ", ".join([*base.type.members, *base.type.methods])
+    raise t.error(f"a struct {base.type!r} has no '{node.attr}'; it has {names}", node, UnknownName)
+
+
+def _of_value(t: Translator, base: tree.Expr, node: ast.Attribute) -> Any:
+    kind, name = base.type, node.attr
+    if isinstance(kind, Array):
+        return _of_array(t, base, kind, node)
+    if isinstance(kind, Tensor):
+        positions = swizzle_positions(kind, name)
+        if positions is not None:
+            return _swizzled(t, base, positions, node)
+        facts = {
+            "n": kind.shape[0],
+            "m": (*kind.shape, 1)[1],
+            "shape": kind.shape,
+            "dtype": kind.elem,
+            "ndim": len(kind.shape),
+        }
+        if name in facts:
+            return facts[name]
+        if name in TENSOR_METHODS or name in LINEAR_ALGEBRA:
+            return ValueMethod(name, base)
+        raise t.error(f"a value of type {kind} has no '{name}'", node, UnknownName)
+    if name == "dtype":
+        return kind
+    if name in ("cast",):
+        return ValueMethod(name, base)
+    raise t.error(f"a scalar ({kind}) has no '{name}'", node, UnknownName)
+
+
+def _of_array(t: Translator, base: tree.Expr, kind: Array, node: ast.Attribute) -> Any:
+    if node.attr == "shape":
+        return tuple(tree.ArrayShape(base, axis, type=i32, span=t.span(node)) for axis in range(kind.ndim))
+    facts: dict[str, Any] = {
+        "ndim": kind.ndim,
+        "dtype": getattr(kind.elem, "elem", kind.elem),
+        "element_type": kind.elem,
+    }
+    if isinstance(kind.elem, Tensor):
+        facts |= {"n": kind.elem.shape[0], "m": (*kind.elem.shape, 1)[1]}
+    if node.attr in facts:
+        return facts[node.attr]
+    raise t.error(f"an array argument has no '{node.attr}' in a kernel; it has shape, ndim, dtype", node, UnknownName)
+
+
+def swizzle_positions(kind: Tensor, name: str) -> tuple[int, ...] | None:
+    """The elements of a vector that `name` means, None if it is no swizzle of it."""
+    if len(kind.shape) != 1 and kind.shape[1] != 1:
+        return None
+    positions = swizzle(name)
+    return positions if positions is not None and max(positions) < kind.shape[0] else None
+
+
+def _swizzled(t: Translator, base: tree.Expr, positions: tuple[int, ...], node: ast.Attribute) -> tree.Expr:
+    kind = base.type
+    assert isinstance(kind, Tensor)
+    rest = (0,) * (len(kind.shape) - 1)
+    if isinstance(base, tree.MakeTensor):
+        scalars = [base.values[position] for position in positions]
+    else:
+        if len(positions) > 1 and not isinstance(base, (tree.Var, tree.ParamRef)):
+            base = t.local(base)
+        scalars = [constant_element(base, (position, *rest), t.span(node)) for position in positions]
+    if len(scalars) == 1:
+        return scalars[0]
+    return tree.MakeTensor(scalars, type=tensor(kind.elem, (len(scalars),)), span=t.span(node))
+
+
+def _of_object(t: Translator, base: Any, node: ast.Attribute) -> Any:
+    try:
+        return getattr(base, node.attr)
+    except AttributeError:
+        what = "a field" if isinstance(base, (Field, StructField)) else repr(type(base).__name__)
+        what = f"module '{base.__name__}'" if type(base).__name__ == "module" else what
+        what = f"'{base.__name__}'" if isinstance(base, type) else what
+        raise UnknownName(f"{what} has no attribute '{node.attr}'", t.span(node)) from None
+    except Exception:
+        return run_now(t, node, getattr, base, node.attr)

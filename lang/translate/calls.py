@@ -1,0 +1,130 @@
+"""Calls: which of the many things that look like a call this is. Inlining of `@func`s is in `inlining.py`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import Prim
+from weft.lang.builtins import BUILTINS, Builtin, ndrange
+from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
+from weft.lang.translate import constructors, functions, methods
+from weft.lang.translate.attributes import ValueMethod
+from weft.lang.translate.expressions import unpack
+from weft.lang.translate.functions import FUNCTIONS, Call
+from weft.lang.translate.inlining import inline
+from weft.lang.translate.operators import run_now
+from weft.lang.translate.translator import Translator, translates
+from weft.lang.translate.values import is_known, kind_of
+from weft.lang.types import MatrixType, StructType
+
+__all__ = ["call"]
+
+
+@translates(ast.Call)
+def _call(t: Translator, node: ast.Call) -> Any:
+    function = t.expr(node.func)
+    args: list[Any] = []
+    for place in node.args:
+        if isinstance(place, ast.Starred):
+            args.extend(unpack(t, t.expr(place.value), place))
+        else:
+            args.append(t.expr(place))
+    keywords: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = t.expr(keyword.value)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = value
+        elif isinstance(value, dict):
+            keywords.update(value)
+        else:
+            raise t.error("'**' takes a dict known at compile time", keyword)
+    return call(t, function, Call(node, args, keywords))
+
+
+def call(t: Translator, function: Any, c: Call) -> Any:
+    """What calling `function`, a compile-time meaning, gives."""
+    if isinstance(function, Builtin):
+        return _builtin(t, function.name, c)
+    if isinstance(function, ValueMethod):
+        return _method(t, function, c)
+    if isinstance(function, MethodType):
+        return _bound(t, function, c)
+    if getattr(function, "is_pyfunc", None) is not None:
+        return inline(t, function.function, c)
+    if getattr(function, "is_kernel", False):
+        raise t.error(
+            f"kernel '{function.__name__}' is called inside a kernel: make it a @ti.func, or call it from Python",
+            c.node,
+        )
+    if isinstance(function, Prim):
+        return functions.cast_to(t, function, c)
+    if isinstance(function, (MatrixType, StructType)):
+        return constructors.construct(t, function, c)
+    handler = _python_handler(function)
+    if handler is not None:
+        return handler(t, c)
+    return _python_call(t, function, c)
+
+
+def _builtin(t: Translator, name: str, c: Call) -> Any:
+    handler = FUNCTIONS.get(name)
+    if handler is None:
+        raise t.error(f"'{name}' cannot be used in a kernel", c.node)
+    return handler(t, c)
+
+
+def _method(t: Translator, method: ValueMethod, c: Call) -> Any:
+    handler = methods.METHODS.get(method.name)
+    if handler is not None:
+        return handler(t, method.owner, c)
+    return inline(t, LINEAR_ALGEBRA[method.name].function, c.with_first(method.owner))
+
+
+def _bound(t: Translator, function: MethodType, c: Call) -> Any:
+    inner = function.__func__
+    if getattr(inner, "is_pyfunc", None) is not None:
+        return inline(t, inner.function, c.with_first(function.__self__), bound=True)
+    if getattr(inner, "is_kernel", False):
+        return call(t, inner, c)
+    if isinstance(inner, FunctionType) and not (
+        is_known(c.args) and is_known(c.keywords) and is_known(function.__self__)
+    ):
+        return inline(t, inner, c.with_first(function.__self__), bound=True)
+    return _python_call(t, function, c)
+
+
+def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
+    """The handler of a Python builtin, of a function of `math`, or of Matrix, Vector, Struct and their factories."""
+    try:
+        found = functions.PYTHON.get(function) or constructors.CLASSES.get(function)
+    except TypeError:  # unhashable
+        return None
+    if found is None and isinstance(function, BuiltinFunctionType) and function.__module__ == "math":
+        name = _MATH_NAMES.get(function.__name__, function.__name__)
+        if name in BUILTINS and name in FUNCTIONS:
+            return FUNCTIONS[name]
+    return found
+
+
+_MATH_NAMES: dict[str, str] = {"fabs": "abs", "fmod": "raw_mod"}
+
+
+def _python_call(t: Translator, function: Any, c: Call) -> Any:
+    """A Python callable: run now if all arguments are known; a plain function is inlined otherwise."""
+    if not callable(function):
+        raise t.error(f"{kind_of(function)} cannot be called", c.node, TypeMismatch)
+    if function is ndrange:
+        return run_now(t, c.node, ndrange, *c.args)
+    if is_known(c.args) and is_known(c.keywords):
+        return run_now(t, c.node, function, *c.args, **c.keywords)
+    if isinstance(function, FunctionType):
+        return inline(t, function, c)
+    raise t.error(
+        f"{kind_of(function)} is Python's, not Weft's: in a kernel it takes only values known at compile time",
+        c.node,
+        TypeMismatch,
+    )

@@ -1,0 +1,171 @@
+"""Names, literals, containers and comprehensions. Containers exist at compile time only; what is in them may not."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import Array, Tensor
+from weft.lang.ndarray import Ndarray
+from weft.lang.translate.names import Binding
+from weft.lang.translate.operators import run_now
+from weft.lang.translate.translator import Translator, translates
+from weft.lang.translate.values import Record, is_known, kind_of, tensor_elements
+
+__all__ = ["iterate", "meaning", "unpack"]
+
+
+@translates(ast.Constant)
+def _constant(t: Translator, node: ast.Constant) -> Any:
+    if isinstance(node.value, (complex, bytes)) or node.value is ...:
+        raise t.error(f"{node.value!r} is not a value in a kernel", node, TypeMismatch)
+    return node.value
+
+
+@translates(ast.Name)
+def _name(t: Translator, node: ast.Name) -> Any:
+    binding = t.names.find(node.id)
+    if binding is not None:
+        return meaning(t, binding, node)
+    value = t.names.outer(node.id)
+    if isinstance(value, Ndarray):
+        raise t.error(
+            f"'{node.id}' is an ndarray: a kernel takes it as an argument, annotated ti.types.ndarray()",
+            node,
+            TypeMismatch,
+        )
+    return value
+
+
+def meaning(t: Translator, binding: Binding, node: ast.AST) -> Any:
+    """What a local name means: the value of a variable, or what is known at compile time."""
+    value = binding.value
+    if isinstance(value, tree.Variable):
+        return tree.Var(value, type=value.type, span=t.span(node))
+    return value
+
+
+@translates(ast.Tuple)
+def _tuple(t: Translator, node: ast.Tuple) -> Any:
+    return tuple(_items(t, node.elts))
+
+
+@translates(ast.List)
+def _list(t: Translator, node: ast.List) -> Any:
+    return _items(t, node.elts)
+
+
+def _items(t: Translator, nodes: list[ast.expr]) -> list[Any]:
+    items: list[Any] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            items.extend(unpack(t, t.expr(node.value), node))
+        else:
+            items.append(t.expr(node))
+    return items
+
+
+@translates(ast.Dict)
+def _dict(t: Translator, node: ast.Dict) -> Any:
+    made: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            made.update(t.expr(value))
+            continue
+        name = t.expr(key)
+        if not is_known(name):
+            raise t.error("the keys of a dict must be known at compile time", key)
+        made[name] = t.expr(value)
+    return made
+
+
+def unpack(t: Translator, value: Any, node: ast.AST) -> list[Any]:
+    """The items of a sequence, or the elements (rows) of a vector (matrix). TypeMismatch for anything else."""
+    if isinstance(value, tree.Expr) and isinstance(value.type, Tensor):
+        scalars = tensor_elements(t, value)
+        if len(value.type.shape) == 1:
+            return list(scalars)
+        width = value.type.shape[1]
+        return [scalars[k : k + width] for k in range(0, len(scalars), width)]
+    if isinstance(value, (tree.Expr, Record)):
+        raise t.error(f"{kind_of(value)} cannot be unpacked", node, TypeMismatch)
+    try:
+        return list(value)
+    except TypeError:
+        raise t.error(f"{kind_of(value)} cannot be unpacked", node, TypeMismatch)
+
+
+def iterate(t: Translator, target: ast.expr, value: Any) -> None:
+    """Bind the target(s) of a static loop to one item."""
+    if isinstance(target, ast.Name):
+        t.bind(target.id, value, "static loop variable")
+        return
+    if isinstance(target, (ast.Tuple, ast.List)):
+        items = unpack(t, value, target)
+        if len(items) != len(target.elts):
+            raise t.error(f"{len(target.elts)} loop variables, but an item has {len(items)}", target, TypeMismatch)
+        for part, item in zip(target.elts, items, strict=True):
+            iterate(t, part, item)
+        return
+    raise t.error("a loop variable is a name", target)
+
+
+@translates(ast.ListComp)
+def _list_comp(t: Translator, node: ast.ListComp) -> Any:
+    made: list[Any] = []
+    _comprehend(t, node.generators, lambda: made.append(t.expr(node.elt)))
+    return made
+
+
+@translates(ast.DictComp)
+def _dict_comp(t: Translator, node: ast.DictComp) -> Any:
+    made: dict[Any, Any] = {}
+
+    def add() -> None:
+        made[t.expr(node.key)] = t.expr(node.value)
+
+    _comprehend(t, node.generators, add)
+    return made
+
+
+def _comprehend(t: Translator, generators: list[ast.comprehension], add: Any) -> None:
+    if not generators:
+        add()
+        return
+    first, *rest = generators
+    over = t.expr(first.iter)
+    if isinstance(over, tree.Expr) and isinstance(over.type, Array):
+        raise t.error("a comprehension over an array cannot be unrolled: use a loop", first.iter)
+    for item in unpack(t, over, first.iter):
+        t.names.push()
+        try:
+            iterate(t, first.target, item)
+            tests = [t.expr(test) for test in first.ifs]
+            if not all(map(is_known, tests)):
+                raise t.error("the condition of a comprehension must be known at compile time", first.ifs[0])
+            if all(run_now(t, first.iter, bool, test) for test in tests):
+                _comprehend(t, rest, add)
+        finally:
+            t.names.pop()
+
+
+@translates(ast.NamedExpr)
+def _named(t: Translator, node: ast.NamedExpr) -> Any:
+    from weft.lang.translate.statements import define
+
+    value = t.expr(node.value)
+    define(t, node.target.id, value, node)
+    binding = t.names.find(node.target.id)
+    assert binding is not None
+    return meaning(t, binding, node)
+
+
+@translates(ast.JoinedStr)
+def _joined(t: Translator, node: ast.JoinedStr) -> Any:
+    """An f-string known at compile time is a string; otherwise its pieces, which print and assert take."""
+    from weft.lang.translate.printing import Pieces, format_pieces
+
+    pieces = format_pieces(t, node)
+    return "".join(map(str, pieces)) if all(isinstance(piece, str) for piece in pieces) else Pieces(pieces)

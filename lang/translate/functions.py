@@ -1,0 +1,515 @@
+"""The language's functions, by name: what a call of each means. Where a row of UNARY or BINARY has that name, the call
+is that operator; functions of Python that mean the same (abs, min, math.sin ...) share the handlers.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.scalar import ATOMICS, BINARY, UNARY
+from weft.ir.symbols import LoopConfig
+from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, u1, u16, u32, u64, with_element
+from weft.lang.builtins import BUILTINS
+from weft.lang.field import Field
+from weft.lang.struct import StructField
+from weft.lang.translate.operators import binary, condition, run_now, select, truth, unary
+from weft.lang.translate.translator import Translator
+from weft.lang.translate.values import (
+    Record,
+    as_int,
+    coerce,
+    in_memory,
+    is_known,
+    kind_of,
+    scalar_of,
+    to_expr,
+)
+from weft.lang.types import MatrixType, primitive
+
+__all__ = ["FUNCTIONS", "PYTHON", "Call", "Grouped", "RangeOf", "cast_to", "cast_value_to", "function"]
+
+
+@dataclass(eq=False)
+class Call:
+    """A call with its arguments' meanings."""
+
+    node: ast.Call
+    args: list[Any]
+    keywords: dict[str, Any]
+
+    def with_first(self, value: Any) -> Call:
+        """The same with one more argument in front."""
+        return replace(self, args=[value, *self.args])
+
+
+@dataclass(frozen=True, eq=False)
+class RangeOf:
+    """`range(begin, end, step)`, some of which are known only at run time."""
+
+    bounds: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """`grouped(over)`: a loop whose indices come as one vector."""
+
+    over: Any
+
+
+Handler = Callable[[Translator, Call], Any]
+FUNCTIONS: dict[str, Handler] = {}
+
+
+def function(*names: str) -> Callable[[Handler], Handler]:
+    """Register the handler of the functions with those names."""
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            FUNCTIONS[name] = handler
+        return handler
+
+    return register
+
+
+def arguments(t: Translator, c: Call, least: int, most: int, *names: str) -> list[Any]:
+    """The positional arguments, those given by `names` included, None for what is missing. TypeMismatch for a wrong
+    number."""
+    values = list(c.args)
+    for name in names[len(values) :]:
+        values.append(c.keywords.get(name))
+    extra = set(c.keywords) - set(names[len(c.args) :])
+    given = len(c.args) + len(c.keywords)
+    if extra or not least <= given <= most:
+        wanted = str(least) if least == most else f"{least} to {most}"
+        what = ast.unparse(c.node.func)
+        unknown = f", and no '{min(extra)}'" if extra else ""
+        raise t.error(f"{what} takes {wanted} arguments{unknown}, got {given}", c.node, TypeMismatch)
+    return values + [None] * (most - len(values))
+
+
+def _place(c: Call, position: int) -> ast.AST:
+    return c.node.args[position] if position < len(c.node.args) else c.node
+
+
+def exprs(t: Translator, c: Call, values: list[Any]) -> list[tree.Expr]:
+    """Arguments as run-time expressions."""
+    return [to_expr(t, value, _place(c, position)) for position, value in enumerate(values)]
+
+
+# ---- operators by name -----------------------------------------------------------------------------------------------
+
+
+def _unary_handler(kind: str) -> Handler:
+    rounding = kind in ("floor", "ceil", "round", "trunc")
+
+    def handle(t: Translator, c: Call) -> Any:
+        x, dtype = (
+            arguments(t, c, 1, 2 if rounding else 1, "x", *(["dtype"] if rounding else []))[:2] + [None][rounding:]
+        )
+        if is_known(x) and dtype is None and kind in BUILTINS and not isinstance(x, (Field, StructField)):
+            return run_now(t, c.node, BUILTINS[kind].python, x)
+        value = to_expr(t, x, _place(c, 0))
+        if kind == "round" and isinstance(dtype, int):
+            raise t.error("round to digits is not available in a kernel: scale, round, and scale back", c.node)
+        if rounding and not element_type(t, value, c.node).is_float:
+            result = value
+        else:
+            result = unary(t, kind, value, c.node)
+        return result if dtype is None else cast_value_to(t, result, dtype, c.node)
+
+    return handle
+
+
+def element_type(t: Translator, value: tree.Expr, node: ast.AST) -> Prim:
+    """The primitive of a scalar or tensor; TypeMismatch for a struct."""
+    if not isinstance(value.type, (Prim, Tensor)):
+        raise t.error(f"a number, vector or matrix is needed, not {kind_of(value)}", node, TypeMismatch)
+    return element(value.type)
+
+
+def _binary_handler(kind: str) -> Handler:
+    def handle(t: Translator, c: Call) -> Any:
+        a, b = arguments(t, c, 2, 2, "a", "b")
+        if is_known(a) and is_known(b) and kind in BUILTINS:
+            return run_now(t, c.node, BUILTINS[kind].python, a, b)
+        left, right = exprs(t, c, [a, b])
+        return binary(t, kind, left, right, c.node)
+
+    return handle
+
+
+def _nary_handler(kind: str) -> Handler:
+    def handle(t: Translator, c: Call) -> Any:
+        values = c.args
+        if len(values) == 1 and isinstance(values[0], (list, tuple)):
+            values = list(values[0])
+        if not values:
+            raise t.error(f"{kind} takes at least one value", c.node, TypeMismatch)
+        if len(values) > 1 and all(map(is_known, values)):
+            return run_now(t, c.node, BUILTINS[kind].python, *values)
+        parts = exprs(t, c, values)
+        if len(parts) == 1:
+            return tree.Reduce(kind, parts[0], type=element_type(t, parts[0], c.node), span=t.span(c.node))
+        result = parts[0]
+        for part in parts[1:]:
+            result = binary(t, kind, result, part, c.node)
+        return result
+
+    return handle
+
+
+for _kind in UNARY:
+    FUNCTIONS[_kind] = _unary_handler(_kind)
+for _kind in BINARY:
+    FUNCTIONS[_kind] = _nary_handler(_kind) if _kind in ("min", "max") else _binary_handler(_kind)
+
+
+def _logical(kind: str) -> Handler:
+    def handle(t: Translator, c: Call) -> Any:
+        parts = [truth(t, value, c.node) for value in arguments(t, c, 2, 2, "a", "b")]
+        return binary(t, kind, parts[0], parts[1], c.node)
+
+    return handle
+
+
+FUNCTIONS["logical_and"], FUNCTIONS["logical_or"] = _logical("and"), _logical("or")
+
+
+@function("select")
+def _select(t: Translator, c: Call) -> Any:
+    decide, a, b = arguments(t, c, 3, 3, "cond", "x1", "x2")
+    left, right = to_expr(t, a, _place(c, 1)), to_expr(t, b, _place(c, 2))
+    return select(t, truth(t, decide, _place(c, 0)), left, right, c.node)
+
+
+@function("ifte")
+def _ifte(t: Translator, c: Call) -> Any:
+    decide, a, b = arguments(t, c, 3, 3, "cond", "x1", "x2")
+    if is_known(decide):
+        return a if run_now(t, c.node, bool, decide) else b
+    left, right = to_expr(t, a, _place(c, 1)), to_expr(t, b, _place(c, 2))
+    return select(t, condition(t, decide, _place(c, 0)), left, right, c.node)
+
+
+# ---- types -----------------------------------------------------------------------------------------------------------
+
+
+@function("cast")
+def _cast(t: Translator, c: Call) -> Any:
+    x, dtype = arguments(t, c, 2, 2, "obj", "dtype")
+    return cast_value_to(t, to_expr(t, x, _place(c, 0)), dtype, c.node)
+
+
+def cast_value_to(t: Translator, value: tree.Expr, dtype: Any, node: ast.AST) -> tree.Expr:
+    """`value` with its scalars cast to `dtype`."""
+    prim = run_now(t, node, primitive, dtype) if not isinstance(dtype, MatrixType) else dtype.dtype
+    element_type(t, value, node)
+    if isinstance(value, tree.Const) and isinstance(value.value, int) and prim.is_int and prim is not u1:
+        bits = int(value.value) & ((1 << prim.bits) - 1)
+        wrapped = bits - (1 << prim.bits) if prim.is_signed and bits >> (prim.bits - 1) else bits
+        return scalar_of(t, wrapped, prim, node)
+    return coerce(t, value, with_element(value.type, prim), node)
+
+
+def cast_to(t: Translator, prim: Prim, c: Call) -> tree.Expr:
+    """`ti.f32(x)`. An integer literal may be as wide as the type."""
+    (x,) = arguments(t, c, 0, 1, "x")
+    x = 0 if x is None else x
+    if isinstance(x, int) and not isinstance(x, bool) and prim.is_int and prim is not u1:
+        return cast_value_to(t, scalar_of(t, x, prim, c.node), prim, c.node)
+    if isinstance(x, (int, float)) and prim.is_float:
+        return scalar_of(t, float(x), prim, c.node)
+    return cast_value_to(t, to_expr(t, x, _place(c, 0)), prim, c.node)
+
+
+@function("bit_cast")
+def _bit_cast(t: Translator, c: Call) -> Any:
+    x, dtype = arguments(t, c, 2, 2, "obj", "dtype")
+    value, prim = to_expr(t, x, _place(c, 0)), run_now(t, c.node, primitive, dtype)
+    own = element_type(t, value, c.node)
+    if own.size != prim.size:
+        raise t.error(f"bit_cast keeps the size: {own} ({own.bits} bits) cannot become {prim}", c.node, TypeMismatch)
+    return tree.BitCast(value, type=with_element(value.type, prim), span=t.span(c.node))
+
+
+def _filled(number: int) -> Handler:
+    def handle(t: Translator, c: Call) -> Any:
+        (x,) = arguments(t, c, 1, 1, "x")
+        return _fill(t, to_expr(t, x, c.node).type, number, c.node)
+
+    return handle
+
+
+def _fill(t: Translator, type: Type, number: int, node: ast.AST) -> tree.Expr:
+    if isinstance(type, Struct):
+        values = [_fill(t, member, number, node) for _, member in type.members]
+        return tree.MakeStruct(values, type=type, span=t.span(node))
+    assert isinstance(type, (Prim, Tensor))
+    prim = element(type)
+    value = bool(number) if prim is u1 else float(number) if prim.is_float else number
+    return coerce(t, scalar_of(t, value, prim, node), type, node)
+
+
+FUNCTIONS["zero"], FUNCTIONS["one"] = _filled(0), _filled(1)
+
+
+# ---- random numbers, floats that are no numbers ----------------------------------------------------------------------
+
+
+@function("random")
+def _random(t: Translator, c: Call) -> Any:
+    (dtype,) = arguments(t, c, 0, 1, "dtype")
+    prim = run_now(t, c.node, primitive, float if dtype is None else dtype)
+    return tree.Random(type=prim, span=t.span(c.node))
+
+
+@function("randn")
+def _randn(t: Translator, c: Call) -> Any:
+    """Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v) of two uniform numbers in [0, 1)."""
+    (dtype,) = arguments(t, c, 0, 1, "dtype")
+    prim = run_now(t, c.node, primitive, float if dtype is None else dtype)
+    u, v = (tree.Random(type=prim, span=t.span(c.node)) for _ in range(2))
+    one, minus_two, turn = (scalar_of(t, x, prim, c.node) for x in (1.0, -2.0, 6.283185307179586))
+    rest = binary(t, "sub", one, u, c.node)
+    radius = unary(t, "sqrt", binary(t, "mul", minus_two, unary(t, "log", rest, c.node), c.node), c.node)
+    return binary(t, "mul", radius, unary(t, "cos", binary(t, "mul", turn, v, c.node), c.node), c.node)
+
+
+_BITS: dict[int, tuple[Prim, int, int]] = {
+    16: (u16, 0x7FFF, 0x7C00),
+    32: (u32, 0x7FFFFFFF, 0x7F800000),
+    64: (u64, (1 << 63) - 1, 0x7FF << 52),
+}  # as an integer; everything but the sign; infinity
+
+
+def _float_test(kind: str) -> Handler:
+    """By the bits, which no `fast_math` assumes away: without its sign, NaN is above infinity."""
+
+    def handle(t: Translator, c: Call) -> Any:
+        (x,) = arguments(t, c, 1, 1, "x")
+        value = to_expr(t, x, c.node)
+        prim = element_type(t, value, c.node)
+        if not prim.is_float:
+            return _fill(t, with_element(value.type, u1), 0, c.node)
+        integer, magnitude, infinity = _BITS[prim.bits]
+        bits = tree.BitCast(value, type=with_element(value.type, integer), span=t.span(c.node))
+        unsigned = binary(t, "and", bits, scalar_of(t, magnitude, integer, c.node), c.node)
+        return binary(t, kind, unsigned, scalar_of(t, infinity, integer, c.node), c.node)
+
+    return handle
+
+
+FUNCTIONS["isnan"], FUNCTIONS["isinf"] = _float_test("gt"), _float_test("eq")
+
+
+# ---- reductions of a tensor ------------------------------------------------------------------------------------------
+
+
+def _all_or_any(kind: str) -> Handler:
+    def handle(t: Translator, c: Call) -> Any:
+        (x,) = arguments(t, c, 1, 1, "x")
+        values = truth(t, x, c.node)
+        return tree.Reduce(kind, values, type=u1, span=t.span(c.node)) if isinstance(values.type, Tensor) else values
+
+    return handle
+
+
+FUNCTIONS["any"], FUNCTIONS["all"] = _all_or_any("or"), _all_or_any("and")
+
+
+# ---- atomics ---------------------------------------------------------------------------------------------------------
+
+
+def _atomic_handler(kind: str) -> Handler:
+    def handle(t: Translator, c: Call) -> Any:
+        target, value = arguments(t, c, 2, 2, "x", "y")
+        place = to_expr(t, target, _place(c, 0))
+        if not in_memory(place):
+            raise t.error(
+                f"atomic_{kind} changes an element of a field or array, or a variable: this is neither", _place(c, 0)
+            )
+        if kind in ("and", "or", "xor") and element_type(t, place, c.node).is_float:
+            raise t.error(f"atomic_{kind} takes integers, not {place.type}", _place(c, 0), TypeMismatch)
+        operand = coerce(t, to_expr(t, value, _place(c, 1)), place.type, c.node)
+        return tree.Atomic(kind, place, operand, type=place.type, span=t.span(c.node))
+
+    return handle
+
+
+for _kind in ATOMICS:
+    FUNCTIONS[f"atomic_{_kind}"] = _atomic_handler(_kind)
+
+
+# ---- compile time ----------------------------------------------------------------------------------------------------
+
+
+@function("static")
+def _static(t: Translator, c: Call) -> Any:
+    values = c.args
+    for position, value in enumerate(values):
+        if isinstance(value, (RangeOf, tree.Expr, Record)) and not _is_alias(value):
+            what = "the bounds of a static range" if isinstance(value, RangeOf) else "what static() takes"
+            raise t.error(
+                f"{what} must be known at compile time: a literal, a global, a template() parameter or a shape, "
+                f"not something computed when the kernel runs",
+                _place(c, position),
+            )
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _is_alias(value: Any) -> bool:
+    if isinstance(value, Record):
+        return True
+    return isinstance(value, tree.Expr) and (in_memory(value) or isinstance(value.type, (Array, Tensor)))
+
+
+@function("grouped")
+def _grouped(t: Translator, c: Call) -> Any:
+    (over,) = arguments(t, c, 1, 1, "x")
+    return Grouped(over)
+
+
+@function("static_print")
+def _static_print(t: Translator, c: Call) -> Any:
+    del t
+    print(*(str(value.type) if isinstance(value, tree.Expr) else value for value in c.args), **c.keywords)
+
+
+@function("static_assert")
+def _static_assert(t: Translator, c: Call) -> Any:
+    decide, message = arguments(t, c, 1, 2, "cond", "msg")
+    if not is_known(decide):
+        raise t.error("static_assert needs a condition known at compile time", _place(c, 0))
+    if not run_now(t, c.node, bool, decide):
+        raise CompilationError("static_assert failed" + (f": {message}" if message is not None else ""), t.span(c.node))
+
+
+@function("loop_config")
+def _loop_config(t: Translator, c: Call) -> Any:
+    known = {"serialize", "block_dim", "parallelize", "simd", "block_dim_adaptive", "bit_vectorize"}
+    unknown = sorted(set(c.keywords) - known)
+    if c.args or unknown:
+        raise t.error(f"loop_config takes {', '.join(sorted(known))} by name", c.node, TypeMismatch)
+    numbers = {
+        name: as_int(t, value, c.node, name) if value is not None else 0
+        for name, value in c.keywords.items()
+        if name in ("block_dim", "parallelize", "simd")
+    }
+    t.loop_config = LoopConfig(serialize=bool(c.keywords.get("serialize", False)), **numbers)
+
+
+@function("block_local", "cache_read_only", "stop_grad")
+def _hint(t: Translator, c: Call) -> Any:
+    del t, c
+
+
+@function("assume_in_range")
+def _assume(t: Translator, c: Call) -> Any:
+    return arguments(t, c, 4, 4, "val", "base", "low", "high")[0]
+
+
+# ---- Python's own functions ------------------------------------------------------------------------------------------
+
+
+def _range(t: Translator, c: Call) -> Any:
+    if not 1 <= len(c.args) <= 3 or c.keywords:
+        raise t.error(f"range takes 1 to 3 arguments, got {len(c.args) + len(c.keywords)}", c.node, TypeMismatch)
+    if is_known(c.args):
+        return run_now(t, c.node, range, *c.args)
+    return RangeOf(tuple(c.args))
+
+
+def _len(t: Translator, c: Call) -> Any:
+    (x,) = arguments(t, c, 1, 1, "x")
+    if isinstance(x, tree.Expr) and isinstance(x.type, Tensor):
+        return x.type.shape[0]
+    if isinstance(x, tree.Expr):
+        raise t.error(f"{kind_of(x)} has no len()", c.node, TypeMismatch)
+    return run_now(t, c.node, len, x)
+
+
+def _number(dtype: Any) -> Handler:
+    def handle(t: Translator, c: Call) -> Any:
+        (x,) = arguments(t, c, 0, 1, "x")
+        if x is None or is_known(x):
+            return run_now(t, c.node, dtype, *([] if x is None else [x]))
+        if dtype is bool:
+            return truth(t, x, c.node)
+        return cast_value_to(t, to_expr(t, x, c.node), dtype, c.node)
+
+    return handle
+
+
+def _sum(t: Translator, c: Call) -> Any:
+    values = c.args[0] if len(c.args) == 1 else c.args
+    if isinstance(values, tree.Expr):
+        return tree.Reduce("add", values, type=element_type(t, values, c.node), span=t.span(c.node))
+    if is_known(values):
+        return run_now(t, c.node, sum, values)
+    result, *rest = exprs(t, c, list(values))
+    for part in rest:
+        result = binary(t, "add", result, part, c.node)
+    return result
+
+
+def _is_instance(t: Translator, c: Call) -> Any:
+    from weft.lang.matrix import Matrix
+    from weft.lang.struct import Struct as PyStruct
+
+    x, classes = arguments(t, c, 2, 2, "x", "classes")
+    if not isinstance(x, (tree.Expr, Record)):
+        return run_now(t, c.node, isinstance, x, classes)
+    stand_in = PyStruct if isinstance(x, Record) else Matrix if isinstance(x.type, Tensor) else float
+    return any(issubclass(stand_in, known) for known in (classes if isinstance(classes, tuple) else (classes,)))
+
+
+def _at_once(container: Callable[..., Any]) -> Handler:
+    """Functions that only rearrange what they are given."""
+
+    def handle(t: Translator, c: Call) -> Any:
+        from weft.lang.translate.expressions import unpack
+
+        args = [unpack(t, x, c.node) if isinstance(x, tree.Expr) and isinstance(x.type, Tensor) else x for x in c.args]
+        if any(isinstance(x, (tree.Expr, Record)) for x in args[:1]):
+            raise t.error(f"{kind_of(args[0])} is not a sequence known at compile time", c.node, TypeMismatch)
+        made = run_now(t, c.node, container, *args, **c.keywords)
+        return made if isinstance(made, (list, tuple, dict)) else list(made)
+
+    return handle
+
+
+def _print(t: Translator, c: Call) -> Any:
+    from weft.lang.translate.printing import print_call
+
+    print_call(t, c)
+
+
+PYTHON: dict[Any, Handler] = {
+    builtins.abs: FUNCTIONS["abs"],
+    builtins.min: FUNCTIONS["min"],
+    builtins.max: FUNCTIONS["max"],
+    builtins.pow: FUNCTIONS["pow"],
+    builtins.round: FUNCTIONS["round"],
+    builtins.any: FUNCTIONS["any"],
+    builtins.all: FUNCTIONS["all"],
+    builtins.sum: _sum,
+    builtins.range: _range,
+    builtins.len: _len,
+    builtins.int: _number(int),
+    builtins.float: _number(float),
+    builtins.bool: _number(bool),
+    builtins.isinstance: _is_instance,
+    builtins.print: _print,
+    builtins.list: _at_once(list),
+    builtins.tuple: _at_once(tuple),
+    builtins.enumerate: _at_once(enumerate),
+    builtins.zip: _at_once(zip),
+    builtins.reversed: _at_once(reversed),
+    builtins.dict: _at_once(dict),
+}

@@ -1,0 +1,225 @@
+"""`x[i, j]`: elements of fields, arrays, vectors and matrices, of struct fields, and of compile-time containers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir import tree
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import Array, Prim, Tensor, element, i32, tensor
+from weft.lang.errors import WrongIndex
+from weft.lang.field import Field
+from weft.lang.matrix import Matrix
+from weft.lang.struct import StructField
+from weft.lang.translate.operators import run_now
+from weft.lang.translate.translator import Translator, translates
+from weft.lang.translate.values import Record, is_known, kind_of, tensor_elements, to_expr
+
+__all__ = ["element_of", "field_element", "pick", "static_indices"]
+
+
+@translates(ast.Subscript)
+def _subscript(t: Translator, node: ast.Subscript) -> Any:
+    base = t.expr(node.value)
+    if isinstance(base, (Field, StructField)):
+        return field_element(t, base, _indices(t, node.slice), node)
+    if isinstance(base, tree.Expr):
+        if isinstance(base.type, Array):
+            return _array_element(t, base, _indices(t, node.slice), node)
+        if isinstance(base.type, Tensor):
+            return element_of(t, base, node)
+        raise t.error(f"{kind_of(base)} has no elements", node, TypeMismatch)
+    if isinstance(base, Matrix) and not _static_key(t, node.slice):
+        return element_of(t, to_expr(t, base, node.value), node)
+    key = _key(t, node.slice)
+    if isinstance(base, Record):
+        return _record_member(t, base, key, node)
+    if not is_known(key):
+        raise t.error(
+            f"{kind_of(base)} exists at compile time only, so its index must be known too: "
+            f"loop with ti.static(range(...)), or keep the values in a vector or field",
+            node.slice,
+        )
+    return run_now(t, node, lambda: base[key])
+
+
+def _record_member(t: Translator, base: Record, key: Any, node: ast.Subscript) -> Any:
+    if key not in base.type.members:
+        raise t.error(f"a struct {base.type!r} has no member {key!r}", node)
+    return base.member(key, t.span(node))
+
+
+def _static_key(t: Translator, node: ast.expr) -> bool:
+    """Whether an index is written as a literal (evaluating it has no effect)."""
+    return all(
+        isinstance(n, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)) for n in ast.walk(node)
+    )
+
+
+def _key(t: Translator, node: ast.expr) -> Any:
+    if isinstance(node, ast.Slice):
+        parts = [None if part is None else t.expr(part) for part in (node.lower, node.upper, node.step)]
+        if not is_known(parts):
+            raise t.error("the ends of a slice must be known at compile time", node)
+        return slice(*parts)
+    if isinstance(node, ast.Tuple):
+        return tuple(_key(t, part) for part in node.elts)
+    return t.expr(node)
+
+
+# ---- fields and arrays -----------------------------------------------------------------------------------------------
+
+
+def _indices(t: Translator, node: ast.expr) -> list[tree.Expr]:
+    """The scalar indices: vectors are taken apart, `None` stands for none."""
+    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+    indices: list[tree.Expr] = []
+    for part in nodes:
+        if isinstance(part, ast.Slice):
+            raise t.error("a field or array takes an index for each axis, not a slice", part)
+        value = t.expr(part.value if isinstance(part, ast.Starred) else part)
+        if value is None and len(nodes) == 1:
+            return []
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            indices.extend(_scalar_indices(t, item, part))
+    return indices
+
+
+def _scalar_indices(t: Translator, value: Any, node: ast.AST) -> list[tree.Expr]:
+    index = to_expr(t, value, node)
+    if not isinstance(index.type, (Prim, Tensor)) or element(index.type).is_float:
+        raise t.error(f"an index is an integer, not {index.type}; cast it with int(...)", node, TypeMismatch)
+    return tensor_elements(t, index)
+
+
+def field_element(t: Translator, over: Any, indices: list[tree.Expr], node: ast.Subscript) -> Any:
+    """One element of a field; of a struct field, a Record."""
+    name = dotted(node.value)
+    if isinstance(over, StructField):
+        indices = [t.frozen(index) for index in indices]
+        parts: dict[str, Any] = {}
+        for member, inner in over.members.items():
+            parts[member] = _one(t, inner, indices, node, f"{name}.{member}")
+        return Record(over.struct_type, parts=parts)
+    return _one(t, over, indices, node, name)
+
+
+def _one(t: Translator, over: Any, indices: list[tree.Expr], node: ast.Subscript, name: str) -> Any:
+    if isinstance(over, StructField):
+        parts = {member: _one(t, inner, indices, node, f"{name}.{member}") for member, inner in over.members.items()}
+        return Record(over.struct_type, parts=parts)
+    symbol = t.unit.symbol(over, name)
+    extents = len(symbol.shape)
+    if len(indices) != extents:
+        indices = _forgive(t, symbol.name, symbol.shape, indices, node)
+    return tree.FieldElement(symbol, indices, type=symbol.dtype, span=t.span(node))
+
+
+def _forgive(
+    t: Translator, name: str, shape: tuple[int, ...], indices: list[tree.Expr], node: ast.Subscript
+) -> list[tree.Expr]:
+    """`x[0]` of a 0-D field is its element; anything else is a wrong count."""
+    only = indices[0] if len(indices) == 1 else None
+    if not shape and isinstance(only, tree.Const) and only.value == 0:
+        return []
+    wanted = "index" if len(shape) == 1 else "indices"
+    right = f"{name}[None]" if not shape else f"{name}[{', '.join('ijklmnop'[: len(shape)])}]"
+    raise t.error(
+        f"field '{name}' of shape {shape} takes {len(shape)} {wanted}, got {len(indices)}: write {right}",
+        node,
+        WrongIndex,
+    )
+
+
+def _array_element(t: Translator, base: tree.Expr, indices: list[tree.Expr], node: ast.Subscript) -> tree.Expr:
+    kind = base.type
+    assert isinstance(kind, Array)
+    if len(indices) == kind.ndim:
+        return tree.ArrayElement(base, indices, type=kind.elem, span=t.span(node))
+    name = dotted(node.value)
+    if isinstance(kind.elem, Tensor) and len(indices) == kind.ndim + len(kind.elem.shape):
+        whole = tree.ArrayElement(base, indices[: kind.ndim], type=kind.elem, span=t.span(node))
+        return tree.Element(whole, indices[kind.ndim :], type=kind.elem.elem, span=t.span(node))
+    raise t.error(f"array '{name}' has {kind.ndim} axes, got {len(indices)} indices", node, WrongIndex)
+
+
+def dotted(node: ast.expr) -> str:
+    """What the program calls something: `self.x`; "it" where that is no name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return "it"
+
+
+# ---- vectors and matrices --------------------------------------------------------------------------------------------
+
+
+def element_of(t: Translator, base: tree.Expr, node: ast.Subscript) -> tree.Expr:
+    """An element of a tensor, or with slices or lists a smaller tensor."""
+    kind = base.type
+    assert isinstance(kind, Tensor)
+    nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if any(isinstance(part, ast.Slice) for part in nodes):
+        picks = static_indices(t, kind, nodes, node)
+        return pick(t, base, picks, node)
+    values: list[tree.Expr] = []
+    for part in nodes:
+        values.extend(_scalar_indices(t, t.expr(part), part))
+    if len(values) != len(kind.shape):
+        right = "v[i]" if len(kind.shape) == 1 else "m[i, j], or m[i, :] for a row"
+        what = "a vector" if len(kind.shape) == 1 else "a matrix"
+        raise t.error(
+            f"{what} ({kind}) takes {len(kind.shape)} indices, got {len(values)}: write {right}", node, WrongIndex
+        )
+    for axis, (index, extent) in enumerate(zip(values, kind.shape, strict=True)):
+        if isinstance(index, tree.Const) and not -extent <= index.value < extent:
+            raise t.error(
+                f"index {index.value} of axis {axis} lies outside of {kind}: 0 to {extent - 1}", node, WrongIndex
+            )
+    if isinstance(base, tree.MakeTensor) and all(isinstance(index, tree.Const) for index in values):
+        flat = 0
+        for index, extent in zip(values, kind.shape, strict=True):
+            flat = flat * extent + int(getattr(index, "value", 0)) % extent
+        return base.values[flat]
+    return tree.Element(base, values, type=kind.elem, span=t.span(node))
+
+
+def static_indices(t: Translator, kind: Tensor, nodes: Sequence[ast.expr], node: ast.AST) -> list[Any]:
+    """For each axis of a tensor, the positions (a list) or position (an int) that a subscript with slices picks."""
+    if len(nodes) != len(kind.shape):
+        raise t.error(f"{kind} takes {len(kind.shape)} indices, got {len(nodes)}", node, WrongIndex)
+    picks: list[Any] = []
+    for part, extent in zip(nodes, kind.shape, strict=True):
+        key = _key(t, part)
+        if not isinstance(key, (slice, int)):
+            raise t.error("next to a slice, an index must be an integer known at compile time", part)
+        picks.append(
+            list(range(extent))[key] if isinstance(key, slice) else run_now(t, part, range(extent).__getitem__, key)
+        )
+    return picks
+
+
+def pick(t: Translator, base: tree.Expr, picks: list[Any], node: ast.AST) -> tree.Expr:
+    """The elements of a tensor at those positions; axes picked by a list remain."""
+    kind = base.type
+    assert isinstance(kind, Tensor)
+    scalars = np.empty(kind.count, object)
+    scalars[:] = tensor_elements(t, base)
+    chosen = scalars.reshape(kind.shape)[np.ix_(*[p if isinstance(p, list) else [p] for p in picks])]
+    shape = tuple(len(p) for p in picks if isinstance(p, list))
+    if not shape or 0 in shape:
+        raise t.error("this slice is empty", node, WrongIndex)
+    return tree.MakeTensor(list(chosen.ravel()), type=tensor(kind.elem, shape), span=t.span(node))
+
+
+def constant_element(base: tree.Expr, position: Sequence[int], node_span: Any = None) -> tree.Expr:
+    """Element `position` of a tensor, as an lvalue."""
+    kind = base.type
+    assert isinstance(kind, Tensor)
+    indices: list[tree.Expr] = [tree.Const(int(p), type=i32) for p in position]
+    return tree.Element(base, indices, type=kind.elem, span=node_span)

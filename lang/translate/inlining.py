@@ -1,0 +1,286 @@
+"""Inlined functions: arguments bound to parameters, the body translated on the spot, its returns joined.
+
+    x = f(a, b)        =>        x = call { p = a; q = b; ... return v }
+
+By value, except template parameters, `self`, and what exists at compile time only (fields, functions, strings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import VOID, Array, Type, struct
+from weft.lang.matrix import Matrix
+from weft.lang.struct import Struct
+from weft.lang.translate.annotations import MISSING, annotation_of, is_template, result_annotations
+from weft.lang.translate.functions import Call
+from weft.lang.translate.names import Names
+from weft.lang.translate.source import Source, source_of
+from weft.lang.translate.translator import Returned, Translator
+from weft.lang.translate.values import Record, coerce, common_type, in_memory, is_number, struct_kind, to_expr
+from weft.lang.types import CompoundType, NdarrayType, StructType, to_ir
+
+__all__ = ["inline", "settled"]
+
+DEEPEST = 64  # open calls; template recursion that ends stays below
+
+
+def inline(t: Translator, function: Callable[..., Any], c: Call, bound: bool = False) -> Any:
+    """The meaning of a call of `function`; `bound`: the first argument is `self`."""
+    source = source_of(function)
+    child = Translator(t.unit, source, Names(function), t.span(c.node))
+    lets: list[tuple[tree.Variable, tree.Expr]] = []
+    key: list[Any] = [function.__code__]
+    for position, (name, value) in enumerate(_matched(t, function, source, c)):
+        by_reference = bound and position == 0
+        key.append(_bind(t, child, function, name, value, by_reference, lets, c))
+    _open(t, source, tuple(key), c)
+    try:
+        child.body(source.node.body)
+    finally:
+        t.unit.open_calls.pop()
+    return _Result(t, child, lets, annotation_of(function, "return"), c).value()
+
+
+def _open(t: Translator, source: Source, key: tuple[Any, ...], c: Call) -> None:
+    calls = t.unit.open_calls
+    if key in calls or len(calls) >= DEEPEST:
+        raise t.error(
+            f"'{source.name}' calls itself: functions are inlined, so recursion would never end; use a loop, "
+            f"or end it with ti.static on a template() parameter",
+            c.node,
+        )
+    calls.append(key)
+
+
+def _matched(t: Translator, function: Callable[..., Any], source: Source, c: Call) -> list[tuple[str, Any]]:
+    """(parameter, argument) pairs, defaults filled in. TypeMismatch where they do not match."""
+    spec = source.node.args
+    if c.keywords or spec.vararg or spec.kwarg or spec.kwonlyargs or function.__defaults__:
+        return _matched_slowly(t, function, source, c)
+    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+    if len(names) != len(c.args):
+        wanted = f"{len(names)} argument{'' if len(names) == 1 else 's'}"
+        raise t.error(f"'{source.name}' takes {wanted} ({', '.join(names)}), got {len(c.args)}", c.node, TypeMismatch)
+    return list(zip(names, c.args, strict=True))
+
+
+def _matched_slowly(t: Translator, function: Callable[..., Any], source: Source, c: Call) -> list[tuple[str, Any]]:
+    from inspect import signature
+
+    try:
+        bound = signature(function).bind(*c.args, **c.keywords)
+    except TypeError as error:
+        raise TypeMismatch(f"'{source.name}': {error}", t.span(c.node)) from None
+    bound.apply_defaults()
+    return list(bound.arguments.items())
+
+
+def _bind(
+    t: Translator,
+    child: Translator,
+    function: Callable[..., Any],
+    name: str,
+    value: Any,
+    by_reference: bool,
+    lets: list[tuple[tree.Variable, tree.Expr]],
+    c: Call,
+) -> Any:
+    """Bind one parameter; gives what tells this instance of the function from others."""
+    annotation = annotation_of(function, name)
+    template = by_reference or is_template(annotation)
+    if template and is_number(value):
+        child.bind(name, value, "template parameter")
+        return (type(value), value)
+    if template:
+        child.bind(name, _reference(t, value), "" if isinstance(value, (tree.Expr, Record)) else "template parameter")
+        return _identity(value)
+    if isinstance(value, tree.Expr) and isinstance(value.type, Array):
+        child.bind(name, value, "template parameter")
+        return value.type
+    if isinstance(value, (list, tuple)) and not isinstance(annotation, CompoundType):
+        child.bind(name, settled(t, value), "")
+        return _identity(value)
+    if not isinstance(value, (tree.Expr, Record, Matrix, Struct, list, tuple)) and not is_number(value):
+        child.bind(name, value, "template parameter")
+        return _identity(value)
+    return _by_value(t, child, name, value, annotation, lets, c)
+
+
+def _by_value(
+    t: Translator,
+    child: Translator,
+    name: str,
+    value: Any,
+    annotation: Any,
+    lets: list[tuple[tree.Variable, tree.Expr]],
+    c: Call,
+) -> Any:
+    expr = to_expr(t, value, c.node)
+    kind = struct_kind(value)
+    wanted = _declared(annotation)
+    if wanted is not None:
+        try:
+            expr = coerce(t, expr, wanted, c.node)
+        except TypeMismatch:
+            raise t.error(
+                f"argument '{name}' of '{child.source.name}' is {wanted}, got {expr.type}", c.node, TypeMismatch
+            )
+        kind = annotation if isinstance(annotation, StructType) else kind
+    variable = tree.Variable(name, expr.type)
+    lets.append((variable, expr))
+    child.bind(name, variable if kind is None else Record(kind, tree.Var(variable, type=expr.type)), "")
+    return expr.type
+
+
+def _declared(annotation: Any) -> Type | None:
+    if annotation is MISSING or annotation is Any or isinstance(annotation, NdarrayType):
+        return None
+    try:
+        return to_ir(annotation)
+    except TypeMismatch:
+        return None
+
+
+def _identity(value: Any) -> Any:
+    if isinstance(value, tree.Expr):
+        return value.type
+    if isinstance(value, Record):
+        return value.type
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_identity, value))
+    return value if isinstance(value, str) or is_number(value) else id(value)
+
+
+def _reference(t: Translator, value: Any) -> Any:
+    """`value` to be used through another name: its indices are settled now."""
+    if isinstance(value, Record):
+        if value.whole is not None:
+            return Record(value.type, _reference(t, value.whole))
+        return value
+    if not isinstance(value, tree.Expr) or isinstance(value.type, Array):
+        return value
+    if not in_memory(value):
+        return t.frozen(value)
+    return _settled_place(t, value)
+
+
+def _settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
+    if isinstance(place, tree.Element):
+        base, indices = _settled_place(t, place.base), [t.frozen(index) for index in place.indices]
+        return tree.Element(base, indices, type=place.type, span=place.span)
+    if isinstance(place, tree.Member):
+        return tree.Member(_settled_place(t, place.base), place.name, type=place.type, span=place.span)
+    if isinstance(place, tree.FieldElement):
+        return tree.FieldElement(place.field, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
+    if isinstance(place, tree.ArrayElement):
+        return tree.ArrayElement(place.array, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
+    return place
+
+
+def settled(t: Translator, value: Any) -> Any:
+    """A container with every run-time value in it as it is now."""
+    if isinstance(value, tree.Expr):
+        return value if isinstance(value.type, Array) else t.frozen(value)
+    if isinstance(value, Record):
+        return Record(value.type, t.frozen(value.whole)) if value.whole is not None else value
+    if isinstance(value, (list, tuple)):
+        return type(value)([settled(t, item) for item in value])
+    return value
+
+
+class _Result:
+    """Joins the returns of an inlined body into the meaning of the call."""
+
+    def __init__(
+        self,
+        t: Translator,
+        child: Translator,
+        lets: list[tuple[tree.Variable, tree.Expr]],
+        annotation: Any,
+        c: Call,
+    ) -> None:
+        self.t, self.child, self.lets, self.node = t, child, lets, c.node
+        self.wanted = result_annotations(annotation)
+
+    def value(self) -> Any:
+        """The meaning of the call; what must run before it is emitted or kept in a `Call`."""
+        returns = self.child.returns
+        if all(returned.value is None for returned in returns):
+            self._no_value()
+            return None
+        if len(returns) == 1 and self.child.out and self.child.out[-1] is returns[0].stmt:
+            return self._single(returns[0])
+        if any(isinstance(returned.value, (list, tuple)) for returned in returns):
+            return self._tuples(returns)
+        return self._several(returns)
+
+    def _no_value(self) -> None:
+        if self.lets or self.child.out:
+            self.t.emit(tree.Eval(self._call(VOID), span=self.t.span(self.node)))
+
+    def _call(self, type: Type) -> tree.Call:
+        name = self.child.source.name
+        return tree.Call(name, self.lets, self.child.out, type=type, span=self.t.span(self.node))
+
+    def _single(self, returned: Returned) -> Any:
+        t, value = self.t, returned.value
+        if isinstance(value, (list, tuple)) and len(self.wanted) == 1 and self._declared(0) is not None:
+            value = to_expr(t, value, returned.node)
+        if not isinstance(value, (tree.Expr, Record, Struct, Matrix)) and not is_number(value):
+            return self._hoisted(value)
+        return self._several([Returned(returned.stmt, value, returned.node)])
+
+    def _hoisted(self, value: Any) -> Any:
+        """A tuple, or something known at compile time: the body runs first, then the parts are read."""
+        for variable, argument in self.lets:
+            self.t.emit(tree.Let(variable, argument, span=argument.span))
+        self.child.out.pop()
+        self.t.out.extend(self.child.out)
+        return settled(self.t, value)
+
+    def _several(self, returns: list[Returned]) -> Any:
+        exprs = [to_expr(self.child, returned.value, returned.node) for returned in returns]
+        type = self._type(0, exprs, returns)
+        for returned, expr in zip(returns, exprs, strict=True):
+            returned.stmt.values = [coerce(self.child, expr, type, returned.node)]
+        return self._wrapped(returns[0].value, 0, self._call(type))
+
+    def _tuples(self, returns: list[Returned]) -> Any:
+        """Several returns of tuples: a struct with a member for each item."""
+        rows = [list(r.value) if isinstance(r.value, (list, tuple)) else [r.value] for r in returns]
+        if len({len(row) for row in rows}) != 1:
+            raise TypeMismatch("all returns must give the same number of values", self.child.span(returns[-1].node))
+        columns: list[list[tree.Expr]] = []
+        for position in range(len(rows[0])):
+            exprs = [to_expr(self.child, row[position], r.node) for row, r in zip(rows, returns, strict=True)]
+            type = self._type(position, exprs, returns)
+            columns.append([coerce(self.child, e, type, r.node) for e, r in zip(exprs, returns, strict=True)])
+        for row, returned in enumerate(returns):
+            returned.stmt.values = [column[row] for column in columns]
+        whole = struct(tuple((f"_{k}", column[0].type) for k, column in enumerate(columns)))
+        place = self.t.local(self._call(whole), self.child.source.name)
+        parts = [tree.Member(place, f"_{k}", type=column[0].type) for k, column in enumerate(columns)]
+        return tuple(self._wrapped(rows[0][k], k, part) for k, part in enumerate(parts))
+
+    def _declared(self, position: int) -> Type | None:
+        return _declared(self.wanted[position]) if position < len(self.wanted) else None
+
+    def _type(self, position: int, exprs: list[tree.Expr], returns: list[Returned]) -> Type:
+        declared = self._declared(position)
+        if declared is not None:
+            return declared
+        type = exprs[0].type
+        for expr, returned in zip(exprs[1:], returns[1:], strict=True):
+            type = common_type(self.child, type, expr.type, returned.node)
+        return type
+
+    def _wrapped(self, value: Any, position: int, expr: tree.Expr) -> Any:
+        """A Record where the value is a struct."""
+        kind = struct_kind(value)
+        if position < len(self.wanted) and isinstance(self.wanted[position], StructType):
+            kind = self.wanted[position]
+        return expr if kind is None else Record(kind, expr)

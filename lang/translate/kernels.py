@@ -1,0 +1,66 @@
+"""A whole kernel: parameters bound, body translated, results checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError
+from weft.ir.symbols import Param
+from weft.ir.types import Type
+from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, statements
+from weft.lang.translate.names import Names
+from weft.lang.translate.source import source_of
+from weft.lang.translate.translator import Translator, Unit
+from weft.lang.translate.values import wrap
+
+__all__ = ["Argument", "Translation", "translate_kernel"]
+
+_HANDLERS = (attributes, calls, expressions, indexing, loops, operators, statements)  # imported for what they register
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """How one parameter is bound: at run time, to a value of `type` (`annotation` is what the user wrote), or, where
+    `type` is None, at compile time to `value`."""
+
+    name: str
+    type: Type | None = None
+    annotation: Any = None
+    value: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
+    fields themselves."""
+
+    tree: tree.KernelTree
+    trees: tuple[Any, ...]
+    kept: tuple[Any, ...]
+
+
+def translate_kernel(
+    function: Callable[..., Any], arguments: Sequence[Argument], results: tuple[Any, ...], config: CompileConfig
+) -> Translation:
+    """The tree of one instance of a kernel. CompilationError, with its place, for a mistake of the user."""
+    source = source_of(function)
+    unit = Unit(source.name, config, results=results)
+    t = Translator(unit, source, Names(function))
+    t.top = t.is_kernel = True
+    for argument in arguments:
+        if argument.type is None:
+            t.bind(argument.name, argument.value, "template parameter")
+            continue
+        value = tree.ParamRef(len(unit.params), type=argument.type)
+        unit.params.append(Param(argument.name, argument.type))
+        t.bind(argument.name, wrap(argument.annotation, value), "kernel parameter")
+    t.body(source.node.body)
+    if results and not unit.returned:
+        raise CompilationError(
+            f"kernel '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
+        )
+    return Translation(t.finish(source.header()), tuple(unit.trees), tuple(unit.kept))

@@ -1,0 +1,275 @@
+"""Loops: over ranges, boxes, fields and arrays; unrolled ones. Those at the top level of a kernel are parallel."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.errors import TypeMismatch
+from weft.ir.symbols import LoopConfig
+from weft.ir.types import Array, Prim, Tensor, i32, i64, tensor
+from weft.lang.builtins import ndrange
+from weft.lang.errors import UnsupportedSyntax
+from weft.lang.field import Field
+from weft.lang.matrix import Matrix
+from weft.lang.snode_api import SNode
+from weft.lang.struct import StructField
+from weft.lang.translate.expressions import iterate, unpack
+from weft.lang.translate.functions import Grouped, RangeOf
+from weft.lang.translate.indexing import dotted
+from weft.lang.translate.operators import condition, run_now
+from weft.lang.translate.statements import is_static_call
+from weft.lang.translate.translator import Loop, Translator, translates
+from weft.lang.translate.values import Record, is_known, kind_of, to_expr
+
+__all__ = ["UNROLL_LIMIT"]
+
+# A static loop becomes as many copies of its body; beyond this it would take minutes to compile.
+UNROLL_LIMIT = 4096
+
+
+@translates(ast.While)
+def _while(t: Translator, node: ast.While) -> None:
+    if node.orelse:
+        raise t.error("'else' of a loop cannot be used in a kernel", node.orelse[0], UnsupportedSyntax)
+    test = t.guarded(node.test)
+    if is_known(test) and not run_now(t, node.test, bool, test):
+        return
+    made = tree.While(condition(t, test, node.test), [], span=t.span(node))
+    t.emit(made)
+    _fill(t, made.body, node.body, "serial")
+
+
+def _fill(t: Translator, into: list[tree.Stmt], statements: list[ast.stmt], kind: str, prepare: Any = None) -> None:
+    """Translate a run-time loop's body; `prepare` binds its indices."""
+    config, t.loop_config = t.loop_config, None
+    with t.block() as out:
+        t.loops.append(Loop(kind, t.depth))
+        if prepare is not None:
+            prepare()
+        t.body(statements)
+        t.loops.pop()
+        into.extend(out)
+    t.loop_config = config
+
+
+@translates(ast.For)
+def _for(t: Translator, node: ast.For) -> None:
+    if node.orelse:
+        raise t.error("'else' of a loop cannot be used in a kernel", node.orelse[0], UnsupportedSyntax)
+    over = t.expr(node.iter)
+    if is_static_call(t, node.iter):
+        _static_for(t, node, over)
+        return
+    config, t.loop_config = t.loop_config or LoopConfig(), None
+    _Runtime(t, node, config).loop(over)
+
+
+# ---- unrolled --------------------------------------------------------------------------------------------------------
+
+
+def _static_for(t: Translator, node: ast.For, over: Any) -> None:
+    items = _static_items(t, over, node.iter)
+    if len(items) > UNROLL_LIMIT:
+        raise t.error(
+            f"this static loop would be unrolled {len(items)} times, more than {UNROLL_LIMIT}: leave out ti.static",
+            node.iter,
+        )
+    for item in items:
+        t.names.push()
+        t.loops.append(Loop("static", t.depth))
+        iterate(t, node.target, item)
+        t.body(node.body)
+        t.loops.pop()
+        t.names.pop()
+        if t.jump == "break":
+            t.jump = ""
+            return
+        if t.jump == "continue":
+            t.jump = ""
+        if t.jump:
+            return
+
+
+def _static_items(t: Translator, over: Any, node: ast.expr) -> Any:
+    if isinstance(over, Grouped):
+        return [Matrix(list(point), i32) for point in _points(t, over.over, node)]
+    if isinstance(over, (Field, StructField)):
+        return [point[0] if len(point) == 1 else point for point in _points(t, over, node)]
+    if isinstance(over, ndrange):
+        points = _points(t, over, node)
+        return [point[0] if len(over.bounds) == 1 else point for point in points]
+    if isinstance(over, range):
+        return over
+    if isinstance(over, tree.Expr) and isinstance(over.type, Array):
+        raise t.error("a loop over an array cannot be unrolled: its shape is known only when the kernel runs", node)
+    return unpack(t, over, node)
+
+
+def _points(t: Translator, over: Any, node: ast.expr) -> list[tuple[int, ...]]:
+    box = over if isinstance(over, ndrange) else ndrange(*over.shape)
+    if not is_known(box.bounds):
+        raise t.error("the bounds of a static range must be known at compile time", node)
+    if len(box) > UNROLL_LIMIT:
+        raise t.error(
+            f"this static loop would be unrolled {len(box)} times, more than {UNROLL_LIMIT}: leave out ti.static",
+            node,
+        )
+    return list(box)
+
+
+# ---- at run time -----------------------------------------------------------------------------------------------------
+
+
+class _Runtime:
+    """One run-time `for`."""
+
+    def __init__(self, t: Translator, node: ast.For, config: LoopConfig) -> None:
+        self.t, self.node, self.config = t, node, config
+        self.parallel = t.top and not config.serialize
+        self.kind = "parallel" if self.parallel else "serial"
+
+    def loop(self, over: Any) -> None:
+        """Dispatch on what is looped over."""
+        t, node = self.t, self.node
+        grouped = isinstance(over, Grouped)
+        inner = over.over if isinstance(over, Grouped) else over
+        if isinstance(inner, (range, RangeOf)):
+            bounds = (inner.start, inner.stop, inner.step) if isinstance(inner, range) else inner.bounds
+            self.range(bounds)
+        elif isinstance(inner, ndrange):
+            self.box(inner, grouped)
+        elif isinstance(inner, (Field, StructField)):
+            self.elements(t.unit.symbol(*_first_field(inner, dotted(node.iter))), grouped)
+        elif isinstance(inner, tree.Expr) and isinstance(inner.type, Array):
+            self.elements(inner, grouped)
+        else:
+            self.refuse(inner)
+
+    def refuse(self, over: Any) -> None:
+        """Say what can be looped over instead."""
+        t, node = self.t, self.node.iter
+        if isinstance(over, SNode):
+            raise t.error("a loop over an SNode is not available: loop over a field placed in it", node)
+        if isinstance(over, (list, tuple, dict)) or (isinstance(over, tree.Expr) and isinstance(over.type, Tensor)):
+            raise t.error(f"a loop over {_phrase(over)} must be unrolled: write ti.static(...) around it", node)
+        if isinstance(over, (tree.Expr, Record)) or over is None:
+            raise t.error(
+                f"{kind_of(over)} cannot be looped over: use range, ti.ndrange, a field or an array", node, TypeMismatch
+            )
+        raise t.error(
+            f"{kind_of(over)} cannot be looped over at run time: write ti.static(...) around it", node, TypeMismatch
+        )
+
+    def names(self, count: int, what: str) -> list[str]:
+        """The loop variables; their number must be right."""
+        target = self.node.target
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        names = [part.id for part in parts if isinstance(part, ast.Name)]
+        if len(names) != len(parts):
+            raise self.t.error("a loop variable is a name", target, UnsupportedSyntax)
+        if len(names) != count:
+            hint = "; or take them as one vector, with ti.grouped(...)" if len(names) == 1 else ""
+            plural = "" if count == 1 else "s"
+            raise self.t.error(
+                f"{what} needs {count} loop variable{plural}, got {len(names)}{hint}", target, TypeMismatch
+            )
+        return names
+
+    def range(self, bounds: tuple[Any, ...]) -> None:
+        """`range(end)`, `range(begin, end)`, `range(begin, end, step)`."""
+        (name,) = self.names(1, "range")
+        begin, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        exprs, prim = self.integers([begin, end, step])
+        if isinstance(step, int) and step == 0:
+            raise self.t.error("the step of a range is not 0", self.node.iter)
+        variable = self.variable(name, prim)
+        made = tree.RangeFor(variable, *exprs, [], self.parallel, self.config, span=self.t.span(self.node))
+        self.t.emit(made)
+        self.fill(made.body, lambda: self.t.bind(name, variable, "loop index"))
+
+    def integers(self, values: list[Any]) -> tuple[list[tree.Expr], Prim]:
+        """Bounds as expressions of one type: i32, or i64 where one is wider."""
+        t, node = self.t, self.node.iter
+        exprs = [to_expr(t, value, node) for value in values]
+        for expr in exprs:
+            if not isinstance(expr.type, Prim) or expr.type.is_float:
+                raise t.error(
+                    f"the bounds of a loop are integers, not {expr.type}; cast with int(...)", node, TypeMismatch
+                )
+        wide = any(isinstance(e.type, Prim) and e.type.bits == 64 and not _small(e) for e in exprs)
+        prim = i64 if wide else i32
+        return [_as_type(expr, prim) for expr in exprs], prim
+
+    def variable(self, name: str, prim: Prim) -> tree.Variable:
+        """A loop index."""
+        made = tree.Variable(name, prim)
+        self.t.unit.fixed.add(made)
+        return made
+
+    def box(self, over: ndrange, grouped: bool) -> None:
+        """`ndrange`: a variable per axis, or one vector."""
+        axes = len(over.bounds)
+        names = self.names(1 if grouped else axes, f"{'grouped ' if grouped else ''}ndrange of {axes} axes")
+        flat = [to_expr(self.t, bound, self.node.iter) for pair in over.bounds for bound in pair]
+        exprs, prim = self.integers(flat)
+        hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names
+        variables = [self.variable(name, prim) for name in hidden]
+        made = tree.BoxFor(
+            variables, exprs[::2], exprs[1::2], [], self.parallel, self.config, span=self.t.span(self.node)
+        )
+        self.t.emit(made)
+        self.fill(made.body, lambda: self.bind(names, variables, grouped))
+
+    def elements(self, over: Any, grouped: bool) -> None:
+        """Over a field or an array: a variable per axis, or one vector."""
+        axes = over.type.ndim if isinstance(over, tree.Expr) else len(over.shape)
+        names = self.names(1 if grouped else axes, f"a loop over a field of {axes} axes")
+        if grouped and axes == 0:
+            raise self.t.error("a 0-D field has one element: write x[None] instead of a loop", self.node.iter)
+        hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names
+        variables = [self.variable(name, i32) for name in hidden]
+        made = tree.StructFor(variables, over, [], self.parallel, self.config, span=self.t.span(self.node))
+        self.t.emit(made)
+        self.fill(made.body, lambda: self.bind(names, variables, grouped))
+
+    def bind(self, names: list[str], variables: list[tree.Variable], grouped: bool) -> None:
+        """Names for the indices."""
+        t = self.t
+        if not grouped:
+            for name, variable in zip(names, variables, strict=True):
+                t.bind(name, variable, "loop index")
+            return
+        kind = tensor(variables[0].type, (len(variables),)) if isinstance(variables[0].type, Prim) else None
+        assert kind is not None
+        values: list[tree.Expr] = [tree.Var(variable, type=variable.type) for variable in variables]
+        t.bind(names[0], tree.MakeTensor(values, type=kind, span=t.span(self.node.target)), "loop index")
+
+    def fill(self, into: list[tree.Stmt], prepare: Any) -> None:
+        """Translate the body."""
+        _fill(self.t, into, self.node.body, self.kind, prepare)
+
+
+def _small(expr: tree.Expr) -> bool:
+    return isinstance(expr, tree.Const) and -(2**31) <= expr.value < 2**31
+
+
+def _as_type(expr: tree.Expr, prim: Prim) -> tree.Expr:
+    if expr.type is prim:
+        return expr
+    if isinstance(expr, tree.Const):
+        return tree.Const(int(expr.value), type=prim, span=expr.span)
+    return tree.Cast(expr, type=prim, span=expr.span)
+
+
+def _first_field(over: Any, name: str) -> tuple[Any, str]:
+    """A field of scalars or tensors: of a struct field, the first member."""
+    while isinstance(over, StructField):
+        member = next(iter(over.members))
+        over, name = over.members[member], f"{name}.{member}"
+    return over, name
+
+
+def _phrase(over: Any) -> str:
+    return f"a vector or matrix ({over.type})" if isinstance(over, tree.Expr) else f"a Python {type(over).__name__}"

@@ -1,0 +1,81 @@
+"""Names and what they mean: block scopes over the function's closure, globals and Python's builtins.
+
+A variable lives in the block of its first assignment, so that it always has a value and one type where it is visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from weft.lang.errors import UnknownName
+from weft.lang.translate.source import captured
+
+__all__ = ["Binding", "Names"]
+
+
+@dataclass(eq=False, slots=True)
+class Binding:
+    """A local name. `value` is a `tree.Variable`, a Record of one, or anything known at compile time. `role` says why
+    it cannot be assigned: "loop index", "kernel parameter", "template parameter", "static loop variable",
+    "compile-time value"; "" for an ordinary variable."""
+
+    value: Any
+    role: str = ""
+
+
+class Names:
+    """The scopes of one function body."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.scopes: list[dict[str, Binding]] = [{}]
+        self.gone: set[str] = set()  # names whose block has ended
+
+    def push(self) -> None:
+        """Open a block."""
+        self.scopes.append({})
+
+    def pop(self) -> None:
+        """Close a block: its names are no longer visible."""
+        self.gone.update(self.scopes.pop())
+
+    def bind(self, name: str, binding: Binding) -> None:
+        """Give `name` a meaning in the current block."""
+        self.scopes[-1][name] = binding
+
+    def find(self, name: str) -> Binding | None:
+        """The local of that name, if there is one."""
+        for scope in reversed(self.scopes):
+            binding = scope.get(name)
+            if binding is not None:
+                return binding
+        return None
+
+    def outer(self, name: str) -> Any:
+        """What `name` means outside of the function. UnknownName if nothing."""
+        try:
+            return captured(self.function, name)
+        except KeyError:
+            raise UnknownName(self._missing(name)) from None
+
+    def is_local_here(self, name: str) -> bool:
+        """Whether `name` was bound in the current block itself."""
+        return name in self.scopes[-1]
+
+    def _missing(self, name: str) -> str:
+        if name in self.gone:
+            return (
+                f"'{name}' is not defined here: it was first assigned inside a block (an if, a loop) that has ended; "
+                f"assign it before that block"
+            )
+        near = self._similar(name)
+        return f"'{name}' is not defined" + (f"; did you mean '{near}'?" if near else "")
+
+    def _similar(self, name: str) -> str:
+        from difflib import get_close_matches
+
+        visible = [local for scope in self.scopes for local in scope]
+        visible += [*self.function.__code__.co_freevars, *self.function.__globals__]
+        return next(iter(get_close_matches(name, visible, n=1, cutoff=0.8)), "")

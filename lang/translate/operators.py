@@ -1,0 +1,276 @@
+"""Operators: arithmetic, comparison, truth. Operands known at compile time are computed now, by Python's own rules."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.scalar import binary_type, unary_type
+from weft.ir.types import Prim, Struct, Tensor, Type, element, shape_of, tensor, u1, with_element
+from weft.lang.errors import UnsupportedSyntax
+from weft.lang.field import Field
+from weft.lang.struct import StructField
+from weft.lang.translate.translator import Translator, translates
+from weft.lang.translate.values import Record, coerce, common_type, is_known, kind_of, tensor_elements, to_expr
+
+__all__ = ["OPERATORS", "binary", "condition", "matmul", "run_now", "truth", "unary"]
+
+OPERATORS: dict[type[ast.operator], tuple[str, str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("add", "+", operator.add),
+    ast.Sub: ("sub", "-", operator.sub),
+    ast.Mult: ("mul", "*", operator.mul),
+    ast.Div: ("div", "/", operator.truediv),
+    ast.FloorDiv: ("floordiv", "//", operator.floordiv),
+    ast.Mod: ("mod", "%", operator.mod),
+    ast.Pow: ("pow", "**", operator.pow),
+    ast.LShift: ("shl", "<<", operator.lshift),
+    ast.RShift: ("shr", ">>", operator.rshift),
+    ast.BitOr: ("or", "|", operator.or_),
+    ast.BitXor: ("xor", "^", operator.xor),
+    ast.BitAnd: ("and", "&", operator.and_),
+    ast.MatMult: ("matmul", "@", operator.matmul),
+}
+_SYMBOLS: dict[str, str] = {kind: symbol for kind, symbol, _ in OPERATORS.values()}
+_SYMBOLS |= {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+_COMPARES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Lt: ("lt", operator.lt),
+    ast.LtE: ("le", operator.le),
+    ast.Gt: ("gt", operator.gt),
+    ast.GtE: ("ge", operator.ge),
+    ast.Eq: ("eq", operator.eq),
+    ast.NotEq: ("ne", operator.ne),
+}
+
+_STATIC_COMPARES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Is: ("is", operator.is_),
+    ast.IsNot: ("is not", operator.is_not),
+    ast.In: ("in", lambda a, b: a in b),
+    ast.NotIn: ("not in", lambda a, b: a not in b),
+}
+
+_UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
+    ast.USub: ("neg", operator.neg),
+    ast.UAdd: ("pos", operator.pos),
+    ast.Invert: ("bit_not", operator.invert),
+    ast.Not: ("not", operator.not_),
+}
+
+
+def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """Call a Python function on compile-time values; what it raises becomes an error at `node`."""
+    try:
+        return function(*args, **keywords)
+    except CompilationError as error:
+        if error.span is not None:
+            raise
+        raise type(error)(error.message, t.span(node)) from error
+    except Exception as error:
+        raise CompilationError(f"{type(error).__name__} at compile time: {error}", t.span(node)) from error
+
+
+def _no_field(t: Translator, value: Any, node: ast.AST) -> None:
+    if isinstance(value, (Field, StructField)):
+        to_expr(t, value, node)
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+@translates(ast.BinOp)
+def _bin_op(t: Translator, node: ast.BinOp) -> Any:
+    left, right = t.expr(node.left), t.expr(node.right)
+    kind, symbol, function = OPERATORS[type(node.op)]
+    if is_known(left) and is_known(right):
+        _no_field(t, left, node.left)
+        _no_field(t, right, node.right)
+        return run_now(t, node, function, left, right)
+    if isinstance(left, (list, tuple)) and (isinstance(right, (list, tuple)) or kind == "mul"):
+        return run_now(t, node, function, left, right)
+    a, b = to_expr(t, left, node.left), to_expr(t, right, node.right)
+    del symbol
+    return matmul(t, a, b, node) if kind == "matmul" else binary(t, kind, a, b, node)
+
+
+def binary(t: Translator, kind: str, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Expr:
+    """Operator `kind` of BINARY, elementwise. TypeMismatch naming the types it does not take."""
+    shape = _shape(t, kind, a.type, b.type, node)
+    try:
+        result = binary_type(kind, element(a.type), element(b.type), t.unit.config.default_fp)[2]
+    except TypeError:
+        what = _SYMBOLS.get(kind, kind)
+        message = f"'{what}' takes integers, not {a.type} and {b.type}"
+        raise TypeMismatch(message, t.span(node)) from None
+    wide: Type = tensor(result, shape) if shape else result
+    return tree.Binary(kind, a, b, type=wide, span=t.span(node))
+
+
+def _shape(t: Translator, kind: str, a: Type, b: Type, node: ast.AST) -> tuple[int, ...]:
+    what = _SYMBOLS.get(kind, kind)
+    for side in (a, b):
+        if not isinstance(side, (Prim, Tensor)):
+            raise t.error(f"'{what}' does not work on a struct: use its members", node, TypeMismatch)
+    left, right = shape_of(a), shape_of(b)
+    if left and right and left != right:
+        hint = "; the matrix product is '@'" if kind == "mul" else ""
+        raise t.error(f"'{what}' of {a} and {b}: the shapes {left} and {right} differ{hint}", node, TypeMismatch)
+    return left or right
+
+
+def matmul(t: Translator, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Expr:
+    """`a @ b`. A vector on the left of a matrix is a column."""
+    left, right = shape_of(a.type), shape_of(b.type)
+    if not left or not right:
+        raise t.error(f"'@' takes matrices and vectors, not {a.type} and {b.type}", node, TypeMismatch)
+    if len(left) == 1:
+        left = (left[0], 1)
+        a = tree.MakeTensor(tensor_elements(t, a), type=tensor(element(a.type), left), span=a.span)
+    if left[1] != right[0]:
+        raise t.error(
+            f"'@' of shapes {left} and {right}: {left[1]} columns cannot meet {right[0]} rows", node, TypeMismatch
+        )
+    prim = binary_type("mul", element(a.type), element(b.type), t.unit.config.default_fp)[2]
+    return tree.MatMul(a, b, type=tensor(prim, (left[0], *right[1:])), span=t.span(node))
+
+
+@translates(ast.UnaryOp)
+def _unary_op(t: Translator, node: ast.UnaryOp) -> Any:
+    value = t.expr(node.operand)
+    kind, function = _UNARY[type(node.op)]
+    if is_known(value):
+        _no_field(t, value, node.operand)
+        return run_now(t, node, function, value)
+    x = to_expr(t, value, node.operand)
+    return x if kind == "pos" else unary(t, kind, x, node)
+
+
+def unary(t: Translator, kind: str, x: tree.Expr, node: ast.AST) -> tree.Expr:
+    """Operator `kind` of UNARY, elementwise."""
+    if isinstance(x.type, Struct):
+        raise t.error(f"'{kind}' does not work on a struct: use its members", node, TypeMismatch)
+    try:
+        result = unary_type(kind, element(x.type), t.unit.config.default_fp)[1]
+    except TypeError:
+        raise TypeMismatch(f"'{kind}' takes an integer, not {x.type}", t.span(node)) from None
+    return tree.Unary(kind, x, type=with_element(x.type, result), span=t.span(node))
+
+
+# ---- comparison and truth --------------------------------------------------------------------------------------------
+
+
+@translates(ast.Compare)
+def _compare(t: Translator, node: ast.Compare) -> Any:
+    left = t.expr(node.left)
+    chained = len(node.ops) > 1
+    results: list[Any] = []
+    for op, place in zip(node.ops, node.comparators, strict=True):
+        right = t.expr(place)
+        if chained and not is_known(right):
+            right = t.frozen(to_expr(t, right, place))
+        results.append(_compare_two(t, op, left, right, node))
+        left = right
+    return _join(t, "and", results, node)
+
+
+def _compare_two(t: Translator, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
+    static = _STATIC_COMPARES.get(type(op))
+    known = is_known(left) and is_known(right)
+    if static is not None:
+        if known or (static[0] in ("is", "is not") and (left is None or right is None)):
+            return run_now(t, node, static[1], left, right)
+        hint = "compare with '=='" if static[0].startswith("is") else "compare with each item"
+        raise t.error(f"'{static[0]}' needs values known at compile time: {hint}", node, UnsupportedSyntax)
+    kind, function = _COMPARES[type(op)]
+    if known:
+        return run_now(t, node, function, left, right)
+    return binary(t, kind, to_expr(t, left, node), to_expr(t, right, node), node)
+
+
+def truth(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
+    """`value` as u1 (a tensor: elementwise)."""
+    x = to_expr(t, value, node)
+    if not isinstance(x.type, (Prim, Tensor)):
+        raise t.error(f"a value of type {x.type} is neither true nor false", node, TypeMismatch)
+    if element(x.type) is u1:
+        return x
+    return tree.Cast(x, type=with_element(x.type, u1), span=x.span)
+
+
+def condition(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
+    """`value` as the scalar u1 that an if, while or assert takes."""
+    x = truth(t, value, node)
+    if isinstance(x.type, Tensor):
+        raise t.error(f"a condition is a scalar, not {x.type}: use .all() or .any()", node, TypeMismatch)
+    return x
+
+
+@translates(ast.BoolOp)
+def _bool_op(t: Translator, node: ast.BoolOp) -> Any:
+    """Operands known at compile time decide, or drop out; the others keep their order and short circuit."""
+    kind = "and" if isinstance(node.op, ast.And) else "or"
+    values: list[Any] = []
+    for place in node.values:
+        value = t.guarded(place) if values else t.expr(place)
+        if not is_known(value):
+            values.append(value)
+            continue
+        decides = bool(run_now(t, place, bool, value)) is (kind == "or")
+        if not values and (decides or place is node.values[-1]):
+            return value
+        if decides:
+            values.append(value)
+            break
+    return _join(t, kind, values, node)
+
+
+def _join(t: Translator, kind: str, values: list[Any], node: ast.expr) -> Any:
+    if all(map(is_known, values)):
+        results = [bool(value) for value in values] if len(values) > 1 else values
+        return results[0] if len(results) == 1 else (all if kind == "and" else any)(results)
+    parts = [truth(t, value, node) for value in values]
+    if len(parts) == 1:
+        return parts[0]
+    if any(isinstance(part.type, Tensor) for part in parts):
+        joined = parts[0]
+        for part in parts[1:]:
+            joined = binary(t, kind, joined, part, node)
+        return joined
+    return tree.BoolOp(kind, parts, type=u1, span=t.span(node))
+
+
+@translates(ast.IfExp)
+def _if_exp(t: Translator, node: ast.IfExp) -> Any:
+    test = t.expr(node.test)
+    if is_known(test):
+        return t.expr(node.body if run_now(t, node.test, bool, test) else node.orelse)
+    decide = truth(t, test, node.test)
+    a, b = t.guarded(node.body), t.guarded(node.orelse)
+    if isinstance(a, Record) and isinstance(b, Record):
+        if a.type is not b.type:
+            raise t.error(f"'if ... else' of {kind_of(a)} and {kind_of(b)}", node, TypeMismatch)
+        left, right = to_expr(t, a, node.body), to_expr(t, b, node.orelse)
+        return Record(a.type, tree.IfExp(decide, left, right, type=left.type, span=t.span(node)))
+    left, right = to_expr(t, a, node.body), to_expr(t, b, node.orelse)
+    kind = common_type(t, left.type, right.type, node)
+    if isinstance(decide.type, Tensor):
+        return select(t, decide, left, right, node)
+    left, right = coerce(t, left, kind, node), coerce(t, right, kind, node)
+    return tree.IfExp(decide, left, right, type=kind, span=t.span(node))
+
+
+def select(t: Translator, decide: tree.Expr, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Expr:
+    """Elementwise choice; scalars spread over the widest shape."""
+    kind = common_type(t, a.type, b.type, node)
+    shape = shape_of(decide.type)
+    if shape and shape_of(kind) not in ((), shape):
+        raise t.error(f"select of a condition {decide.type} and values {kind}: the shapes differ", node, TypeMismatch)
+    if shape and not shape_of(kind):
+        kind = tensor(element(kind), shape)
+    if shape_of(kind) and not shape:
+        decide = tree.Splat(decide, type=tensor(u1, shape_of(kind)), span=decide.span)
+    a, b = coerce(t, a, kind, node), coerce(t, b, kind, node)
+    return tree.Select(decide, a, b, type=kind, span=t.span(node))

@@ -1,0 +1,128 @@
+"""`print`, `assert` and f-strings: pieces of text and values with their format."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from weft.ir import tree
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import Struct
+from weft.lang.matrix import Matrix
+from weft.lang.struct import Struct as PyStruct
+from weft.lang.translate.operators import condition, run_now
+from weft.lang.translate.translator import Translator
+from weft.lang.translate.values import Record, is_known, is_number, to_expr
+
+if TYPE_CHECKING:
+    from weft.lang.translate.functions import Call
+
+__all__ = ["Piece", "Pieces", "assertion", "format_pieces", "print_call"]
+
+Piece = str | tuple[tree.Expr, str]
+
+
+class Pieces(list[Piece]):
+    """An f-string with run-time values in it; `str.format`-like texts as well."""
+
+
+def format_pieces(t: Translator, node: ast.JoinedStr) -> list[Piece]:
+    """The pieces of an f-string."""
+    pieces: list[Piece] = []
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            pieces.append(str(part.value))
+            continue
+        assert isinstance(part, ast.FormattedValue)
+        value = t.expr(part.value)
+        spec = "" if part.format_spec is None else t.expr(part.format_spec)
+        if not isinstance(spec, str):
+            raise t.error("a format must be known at compile time", part)
+        if is_known(value) and not isinstance(value, (Matrix, PyStruct)):
+            shown = repr(value) if part.conversion == ord("r") else value
+            pieces.append(run_now(t, part, format, shown, spec))
+        else:
+            pieces.extend(_pieces(t, value, spec, part))
+    return pieces
+
+
+def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
+    """How a value prints: structs member by member, tuples item by item."""
+    if isinstance(value, Pieces):
+        return list(value)
+    if is_known(value) and not isinstance(value, (Matrix, PyStruct)) and not is_number(value):
+        return [str(value)]
+    if isinstance(value, (list, tuple)):
+        return _enclosed([(("", item)) for item in value], "[]", t, spec, node)
+    if isinstance(value, PyStruct):
+        value = Record(value.struct_type, to_expr(t, value, node))
+    if isinstance(value, Record):
+        whole = Record(value.type, t.frozen(value.whole)) if value.whole is not None else value
+        return _enclosed([(f"{name}: ", whole.member(name)) for name in value.type.members], "{}", t, spec, node)
+    expr = to_expr(t, value, node)
+    if isinstance(expr.type, Struct):
+        raise t.error(f"a value of type {expr.type} cannot be printed whole", node, TypeMismatch)
+    return [(expr, spec)]
+
+
+def _enclosed(items: list[tuple[str, Any]], ends: str, t: Translator, spec: str, node: ast.AST) -> list[Piece]:
+    pieces: list[Piece] = [ends[0]]
+    for position, (label, item) in enumerate(items):
+        pieces.append((", " if position else "") + label)
+        pieces.extend(_pieces(t, item, spec, node))
+    return [*pieces, ends[1]]
+
+
+def print_call(t: Translator, c: Call) -> None:
+    """`print(..., sep=" ", end="\\n")`."""
+    unknown = sorted(set(c.keywords) - {"sep", "end", "flush"})
+    if unknown:
+        raise t.error(f"print in a kernel takes sep and end, not '{unknown[0]}'", c.node, TypeMismatch)
+    separator, end = c.keywords.get("sep", " "), c.keywords.get("end", "\n")
+    if not isinstance(separator, str) or not isinstance(end, str):
+        raise t.error("sep and end are strings", c.node, TypeMismatch)
+    pieces: list[Piece] = []
+    for position, value in enumerate(c.args):
+        if position:
+            pieces.append(separator)
+        pieces.extend(_pieces(t, value, "", c.node))
+    t.emit(tree.Print(_joined([*pieces, end]), span=t.span(c.node)))
+
+
+def _joined(pieces: list[Piece]) -> list[Piece]:
+    """Neighbouring texts as one."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += piece
+        elif piece != "":
+            joined.append(piece)
+    return joined
+
+
+def assertion(t: Translator, node: ast.Assert) -> None:
+    """`assert condition, message`; the message may be an f-string, or a text with `{}` and its arguments."""
+    test = t.expr(node.test)
+    message, arguments = _message(t, node)
+    if is_known(test):
+        if not run_now(t, node.test, bool, test) and not arguments:
+            test = False
+        elif not arguments:
+            return
+    t.emit(tree.Assert(condition(t, test, node.test), message, arguments, span=t.span(node)))
+
+
+def _message(t: Translator, node: ast.Assert) -> tuple[str, list[tree.Expr]]:
+    if node.msg is None:
+        return f"assert {ast.unparse(node.test)}", []
+    value = t.expr(node.msg)
+    if isinstance(value, str):
+        return value, []
+    if isinstance(value, Pieces):
+        text = "".join(piece if isinstance(piece, str) else "{}" for piece in value)
+        return text, [piece[0] for piece in value if not isinstance(piece, str)]
+    if isinstance(value, tuple) and value and isinstance(value[0], str):
+        text = re.sub(r"%\.?\d*[dfs]|\{[^}]*\}", "{}", value[0])
+        return text, [to_expr(t, argument, node.msg) for argument in value[1:]]
+    raise t.error("the message of an assertion is a string", node.msg, TypeMismatch)

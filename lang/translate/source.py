@@ -1,0 +1,97 @@
+"""Where a function's text is, as `ast`, and spans into it.
+
+The text is parsed once per code object, with lines and columns as they are in the file: an indented function is
+parsed under an `if 1:`, which costs one line and no column.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from weft.ir.errors import CompilationError, Span
+
+__all__ = ["Source", "captured", "source_of"]
+
+
+@dataclass(eq=False, slots=True)
+class Source:
+    """A function's tree. `shift` is what to add to the tree's line numbers."""
+
+    file: str
+    name: str
+    node: ast.FunctionDef
+    shift: int
+
+    def span(self, node: ast.AST, caller: Span | None = None) -> Span:
+        """The place of `node` (an expression, statement, argument or keyword)."""
+        place: Any = node
+        end = place.end_lineno or place.lineno
+        line = place.lineno + self.shift
+        return Span(self.file, line, place.col_offset, end + self.shift, place.end_col_offset or 0, self.name, caller)
+
+    def header(self) -> Span:
+        """The place of the function's `def`."""
+        return Span(self.file, self.node.lineno + self.shift, self.node.col_offset, function=self.name)
+
+
+def source_of(function: Callable[..., Any]) -> Source:
+    """The tree of a Python function; CompilationError where its text cannot be found."""
+    code: CodeType | None = getattr(function, "__code__", None)
+    if code is None:
+        raise CompilationError(f"{function!r} is not a Python function")
+    return _parse(code)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parse(code: CodeType) -> Source:
+    try:
+        lines, first = inspect.getsourcelines(code)
+    except (OSError, TypeError) as error:
+        raise CompilationError(
+            f"the source of '{code.co_name}' cannot be found: define it in a file or a notebook cell, not by exec"
+        ) from error
+    text = "".join(lines)
+    shift = first - 1
+    if text[:1].isspace():
+        text, shift = "if 1:\n" + text, shift - 1
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        tree = ast.Module([], [])
+    statement: Any = tree.body[0] if tree.body else None
+    if isinstance(statement, ast.If):
+        statement = statement.body[0]
+    if not isinstance(statement, ast.FunctionDef):
+        raise CompilationError(
+            f"'{code.co_name}' is not an ordinary function: write it with 'def', not as a lambda",
+            Span(code.co_filename, first),
+        )
+    return Source(code.co_filename, code.co_name, statement, shift)
+
+
+_MISSING = object()
+
+
+def captured(function: Callable[..., Any], name: str) -> Any:
+    """What a free name of `function` means now: from its closure, its globals, or Python's builtins. KeyError if it
+    means nothing."""
+    code: CodeType = function.__code__
+    if name in code.co_freevars:
+        cells: Any = function.__closure__
+        try:
+            return cells[code.co_freevars.index(name)].cell_contents
+        except ValueError:
+            raise KeyError(name) from None
+    value = function.__globals__.get(name, _MISSING)
+    if value is _MISSING:
+        value = getattr(builtins, name, _MISSING)
+    if value is _MISSING:
+        raise KeyError(name)
+    return value

@@ -1,0 +1,457 @@
+"""Statements other than loops: assignments, conditions, jumps, assertions."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import VOID, Array, Struct, Tensor, Type, element, shape_of
+from weft.lang.errors import UnsupportedSyntax
+from weft.lang.field import Field
+from weft.lang.matrix import Matrix
+from weft.lang.struct import StructField
+from weft.lang.translate.attributes import swizzle_positions
+from weft.lang.translate.expressions import unpack
+from weft.lang.translate.indexing import constant_element, static_indices
+from weft.lang.translate.inlining import settled
+from weft.lang.translate.names import Binding
+from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now
+from weft.lang.translate.printing import assertion
+from weft.lang.translate.translator import Returned, Translator, translates
+from weft.lang.translate.values import (
+    Record,
+    coerce,
+    in_memory,
+    is_known,
+    is_number,
+    kind_of,
+    struct_kind,
+    tensor_elements,
+    to_expr,
+)
+from weft.lang.types import StructType, to_ir
+
+__all__ = ["define", "is_static_call", "store"]
+
+
+@translates(ast.Pass)
+def _pass(t: Translator, node: ast.Pass) -> None:
+    del t, node
+
+
+@translates(ast.Expr)
+def _expression(t: Translator, node: ast.Expr) -> None:
+    if isinstance(node.value, ast.Constant):  # a docstring
+        return
+    value = t.expr(node.value)
+    if isinstance(value, (tree.Call, tree.Atomic, tree.Random)):
+        t.emit(tree.Eval(value, span=t.span(node)))
+    elif isinstance(value, Record) and isinstance(value.whole, tree.Call):
+        t.emit(tree.Eval(value.whole, span=t.span(node)))
+
+
+# ---- assignment ------------------------------------------------------------------------------------------------------
+
+
+@translates(ast.Assign)
+def _assign(t: Translator, node: ast.Assign) -> None:
+    value = t.expr(node.value)
+    if len(node.targets) > 1 and isinstance(value, tree.Expr):
+        value = t.frozen(value)
+    static = is_static_call(t, node.value)
+    for target in node.targets:
+        _assign_to(t, target, value, static, node)
+
+
+def is_static_call(t: Translator, node: ast.expr) -> bool:
+    """Whether an expression is `static(...)`, written so."""
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    if not isinstance(function, (ast.Name, ast.Attribute)):
+        return False
+    if (function.id if isinstance(function, ast.Name) else function.attr) != "static":
+        return False
+    return getattr(t.expr(function), "name", "") == "static"
+
+
+def _assign_to(t: Translator, target: ast.expr, value: Any, static: bool, node: ast.AST) -> None:
+    if isinstance(target, ast.Name):
+        _assign_name(t, target, value, static, node)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _assign_several(t, target, value, static, node)
+    elif isinstance(target, (ast.Subscript, ast.Attribute)):
+        _assign_place(t, target, value, node)
+    else:
+        raise t.error("only names, elements and members can be assigned", target, UnsupportedSyntax)
+
+
+def _assign_several(t: Translator, target: ast.Tuple | ast.List, value: Any, static: bool, node: ast.AST) -> None:
+    if any(isinstance(part, ast.Starred) for part in target.elts):
+        raise t.error("'*' cannot be used on the left of '='", target, UnsupportedSyntax)
+    items = unpack(t, value, node)
+    if len(items) != len(target.elts):
+        raise t.error(f"{len(target.elts)} targets, but {len(items)} values", node, TypeMismatch)
+    fresh = all(isinstance(part, ast.Name) and t.names.find(part.id) is None for part in target.elts)
+    if not fresh:  # an item may read what an earlier assignment writes, as in a, b = b, a
+        items = [settled(t, item) for item in items]
+    for part, item in zip(target.elts, items, strict=True):
+        _assign_to(t, part, item, static, node)
+
+
+_WHY: dict[str, str] = {
+    "loop index": "is the index of a loop, which cannot be changed: assign to a variable of another name",
+    "kernel parameter": "is a kernel parameter, which cannot be changed: assign it to a new variable first",
+    "template parameter": "is a template parameter, fixed at compile time: assign to a variable of another name",
+    "static loop variable": "is the variable of a static loop, fixed at compile time: use another name",
+    "compile-time value": "is known at compile time and cannot be changed when the kernel runs: use another name",
+}
+
+
+def _assign_name(t: Translator, target: ast.Name, value: Any, static: bool, node: ast.AST) -> None:
+    binding = t.names.find(target.id)
+    if binding is None:
+        if static and is_known(value):
+            t.bind(target.id, value, "compile-time value")
+        elif static:
+            t.bind(target.id, value, "")
+        else:
+            define(t, target.id, value, node)
+        return
+    if (
+        binding.role == "compile-time value"
+        and is_known(value)
+        and t.names.is_local_here(target.id)
+        and not is_number(value)
+    ):
+        t.bind(target.id, value, "compile-time value")
+        return
+    if binding.role:
+        raise t.error(f"'{target.id}' {_WHY[binding.role]}", target)
+    _assign_binding(t, target.id, binding, value, node)
+
+
+def _assign_binding(t: Translator, name: str, binding: Binding, value: Any, node: ast.AST) -> None:
+    """Assign to an existing variable, whose type stays."""
+    known = binding.value
+    if isinstance(known, (list, tuple)):
+        items = unpack(t, value, node)
+        if len(items) != len(known):
+            raise t.error(f"'{name}' has {len(known)} items, the new value {len(items)}", node, TypeMismatch)
+        for old, new in zip(known, [settled(t, item) for item in items], strict=True):
+            store(t, old, new, node)
+        return
+    place = tree.Var(known, type=known.type, span=t.span(node)) if isinstance(known, tree.Variable) else known
+    store(t, place, value, node, name)
+
+
+def define(
+    t: Translator, name: str, value: Any, node: ast.AST, wanted: Type | None = None, kind: StructType | None = None
+) -> None:
+    """The first assignment of a name: a variable of the value's type, or a name for something known only now."""
+    if isinstance(value, (list, tuple)) and wanted is None:
+        t.bind(name, _variables(t, name, value, node), "")
+        return
+    if (
+        not isinstance(value, (tree.Expr, Record, Matrix))
+        and not is_number(value)
+        and struct_kind(value) is None
+        and wanted is None
+    ):
+        if value is None:
+            raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
+        t.bind(name, value, "compile-time value")
+        return
+    if isinstance(value, tree.Expr) and isinstance(value.type, Array):
+        t.bind(name, value, "compile-time value")
+        return
+    t.bind(name, _variable(t, name, value, node, wanted, kind), "")
+
+
+def _variable(t: Translator, name: str, value: Any, node: ast.AST, wanted: Type | None, kind: StructType | None) -> Any:
+    kind = kind or struct_kind(value)
+    expr = to_expr(t, value, node)
+    if expr.type is VOID:
+        raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
+    if wanted is not None:
+        expr = coerce(t, expr, wanted, node)
+    variable = tree.Variable(name, expr.type)
+    t.emit(tree.Let(variable, expr, span=t.span(node)))
+    return variable if kind is None else Record(kind, tree.Var(variable, type=expr.type, span=t.span(node)))
+
+
+def _variables(t: Translator, name: str, value: Any, node: ast.AST) -> Any:
+    """A list or tuple whose run-time items are variables of their own."""
+    items: list[Any] = []
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            items.append(_variables(t, name, item, node))
+        elif isinstance(item, (tree.Expr, Record)) and not (
+            isinstance(item, tree.Expr) and isinstance(item.type, Array)
+        ):
+            made = _variable(t, name, item, node, None, None)
+            items.append(tree.Var(made, type=made.type) if isinstance(made, tree.Variable) else made)
+        else:
+            items.append(item)
+    return type(value)(items)
+
+
+@translates(ast.AnnAssign)
+def _annotated(t: Translator, node: ast.AnnAssign) -> None:
+    if not isinstance(node.target, ast.Name):
+        raise t.error("only a variable can be annotated", node.target, UnsupportedSyntax)
+    if node.value is None:
+        raise t.error(
+            f"'{node.target.id}' needs a value: a variable is made by its first assignment", node, UnsupportedSyntax
+        )
+    annotation = t.expr(node.annotation)
+    wanted = run_now(t, node.annotation, to_ir, annotation)
+    value = t.expr(node.value)
+    binding = t.names.find(node.target.id)
+    if binding is not None:
+        raise t.error(
+            f"'{node.target.id}' has a type already, from its first assignment: leave out the annotation", node
+        )
+    define(t, node.target.id, value, node, wanted, annotation if isinstance(annotation, StructType) else None)
+
+
+# ---- elements and members --------------------------------------------------------------------------------------------
+
+
+def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: Any, node: ast.AST) -> None:
+    parts = _parts(t, target)
+    if parts is None:
+        store(t, t.expr(target), value, target)
+        return
+    expr = to_expr(t, value, node)
+    scalars = tensor_elements(t, expr) if shape_of(expr.type) else [t.frozen(expr)] * len(parts)
+    if len(scalars) != len(parts):
+        raise t.error(f"{len(parts)} elements are assigned, but there are {len(scalars)} values", node, TypeMismatch)
+    for part, scalar in zip(parts, [t.frozen(scalar) for scalar in scalars], strict=True):
+        store(t, part, scalar, target)
+
+
+def _parts(t: Translator, target: ast.expr) -> list[tree.Expr] | None:
+    """The elements that a swizzle or a slice on the left stands for; None for a single place."""
+    if isinstance(target, ast.Attribute):
+        if len(target.attr) < 2 or any(letter not in "xyzwrgbastpq" for letter in target.attr):
+            return None
+        base = t.expr(target.value)
+        if not isinstance(base, tree.Expr) or not isinstance(base.type, Tensor):
+            return None
+        positions = swizzle_positions(base.type, target.attr)
+        if positions is None:
+            return None
+        rest = (0,) * (len(base.type.shape) - 1)
+        return [constant_element(base, (position, *rest), t.span(target)) for position in positions]
+    assert isinstance(target, ast.Subscript)
+    nodes = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    if not any(isinstance(part, ast.Slice) for part in nodes):
+        return None
+    base = t.expr(target.value)
+    if not isinstance(base, tree.Expr) or not isinstance(base.type, Tensor):
+        raise t.error("only a vector or matrix can be sliced on the left of '='", target, UnsupportedSyntax)
+    picks = [p if isinstance(p, list) else [p] for p in static_indices(t, base.type, nodes, target)]
+    rows = [(i,) for i in picks[0]] if len(picks) == 1 else [(i, j) for i in picks[0] for j in picks[1]]
+    return [constant_element(base, row, t.span(target)) for row in rows]
+
+
+def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") -> None:
+    """`place = value`, cast to the place's type."""
+    if isinstance(place, Record):
+        _store_struct(t, place, value, node)
+        return
+    if not isinstance(place, tree.Expr) or not in_memory(place):
+        _refuse(t, place, node)
+    expr = to_expr(t, value, node)
+    what = f"'{name}'" if name else "the target"
+    if isinstance(place.type, Struct) != isinstance(expr.type, Struct):
+        raise t.error(f"{what} is {place.type}, the value {expr.type}", node, TypeMismatch)
+    if not isinstance(expr.type, Struct) and shape_of(expr.type) not in ((), shape_of(place.type)):
+        raise t.error(f"{what} is {place.type}, the value {expr.type}: their shapes differ", node, TypeMismatch)
+    t.emit(tree.Assign(place, expr, span=t.span(node)))
+
+
+def _refuse(t: Translator, place: Any, node: ast.AST) -> None:
+    if isinstance(place, (Field, StructField)):
+        to_expr(t, place, node)  # says that an index is missing
+    root = place
+    while isinstance(root, (tree.Element, tree.Member)):
+        root = root.base
+    if isinstance(root, tree.ParamRef):
+        raise t.error("a kernel parameter cannot be changed: assign it to a new variable first", node)
+    if not isinstance(place, (tree.Expr, Record)):
+        raise t.error(f"{kind_of(place)} is a constant in a kernel: keep what changes in a field", node)
+    raise t.error("only variables, fields and arrays, their elements and members can be assigned", node)
+
+
+def _store_struct(t: Translator, place: Record, value: Any, node: ast.AST) -> None:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            store(t, place.member(name), member, node)
+        return
+    kind = struct_kind(value)
+    if kind is None or list(kind.members) != list(place.type.members):
+        raise t.error(f"the target is {kind_of(place)}, the value {kind_of(value)}", node, TypeMismatch)
+    if place.whole is not None:
+        if not in_memory(place.whole):
+            _refuse(t, place.whole, node)
+        expr = coerce(t, to_expr(t, value, node), place.whole.type, node)
+        t.emit(tree.Assign(place.whole, expr, span=t.span(node)))
+        return
+    source = value if isinstance(value, Record) else Record(kind, to_expr(t, value, node))
+    if source.whole is not None:
+        source = Record(kind, t.frozen(source.whole))
+    items = [settled(t, source.member(name)) for name in kind.members]
+    for name, item in zip(kind.members, items, strict=True):
+        store(t, place.member(name), item, node)
+
+
+@translates(ast.AugAssign)
+def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
+    kind, symbol, function = OPERATORS[type(node.op)]
+    if isinstance(node.target, ast.Name):
+        binding = t.names.find(node.target.id)
+        if binding is None:
+            t.names.outer(node.target.id)  # says so if there is none
+            raise t.error(f"'{node.target.id}' is a constant in a kernel: keep what changes in a field", node.target)
+        if binding.role == "compile-time value" and is_known(value := t.expr(node.value)):
+            t.bind(node.target.id, run_now(t, node, function, binding.value, value), binding.role)
+            return
+        if binding.role:
+            raise t.error(f"'{node.target.id}' {_WHY[binding.role]}", node.target)
+    parts = _parts(t, node.target) if isinstance(node.target, (ast.Subscript, ast.Attribute)) else None
+    value = to_expr(t, t.expr(node.value), node.value)
+    if parts is None:
+        _update(t, kind, symbol, t.expr(node.target), value, node)
+        return
+    scalars = tensor_elements(t, value) if shape_of(value.type) else [value] * len(parts)
+    if len(scalars) != len(parts):
+        raise t.error(f"{len(parts)} elements are updated, but there are {len(scalars)} values", node, TypeMismatch)
+    for part, scalar in zip(parts, [t.frozen(scalar) for scalar in scalars], strict=True):
+        _update(t, kind, symbol, part, scalar, node)
+
+
+def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr, node: ast.AST) -> None:
+    if isinstance(place, Record) or isinstance(value.type, Struct):
+        raise t.error(f"'{symbol}=' does not work on a struct: use its members", node, TypeMismatch)
+    if not isinstance(place, tree.Expr) or not in_memory(place):
+        _refuse(t, place, node)
+    if kind == "matmul":
+        t.emit(tree.Assign(place, matmul(t, place, value, node), span=t.span(node)))
+        return
+    binary(t, kind, place, value, node)  # for its checks
+    if shape_of(value.type) and not shape_of(place.type):
+        raise t.error(f"the target is {place.type}, the value {value.type}: their shapes differ", node, TypeMismatch)
+    if shape_of(place.type) and not shape_of(value.type):
+        value = coerce(t, value, _with_shape(place.type, value.type), node)
+    t.emit(tree.AugAssign(kind, place, value, span=t.span(node)))
+
+
+def _with_shape(place: Type, value: Type) -> Type:
+    from weft.ir.types import tensor
+
+    return tensor(element(value), shape_of(place))
+
+
+# ---- control ---------------------------------------------------------------------------------------------------------
+
+
+@translates(ast.If)
+def _if(t: Translator, node: ast.If) -> None:
+    test = t.expr(node.test)
+    if is_known(test):
+        _static_if(t, node, bool(run_now(t, node.test, bool, test)))
+        return
+    made = tree.If(condition(t, test, node.test), [], [], span=t.span(node))
+    t.emit(made)
+    for statements, into in ((node.body, made.then), (node.orelse, made.orelse)):
+        with t.block() as out:
+            t.body(statements)
+            into.extend(out)
+
+
+def _static_if(t: Translator, node: ast.If, holds: bool) -> None:
+    """Only the branch that is taken exists. Unless written `ti.static(...)`, loops in it are not at the top level."""
+    top = t.top
+    t.top = top and is_static_call(t, node.test)
+    t.body(node.body if holds else node.orelse)
+    t.top = top
+
+
+@translates(ast.Return)
+def _return(t: Translator, node: ast.Return) -> None:
+    if any(loop.kind == "parallel" for loop in t.loops):
+        raise t.error(
+            "'return' inside a parallel loop: its iterations run in any order, so none can end the kernel", node
+        )
+    value = None if node.value is None else t.expr(node.value)
+    stmt = tree.Return([], span=t.span(node))
+    if t.is_kernel:
+        _kernel_return(t, stmt, value, node)
+    else:
+        if isinstance(value, Record):
+            value = Record(value.type, to_expr(t, value, node))
+        t.returns.append(Returned(stmt, value, node))
+        t.emit(stmt)
+    t.jump = "ended"
+
+
+def _kernel_return(t: Translator, stmt: tree.Return, value: Any, node: ast.Return) -> None:
+    wanted = t.unit.results
+    if not wanted:
+        if value is not None:
+            assert node.value is not None
+            raise t.error("this kernel returns a value, but has no '-> type' after its parameters", node.value)
+        t.emit(stmt)
+        return
+    if value is None:
+        raise t.error(f"the kernel returns {', '.join(map(repr, wanted))}, but this 'return' has no value", node)
+    values = [value] if len(wanted) == 1 else unpack(t, value, node)
+    if len(values) != len(wanted):
+        raise t.error(f"the kernel returns {len(wanted)} values, this 'return' {len(values)}", node, TypeMismatch)
+    for item, annotation in zip(values, wanted, strict=True):
+        expr, type = to_expr(t, item, node), to_ir(annotation)
+        if shape_of(type) and not shape_of(expr.type):
+            raise t.error(f"the kernel returns {type}, this 'return' {expr.type}", node, TypeMismatch)
+        stmt.values.append(coerce(t, expr, type, node))
+    t.unit.returned = True
+    t.emit(stmt)
+
+
+@translates(ast.Break, ast.Continue)
+def _jump(t: Translator, node: ast.Break | ast.Continue) -> None:
+    word = "break" if isinstance(node, ast.Break) else "continue"
+    if not t.loops:
+        raise t.error(f"'{word}' outside a loop", node, UnsupportedSyntax)
+    loop = t.loops[-1]
+    if loop.kind == "static":
+        if t.depth != loop.depth:
+            raise t.error(
+                f"'{word}' of a static loop under a condition that is known only when the kernel runs: "
+                f"make the condition static, or the loop an ordinary one",
+                node,
+            )
+        t.jump = word
+        return
+    if loop.kind == "parallel" and word == "break":
+        raise t.error(
+            "'break' in a parallel loop: its iterations run in any order. Loops at the top level of a kernel are "
+            "parallel; write ti.loop_config(serialize=True) before the loop to run it in order",
+            node,
+        )
+    t.emit((tree.Break if word == "break" else tree.Continue)(span=t.span(node)))
+    t.jump = "ended"
+
+
+@translates(ast.Assert)
+def _assert(t: Translator, node: ast.Assert) -> None:
+    assertion(t, node)
+
+
+@translates(ast.Raise)
+def _raise(t: Translator, node: ast.Raise) -> None:
+    what = ast.unparse(node.exc) if node.exc is not None else "raise"
+    raise t.error(f"the translation reached 'raise {what}': it may stand only where ti.static rules it out", node)

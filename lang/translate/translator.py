@@ -1,0 +1,256 @@
+"""The translator's state, and its two dispatch tables.
+
+A `Unit` is a kernel being translated; a `Translator` is one function body in it: the kernel's own, or an inlined
+`@func`. What an expression means is either known now - any Python object: a number, a field, a function, a tuple of
+meanings - or a `tree.Expr` (a struct: a `Record`). Handlers are registered by the class of the `ast` node.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from weft.ir import tree
+from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError, Span
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param
+from weft.ir.types import Type
+from weft.lang.errors import UnsupportedSyntax
+from weft.lang.translate.names import Binding, Names
+from weft.lang.translate.source import Source
+
+__all__ = ["EXPRESSIONS", "STATEMENTS", "Loop", "Returned", "Translator", "Unit", "translates"]
+
+EXPRESSIONS: dict[type[ast.expr], Callable[[Translator, Any], Any]] = {}
+STATEMENTS: dict[type[ast.stmt], Callable[[Translator, Any], None]] = {}
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+def translates(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
+    """Register the function that translates those `ast` classes."""
+
+    def register(function: Handler) -> Handler:
+        for kind in kinds:
+            table: dict[Any, Any] = EXPRESSIONS if issubclass(kind, ast.expr) else STATEMENTS
+            table[kind] = function
+        return function
+
+    return register
+
+
+@dataclass(eq=False)
+class Unit:
+    """What all functions of one kernel share: its parameters, the fields it reaches, and which calls are open."""
+
+    name: str
+    config: CompileConfig
+    params: list[Param] = field(default_factory=list[Param])
+    results: tuple[Any, ...] = ()
+    symbols: dict[int, FieldSymbol] = field(default_factory=dict[int, FieldSymbol])
+    trees: list[Any] = field(default_factory=list[Any])
+    kept: list[Any] = field(default_factory=list[Any])  # the fields behind `symbols`: their ids stay theirs
+    fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are never assigned again
+    open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    returned: bool = False
+
+    def symbol(self, of: Any, name: str) -> FieldSymbol:
+        """The symbol of a field object, made at its first use; `name` is what the program calls it."""
+        known = self.symbols.get(id(of))
+        if known is not None:
+            return known
+        parts = of.describe()
+        if not any(parts.tree is other for other in self.trees):
+            self.trees.append(parts.tree)
+        number = next(k for k, other in enumerate(self.trees) if other is parts.tree)
+        made = FieldSymbol(
+            parts.name or name,
+            parts.dtype,
+            tuple(parts.shape),
+            number,
+            tuple(parts.components),
+            tuple(parts.terms),
+            tuple(parts.offset),
+            tuple(parts.order),
+        )
+        self.symbols[id(of)] = made
+        self.kept.append(of)
+        return made
+
+
+@dataclass(eq=False)
+class Loop:
+    """An enclosing loop. `kind`: "static" (unrolled), "serial" or "parallel". `depth`: how many run-time blocks were
+    open around its body."""
+
+    kind: str
+    depth: int
+
+
+@dataclass(eq=False)
+class Returned:
+    """One `return` of an inlined function: the statement (its values are filled in at the end) and what it returns."""
+
+    stmt: tree.Return
+    value: Any
+    node: ast.Return
+
+
+class Translator:
+    """Translates one function body. `out` is where statements go; `top`: whether that is the kernel's top level."""
+
+    def __init__(self, unit: Unit, source: Source, names: Names, caller: Span | None = None) -> None:
+        self.unit, self.source, self.names, self.caller = unit, source, names, caller
+        self.out: list[tree.Stmt] = []
+        self.top = False
+        self.is_kernel = False
+        self.depth = 0
+        self.loops: list[Loop] = []
+        self.returns: list[Returned] = []
+        self.jump = ""  # why the rest of the current block is not reached: "break", "continue" (static), or "ended"
+        self.loop_config: LoopConfig | None = None
+        self.counter = 0
+
+    # -- errors --------------------------------------------------------------------------------------------------------
+
+    def span(self, node: ast.AST) -> Span:
+        """Where `node` is."""
+        return self.source.span(node, self.caller)
+
+    def error(self, message: str, node: ast.AST, kind: type[CompilationError] = CompilationError) -> CompilationError:
+        """An error that blames `node`, to be raised."""
+        return kind(message, self.span(node))
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    def expr(self, node: ast.expr) -> Any:
+        """What an expression means."""
+        handler = EXPRESSIONS.get(type(node))
+        if handler is None:
+            raise self.error(f"{describe(node)} cannot be used in a kernel", node, UnsupportedSyntax)
+        try:
+            return handler(self, node)
+        except CompilationError as error:
+            if error.span is None:
+                raise type(error)(error.message, self.span(node)) from error.__cause__
+            raise
+
+    def statement(self, node: ast.stmt) -> None:
+        """Translate one statement into `out`."""
+        handler = STATEMENTS.get(type(node))
+        if handler is None:
+            raise self.error(f"{describe(node)} cannot be used in a kernel", node, UnsupportedSyntax)
+        try:
+            handler(self, node)
+        except CompilationError as error:
+            if error.span is None:
+                raise type(error)(error.message, self.span(node)) from error.__cause__
+            raise
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        """Translate statements, as far as they can be reached."""
+        for node in statements:
+            if self.jump:
+                return
+            self.statement(node)
+
+    # -- output --------------------------------------------------------------------------------------------------------
+
+    def emit(self, stmt: tree.Stmt) -> None:
+        """Append a statement."""
+        self.out.append(stmt)
+
+    @contextmanager
+    def block(self) -> Iterator[list[tree.Stmt]]:
+        """Fill a block that runs under a condition or repeatedly: its own list of statements, its own scope."""
+        outer, self.out = self.out, []
+        top, self.top = self.top, False
+        self.depth += 1
+        self.names.push()
+        try:
+            yield self.out
+        finally:
+            self.names.pop()
+            self.out, self.top, self.jump = outer, top, ""
+            self.depth -= 1
+
+    def guarded(self, node: ast.expr) -> Any:
+        """What an expression means that may not be evaluated, or more than once: statements it needs are kept inside
+        it, as an inlined function without arguments."""
+        outer, self.out = self.out, []
+        try:
+            value = self.expr(node)
+            inner = self.out
+        finally:
+            self.out = outer
+        if not inner:
+            return value
+        if not isinstance(value, tree.Expr):
+            self.out.extend(inner)
+            return value
+        inner.append(tree.Return([value]))
+        return tree.Call("", [], inner, type=value.type, span=value.span)
+
+    def local(self, value: tree.Expr, name: str = "") -> tree.Var:
+        """A fresh local that is assigned once, here."""
+        variable = tree.Variable(name, value.type)
+        self.unit.fixed.add(variable)
+        self.emit(tree.Let(variable, value, span=value.span))
+        return tree.Var(variable, type=value.type, span=value.span)
+
+    def simple(self, value: tree.Expr) -> bool:
+        """Whether `value` may be written several times: it costs nothing and cannot change meanwhile."""
+        if isinstance(value, tree.Var):
+            return value.variable in self.unit.fixed
+        return isinstance(value, (tree.Const, tree.ParamRef))
+
+    def frozen(self, value: tree.Expr) -> tree.Expr:
+        """`value` as it is now."""
+        return value if self.simple(value) else self.local(value)
+
+    def finish(self, span: Span) -> tree.KernelTree:
+        """The kernel."""
+        from weft.lang.types import to_ir
+
+        results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
+        fields = tuple(self.unit.symbols.values())
+        return tree.KernelTree(self.unit.name, tuple(self.unit.params), results, fields, self.out, span=span)
+
+    def bind(self, name: str, value: Any, role: str) -> None:
+        """Let `name` mean `value` in the current scope; see `Binding` for roles."""
+        self.names.bind(name, Binding(value, role))
+
+
+_PHRASES: dict[str, str] = {
+    "Lambda": "a lambda (write a @func instead)",
+    "GeneratorExp": "a generator expression (write a list comprehension over ti.static(...) instead)",
+    "Set": "a set (use a list)",
+    "SetComp": "a set comprehension (use a list comprehension)",
+    "Await": "'await'",
+    "Yield": "'yield'",
+    "YieldFrom": "'yield from'",
+    "Try": "'try' (errors are raised by 'assert', to the caller of the kernel)",
+    "TryStar": "'try' (errors are raised by 'assert', to the caller of the kernel)",
+    "With": "'with'",
+    "AsyncWith": "'async with'",
+    "AsyncFor": "'async for'",
+    "AsyncFunctionDef": "'async def'",
+    "FunctionDef": "a function definition (define a @func outside of the kernel)",
+    "ClassDef": "a class definition (define it outside of the kernel)",
+    "Import": "'import' (import outside of the kernel)",
+    "ImportFrom": "'import' (import outside of the kernel)",
+    "Global": "'global' (globals are constants in a kernel: keep what changes in a field)",
+    "Nonlocal": "'nonlocal' (outer variables are constants in a kernel: keep what changes in a field)",
+    "Delete": "'del'",
+    "Match": "'match' (use if/elif)",
+    "Starred": "'*' outside of a call",
+    "Slice": "a slice of this object",
+}
+
+
+def describe(node: ast.AST) -> str:
+    """What to call a node in a message about unsupported syntax."""
+    name = type(node).__name__
+    return _PHRASES.get(name, f"'{name}'")

@@ -1,0 +1,280 @@
+"""Compile-time meanings as run-time expressions, and back: literals, captured matrices and structs, records."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from weft.ir import tree
+from weft.ir.errors import CompilationError, Span, TypeMismatch
+from weft.ir.scalar import promote
+from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, f64, i64, shape_of, tensor, u1, with_element
+from weft.lang.field import Field
+from weft.lang.matrix import Matrix
+from weft.lang.struct import Struct as PyStruct
+from weft.lang.struct import StructField
+from weft.lang.translate.translator import Translator
+from weft.lang.types import StructType, to_ir
+
+__all__ = [
+    "Record",
+    "as_int",
+    "coerce",
+    "common_type",
+    "in_memory",
+    "is_known",
+    "is_number",
+    "kind_of",
+    "scalar_of",
+    "struct_kind",
+    "tensor_elements",
+    "to_expr",
+    "wrap",
+]
+
+
+class Record:
+    """A struct's value: one expression (`whole`), or one meaning per member (an element of a struct field)."""
+
+    __slots__ = ("parts", "type", "whole")
+
+    def __init__(self, type: StructType, whole: tree.Expr | None = None, parts: dict[str, Any] | None = None) -> None:
+        self.type, self.whole, self.parts = type, whole, parts
+
+    def member(self, name: str, span: Span | None = None) -> Any:
+        """One member; KeyError if there is none."""
+        annotation = self.type.members[name]
+        if self.parts is not None:
+            return self.parts[name]
+        assert self.whole is not None
+        return wrap(annotation, tree.Member(self.whole, name, type=to_ir(annotation), span=span))
+
+
+def wrap(annotation: Any, expr: tree.Expr) -> Any:
+    """`expr`, as a Record if `annotation` is a struct type."""
+    return Record(annotation, expr) if isinstance(annotation, StructType) else expr
+
+
+def struct_kind(value: Any) -> StructType | None:
+    """The struct type of a meaning, None if it is no struct."""
+    if isinstance(value, Record):
+        return value.type
+    return value.struct_type if isinstance(value, PyStruct) else None
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number known at compile time."""
+    return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
+
+
+def is_known(value: Any) -> bool:
+    """Whether `value`, and all in it, is known at compile time."""
+    if isinstance(value, (tree.Expr, Record)):
+        return False
+    if isinstance(value, (list, tuple)):
+        return all(map(is_known, value))
+    if isinstance(value, dict):
+        return all(map(is_known, value.values()))
+    return True
+
+
+def to_expr(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
+    """`value` as a run-time expression. TypeMismatch where it is no value of a kernel."""
+    if isinstance(value, tree.Expr):
+        if isinstance(value.type, Array):
+            raise t.error("an array is not a value here: write an index, as in a[i]", node, TypeMismatch)
+        return value
+    if isinstance(value, Record):
+        return _record(t, value, node)
+    if is_number(value):
+        return _literal(t, value, node)
+    if isinstance(value, Matrix):
+        return _matrix(t, value, node)
+    if isinstance(value, PyStruct):
+        return _struct(t, value, node)
+    if isinstance(value, (list, tuple)) and value:
+        return _sequence(t, value, node)
+    raise t.error(_no_value(value), node, TypeMismatch)
+
+
+def _no_value(value: Any) -> str:
+    if isinstance(value, (Field, StructField)):
+        index = "None" if not value.shape else ", ".join("ijkl"[: len(value.shape)])
+        return f"a field is not a value here: write an index, as in x[{index}]"
+    if value is None:
+        return "None is not a value in a kernel: this call or name gives nothing"
+    return f"{kind_of(value)} is not a value in a kernel"
+
+
+def kind_of(value: Any) -> str:
+    """What to call a meaning in messages."""
+    if isinstance(value, Record):
+        return f"a struct {value.type!r}"
+    if isinstance(value, tree.Expr):
+        return f"a value of type {value.type}"
+    if isinstance(value, str):
+        return f"the string {value!r}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, (Field, StructField)):
+        return "a field"
+    name = getattr(value, "__name__", None)
+    return f"the function {name}" if callable(value) and name else f"a Python {type(value).__name__}"
+
+
+def _literal(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
+    config = t.unit.config
+    if isinstance(value, (bool, np.bool_)):
+        return tree.Const(bool(value), type=u1, span=t.span(node))
+    if isinstance(value, (float, np.floating)):
+        return tree.Const(float(value), type=config.default_fp, span=t.span(node))
+    number, prim = int(value), config.default_ip
+    if not _fits(number, prim):
+        own = next((p for p in (i64,) if isinstance(value, np.signedinteger)), None)
+        if isinstance(value, np.integer) and own is None:
+            own = _unsigned(value)
+        if own is None or not _fits(number, own):
+            raise t.error(
+                f"the integer {number} does not fit default_ip, {prim}: write ti.i64({number}), ti.u32({number}) ..., "
+                f"or choose another default_ip in ti.init()",
+                node,
+                TypeMismatch,
+            )
+        prim = own
+    return tree.Const(number, type=prim, span=t.span(node))
+
+
+def _unsigned(value: Any) -> Prim:
+    from weft.lang.types import prim_of_numpy
+
+    return prim_of_numpy(value.dtype)
+
+
+def _fits(number: int, prim: Prim) -> bool:
+    low = -(1 << (prim.bits - 1)) if prim.is_signed else 0
+    return low <= number < 1 << (prim.bits - (1 if prim.is_signed else 0))
+
+
+def scalar_of(t: Translator, number: int | float, prim: Prim, node: ast.AST) -> tree.Const:
+    """A constant of a given type."""
+    return tree.Const(number, type=prim, span=t.span(node))
+
+
+def _matrix(t: Translator, value: Matrix, node: ast.AST) -> tree.Expr:
+    """A captured matrix is a constant; what Python made 64 bits wide takes the kernel's default types."""
+    config, own = t.unit.config, value.dtype
+    prim = config.default_fp if own is f64 else config.default_ip if own is i64 else own
+    scalars = [scalar_of(t, number, prim, node) for number in np.asarray(value.values).ravel().tolist()]
+    return tree.MakeTensor(list(scalars), type=tensor(prim, tuple(value.shape)), span=t.span(node))
+
+
+def _struct(t: Translator, value: PyStruct, node: ast.AST) -> tree.Expr:
+    kind = value.struct_type
+    values = [
+        coerce(t, to_expr(t, value.entries[name], node), to_ir(annotation), node)
+        for name, annotation in kind.members.items()
+    ]
+    return tree.MakeStruct(values, type=kind.ir, span=t.span(node))
+
+
+def _record(t: Translator, value: Record, node: ast.AST) -> tree.Expr:
+    if value.whole is not None:
+        return value.whole
+    members = [to_expr(t, value.member(name), node) for name in value.type.members]
+    return tree.MakeStruct(members, type=value.type.ir, span=t.span(node))
+
+
+def _sequence(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
+    """A list of scalars is a vector, a list of rows a matrix."""
+    rows = [to_expr(t, item, node) for item in value]
+    if any(isinstance(row.type, Struct) for row in rows):
+        raise t.error("a list of structs is not a value in a kernel", node, TypeMismatch)
+    shapes = {shape_of(row.type) for row in rows}
+    if len(shapes) != 1 or len(next(iter(shapes))) > 1:
+        raise t.error("the rows of a matrix must all be equally long vectors, or all scalars", node, TypeMismatch)
+    prim = element(rows[0].type)
+    for row in rows[1:]:
+        prim = promote(prim, element(row.type))
+    shape = (len(rows), *next(iter(shapes)))
+    scalars = [scalar for row in rows for scalar in tensor_elements(t, row)]
+    made = [coerce(t, scalar, prim, node) for scalar in scalars]
+    return tree.MakeTensor(made, type=tensor(prim, shape), span=t.span(node))
+
+
+def tensor_elements(t: Translator, value: tree.Expr) -> list[tree.Expr]:
+    """The scalars of a tensor (or the scalar itself), row-major; a tensor that is computed is put in a local first."""
+    kind = value.type
+    if not isinstance(kind, Tensor):
+        return [value]
+    if isinstance(value, tree.MakeTensor):
+        return list(value.values)
+    base = value if isinstance(value, (tree.Var, tree.ParamRef)) else t.local(value)
+    positions = np.ndindex(*kind.shape)
+    return [_element_at(base, kind.elem, position) for position in positions]
+
+
+def _element_at(base: tree.Expr, prim: Prim, position: tuple[int, ...]) -> tree.Expr:
+    from weft.ir.types import i32
+
+    indices: list[tree.Expr] = [tree.Const(index, type=i32) for index in position]
+    return tree.Element(base, indices, type=prim, span=base.span)
+
+
+def coerce(t: Translator, value: tree.Expr, wanted: Type, node: ast.AST) -> tree.Expr:
+    """`value` as type `wanted`: cast, or a scalar to every element. TypeMismatch if shapes differ."""
+    if value.type is wanted:
+        return value
+    if isinstance(wanted, Prim) and isinstance(value.type, Prim):
+        if isinstance(value, tree.Const) and wanted.is_float and not value.type.is_float:
+            return tree.Const(float(value.value), type=wanted, span=value.span)
+        return tree.Cast(value, type=wanted, span=value.span)
+    if isinstance(wanted, Tensor) and isinstance(value.type, Prim):
+        return tree.Splat(coerce(t, value, wanted.elem, node), type=wanted, span=value.span)
+    if isinstance(wanted, Tensor) and isinstance(value.type, Tensor) and value.type.shape == wanted.shape:
+        return tree.Cast(value, type=wanted, span=value.span)
+    if isinstance(wanted, Struct) and isinstance(value.type, Struct) and _same_names(wanted, value.type):
+        return _member_casts(t, value, wanted, node)
+    raise t.error(f"a value of type {value.type} does not fit {wanted}", node, TypeMismatch)
+
+
+def _same_names(a: Struct, b: Struct) -> bool:
+    return [name for name, _ in a.members] == [name for name, _ in b.members]
+
+
+def _member_casts(t: Translator, value: tree.Expr, wanted: Struct, node: ast.AST) -> tree.Expr:
+    base = t.frozen(value)
+    assert isinstance(value.type, Struct)
+    values = [
+        coerce(t, tree.Member(base, name, type=own), kind, node)
+        for (name, kind), (_, own) in zip(wanted.members, value.type.members, strict=True)
+    ]
+    return tree.MakeStruct(values, type=wanted, span=value.span)
+
+
+def common_type(t: Translator, a: Type, b: Type, node: ast.AST) -> Type:
+    """The type of a value that is either: promoted scalars, equal shapes. TypeMismatch if there is none."""
+    if a is b:
+        return a
+    if isinstance(a, Struct) or isinstance(b, Struct):
+        raise t.error(f"{a} and {b} have no common type", node, TypeMismatch)
+    if shape_of(a) and shape_of(b) and shape_of(a) != shape_of(b):
+        raise t.error(f"{a} and {b} have no common type: their shapes differ", node, TypeMismatch)
+    return with_element(a if shape_of(a) else b, promote(element(a), element(b)))
+
+
+def in_memory(value: tree.Expr) -> bool:
+    """Whether `value` is (a part of) a variable, field or array: something that can be assigned."""
+    while isinstance(value, (tree.Element, tree.Member)):
+        value = value.base
+    return isinstance(value, (tree.Var, tree.FieldElement, tree.ArrayElement))
+
+
+def as_int(t: Translator, value: Any, node: ast.AST, what: str) -> int:
+    """A compile-time integer. CompilationError naming `what` must be one."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, tree.Expr):
+        raise t.error(f"{what} must be known at compile time, but this is computed when the kernel runs", node)
+    raise CompilationError(f"{what} must be an integer, not {kind_of(value)}", t.span(node))
