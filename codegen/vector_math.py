@@ -69,7 +69,7 @@ class CpuMath:
         takes = ", ".join(f"{name} %x{k}" for k in range(arity))
         f.module.declarations.setdefault(
             wrapper,
-            f"define internal {name} @{wrapper}({takes}) noinline nounwind willreturn memory(none) {{\n"
+            f"define linkonce_odr hidden {name} @{wrapper}({takes}) noinline nounwind willreturn memory(none) {{\n"
             f"  %r = call {name} @{scalar}({takes})\n  ret {name} %r\n}}",
         )
 

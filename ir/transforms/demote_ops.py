@@ -4,8 +4,9 @@
     %y = binary pow %a, %b : i32        =>     a loop over the bits of %b: square, and multiply where the bit is set
     return %a, %b                       =>     store_result %a, 0;  store_result %b, 1;  exit
 
-A power of floats is taken apart only where that is exact (exponents 0, 1, 2, -1) or, with `fast_math`, for integers up
-to 16 and for 0.5 and -0.5: otherwise `pow` stays, since products round more often. Works on scalars: after `scalarize`.
+A power of floats is taken apart only where that is exact (exponents 0, 1, 2, -1) or, with `fast_math`, for integers and
+half-integers (`x * sqrt(x)`) up to 16: otherwise `pow` stays, since products round more often. Works on scalars: after
+`scalarize`.
 """
 
 from __future__ import annotations
@@ -51,12 +52,14 @@ def _float_power(op: ops.Binary, config: CompileConfig) -> Value | None:
     if not isinstance(op.rhs, ops.Const):
         return None
     build, prim, exponent = Builder.at(op), op.type, op.rhs.value
-    if config.fast_math and abs(exponent) == 0.5:
-        return build.add(ops.Unary("sqrt" if exponent > 0 else "rsqrt", op.lhs, type=prim))
-    fast = config.fast_math and abs(exponent) <= LARGEST_FAST and exponent == int(exponent)
+    fast = config.fast_math and abs(exponent) <= LARGEST_FAST and 2 * exponent == int(2 * exponent)
     if not fast and exponent not in EXACT:
         return None
+    if abs(exponent) == 0.5:
+        return build.add(ops.Unary("sqrt" if exponent > 0 else "rsqrt", op.lhs, type=prim))
     power = _product(build, op.lhs, abs(int(exponent)), 1.0)
+    if exponent != int(exponent):
+        power = build.add(ops.Binary("mul", power, build.add(ops.Unary("sqrt", op.lhs, type=prim)), type=prim))
     if exponent >= 0:
         return power
     return build.add(ops.Binary("div", build.add(ops.Const(1.0, type=prim)), power, type=prim))

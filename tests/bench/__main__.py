@@ -63,10 +63,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=9)
     given = parser.parse_args()
-    weft, taichi = Worker(sys.executable, "weft"), Worker(given.peer_python, "taichi")
-    print(f"import: weft {weft.import_ms:.0f} ms, taichi {taichi.import_ms:.0f} ms")
     print(f"{'program':<20} {'weft ms':>9} {'taichi ms':>10} {'ratio':>7} {'want':>6} {'first call ms':>22}")
     for name in given.programs:
+        weft, taichi = Worker(sys.executable, "weft"), Worker(given.peer_python, "taichi")
         mine: list[float] = []
         theirs: list[float] = []
         firsts: list[tuple[float, float]] = []
@@ -75,6 +74,8 @@ def main() -> None:
             mine += a[1:]
             theirs += b[1:]
             firsts.append((a[0], b[0]))
+        weft.process.kill()
+        taichi.process.kill()
         w, t = statistics.median(mine), statistics.median(theirs)
         first = f"{min(f[0] for f in firsts):.0f} / {min(f[1] for f in firsts):.0f}"
         print(f"{name:<20} {w:>9.3f} {t:>10.3f} {w / t:>7.3f} {TARGETS.get(name, 0):>6} {first:>22}", flush=True)

@@ -3,8 +3,6 @@
 Each entry of `PROGRAMS` makes its fields and kernels and gives a function that does the measured work once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
