@@ -129,7 +129,7 @@ def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> N
             target = node.target
             while isinstance(target, (tree.Element, tree.Member)):
                 target = target.base
-            if isinstance(target, tree.ArrayElement) and isinstance(target.array, tree.ParamRef):
-                if target.array.index in frozen:
-                    name = translation.tree.params[target.array.index].name
-                    raise WeftError(f"argument '{name}' is a read-only array, and the kernel writes to it")
+            array = target.array if isinstance(target, tree.ArrayElement) else None
+            if isinstance(array, tree.ParamRef) and array.index in frozen:
+                name = translation.tree.params[array.index].name
+                raise WeftError(f"argument '{name}' is a read-only array, and the kernel writes to it")

@@ -11,6 +11,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MethodType
 from typing import Any, TypeVar
 
@@ -37,6 +38,7 @@ class Func:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
+        self.__name__ = function.__name__
         self.function = function
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -68,6 +70,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], names: Mapping[str, Any] | None = None) -> None:
         functools.update_wrapper(self, function)
+        self.__name__ = function.__name__
         self.function = function
         self._names = names or {}
         self._signature = inspect.signature(function)
@@ -171,7 +174,7 @@ class Kernel:
     def _interpret(self, owner: Any, args: Sequence[Any]) -> Any:
         from weft.lang.interpret import interpret_kernel
 
-        return interpret_kernel(BoundKernel(self, owner), args)
+        return interpret_kernel(_Interpreted(self.function, self.params, owner), args)
 
     def _compile(self, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         arguments: list[Argument] = []
@@ -211,6 +214,15 @@ def _is_method(function: Callable[..., Any]) -> bool:
     parts = function.__qualname__.split(".")
     first = next(iter(inspect.signature(function).parameters), "")
     return first == "self" or (len(parts) > 1 and parts[-2] != "<locals>" and first != "")
+
+
+@dataclass
+class _Interpreted:
+    """A kernel as `arch=python` sees it."""
+
+    function: Callable[..., Any]
+    params: Sequence[tuple[str, Any]]
+    class_instance: Any
 
 
 class BoundKernel:

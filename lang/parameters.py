@@ -71,13 +71,14 @@ class Scalar(Parameter):
     def pack(self, value: Any) -> Any:
         if type(value) is self._exact:
             return value
+        number: Any = value
         if not isinstance(value, self._fits):
             item = getattr(value, "item", None)  # one-element arrays and tensors
-            value = item() if item is not None and getattr(value, "ndim", 1) == 0 else value
-            if not isinstance(value, self._fits):
+            number = item() if item is not None and getattr(value, "ndim", 1) == 0 else value
+            if not isinstance(number, self._fits):
                 hint = f"; pass int({value!r})" if isinstance(value, float) else ""
                 raise self.refuse(value, f"a number ({self.prim}){hint and ' without a fraction'}")
-        return float(value) if self.prim.is_float else int(value)
+        return float(number) if self.prim.is_float else int(number)
 
 
 class Compound(Parameter):

@@ -139,9 +139,10 @@ def _of_object(t: Translator, base: Any, node: ast.Attribute) -> Any:
     try:
         return getattr(base, node.attr)
     except AttributeError:
+        name: str = getattr(base, "__name__", "")
         what = "a field" if isinstance(base, (Field, StructField)) else repr(type(base).__name__)
-        what = f"module '{base.__name__}'" if type(base).__name__ == "module" else what
-        what = f"'{base.__name__}'" if isinstance(base, type) else what
+        what = f"module '{name}'" if type(base).__name__ == "module" else what
+        what = f"'{name}'" if isinstance(base, type) else what
         raise UnknownName(f"{what} has no attribute '{node.attr}'", t.span(node)) from None
     except Exception:
         return run_now(t, node, getattr, base, node.attr)

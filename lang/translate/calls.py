@@ -17,6 +17,7 @@ from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline
 from weft.lang.translate.operators import run_now
+from weft.lang.translate.python_functions import PYTHON
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import is_known, kind_of
 from weft.lang.types import MatrixType, StructType
@@ -85,7 +86,7 @@ def _method(t: Translator, method: ValueMethod, c: Call) -> Any:
 
 
 def _bound(t: Translator, function: MethodType, c: Call) -> Any:
-    inner = function.__func__
+    inner: Any = function.__func__
     if getattr(inner, "is_pyfunc", None) is not None:
         return inline(t, inner.function, c.with_first(function.__self__), bound=True)
     if getattr(inner, "is_kernel", False):
@@ -100,7 +101,7 @@ def _bound(t: Translator, function: MethodType, c: Call) -> Any:
 def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
     """The handler of a Python builtin, of a function of `math`, or of Matrix, Vector, Struct and their factories."""
     try:
-        found = functions.PYTHON.get(function) or constructors.CLASSES.get(function)
+        found = PYTHON.get(function) or constructors.CLASSES.get(function)
     except TypeError:  # unhashable
         return None
     if found is None and isinstance(function, BuiltinFunctionType) and function.__module__ == "math":

@@ -82,7 +82,7 @@ def _member(t: Translator, annotation: Any, value: Any, name: str, c: Call) -> t
     try:
         return coerce(t, expr, wanted, c.node)
     except TypeMismatch:
-        raise t.error(f"member '{name}' is {wanted}, got {expr.type}", c.node, TypeMismatch)
+        raise t.error(f"member '{name}' is {wanted}, got {expr.type}", c.node, TypeMismatch) from None
 
 
 # ---- Vector, Matrix, Struct ------------------------------------------------------------------------------------------
@@ -136,7 +136,8 @@ def _annotation(value: Any) -> Any:
         return value.type
     kind: Type = value.type
     if isinstance(kind, Tensor):
-        return VectorType(kind.shape[0], kind.elem) if len(kind.shape) == 1 else MatrixType(*kind.shape, kind.elem)
+        n, m = (*kind.shape, 1)[:2]
+        return VectorType(n, kind.elem) if len(kind.shape) == 1 else MatrixType(n, m, kind.elem)
     return kind
 
 

@@ -94,7 +94,7 @@ def unpack(t: Translator, value: Any, node: ast.AST) -> list[Any]:
     try:
         return list(value)
     except TypeError:
-        raise t.error(f"{kind_of(value)} cannot be unpacked", node, TypeMismatch)
+        raise t.error(f"{kind_of(value)} cannot be unpacked", node, TypeMismatch) from None
 
 
 def iterate(t: Translator, target: ast.expr, value: Any) -> None:

@@ -1,11 +1,10 @@
 """The language's functions, by name: what a call of each means. Where a row of UNARY or BINARY has that name, the call
-is that operator; functions of Python that mean the same (abs, min, math.sin ...) share the handlers.
+is that operator.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +31,7 @@ from weft.lang.translate.values import (
 )
 from weft.lang.types import MatrixType, primitive
 
-__all__ = ["FUNCTIONS", "PYTHON", "Call", "Grouped", "RangeOf", "cast_to", "cast_value_to", "function"]
+__all__ = ["FUNCTIONS", "Call", "Grouped", "RangeOf", "cast_to", "cast_value_to", "function"]
 
 
 @dataclass(eq=False)
@@ -412,104 +411,3 @@ def _hint(t: Translator, c: Call) -> Any:
 @function("assume_in_range")
 def _assume(t: Translator, c: Call) -> Any:
     return arguments(t, c, 4, 4, "val", "base", "low", "high")[0]
-
-
-# ---- Python's own functions ------------------------------------------------------------------------------------------
-
-
-def _range(t: Translator, c: Call) -> Any:
-    if not 1 <= len(c.args) <= 3 or c.keywords:
-        raise t.error(f"range takes 1 to 3 arguments, got {len(c.args) + len(c.keywords)}", c.node, TypeMismatch)
-    if is_known(c.args):
-        return run_now(t, c.node, range, *c.args)
-    return RangeOf(tuple(c.args))
-
-
-def _len(t: Translator, c: Call) -> Any:
-    (x,) = arguments(t, c, 1, 1, "x")
-    if isinstance(x, tree.Expr) and isinstance(x.type, Tensor):
-        return x.type.shape[0]
-    if isinstance(x, tree.Expr):
-        raise t.error(f"{kind_of(x)} has no len()", c.node, TypeMismatch)
-    return run_now(t, c.node, len, x)
-
-
-def _number(dtype: Any) -> Handler:
-    def handle(t: Translator, c: Call) -> Any:
-        (x,) = arguments(t, c, 0, 1, "x")
-        if x is None or is_known(x):
-            return run_now(t, c.node, dtype, *([] if x is None else [x]))
-        if dtype is bool:
-            return truth(t, x, c.node)
-        return cast_value_to(t, to_expr(t, x, c.node), dtype, c.node)
-
-    return handle
-
-
-def _sum(t: Translator, c: Call) -> Any:
-    values = c.args[0] if len(c.args) == 1 else c.args
-    if isinstance(values, tree.Expr):
-        return tree.Reduce("add", values, type=element_type(t, values, c.node), span=t.span(c.node))
-    if is_known(values):
-        return run_now(t, c.node, sum, values)
-    result, *rest = exprs(t, c, list(values))
-    for part in rest:
-        result = binary(t, "add", result, part, c.node)
-    return result
-
-
-def _is_instance(t: Translator, c: Call) -> Any:
-    from weft.lang.matrix import Matrix
-    from weft.lang.struct import Struct as PyStruct
-
-    x, classes = arguments(t, c, 2, 2, "x", "classes")
-    if not isinstance(x, (tree.Expr, Record)):
-        return run_now(t, c.node, isinstance, x, classes)
-    stand_in = PyStruct if isinstance(x, Record) else Matrix if isinstance(x.type, Tensor) else float
-    return any(issubclass(stand_in, known) for known in (classes if isinstance(classes, tuple) else (classes,)))
-
-
-def _at_once(container: Callable[..., Any]) -> Handler:
-    """Functions that only rearrange what they are given."""
-
-    def handle(t: Translator, c: Call) -> Any:
-        from weft.lang.translate.expressions import unpack
-
-        args = [unpack(t, x, c.node) if isinstance(x, tree.Expr) and isinstance(x.type, Tensor) else x for x in c.args]
-        if any(isinstance(x, (tree.Expr, Record)) for x in args[:1]):
-            raise t.error(f"{kind_of(args[0])} is not a sequence known at compile time", c.node, TypeMismatch)
-        made = run_now(t, c.node, container, *args, **c.keywords)
-        return made if isinstance(made, (list, tuple, dict)) else list(made)
-
-    return handle
-
-
-def _print(t: Translator, c: Call) -> Any:
-    from weft.lang.translate.printing import print_call
-
-    print_call(t, c)
-
-
-PYTHON: dict[Any, Handler] = {
-    builtins.abs: FUNCTIONS["abs"],
-    builtins.min: FUNCTIONS["min"],
-    builtins.max: FUNCTIONS["max"],
-    builtins.pow: FUNCTIONS["pow"],
-    builtins.round: FUNCTIONS["round"],
-    builtins.any: FUNCTIONS["any"],
-    builtins.all: FUNCTIONS["all"],
-    builtins.sum: _sum,
-    builtins.range: _range,
-    builtins.len: _len,
-    builtins.int: _number(int),
-    builtins.float: _number(float),
-    builtins.bool: _number(bool),
-    builtins.isinstance: _is_instance,
-    builtins.print: _print,
-    builtins.list: _at_once(list),
-    builtins.tuple: _at_once(tuple),
-    builtins.enumerate: _at_once(enumerate),
-    builtins.zip: _at_once(zip),
-    builtins.reversed: _at_once(reversed),
-    builtins.dict: _at_once(dict),
-}

@@ -128,7 +128,7 @@ def _by_value(
         except TypeMismatch:
             raise t.error(
                 f"argument '{name}' of '{child.source.name}' is {wanted}, got {expr.type}", c.node, TypeMismatch
-            )
+            ) from None
         kind = annotation if isinstance(annotation, StructType) else kind
     variable = tree.Variable(name, expr.type)
     lets.append((variable, expr))

@@ -185,7 +185,8 @@ class _Runtime:
         if isinstance(step, int) and step == 0:
             raise self.t.error("the step of a range is not 0", self.node.iter)
         variable = self.variable(name, prim)
-        made = tree.RangeFor(variable, *exprs, [], self.parallel, self.config, span=self.t.span(self.node))
+        first, last, by = exprs
+        made = tree.RangeFor(variable, first, last, by, [], self.parallel, self.config, span=self.t.span(self.node))
         self.t.emit(made)
         self.fill(made.body, lambda: self.t.bind(name, variable, "loop index"))
 
@@ -224,7 +225,8 @@ class _Runtime:
 
     def elements(self, over: Any, grouped: bool) -> None:
         """Over a field or an array: a variable per axis, or one vector."""
-        axes = over.type.ndim if isinstance(over, tree.Expr) else len(over.shape)
+        kind: Any = over.type if isinstance(over, tree.Expr) else None
+        axes: int = len(over.shape) if kind is None else kind.ndim
         names = self.names(1 if grouped else axes, f"a loop over a field of {axes} axes")
         if grouped and axes == 0:
             raise self.t.error("a 0-D field has one element: write x[None] instead of a loop", self.node.iter)

@@ -34,8 +34,15 @@ OPERATORS: dict[type[ast.operator], tuple[str, str, Callable[[Any, Any], Any]]] 
     ast.BitAnd: ("and", "&", operator.and_),
     ast.MatMult: ("matmul", "@", operator.matmul),
 }
-_SYMBOLS: dict[str, str] = {kind: symbol for kind, symbol, _ in OPERATORS.values()}
-_SYMBOLS |= {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_SYMBOLS: dict[str, str] = {
+    **{kind: symbol for kind, symbol, _ in OPERATORS.values()},
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+}
 
 _COMPARES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Lt: ("lt", operator.lt),
@@ -84,7 +91,7 @@ def _no_field(t: Translator, value: Any, node: ast.AST) -> None:
 @translates(ast.BinOp)
 def _bin_op(t: Translator, node: ast.BinOp) -> Any:
     left, right = t.expr(node.left), t.expr(node.right)
-    kind, symbol, function = OPERATORS[type(node.op)]
+    kind, _, function = OPERATORS[type(node.op)]
     if is_known(left) and is_known(right):
         _no_field(t, left, node.left)
         _no_field(t, right, node.right)
@@ -92,7 +99,6 @@ def _bin_op(t: Translator, node: ast.BinOp) -> Any:
     if isinstance(left, (list, tuple)) and (isinstance(right, (list, tuple)) or kind == "mul"):
         return run_now(t, node, function, left, right)
     a, b = to_expr(t, left, node.left), to_expr(t, right, node.right)
-    del symbol
     return matmul(t, a, b, node) if kind == "matmul" else binary(t, kind, a, b, node)
 
 

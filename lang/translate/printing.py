@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Struct
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct as PyStruct
+from weft.lang.translate.functions import Call
 from weft.lang.translate.operators import condition, run_now
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, is_known, is_number, to_expr
-
-if TYPE_CHECKING:
-    from weft.lang.translate.functions import Call
 
 __all__ = ["Piece", "Pieces", "assertion", "format_pieces", "print_call"]
 

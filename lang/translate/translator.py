@@ -8,7 +8,7 @@ meanings - or a `tree.Expr` (a struct: a `Record`). Handlers are registered by t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -163,7 +163,7 @@ class Translator:
         self.out.append(stmt)
 
     @contextmanager
-    def block(self) -> Iterator[list[tree.Stmt]]:
+    def block(self) -> Generator[list[tree.Stmt]]:
         """Fill a block that runs under a condition or repeatedly: its own list of statements, its own scope."""
         outer, self.out = self.out, []
         top, self.top = self.top, False
