@@ -113,8 +113,8 @@ def nbody_8192(ti):
             a = ti.Vector([0.0, 0.0, 0.0])
             for j in range(n):
                 d = x[j] - x[i]
-                r2 = d.dot(d) + 1e-3
-                a += d / (r2 * ti.sqrt(r2))
+                inverse = 1.0 / ti.sqrt(d.dot(d) + 1e-3)
+                a += d * (inverse * inverse * inverse)
             f[i] = a
 
     start()
