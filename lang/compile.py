@@ -14,10 +14,10 @@ import numpy as np
 
 from weft.ir import tree
 from weft.ir.config import CompileConfig
-from weft.ir.errors import WeftError
 from weft.ir.pipeline import lower
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
+from weft.lang.errors import ArgumentError
 from weft.lang.matrix import Matrix
 from weft.lang.parameters import Parameter
 from weft.lang.struct import make_struct
@@ -132,4 +132,4 @@ def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> N
             array = target.array if isinstance(target, tree.ArrayElement) else None
             if isinstance(array, tree.ParamRef) and array.index in frozen:
                 name = translation.tree.params[array.index].name
-                raise WeftError(f"argument '{name}' is a read-only array, and the kernel writes to it")
+                raise ArgumentError(f"argument '{name}' is a read-only array, and the kernel writes to it")

@@ -76,8 +76,7 @@ class Scalar(Parameter):
             item = getattr(value, "item", None)  # one-element arrays and tensors
             number = item() if item is not None and getattr(value, "ndim", 1) == 0 else value
             if not isinstance(number, self._fits):
-                hint = f"; pass int({value!r})" if isinstance(value, float) else ""
-                raise self.refuse(value, f"a number ({self.prim}){hint and ' without a fraction'}")
+                raise self.refuse(value, f"{'a number' if self.prim.is_float else 'an integer'} ({self.prim})")
         return float(number) if self.prim.is_float else int(number)
 
 

@@ -11,7 +11,7 @@ from weft.ir import tree
 from weft.ir.errors import CompilationError, TypeMismatch
 from weft.ir.scalar import binary_type, unary_type
 from weft.ir.types import Prim, Struct, Tensor, Type, element, shape_of, tensor, u1, with_element
-from weft.lang.errors import UnsupportedSyntax
+from weft.lang.errors import UnsupportedSyntax, WrongIndex
 from weft.lang.field import Field
 from weft.lang.struct import StructField
 from weft.lang.translate.translator import Translator, translates
@@ -68,6 +68,12 @@ _UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
 }
 
 
+_KINDS: tuple[tuple[type[Exception], type[CompilationError]], ...] = (
+    (TypeError, TypeMismatch),
+    (LookupError, WrongIndex),
+)
+
+
 def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call a Python function on compile-time values; what it raises becomes an error at `node`."""
     try:
@@ -77,7 +83,8 @@ def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: A
             raise
         raise type(error)(error.message, t.span(node)) from error
     except Exception as error:
-        raise CompilationError(f"{type(error).__name__} at compile time: {error}", t.span(node)) from error
+        kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), CompilationError)
+        raise kind(f"{type(error).__name__} at compile time: {error}", t.span(node)) from error
 
 
 def _no_field(t: Translator, value: Any, node: ast.AST) -> None:

@@ -172,7 +172,7 @@ def define(
 
 def _variable(t: Translator, name: str, value: Any, node: ast.AST, wanted: Type | None, kind: StructType | None) -> Any:
     kind = kind or struct_kind(value)
-    expr = to_expr(t, value, node)
+    expr = to_expr(t, value, _right(node))
     if expr.type is VOID:
         raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
     if wanted is not None:
@@ -223,14 +223,14 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
 def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: Any, node: ast.AST) -> None:
     parts = _parts(t, target)
     if parts is None:
-        store(t, t.expr(target), value, target)
+        store(t, t.expr(target), value, node)
         return
-    expr = to_expr(t, value, node)
+    expr = to_expr(t, value, _right(node))
     scalars = tensor_elements(t, expr) if shape_of(expr.type) else [t.frozen(expr)] * len(parts)
     if len(scalars) != len(parts):
         raise t.error(f"{len(parts)} elements are assigned, but there are {len(scalars)} values", node, TypeMismatch)
     for part, scalar in zip(parts, [t.frozen(scalar) for scalar in scalars], strict=True):
-        store(t, part, scalar, target)
+        store(t, part, scalar, node)
 
 
 def _parts(t: Translator, target: ast.expr) -> list[tree.Expr] | None:
@@ -258,6 +258,11 @@ def _parts(t: Translator, target: ast.expr) -> list[tree.Expr] | None:
     return [constant_element(base, row, t.span(target)) for row in rows]
 
 
+def _right(node: ast.AST) -> ast.AST:
+    """What stands on the right of an assignment."""
+    return node.value if isinstance(node, ast.Assign) else node
+
+
 def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") -> None:
     """`place = value`, cast to the place's type."""
     if isinstance(place, Record):
@@ -265,7 +270,7 @@ def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") 
         return
     if not isinstance(place, tree.Expr) or not in_memory(place):
         _refuse(t, place, node)
-    expr = to_expr(t, value, node)
+    expr = to_expr(t, value, _right(node))
     what = f"'{name}'" if name else "the target"
     if isinstance(place.type, Struct) != isinstance(expr.type, Struct):
         raise t.error(f"{what} is {place.type}, the value {expr.type}", node, TypeMismatch)

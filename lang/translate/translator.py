@@ -129,7 +129,7 @@ class Translator:
         """What an expression means."""
         handler = EXPRESSIONS.get(type(node))
         if handler is None:
-            raise self.error(f"{describe(node)} cannot be used in a kernel", node, UnsupportedSyntax)
+            raise self.error(unsupported(node), node, UnsupportedSyntax)
         try:
             return handler(self, node)
         except CompilationError as error:
@@ -141,7 +141,7 @@ class Translator:
         """Translate one statement into `out`."""
         handler = STATEMENTS.get(type(node))
         if handler is None:
-            raise self.error(f"{describe(node)} cannot be used in a kernel", node, UnsupportedSyntax)
+            raise self.error(unsupported(node), node, UnsupportedSyntax)
         try:
             handler(self, node)
         except CompilationError as error:
@@ -223,34 +223,39 @@ class Translator:
         self.names.bind(name, Binding(value, role))
 
 
-_PHRASES: dict[str, str] = {
-    "Lambda": "a lambda (write a @func instead)",
-    "GeneratorExp": "a generator expression (write a list comprehension over ti.static(...) instead)",
-    "Set": "a set (use a list)",
-    "SetComp": "a set comprehension (use a list comprehension)",
-    "Await": "'await'",
-    "Yield": "'yield'",
-    "YieldFrom": "'yield from'",
-    "Try": "'try' (errors are raised by 'assert', to the caller of the kernel)",
-    "TryStar": "'try' (errors are raised by 'assert', to the caller of the kernel)",
-    "With": "'with'",
-    "AsyncWith": "'async with'",
-    "AsyncFor": "'async for'",
-    "AsyncFunctionDef": "'async def'",
-    "FunctionDef": "a function definition (define a @func outside of the kernel)",
-    "ClassDef": "a class definition (define it outside of the kernel)",
-    "Import": "'import' (import outside of the kernel)",
-    "ImportFrom": "'import' (import outside of the kernel)",
-    "Global": "'global' (globals are constants in a kernel: keep what changes in a field)",
-    "Nonlocal": "'nonlocal' (outer variables are constants in a kernel: keep what changes in a field)",
-    "Delete": "'del'",
-    "Match": "'match' (use if/elif)",
-    "Starred": "'*' outside of a call",
-    "Slice": "a slice of this object",
+_DEFINE_OUTSIDE = "define it outside of the kernel"
+_ERRORS = "what must hold is said by 'assert'; its error reaches the caller of the kernel"
+
+# What to call syntax that a kernel cannot have, and what to write instead.
+_UNSUPPORTED: dict[str, tuple[str, str]] = {
+    "Lambda": ("a lambda", "write a @func"),
+    "GeneratorExp": ("a generator expression", "write a list comprehension"),
+    "Set": ("a set", "write a list"),
+    "SetComp": ("a set comprehension", "write a list comprehension"),
+    "Await": ("'await'", ""),
+    "Yield": ("'yield'", "store the values in a field"),
+    "YieldFrom": ("'yield from'", "store the values in a field"),
+    "Try": ("'try'", _ERRORS),
+    "TryStar": ("'try'", _ERRORS),
+    "With": ("'with'", "enter the context around the call of the kernel"),
+    "AsyncWith": ("'async with'", ""),
+    "AsyncFor": ("'async for'", ""),
+    "AsyncFunctionDef": ("'async def'", ""),
+    "FunctionDef": ("a function definition", "define a @func outside of the kernel"),
+    "ClassDef": ("a class definition", _DEFINE_OUTSIDE),
+    "Import": ("'import'", "import outside of the kernel"),
+    "ImportFrom": ("'import'", "import outside of the kernel"),
+    "Global": ("'global'", "globals are constants in a kernel: keep what changes in a field"),
+    "Nonlocal": ("'nonlocal'", "outer variables are constants in a kernel: keep what changes in a field"),
+    "Delete": ("'del'", ""),
+    "Match": ("'match'", "write if/elif"),
+    "Starred": ("'*' outside of a call", ""),
+    "Slice": ("a slice of this", ""),
 }
 
 
-def describe(node: ast.AST) -> str:
-    """What to call a node in a message about unsupported syntax."""
+def unsupported(node: ast.AST) -> str:
+    """The message about a node that has no meaning in a kernel."""
     name = type(node).__name__
-    return _PHRASES.get(name, f"'{name}'")
+    what, instead = _UNSUPPORTED.get(name, (f"'{name}'", ""))
+    return f"{what} cannot be used in a kernel" + (f": {instead}" if instead else "")
