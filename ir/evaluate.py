@@ -192,7 +192,7 @@ def _store_result(machine: Machine, op: ops.StoreResult) -> Run:
 
 def _text(value: Any) -> str:
     """A value as `print` shows it: tensors as nested lists."""
-    return str(value.tolist()) if isinstance(value, np.ndarray) else str(value)
+    return "[" + ", ".join(map(_text, value)) + "]" if isinstance(value, np.ndarray) else str(value)
 
 
 def _reported(machine: Machine, op: ops.Print | ops.Assert) -> Callable[[Env], list[Any]]:

@@ -11,7 +11,7 @@ import ast
 import builtins
 import inspect
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Protocol
 
@@ -19,7 +19,8 @@ import numpy as np
 
 from weft.ir.errors import CompilationError
 from weft.lang.interpret_rewrite import HELPER, Rewriter
-from weft.lang.interpret_values import Semantics
+from weft.lang.interpret_values import Semantics, is_template
+from weft.lang.translate.annotations import annotation_of
 
 __all__ = ["interpret_kernel", "interpreted"]
 
@@ -27,9 +28,20 @@ __all__ = ["interpret_kernel", "interpreted"]
 class InterpretedKernel(Protocol):
     """What `interpret_kernel` reads of a kernel: `params` holds (name, annotation) pairs."""
 
-    function: Callable[..., Any]
-    params: Sequence[tuple[str, Any]]
-    class_instance: Any
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The plain function."""
+        ...
+
+    @property
+    def params(self) -> Sequence[tuple[str, Any]]:
+        """(name, annotation) of each parameter, `self` left out."""
+        ...
+
+    @property
+    def class_instance(self) -> Any:
+        """The object it is a method of, or None."""
+        ...
 
 
 _rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakref.WeakKeyDictionary()
@@ -38,7 +50,7 @@ _rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakre
 def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     """Run the kernel's body on `args` as Python; gives what it returns, cast to the annotated types: scalars as
     Python's own numbers, several results as a tuple."""
-    run = interpreted(kernel.function)
+    run = interpreted(kernel.function, dict(kernel.params))
     result = run(*args) if kernel.class_instance is None else run(kernel.class_instance, *args)
     return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
 
@@ -47,21 +59,25 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rewritten form of a kernel's or `@func`'s Python function. CompilationError where its source is not to be
-    had."""
+def interpreted(function: Callable[..., Any], known: Mapping[str, Any] | None = None) -> Callable[..., Any]:
+    """The rewritten form of a kernel's or `@func`'s Python function; `known` are annotations evaluated already.
+    CompilationError where its source is not to be had."""
     found = _rewritten.get(function)
     if found is None:
         assert isinstance(function, FunctionType)
-        found = _rewritten[function] = _rewrite(function)
+        unknown = [name for name in function.__annotations__ if known is None or name not in known]
+        annotations = {name: annotation_of(function, name) for name in unknown}
+        found = _rewritten[function] = _rewrite(function, annotations | dict(known or {}))
     return found
 
 
-def _rewrite(function: FunctionType) -> FunctionType:
+def _rewrite(function: FunctionType, annotations: Mapping[str, Any]) -> FunctionType:
     """A function of the rewritten code, with the globals, closure and defaults of the original."""
     name, free = function.__name__, function.__code__.co_freevars
     cells = dict(zip(free, function.__closure__ or ()))
-    rewriter = Rewriter(lambda node: _resolve(node, function, cells))
+    semantics = Semantics(dict(annotations), annotations.get("return"), interpreted)
+    templates = [known for known, annotation in annotations.items() if is_template(annotation)]
+    rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates)
     body = rewriter.function(_definition(function))
     factory = ast.FunctionDef(
         name="__weft_closure__",
@@ -71,19 +87,12 @@ def _rewrite(function: FunctionType) -> FunctionType:
     )
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, body)], []))
     code = _inner(_inner(compile(module, function.__code__.co_filename, "exec"), "__weft_closure__"), name)
-    cells[HELPER] = CellType(_semantics(function, cells))
+    cells[HELPER] = CellType(semantics)
     closure = tuple(cells[known] for known in code.co_freevars)
     made = FunctionType(code, function.__globals__, name, function.__defaults__, closure)
     made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
     made.__qualname__ = function.__qualname__
     return made
-
-
-def _semantics(function: FunctionType, cells: dict[str, CellType]) -> Semantics:
-    around = {name: _content(cell) for name, cell in cells.items()}
-    annotations = inspect.get_annotations(function, locals=around, eval_str=True)
-    returns = annotations.pop("return", None)
-    return Semantics(annotations, returns, interpreted)
 
 
 def _definition(function: FunctionType) -> ast.FunctionDef:

@@ -13,7 +13,10 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from weft.lang.builtins import Builtin
+from weft.lang.matrix import Matrix
 
 __all__ = ["HELPER", "Rewriter"]
 
@@ -49,10 +52,10 @@ NodeT = TypeVar("NodeT", bound=ast.AST)
 
 class Rewriter(ast.NodeTransformer):
     """Rewrites one function. `resolve` gives the object an expression of names and attributes means outside the
-    function, or None."""
+    function, or None; `settled` are the template parameters."""
 
-    def __init__(self, resolve: Callable[[ast.expr], Any]) -> None:
-        self.resolve = resolve
+    def __init__(self, resolve: Callable[[ast.expr], Any], settled: Iterable[str] = ()) -> None:
+        self.resolve, self.settled = resolve, {"self", *settled}
         self.scopes: list[set[str]] = [set()]
         self.perhaps: set[str] = set()  # declared on some side of a compile-time if
 
@@ -170,8 +173,10 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.If:
         """A compile-time `if` opens no scope: what the side taken declares lives on."""
+        settled = self.is_settled(node.test)
         if not self.is_builtin(node.test, "static"):
             node.test = self.visit(node.test)
+        if not settled:
             node.body, node.orelse = self.scoped(node.body), self.scoped(node.orelse)
             return node
         for side in ("body", "orelse"):
@@ -243,8 +248,10 @@ class Rewriter(ast.NodeTransformer):
             return node
         if isinstance(known, Builtin) and known.name.startswith("atomic_"):
             return self.atomic(node, known.name.removeprefix("atomic_"))
-        if known in (print, locals, super, breakpoint):
-            node.args = [self.visit(arg) for arg in node.args]
+        if known in (locals, super, breakpoint):
+            return node
+        if known is print:
+            node.args = [_at(arg, self.call("shown", self.visit(arg))) for arg in node.args]
             return node
         node.func = _at(node.func, self.call("callee", self.visit(node.func)))
         node.args = [self.visit(arg) for arg in node.args]
@@ -267,16 +274,29 @@ class Rewriter(ast.NodeTransformer):
         return _at(node, self.call("old", _name(target.id), changed))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """An element of a field, array, matrix or Python sequence. Slices are Python's."""
-        if any(isinstance(part, ast.Slice) for part in ast.walk(node.slice)):
-            node.value = self.visit(node.value)
-            return node
+        """An element of a field, array, matrix or Python sequence."""
         return _at(node, self.call("load", self.visit(node.value), self.index(node.slice)))
+
+    def visit_Slice(self, node: ast.Slice) -> ast.expr:
+        """`a:b` as an object of its own, for `load` and `store`."""
+        limits = [
+            ast.Constant(None) if part is None else self.visit(part) for part in (node.lower, node.upper, node.step)
+        ]
+        return _at(node, self.call("slice", *limits))
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Numpy's numbers and matrices from outside become constants."""
+        return self.outside(node) if isinstance(node.ctx, ast.Load) else node
+
+    def outside(self, node: ast.Name | ast.Attribute) -> ast.expr:
+        """What is known beforehand."""
+        is_constant = isinstance(self.resolve(node), (np.generic, Matrix))
+        return _at(node, self.call("captured", node)) if is_constant else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """A member of a value; what is known beforehand (modules, fields) stays as it is."""
         if self.resolve(node) is not None:
-            return node
+            return self.outside(node)
         return _at(node, self.call("member", self.visit(node.value), ast.Constant(node.attr)))
 
     def index(self, node: ast.expr) -> ast.expr:
@@ -284,12 +304,28 @@ class Rewriter(ast.NodeTransformer):
         made: ast.expr = self.visit(node)
         return made
 
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        """A piece of an f-string prints as `print` shows it, unless it has a format of its own."""
+        value = self.visit(node.value)
+        node.value = value if node.format_spec is not None else _at(value, self.call("shown", value))
+        return node
+
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         """`(x := value)` assigns like a statement."""
         node.value = self.assigned(node.target.id, self.visit(node.value))
         return node
 
     # ---- making nodes
+
+    def is_settled(self, node: ast.expr) -> bool:
+        """Whether a condition is known before the kernel runs: `static(...)`, or made of outside names, constants,
+        and attributes of `self` and of template parameters."""
+        if self.is_builtin(node, "static"):
+            return True
+        if any(isinstance(part, (ast.Call, ast.Subscript, ast.NamedExpr)) for part in ast.walk(node)):
+            return False
+        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        return all(name.id in self.settled or self.resolve(name) is not None for name in names)
 
     def is_builtin(self, node: ast.expr, name: str) -> bool:
         """Whether the expression is a call of the builtin of that name."""

@@ -12,14 +12,14 @@ import operator
 from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import product
-from types import BuiltinFunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
-from weft.ir.types import Prim, i32, i64, u1, u64
+from weft.ir.types import Prim, f64, i32, i64, u1
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.init import program
 from weft.lang.interpret_places import as_array, cells_of
@@ -29,34 +29,48 @@ from weft.lang.types import CompoundType, MatrixType, NdarrayType, StructType, T
 
 __all__ = ["Semantics", "fit", "strong"]
 
-# Python's operators, for what is no value of a kernel: tuples, strings, dtypes.
+# Python's own operators, for numbers that are known before the kernel runs, and for tuples, strings, types.
 _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
+    "div": operator.truediv,
     "mod": operator.mod,
+    "floordiv": operator.floordiv,
+    "pow": operator.pow,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "and": operator.and_,
     "or": operator.or_,
+    "xor": operator.xor,
+    "matmul": operator.matmul,
     "eq": operator.eq,
     "ne": operator.ne,
     "lt": operator.lt,
     "le": operator.le,
     "gt": operator.gt,
     "ge": operator.ge,
-    "and": operator.and_,
-    "matmul": operator.matmul,
+}
+_PYTHON_UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg,
+    "bit_not": operator.invert,
+    "not": operator.not_,
+    "abs": abs,
 }
 
 
 def strong(x: Any) -> Any:
-    """`x` as a kernel's value: Python numbers take the default types (i64 or u64 where `default_ip` is too narrow)."""
+    """`x` as a kernel's value: Python numbers take the default types. TypeMismatch where an integer does not fit."""
     if isinstance(x, np.generic):  # before `float`: a np.float64 is one
         return x
     if isinstance(x, bool):
         return np.bool_(x)
     if isinstance(x, int):
         prim = program().config.default_ip
-        fits = int(cast_value(x, prim)) == x
-        return cast_value(x, prim if fits else i64 if x < 2**63 else u64)
+        value = cast_value(x, prim)
+        if int(value) != x:
+            raise TypeMismatch(f"the integer {x} does not fit default_ip, {prim}: write ti.i64({x}), ti.u32({x}) ...")
+        return value
     if isinstance(x, float):
         return cast_value(x, program().config.default_fp)
     if isinstance(x, np.ndarray) and x.ndim == 0:
@@ -71,14 +85,36 @@ def is_value(x: Any) -> bool:
     return isinstance(x, (bool, int, float, np.generic, Matrix))
 
 
+def is_known(x: Any) -> bool:
+    """Whether `x` is a number known before the kernel runs: such numbers go by Python's rules among themselves."""
+    return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+
+
+def captured(x: Any) -> Any:
+    """What a kernel sees of an outside value: numpy's numbers as Python's; a matrix that Python made 64 bits wide in
+    the default types."""
+    if isinstance(x, np.generic):
+        return x.item()
+    if isinstance(x, Matrix) and x.dtype in (f64, i64):
+        return Matrix.wrap(cast_value(x.values, primitive(float if x.dtype.is_float else int)))
+    return x
+
+
 def own(x: Any) -> Any:
-    """`x` for a variable of its own: matrices and structs are copied."""
+    """`x` for a variable of its own: matrices and structs are copied, also in lists; Python's numbers get a type."""
+    if isinstance(x, list) or type(x) is tuple:
+        return type(x)([item if is_known(item) else own(item) for item in x])
     return x.copy() if isinstance(x, (Matrix, Struct)) else strong(x)
+
+
+def is_template(annotation: Any) -> bool:
+    """Whether an annotation is `ti.template()`, or `ti.template` without the call."""
+    return isinstance(annotation, Template) or annotation is Template
 
 
 def fit(x: Any, annotation: Any) -> Any:
     """`x` passed where `annotation` is asked for: cast and copied; templates and arrays as they are."""
-    if isinstance(annotation, Template) or annotation is Template:
+    if is_template(annotation):
         return x
     if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
         return as_array(x, annotation)
@@ -106,13 +142,13 @@ def assigned(old: Any, value: Any) -> Any:
         if values.shape not in (old.shape, ()):
             raise TypeMismatch(f"a variable of shape {old.shape} cannot hold a value of shape {values.shape}")
         return Matrix.wrap(np.broadcast_to(cast_value(values, old.dtype), old.shape).copy())
-    return own(value)
+    return fit(value, old.struct_type) if isinstance(old, Struct) else own(value)
 
 
 def unary(kind: str, x: Any) -> Any:
     """Row `kind` of UNARY."""
-    if not is_value(x):
-        return not x if kind == "not" else getattr(operator, {"bit_not": "invert"}.get(kind, kind))(x)
+    if (is_known(x) or not is_value(x)) and kind in _PYTHON_UNARY:
+        return _PYTHON_UNARY[kind](x)
     values = _values(x)
     operand, _ = unary_type(kind, _prim(values), program().config.default_fp)
     return _wrapped(UNARY[kind].evaluate(cast_value(values, operand)))
@@ -120,7 +156,7 @@ def unary(kind: str, x: Any) -> Any:
 
 def binary(kind: str, a: Any, b: Any) -> Any:
     """Row `kind` of BINARY, elementwise, a scalar paired with every element; or the matrix product."""
-    if not (is_value(a) and is_value(b)):
+    if kind in _PYTHON and ((is_known(a) and is_known(b)) or not (is_value(a) and is_value(b))):
         return _PYTHON[kind](a, b)
     if kind == "matmul":
         return a @ b
@@ -159,10 +195,13 @@ def _rounding(kind: str) -> Callable[..., Any]:
 
 
 def _range(*bounds: Any) -> Iterator[Any]:
-    """`range` whose indices are i32, or wider where a bound is."""
-    limits = [strong(bound) for bound in bounds]
-    prim = reduce(promote, [i32, *(_prim(limit) for limit in limits)])
-    return (prim.np.type(index) for index in range(*map(int, limits)))
+    """`range`, whose indices are i32, or i64 where a bound is 64 bits wide."""
+    kind = np.int64 if any(_is_wide(bound) for bound in bounds) else np.int32
+    return (kind(index) for index in range(*map(int, bounds)))
+
+
+def _is_wide(bound: Any) -> bool:
+    return not -(2**31) <= bound < 2**31 if is_known(bound) else bool(bound.dtype.itemsize == 8)
 
 
 def _grouped(over: Any) -> Iterator[Any]:
@@ -190,9 +229,13 @@ def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` on kernel values, Python numbers in the default types."""
 
     def run(*args: Any, **keywords: Any) -> Any:
-        return function(*map(strong, args), **keywords)
+        return strong(function(*map(strong, args), **keywords))
 
     return run
+
+
+def _sum(values: Any, start: Any = 0) -> Any:
+    return reduce(lambda a, b: binary("add", a, b), values, start)
 
 
 _ROUND = {name: _rounding(name) for name in ("floor", "ceil", "trunc", "round")}
@@ -212,7 +255,10 @@ _BY_FUNCTION: dict[Any, Callable[..., Any]] = {
     **{getattr(builtins, kind): _BY_NAME[kind] for kind in ("abs", "min", "max", "pow", "round")},
     math.atan2: _BY_NAME["atan2"],
     math.pow: _BY_NAME["pow"],
+    math.fabs: _BY_NAME["abs"],
+    math.fmod: _BY_NAME["raw_mod"],
     range: _range,
+    sum: _sum,
     int: lambda x=0: _cast(x, int),
     float: lambda x=0.0: _cast(x, float),
     bool: lambda x=False: _cast(x, u1),
@@ -234,6 +280,7 @@ class Semantics:
     ) -> None:
         self.annotations, self.returns, self.interpreted = annotations, returns, interpreted
 
+    slice, captured = slice, staticmethod(captured)
     strong, declare, assign = staticmethod(strong), staticmethod(own), staticmethod(assigned)
     unary, binary = staticmethod(unary), staticmethod(binary)
 
@@ -259,17 +306,17 @@ class Semantics:
         return fit(strong(value), wanted)
 
     def truth(self, x: Any) -> Any:
-        """An operand of `and`, `or`."""
-        return unary("not", unary("not", x)) if is_value(x) else bool(x)
+        """An operand of `and`, `or`: what is known beforehand stays as it is."""
+        return cast_value(x, u1) if isinstance(x, np.generic) else x
 
     def compare(self, kinds: tuple[str, ...], *sides: Any) -> Any:
         """A chain of comparisons."""
         found = [binary(kind, a, b) for kind, a, b in zip(kinds, sides, sides[1:])]
-        return found[0] if len(found) == 1 else np.bool_(all(found))
+        return reduce(lambda a, b: binary("and", a, b), found)
 
     def choose(self, condition: Any, a: Any, b: Any) -> Any:
         """`a if condition else b`, in the common type of both."""
-        if not (is_value(a) and is_value(b)):
+        if is_known(condition) or not (is_value(a) and is_value(b)):
             return a if condition else b
         a, b = strong(a), strong(b)
         return _cast(a if condition else b, promote(_prim(a), _prim(b)))
@@ -280,6 +327,16 @@ class Semantics:
         if len(parts) != count:
             raise TypeMismatch(f"{count} names on the left, {len(parts)} values on the right")
         return parts
+
+    def shown(self, x: Any) -> str:
+        """A value as `print` writes it: vectors and matrices as lists, structs by member."""
+        if isinstance(x, Struct):
+            return "{" + ", ".join(f"{name}: {self.shown(self.member(x, name))}" for name in x.keys) + "}"
+        if isinstance(x, Matrix):
+            x = list(x)
+        if isinstance(x, (list, tuple)):
+            return "[" + ", ".join(map(self.shown, x)) + "]"
+        return str(strong(x))
 
     def old(self, before: Any, after: Any) -> Any:
         """What an atomic on a local gives."""
@@ -301,7 +358,8 @@ class Semantics:
         """`base.name`; a number out of a struct field has the member's exact type."""
         if isinstance(base, StructElement) and name in base.struct_type.members:
             return base._over.members[name].load(base._at)
-        return getattr(base, name)
+        found = getattr(base, name)
+        return found if isinstance(base, (Matrix, Struct)) else captured(found)
 
     def load(self, base: Any, index: Any) -> Any:
         """`base[index]`: a vector of a field is a window onto it; in Python sequences, what is there."""
@@ -339,8 +397,8 @@ class Semantics:
 
     def update_member(self, kind: str, base: Any, name: str, value: Any) -> Any:
         """`base.name op= value`: gives the old value."""
-        old = own(getattr(base, name))
-        shared = isinstance(base, Matrix) and base.values.base is not None
+        old = own(self.member(base, name))
+        shared = isinstance(base, StructElement) or (isinstance(base, Matrix) and base.values.base is not None)
         setattr(base, name, self.combined(kind, old, value, shared))
         return old
 
@@ -354,19 +412,34 @@ class Semantics:
             return lambda x=0: _cast(x, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _BY_FUNCTION:
             return _BY_FUNCTION[function]
-        body = getattr(getattr(function, "__func__", function), "function", None)  # of a `@func`, bound or not
-        if body is not None and isinstance(function, MethodType):
-            return MethodType(self.interpreted(body), function.__self__)
+        inner = getattr(function, "__func__", function)
+        body = getattr(inner, "function", None)  # of a `@func`
         if body is not None:
-            return self.interpreted(body)
+            run = self.interpreted(body)
+            return MethodType(run, function.__self__) if isinstance(function, MethodType) else run
+        if isinstance(function, MethodType) and isinstance(function.__self__, (Matrix, Struct)):
+            return _strict(function)
+        if isinstance(inner, FunctionType) and not _from_matrix(function):
+            return self.plain(function, inner)
         return _strict(function) if _from_matrix(function) else function
+
+    def plain(self, function: Any, inner: FunctionType) -> Callable[..., Any]:
+        """A Python function: called if all it is given is known beforehand, else rewritten like a `@func`."""
+
+        def run(*args: Any, **keywords: Any) -> Any:
+            if not any(isinstance(x, (np.generic, Matrix, Struct)) for x in (*args, *keywords.values())):
+                return function(*args, **keywords)
+            owner = (function.__self__,) if isinstance(function, MethodType) else ()
+            return self.interpreted(inner)(*owner, *args, **keywords)
+
+        return run
 
 
 def _matrix_key(matrix: Matrix, index: Any) -> Any:
     """The indices of a matrix's element; IndexError outside it."""
-    key = tuple(int(i) for i in index) if isinstance(index, tuple) else int(index)
+    key = tuple(map(_python_index, index)) if isinstance(index, tuple) else _python_index(index)
     for i, extent in zip(key if isinstance(key, tuple) else (key,), matrix.shape):
-        if not 0 <= i < extent:
+        if not isinstance(i, slice) and not 0 <= i < extent:
             raise IndexError(f"index {key} is outside a matrix of shape {matrix.shape}")
     return key
 

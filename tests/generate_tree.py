@@ -73,7 +73,7 @@ class _Trees:
         return tree.Variable(f"t{self.made}", type)
 
     def const(self, value: Any, type: Prim) -> tree.Expr:
-        return tree.Const(cast_value(value, type).item(), type=type)
+        return tree.Const(value if type.is_float else cast_value(value, type).item(), type=type)
 
     # ---- expressions
 

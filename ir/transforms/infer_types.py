@@ -121,7 +121,8 @@ def _names(struct: Struct) -> list[str]:
 
 def _cast(build: Builder, value: Value, elem: Prim) -> Value:
     if isinstance(value, ops.Const):
-        return build.add(ops.Const(cast_value(value.value, elem).item(), type=elem, span=value.span))
+        own = cast_value(value.value, element(value.type))  # an f32 0.1 stays that number as an f64
+        return build.add(ops.Const(cast_value(own, elem).item(), type=elem, span=value.span))
     return build.add(ops.Cast(value, type=with_element(value.type, elem)))
 
 

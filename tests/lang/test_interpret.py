@@ -216,3 +216,50 @@ def test_pdb_shows_the_users_lines_and_values(tmp_path: Path) -> None:
     assert "('in half', 0.25)" in out
     assert "0.125" in out
     assert "done 0.125" in out
+
+
+def run_everything(arch: str) -> dict[str, object]:
+    """A program that uses much of the language, on that arch; all it computes."""
+    ti.init(arch=arch, fast_math=False)
+    x = ti.field(ti.f64, (3, 4))
+    v = ti.Vector.field(2, ti.f32, 5)
+    flag = True
+
+    @ti.func
+    def blend(a, b, t):
+        if t > 2:
+            return a
+        return a * (1 - t) + b * t
+
+    @ti.kernel
+    def run(n: ti.i32, w: ti.types.vector(2, ti.f32)) -> ti.f64:
+        for i, j in x:
+            x[i, j] = 0.1 * i + j / 3
+        for i in v:
+            v[i] = blend(w, ti.Vector([1.0, 2.0]), i * 0.75)
+            v[i] += v[i].yx * w.norm()
+        total = x[0, 0]
+        for i, j in ti.ndrange(3, 4):
+            total += x[i, j] if (i + j) % 2 == 0 else -x[i, j]
+        if flag:
+            extra = n
+        extra += 2.9
+        m = ti.Matrix([[1.0, 2.0], [3.0, n]])
+        k = n
+        while k > 0:
+            k -= 2
+            if k == 1:
+                continue
+            total += (m @ w)[0] * k + m.inverse()[1, 1]
+        low, high = ti.min(n, 2), max(n, 2.5)
+        low, high = high, low
+        return total + extra + low * 10 + high + (-n) // 2 + (-n) % 3 + (1 if n > 3 else 0.5)
+
+    result = run(5, [3, 4])
+    return {"result": result, "x": x.to_numpy(), "v": v.to_numpy()}
+
+
+def test_python_and_cpu_agree() -> None:
+    python, cpu = run_everything(ti.python), run_everything(ti.cpu)
+    for name, value in python.items():
+        assert np.allclose(value, cpu[name], rtol=1e-6), (name, value, cpu[name])

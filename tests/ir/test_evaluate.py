@@ -1,0 +1,92 @@
+"""The evaluator itself: values, faults, and that literals keep the precision of their type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from weft.ir import ops
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, Builder
+from weft.ir.evaluate import Fault, Memory, evaluate
+from weft.ir.pipeline import run_passes
+from weft.ir.symbols import FieldSymbol, Param, Term
+from weft.ir.types import array, f32, f64, i32, pointer, tensor, u1
+
+CONFIG = CompileConfig()
+LINE = FieldSymbol("x", f32, (4,), 0, (0,), (Term(0, 1, 4, 4),), (1,), (0,))
+
+
+def small(*results: Any, params: tuple[Param, ...] = ()) -> tuple[ops.Kernel, Builder]:
+    kernel = ops.Kernel("k", params, results, (LINE,))
+    return kernel, Builder(kernel.body)
+
+
+@pytest.mark.parametrize(("index", "fault"), [(1, ""), (4, ""), (0, "bounds"), (5, "bounds")])
+def test_user_indices_start_at_the_offset(index: int, fault: str) -> None:
+    kernel, build = small()
+    place = build.add(ops.FieldPtr(LINE, [build.add(ops.Const(index, type=i32))]))
+    build.add(ops.Store(place, build.add(ops.Const(2.5, type=f32))))
+    memory = Memory.of([LINE])
+    if fault:
+        with pytest.raises(Fault, match="'x'") as caught:
+            evaluate(kernel, [], memory, CONFIG)
+        assert caught.value.kind == fault
+    else:
+        evaluate(kernel, [], memory, CONFIG)
+        assert memory.read(LINE)[index - 1] == 2.5
+
+
+def test_a_wrong_address_is_no_fault_until_it_is_used() -> None:
+    kernel, build = small()
+    build.add(ops.FieldPtr(LINE, [build.add(ops.Const(99, type=i32))]))
+    evaluate(kernel, [], Memory.of([LINE]), CONFIG)
+
+
+def test_failed_assertions_and_endless_loops_are_faults() -> None:
+    kernel, build = small()
+    holds = build.add(ops.Const(False, type=u1))
+    build.add(ops.Assert(holds, [build.add(ops.Const(7, type=i32))], "n is {}"))
+    with pytest.raises(Fault, match="n is 7"):
+        evaluate(kernel, [], Memory.of([LINE]), CONFIG)
+    kernel, build = small()
+    build.add(ops.While(Block()))
+    with pytest.raises(Fault) as caught:
+        evaluate(kernel, [], Memory.of([LINE]), CONFIG, limit=100)
+    assert caught.value.kind == "endless"
+
+
+def test_strided_arrays_are_reached_in_place() -> None:
+    vec2 = tensor(f32, (2,))
+    kernel, build = small(params=(Param("a", array(vec2, 1, False)),))
+    place = build.add(
+        ops.ArrayPtr(build.add(ops.Arg(0, type=kernel.params[0].type)), [build.add(ops.Const(0, type=i32))])
+    )
+    value = build.add(ops.Splat(build.add(ops.Const(3.0, type=f32)), type=vec2))
+    build.add(ops.Atomic("add", place, value))
+    given = np.zeros((4, 2), np.float32)
+    evaluate(kernel, [given[::-2]], Memory.of([LINE]), CONFIG)
+    assert given.tolist() == [[0, 0], [0, 0], [0, 0], [3, 3]]
+
+
+def test_a_literal_keeps_the_precision_of_its_type() -> None:
+    kernel, build = small(f64, params=(Param("one", f64),))
+    product = ops.Binary("mul", build.add(ops.Const(0.1, type=f32)), build.add(ops.Arg(0, type=f64)))
+    build.add(ops.Return([build.add(product)]))
+    expected = float(np.float32(0.1))
+    assert evaluate(kernel, [1.0], Memory.of([LINE]), CONFIG) == [expected]
+    run_passes(kernel, ["infer_types"], CONFIG, level="untyped")
+    assert evaluate(kernel, [1.0], Memory.of([LINE]), CONFIG) == [expected]
+
+
+def test_locals_are_structs_and_tensors_alike() -> None:
+    mat2 = tensor(i32, (2, 2))
+    kernel, build = small(i32)
+    place = build.add(ops.Alloca(type=pointer(mat2)))
+    build.add(ops.Store(place, build.add(ops.Splat(build.add(ops.Const(3, type=i32)), type=mat2))))
+    one = build.add(ops.Const(1, type=i32))
+    build.add(ops.Store(build.add(ops.ElementPtr(place, [one, one])), one))
+    build.add(ops.Return([build.add(ops.Reduce("add", build.add(ops.Load(place))))]))
+    assert evaluate(kernel, [], Memory.of([LINE]), CONFIG) == [10]
