@@ -79,13 +79,11 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any]) -> Function
     templates = [known for known, annotation in annotations.items() if is_template(annotation)]
     rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates)
     body = rewriter.function(_definition(function))
-    factory = ast.FunctionDef(
-        name="__weft_closure__",
-        args=ast.arguments([], [ast.arg(known) for known in (HELPER, *free)], None, [], [], None, []),
-        body=[body, ast.Return(ast.Name(name, ast.Load()))],
-        decorator_list=[],
-    )
-    module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, body)], []))
+    module = ast.parse(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
+    factory = module.body[0]
+    assert isinstance(factory, ast.FunctionDef)
+    factory.body = [body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
+    ast.fix_missing_locations(ast.copy_location(factory, body))
     code = _inner(_inner(compile(module, function.__code__.co_filename, "exec"), "__weft_closure__"), name)
     cells[HELPER] = CellType(semantics)
     closure = tuple(cells[known] for known in code.co_freevars)
