@@ -35,8 +35,8 @@ def compile_kernel(kernel: Kernel, config: CompileConfig, timer: Any = None) -> 
     """Lowered CHI to an object file. `timer(stage)` is called as each stage begins (emit, optimize, codegen)."""
     note = timer or (lambda _stage: None)
     note("emit")
-    module = emit_kernel(kernel, config)
     host = machine.host_cpu(config.opt_level)
+    module = emit_kernel(kernel, config, host.features)
     text = module.text(host.header)
     note("optimize")
     native = machine.parse(text)
@@ -56,25 +56,24 @@ def compile_kernel(kernel: Kernel, config: CompileConfig, timer: Any = None) -> 
     )
 
 
-def emit_kernel(kernel: Kernel, config: CompileConfig) -> ModuleWriter:
-    """The LLVM module of a lowered kernel."""
+def emit_kernel(kernel: Kernel, config: CompileConfig, features: frozenset[str]) -> ModuleWriter:
+    """The LLVM module of a lowered kernel, for a CPU with those features."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
-    host = machine.host_cpu(config.opt_level)
-    module = ModuleWriter(config, slots, CpuMath(host.features, config.fast_math))
+    module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
     entry = FunctionWriter(module)
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
         if task.kind == "serial":
             _serial(entry, task, number)
         else:
             _parallel(entry, task, number)
-    module.functions.append(entry.text(f"define void @weft_entry(ptr noalias %ctx) {_attributes(host)}"))
+    module.functions.append(entry.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
     return module
 
 
-def _attributes(host: machine.HostCpu) -> str:
+def _attributes(features: frozenset[str]) -> str:
     """AVX-512 where there is. No reciprocal estimates: they turn 1 / sqrt(0) into NaN, and gain nothing measurable."""
-    wide = ' "prefer-vector-width"="512"' if "avx512f" in host.features else ""
+    wide = ' "prefer-vector-width"="512"' if "avx512f" in features else ""
     return f'nounwind{wide} "reciprocal-estimates"="none"'
 
 
@@ -205,9 +204,8 @@ def _write_body(entry: FunctionWriter, task: Task, number: int, name: str, plain
     else:
         _rows(f, task.body, begins, ends)
     f.block(task.epilogue)
-    host = machine.host_cpu(module.config.opt_level)
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
-    module.functions.append(f.text(f"{signature} noinline {_attributes(host)}"))
+    module.functions.append(f.text(f"{signature} noinline {module.attributes}"))
 
 
 def _bound(f: FunctionWriter, value: Value, position: int) -> str:

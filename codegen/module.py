@@ -30,6 +30,7 @@ class ModuleWriter:
     config: CompileConfig
     slots: Slots
     math: MathLibrary
+    attributes: str = "nounwind"
     functions: list[str] = field(default_factory=list[str])
     declarations: dict[str, str] = field(default_factory=dict[str, str])
     kept: dict[str, None] = field(default_factory=dict[str, None])

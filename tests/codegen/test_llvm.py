@@ -1,0 +1,37 @@
+"""Whole LLVM modules of small kernels as golden files, for a CPU with AVX2, and what LLVM makes of them here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+from weft.codegen import machine
+from weft.codegen.cpu import emit_kernel
+from weft.ir.config import CompileConfig
+from weft.ir.parse import parse
+
+SOURCES = Path(__file__).parent / "golden"
+KERNELS = ("stencil", "total", "histogram", "guarded")
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_module(name: str, golden: Callable[[str, str], None]) -> None:
+    kernel = parse((SOURCES / f"{name}.chi").read_text())
+    text = emit_kernel(kernel, CompileConfig(), frozenset({"sse2", "avx2"})).text("; a golden module\n")
+    llvm.parse_assembly(text).verify()
+    golden(f"{name}.ll", text)
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("stencil", "x float>"), ("total", "x float>")])
+def test_the_inner_loop_is_vectorized(name: str, wanted: str) -> None:
+    host = machine.host_cpu()
+    if not host.features & {"avx2", "neon", "asimd"}:
+        pytest.skip(f"{host.name} has no wide vectors")
+    kernel = parse((SOURCES / f"{name}.chi").read_text())
+    module = machine.parse(emit_kernel(kernel, CompileConfig(), host.features).text(host.header))
+    machine.optimize(module, host.machine, 3)
+    body = str(module).split("@weft_task0(", 1)[1]
+    assert wanted in body, "no vectors in the optimized loop"
