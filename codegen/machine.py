@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["HostCpu", "host_cpu", "optimize", "parse"]
+__all__ = ["HostCpu", "assembly", "host_cpu", "optimize", "parse"]
 
 
 @dataclass(frozen=True)
@@ -51,3 +51,9 @@ def optimize(module: Any, machine: Any, level: int) -> None:
     tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = tuning.loop_interleaving = True
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
+
+
+def assembly(module: Any, opt_level: int = 3) -> str:
+    """What the host's instructions for an optimized module are, as text."""
+    text: str = host_cpu(opt_level).machine.emit_assembly(module)
+    return text

@@ -47,6 +47,7 @@ class Trace:
     timed: bool = False
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     rows: dict[str, _Row] = field(default_factory=dict[str, _Row])
+    running: tuple[str, float] | None = None
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ) -> Trace:
@@ -87,6 +88,13 @@ class Trace:
         yield
         if self.timed:
             self.count(name, (perf_counter() - start) * 1e3)
+
+    def lap(self, name: str = "") -> None:
+        """Time stages that follow one another: the one before ends here and `name`, unless empty, begins."""
+        now = perf_counter()
+        if self.timed and self.running is not None:
+            self.count(self.running[0], (now - self.running[1]) * 1e3)
+        self.running = (name, now) if name else None
 
     def count(self, name: str, milliseconds: float, changed: bool = True, nested: bool = False) -> None:
         """Add a run of that stage or pass to the table."""

@@ -15,6 +15,7 @@ import numpy as np
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.pipeline import lower
+from weft.ir.trace import Trace
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
 from weft.lang.errors import ArgumentError
@@ -99,19 +100,32 @@ def compile_instance(
     parameters: Sequence[Parameter],
     results: Sequence[Any],
 ) -> Instance:
-    """Compile a kernel for the program's device."""
-    translation = translate_kernel(function, arguments, tuple(results), program.config)
+    """Compile a kernel for the program's device, showing what WEFT_DUMP and WEFT_TIME ask for."""
+    trace = Trace.from_environment()
+    with trace.stage("translate"):
+        translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
-    run = compile_tree(translation.tree, program.config, program.device)
+    run = compile_tree(translation.tree, program.config, program.device, trace)
     return Instance(run, translation.trees, parameters, results)
 
 
-def compile_tree(root: tree.KernelTree, config: CompileConfig, device: Any) -> Callable[..., Any]:
+def compile_tree(
+    root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace | None = None
+) -> Callable[..., Any]:
     """From tree to something that runs: `run(tree addresses, arguments) -> scalars of the results`."""
     from weft.codegen.cpu import compile_kernel
+    from weft.codegen.machine import assembly
+    from weft.ir.treetext import print_tree
 
-    artifact = compile_kernel(lower(root, config), config)
+    trace = trace or Trace()
+    trace.show("tree", root.name, lambda: print_tree(root))
+    artifact = compile_kernel(lower(root, config, trace.observer), config, trace.lap)
+    trace.lap("load")
     loaded: Callable[..., Any] = device.load(artifact)
+    trace.lap()
+    trace.show("llvm", artifact.name, lambda: artifact.llvm)
+    trace.show("asm", artifact.name, lambda: assembly(artifact.native, config.opt_level))
+    trace.report(artifact.name)
     return loaded
 
 
