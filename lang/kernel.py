@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any, TypeVar
@@ -19,10 +19,10 @@ from weft.ir.errors import CompilationError, WeftError
 from weft.lang import init as program_state
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import Instance, compile_instance
-from weft.lang.errors import ArgumentError
+from weft.lang.errors import ArgumentError, UnknownName
 from weft.lang.parameters import Parameter, Template, make_parameter, template_key
 from weft.lang.translate import Argument
-from weft.lang.translate.annotations import MISSING, annotation_of, caller_names, result_annotations
+from weft.lang.translate.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
 from weft.lang.translate.source import source_of
 from weft.lang.types import to_ir
 
@@ -56,6 +56,7 @@ class Func:
 def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
     """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
     del is_real_function
+    evaluate_annotations(function, 1)
     return Func(function)
 
 
@@ -68,11 +69,10 @@ class Kernel:
     is_kernel = True
     class_instance: Any = None
 
-    def __init__(self, function: Callable[..., Any], names: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = function.__name__
         self.function = function
-        self._names = names or {}
         self._signature = inspect.signature(function)
         self._has_self = _is_method(function)
         self._generation = -1
@@ -92,23 +92,29 @@ class Kernel:
                     f"'{name}: ti.template()' or '{name}: ti.types.ndarray()'"
                 )
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, message: str, kind: type[CompilationError] = CompilationError) -> None:
         try:
             span = source_of(self.function).header()
         except CompilationError:
             span = None
-        raise CompilationError(message, span)
+        raise kind(message, span)
 
     @functools.cached_property
     def params(self) -> list[tuple[str, Any]]:
         """(name, annotation) of each parameter, `self` left out."""
         names = list(self._signature.parameters)[1 if self._has_self else 0 :]
-        return [(name, annotation_of(self.function, name, self._names)) for name in names]
+        return [(name, self._annotation(name)) for name in names]
+
+    def _annotation(self, name: str) -> Any:
+        try:
+            return annotation_of(self.function, name)
+        except UnknownName as error:
+            return self._fail(error.message, UnknownName)
 
     @functools.cached_property
     def results(self) -> tuple[Any, ...]:
         """What it returns: annotations of the results."""
-        results = result_annotations(annotation_of(self.function, "return", self._names))
+        results = result_annotations(self._annotation("return"))
         for result in results:
             try:
                 to_ir(result)
@@ -251,7 +257,8 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     for what is no kernel; ArgumentError for a call that does not fit."""
     if isinstance(function, (Kernel, Func)):
         raise CompilationError(f"'{function.__name__}' is a kernel or @func already")
-    return Kernel(function, caller_names(1))
+    evaluate_annotations(function, 1)
+    return Kernel(function)
 
 
 def data_oriented(cls: C) -> C:

@@ -15,7 +15,7 @@ from weft.lang.translate import constructors, functions, methods
 from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
-from weft.lang.translate.inlining import inline
+from weft.lang.translate.inlining import inline, settled
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.python_functions import PYTHON
 from weft.lang.translate.translator import Translator, translates
@@ -120,6 +120,8 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
         raise t.error(f"{kind_of(function)} cannot be called", c.node, TypeMismatch)
     if function is ndrange:
         return run_now(t, c.node, ndrange, *c.args)
+    if isinstance(getattr(function, "__self__", None), (list, dict)):  # append, extend, get, items ...
+        return run_now(t, c.node, function, *settled(t, c.args), **c.keywords)
     if is_known(c.args) and is_known(c.keywords):
         return run_now(t, c.node, function, *c.args, **c.keywords)
     if isinstance(function, FunctionType):

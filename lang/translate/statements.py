@@ -154,17 +154,9 @@ def define(
     if isinstance(value, (list, tuple)) and wanted is None:
         t.bind(name, _variables(t, name, value, node), "")
         return
-    if (
-        not isinstance(value, (tree.Expr, Record, Matrix))
-        and not is_number(value)
-        and struct_kind(value) is None
-        and wanted is None
-    ):
-        if value is None:
-            raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
-        t.bind(name, value, "compile-time value")
-        return
-    if isinstance(value, tree.Expr) and isinstance(value.type, Array):
+    if value is None:
+        raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
+    if wanted is None and not _is_value(value):
         t.bind(name, value, "compile-time value")
         return
     t.bind(name, _variable(t, name, value, node, wanted, kind), "")
@@ -183,19 +175,24 @@ def _variable(t: Translator, name: str, value: Any, node: ast.AST, wanted: Type 
 
 
 def _variables(t: Translator, name: str, value: Any, node: ast.AST) -> Any:
-    """A list or tuple whose run-time items are variables of their own."""
+    """A list or tuple whose numbers, vectors and structs are variables of their own."""
     items: list[Any] = []
     for item in value:
         if isinstance(item, (list, tuple)):
             items.append(_variables(t, name, item, node))
-        elif isinstance(item, (tree.Expr, Record)) and not (
-            isinstance(item, tree.Expr) and isinstance(item.type, Array)
-        ):
+        elif _is_value(item):
             made = _variable(t, name, item, node, None, None)
             items.append(tree.Var(made, type=made.type) if isinstance(made, tree.Variable) else made)
         else:
             items.append(item)
     return type(value)(items)
+
+
+def _is_value(value: Any) -> bool:
+    """Whether assigning `value` makes a variable, not a name for something known at compile time."""
+    if isinstance(value, tree.Expr):
+        return not isinstance(value.type, Array)
+    return isinstance(value, Matrix) or is_number(value) or struct_kind(value) is not None
 
 
 @translates(ast.AnnAssign)
