@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import reduce
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,15 @@ class Matrix:
     __slots__ = ("values",)
     values: Any
     __array_ufunc__ = None  # numpy's operators leave it to ours
+
+    if TYPE_CHECKING:  # made from the table of operators below
+
+        def _operator(self, other: Any) -> Any: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _operator
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __rand__ = _operator
+        __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _operator
+        __lt__ = __le__ = __gt__ = __ge__ = _operator
 
     def __init__(self, arr: Any, dt: Any = None) -> None:
         array = _array(arr)
