@@ -82,18 +82,13 @@ from weft.lang.color import hex_to_rgb, rgb_to_hex
 from weft.lang.decompose import eig, polar_decompose, solve, svd, sym_eig
 from weft.lang.field import Field, MatrixField, ScalarField, field
 from weft.lang.init import (
-    CRITICAL,
-    DEBUG,
-    ERROR,
-    INFO,
-    TRACE,
-    WARN,
     amdgpu,
     arm64,
     cfg,
     cpu,
     cuda,
     dx11,
+    dx12,
     gles,
     gpu,
     init,
@@ -101,11 +96,12 @@ from weft.lang.init import (
     opengl,
     python,
     reset,
-    set_logging_level,
     sync,
     vulkan,
     x64,
+    x86_64,
 )
+from weft.lang.log import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import Ndarray, ndarray
 from weft.lang.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
@@ -254,6 +250,7 @@ __all__ = [
     "data_oriented",
     "dataclass",
     "dx11",
+    "dx12",
     "eig",
     "exp",
     "exp2",
@@ -288,6 +285,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_logging_effective",
     "isinf",
     "isnan",
     "j",
@@ -357,5 +355,6 @@ __all__ = [
     "uint64",
     "vulkan",
     "x64",
+    "x86_64",
     "zero",
 ]

@@ -50,10 +50,10 @@ class Trace:
     running: tuple[str, float] | None = None
 
     @staticmethod
-    def from_environment(environment: Mapping[str, str] = os.environ) -> Trace:
-        """The trace that WEFT_DUMP and WEFT_TIME ask for."""
+    def from_environment(environment: Mapping[str, str] = os.environ, also: frozenset[str] = frozenset()) -> Trace:
+        """The trace that WEFT_DUMP and WEFT_TIME ask for; the dumps in `also` are asked for by others."""
         dumps = environment.get("WEFT_DUMP", "").replace(",", " ").split()
-        return Trace(frozenset(dumps), environment.get("WEFT_TIME", "0") not in ("", "0"))
+        return Trace(also.union(dumps), environment.get("WEFT_TIME", "0") not in ("", "0"))
 
     @property
     def active(self) -> bool:

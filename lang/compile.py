@@ -101,7 +101,7 @@ def compile_instance(
     results: Sequence[Any],
 ) -> Instance:
     """Compile a kernel for the program's device, showing what WEFT_DUMP and WEFT_TIME ask for."""
-    trace = Trace.from_environment()
+    trace = Trace.from_environment(also=program.dumps)
     with trace.stage("translate"):
         translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)

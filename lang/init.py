@@ -7,12 +7,10 @@ generation: fields and compiled kernels of older generations say so when used.
 from __future__ import annotations
 
 import importlib
-import logging
-import os
 import random
 import warnings
 import weakref
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,14 +18,10 @@ import numpy as np
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
+from weft.lang.log import ERROR, logger, set_logging_level
+from weft.lang.options import collect, did_you_mean, environment, mention_inert, parse
 
 __all__ = [
-    "CRITICAL",
-    "DEBUG",
-    "ERROR",
-    "INFO",
-    "TRACE",
-    "WARN",
     "Program",
     "amdgpu",
     "arm64",
@@ -35,6 +29,7 @@ __all__ = [
     "cpu",
     "cuda",
     "dx11",
+    "dx12",
     "gles",
     "gpu",
     "init",
@@ -43,53 +38,43 @@ __all__ = [
     "program",
     "python",
     "reset",
-    "set_logging_level",
     "sync",
     "vulkan",
     "x64",
+    "x86_64",
 ]
 
 cpu, cuda, python, gpu = "cpu", "cuda", "python", "gpu"
-x64 = arm64 = cpu
-TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
-vulkan, metal, opengl, gles, dx11, amdgpu = "vulkan", "metal", "opengl", "gles", "dx11", "amdgpu"
+x64 = x86_64 = arm64 = cpu
+vulkan, metal, opengl, gles, dx11, dx12, amdgpu = "vulkan", "metal", "opengl", "gles", "dx11", "dx12", "amdgpu"
 
-# Taichi's other options: they steer how a thing is compiled, cached or logged, never what it computes.
-IGNORED = frozenset(
-    (
-        *("ad_stack_size", "cfg_optimization", "cpu_block_dim_adaptive", "cuda_stack_limit", "default_cpu_block_dim"),
-        *("default_gpu_block_dim", "default_up", "demote_dense_struct_fors", "detect_read_only", "device_memory_GB"),
-        *("device_memory_fraction", "dynamic_index", "flatten_if", "force_scalarize_matrix", "gdb_trigger"),
-        *("gpu_max_reg", "half2_vectorization", "kernel_profiler", "log_level", "lower_access", "make_block_local"),
-        *("make_cpu_multithreading_loop", "make_mesh_block_local", "make_thread_local", "max_block_dim", "packed"),
-        *("move_loop_invariant_outside_if", "num_compile_threads", "offline_cache", "offline_cache_cleaning_factor"),
-        *("offline_cache_cleaning_policy", "offline_cache_file_path", "offline_cache_max_size_of_files", "print_ir"),
-        *("print_accessor_ir", "print_ir_dbg_info", "print_kernel_asm", "print_kernel_llvm_ir", "timeline"),
-        *("print_kernel_llvm_ir_optimized", "print_preprocessed_ir", "print_struct_llvm_ir", "real_matrix_scalarize"),
-        *("quant_opt_atomic_demotion", "quant_opt_store_fusion", "saturating_grid_dim", "short_circuit_operators"),
-        *("simplify_after_lower_access", "simplify_before_lower_access", "unrolling_limit", "use_llvm", "verbose"),
-        *("verbose_kernel_launches", "vk_api_version", "_test_mode"),
-    )
-)
+_CONFIG = ("debug", "fast_math", "opt_level", "advanced_optimization", "verify", "random_seed", "threads")
 
-_CONFIG: dict[str, type] = {
-    "debug": bool,
-    "fast_math": bool,
-    "opt_level": int,
-    "advanced_optimization": bool,
-    "verify": bool,
-    "random_seed": int,
-    "threads": int,
+# Options that show texts of the compiler, by the names that WEFT_DUMP knows them by.
+_DUMPS = {
+    "print_ir": "all",
+    "print_preprocessed_ir": "tree",
+    "print_kernel_llvm_ir": "llvm",
+    "print_kernel_llvm_ir_optimized": "llvm",
+    "print_kernel_asm": "asm",
 }
+
+_FOLLOWS = "1.7.4"
+_ARCHES = (cpu, cuda, gpu, python)
+_ALIASES = {"x64": cpu, "x86_64": cpu, "arm64": cpu}
+_ELSEWHERE = (vulkan, metal, opengl, gles, dx11, dx12, amdgpu)
 
 
 @dataclass(eq=False)
 class Program:
     """The state between two resets. `arch` is what runs ("cpu", "cuda" or "python"); `generation` counts them;
-    `trees` are the SNode trees still alive, `builder` is the one that `root` is building."""
+    `trees` are the SNode trees still alive, `builder` is the one that `root` is building; `dumps` are the compiler's
+    texts to show, as WEFT_DUMP names them; `profiling`: `init(kernel_profiler=True)`."""
 
     config: CompileConfig
     generation: int
+    dumps: frozenset[str] = frozenset()
+    profiling: bool = False
     trees: weakref.WeakSet[Any] = field(default_factory=lambda: weakref.WeakSet[Any]())
     random: random.Random = field(default_factory=random.Random)
     alive: bool = True
@@ -144,31 +129,31 @@ def init(
     `arch` is `cpu` (the default), `cuda`, `gpu` (cuda if it works, else cpu) or `python` (kernel bodies run as plain
     Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
-    Options: `debug` (bounds checks and asserts), `fast_math` (True), `random_seed` (0), `cpu_max_num_threads` (0:
-    all), `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options
-    are taken and mean nothing here. The environment has the last word: WEFT_ARCH, WEFT_DEBUG, WEFT_FAST_MATH ...
-    KeyError for an unknown option; TypeError for a wrong type.
+    Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former), `fast_math` (True),
+    `random_seed` (0), `cpu_max_num_threads` (0: all), `kernel_profiler`, `log_level`, `verbose` (False: only errors),
+    `print_ir` and its kin (texts of the compiler on stderr), `opt_level` (3), `advanced_optimization`, `verify` (check
+    the IR after each pass). Taichi's other options are taken, and said to mean nothing here. The environment has the
+    last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... UnknownOption (a KeyError) for a name that is no
+    option; TypeError for a wrong type.
     """
     global _current, _generation
-    del require_version
-    if "cpu_max_num_threads" in options:
-        options.setdefault("threads", options.pop("cpu_max_num_threads"))
-    unknown = sorted(set(options) - set(_CONFIG) - IGNORED - {"check_out_of_bound"})
-    if unknown:
-        raise KeyError(f"init has no option {', '.join(map(repr, unknown))}")
-    chosen = {name: kind(options[name]) for name, kind in _CONFIG.items() if options.get(name) is not None}
-    chosen |= {name: _parsed(kind, text) for name, kind in _CONFIG.items() if (text := _environment(name))}
+    chosen = collect(options)
+    _set_level(chosen)
+    mention_inert(options)
+    _check_version(require_version)
     config = CompileConfig(
-        arch=_resolve_arch(_environment("arch") or arch or cpu, enable_fallback),
+        arch=_resolve_arch(environment("arch") or arch or cpu, enable_fallback),
         default_fp=_default_type("default_fp", default_fp, f32),
         default_ip=_default_type("default_ip", default_ip, i32),
+        boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
+        **{name: chosen[name] for name in _CONFIG if name in chosen},
     )
-    bounds = bool(options.get("check_out_of_bound")) or chosen.get("debug", False)
-    config = replace(config, boundary_check=bounds, **chosen)
     reset()
     _generation += 1
-    _current = Program(config, _generation)
+    dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
+    _current = Program(config, _generation, dumps, chosen.get("kernel_profiler", False))
     _current.random.seed(config.random_seed)
+    logger.info("running on arch=%s", config.arch)
 
 
 def reset() -> None:
@@ -192,11 +177,6 @@ def sync() -> None:
         device.synchronize()
 
 
-def set_logging_level(level: str) -> None:
-    """How much the logger "weft" of Python's `logging` says: TRACE, DEBUG, INFO, WARN, ERROR or CRITICAL."""
-    logging.getLogger("weft").setLevel("DEBUG" if level == TRACE else level.upper())
-
-
 class _CurrentConfig:
     """`cfg.debug`, `cfg.arch`, ...: the current program's settings."""
 
@@ -210,16 +190,8 @@ class _CurrentConfig:
 cfg = _CurrentConfig()
 
 
-def _environment(name: str) -> str:
-    return os.environ.get(f"WEFT_{name.upper()}", "")
-
-
-def _parsed(kind: type, text: str) -> Any:
-    return text not in ("0", "false", "False") if kind is bool else kind(text)
-
-
 def _default_type(name: str, given: Any, usual: Prim) -> Prim:
-    text = _environment(name)
+    text = environment(name)
     prim = PRIMS.get(text) if text else given
     if prim is None and not text:
         return usual
@@ -230,13 +202,26 @@ def _default_type(name: str, given: Any, usual: Prim) -> Prim:
     return prim
 
 
+def _set_level(chosen: dict[str, Any]) -> None:
+    if "log_level" in chosen:
+        set_logging_level(chosen["log_level"])
+    elif not chosen.get("verbose", True):
+        set_logging_level(ERROR)
+
+
+def _check_version(required: Any) -> None:
+    if required is not None and required != _FOLLOWS:
+        logger.warning("init: require_version=%r: Weft follows Taichi %s", required, _FOLLOWS)
+
+
 def _resolve_arch(arch: Any, fallback: bool) -> str:
     """The arch that will run: `arch`, or cpu where it is missing."""
     wanted = arch[0] if isinstance(arch, list | tuple) else arch
+    wanted = _ALIASES.get(wanted, wanted) if isinstance(wanted, str) else wanted
     if wanted in (cpu, python):
         return str(wanted)
-    if wanted not in (cuda, gpu, vulkan, metal, opengl, gles, dx11, amdgpu):
-        raise WeftError(f"arch is one of cpu, cuda, gpu, python, not {wanted!r}")
+    if wanted not in (*_ARCHES, *_ELSEWHERE):
+        raise WeftError(f"arch is one of {', '.join(_ARCHES)}, not {wanted!r}{did_you_mean(wanted, _ARCHES)}")
     why = _cuda_missing() if wanted in (cuda, gpu) else "Weft has no such backend"
     if not why:
         return cuda
@@ -249,6 +234,8 @@ def _resolve_arch(arch: Any, fallback: bool) -> str:
 
 def _cuda_missing() -> str:
     """Why CUDA cannot be used, "" if it can."""
+    if (text := environment("enable_cuda")) and not parse("enable_cuda", bool, text):
+        return "the environment turns it off"
     try:
         module = importlib.import_module("weft.runtime.cuda")
     except ImportError as error:

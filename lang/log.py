@@ -1,0 +1,40 @@
+"""What Weft says about itself while it runs: the logger "weft" of Python's `logging`, under Taichi's names of levels.
+
+Until a level is asked for, warnings and worse go where Python sends them. Asking for one, by `init(log_level=...)`,
+`set_logging_level` or WEFT_LOG_LEVEL, writes to stderr, unless the program has set up handlers of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from weft.ir.errors import WeftError
+
+__all__ = ["CRITICAL", "DEBUG", "ERROR", "INFO", "TRACE", "WARN", "is_logging_effective", "logger", "set_logging_level"]
+
+TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
+
+_LEVELS = {TRACE: 5, DEBUG: 10, INFO: 20, WARN: 30, ERROR: 40, CRITICAL: 50}
+
+logger = logging.getLogger("weft")
+
+
+def set_logging_level(level: str) -> None:
+    """Show messages of `level` and above: TRACE, DEBUG, INFO, WARN, ERROR or CRITICAL."""
+    logger.setLevel(_number(level))
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("[weft] %(levelname)s: %(message)s"))
+        logger.addHandler(handler)
+
+
+def is_logging_effective(level: str) -> bool:
+    """Whether messages of `level` are shown."""
+    return logger.isEnabledFor(_number(level))
+
+
+def _number(level: str) -> int:
+    number = _LEVELS.get(str(level).lower())
+    if number is None:
+        raise WeftError(f"a logging level is one of {', '.join(_LEVELS)}, not {level!r}")
+    return number

@@ -1,0 +1,124 @@
+"""Options of `init` and of the environment, levels of logging."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import weft as ti
+from weft.lang import options
+from weft.lang.init import program
+from weft.lang.options import UnknownOption
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(options, "_mentioned", set())
+    level, handlers = options.logger.level, list(options.logger.handlers)
+    yield
+    options.logger.setLevel(level)
+    options.logger.handlers[:] = handlers
+    ti.reset()
+
+
+def test_options_reach_the_config() -> None:
+    ti.init(arch=ti.x64, default_fp=ti.f64, default_ip=ti.i64, debug=True, random_seed=7, cpu_max_num_threads=1)
+    assert (ti.cfg.arch, ti.cfg.default_fp, ti.cfg.default_ip) == ("cpu", ti.f64, ti.i64)
+    assert (ti.cfg.debug, ti.cfg.boundary_check, ti.cfg.random_seed, ti.cfg.threads) == (True, True, 7, 1)
+    ti.init(check_out_of_bound=True)
+    assert (ti.cfg.debug, ti.cfg.boundary_check) == (False, True)
+    ti.init(print_ir=True, print_kernel_llvm_ir=True, kernel_profiler=True)
+    assert program().dumps == {"all", "llvm"}
+    assert program().profiling
+
+
+def test_options_without_meaning_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    ti.init(offline_cache=True, packed=True)
+    ti.init(offline_cache=False, device_memory_GB=2.0)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "init: offline_cache, packed: no meaning in Weft, ignored",
+        "init: device_memory_GB: no meaning in Weft, ignored",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "text"),
+    [
+        ({"debg": True}, UnknownOption, "init has no option 'debg'; did you mean 'debug'?"),
+        ({"debug": "yes"}, TypeError, "init: debug is True or False, not 'yes'"),
+        ({"random_seed": 1.5}, TypeError, "init: random_seed is a whole number, not 1.5"),
+        ({"default_fp": ti.i32}, TypeError, "default_fp is f16, f32 or f64, not i32"),
+        ({"default_ip": "i64"}, TypeError, "default_ip is an integer type, not 'i64'"),
+        ({"arch": "cudaa"}, ti.WeftError, "arch is one of cpu, cuda, gpu, python, not 'cudaa'; did you mean 'cuda'?"),
+        (
+            {"log_level": "loud"},
+            ti.WeftError,
+            "a logging level is one of trace, debug, info, warn, error, critical, not 'loud'",
+        ),
+    ],
+)
+def test_wrong_options(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as caught:
+        ti.init(**keywords)
+    assert str(caught.value) == text
+
+
+def test_an_unknown_option_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        ti.init(nonsense=1)
+
+
+def test_the_environment_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {"TI_DEBUG": "1", "TI_DEFAULT_FP": "f64", "WEFT_FAST_MATH": "off", "TI_FAST_MATH": "1"}.items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.setenv("TI_ARCH", "python")
+    ti.init(arch=ti.cpu, debug=False, default_fp=ti.f32)
+    assert (ti.cfg.arch, ti.cfg.debug, ti.cfg.default_fp, ti.cfg.fast_math) == ("python", True, ti.f64, False)
+    monkeypatch.setenv("TI_RANDOM_SEED", "many")
+    with pytest.raises(TypeError, match="is a whole number, not 'many'"):
+        ti.init()
+
+
+def test_arches_that_are_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.warns(UserWarning, match=r"arch=vulkan is not available \(Weft has no such backend\); running on cpu"):
+        ti.init(arch=ti.vulkan)
+    with pytest.raises(ti.WeftError, match="arch=metal is not available"):
+        ti.init(arch=ti.metal, enable_fallback=False)
+    monkeypatch.setenv("TI_ENABLE_CUDA", "0")
+    ti.init(arch=ti.gpu)
+    assert ti.cfg.arch == "cpu"
+
+
+def test_levels_of_logging() -> None:
+    ti.set_logging_level(ti.INFO)
+    assert ti.is_logging_effective(ti.WARN)
+    assert not ti.is_logging_effective(ti.DEBUG)
+    ti.init(verbose=False)
+    assert not ti.is_logging_effective(ti.WARN)
+    ti.init(log_level=ti.TRACE)
+    assert ti.is_logging_effective(ti.TRACE)
+
+
+def test_what_is_written_where() -> None:
+    code = "import weft as ti; ti.init(log_level='info', packed=True); ti.init(log_level='error', timeline=True)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == ""
+    assert run.stderr.splitlines() == [
+        "[weft] WARNING: init: packed: no meaning in Weft, ignored",
+        "[weft] INFO: running on arch=cpu",
+    ]
+
+
+def test_print_ir_shows_the_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    @ti.kernel
+    def three() -> ti.i32:
+        return 3
+
+    ti.init(print_preprocessed_ir=True)
+    assert three() == 3
+    assert "three: tree" in capsys.readouterr().err
