@@ -64,7 +64,7 @@ def emit_kernel(kernel: Kernel, config: CompileConfig, features: frozenset[str])
     entry = FunctionWriter(module)
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
         if task.kind == "serial":
-            _serial(entry, task, number)
+            _serial(entry, task)
         else:
             _parallel(entry, task, number)
     module.functions.append(entry.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
@@ -77,14 +77,13 @@ def _attributes(features: frozenset[str]) -> str:
     return f'nounwind{wide} "reciprocal-estimates"="none"'
 
 
-def _serial(f: FunctionWriter, task: Task, number: int) -> None:
-    """One thread runs, so atomics need not lock."""
-    f.plain, f.task, f.lane = True, number, "0"
-    if _contains(task, Random):
+def _serial(f: FunctionWriter, task: Task) -> None:
+    """One thread runs, so atomics need not lock. All serial tasks count their random numbers together."""
+    f.plain = True
+    if _contains(task, Random) and not f.draws:
         f.draws = f.stack("i32", align=4)
         f.do(f"store i32 0, ptr {f.draws}, align 4")
     f.block(task.body)
-    f.draws = ""
     if not f.open:  # everything after a `return` is dead
         f.start(f.fresh_label("dead"))
 
@@ -188,7 +187,7 @@ def _stop_on_failure(f: FunctionWriter) -> None:
 def _write_body(entry: FunctionWriter, task: Task, number: int, name: str, plain: bool) -> None:
     """The function that runs a share: iterations, or rows, [begin, end) of the box."""
     module = entry.module
-    f = FunctionWriter(module, plain=plain, task=number, access_group=module.node("distinct !{}"))
+    f = FunctionWriter(module, plain=plain, access_group=module.node("distinct !{}"))
     if _contains(task, Random):
         f.draws = f.stack("i32", align=4)
     axes = len(task.body.args)

@@ -54,7 +54,6 @@ class FunctionWriter:
     plain: bool = False
     exit_label: str = "exit"
     access_group: str = ""
-    task: int = 0
     values: dict[Value, str] = field(default_factory=dict[Value, str])
     slots: list[str] = field(default_factory=list[str])
     lines: list[str] = field(default_factory=list[str])

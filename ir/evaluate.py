@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from weft.ir import evaluate_values as evaluate_values  # registers what value ops mean
 from weft.ir import ops
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block
+from weft.ir.core import BlockArg
 from weft.ir.machine import Env, Flow, Machine, Run, runs
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.scalar import cast_value
@@ -59,12 +60,19 @@ def _loop(machine: Machine, body: Run, env: Env, points: Iterator[None]) -> Flow
     return None
 
 
-def _points(env: Env, block: Block, slots: Sequence[int], ranges: Sequence[range]) -> Iterator[None]:
+def _points(env: Env, args: Sequence[BlockArg], slots: Sequence[int], ranges: Sequence[range]) -> Iterator[None]:
     """Put each point of the box into the loop's index slots, in turn."""
-    prims = [element(arg.type) for arg in block.args]
+    prims = [element(arg.type) for arg in args]
     for point in product(*ranges):
         for slot, prim, index in zip(slots, prims, point, strict=True):
             env[slot] = cast_value(index, prim)
+        yield None
+
+
+def _iterations(machine: Machine, points: Iterator[None], first: int = 0) -> Iterator[None]:
+    """The points of a parallel loop: each is an iteration, with random numbers of its own."""
+    for number, _ in enumerate(points, first):
+        machine.iteration, machine.draws = number, 0
         yield None
 
 
@@ -77,7 +85,7 @@ def _for(machine: Machine, op: ops.For) -> Run:
         if int(env[step]) == 0:
             raise Fault("arithmetic", "the step of a loop is zero")
         span = range(int(env[begin]), int(env[end]), int(env[step]))
-        return _loop(machine, body, env, _points(env, op.body, slots, [span]))
+        return _loop(machine, body, env, _points(env, op.body.args, slots, [span]))
 
     return run
 
@@ -100,7 +108,7 @@ def _parallel_for(machine: Machine, op: ops.ParallelFor) -> Run:
 
     def run(env: Env) -> Flow | None:
         box = [range(int(env[begin]), int(env[end])) for begin, end in zip(begins, ends, strict=True)]
-        return _loop(machine, body, env, _points(env, op.body, slots, box))
+        return _loop(machine, body, env, _iterations(machine, _points(env, op.body.args, slots, box)))
 
     return run
 
@@ -109,8 +117,10 @@ def _parallel_for(machine: Machine, op: ops.ParallelFor) -> Run:
 def _struct_for(machine: Machine, op: ops.StructFor) -> Run:
     first = op.field.offset or (0,) * len(op.field.shape)
     box = [range(start, start + extent) for start, extent in zip(first, op.field.shape, strict=True)]
-    slots, body = machine.slot_list(op.body.args), machine.block(op.body)
-    return lambda env: _loop(machine, body, env, _points(env, op.body, slots, box))
+    order = op.field.order or tuple(range(len(box)))  # as the elements lie in memory
+    box, args = [box[axis] for axis in order], [op.body.args[axis] for axis in order]
+    slots, body = machine.slot_list(args), machine.block(op.body)
+    return lambda env: _loop(machine, body, env, _iterations(machine, _points(env, args, slots, box)))
 
 
 @runs(ops.Task)
@@ -123,11 +133,14 @@ def _task(machine: Machine, op: ops.Task) -> Run:
     def run(env: Env) -> Flow | None:
         bounds(env)
         box = [range(begin, end) for begin, end in zip(*machine.box, strict=True)]
+        first = 0
         for share in _shares(box, max(1, machine.config.threads)):
             prologue(env)
-            if _loop(machine, body, env, _points(env, op.body, slots, share)) is Flow.END:
+            points = _iterations(machine, _points(env, op.body.args, slots, share), first)
+            if _loop(machine, body, env, points) is Flow.END:
                 return Flow.END
             epilogue(env)
+            first += prod(map(len, share))
         return None
 
     return run

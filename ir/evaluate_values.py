@@ -93,10 +93,10 @@ def _bit_cast(machine: Machine, op: ops.BitCast) -> Run:
 
 @runs(ops.Random)
 def _random(machine: Machine, op: ops.Random) -> Run:
-    prim, source = element(op.type), machine.random
-    if prim.is_float:
-        return lambda env: prim.np.type(source.random(dtype=np.float32))
-    return lambda env: cast_value(source.integers(0, 2**prim.bits, dtype=np.uint64, endpoint=False), prim)
+    prim, stream, type = element(op.type), op.stream, op.type
+    if isinstance(type, Prim):
+        return lambda env: machine.draw(prim, stream)
+    return lambda env: unflatten([machine.draw(part, stream) for part in flatten(type)], type)
 
 
 @runs(ops.MakeTensor)

@@ -18,7 +18,8 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.memory_model import Fault, Memory, convert, unflatten
-from weft.ir.types import VOID, Array, Pointer, Type, flat_size
+from weft.ir.philox import launch_key, number
+from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size
 
 __all__ = ["RUNNERS", "Env", "Flow", "Machine", "Run", "pointee", "runs"]
 
@@ -47,7 +48,7 @@ class Machine:
         types = [param.type for param in kernel.params]
         self.args = [a if isinstance(t, Array) else convert(a, t) for a, t in zip(args, types, strict=True)]
         self.temporaries = np.ones(kernel.temp_bytes, np.uint8)
-        self.random = np.random.default_rng(config.random_seed)
+        self.key, self.iteration, self.draws, self.serial_draws = launch_key(config.random_seed), 0, 0, 0
         self.result_scalars: list[Any] = [0] * sum(map(flat_size, kernel.results))
         self.box: tuple[list[int], list[int]] = ([], [])
 
@@ -86,6 +87,14 @@ class Machine:
         self.fuel -= 1
         if self.fuel < 0:
             raise Fault("endless", "the program runs too many loop iterations")
+
+    def draw(self, prim: Prim, stream: int) -> Any:
+        """The next random number: of the iteration that runs, or of the code around the parallel loops."""
+        if stream:
+            self.draws += 1
+            return number(prim, self.key, self.iteration, self.draws - 1, stream)
+        self.serial_draws += 1
+        return number(prim, self.key, 0, self.serial_draws - 1, 0)
 
     def results(self) -> list[Any]:
         """The kernel's results from the scalars stored so far."""

@@ -90,7 +90,10 @@ class BitCast(Op, name="bit_cast", pure=True):
 
 
 class Random(Op, name="random", reads=True, writes=True):
-    """The next random number of this iteration: floats in [0, 1), integers over their whole range."""
+    """The next random number of this iteration: floats in [0, 1), integers over their whole range. `stream` is the
+    number of the parallel loop it stands in, counted from 1 in program order; 0 outside of them (see `philox.py`)."""
+
+    stream: int = attr(0)
 
 
 class MakeTensor(Op, name="make_tensor", pure=True):

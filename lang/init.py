@@ -10,7 +10,7 @@ import importlib
 import random
 import warnings
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ __all__ = [
     "program",
     "python",
     "reset",
+    "seed",
     "sync",
     "vulkan",
     "x64",
@@ -77,6 +78,7 @@ class Program:
     profiling: bool = False
     trees: weakref.WeakSet[Any] = field(default_factory=lambda: weakref.WeakSet[Any]())
     random: random.Random = field(default_factory=random.Random)
+    draws: Any = None  # where the random numbers of arch=python stand
     alive: bool = True
     builder: Any = None
     _device: Any = None
@@ -168,6 +170,18 @@ def reset() -> None:
     device = old.opened()
     if device is not None:
         device.close()
+
+
+def seed(random_seed: int) -> None:
+    """Start the random numbers of kernels and of Python scope anew, as `init(random_seed=...)` does, but keep the
+    program. The same seed and the same launches give the same numbers on every arch."""
+    current = program()
+    current.config = replace(current.config, random_seed=random_seed)
+    current.random.seed(random_seed)
+    current.draws = None
+    device = current.opened()
+    if device is not None:
+        device.reseed(random_seed)
 
 
 def sync() -> None:

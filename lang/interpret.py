@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from weft.ir.errors import CompilationError
+from weft.lang.interpret_random import draws
 from weft.lang.interpret_rewrite import HELPER, Rewriter
 from weft.lang.interpret_values import Semantics, is_template
 from weft.lang.translate.annotations import annotation_of
@@ -50,7 +51,8 @@ _rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakre
 def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     """Run the kernel's body on `args` as Python; gives what it returns, cast to the annotated types: scalars as
     Python's own numbers, several results as a tuple."""
-    run = interpreted(kernel.function, dict(kernel.params))
+    run = interpreted(kernel.function, dict(kernel.params), top=True)
+    draws().launch()
     result = run(*args) if kernel.class_instance is None else run(kernel.class_instance, *args)
     return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
 
@@ -59,25 +61,27 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def interpreted(function: Callable[..., Any], known: Mapping[str, Any] | None = None) -> Callable[..., Any]:
-    """The rewritten form of a kernel's or `@func`'s Python function; `known` are annotations evaluated already.
+def interpreted(
+    function: Callable[..., Any], known: Mapping[str, Any] | None = None, top: bool = False
+) -> Callable[..., Any]:
+    """The rewritten form of a kernel's (`top`) or `@func`'s Python function; `known` are annotations evaluated already.
     CompilationError where its source is not to be had."""
     found = _rewritten.get(function)
     if found is None:
         assert isinstance(function, FunctionType)
         unknown = [name for name in function.__annotations__ if known is None or name not in known]
         annotations = {name: annotation_of(function, name) for name in unknown}
-        found = _rewritten[function] = _rewrite(function, annotations | dict(known or {}))
+        found = _rewritten[function] = _rewrite(function, annotations | dict(known or {}), top)
     return found
 
 
-def _rewrite(function: FunctionType, annotations: Mapping[str, Any]) -> FunctionType:
+def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) -> FunctionType:
     """A function of the rewritten code, with the globals, closure and defaults of the original."""
     name, free = function.__name__, function.__code__.co_freevars
     cells = dict(zip(free, function.__closure__ or ()))
     semantics = Semantics(dict(annotations), annotations.get("return"), interpreted)
     templates = [known for known, annotation in annotations.items() if is_template(annotation)]
-    rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates)
+    rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates, top)
     body = rewriter.function(_definition(function))
     module = ast.parse(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
     factory = module.body[0]

@@ -52,11 +52,13 @@ NodeT = TypeVar("NodeT", bound=ast.AST)
 
 class Rewriter(ast.NodeTransformer):
     """Rewrites one function. `resolve` gives the object an expression of names and attributes means outside the
-    function, or None; `settled` are the template parameters."""
+    function, or None; `settled` are the template parameters; `top`: whether it is a kernel, whose outermost loops are
+    parallel."""
 
-    def __init__(self, resolve: Callable[[ast.expr], Any], settled: Iterable[str] = ()) -> None:
+    def __init__(self, resolve: Callable[[ast.expr], Any], settled: Iterable[str] = (), top: bool = False) -> None:
         self.resolve, self.settled = resolve, {"self", *settled}
         self.scopes: list[set[str]] = [set()]
+        self.top = top  # whether the current statement is at the top level of a kernel
         self.perhaps: set[str] = set()  # declared on some side of a compile-time if
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -159,30 +161,39 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.For:
         """Loops over `static(...)` are Python's; others go over what `iterate` makes of the range or field."""
+        top = self.top
         if not self.is_builtin(node.iter, "static"):
-            node.iter = _at(node.iter, self.call("iterate", self.visit(node.iter)))
+            node.iter = _at(node.iter, self.call("parallel" if top else "iterate", self.visit(node.iter)))
+            self.top = False
         names = [name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)]
         node.body, node.orelse = self.scoped(node.body, names), self.scoped(node.orelse)
+        self.top = top
         return node
 
     def visit_While(self, node: ast.While) -> ast.While:
         """As Python's."""
         node.test = self.visit(node.test)
+        top, self.top = self.top, False
         node.body, node.orelse = self.scoped(node.body), self.scoped(node.orelse)
+        self.top = top
         return node
 
     def visit_If(self, node: ast.If) -> ast.If:
         """A compile-time `if` opens no scope: what the side taken declares lives on."""
         settled = self.is_settled(node.test)
+        top = self.top
         if not self.is_builtin(node.test, "static"):
             node.test = self.visit(node.test)
+            self.top = False
         if not settled:
             node.body, node.orelse = self.scoped(node.body), self.scoped(node.orelse)
+            self.top = top
             return node
         for side in ("body", "orelse"):
             self.scopes.append(set())
             setattr(node, side, self.body(getattr(node, side)))
             self.perhaps |= self.scopes.pop()
+        self.top = top
         return node
 
     def visit_Return(self, node: ast.Return) -> ast.Return:

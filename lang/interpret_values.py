@@ -23,6 +23,7 @@ from weft.ir.types import Prim, f64, i32, i64, u1
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.init import program
 from weft.lang.interpret_places import as_array, cells_of
+from weft.lang.interpret_random import draws, order_numbers
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.struct import Struct, StructElement
 from weft.lang.types import CompoundType, MatrixType, NdarrayType, StructType, Template, prim_of_numpy, primitive
@@ -204,9 +205,14 @@ def _is_wide(bound: Any) -> bool:
     return not -(2**31) <= bound < 2**31 if is_known(bound) else bool(bound.dtype.itemsize == 8)
 
 
-def _grouped(over: Any) -> Iterator[Any]:
-    """Index vectors of a field, array or ndrange."""
-    return (Vector(list(point), i32) for point in _box(over))
+class _Grouped:
+    """`ti.grouped(over)`: the index vectors of a field, array or ndrange."""
+
+    def __init__(self, over: Any) -> None:
+        self.over = over
+
+    def __iter__(self) -> Iterator[Any]:
+        return (Vector(list(point), i32) for point in _box(self.over))
 
 
 def _box(over: Any) -> list[tuple[int, ...]]:
@@ -234,6 +240,19 @@ def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _randn(dtype: Any = float) -> Any:
+    """Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v) of two uniform numbers in [0, 1)."""
+    prim = primitive(dtype)
+    u, v = draws().number(prim), draws().number(prim)
+    one, minus_two, turn = (cast_value(x, prim) for x in (1.0, -2.0, 6.283185307179586))
+    radius = unary("sqrt", binary("mul", minus_two, unary("log", binary("sub", one, u))))
+    return binary("mul", radius, unary("cos", binary("mul", turn, v)))
+
+
+def _loop_config(**settings: Any) -> None:
+    draws().serialize = bool(settings.get("serialize", False))
+
+
 def _sum(values: Any, start: Any = 0) -> Any:
     return reduce(lambda a, b: binary("add", a, b), values, start)
 
@@ -246,7 +265,10 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     "max": _nary("max"),
     "cast": _cast,
     "select": _select,
-    "grouped": _grouped,
+    "grouped": _Grouped,
+    "random": lambda dtype=float: draws().number(primitive(dtype)),
+    "randn": _randn,
+    "loop_config": _loop_config,
     **_ROUND,
 }
 # Python's own functions, and those of `math`, mean the language's inside a kernel.
@@ -351,6 +373,14 @@ class Semantics:
         if points and len(points[0]) == 1:
             return [np.int32(point[0]) for point in points]
         return [tuple(map(np.int32, point)) for point in points]
+
+    def parallel(self, over: Any) -> Any:
+        """As `iterate`, for a loop that is parallel elsewhere: each iteration has random numbers of its own."""
+        state, points = draws(), self.iterate(over)
+        if state.serialize:
+            state.serialize = False
+            return points
+        return state.iterations(points, order_numbers(over.over if isinstance(over, _Grouped) else over))
 
     # ---- parts of things
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from weft.ir.artifact import SERVICES, Artifact
+from weft.ir.philox import launch_key
 from weft.runtime import system
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch import CpuKernel, Launcher
@@ -28,7 +29,7 @@ class CpuDevice:
         self.threads = threads if threads > 0 else system.threads_available()
         self.memory = Memory(memory_limit)
         self.loader = Loader()
-        self._seed = _scramble(random_seed)
+        self._seed = random_seed
 
     @cached_property
     def _native(self) -> Code:
@@ -46,7 +47,7 @@ class CpuDevice:
     @cached_property
     def launcher(self) -> Launcher:
         """What makes Python functions of kernels."""
-        return Launcher(self._native, self._seed)
+        return Launcher(self._native, launch_key(self._seed))
 
     def service_table(self, print_address: int) -> Any:
         """A service table (see `ir/artifact.py`) whose print service is at that address; the caller keeps it."""
@@ -67,16 +68,13 @@ class CpuDevice:
     def synchronize(self) -> None:
         """Nothing to wait for: a launch returns when it is done."""
 
+    def reseed(self, random_seed: int) -> None:
+        """Decide the random numbers of the launches to come anew."""
+        self._seed = random_seed
+        if "launcher" in self.__dict__:
+            self.launcher.reseed(launch_key(random_seed))
+
     def close(self) -> None:
         """Ends the worker threads; a later launch starts them again."""
         if "pool" in self.__dict__:
             self.pool.close()
-
-
-def _scramble(seed: int) -> int:
-    """A 64-bit key far from those of neighbouring seeds (the finalizer of splitmix64)."""
-    mask = (1 << 64) - 1
-    z = (seed + 0x9E3779B97F4A7C15) & mask
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-    return z ^ (z >> 31)

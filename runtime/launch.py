@@ -48,14 +48,18 @@ class _MethodDef(ctypes.Structure):
 class Launcher:
     """Makes Python functions of kernels: `function(*trees, *scalars)` gives the tuple of results."""
 
-    def __init__(self, code: Code, seed: int) -> None:
+    def __init__(self, code: Code, key: int) -> None:
         self._code = code  # what the method definition points to
         self._method = _MethodDef(b"launch", code["launch"], _METH_FASTCALL, None)
         # Launches take consecutive keys; the streams of a counter-based generator differ by key alone.
-        self._seeds = ctypes.c_uint64(seed)
+        self._seeds = ctypes.c_uint64(key)
         self._new: Any = ctypes.pythonapi.PyCFunction_NewEx
         self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         self._new.restype = ctypes.py_object
+
+    def reseed(self, key: int) -> None:
+        """The key of the next launch."""
+        self._seeds.value = key
 
     def function(self, entry: int, table: int, slots: Slots, kinds: Sequence[int]) -> Callable[..., Any]:
         """The native function that launches the kernel at `entry`, for arguments of those kinds behind the trees. It

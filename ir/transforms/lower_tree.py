@@ -270,8 +270,11 @@ def _once(low: Lowering) -> tuple[tree.Variable, Value, Value, Value]:
 
 def _parallel(low: Lowering, loop: ops.ParallelFor | ops.StructFor, body: Block, node: Loop, bind: Bind) -> None:
     low.add(loop)
+    low.parallel_loops += 1
+    low.stream = low.parallel_loops
     with low.loop(loop, body) as frame:
         low.loops.append((frame, frame))
         bind(body.args)
         low.run(node.body)
         low.loops.pop()
+    low.stream = 0

@@ -56,7 +56,7 @@ def _bit_cast(low: Lowering, node: tree.BitCast) -> Value:
 
 @lowers(tree.Random)
 def _random(low: Lowering, node: tree.Random) -> Value:
-    return low.add(ops.Random(type=node.type))
+    return low.add(ops.Random(low.stream, type=node.type))
 
 
 @lowers(tree.MakeTensor)

@@ -89,6 +89,8 @@ class Lowering:
         self.loops: list[tuple[Frame, Frame]] = []  # of the user's loops: where `break` and where `continue` go
         self.calls: list[Inlined] = []
         self.constants: dict[tuple[Block, Type, str], ops.Const] = {}
+        self.parallel_loops = 0  # how many there have been
+        self.stream = 0  # of random numbers: the number of the parallel loop we are in, from 1
 
     # -- emitting ------------------------------------------------------------------------------------------------------
 

@@ -175,7 +175,7 @@ def _elementwise(state: Scalarizer, op: Op) -> None:
 def _random(state: Scalarizer, op: ops.Random) -> None:
     if _whole(op.type):
         build = Builder.at(op)
-        state.become(op, [build.add(ops.Random(type=prim)) for prim in flatten(op.type)])
+        state.become(op, [build.add(ops.Random(op.stream, type=prim)) for prim in flatten(op.type)])
 
 
 @cuts(ops.MakeTensor)
