@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import threading
 import warnings
 import weakref
 from dataclasses import dataclass, field, replace
@@ -81,6 +82,7 @@ class Program:
     draws: Any = None  # where the random numbers of arch=python stand
     alive: bool = True
     builder: Any = None
+    lock: Any = field(default_factory=threading.RLock)  # held while something is made at its first use
     _device: Any = None
 
     @property
@@ -92,13 +94,17 @@ class Program:
     def device(self) -> Any:
         """The device that runs this program's kernels; opened at first use."""
         if self._device is None:
-            if self.arch == cuda:
-                self._device = importlib.import_module("weft.runtime.cuda").CudaDevice(self.config.random_seed)
-            else:
-                from weft.runtime.cpu import CpuDevice
-
-                self._device = CpuDevice(self.config.threads, self.config.random_seed)
+            with self.lock:
+                if self._device is None:
+                    self._device = self._open()
         return self._device
+
+    def _open(self) -> Any:
+        if self.arch == cuda:
+            return importlib.import_module("weft.runtime.cuda").CudaDevice(self.config.random_seed)
+        from weft.runtime.cpu import CpuDevice
+
+        return CpuDevice(self.config.threads, self.config.random_seed)
 
     def opened(self) -> Any:
         """The device if one was opened already, else None."""
@@ -236,7 +242,7 @@ def _resolve_arch(arch: Any, fallback: bool) -> str:
         return str(wanted)
     if wanted not in (*_ARCHES, *_ELSEWHERE):
         raise WeftError(f"arch is one of {', '.join(_ARCHES)}, not {wanted!r}{did_you_mean(wanted, _ARCHES)}")
-    why = _cuda_missing() if wanted in (cuda, gpu) else "Weft has no such backend"
+    why = cuda_missing() if wanted in (cuda, gpu) else "Weft has no such backend"
     if not why:
         return cuda
     if not fallback:
@@ -246,7 +252,7 @@ def _resolve_arch(arch: Any, fallback: bool) -> str:
     return cpu
 
 
-def _cuda_missing() -> str:
+def cuda_missing() -> str:
     """Why CUDA cannot be used, "" if it can."""
     if (text := environment("enable_cuda")) and not parse("enable_cuda", bool, text):
         return "the environment turns it off"

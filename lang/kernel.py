@@ -136,7 +136,8 @@ class Kernel:
         """Run it, as a method of `owner` unless that is None."""
         program = program_state.program()
         if program.generation != self._generation:
-            self._start_over(program)
+            with program.lock:
+                self._start_over(program)
         if keywords or len(args) != len(self._parameters):
             args = self._matched(owner, args, keywords)
         if self._interpreted:
@@ -146,16 +147,21 @@ class Kernel:
             key = (id(owner), *(p.key(args[position]) for position, p in self._keyed))
         instance = self._instances.get(key)
         if instance is None or not instance.alive():
-            instance = self._compile(program, key, owner, args)
+            with program.lock:
+                instance = self._instances.get(key)
+                if instance is None or not instance.alive():
+                    instance = self._compile(program, key, owner, args)
         return instance(args)
 
     def _start_over(self, program: Any) -> None:
         """A new program: nothing compiled before is of use."""
-        self._generation = program.generation
+        if program.generation == self._generation:  # another thread was first
+            return
         self._instances = {}
         self._interpreted = program.config.arch == "python"
         self._parameters = self._make_parameters()
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
+        self._generation = program.generation  # last: other threads look at it first
 
     def _make_parameters(self) -> list[Parameter]:
         made: list[Parameter] = []

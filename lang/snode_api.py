@@ -111,8 +111,10 @@ class FieldTree:
         """The tree's bytes: a zeroed, 64-byte aligned uint8 array, allocated at the first call. FieldError when
         destroyed; OutOfMemory when there is no room."""
         if self._buffer is None:
-            self.check()
-            self._buffer = self.program.device.memory.allocate(self.layout.size, self._label())
+            with self.program.lock:  # two threads may come here at once
+                if self._buffer is None:
+                    self.check()
+                    self._buffer = self.program.device.memory.allocate(self.layout.size, self._label())
         return self._buffer
 
     def destroy(self, why: str = "its SNode tree was destroyed") -> None:
