@@ -13,14 +13,17 @@
 
 The context lies on the stack, or in malloc's memory if it is large, and the error record behind it. Arguments fill the
 slots from 3 on. Integers wrap, floats round; an argument that is no number at all leaves Python's exception set, and
-the launch does not happen. An array is anything with Python's buffer protocol; its kind is ARRAY + its number of axes.
+the launch does not happen. Kernels of one device run one after the other, whatever threads launch them: a thread takes
+its turn (see `pool.py`) for the kernel's run, so that what one loop may do without locks another launch cannot spoil.
+An array is anything with Python's buffer protocol; its kind is ARRAY + its number of axes.
 Its buffer is given back as soon as it is read: the caller holds the array until the launch is over. Gives the tuple of
 results; the bytes of the error record if a fault filled it; no bytes if there are too few arguments, or axes.
 """
 
 from __future__ import annotations
 
-from weft.ir.artifact import ERROR_WORDS
+from weft.ir.artifact import ERROR_WORDS, SERVICES
+from weft.runtime.pool_ir import TURN
 
 __all__ = ["ARRAY", "FLOAT32", "FLOAT64", "HEADER_WORDS", "INTEGER", "LAUNCH_IR", "PYTHON_API", "TRUTH", "UNSIGNED"]
 
@@ -48,6 +51,7 @@ _API = {
     "PyBuffer_Release": "void (ptr)",
     "PyEval_SaveThread": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
+    "PyThread_get_thread_ident": "i64 ()",
     "PyMem_RawMalloc": "ptr (i64)",
     "PyMem_RawFree": "void (ptr)",
 }
@@ -94,7 +98,8 @@ define internal ptr @launch_in(ptr %d, ptr %args, ptr %ctx) {{
 entry:
   %view = alloca [10 x i64]
   %table.at = getelementptr i64, ptr %d, i64 1
-  %table = load i64, ptr %table.at
+  %table.ptr = load ptr, ptr %table.at
+  %table = ptrtoint ptr %table.ptr to i64
   %seeds.at = getelementptr i64, ptr %d, i64 2
   %seeds = load ptr, ptr %seeds.at
   %seed = atomicrmw add ptr %seeds, i64 1 monotonic
@@ -208,8 +213,12 @@ next:
 
 run:
   %entry.address = load ptr, ptr %d
+  %pool.at = getelementptr ptr, ptr %table.ptr, i64 {SERVICES.index("pool")}
+  %pool = load ptr, ptr %pool.at
   %thread = call ptr @PyEval_SaveThread()
+  %nested = call i1 @take_turn(ptr %pool)
   call void %entry.address(ptr %ctx)
+  call void @give_turn(ptr %pool, i1 %nested)
   call void @PyEval_RestoreThread(ptr %thread)
   %state = load i64, ptr %record
   %sound = icmp eq i64 %state, 0
@@ -273,6 +282,50 @@ put:
   br label %each.result
 done:
   ret ptr %tuple
+}}
+
+; Whether this thread has its turn already: a kernel that prints may run Python, and that another kernel.
+define internal i1 @take_turn(ptr %pool) {{
+entry:
+  %turn = getelementptr i8, ptr %pool, i64 {TURN}
+  %owner.at = getelementptr i8, ptr %pool, i64 {TURN + 8}
+  %me = call i64 @PyThread_get_thread_ident()
+  %owner = load atomic i64, ptr %owner.at monotonic, align 8
+  %mine = icmp eq i64 %owner, %me
+  br i1 %mine, label %nested, label %try
+nested:
+  ret i1 true
+try:
+  %pair = cmpxchg ptr %turn, i32 0, i32 1 acquire monotonic
+  %free = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %free, label %taken, label %queue
+queue:
+  %old = atomicrmw xchg ptr %turn, i32 2 acquire
+  %now = icmp eq i32 %old, 0
+  br i1 %now, label %taken, label %sleep
+sleep:
+  call void @thread_wait(ptr %turn, i32 2)
+  br label %queue
+taken:
+  store atomic i64 %me, ptr %owner.at monotonic, align 8
+  ret i1 false
+}}
+
+define internal void @give_turn(ptr %pool, i1 %nested) {{
+entry:
+  br i1 %nested, label %done, label %give
+give:
+  %turn = getelementptr i8, ptr %pool, i64 {TURN}
+  %owner.at = getelementptr i8, ptr %pool, i64 {TURN + 8}
+  store atomic i64 0, ptr %owner.at monotonic, align 8
+  %old = atomicrmw xchg ptr %turn, i32 0 release
+  %wanted = icmp eq i32 %old, 2
+  br i1 %wanted, label %wake, label %done
+wake:
+  call void @thread_wake(ptr %turn, i32 1)
+  br label %done
+done:
+  ret void
 }}
 """
 

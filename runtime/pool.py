@@ -5,6 +5,7 @@ The caller of a loop works too, and never waits for a worker that has not begun.
       0   lock (1 while a loop runs), workers wanted, workers started, stopping (i32 each), spins before sleeping (i64)
      64   state (i64): epoch << 32 | open << 31 | waiting << 30 | how many workers are inside
     128   how many workers sleep (i32)
+    160   the turn: 0 free, 1 taken, 2 taken and wanted (i32); the thread that has it (i64)
     192   the loop: body, ctx, share, n, chunk size
     256   where the next chunk begins
     320   thread handles
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.jit import Code
-from weft.runtime.pool_ir import HANDLES
+from weft.runtime.pool_ir import HANDLES, TURN
 
 __all__ = ["Pool"]
 
@@ -75,8 +76,8 @@ class Pool:
 
     def forget(self) -> None:
         """In a forked child: the threads of the parent are not here."""
-        self._words.view(np.int32)[[0, 2, 3, 32]] = 0
-        self._words[8] = 0
+        self._words.view(np.int32)[[0, 2, 3, 32, TURN // 4]] = 0
+        self._words[[8, TURN // 8 + 1]] = 0
         self._finish.detach()
         self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())
 

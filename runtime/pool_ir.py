@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from weft.runtime import system
 
-__all__ = ["HANDLES", "POOL_IR"]
+__all__ = ["HANDLES", "POOL_IR", "TURN"]
 
 HANDLES = 320  # where the workers' thread handles start; see `pool.py`
+TURN = 160  # where the word is that a launch holds; behind it, the thread that does
 
 _PAUSE = f'call void asm sideeffect "{system.PAUSE}", "~{{memory}}"()' if system.PAUSE else "fence seq_cst"
 
