@@ -150,7 +150,7 @@ if TYPE_CHECKING:
         TaichiTypeError,
         WeftError,
     )
-    from weft.lang.kernel import data_oriented, func, kernel
+    from weft.lang.kernel import data_oriented, func, kernel, real_func
 
 __version__ = "0.1.0"
 
@@ -163,7 +163,7 @@ sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
 _LAZY: dict[str, str] = {
-    **dict.fromkeys(("data_oriented", "func", "kernel"), "weft.lang.kernel"),
+    **dict.fromkeys(("data_oriented", "func", "kernel", "real_func"), "weft.lang.kernel"),
     **dict.fromkeys(
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
@@ -320,6 +320,7 @@ __all__ = [
     "random",
     "raw_div",
     "raw_mod",
+    "real_func",
     "reset",
     "rgb_to_hex",
     "root",

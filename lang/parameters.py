@@ -124,7 +124,15 @@ class ArrayParameter(Parameter):
     keyed = True
     annotation: NdarrayType
 
+    def __init__(self, name: str, annotation: NdarrayType) -> None:
+        super().__init__(name, annotation)
+        wanted = annotation.element
+        self._tail = len(wanted.shape) if isinstance(wanted, Tensor) else 0
+
     def key(self, value: Any) -> Any:
+        if type(value) is np.ndarray and not self._tail:
+            flags = value.flags
+            return (value.dtype, value.ndim, flags.c_contiguous, flags.writeable)
         array = self._array(value)
         contiguous = array.flags.c_contiguous
         return (
@@ -167,8 +175,7 @@ class ArrayParameter(Parameter):
         """How many of the last axes belong to the element."""
         if isinstance(value, Ndarray):
             return len(value.element_shape)
-        wanted = self.annotation.element
-        return len(wanted.shape) if isinstance(wanted, Tensor) else 0
+        return self._tail
 
     def _array(self, value: Any) -> Any:
         if type(value) is np.ndarray:
@@ -181,6 +188,8 @@ class ArrayParameter(Parameter):
         return view
 
     def pack(self, value: Any) -> Any:
+        if type(value) is np.ndarray and not self._tail:
+            return value.__array_interface__["data"][0], value.shape, value.strides
         array = self._array(value)
         ndim = array.ndim - self._inner(value)
         return array.__array_interface__["data"][0], array.shape[:ndim], array.strides[:ndim]

@@ -57,7 +57,9 @@ def _attribute(t: Translator, node: ast.Attribute) -> Any:
 
 def _is_static(base: Any, name: str) -> bool:
     """Facts and elements of captured constants are known at compile time; their methods are those of values."""
-    return name in ("n", "m", "shape") or (isinstance(base, Struct) and name in ("keys", "struct_type", "methods"))
+    if isinstance(base, Matrix):
+        return name in ("n", "m", "shape") or swizzle(name) is not None
+    return name in ("keys", "struct_type", "methods")
 
 
 def _member(t: Translator, base: Record, node: ast.Attribute) -> Any:

@@ -33,9 +33,10 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
         if isinstance(base.type, Tensor):
             return element_of(t, base, node)
         raise t.error(f"{kind_of(base)} has no elements", node, TypeMismatch)
-    if isinstance(base, Matrix) and not _static_key(t, node.slice):
-        return element_of(t, to_expr(t, base, node.value), node)
     key = _key(t, node.slice)
+    if isinstance(base, Matrix) and not is_known(key):
+        parts = list(key) if isinstance(key, tuple) else [key]
+        return _element(t, to_expr(t, base, node.value), parts, node)
     if isinstance(base, Record):
         return _record_member(t, base, key, node)
     if not is_known(key):
@@ -51,13 +52,6 @@ def _record_member(t: Translator, base: Record, key: Any, node: ast.Subscript) -
     if key not in base.type.members:
         raise t.error(f"a struct {base.type!r} has no member {key!r}", node)
     return base.member(key, t.span(node))
-
-
-def _static_key(t: Translator, node: ast.expr) -> bool:
-    """Whether an index is written as a literal (evaluating it has no effect)."""
-    return all(
-        isinstance(n, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)) for n in ast.walk(node)
-    )
 
 
 def _key(t: Translator, node: ast.expr) -> Any:
@@ -167,9 +161,14 @@ def element_of(t: Translator, base: tree.Expr, node: ast.Subscript) -> tree.Expr
     if any(isinstance(part, ast.Slice) for part in nodes):
         picks = static_indices(t, kind, nodes, node)
         return pick(t, base, picks, node)
-    values: list[tree.Expr] = []
-    for part in nodes:
-        values.extend(_scalar_indices(t, t.expr(part), part))
+    return _element(t, base, [t.expr(part) for part in nodes], node)
+
+
+def _element(t: Translator, base: tree.Expr, parts: list[Any], node: ast.Subscript) -> tree.Expr:
+    """The element at those indices, scalars or vectors of them."""
+    kind = base.type
+    assert isinstance(kind, Tensor)
+    values = [index for part in parts for index in _scalar_indices(t, part, node.slice)]
     if len(values) != len(kind.shape):
         right = "v[i]" if len(kind.shape) == 1 else "m[i, j], or m[i, :] for a row"
         what = "a vector" if len(kind.shape) == 1 else "a matrix"

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.symbols import LoopConfig
+from weft.ir.symbols import FieldSymbol, LoopConfig
 from weft.ir.types import Array, Prim, Tensor, i32, i64, tensor
 from weft.lang.builtins import ndrange
 from weft.lang.errors import UnsupportedSyntax
@@ -223,10 +223,13 @@ class _Runtime:
         self.t.emit(made)
         self.fill(made.body, lambda: self.bind(names, variables, grouped))
 
-    def elements(self, over: Any, grouped: bool) -> None:
+    def elements(self, over: FieldSymbol | tree.Expr, grouped: bool) -> None:
         """Over a field or an array: a variable per axis, or one vector."""
-        kind: Any = over.type if isinstance(over, tree.Expr) else None
-        axes: int = len(over.shape) if kind is None else kind.ndim
+        if isinstance(over, FieldSymbol):
+            axes = len(over.shape)
+        else:
+            assert isinstance(over.type, Array)
+            axes = over.type.ndim
         names = self.names(1 if grouped else axes, f"a loop over a field of {axes} axes")
         if grouped and axes == 0:
             raise self.t.error("a 0-D field has one element: write x[None] instead of a loop", self.node.iter)

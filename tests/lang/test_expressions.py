@@ -275,3 +275,18 @@ def test_values_known_at_compile_time_stay_python(capsys: pytest.CaptureFixture[
 
     assert k() == 3
     assert capsys.readouterr().out == "n is 7\n"
+
+
+def test_indices_known_at_compile_time_reach_into_lists() -> None:
+    @ti.kernel
+    def k(a: ti.f32) -> ti.f32:
+        w = [ti.Vector([a, a * 2]), ti.Vector([a * 3, a * 4])]
+        total = 0.0
+        for offset in ti.static(ti.grouped(ti.ndrange(2, 2))):
+            weight = 1.0
+            for i in ti.static(range(2)):
+                weight *= w[offset[i]][i]
+            total += weight * (offset.x + 1)
+        return total
+
+    assert k(1.0) == sum([1, 3][i] * [2, 4][j] * (i + 1) for i in range(2) for j in range(2))
