@@ -7,6 +7,7 @@ By value, except template parameters, `self`, and what exists at compile time on
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,7 @@ def inline(t: Translator, function: Callable[..., Any], c: Call, bound: bool = F
     """The meaning of a call of `function`; `bound`: the first argument is `self`."""
     source = source_of(function)
     child = Translator(t.unit, source, Names(function), t.span(c.node))
+    child.top = t.top and t.alone is c.node and _loops_freely(source.node)
     lets: list[tuple[tree.Variable, tree.Expr]] = []
     key: list[Any] = [function.__code__]
     for position, (name, value) in enumerate(_matched(t, function, source, c)):
@@ -43,6 +45,12 @@ def inline(t: Translator, function: Callable[..., Any], c: Call, bound: bool = F
     finally:
         t.unit.open_calls.pop()
     return _Result(t, child, lets, annotation_of(function, "return"), c).value()
+
+
+def _loops_freely(function: ast.FunctionDef) -> bool:
+    """Whether the loops of a function that stands as a statement at a kernel's top level are parallel, as if written
+    there: it gives nothing back, and no loop ends early."""
+    return not any(isinstance(node, (ast.Return, ast.Break)) for node in ast.walk(function))
 
 
 def _open(t: Translator, source: Source, key: tuple[Any, ...], c: Call) -> None:
@@ -186,7 +194,9 @@ def settled(t: Translator, value: Any) -> Any:
     if isinstance(value, tree.Expr):
         return value if isinstance(value.type, Array) else t.frozen(value)
     if isinstance(value, Record):
-        return Record(value.type, t.frozen(value.whole)) if value.whole is not None else value
+        if value.whole is not None:
+            return Record(value.type, t.frozen(value.whole))
+        return Record(value.type, parts={name: settled(t, part) for name, part in (value.parts or {}).items()})
     if isinstance(value, (list, tuple)):
         return type(value)([settled(t, item) for item in value])
     return value

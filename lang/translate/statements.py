@@ -45,6 +45,7 @@ def _pass(t: Translator, node: ast.Pass) -> None:
 def _expression(t: Translator, node: ast.Expr) -> None:
     if isinstance(node.value, ast.Constant):  # a docstring
         return
+    t.alone = node.value
     value = t.expr(node.value)
     if isinstance(value, (tree.Call, tree.Atomic, tree.Random)):
         t.emit(tree.Eval(value, span=t.span(node)))

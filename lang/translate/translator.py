@@ -106,6 +106,7 @@ class Translator:
         self.out: list[tree.Stmt] = []
         self.top = False
         self.is_kernel = False
+        self.alone: ast.expr | None = None  # the expression that is a whole statement
         self.depth = 0
         self.loops: list[Loop] = []
         self.returns: list[Returned] = []

@@ -211,3 +211,28 @@ def test_kernel_returns_python_values() -> None:
     a, b, v, on = k()
     assert (type(a), type(b), on) == (int, float, True)
     assert v.to_list() == [1, 2]
+
+
+def test_loops_of_a_function_called_as_a_statement_are_parallel() -> None:
+    x, largest = ti.field(ti.i32, 1000), ti.field(ti.i32, ())
+
+    @ti.func
+    def fill(a: ti.template(), factor):
+        for i in a:
+            a[i] = factor * i
+
+    @ti.func
+    def first_above(a: ti.template(), limit):
+        for i in range(1000):
+            if a[i] > limit:
+                largest[None] = i
+                break
+
+    @ti.kernel
+    def k():
+        fill(x, 3)
+        first_above(x, 100)  # ends early: runs in order
+
+    k()
+    assert x.to_numpy().tolist() == [3 * i for i in range(1000)]
+    assert largest[None] == 34
