@@ -6,11 +6,13 @@ This file only re-exports. What compiles kernels is imported when first asked fo
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from weft.lang import compat, types
 from weft.lang import mathlib as math
-from weft.lang import types
 from weft.lang.builtins import (
     abs,
     acos,
@@ -81,6 +83,7 @@ from weft.lang.builtins import (
 from weft.lang.color import hex_to_rgb, rgb_to_hex
 from weft.lang.decompose import eig, polar_decompose, solve, svd, sym_eig
 from weft.lang.field import Field, MatrixField, ScalarField, field
+from weft.lang.indices import rescale_index
 from weft.lang.init import (
     amdgpu,
     arm64,
@@ -104,7 +107,7 @@ from weft.lang.init import (
 )
 from weft.lang.log import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
 from weft.lang.matrix import Matrix, Vector
-from weft.lang.ndarray import Ndarray, ndarray
+from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, ndarray
 from weft.lang.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
 from weft.lang.struct import Struct, StructField, dataclass
 from weft.lang.types import (
@@ -162,6 +165,23 @@ ijk, ijl, ikl, jkl, ijkl = (AXES[name] for name in ("ijk", "ijl", "ikl", "jkl", 
 sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
+
+def _deferred(name: str) -> ModuleType:
+    """A module of `weft.lang`, also as `weft.name`, that runs when first looked into."""
+    spec = importlib.util.find_spec(f"weft.lang.{name}")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = sys.modules[f"weft.{name}"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+algorithms = _deferred("algorithms")
+sys.modules[f"{__name__}.compat"] = compat
+compat.register()
+
 _LAZY: dict[str, str] = {
     **dict.fromkeys(("data_oriented", "func", "kernel", "real_func"), "weft.lang.kernel"),
     **dict.fromkeys(
@@ -177,7 +197,8 @@ _LAZY: dict[str, str] = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"weft has no attribute '{name}'")
+        waits = compat.later(name)
+        raise AttributeError(f"weft has no attribute '{name}'" + (f" yet: it belongs to {waits}" if waits else ""))
     value = getattr(importlib.import_module(_LAZY[name]), name)
     globals()[name] = value
     return value
@@ -198,10 +219,12 @@ __all__ = [
     "Layout",
     "Matrix",
     "MatrixField",
+    "MatrixNdarray",
     "NDArray",
     "Ndarray",
     "SNode",
     "ScalarField",
+    "ScalarNdarray",
     "Struct",
     "StructField",
     "TaichiAssertionError",
@@ -214,10 +237,12 @@ __all__ = [
     "TaichiTypeError",
     "Template",
     "Vector",
+    "VectorNdarray",
     "WeftError",
     "__version__",
     "abs",
     "acos",
+    "algorithms",
     "amdgpu",
     "arm64",
     "asin",
@@ -244,6 +269,7 @@ __all__ = [
     "ceil",
     "cfg",
     "clz",
+    "compat",
     "cos",
     "cosh",
     "cpu",
@@ -321,6 +347,7 @@ __all__ = [
     "raw_div",
     "raw_mod",
     "real_func",
+    "rescale_index",
     "reset",
     "rgb_to_hex",
     "root",

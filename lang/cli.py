@@ -1,11 +1,13 @@
-"""The command `weft`: run a demo, look at the machine."""
+"""The command `weft`: run a demo or a program written for Taichi, look at the machine."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import runpy
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 __all__ = ["main"]
@@ -21,12 +23,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument("--arch", choices=("cpu", "cuda", "python"), default="cpu", help="where kernels run")
     demo.add_argument("--frames", type=_positive, default=0, metavar="N", help="how many frames to run")
     demo.add_argument("--out", default="", metavar="FILE", help="write a .gif or .png instead of opening a window")
+    run = commands.add_parser("run", help="run a program in which `import taichi` means Weft")
+    run.add_argument("program", metavar="PROGRAM")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
     commands.add_parser("doctor", help="what Weft finds on this machine")
     given = parser.parse_args(arguments)
     if given.command == "demo":
         return _demo(given)
+    if given.command == "run":
+        return _run(given)
     if given.command == "doctor":
-        importlib.import_module("weft.runtime.doctor").report(sys.stdout)
+        print(importlib.import_module("weft.runtime.doctor").report())
         return 0
     parser.print_help()
     return 0
@@ -62,6 +69,18 @@ def _demo(given: argparse.Namespace) -> int:
         print(f"weft: there is no demo '{given.name}'; there are {', '.join(runner.NAMES)}", file=sys.stderr)
         return 2
     runner.run(given.name, given.arch, given.frames, given.out)
+    return 0
+
+
+def _run(given: argparse.Namespace) -> int:
+    path = Path(given.program)
+    if not path.is_file():
+        print(f"weft: there is no file '{path}'", file=sys.stderr)
+        return 2
+    importlib.import_module("weft.compat").install()
+    sys.argv = [given.program, *given.arguments]
+    sys.path.insert(0, str(path.resolve().parent))
+    runpy.run_path(given.program, run_name="__main__")
     return 0
 
 

@@ -13,9 +13,9 @@ from weft.lang.field import FieldIndexError, element_index, scalar_value
 from weft.lang.init import Program, program
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError
-from weft.lang.types import MatrixType, primitive, shape_tuple
+from weft.lang.types import MatrixType, VectorType, primitive, shape_tuple
 
-__all__ = ["Ndarray", "ndarray"]
+__all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
 
 
 class Ndarray:
@@ -115,9 +115,32 @@ class Ndarray:
         return f"<ndarray {self.ir}, shape={self.shape}>"
 
 
+class ScalarNdarray(Ndarray):
+    """An ndarray of numbers."""
+
+
+class VectorNdarray(Ndarray):
+    """An ndarray of vectors: `VectorNdarray(3, ti.f32, shape)`."""
+
+    def __init__(self, n: int, dtype: Any, shape: Any) -> None:
+        super().__init__(VectorType(n, dtype), shape)
+
+
+class MatrixNdarray(Ndarray):
+    """An ndarray of matrices: `MatrixNdarray(2, 3, ti.f32, shape)`."""
+
+    def __init__(self, n: int, m: int, dtype: Any, shape: Any) -> None:
+        super().__init__(MatrixType(n, m, dtype), shape)
+
+
 def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
     """A zeroed array of `shape` (a number or a tuple) with elements of `dtype`: a primitive, vector or matrix type."""
-    return Ndarray(dtype, shape, needs_grad)
+    if not isinstance(dtype, MatrixType):
+        return ScalarNdarray(dtype, shape, needs_grad)
+    made: type[Ndarray] = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
+    array = made.__new__(made)
+    Ndarray.__init__(array, dtype, shape, needs_grad)
+    return array
 
 
 def _plain(item: Any) -> Any:

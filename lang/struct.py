@@ -297,6 +297,15 @@ class StructField:
         for name, array in array_dict.items():
             self.members[name].from_numpy(array)
 
+    def to_torch(self, device: Any = None) -> dict[str, Any]:
+        """{member: torch tensor}, copies, on `device` if given."""
+        return {key: member.to_torch(device) for key, member in self.members.items()}
+
+    def from_torch(self, array_dict: Mapping[str, Any]) -> None:
+        """Set all members from {member: torch tensor}."""
+        for key, member in self.members.items():
+            member.from_torch(array_dict[key])
+
     def fill(self, val: Any) -> None:
         """Set every element: a number for all scalars, or a struct's value."""
         for name, value in convert(val, self.struct_type).items:

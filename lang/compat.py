@@ -1,0 +1,271 @@
+"""For programs written for Taichi: `import taichi` that means Weft, the inner modules they import from.
+
+    import weft.compat
+    weft.compat.install()
+    import taichi as ti        # is weft
+
+Or, without touching the program: `weft run program.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.types import Prim
+from weft.lang.init import cfg, cpu, cuda, program, python
+from weft.lang.types import CompoundType, primitive
+
+__all__ = ["LATER", "install", "later", "register", "uninstall"]
+
+# What Weft does not have yet: first parts of names, under the reason.
+LATER: dict[str, tuple[str, ...]] = {
+    "sparse SNodes": (
+        *("activate", "append", "deactivate", "deactivate_all_snodes", "get_addr", "is_active", "length"),
+        *("no_activate", "sparse", "extension", "FieldsBuilder.deactivate_all"),
+    ),
+    "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
+    "sparse matrices": (
+        *("linalg.SparseCG", "linalg.SparseMatrix", "linalg.SparseMatrixBuilder", "linalg.SparseSolver"),
+        *("sparse_matrix_builder", "types.sparse_matrix_builder"),
+    ),
+    "automatic differentiation": (
+        *("ad", "FieldsBuilder.lazy_dual", "FieldsBuilder.lazy_grad", "SNode.lazy_dual", "SNode.lazy_grad"),
+    ),
+    "compilation ahead of time": ("aot", "graph", "DeviceCapability"),
+    "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx"),
+    "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
+    "GPU thread blocks": ("simt", "global_thread_idx"),
+    "windows with 3D scenes": ("ui",),
+    "argument packs": ("ArgPack", "argpack", "types.argpack"),
+    "references to scalars": ("ref", "types.ref"),
+    "drawing": ("GUI",),
+    "tools": ("tools",),
+    "algorithms": ("algorithms",),
+    "profiler": ("profiler",),
+}
+
+
+def later(name: str) -> str:
+    """What `name` (without `ti.`) waits for: "sparse SNodes" for `activate`; "" if Weft does not know of it."""
+    for what, names in LATER.items():
+        if any(name == known or name.startswith(known + ".") for known in names):
+            return what
+    return ""
+
+
+# -- inner modules -----------------------------------------------------------------------------------------------------
+
+
+class Runtime:
+    """What `impl.get_runtime()` gives: the program, seen as Taichi's programs look at it."""
+
+    @property
+    def prog(self) -> Any:
+        """The current program."""
+        return program()
+
+    @property
+    def default_fp(self) -> Prim:
+        """The type of float literals."""
+        return program().config.default_fp
+
+    @property
+    def default_ip(self) -> Prim:
+        """The type of integer literals."""
+        return program().config.default_ip
+
+    def materialize(self) -> None:
+        """Nothing to do: fields are laid out at first use."""
+
+    def sync(self) -> None:
+        """Wait for what was launched."""
+        importlib.import_module("weft").sync()
+
+
+def get_host_arch_list() -> list[str]:
+    """The arches that run on the processor itself."""
+    return [cpu]
+
+
+def is_arch_supported(arch: Any) -> bool:
+    """Whether `init(arch=arch)` would run on that arch."""
+    from weft.lang.init import cuda_missing
+
+    return arch in (cpu, python) or (arch == cuda and not cuda_missing())
+
+
+def index_nd(dim: int) -> Any:
+    """The axes 0 .. dim - 1."""
+    return importlib.import_module("weft").axes(*range(dim))
+
+
+def to_numpy_type(dt: Any) -> Any:
+    """The numpy scalar type of a primitive."""
+    return primitive(dt).np.type
+
+
+def to_pytorch_type(dt: Any) -> Any:
+    """The torch dtype of a primitive; its name is numpy's, but for u1."""
+    name = np.dtype(primitive(dt).np).name
+    return getattr(importlib.import_module("torch"), "bool" if name == "bool" else name)
+
+
+def to_taichi_type(dt: Any) -> Any:
+    """The primitive of a numpy or torch dtype; a type of Weft stays itself."""
+    if isinstance(dt, Prim | CompoundType):
+        return dt
+    return primitive(np.dtype(str(dt).removeprefix("torch.")) if type(dt).__module__ == "torch" else dt)
+
+
+def is_taichi_class(rhs: Any) -> bool:
+    """Whether a value is a matrix, a struct or a field of Weft."""
+    from weft.lang.field import Field
+    from weft.lang.matrix import Matrix
+    from weft.lang.struct import Struct, StructField
+
+    return isinstance(rhs, Matrix | Struct | Field | StructField)
+
+
+def is_matrix_class(rhs: Any) -> bool:
+    """Whether a class is Matrix or Vector."""
+    from weft.lang.matrix import Matrix
+
+    return isinstance(rhs, type) and issubclass(rhs, Matrix)
+
+
+def _installed(name: str) -> Callable[[], bool]:
+    return lambda: importlib.util.find_spec(name) is not None
+
+
+def _scope(inside: bool) -> Callable[[], bool]:
+    # Kernels are translated, never run by Python: what Python runs is in Python's scope.
+    return lambda: not inside
+
+
+def python_scope(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function as one for Python's scope; it stays itself."""
+    return function
+
+
+_RUNTIME = Runtime()
+
+_HELPERS: dict[str, Any] = {
+    "cook_dtype": primitive,
+    "current_cfg": lambda: cfg,
+    "default_cfg": lambda: cfg,
+    "get_host_arch_list": get_host_arch_list,
+    "get_runtime": lambda: _RUNTIME,
+    "has_paddle": _installed("paddle"),
+    "has_pytorch": _installed("torch"),
+    "in_python_scope": _scope(inside=False),
+    "in_taichi_scope": _scope(inside=True),
+    "index_nd": index_nd,
+    "is_arch_supported": is_arch_supported,
+    "is_matrix_class": is_matrix_class,
+    "is_taichi_class": is_taichi_class,
+    "pytaichi": _RUNTIME,
+    "python_scope": python_scope,
+    "taichi_scope": python_scope,
+    "to_numpy_type": to_numpy_type,
+    "to_pytorch_type": to_pytorch_type,
+    "to_taichi_type": to_taichi_type,
+}
+
+# Modules that Taichi's programs import from: each has the public names of Weft, or those of one of its modules, and
+# the helpers above. Where Weft has a module of that name, that one learns the names that it lacks. `_NAMESPACES` are
+# parts of `ti` whose source is imported when they are first looked into.
+_MODULES: dict[str, str] = {
+    **dict.fromkeys(("_ndarray", "enums", "field", "impl", "matrix", "misc", "ops", "snode", "struct"), "weft"),
+    **dict.fromkeys(("common_ops", "kernel_impl", "util"), "weft"),
+    "exception": "weft.lang.errors",
+}
+_NAMESPACES = {"experimental": "weft.lang.kernel", "linalg": "weft.lang.solvers"}
+_TYPE_MODULES = ("annotations", "compound_types", "ndarray_type", "primitive_types")
+
+
+def register() -> None:
+    """Make `weft.lang.misc`, `weft.lang.impl`, `weft.types.primitive_types` ... importable."""
+    for name, source in _MODULES.items():
+        _register("weft.lang", name, (source, "weft.lang.types"))
+    for name in _TYPE_MODULES:
+        _register("weft.types", name, ("weft.lang.types",))
+    for name, source in _NAMESPACES.items():
+        _register("weft", name, (source,))
+
+
+def _register(parent: str, name: str, sources: Sequence[str]) -> None:
+    full = f"{parent}.{name}"
+    module = sys.modules.get(full)
+    if module is None:
+        module = sys.modules[full] = ModuleType(full, f"Names that Taichi's programs import from {name}.")
+        setattr(sys.modules[parent], name, module)
+    module.__dict__["__getattr__"] = functools.partial(_look_up, full, tuple(sources))
+
+
+def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
+    if name in _HELPERS and module.startswith("weft.lang"):
+        return _HELPERS[name]
+    for source in sources:
+        found = getattr(importlib.import_module(source), name, None)
+        if found is not None and not name.startswith("__"):
+            return found
+    raise AttributeError(f"module '{module}' has no attribute '{name}'")
+
+
+# -- import taichi -----------------------------------------------------------------------------------------------------
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Gives `taichi` and `taichi.x.y` the modules `weft` and `weft.x.y`, not copies of them."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        ours = fullname == "taichi" or fullname.startswith("taichi.")
+        return ModuleSpec(fullname, self, is_package=True) if ours else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        name = "weft" + spec.name.removeprefix("taichi")
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            what = later(name.removeprefix("weft."))
+            why = f" yet: {what}" if what else ""
+            raise ModuleNotFoundError(f"Weft has no counterpart of {spec.name}{why}", name=spec.name) from None
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just put the other name's spec into the module: it keeps its own.
+        borrowed = module.__spec__
+        module.__spec__ = borrowed.loader_state if borrowed is not None else None
+
+
+_FINDER = _Finder()
+
+
+def install() -> None:
+    """From now on `import taichi` means Weft. RuntimeError if the real one was imported already."""
+    present = sys.modules.get("taichi")
+    if present is not None and present.__name__ != "weft":
+        raise RuntimeError("taichi is imported already: call weft.compat.install() before the first `import taichi`")
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
+def uninstall() -> None:
+    """Undo `install`: `import taichi` means what it meant before."""
+    if _FINDER in sys.meta_path:
+        sys.meta_path.remove(_FINDER)
+        for name in [name for name in sys.modules if name == "taichi" or name.startswith("taichi.")]:
+            del sys.modules[name]

@@ -1,0 +1,114 @@
+"""`import taichi` that means Weft, the inner modules programs import from, names that come later."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as ti
+import weft.compat
+from weft.lang import cli
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    weft.compat.install()
+    yield
+    weft.compat.uninstall()
+
+
+def taichi(name: str = "taichi") -> Any:
+    return importlib.import_module(name)
+
+
+@pytest.mark.usefixtures("installed")
+def test_import_taichi_is_weft() -> None:
+    assert taichi() is ti
+    assert taichi("taichi.math") is ti.math
+    assert taichi("taichi.lang.matrix").Matrix is ti.Matrix
+    assert taichi("taichi.lang.matrix") is importlib.import_module("weft.lang.matrix")
+    assert taichi("taichi.lang.matrix").__spec__.name == "weft.lang.matrix"
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_has_no_counterpart_says_so() -> None:
+    with pytest.raises(ImportError, match=r"Weft has no counterpart of taichi\._lib$"):
+        taichi("taichi._lib")
+    with pytest.raises(ImportError, match=r"taichi\.ad yet: automatic differentiation"):
+        taichi("taichi.ad")
+    with pytest.raises(AttributeError, match="no attribute 'activate' yet: it belongs to sparse SNodes"):
+        _ = ti.activate
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
+        _ = ti.nonsense
+
+
+def test_installing_twice_and_undoing() -> None:
+    weft.compat.install()
+    weft.compat.install()
+    assert taichi() is ti
+    weft.compat.uninstall()
+    assert "taichi" not in sys.modules
+    weft.compat.uninstall()
+
+
+def test_too_late_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "taichi", np)
+    with pytest.raises(RuntimeError, match="imported already"):
+        weft.compat.install()
+
+
+def test_inner_modules() -> None:
+    from weft.lang.exception import TaichiCompilationError
+    from weft.lang.impl import current_cfg, get_runtime, index_nd
+    from weft.lang.kernel_impl import func, kernel
+    from weft.lang.misc import get_host_arch_list, is_arch_supported
+    from weft.lang.util import cook_dtype, has_paddle, in_python_scope, is_taichi_class, to_numpy_type, to_taichi_type
+    from weft.types.primitive_types import f64
+
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    assert get_host_arch_list() == [ti.cpu]
+    assert (is_arch_supported(ti.cpu), is_arch_supported(ti.vulkan)) == (True, False)
+    assert (current_cfg().arch, get_runtime().default_fp, get_runtime().default_ip) == (ti.cpu, f64, ti.i32)
+    assert index_nd(2) == ti.ij
+    assert (func, kernel) == (ti.func, ti.kernel)
+    assert TaichiCompilationError is ti.TaichiCompilationError
+    assert (cook_dtype(float), to_numpy_type(ti.u8), to_taichi_type(np.int16)) == (ti.f64, np.uint8, ti.i16)
+    assert (in_python_scope(), has_paddle()) == (True, False)
+    assert is_taichi_class(ti.Vector([1, 2]))
+    assert not is_taichi_class(1)
+    ti.reset()
+
+
+PROGRAM = """\
+import sys
+import taichi as ti
+from taichi.math import vec2
+ti.init(arch=ti.cpu)
+@ti.kernel
+def f(x: float) -> float:
+    return vec2(x, 2).sum()
+print(__name__, f(float(sys.argv[1])))
+"""
+
+
+def test_the_command_runs_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    run = subprocess.run(
+        [sys.executable, "-m", "weft.lang.cli", "run", str(program), "1.5"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "__main__ 3.5\n"
+    assert cli.main(["run", str(tmp_path / "none.py")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+
+
+def test_the_command_shows_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == 0
+    assert "vector math" in capsys.readouterr().out
