@@ -14,7 +14,7 @@ from typing import Any
 from weft.ir.errors import WeftError
 from weft.lang.log import logger
 
-__all__ = ["OPTIONS", "UnknownOption", "collect", "did_you_mean", "environment", "mention_inert", "parse"]
+__all__ = ["OPTIONS", "UnknownOption", "collect", "did_you_mean", "environment", "inert", "mention_inert", "parse"]
 
 # What changes something here. `cpu_max_num_threads` is Taichi's name of `threads`.
 OPTIONS: dict[str, type] = {
@@ -81,6 +81,11 @@ def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     if "cpu_max_num_threads" in chosen:
         chosen.setdefault("threads", chosen.pop("cpu_max_num_threads"))
     return chosen
+
+
+def inert(name: str) -> bool:
+    """Whether `name` is an option of Taichi's that means nothing here."""
+    return name in _INERT
 
 
 def mention_inert(given: Iterable[str]) -> None:
