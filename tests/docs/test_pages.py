@@ -1,4 +1,7 @@
-"""The documentation is run: Python blocks work and print what the page says, links lead somewhere."""
+"""The documentation is run: Python blocks work and print what the page says, links lead somewhere.
+
+`pytest --update` writes anew what stands in the blocks of output.
+"""
 
 from __future__ import annotations
 
@@ -26,34 +29,46 @@ def programs() -> Iterator[Any]:
         for block in blocks(text):
             goes_on = block.note in ("continues", "output")
             if program and not goes_on:
-                yield pytest.param(program, id=f"{name_of(page)}:{program[0].line}")
+                yield pytest.param(page, program, id=f"{name_of(page)}:{program[0].line}")
                 program = []
             if goes_on or block.language == "python":
                 program.append(block)
         if program:
-            yield pytest.param(program, id=f"{name_of(page)}:{program[0].line}")
+            yield pytest.param(page, program, id=f"{name_of(page)}:{program[0].line}")
 
 
-@pytest.mark.parametrize("program", list(programs()))
-def test_program(program: list[Block], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("page", "program"), list(programs()))
+def test_program(
+    page: Path, program: list[Block], tmp_path: Path, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
+) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     shown = ""
     for block in program:
         if block.note.startswith("skip: "):
             pytest.skip(block.note.removeprefix("skip: "))
         if block.note == "output":
-            assert shown.strip() == block.text.strip()
+            if pytestconfig.getoption("--update"):
+                renew(page, program[0], shown)
+            else:
+                assert shown == block.text.strip("\n")
             continue
-        file = tmp_path / "program.py"
-        file = file.with_name(f"program_{block.line}.py") if file.exists() else file
+        file = tmp_path / f"program_{block.line}.py"
         file.write_text(block.text, encoding="utf-8")
-        wanted = block.note.removeprefix("raises: ") if block.note.startswith("raises: ") else ""
         error = run(block.text, file, names)
-        printed = capsys.readouterr().out
+        wanted = block.note.removeprefix("raises: ") if block.note.startswith("raises: ") else ""
         assert error is None or wanted, f"the block at line {block.line} fails: {type(error).__name__}: {error}"
-        assert [kind.__name__ for kind in type(error).__mro__ if kind.__name__ == wanted] == [wanted] * bool(wanted)
-        shown = (printed if error is None else str(error)).replace(str(file), "program.py")
+        assert not wanted or wanted in [kind.__name__ for kind in type(error).__mro__]
+        printed = capsys.readouterr().out
+        shown = (printed if error is None else str(error)).replace(str(file), "program.py").strip("\n")
     weft.reset()
+
+
+def renew(page: Path, program: Block, shown: str) -> None:
+    """Write what the program printed into the output block below it."""
+    text = page.read_text(encoding="utf-8")
+    place = text.index(program.text)
+    block = next(block for block in blocks(text) if block.start > place and block.note == "output")
+    page.write_text(text[: block.start] + shown + "\n" + text[block.end :], encoding="utf-8", newline="\n")
 
 
 def run(text: str, file: Path, names: dict[str, Any]) -> Exception | None:
