@@ -12,7 +12,7 @@ from weft.ir.core import Value
 from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, While
 from weft.ir.types import Prim, Type, u1
 
-__all__ = ["service"]
+__all__ = ["put_scalars", "service", "site_types"]
 
 
 @emits(If)
@@ -99,7 +99,7 @@ def service(f: FunctionWriter, name: str, type: str = "ptr") -> str:
     return f.set(f"load {type}, ptr {word}, align 8, !invariant.load !{{}}")
 
 
-def _put(f: FunctionWriter, base: str, first: int, values: Sequence[Value]) -> None:
+def put_scalars(f: FunctionWriter, base: str, first: int, values: Sequence[Value]) -> None:
     """Store scalars into 8-byte words from `base[first]` on."""
     for position, value in enumerate(values):
         assert isinstance(value.type, Prim)
@@ -110,16 +110,17 @@ def _put(f: FunctionWriter, base: str, first: int, values: Sequence[Value]) -> N
         f.do(f"store {in_memory(value.type)} {text}, ptr {word}, align 8")
 
 
-def _types(op: Print | Assert) -> tuple[Type, ...]:
+def site_types(op: Print | Assert) -> tuple[Type, ...]:
+    """The types of the values as the user wrote them."""
     given: tuple[Type, ...] = getattr(op, "types", ())
     return given or tuple(value.type for value in op.values)
 
 
 @emits(Print)
 def _print(f: FunctionWriter, op: Print) -> None:
-    site = f.module.site(Site("print", op.parts, _types(op), op.span))
+    site = f.module.site(Site("print", op.parts, site_types(op), op.span))
     words = f.stack(f"[{max(1, len(op.values))} x i64]")
-    _put(f, words, 0, op.values)
+    put_scalars(f, words, 0, op.values)
     f.do(f"call void {service(f, 'print')}(i64 {site}, ptr {words})")
 
 
@@ -127,7 +128,7 @@ def _print(f: FunctionWriter, op: Print) -> None:
 def _assert(f: FunctionWriter, op: Assert) -> None:
     """The first failure of a launch fills the error record; whoever fails leaves the task."""
     fail, first, after = f.fresh_label("fail"), f.fresh_label("first"), f.fresh_label("holds")
-    site = f.module.site(Site(op.kind, (op.message,), _types(op), op.span))
+    site = f.module.site(Site(op.kind, (op.message,), site_types(op), op.span))
     f.branch(f.use(op.condition), after, fail)
     f.start(fail)
     record = read_slot(f, 1, "ptr")
@@ -137,7 +138,7 @@ def _assert(f: FunctionWriter, op: Assert) -> None:
     f.start(first)
     word = f.set(f"getelementptr inbounds i8, ptr {record}, i64 8")
     f.do(f"store i64 {site}, ptr {word}, align 8")
-    _put(f, record, 2, op.values[:14])
+    put_scalars(f, record, 2, op.values[:14])
     f.do(f"store atomic i64 2, ptr {record} release, align 8")
     f.jump(f.exit_label)
     f.start(after)

@@ -6,7 +6,7 @@ What an op becomes is said in the `*_ops.py` files, by functions registered with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from weft.codegen.module import ModuleWriter
 
-__all__ = ["FunctionWriter", "Jump", "emits"]
+__all__ = ["EMITTERS", "FunctionWriter", "Jump", "emits", "spell"]
 
 OpT = TypeVar("OpT", bound=Op)
+Emitters = Mapping[type[Op], Callable[[Any, Any], "str | None"]]
 EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
 
@@ -48,7 +49,8 @@ class Jump:
 
 @dataclass
 class FunctionWriter:
-    """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs)."""
+    """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs). `frozen` is
+    put on loads of memory that the task does not write. `emitters` says how to write ops."""
 
     module: ModuleWriter
     plain: bool = False
@@ -63,6 +65,8 @@ class FunctionWriter:
     lane: str = "0"
     draws: str = ""
     counter: int = 0
+    frozen: str = ""
+    emitters: Emitters = field(default_factory=lambda: EMITTERS)
 
     # ---- registers and lines ----
 
@@ -157,7 +161,7 @@ class FunctionWriter:
 
     def op(self, op: Op) -> None:
         """Write one op."""
-        emitter = EMITTERS.get(type(op))
+        emitter = self.emitters.get(type(op))
         if emitter is None:
             raise InternalError(f"codegen has no way to write '{op.opname}': {op!r}")
         result = emitter(self, op)

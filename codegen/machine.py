@@ -43,12 +43,13 @@ def parse(text: str) -> Any:
     return module
 
 
-def optimize(module: Any, machine: Any, level: int) -> None:
-    """LLVM's own pipeline at that level, with both vectorizers (they are off by default)."""
+def optimize(module: Any, machine: Any, level: int, vectorize: bool = True) -> None:
+    """LLVM's own pipeline at that level, with both vectorizers (they are off by default) if `vectorize`."""
     import llvmlite.binding as llvm
 
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-    tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = tuning.loop_interleaving = True
+    tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = vectorize
+    tuning.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
 

@@ -24,7 +24,7 @@ from weft.ir.ops import (
 )
 from weft.ir.types import Array, Pointer, Prim, Tensor, flatten, i64, u1
 
-__all__ = ["read_slot", "slot_address"]
+__all__ = ["read_slot", "slot_address", "store"]
 
 
 def slot_address(f: FunctionWriter, slot: int) -> str:
@@ -32,9 +32,13 @@ def slot_address(f: FunctionWriter, slot: int) -> str:
     return f.set(f"getelementptr inbounds i8, ptr %ctx, i64 {8 * slot}")
 
 
-def read_slot(f: FunctionWriter, slot: int, type: str) -> str:
-    """The value of a slot that the host wrote: constant during the launch."""
-    return f.set(f"load {type}, ptr {slot_address(f, slot)}, align 8, !invariant.load !{{}}")
+def read_slot(f: FunctionWriter, slot: int, type: str, known: str = "") -> str:
+    """The value of a slot that the host wrote: constant during the launch. `known`: metadata about it."""
+    place = slot_address(f, slot)
+    if type != "ptr" or f.module.pointers == "ptr":
+        return f.set(f"load {type}, ptr {place}, align 8, !invariant.load !{{}}{known}")
+    near = f.set(f"load {f.module.pointers}, ptr {place}, align 8, !invariant.load !{{}}{known}")
+    return f.set(f"addrspacecast {f.module.pointers} {near} to ptr")
 
 
 def _param(f: FunctionWriter, index: int) -> int:
@@ -43,7 +47,7 @@ def _param(f: FunctionWriter, index: int) -> int:
 
 @emits(TreeBase)
 def _tree_base(f: FunctionWriter, op: TreeBase) -> str:
-    return read_slot(f, f.module.slots.FIRST_TREE + op.tree, "ptr")
+    return read_slot(f, f.module.slots.FIRST_TREE + op.tree, "ptr", f.module.tree_base)
 
 
 @emits(ArrayBase)
@@ -79,7 +83,7 @@ def _temp_ptr(f: FunctionWriter, op: TempPtr) -> str:
 def _store_result(f: FunctionWriter, op: StoreResult) -> None:
     assert isinstance(op.value.type, Prim)
     address = slot_address(f, f.module.slots.result_start + op.part)
-    _store(f, address, op.value.type, f.use(op.value), "")
+    store(f, address, op.value.type, f.use(op.value), "")
 
 
 @emits(Alloca)
@@ -126,7 +130,8 @@ def _load(f: FunctionWriter, address: str, type: Prim, tag: str) -> str:
     return f.set(f"icmp ne i8 {byte}, 0")
 
 
-def _store(f: FunctionWriter, address: str, type: Prim, value: str, tag: str) -> None:
+def store(f: FunctionWriter, address: str, type: Prim, value: str, tag: str = "") -> None:
+    """Put a scalar into memory."""
     if type is u1:
         value = f.set(f"zext i1 {value} to i8")
     f.do(f"store {in_memory(type)} {value}, ptr {address}, align {type.size}{tag}")
@@ -135,13 +140,13 @@ def _store(f: FunctionWriter, address: str, type: Prim, value: str, tag: str) ->
 @emits(Load)
 def _emit_load(f: FunctionWriter, op: Load) -> str:
     assert isinstance(op.type, Prim)
-    return _load(f, f.use(op.ptr), op.type, _tag(f, op.ptr))
+    return _load(f, f.use(op.ptr), op.type, _tag(f, op.ptr) + (f.frozen if op.invariant else ""))
 
 
 @emits(Store)
 def _emit_store(f: FunctionWriter, op: Store) -> None:
     assert isinstance(op.value.type, Prim)
-    _store(f, f.use(op.ptr), op.value.type, f.use(op.value), _tag(f, op.ptr))
+    store(f, f.use(op.ptr), op.value.type, f.use(op.value), _tag(f, op.ptr))
 
 
 @emits(Atomic)
@@ -154,11 +159,12 @@ def _emit_atomic(f: FunctionWriter, op: Atomic) -> str:
         tag = _tag(f, op.ptr, group=False)
         old = _load(f, address, type, tag)
         new = value if op.kind == "xchg" else binary(f, op.kind, type, old, value)
-        _store(f, address, type, new, tag)
+        store(f, address, type, new, tag)
         return old
     if type is u1 or op.kind == "mul":
         return _compare_exchange(f, op.kind, type, address, value)
-    return f.set(f"atomicrmw {_native(op.kind, type)} ptr {address}, {in_register(type)} {value} monotonic")
+    scope = f.module.sync_scope
+    return f.set(f"atomicrmw {_native(op.kind, type)} ptr {address}, {in_register(type)} {value} {scope}monotonic")
 
 
 def _native(kind: str, type: Prim) -> str:
@@ -171,9 +177,9 @@ def _native(kind: str, type: Prim) -> str:
 
 def _compare_exchange(f: FunctionWriter, kind: str, type: Prim, address: str, value: str) -> str:
     """A read-modify-write that no instruction does: repeat until nobody came between."""
-    bits = f"i{type.size * 8}"
+    bits, scope = f"i{type.size * 8}", f.module.sync_scope
     retry, done = f.fresh_label("retry"), f.fresh_label("done")
-    first = f.set(f"load atomic {bits}, ptr {address} monotonic, align {type.size}")
+    first = f.set(f"load atomic {bits}, ptr {address} {scope}monotonic, align {type.size}")
     before = f.label
     f.jump(retry)
     f.lines.append(f"{retry}:")
@@ -186,7 +192,7 @@ def _compare_exchange(f: FunctionWriter, kind: str, type: Prim, address: str, va
         word = f.set(f"zext i1 {new} to i8")
     else:
         word = f.set(f"bitcast {in_register(type)} {new} to {bits}") if type.is_float else new
-    pair = f.set(f"cmpxchg ptr {address}, {bits} {seen}, {bits} {word} monotonic monotonic")
+    pair = f.set(f"cmpxchg ptr {address}, {bits} {seen}, {bits} {word} {scope}monotonic monotonic")
     f.lines.append(f"  {again} = extractvalue {{ {bits}, i1 }} {pair}, 0")
     won = f.set(f"extractvalue {{ {bits}, i1 }} {pair}, 1")
     f.branch(won, done, retry)

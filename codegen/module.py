@@ -9,6 +9,8 @@ from weft.ir.artifact import Site, Slots
 from weft.ir.config import CompileConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from weft.codegen.function import FunctionWriter
     from weft.ir.types import Prim
 
@@ -25,7 +27,11 @@ class MathLibrary(Protocol):
 
 @dataclass
 class ModuleWriter:
-    """The module being written."""
+    """The module being written.
+
+    What an arch wants otherwise: `own` writes an operator on a type in its own way, `pointers` is the type of the
+    addresses that come with a launch, `sync_scope` says who else takes part in atomics (nothing: everybody),
+    `tree_base` is metadata on the addresses of SNode trees."""
 
     config: CompileConfig
     slots: Slots
@@ -37,6 +43,10 @@ class ModuleWriter:
     sites: list[Site] = field(default_factory=list[Site])
     metadata: list[str] = field(default_factory=list[str])
     scopes: dict[str, int] = field(default_factory=dict[str, int])
+    own: dict[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict)
+    pointers: str = "ptr"
+    sync_scope: str = ""
+    tree_base: str = ""
 
     @property
     def fast(self) -> str:

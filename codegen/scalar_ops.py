@@ -14,7 +14,7 @@ from weft.ir.ops import BINARY, UNARY, Binary, BitCast, Cast, Const, Select, Una
 from weft.ir.scalar import BinaryRow
 from weft.ir.types import Prim, u1
 
-__all__ = ["binary", "cast"]
+__all__ = ["binary", "cast", "unary"]
 
 BinaryWriter = Callable[[FunctionWriter, Binary, Prim, str, str], str]
 UnaryWriter = Callable[[FunctionWriter, Prim, str], str]
@@ -30,6 +30,9 @@ def _binary(f: FunctionWriter, op: Binary) -> str:
     kind, type = op.kind, op.lhs.type
     assert isinstance(type, Prim)
     a, b = f.use(op.lhs), f.use(op.rhs)
+    own = f.module.own.get((kind, type))
+    if own is not None:
+        return own(f, a, b)
     special = _BINARY.get(kind)
     if special is not None and not (type.is_float and BINARY[kind].llvm[0]):
         return special(f, op, type, a, b)
@@ -40,6 +43,9 @@ def _binary(f: FunctionWriter, op: Binary) -> str:
 
 def binary(f: FunctionWriter, kind: str, type: Prim, a: str, b: str) -> str:
     """An operator that LLVM has as one instruction or intrinsic, on operands of `type`."""
+    own = f.module.own.get((kind, type))
+    if own is not None:
+        return own(f, a, b)
     row: BinaryRow = BINARY[kind]
     spelled = row.llvm[0 if type.is_float else 1 if type.is_signed else 2]
     assert spelled is not None, kind
@@ -148,6 +154,9 @@ def _unary(f: FunctionWriter, op: Unary) -> str:
 
 def unary(f: FunctionWriter, kind: str, type: Prim, x: str) -> str:
     """A unary operator on an operand of `type`."""
+    own = f.module.own.get((kind, type))
+    if own is not None:
+        return own(f, x)
     special = _UNARY.get(kind)
     if special is not None:
         return special(f, type, x)

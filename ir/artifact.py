@@ -25,7 +25,19 @@ from weft.ir.errors import Span
 from weft.ir.symbols import Param
 from weft.ir.types import Array, Type, flat_size
 
-__all__ = ["ERROR_WORDS", "SERVICES", "Artifact", "Site", "Slots"]
+__all__ = [
+    "CUDA_SERVICES",
+    "ERROR_WORDS",
+    "SERVICES",
+    "STATE_DRAWS",
+    "STATE_ERROR",
+    "STATE_RESULTS",
+    "STATE_STOP",
+    "Artifact",
+    "CudaTarget",
+    "Site",
+    "Slots",
+]
 
 # The service table: addresses of native functions, one 8-byte word each.
 #   parallel_for  void (i64 pool, void (*body)(ctx, void *share, i64 begin, i64 end),
@@ -37,7 +49,49 @@ __all__ = ["ERROR_WORDS", "SERVICES", "Artifact", "Site", "Slots"]
 SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads")
 
 # The error record, in 8-byte words: 0 state (0 none, 1 being written, 2 complete), 1 site, 2.. up to 14 values.
+# State 3: the CUDA driver refused; then word 1 is its status.
 ERROR_WORDS = 16
+
+# ---- CUDA ------------------------------------------------------------------------------------------------------------
+# A CUDA kernel has two halves. On the host, `entry(ctx)` reads the context above, sizes a grid for each task and calls
+# the driver. On the device, each launch is handed slots 0 .. result_start - 1 by value, with two of them changed:
+#
+#     0   address of the kernel's *state* in device memory
+#     1   address of the print buffer: words used, words there are, then records of one word for the site and one for
+#         each scalar
+#
+# The state, in 8-byte words: a flag that a `return` was met, how many random numbers serial tasks drew, the error
+# record, the results, then boxes that are computed on the device, and the temporaries.
+STATE_STOP, STATE_DRAWS, STATE_ERROR = 0, 1, 2
+STATE_RESULTS = STATE_ERROR + ERROR_WORDS
+
+# The service table of `entry(ctx)`: addresses of driver functions, then what to give them.
+#   launch, memset, copy_out, synchronize, set_current
+#               cuLaunchKernel, cuMemsetD32Async, cuMemcpyDtoHAsync, cuStreamSynchronize, cuCtxSetCurrent
+#   context, stream, state, prints   the context and stream of the device, the addresses of state and print buffer
+#   processors  not an address: how many multiprocessors the device has
+#   functions   the handles of the device's entries, one word each, in the order of `Artifact.tasks`
+CUDA_SERVICES: tuple[str, ...] = (
+    "launch",
+    "memset",
+    "copy_out",
+    "synchronize",
+    "set_current",
+    "context",
+    "stream",
+    "state",
+    "prints",
+    "processors",
+    "functions",
+)
+
+
+@dataclass(frozen=True)
+class CudaTarget:
+    """What PTX is made for: compute capability (90 is sm_90) and PTX version (83 is 8.3)."""
+
+    sm: int = 70
+    ptx: int = 70
 
 
 @dataclass(frozen=True)
@@ -95,3 +149,11 @@ class Artifact:
     libraries: tuple[str, ...] = ()  # shared libraries the code calls into, besides the C library
     llvm: str = ""
     native: Any = field(default=None, compare=False, repr=False)  # the optimized LLVM module, where it was made here
+    tasks: tuple[str, ...] = ()  # CUDA: the names of the device's entries
+    host: bytes = b""  # CUDA: the object file with `entry(ctx)`
+    state_bytes: int = 0  # CUDA: the size of the kernel's state
+
+    @property
+    def ptx(self) -> str:
+        """The PTX of a CUDA kernel; empty for another target."""
+        return self.code.decode() if self.target == "cuda" else ""

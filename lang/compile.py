@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir import tree
+from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
+from weft.ir.ops import Kernel
 from weft.ir.pipeline import lower
 from weft.ir.trace import Trace
 from weft.ir.transforms.lower_tree_facts import walk
@@ -113,20 +115,35 @@ def compile_tree(
     root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace | None = None
 ) -> Callable[..., Any]:
     """From tree to something that runs: `run(tree addresses, arguments) -> scalars of the results`."""
-    from weft.codegen.cpu import compile_kernel
     from weft.codegen.machine import assembly
     from weft.ir.treetext import print_tree
 
     trace = trace or Trace()
     trace.show("tree", root.name, lambda: print_tree(root))
-    artifact = compile_kernel(lower(root, config, trace.observer), config, trace.lap)
+    artifact = _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device)
     trace.lap("load")
     loaded: Callable[..., Any] = device.load(artifact)
     trace.lap()
     trace.show("llvm", artifact.name, lambda: artifact.llvm)
-    trace.show("asm", artifact.name, lambda: assembly(artifact.native, config.opt_level))
+    trace.show("asm", artifact.name, lambda: artifact.ptx or assembly(artifact.native, config.opt_level))
     trace.report(artifact.name)
     return loaded
+
+
+def _for_cpu(kernel: Kernel, config: CompileConfig, timer: Any, device: Any) -> Artifact:
+    from weft.codegen.cpu import compile_kernel
+
+    del device
+    return compile_kernel(kernel, config, timer)
+
+
+def _for_cuda(kernel: Kernel, config: CompileConfig, timer: Any, device: Any) -> Artifact:
+    from weft.codegen.cuda import compile_kernel
+
+    return compile_kernel(kernel, config, timer, device.target)
+
+
+_BACKENDS = {"cpu": _for_cpu, "cuda": _for_cuda}
 
 
 def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> None:

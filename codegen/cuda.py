@@ -1,0 +1,120 @@
+"""The CUDA backend: a lowered kernel becomes PTX with an entry for each launch, and an object file that launches them.
+
+Serial tasks that follow one another are one launch of a single thread; a parallel loop is a launch of a grid. Where the
+box of a loop depends on memory, the single thread before it measures the box, so that a loop may change what its own
+bounds were read from. Everything up to PTX works without a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from weft.codegen import machine
+from weft.codegen.cuda_host import host_module, threads_of
+from weft.codegen.cuda_math import CudaMath, own_operators
+from weft.codegen.cuda_target import device_machine, header, link_math, newest, optimize
+from weft.codegen.cuda_task import Launch, box_of, contains, measured_first, write_launch
+from weft.codegen.module import ModuleWriter
+from weft.ir.artifact import STATE_RESULTS, Artifact, CudaTarget, Slots
+from weft.ir.config import CompileConfig
+from weft.ir.ops import Assert, Exit, Kernel, Random, Task
+from weft.ir.types import flat_size
+
+__all__ = ["compile_kernel", "emit_kernel", "plan"]
+
+_HOST_LEVEL = 1
+
+
+def compile_kernel(
+    kernel: Kernel, config: CompileConfig, timer: Any = None, device: CudaTarget | None = None
+) -> Artifact:
+    """Lowered CHI to PTX for a device (the oldest that will do, if none is given) and to the host's object file.
+    `timer(stage)` is called as each stage begins."""
+    note = timer or (lambda _stage: None)
+    note("emit")
+    target = newest(device or CudaTarget())
+    module, math, launches, state_words = emit_kernel(kernel, config)
+    text = module.text(header(target, config.opt_level))
+    note("optimize")
+    native = machine.parse(text)
+    link_math(native, frozenset(math.names), target, config.opt_level)
+    optimize(native, target, config.opt_level)
+    note("codegen")
+    ptx: str = device_machine(target, config.opt_level).emit_assembly(native)
+    note("host")
+    return Artifact(
+        name=kernel.symbol,
+        target="cuda",
+        code=ptx.encode(),
+        entry="weft_entry",
+        slots=module.slots,
+        sites=tuple(module.sites),
+        llvm=text,
+        native=native,
+        tasks=tuple(launch.name for launch in launches),
+        host=_host_object(config, module.slots, launches),
+        state_bytes=8 * state_words + kernel.temp_bytes,
+    )
+
+
+def emit_kernel(kernel: Kernel, config: CompileConfig) -> tuple[ModuleWriter, CudaMath, list[Launch], int]:
+    """The LLVM module of a lowered kernel for the device, the math functions it calls, its launches in order, and the
+    words of its state before the temporaries."""
+    trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
+    slots = Slots(trees, kernel.params, kernel.results, 0)
+    math = CudaMath()
+    module = ModuleWriter(
+        config,
+        slots,
+        math,
+        own=own_operators(math, config.fast_math),
+        pointers="ptr addrspace(1)",
+        sync_scope='syncscope("device") ',
+        tree_base=", !align !{i64 256}",  # what the driver's allocator promises
+    )
+    launches, words = plan(kernel)
+    for launch in launches:
+        write_launch(module, launch, words, threads_of(launch.loop))
+    return module, math, launches, words
+
+
+def plan(kernel: Kernel) -> tuple[list[Launch], int]:
+    """The launches of a kernel in order, and how many words of the state they and the results take."""
+    name = re.sub(r"\W", "_", kernel.symbol, flags=re.ASCII)
+    launches: list[Launch] = []
+    words = STATE_RESULTS + sum(map(flat_size, kernel.results))
+
+    def single() -> Launch:
+        if not launches or launches[-1].loop is not None:
+            launches.append(Launch(f"{name}_{len(launches)}"))
+        return launches[-1]
+
+    for task in (op for op in kernel.body if isinstance(op, Task)):
+        if task.kind == "serial":
+            single().serial.append(task)
+            continue
+        box = 0
+        if measured_first(task):
+            box = words
+            words += 2 * len(box_of(task).begins)
+            single().boxes.append((task, box))
+        launches.append(Launch(f"{name}_{len(launches)}", loop=task, box=box))
+    ended = False
+    for position, launch in enumerate(launches):
+        launch.guards = ended
+        may_end = any(contains(task, kind) for task in launch.tasks() for kind in (Exit, Assert))
+        launch.stops = may_end and position < len(launches) - 1
+        ended |= may_end
+    return launches, words
+
+
+def _host_object(config: CompileConfig, slots: Slots, launches: list[Launch]) -> bytes:
+    tasks = [task for launch in launches for task in launch.tasks()]
+    wary = any(contains(task, Assert) for task in tasks)
+    drawn = any(contains(task, Random) for task in tasks if task.kind == "serial")
+    flagged = wary or drawn or any(launch.guards for launch in launches)
+    host = machine.host_cpu(_HOST_LEVEL)
+    native = machine.parse(host_module(config, slots, launches, wary, flagged))
+    code: bytes = host.machine.emit_object(native)
+    return code

@@ -1,0 +1,156 @@
+"""What some ops become on a GPU, where the shared emitters do not fit: atomics, prints, failures, ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.codegen import philox, scalar_ops
+from weft.codegen.control_ops import put_scalars, site_types
+from weft.codegen.cuda_reduce import block_reduce, is_first_thread
+from weft.codegen.function import EMITTERS, Emitters, FunctionWriter
+from weft.codegen.memory_ops import read_slot, store
+from weft.codegen.spelling import in_register
+from weft.ir.artifact import ERROR_WORDS, STATE_ERROR, STATE_RESULTS, STATE_STOP, Site
+from weft.ir.ops import Assert, Atomic, Exit, Print, StoreResult, TempPtr
+from weft.ir.transforms.thread_local import identity
+from weft.ir.types import Prim, f32, f64, flat_size
+
+__all__ = ["DEVICE", "EPILOGUE", "DeviceWriter", "state_word"]
+
+_WRITERS = (philox, scalar_ops)  # imported for the ops they register
+
+
+@dataclass
+class DeviceWriter(FunctionWriter):
+    """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
+    is the word of the state where the temporaries begin."""
+
+    stops: bool = False
+    temps: int = 0
+
+
+def state_word(f: FunctionWriter, word: int) -> str:
+    """The address of a word of the kernel's state."""
+    state = read_slot(f, 0, "ptr")
+    return f.set(f"getelementptr inbounds i8, ptr {state}, i64 {8 * word}") if word else state
+
+
+def _temp_ptr(f: DeviceWriter, op: TempPtr) -> str:
+    return f.set(f"getelementptr inbounds i8, ptr {state_word(f, f.temps)}, i64 {op.offset}")
+
+
+def _store_result(f: DeviceWriter, op: StoreResult) -> None:
+    assert isinstance(op.value.type, Prim)
+    store(f, state_word(f, STATE_RESULTS + op.part), op.value.type, f.use(op.value))
+
+
+def _exit(f: DeviceWriter, op: Exit) -> None:
+    if f.stops:
+        f.do(f"store i64 1, ptr {state_word(f, STATE_STOP)}, align 8")
+    f.jump(f.exit_label)
+
+
+def _assert(f: DeviceWriter, op: Assert) -> None:
+    """The first thread to fail fills the error record; whoever fails leaves the task. The context survives."""
+    fail, first, after = f.fresh_label("fail"), f.fresh_label("first"), f.fresh_label("holds")
+    site = f.module.site(Site(op.kind, (op.message,), site_types(op), op.span))
+    f.branch(f.use(op.condition), after, fail)
+    f.start(fail)
+    record = state_word(f, STATE_ERROR)
+    pair = f.set(f"cmpxchg ptr {record}, i64 0, i64 2 {f.module.sync_scope}monotonic monotonic")
+    f.branch(f.set(f"extractvalue {{ i64, i1 }} {pair}, 1"), first, f.exit_label)
+    f.start(first)
+    word = f.set(f"getelementptr inbounds i8, ptr {record}, i64 8")
+    f.do(f"store i64 {site}, ptr {word}, align 8")
+    put_scalars(f, record, 2, op.values[: ERROR_WORDS - 2])
+    f.jump(f.exit_label)
+    f.start(after)
+
+
+def _print(f: DeviceWriter, op: Print) -> None:
+    """Take words of the print buffer, and fill them if there are as many; the host shows them after the launch."""
+    types = site_types(op)
+    site = f.module.site(Site("print", op.parts, types, op.span))
+    words, fits, after = 1 + sum(map(flat_size, types)), f.fresh_label("fits"), f.fresh_label("after")
+    buffer = read_slot(f, 1, "ptr")
+    used = f.set(f"atomicrmw add ptr {buffer}, i64 {words} {f.module.sync_scope}monotonic")
+    room = f.set(f"load i64, ptr {f.set(f'getelementptr inbounds i8, ptr {buffer}, i64 8')}, align 8")
+    end = f.set(f"add i64 {used}, {words}")
+    f.branch(f.set(f"icmp ule i64 {end}, {room}"), fits, after)
+    f.start(fits)
+    start = f.set(f"shl i64 {used}, 3")
+    record = f.set(f"getelementptr inbounds i8, ptr {buffer}, i64 {start}")
+    record = f.set(f"getelementptr inbounds i8, ptr {record}, i64 16")
+    f.do(f"store i64 {site}, ptr {record}, align 8")
+    put_scalars(f, record, 1, op.values)
+    f.start(after)
+
+
+# ---- atomics ---------------------------------------------------------------------------------------------------------
+
+
+def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
+    type = op.value.type
+    assert isinstance(type, Prim)
+    if not f.plain and type in (f32, f64) and op.kind in ("min", "max"):
+        return _extreme(f, op, type)
+    if not f.plain and type.is_float and op.kind == "sub":
+        negative = f.set(f"fneg {f.typed(op.value)}")
+        scope = f.module.sync_scope
+        return f.set(f"atomicrmw fadd ptr {f.use(op.ptr)}, {in_register(type)} {negative} {scope}monotonic")
+    return EMITTERS[Atomic](f, op)
+
+
+def _extreme(f: DeviceWriter, op: Atomic, type: Prim) -> str:
+    """min and max of floats by those of their bits: positive floats are ordered as signed integers are, negative ones
+    the other way round as unsigned ones. A NaN is left out."""
+    name, bits = in_register(type), f"i{type.bits}"
+    value, address, scope = f.use(op.value), f.use(op.ptr), f.module.sync_scope
+    number, up, down, done = (f.fresh_label(hint) for hint in ("number", "up", "down", "done"))
+    f.branch(f.set(f"fcmp ord {name} {value}, {value}"), number, done)
+    before = f.label
+    f.start(number)
+    word = f.set(f"bitcast {name} {value} to {bits}")
+    f.branch(f.set(f"icmp sge {bits} {word}, 0"), up, down)
+    f.start(up)
+    first = f.set(f"atomicrmw {op.kind} ptr {address}, {bits} {word} {scope}monotonic")
+    f.jump(done)
+    f.start(down)
+    other = "umin" if op.kind == "max" else "umax"
+    second = f.set(f"atomicrmw {other} ptr {address}, {bits} {word} {scope}monotonic")
+    f.jump(done)
+    f.lines.append(f"{done}:")
+    f.label, f.open = done, True
+    old = f.set(f"phi {bits} [ 0, %{before} ], [ {first}, %{up} ], [ {second}, %{down} ]")
+    if not op.users:
+        return old
+    seen = f.set(f"load {bits}, ptr {address}, align {type.size}")
+    valid = f.set(f"fcmp ord {name} {value}, {value}")
+    return f.set(f"bitcast {bits} {f.set(f'select i1 {valid}, {bits} {old}, {bits} {seen}')} to {name}")
+
+
+def _reduced_atomic(f: DeviceWriter, op: Atomic) -> None:
+    """In an epilogue: the block adds up what its threads have, and one of them adds that to the total."""
+    type = op.value.type
+    assert isinstance(type, Prim)
+    total = block_reduce(f, op.kind, type, f.use(op.value), identity(op.kind, type))
+    mine, after = f.fresh_label("mine"), f.fresh_label("after")
+    f.branch(is_first_thread(f), mine, after)
+    f.start(mine)
+    mine_only = f.use(op.value)
+    f.values[op.value] = total
+    _atomic(f, op)
+    f.values[op.value] = mine_only
+    f.start(after)
+
+
+DEVICE: Emitters = {
+    **EMITTERS,
+    Assert: _assert,
+    Atomic: _atomic,
+    Exit: _exit,
+    Print: _print,
+    StoreResult: _store_result,
+    TempPtr: _temp_ptr,
+}
+EPILOGUE: Emitters = {**DEVICE, Atomic: _reduced_atomic}

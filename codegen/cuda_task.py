@@ -1,0 +1,247 @@
+"""The device's half of a launch: one entry, run by one thread, or by a grid of threads over a box.
+
+A box of one axis is shared out thread by thread; in a box of several, the innermost axis runs along x of the grid, the
+next one along y, and z runs over all others, numbered through. So neighbouring threads touch neighbouring memory and
+nothing is divided per element. Every loop strides by the size of the grid: any grid computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
+from weft.codegen.cuda_reduce import sreg
+from weft.codegen.function import Jump
+from weft.codegen.module import ModuleWriter
+from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
+from weft.ir.core import Op, Value
+from weft.ir.errors import InternalError
+from weft.ir.intervals import interval
+from weft.ir.ops import Const, Load, Random, Task, Yield
+
+__all__ = ["Launch", "box_of", "contains", "write_launch"]
+
+MOST_THREADS = 1024
+_FROZEN = ", !invariant.load !{}"
+
+
+@dataclass
+class Launch:
+    """One launch of a kernel: the serial tasks that one thread runs, and the boxes it then measures (task, first word
+    of the state); or one parallel loop, whose box lies in the state from word `box` on if that is not 0. `guards`:
+    whether an earlier launch may have ended the kernel; `stops`: whether a later one must hear of it."""
+
+    name: str
+    serial: list[Task] = field(default_factory=list[Task])
+    boxes: list[tuple[Task, int]] = field(default_factory=list[tuple[Task, int]])
+    loop: Task | None = None
+    box: int = 0
+    guards: bool = False
+    stops: bool = False
+
+    def tasks(self) -> list[Task]:
+        """All tasks it runs."""
+        return self.serial if self.loop is None else [self.loop]
+
+
+def contains(task: Task, kind: type[Op]) -> bool:
+    """Whether there is such an op anywhere in the task."""
+    return any(isinstance(op, kind) for op in task.walk())
+
+
+def box_of(task: Task) -> Yield:
+    """The op that says what the task iterates over."""
+    limits = task.bounds.last
+    if not isinstance(limits, Yield):
+        raise InternalError(f"codegen: the bounds of {task!r} do not end in a yield")
+    return limits
+
+
+def measured_first(task: Task) -> bool:
+    """Whether the box depends on memory, which the task may change as it runs."""
+    return any(isinstance(op, Load) for op in task.bounds)
+
+
+def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int) -> None:
+    """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`."""
+    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps)
+    if launch.guards:
+        _leave_if_ended(f)
+    if launch.loop is None:
+        _write_serial(f, launch)
+    else:
+        _write_loop(f, launch.loop, launch.box)
+    words = module.slots.result_start
+    signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8 %ctx)"
+    limit = 1 if launch.loop is None else threads
+    module.functions.append(f.text(f'{signature} nounwind "nvvm.maxntid"="{limit}"'))
+
+
+def _leave_if_ended(f: DeviceWriter) -> None:
+    """After a `return`, or a failed assertion, of an earlier launch there is nothing to do."""
+    on = f.fresh_label("on")
+    ended = f.set(f"load i64, ptr {state_word(f, STATE_STOP)}, align 8")
+    failed = f.set(f"load i64, ptr {state_word(f, STATE_ERROR)}, align 8")
+    either = f.set(f"or i64 {ended}, {failed}")
+    f.branch(f.set(f"icmp eq i64 {either}, 0"), on, f.exit_label)
+    f.start(on)
+
+
+def _write_serial(f: DeviceWriter, launch: Launch) -> None:
+    """One thread: no other one meets its atomics. Serial tasks count their random numbers together, in the state."""
+    f.plain = True
+    for task in launch.serial:
+        if contains(task, Random) and not f.draws:
+            f.draws = state_word(f, STATE_DRAWS)
+        f.block(task.body)
+        if not f.open:
+            f.start(f.fresh_label("dead"))
+    for task, word in launch.boxes:
+        limits = _bounds(f, task)
+        for position, value in enumerate([*limits.begins, *limits.ends]):
+            f.do(f"store i64 {f.use(value)}, ptr {state_word(f, word + position)}, align 8")
+
+
+def _bounds(f: DeviceWriter, task: Task) -> Yield:
+    limits = box_of(task)
+    for op in task.bounds:
+        if op is not limits:
+            f.op(op)
+    return limits
+
+
+# ---- parallel loops --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of the box: its limits as i64, whether its length fits 31 bits."""
+
+    begin: str
+    end: str
+    short: bool
+
+
+def _write_loop(f: DeviceWriter, task: Task, word: int) -> None:
+    if contains(task, Random):
+        f.draws = f.stack("i32", align=4)
+    axes = _axes(f, task, word)
+    f.frozen = _FROZEN
+    f.block(task.prologue)
+    ends = f.exit_label
+    if task.epilogue.first is not None:  # threads that fail an assertion still join the block's reductions
+        f.exit_label = f.fresh_label("leave")
+    _grid(f, task, axes)
+    if f.exit_label != ends:
+        f.start(f.exit_label)
+        f.exit_label = ends
+    f.emitters = EPILOGUE
+    f.block(task.epilogue)
+
+
+def _axes(f: DeviceWriter, task: Task, word: int) -> list[_Axis]:
+    limits = box_of(task)
+    if not word:
+        _bounds(f, task)
+    count, result = len(limits.begins), list[_Axis]()
+    for k, (begin, end) in enumerate(zip(limits.begins, limits.ends, strict=True)):
+        short = interval(end)[1] - interval(begin)[0] < 2**31
+        result.append(_Axis(_limit(f, begin, word and word + k), _limit(f, end, word and word + count + k), short))
+    return result
+
+
+def _limit(f: DeviceWriter, value: Value, word: int) -> str:
+    if isinstance(value, Const):
+        return str(int(value.value))
+    if not word:
+        return f.use(value)
+    return f.set(f"load i64, ptr {state_word(f, word)}, align 8, !invariant.load !{{}}")
+
+
+def _length(f: DeviceWriter, axis: _Axis) -> str:
+    """How many iterations along an axis, as i64; not negative."""
+    begin, end = axis.begin, axis.end
+    if begin.lstrip("-").isdigit() and end.lstrip("-").isdigit():
+        return str(max(0, int(end) - int(begin)))
+    size = f.set(f"sub nsw i64 {end}, {begin}")
+    return f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {size}, i64 0)")
+
+
+def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
+    """The loops of a thread, z outside, and the body inside."""
+    inner = axes[-2:] if len(axes) > 1 else axes[-1:]
+    outer = axes[: len(axes) - len(inner)]
+    lengths = [_length(f, axis) for axis in axes]
+    if not outer:
+        _planes(f, task, axes, [], lengths)
+        return
+    count = lengths[0]
+    for length in lengths[1 : len(outer)]:
+        count = f.set(f"mul nsw i64 {count}, {length}")
+    with _strided(f, "z", count, len(outer) == 1 and outer[0].short) as number:
+        indices, rest = list[str](), number
+        for axis, length in zip(reversed(outer[1:]), reversed(lengths[1 : len(outer)]), strict=True):
+            indices.insert(0, _moved(f, f.set(f"urem i64 {rest}, {length}"), axis))
+            rest = f.set(f"udiv i64 {rest}, {length}")
+        indices.insert(0, _moved(f, rest, outer[0]))
+        _planes(f, task, axes, indices, lengths)
+
+
+def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
+    if len(axes) == 1:
+        with _strided(f, "x", lengths[-1], axes[-1].short) as x:
+            _body(f, task, axes, [_moved(f, x, axes[-1])], lengths)
+        return
+    with _strided(f, "y", lengths[-2], axes[-2].short) as y:
+        row = _moved(f, y, axes[-2])
+        with _strided(f, "x", lengths[-1], axes[-1].short) as x:
+            _body(f, task, axes, [*indices, row, _moved(f, x, axes[-1])], lengths)
+
+
+def _moved(f: DeviceWriter, position: str, axis: _Axis) -> str:
+    """The index at a position of an axis."""
+    return position if axis.begin == "0" else f.set(f"add nsw i64 {position}, {axis.begin}")
+
+
+def _body(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
+    for arg, index in zip(task.body.args, indices, strict=True):
+        f.values[arg] = index
+    if f.draws:
+        f.lane = "0"
+        for axis, index, length in zip(axes, indices, lengths, strict=True):
+            digit = index if axis.begin == "0" else f.set(f"sub i64 {index}, {axis.begin}")
+            f.lane = f.set(f"add i64 {f.set(f'mul i64 {f.lane}, {length}')}, {digit}")
+        f.do(f"store i32 0, ptr {f.draws}, align 4")
+    f.block(task.body)
+
+
+@contextmanager
+def _strided(f: DeviceWriter, axis: str, length: str, short: bool) -> Generator[str, None, None]:
+    """This thread's positions along an axis of the grid: from its place on in steps of the grid; gives an i64. The
+    counter itself is 32 bits wide where that is enough."""
+    type = "i32" if short else "i64"
+    head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
+    block, size, count = sreg(f, f"ctaid.{axis}"), sreg(f, f"ntid.{axis}"), sreg(f, f"nctaid.{axis}")
+    first = f.set(f"add i32 {f.set(f'mul i32 {block}, {size}')}, {sreg(f, f'tid.{axis}')}")
+    step = f.set(f"mul i32 {count}, {size}")
+    if not short:
+        first, step = f.set(f"zext i32 {first} to i64"), f.set(f"zext i32 {step} to i64")
+    elif not length.isdigit():
+        length = f.set(f"trunc i64 {length} to i32")
+    here, following = f.register("p"), f.register("n")
+    f.jump(head)
+    before = f.label
+    f.lines.append(f"{head}:")
+    f.lines.append(f"  {here} = phi {type} [ {first}, %{before} ], [ {following}, %{latch} ]")
+    f.label, f.open = head, True
+    f.branch(f.set(f"icmp ult {type} {here}, {length}"), body, done)
+    f.start(body)
+    f.jumps.append(Jump(done, latch))
+    yield f.set(f"zext nneg i32 {here} to i64") if short else here
+    f.jumps.pop()
+    f.start(latch)
+    f.lines.append(f"  {following} = add {type} {here}, {step}")
+    f.jump(head)
+    f.start(done)
