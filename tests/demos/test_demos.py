@@ -1,0 +1,96 @@
+"""Every demo runs headless: two frames on the CPU, one in Python where that is quick enough, and the command line."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft
+from weft.demos import runner
+from weft.lang import cli
+
+pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    yield
+    weft.reset()
+
+
+@pytest.mark.parametrize("name", runner.NAMES)
+def test_frames(name: str) -> None:
+    weft.init(arch=weft.cpu, random_seed=1)
+    frame = importlib.import_module(f"weft.demos.{name}").build()
+    first, second = frame(0), frame(1)
+    for image in (first, second):
+        assert image.ndim == 3
+        assert image.shape[2] == 3
+        assert np.isfinite(image).all()
+        assert image.min() >= 0
+        assert image.max() <= 1
+        assert image.std() > 0.01, "the picture is empty"
+    assert not np.array_equal(first, second), "nothing moves"
+
+
+def test_life_is_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A demo small enough to be interpreted: the same picture, number for number."""
+    life = importlib.import_module("weft.demos.life")
+    monkeypatch.setattr(life, "N", 24)
+    pictures = []
+    for arch in (weft.cpu, weft.python):
+        weft.init(arch=arch, random_seed=3)
+        frame = life.build()
+        frame(0)
+        pictures.append(frame(1))
+    np.testing.assert_allclose(pictures[0], pictures[1], atol=1e-5)
+
+
+def test_summaries_say_what_a_demo_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(runner.NAMES)
+    assert all(len(line) < 140 for line in lines)
+
+
+def test_writing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from PIL import Image
+
+    for name, frames in (("life.gif", 3), ("life.png", 2)):
+        assert cli.main(["demo", "life", "--frames", str(frames), "--out", str(tmp_path / "new" / name)]) == 0
+    with Image.open(tmp_path / "new" / "life.gif") as film:
+        assert getattr(film, "n_frames", 1) == 3
+    with Image.open(tmp_path / "new" / "life.png") as picture:
+        assert picture.size == (512, 512)
+    assert "frames per second" in capsys.readouterr().out
+
+
+def test_without_a_display_both_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, "has_display", lambda: False)
+    made = runner.run("life", frames=2)
+    assert [Path(path).suffix for path in made["files"]] == [".gif", ".png"]
+    assert all(Path(path).exists() for path in made["files"])
+
+
+@pytest.mark.parametrize("given", [["demo", "nosuch"], ["demo", "life", "--frames", "0"], ["demo", "--arch", "tpu"]])
+def test_wrong_commands(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status = cli.main(given)
+    except SystemExit as stop:
+        status = int(str(stop.code))
+    assert status == 2
+    assert "weft" in capsys.readouterr().err
+
+
+def test_version_and_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out.startswith("weft ")
+    assert cli.main(["doctor"]) == 0
+    told = capsys.readouterr().out
+    assert all(word in told for word in ("python", "llvmlite", "features", "threads", "cuda driver", "cache"))
