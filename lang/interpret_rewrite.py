@@ -108,8 +108,8 @@ class Rewriter(ast.NodeTransformer):
         first = _at(node, ast.Assign([ast.Name(_PARTS, ast.Store())], self.call("declare", value)))
         return [first, *(s for target in node.targets for s in self.bind(target, _name(_PARTS), node))]
 
-    def bind(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
-        """The statements of `target = value`; `value` is already rewritten."""
+    def bind(self, target: ast.expr, value: ast.expr, node: ast.AST, depth: int = 0) -> list[ast.stmt]:
+        """The statements of `target = value`; `value` is already rewritten. `depth`: of targets around this one."""
         if isinstance(target, ast.Name):
             return [_at(node, ast.Assign([target], self.assigned(target.id, value)))]
         if isinstance(target, ast.Subscript):
@@ -121,10 +121,11 @@ class Rewriter(ast.NodeTransformer):
         if not isinstance(target, (ast.Tuple, ast.List)):
             raise SyntaxError(f"cannot assign to {ast.unparse(target)} in a kernel")
         parts = self.call("unpack", value, ast.Constant(len(target.elts)))
-        made: list[ast.stmt] = [_at(node, ast.Assign([ast.Name(_PARTS, ast.Store())], parts))]
+        name = f"{_PARTS}{depth}"  # a target inside a target has parts of its own
+        made: list[ast.stmt] = [_at(node, ast.Assign([ast.Name(name, ast.Store())], parts))]
         for number, element in enumerate(target.elts):
-            part = ast.Subscript(_name(_PARTS), ast.Constant(number), ast.Load())
-            made += self.bind(element, part, node)
+            part = ast.Subscript(_name(name), ast.Constant(number), ast.Load())
+            made += self.bind(element, part, node, depth + 1)
         return made
 
     def assigned(self, name: str, value: ast.expr) -> ast.expr:

@@ -55,13 +55,11 @@ class Matrix:
         __lt__ = __le__ = __gt__ = __ge__ = _operator
 
     def __init__(self, arr: Any, dt: Any = None) -> None:
-        array = _array(arr)
+        array = _array(arr, None if dt is None else primitive(dt))
         if array.ndim not in (1, 2):
             raise TypeMismatch(
                 f"a vector or matrix has one or two axes, not {array.ndim}: give a list or a list of rows"
             )
-        if dt is not None:
-            array = np.asarray(cast_value(array, primitive(dt))).reshape(array.shape)
         self.values = array
 
     @staticmethod
@@ -346,22 +344,21 @@ class Vector(Matrix):
         return VectorType(n, dtype).ndarray(shape)
 
 
-def _array(arr: Any) -> Any:
-    """A new numpy array of a primitive's dtype with the elements of `arr`."""
-    if isinstance(arr, Matrix):
-        return arr.values.copy()
-    if isinstance(arr, np.ndarray):
-        return arr.astype(prim_of_numpy(arr.dtype).np)
+def _array(arr: Any, wanted: Prim | None = None) -> Any:
+    """A new numpy array with the elements of `arr`, of type `wanted` or else their common one."""
+    if isinstance(arr, Matrix | np.ndarray):
+        array = np.asarray(getattr(arr, "values", arr))
+        return np.array(cast_value(array, wanted or prim_of_numpy(array.dtype)))
     if not isinstance(arr, list | tuple | range):
         raise TypeMismatch(f"a vector or matrix is made from a list, a tuple or an array, not {type(arr).__name__}")
-    rows = [_array(item) if isinstance(item, Matrix | np.ndarray | list | tuple) else item for item in arr]
+    rows = [_array(item, wanted) if isinstance(item, Matrix | np.ndarray | list | tuple) else item for item in arr]
     if not rows:
-        return np.zeros(0)
+        return np.zeros(0, None if wanted is None else wanted.np)
     shapes = {np.shape(row) for row in rows}
     if len(shapes) != 1:
         raise TypeMismatch(f"the rows of a matrix have one length, not {sorted(shapes)}")
     inner: list[Any] = [row for row in rows if isinstance(row, np.ndarray)]
-    common = reduce(promote, (prim_of_numpy(row.dtype) for row in inner)) if inner else _element_type(rows)
+    common = reduce(promote, (prim_of_numpy(row.dtype) for row in inner)) if inner else wanted or _element_type(rows)
     return np.stack([np.asarray(cast_value(row, common)) for row in rows])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Prim, Tensor, Type, element, shape_of, struct, tensor, with_element
+from weft.ir.types import Prim, Tensor, Type, element, shape_of, struct, tensor
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.struct import Struct
 from weft.lang.translate.expressions import unpack
@@ -23,6 +23,7 @@ from weft.lang.translate.values import (
     is_number,
     kind_of,
     scalar_of,
+    sequence_of,
     struct_kind,
     tensor_elements,
     to_expr,
@@ -99,17 +100,11 @@ def _matrix(t: Translator, c: Call) -> tree.Expr:
         )
     if not isinstance(arr, (list, tuple, tree.Expr, Matrix)):
         arr = run_now(t, c.node, Matrix, arr)
-    return _typed(t, to_expr(t, arr, c.node), dtype, c.node)
-
-
-def _typed(t: Translator, value: tree.Expr, dtype: Any, node: ast.AST) -> tree.Expr:
-    if dtype is None:
-        return value
-    prim = run_now(t, node, primitive, dtype)
-    if isinstance(value, tree.MakeTensor):
-        made = [coerce(t, scalar, prim, node) for scalar in value.values]
-        return tree.MakeTensor(made, type=with_element(value.type, prim), span=value.span)
-    return cast_value_to(t, value, prim, node)
+    prim = None if dtype is None else run_now(t, c.node, primitive, dtype)
+    if isinstance(arr, (list, tuple)):
+        return sequence_of(t, arr, prim, c.node)
+    value = to_expr(t, arr, c.node)
+    return value if prim is None else cast_value_to(t, value, prim, c.node)
 
 
 def _anonymous_struct(t: Translator, c: Call) -> Record:

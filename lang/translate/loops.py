@@ -231,13 +231,22 @@ class _Runtime:
             assert isinstance(over.type, Array)
             axes = over.type.ndim
         names = self.names(1 if grouped else axes, f"a loop over a field of {axes} axes")
-        if grouped and axes == 0:
-            raise self.t.error("a 0-D field has one element: write x[None] instead of a loop", self.node.iter)
+        if axes == 0:
+            self.once(names[0])
+            return
         hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names
         variables = [self.variable(name, i32) for name in hidden]
         made = tree.StructFor(variables, over, [], self.parallel, self.config, span=self.t.span(self.node))
         self.t.emit(made)
         self.fill(made.body, lambda: self.bind(names, variables, grouped))
+
+    def once(self, name: str) -> None:
+        """Over a 0-D field: one iteration, whose index vector has no elements."""
+        variable = self.variable(name, i32)
+        zero, one = tree.Const(0, type=i32), tree.Const(1, type=i32)
+        made = tree.RangeFor(variable, zero, one, one, [], self.parallel, self.config, span=self.t.span(self.node))
+        self.t.emit(made)
+        self.fill(made.body, lambda: self.t.bind(name, (), "loop index"))
 
     def bind(self, names: list[str], variables: list[tree.Variable], grouped: bool) -> None:
         """Names for the indices."""

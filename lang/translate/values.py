@@ -28,6 +28,7 @@ __all__ = [
     "is_number",
     "kind_of",
     "scalar_of",
+    "sequence_of",
     "struct_kind",
     "tensor_elements",
     "to_expr",
@@ -95,7 +96,7 @@ def to_expr(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
     if isinstance(value, PyStruct):
         return _struct(t, value, node)
     if isinstance(value, (list, tuple)) and value:
-        return _sequence(t, value, node)
+        return sequence_of(t, value, None, node)
     raise t.error(_no_value(value), node, TypeMismatch)
 
 
@@ -186,9 +187,12 @@ def _record(t: Translator, value: Record, node: ast.AST) -> tree.Expr:
     return tree.MakeStruct(members, type=value.type.ir, span=t.span(node))
 
 
-def _sequence(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
-    """A list of scalars is a vector, a list of rows a matrix."""
-    rows = [to_expr(t, item, node) for item in value]
+def sequence_of(t: Translator, value: Any, wanted: Prim | None, node: ast.AST) -> tree.Expr:
+    """A list of scalars is a vector, a list of rows a matrix; of `wanted` elements, else of their common type."""
+    rows = [
+        sequence_of(t, item, wanted, node) if isinstance(item, (list, tuple)) else to_expr(t, item, node)
+        for item in value
+    ]
     if any(isinstance(row.type, Struct) for row in rows):
         raise t.error("a list of structs is not a value in a kernel", node, TypeMismatch)
     shapes = {shape_of(row.type) for row in rows}
@@ -199,6 +203,7 @@ def _sequence(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
         prim = promote(prim, element(row.type))
     shape = (len(rows), *next(iter(shapes)))
     scalars = [scalar for row in rows for scalar in tensor_elements(t, row)]
+    prim = wanted or prim
     made = [coerce(t, scalar, prim, node) for scalar in scalars]
     return tree.MakeTensor(made, type=tensor(prim, shape), span=t.span(node))
 

@@ -111,7 +111,6 @@ BODIES: dict[str, str] = {
     "annotation_twice": "a = 1\n    a: ti.f32 = 2",
     "print_keyword": "print(1, file=3)",
     "cast_type": "a = ti.cast(1, 'f32')",
-    "zero_dimensional_loop": "for I in ti.grouped(z):\n        y[0] = 1",
     "slice_of_field": "a = y[1:2]",
 }
 
