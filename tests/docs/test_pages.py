@@ -96,3 +96,13 @@ def test_files_named_are_there(page: Path) -> None:
     folders = "codegen|demos|docs|ir|lang|runtime|tests"
     for path in re.findall(rf"`((?:{folders})/[\w/.]+)`", prose(TEXTS[page])):
         assert (ROOT / path).exists(), f"`{path}` is not there"
+
+
+def test_what_is_missing_is_missing() -> None:
+    section = TEXTS[ROOT / "docs" / "differences.md"].split("## Not there yet")[1]
+    for path in re.findall(r"`ti\.([\w.]+)`", section):
+        if path != "cuda":
+            value: Any = weft
+            for name in path.split("."):
+                value = getattr(value, name, None)
+            assert value is None, f"docs/differences.md says that ti.{path} is not there yet, but it is"
