@@ -18,9 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from weft.ir.errors import CompilationError
+from weft.lang.init import program
 from weft.lang.interpret_random import draws
 from weft.lang.interpret_rewrite import HELPER, Rewriter
 from weft.lang.interpret_values import Semantics, is_template
+from weft.lang.profiler import measured
 from weft.lang.translate.annotations import annotation_of
 
 __all__ = ["interpret_kernel", "interpreted"]
@@ -53,6 +55,8 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     Python's own numbers, several results as a tuple."""
     run = interpreted(kernel.function, dict(kernel.params), top=True)
     draws().launch()
+    if program().profiling:
+        run = measured(kernel.function.__name__, run)
     result = run(*args) if kernel.class_instance is None else run(kernel.class_instance, *args)
     return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
 

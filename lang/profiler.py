@@ -1,0 +1,162 @@
+"""`ti.profiler`: how long kernels take, measured on the host, for programs begun with `init(kernel_profiler=True)`.
+
+A launch counts from the call of the compiled code to the end of its work on the device; compiling and what Python does
+around it do not count.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.lang.init import program
+
+__all__ = [
+    "KernelTimes",
+    "clear_kernel_profiler_info",
+    "get_kernel_profiler_total_time",
+    "measured",
+    "print_kernel_profiler_info",
+    "print_memory_profiler_info",
+    "query_kernel_profiler_info",
+    "save_timeline",
+    "set_kernel_profiler_toolkit",
+]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of kernel `name`: when it began, and how long it took, in seconds."""
+
+    name: str
+    began: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class KernelTimes:
+    """The launches of a kernel: how many (`counter`), and their `min`, `max`, `avg` in milliseconds; all 0 for none."""
+
+    name: str
+    counter: int
+    min: float
+    max: float
+    avg: float
+
+
+_launches: dict[int, list[Launch]] = {}  # by the generation of the program
+
+
+def _recorded() -> list[Launch]:
+    """Those of the current program; those of former ones are dropped."""
+    generation = program().generation
+    if generation not in _launches:
+        _launches.clear()
+        _launches[generation] = []
+    return _launches[generation]
+
+
+def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, noting each call as a launch of kernel `name`."""
+
+    def launch(*args: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return run(*args)
+        finally:
+            device = program().opened()
+            if device is not None:
+                device.synchronize()
+            _recorded().append(Launch(name, began, time.perf_counter() - began))
+
+    return launch
+
+
+def _times(name: str, launches: list[Launch]) -> KernelTimes:
+    times = [launch.seconds * 1000 for launch in launches] or [0.0]
+    return KernelTimes(name, len(launches), min(times), max(times), sum(times) / len(times))
+
+
+def query_kernel_profiler_info(name: str) -> KernelTimes:
+    """The times of the kernel of that name."""
+    return _times(name, [launch for launch in _recorded() if launch.name == name])
+
+
+def get_kernel_profiler_total_time() -> float:
+    """Seconds that all launches took together."""
+    return sum(launch.seconds for launch in _recorded())
+
+
+def clear_kernel_profiler_info() -> None:
+    """Forget all launches so far."""
+    _recorded().clear()
+
+
+def print_kernel_profiler_info(mode: str = "count") -> None:
+    """Print a table: with mode "count" a line per kernel, the dearest first; with "trace" a line per launch, in order.
+    ValueError for another mode."""
+    if mode not in ("count", "trace"):
+        raise ValueError(f"the mode is 'count' or 'trace', not {mode!r}")
+    current = program()
+    if not current.profiling:
+        print("No kernels were measured: begin the program with ti.init(kernel_profiler=True).")
+        return
+    launches = _recorded()
+    print(f"Kernel times on arch={current.arch} ({mode}), milliseconds")
+    (_print_counts if mode == "count" else _print_trace)(launches)
+    print(f"total: {get_kernel_profiler_total_time():.6f} s in {len(launches)} launches")
+
+
+def _print_counts(launches: list[Launch]) -> None:
+    by_name: dict[str, list[Launch]] = {}
+    for launch in launches:
+        by_name.setdefault(launch.name, []).append(launch)
+    total = get_kernel_profiler_total_time() * 1000 or 1.0
+    print(f"{'%':>7} {'total':>11} {'count':>7} {'min':>9} {'avg':>9} {'max':>9}  kernel")
+    rows = [_times(name, found) for name, found in by_name.items()]
+    for row in sorted(rows, key=lambda row: (-row.avg * row.counter, row.name)):
+        spent = row.avg * row.counter
+        numbers = f"{row.counter:>7} {row.min:>9.3f} {row.avg:>9.3f} {row.max:>9.3f}"
+        print(f"{100 * spent / total:>6.2f}% {spent:>11.3f} {numbers}  {row.name}")
+
+
+def _print_trace(launches: list[Launch]) -> None:
+    first = launches[0].began if launches else 0.0
+    print(f"{'began':>11} {'took':>9}  kernel")
+    for launch in launches:
+        print(f"{(launch.began - first) * 1000:>11.3f} {launch.seconds * 1000:>9.3f}  {launch.name}")
+
+
+def save_timeline(filename: str) -> None:
+    """Write the launches as a timeline that chrome://tracing and Perfetto show."""
+    launches = _recorded()
+    first = launches[0].began if launches else 0.0
+    entries = [
+        {
+            "name": launch.name,
+            "ph": "X",
+            "pid": 0,
+            "tid": program().arch,
+            "ts": (launch.began - first) * 1e6,
+            "dur": launch.seconds * 1e6,
+        }
+        for launch in launches
+    ]
+    Path(filename).write_text(json.dumps({"traceEvents": entries}), encoding="utf-8")
+
+
+def print_memory_profiler_info() -> None:
+    """Print who holds how much of the device's memory, the largest first."""
+    memory = program().device.memory
+    print(f"{memory.total / 2**20:>10.3f} MiB in all")
+    for owner, size in memory.holders():
+        print(f"{size / 2**20:>10.3f} MiB  {owner}")
+
+
+def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
+    """Whether kernels are measured by that toolkit: only "default" is there."""
+    return toolkit_name == "default"

@@ -1,0 +1,377 @@
+"""`ti.GUI`: a window to draw in, or, where there is no display, pictures in files."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import WeftError
+from weft.lang.color import rgb_to_hex
+from weft.lang.log import logger
+from weft.lang.ui import events, widgets
+from weft.lang.ui.canvas import Canvas, colors_of
+from weft.lang.ui.events import ESCAPE, EXIT, MODIFIERS, PRESS, RELEASE
+from weft.lang.ui.images import as_array, as_floats, imresize
+from weft.lang.ui.window import Window, has_display
+
+__all__ = ["GUI", "rgb_to_hex"]
+
+# The colours of a contour plot, from 0 to 1: nine of matplotlib's map "plasma".
+_PLASMA = (0x0D0887, 0x4C02A1, 0x7E03A8, 0xA92395, 0xCC4778, 0xE56B5D, 0xF89540, 0xFDC527, 0xF0F921)
+
+
+class GUI:
+    """A picture that is drawn anew for each frame, shown by `show`.
+
+    `name`: the title; `res`: (width, height) in pixels, or one number for both; `background_color`: 0xRRGGBB;
+    `show_gui=False` opens no window; `fast_gui` changes nothing here. Positions are in [0, 1], (0, 0) lower left;
+    sizes are in pixels, colours 0xRRGGBB. Positions of several shapes are fields or arrays of shape (n, 2); a colour or
+    size may be one for all or an array with one each.
+
+    Without a display `show` draws into files only: into the one it is given, and where it is given none, the last of
+    WEFT_GUI_FRAMES (120) frames goes to `out/<name>.png`; then `running` is False and ESCAPE and EXIT are pressed, so
+    that a program made for a window ends."""
+
+    Event, EventFilter, WidgetValue = events.Event, events.EventFilter, widgets.WidgetValue
+    SHIFT, ALT, CTRL, CAPSLOCK = events.SHIFT, events.ALT, events.CTRL, events.CAPSLOCK
+    ESCAPE, RETURN, TAB, BACKSPACE, SPACE = (
+        events.ESCAPE,
+        events.RETURN,
+        events.TAB,
+        events.BACKSPACE,
+        events.SPACE,
+    )
+    UP, DOWN, LEFT, RIGHT = events.UP, events.DOWN, events.LEFT, events.RIGHT
+    LMB, MMB, RMB = events.LMB, events.MMB, events.RMB
+    EXIT, WHEEL, MOVE = events.EXIT, events.WHEEL, events.MOVE
+    event: events.Event | None
+    MOTION, PRESS, RELEASE = events.MOTION, events.PRESS, events.RELEASE
+
+    def __init__(
+        self,
+        name: str = "Taichi",
+        res: Any = 512,
+        background_color: int = 0x0,
+        show_gui: bool = True,
+        fullscreen: bool = False,
+        fast_gui: bool = False,
+    ) -> None:
+        size = (res, res) if isinstance(res, int | np.integer) else tuple(res)
+        self.name, self.res = name, (int(size[0]), int(size[1]))
+        self.background_color, self.fast_gui = background_color, fast_gui
+        self.frame = 0
+        self.event = None
+        self.fps_limit: float | None = 60.0
+        self.key_pressed: set[str] = set()
+        self.canvas = Canvas(*self.res)
+        self._queue: list[events.Event] = []
+        self._closed, self._shown_at = False, 0.0
+        self._panel = widgets.Panel(self.res, lambda key: self._queue.append(self._made(PRESS, key)))
+        wanted = self.get_bool_environ("TI_GUI_SHOW", show_gui)
+        fullscreen = self.get_bool_environ("TI_GUI_FULLSCREEN", fullscreen)
+        self._window = Window(name, self.res, fullscreen) if wanted and has_display() else None
+        # How many frames a program gets that waits for a window to be closed.
+        frames = int(os.environ.get("WEFT_GUI_FRAMES", "120"))
+        self._frames_left = frames if wanted and self._window is None else None
+        self.clear()
+
+    @staticmethod
+    def get_bool_environ(key: str, default: bool) -> bool:
+        """Whether an environment variable says yes (anything but 0, false or nothing)."""
+        return os.environ[key].lower() not in ("", "0", "false") if key in os.environ else default
+
+    def __enter__(self) -> GUI:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- frames
+
+    @property
+    def running(self) -> bool:
+        """Whether to go on: until the window is closed, or this is set to False."""
+        if self._window is not None and self._window.closed:
+            self._closed = True
+        return not self._closed
+
+    @running.setter
+    def running(self, value: bool) -> None:
+        self._closed = not value
+        if not value:
+            self.close()
+
+    def close(self) -> None:
+        """Take the window away."""
+        self._closed = True
+        if self._window is not None:
+            self._window.close()
+
+    def clear(self, color: int | None = None) -> None:
+        """Fill the picture with a colour, that of the background if none is given."""
+        self.canvas.clear(self.background_color if color is None else color)
+
+    def show(self, file: str | None = None) -> None:
+        """Show the frame, and write it to `file` if one is named (png, jpg, bmp); then start an empty one."""
+        self._panel.draw(self.canvas)
+        picture = self.canvas.picture()
+        if file is not None:
+            picture.save(file)
+        if self._window is not None and not self._window.closed:
+            self._window.show(picture)
+            self._wait()
+        elif self._frames_left is not None:
+            self._count_down(picture, file)
+        self.frame += 1
+        self.clear()
+
+    def _wait(self) -> None:
+        """Keep to the frame rate."""
+        if self.fps_limit:
+            time.sleep(max(0.0, self._shown_at + 1 / self.fps_limit - time.perf_counter()))
+        self._shown_at = time.perf_counter()
+
+    def _count_down(self, picture: Any, file: str | None) -> None:
+        """A program that wants a window where there is none gets a number of frames, and the last one in a file."""
+        assert self._frames_left is not None
+        self._frames_left -= 1
+        if self._frames_left > 0:
+            return
+        if self._frames_left == 0 and file is None:
+            name = "".join(c if c.isalnum() or c in "-_" else "_" for c in self.name) or "gui"
+            path = Path("out") / f"{name}.png"
+            path.parent.mkdir(exist_ok=True)
+            picture.save(path)
+            logger.warning("there is no display for a window: frame %d of '%s' is in %s", self.frame, self.name, path)
+        self._closed = True
+        self._queue += [self._made(PRESS, ESCAPE), self._made(PRESS, EXIT)]
+
+    def get_image(self) -> Any:
+        """The picture so far: f32 of shape (width, height, 4)."""
+        opaque = np.ones((*self.res, 1), np.float32)
+        return np.concatenate([self.canvas.pixels, opaque], 2)
+
+    # ---- drawing
+
+    def cook_image(self, img: Any) -> Any:
+        """An image as `set_image` takes it, as f32 of shape (width, height, 3)."""
+        return as_floats(img, "GUI.set_image")
+
+    def set_image(self, img: Any) -> None:
+        """Fill the picture with a field or array of shape `res`, or `res` and 1 to 4 channels: grey, red and green,
+        RGB, RGBA; floats in [0, 1] or unsigned integers over their range. ValueError for another size."""
+        image = self.cook_image(img)
+        if image.shape[:2] != self.res:
+            raise ValueError(f"the image has {image.shape[0]} x {image.shape[1]} pixels, the GUI {self.res}")
+        self.canvas.pixels[...] = image
+
+    def contour(self, scalar_field: Any, normalize: bool = False) -> None:
+        """Fill the picture with the numbers of a two-dimensional field as colours, 0 dark blue to 1 yellow;
+        `normalize`: from the least to the greatest."""
+        values = as_array(scalar_field).astype(np.float64)
+        if normalize:
+            low, high = values.min(), values.max()
+            values = (values - low) / (high - low if high > low else 1.0)
+        values = imresize(values, *self.res)
+        stops, table = np.linspace(0, 1, len(_PLASMA)), colors_of(_PLASMA, len(_PLASMA))
+        self.canvas.pixels[...] = np.stack([np.interp(values, stops, table[:, k]) for k in range(3)], 2)
+
+    def circle(self, pos: Any, color: int = 0xFFFFFF, radius: float = 1) -> None:
+        """A filled circle."""
+        self.circles(_point(pos), radius, color)
+
+    def circles(
+        self, pos: Any, radius: Any = 1, color: Any = 0xFFFFFF, palette: Any = None, palette_indices: Any = None
+    ) -> None:
+        """Filled circles. With `palette`, a list of colours, `palette_indices` says which each has."""
+        centers = _points(pos)
+        if palette is not None:
+            if palette_indices is None:
+                raise ValueError("a palette needs palette_indices: which of its colours each circle has")
+            color = np.asarray(palette, np.int64)[as_array(palette_indices).reshape(-1).astype(np.int64)]
+        self.canvas.circles(centers, _sizes(radius, len(centers)), colors_of(as_array(color), len(centers)))
+
+    def line(self, begin: Any, end: Any, radius: float = 1, color: int = 0xFFFFFF) -> None:
+        """A straight line."""
+        self.lines(_point(begin), _point(end), radius, color)
+
+    def lines(self, begin: Any, end: Any, radius: Any = 1, color: Any = 0xFFFFFF) -> None:
+        """Straight lines."""
+        begins, ends = _points(begin), _points(end)
+        if begins.shape != ends.shape:
+            raise ValueError(f"{len(begins)} lines begin, {len(ends)} end")
+        self.canvas.lines(begins, ends, _sizes(radius, len(begins)), colors_of(as_array(color), len(begins)))
+
+    def triangle(self, a: Any, b: Any, c: Any, color: int = 0xFFFFFF) -> None:
+        """A filled triangle."""
+        self.triangles(_point(a), _point(b), _point(c), color)
+
+    def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
+        """Filled triangles."""
+        corners = np.stack([_points(a), _points(b), _points(c)], 1)
+        self.canvas.triangles(corners, colors_of(as_array(color), len(corners)))
+
+    def rect(self, topleft: Any, bottomright: Any, radius: float = 1, color: int = 0xFFFFFF) -> None:
+        """The outline of a rectangle between two opposite corners."""
+        (x0, y0), (x1, y1) = _point(topleft)[0], _point(bottomright)[0]
+        corners = np.array([(x0, y0), (x1, y0), (x1, y1), (x0, y1)])
+        self.lines(corners, np.roll(corners, -1, 0), radius, color)
+
+    def text(self, content: str, pos: Any, font_size: float = 15, color: int = 0xFFFFFF) -> None:
+        """A line of text; `pos` is its upper left corner."""
+        self.canvas.text(str(content), _point(pos)[0], font_size, colors_of(color, 1)[0])
+
+    def arrow(self, orig: Any, direction: Any, radius: float = 1, color: int = 0xFFFFFF, **kwargs: Any) -> None:
+        """An arrow from `orig` to `orig + direction`; see `arrows`."""
+        self.arrows(_point(orig), _point(direction), radius, color, **kwargs)
+
+    def arrows(
+        self,
+        orig: Any,
+        direction: Any,
+        radius: Any = 1,
+        color: Any = 0xFFFFFF,
+        tip_scale: float = 0.2,
+        angle: float = 45,
+    ) -> None:
+        """Arrows from `orig` to `orig + direction`. The two lines of a tip are `tip_scale` as long as the arrow, and
+        turned by `angle` degrees from it."""
+        begins, along = _points(orig), _points(direction)
+        begins, along = np.broadcast_arrays(begins, along)
+        ends, size = begins + along, np.array(self.res, np.float64)
+        self.lines(begins, ends, radius, color)
+        for turn in (math.radians(180 - angle), math.radians(180 + angle)):
+            x, y = (along * size).T * tip_scale  # turned as it looks, in pixels
+            tip = np.stack([x * math.cos(turn) - y * math.sin(turn), x * math.sin(turn) + y * math.cos(turn)], 1)
+            self.lines(ends, ends + tip / size, radius, color)
+
+    def _bases(self, w: int, h: int, bound: float) -> Any:
+        """The points of a w x h grid, each `bound` cells from the lower left of its cell."""
+        x, y = (np.linspace(bound, n - bound, n) / n for n in (w, h))
+        return np.stack(np.meshgrid(x, y, indexing="ij"), 2).reshape(-1, 2)
+
+    def arrow_field(
+        self, direction: Any, radius: Any = 1, color: Any = 0xFFFFFF, bound: float = 0.5, **kwargs: Any
+    ) -> None:
+        """An arrow for each element of a two-dimensional field of vectors, spread over the picture."""
+        along = as_array(direction)
+        if along.ndim != 3 or along.shape[2] != 2:
+            raise ValueError(f"directions have shape (w, h, 2), not {along.shape}")
+        w, h, _ = along.shape
+        self.arrows(self._bases(w, h, bound), along.reshape(-1, 2), radius, color, **kwargs)
+
+    def point_field(self, radius: Any, color: Any = 0xFFFFFF, bound: float = 0.5) -> None:
+        """A circle for each element of a two-dimensional field of radii, spread over the picture."""
+        radii = as_array(radius)
+        if radii.ndim != 2:
+            raise ValueError(f"radii have shape (w, h), not {radii.shape}")
+        w, h = radii.shape
+        self.circles(self._bases(w, h, bound), radii.reshape(-1), color)
+
+    def vector_field(self, vector_field: Any, arrow_spacing: int = 5, color: int = 0xFFFFFF) -> None:
+        """Arrows for a field of vectors of the picture's size, one in each `arrow_spacing` pixels; the longest is as
+        long as that."""
+        vectors = as_array(vector_field)
+        if vectors.ndim != 3 or vectors.shape[2] != 2:
+            raise ValueError(f"vectors have shape (w, h, 2), not {vectors.shape}")
+        w, h = (max(1, n // arrow_spacing) for n in self.res)
+        places = self._bases(w, h, 0.5)
+        x, y = (places * vectors.shape[:2]).astype(int).T
+        chosen = vectors[x, y]
+        longest = np.linalg.norm(vectors.reshape(-1, 2), axis=1).max()
+        self.arrows(places, chosen * (arrow_spacing / max(longest, 1e-12)) / np.array(self.res), color=color)
+
+    # ---- widgets
+
+    def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> widgets.WidgetValue:
+        """A number to drag: its `value` goes from `minimum` to `maximum` in steps."""
+        return self._panel.slider(text, minimum, maximum, step)
+
+    def label(self, text: str) -> widgets.WidgetValue:
+        """A number to see: set its `value`."""
+        return self._panel.label(text)
+
+    def button(self, text: str, event_name: str | None = None) -> str:
+        """Something to press: gives the key of the PRESS event that it makes."""
+        key = event_name or f"WidgetButton_{text}"
+        self._panel.button(text, key)
+        return key
+
+    # ---- events
+
+    def _made(self, type: Any, key: str) -> events.Event:
+        return events.Event(type, [], self.get_cursor_pos(), key)
+
+    def _collect(self) -> None:
+        """Take what happened in the window into the queue, and keep track of the keys that are down."""
+        for event in self._window.poll() if self._window is not None else ():
+            if event.type is PRESS and event.key is not None:
+                self.key_pressed.add(event.key)
+            elif event.type is RELEASE:
+                self.key_pressed.discard(event.key or "")
+            event.modifier = [key for key in MODIFIERS if key in self.key_pressed]
+            if not self._panel.handle(event):
+                self._queue.append(event)
+
+    def has_key_event(self) -> bool:
+        """Whether something happened that was not asked for yet."""
+        self._collect()
+        return bool(self._queue)
+
+    def get_event(self, *e_filter: Any) -> bool:
+        """Take the next event that fits (see `EventFilter`) into `event`; whether there was one. Others are dropped."""
+        for _ in self.get_events(*e_filter):
+            return True
+        return False
+
+    def get_events(self, *e_filter: Any) -> Iterator[events.Event]:
+        """The events that fit, one after the other; each is also in `event`. Others are dropped."""
+        wanted = events.EventFilter(*e_filter)
+        self._collect()
+        while self._queue:
+            event = self._queue.pop(0)
+            if wanted.match(event):
+                self.event = event
+                yield event
+
+    def get_key_event(self) -> events.Event:
+        """Wait for the next event. WeftError where there is no window that one could come from."""
+        while not self.has_key_event():
+            if self._window is None:
+                raise WeftError("there is no window whose events could be waited for")
+            time.sleep(0.005)
+        self.event = self._queue.pop(0)
+        return self.event
+
+    def is_pressed(self, *keys: str | Sequence[str]) -> bool:
+        """Whether one of these keys is down, as of the last time events were asked for."""
+        flat = [name for key in keys for name in ([key] if isinstance(key, str) else key)]
+        return any(key in self.key_pressed for key in flat)
+
+    def get_cursor_pos(self) -> tuple[float, float]:
+        """Where the pointer is, in [0, 1]."""
+        return (0.0, 0.0) if self._window is None else self._window.cursor
+
+
+def _point(pos: Any) -> Any:
+    """A position as an array of shape (1, 2)."""
+    values = getattr(pos, "values", pos)
+    return np.asarray(values, np.float64).reshape(-1)[:2].reshape(1, 2)
+
+
+def _points(pos: Any) -> Any:
+    """Positions as an array of shape (n, 2). ValueError for another number of coordinates."""
+    array = np.asarray(as_array(pos), np.float64)
+    if array.ndim < 1 or array.shape[-1] != 2:
+        raise ValueError(f"positions have shape (n, 2), not {array.shape}")
+    return array.reshape(-1, 2)
+
+
+def _sizes(radius: Any, count: int) -> Any:
+    return np.broadcast_to(np.asarray(as_array(radius), np.float64).reshape(-1), (count,))

@@ -1,0 +1,129 @@
+"""Images as arrays and in files. `x` goes right, `y` up: [0, 0] is the lower left corner."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import WeftError
+
+__all__ = ["MissingLibrary", "as_array", "as_bytes", "as_floats", "imread", "imresize", "imshow", "imwrite", "pillow"]
+
+
+class MissingLibrary(WeftError, ImportError):
+    """A library or program that Weft does not bring along."""
+
+
+def pillow(module: str = "Image") -> Any:
+    """A module of pillow. MissingLibrary if it is not installed."""
+    try:
+        return importlib.import_module(f"PIL.{module}")
+    except ImportError as error:
+        raise MissingLibrary(f"images need pillow, which is not installed: pip install 'weft[viz]' ({error})") from None
+
+
+def as_array(image: Any) -> Any:
+    """The numbers of a field, an ndarray, or anything numpy takes."""
+    return image.to_numpy() if hasattr(image, "to_numpy") else np.asarray(image)
+
+
+def _scale(image: Any, what: str) -> float:
+    """What is white. TypeError for element types that are no colours."""
+    if image.dtype.kind == "f":
+        return 1.0
+    if image.dtype.kind == "u":
+        return float(np.iinfo(image.dtype).max)
+    raise TypeError(f"{what} takes floats in [0, 1] or unsigned integers over their whole range, not {image.dtype}")
+
+
+def as_floats(image: Any, what: str) -> Any:
+    """Pixels as f32 of shape (width, height, 3): one channel is grey, two are red and green, alpha is left out.
+    ValueError for another shape, TypeError for types that are no colours."""
+    array = as_array(image)
+    if array.ndim == 2:
+        array = array[:, :, None]
+    if array.ndim != 3 or not 1 <= array.shape[2] <= 4:
+        raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {array.shape}")
+    scale = _scale(array, what)
+    pixels = np.zeros((*array.shape[:2], 3), np.float32)
+    pixels[:, :, : min(array.shape[2], 3)] = array if array.shape[2] == 1 else array[:, :, :3]
+    if array.shape[2] == 1:
+        pixels[...] = array
+    if scale != 1.0:
+        pixels /= np.float32(scale)
+    return pixels
+
+
+def as_bytes(image: Any, what: str) -> Any:
+    """Pixels as u8: floats are held within [0, 1], and what lies between two steps takes the lower one."""
+    array = as_array(image)
+    if array.dtype == np.uint8:
+        return array
+    scale = _scale(array, what)
+    with np.errstate(invalid="ignore"):
+        clipped = np.nan_to_num(np.clip(array.astype(np.float64), 0, scale))
+    return (clipped * (255 / scale)).astype(np.uint8)
+
+
+def imwrite(img: Any, filename: str) -> None:
+    """Write an image to a file; the name's ending says the format (png, jpg, bmp, gif ...).
+
+    `img`: a field or array of shape (width, height), or (width, height, channels) for grey, grey and alpha, RGB or
+    RGBA; floats in [0, 1] or unsigned integers over their range. ValueError for another shape, TypeError for another
+    type."""
+    pixels = as_bytes(img, "imwrite")
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[:, :, 0]
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] > 4):
+        raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
+    picture = pillow().fromarray(np.ascontiguousarray(rows(pixels)))
+    path = Path(filename)
+    if path.suffix.lower() in (".jpg", ".jpeg", ".bmp") and picture.mode in ("LA", "RGBA"):
+        picture = picture.convert("L" if picture.mode == "LA" else "RGB")
+    if path.suffix.lower() == ".bmp" and picture.mode == "LA":
+        picture = picture.convert("L")
+    picture.save(path)
+
+
+def rows(pixels: Any) -> Any:
+    """[x, y] with y up, as files have it: rows from the top."""
+    return pixels.swapaxes(0, 1)[::-1]
+
+
+def imread(filename: str, channels: int = 0) -> Any:
+    """The image in a file as u8 of shape (width, height, channels); `channels`: 1 grey, 2 grey and alpha, 3 RGB,
+    4 RGBA, 0 as many as the file has."""
+    modes = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+    if channels not in (0, *modes):
+        raise ValueError(f"an image has 1 to 4 channels, or 0 for what the file has, not {channels}")
+    with pillow().open(filename) as picture:
+        if channels or picture.mode not in modes.values():
+            default = "RGBA" if "transparency" in picture.info or picture.mode == "PA" else "RGB"
+            picture = picture.convert(modes.get(channels, "L" if picture.mode in ("1", "I;16", "I", "F") else default))
+        array = np.array(picture, np.uint8)
+    if array.ndim == 2:
+        array = array[:, :, None]
+    return np.ascontiguousarray(array[::-1].swapaxes(0, 1))
+
+
+def imresize(img: Any, w: int, h: int | None = None) -> Any:
+    """The image at `w` by `h` pixels (`h` is `w` if left out), of the same type: each takes the nearest below it."""
+    array = as_array(img)
+    h = w if h is None else h
+    x, y = (np.arange(new) * old // new for new, old in zip((w, h), array.shape))
+    return array[x[:, None], y[None, :]]
+
+
+def imshow(img: Any, title: str = "imshow") -> None:
+    """Show an image in a window until it is closed or Escape is pressed."""
+    from weft.lang.ui.gui import GUI
+
+    array = as_array(img)
+    gui = GUI(title, res=(array.shape[0], array.shape[1]))
+    while gui.running and not gui.get_event(gui.ESCAPE):
+        gui.set_image(array)
+        gui.show()
+    gui.close()

@@ -1,0 +1,170 @@
+"""Point clouds and meshes as PLY files, which Houdini and Blender read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PLYWriter"]
+
+_TYPES: dict[str, Any] = {
+    "char": np.int8,
+    "uchar": np.uint8,
+    "short": np.int16,
+    "ushort": np.uint16,
+    "int": np.int32,
+    "uint": np.uint32,
+    "float": np.float32,
+    "double": np.float64,
+}
+_CORNERS = {"tri": 3, "quad": 4}
+
+
+class PLYWriter:
+    """Vertices, and faces of `face_type` "tri" or "quad", each with any number of channels; `export*` writes them.
+    ValueError for arrays of the wrong length or types that PLY does not have."""
+
+    def __init__(self, num_vertices: int, num_faces: int = 0, face_type: str = "tri", comment: str = "") -> None:
+        if num_vertices <= 0 or face_type not in _CORNERS:
+            raise ValueError("a PLY file has at least one vertex, and faces of type 'tri' or 'quad'")
+        self.num_vertices, self.num_faces, self.face_type = num_vertices, num_faces, face_type
+        self.comment = comment or "written by weft"
+        self._vertices: dict[str, tuple[str, Any]] = {}
+        self._faces: dict[str, tuple[str, Any]] = {}
+        self._corners: Any = None
+
+    # ---- channels
+
+    def add_vertex_channel(self, key: str, data_type: str, data: Any) -> None:
+        """A number per vertex: `data_type` is a C name such as "float"."""
+        self._vertices[key] = data_type, _channel(data_type, data, self.num_vertices)
+
+    def add_face_channel(self, key: str, data_type: str, data: Any) -> None:
+        """A number per face."""
+        self._faces[key] = data_type, _channel(data_type, data, self.num_faces)
+
+    def add_vertex_pos(self, x: Any, y: Any, z: Any) -> None:
+        """Where the vertices are."""
+        self._add(("x", "y", "z"), (x, y, z))
+
+    def add_vertex_normal(self, nx: Any, ny: Any, nz: Any) -> None:
+        """The normals of the surface."""
+        self._add(("nx", "ny", "nz"), (nx, ny, nz))
+
+    def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
+        """Red, green, blue: floats in [0, 1], or u8."""
+        for key, part in zip(("red", "green", "blue"), (r, g, b)):
+            self._add_color(key, part)
+
+    def add_vertex_alpha(self, alpha: Any) -> None:
+        """Opacity: floats in [0, 1], or u8."""
+        self._add_color("Alpha", alpha)
+
+    def add_vertex_rgba(self, r: Any, g: Any, b: Any, alpha: Any) -> None:
+        """Colours with opacity."""
+        self.add_vertex_color(r, g, b)
+        self.add_vertex_alpha(alpha)
+
+    def add_vertex_color_uchar(self, r: Any, g: Any, b: Any) -> None:
+        """Colours in 0 .. 255."""
+        for key, part in zip(("red", "green", "blue"), (r, g, b)):
+            self.add_vertex_channel(key, "uchar", part)
+
+    def add_vertex_id(self) -> None:
+        """The number of each vertex."""
+        self.add_vertex_channel("id", "int", np.arange(self.num_vertices))
+
+    def add_vertex_piece(self, piece: Any) -> None:
+        """The group of each vertex."""
+        self.add_vertex_channel("piece", "int", piece)
+
+    def add_faces(self, indices: Any) -> None:
+        """The vertices of each face, one face after the other."""
+        corners = np.asarray(indices).reshape(-1)
+        if corners.size != self.num_faces * _CORNERS[self.face_type]:
+            raise ValueError(f"{self.num_faces} faces of type {self.face_type} do not have {corners.size} corners")
+        self._corners = corners.reshape(self.num_faces, -1).astype(np.int32)
+
+    def add_face_id(self) -> None:
+        """The number of each face."""
+        self.add_face_channel("id", "int", np.arange(self.num_faces))
+
+    def add_face_piece(self, piece: Any) -> None:
+        """The group of each face."""
+        self.add_face_channel("piece", "int", piece)
+
+    def _add(self, keys: tuple[str, ...], parts: tuple[Any, ...]) -> None:
+        for key, part in zip(keys, parts, strict=True):
+            self.add_vertex_channel(key, "double" if np.asarray(part).dtype == np.float64 else "float", part)
+
+    def _add_color(self, key: str, part: Any) -> None:
+        kind = np.asarray(part).dtype
+        self.add_vertex_channel(key, "uchar" if kind == np.uint8 else "double" if kind == np.float64 else "float", part)
+
+    # ---- files
+
+    def export(self, path: str) -> None:
+        """Write a binary file."""
+        order = "<" if sys.byteorder == "little" else ">"
+        kind = [(key, np.dtype(_TYPES[name]).newbyteorder(order)) for key, (name, _) in self._vertices.items()]
+        vertices = np.empty(self.num_vertices, kind)
+        for key, (_, data) in self._vertices.items():
+            vertices[key] = data
+        content = vertices.tobytes()
+        if self._corners is not None:
+            count = self._corners.shape[1]
+            fields: list[Any] = [("n", "u1"), ("corners", f"{order}i4", (count,))]
+            fields += [(key, np.dtype(_TYPES[name]).newbyteorder(order)) for key, (name, _) in self._faces.items()]
+            faces = np.empty(self.num_faces, fields)
+            faces["n"], faces["corners"] = count, self._corners
+            for key, (_, data) in self._faces.items():
+                faces[key] = data
+            content += faces.tobytes()
+        Path(path).write_bytes(self._header(f"binary_{sys.byteorder}_endian").encode() + content)
+
+    def export_ascii(self, path: str) -> None:
+        """Write a text file."""
+        columns = [data.tolist() for _, data in self._vertices.values()]
+        lines = [" ".join(map(str, row)) for row in zip(*columns)]
+        if self._corners is not None:
+            extras = [data.tolist() for _, data in self._faces.values()]
+            for number, corners in enumerate(self._corners.tolist()):
+                row = [len(corners), *corners, *(extra[number] for extra in extras)]
+                lines.append(" ".join(map(str, row)))
+        Path(path).write_text(self._header("ascii") + "\n".join(lines) + "\n", encoding="ascii", newline="\n")
+
+    def export_frame(self, series_num: int, path: str) -> None:
+        """Write a binary file of a series: `name.ply` becomes `name_000012.ply`."""
+        self.export(_numbered(series_num, path))
+
+    def export_frame_ascii(self, series_num: int, path: str) -> None:
+        """Write a text file of a series."""
+        self.export_ascii(_numbered(series_num, path))
+
+    def _header(self, form: str) -> str:
+        if not {"x", "y", "z"} <= set(self._vertices):
+            raise ValueError("the vertices have no positions: add_vertex_pos comes first")
+        lines = ["ply", f"format {form} 1.0", f"comment {self.comment}", f"element vertex {self.num_vertices}"]
+        lines += [f"property {name} {key}" for key, (name, _) in self._vertices.items()]
+        if self._corners is not None:
+            lines += [f"element face {self.num_faces}", "property list uchar int vertex_indices"]
+            lines += [f"property {name} {key}" for key, (name, _) in self._faces.items()]
+        return "\n".join([*lines, "end_header"]) + "\n"
+
+
+def _channel(data_type: str, data: Any, count: int) -> Any:
+    if data_type not in _TYPES:
+        raise ValueError(f"PLY has the types {', '.join(_TYPES)}, not {data_type}")
+    array = np.asarray(data).reshape(-1)
+    if array.size != count:
+        raise ValueError(f"{count} numbers are wanted, one each, not {array.size}")
+    return array.astype(_TYPES[data_type])
+
+
+def _numbered(number: int, path: str) -> str:
+    place = Path(path)
+    suffix = place.suffix or ".ply"
+    return str(place.with_name(f"{place.stem}_{number:06d}{suffix}"))

@@ -1,0 +1,116 @@
+"""Videos: frames in a folder of png files, made into an mp4 by ffmpeg or into a gif by pillow."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from weft.lang.ui.images import MissingLibrary, as_array, imwrite, pillow
+
+__all__ = ["VideoManager"]
+
+
+class VideoManager:
+    """Collects frames in `output_dir/frames` and makes videos of them.
+
+    `video_filename`: the name of the videos without their ending ("video"); `width`, `height`: of the frames, those of
+    the first frame if left out; `post_processor(image)`: applied to each frame; `framerate`: per second;
+    `automatic_build`: make the mp4 anew each time the number of frames doubles, where there is ffmpeg."""
+
+    def __init__(
+        self,
+        output_dir: str,
+        video_filename: str | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        post_processor: Callable[[Any], Any] | None = None,
+        framerate: float = 24,
+        automatic_build: bool = True,
+    ) -> None:
+        self.directory, self.frame_directory = Path(output_dir), Path(output_dir) / "frames"
+        self.video_filename, self.width, self.height = video_filename or "video", width, height
+        self.post_processor, self.framerate, self.automatic_build = post_processor, framerate, automatic_build
+        self.frame_counter, self.frame_fns, self.next_video_checkpoint = 0, list[str](), 4
+        self.frame_directory.mkdir(parents=True, exist_ok=True)
+
+    def get_output_filename(self, suffix: str) -> str:
+        """The path of the video with that ending, such as ".mp4"."""
+        return str(self.directory / f"{self.video_filename}{suffix}")
+
+    def get_frame_directory(self) -> str:
+        """The folder of the frames."""
+        return str(self.frame_directory)
+
+    def write_frame(self, img: Any) -> None:
+        """Add a frame: an image as `imwrite` takes it. ValueError if its size is not that of the others."""
+        image = as_array(img if self.post_processor is None else self.post_processor(img))
+        self.width, self.height = self.width or image.shape[0], self.height or image.shape[1]
+        if image.shape[:2] != (self.width, self.height):
+            raise ValueError(f"the frames are {self.width} x {self.height} pixels, this one {image.shape[:2]}")
+        name = f"{self.frame_counter:06d}.png"
+        imwrite(image, str(self.frame_directory / name))
+        self.frame_fns.append(name)
+        self.frame_counter += 1
+        if self.frame_counter == self.next_video_checkpoint:
+            self.next_video_checkpoint *= 2
+            if self.automatic_build and shutil.which("ffmpeg"):
+                self.make_video(gif=False)
+
+    def write_frames(self, images: Iterable[Any]) -> None:
+        """Add several frames."""
+        for image in images:
+            self.write_frame(image)
+
+    def clean_frames(self) -> None:
+        """Delete the frames' files."""
+        for name in self.frame_fns:
+            (self.frame_directory / name).unlink(missing_ok=True)
+        self.frame_fns.clear()
+        self.frame_counter, self.next_video_checkpoint = 0, 4
+
+    def make_video(self, mp4: bool = True, gif: bool = True) -> None:
+        """Make the videos. MissingLibrary if an mp4 is all that is wanted and ffmpeg is not there; with a gif wanted
+        as well, that is made and a warning says so."""
+        if not self.frame_fns:
+            raise ValueError("there are no frames to make a video of: write_frame comes first")
+        ffmpeg = shutil.which("ffmpeg")
+        if mp4 and ffmpeg:
+            self._make_mp4(ffmpeg)
+        elif mp4:
+            message = (
+                "an mp4 needs the program ffmpeg, which is not on the PATH; a gif needs nothing: make_video(mp4=False)"
+            )
+            if not gif:
+                raise MissingLibrary(message)
+            warnings.warn(message, stacklevel=2)
+        if gif:
+            self._make_gif()
+
+    def _make_mp4(self, ffmpeg: str) -> None:
+        frames = str(self.frame_directory / "%06d.png")
+        # H.264 wants even sizes and, to play everywhere, halved colours.
+        even = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
+        options = ["-vf", even, "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "16"]
+        command = [ffmpeg, "-loglevel", "error", "-y", "-framerate", str(self.framerate), "-i", frames, *options]
+        subprocess.run([*command, self.get_output_filename(".mp4")], check=True)
+
+    def _make_gif(self) -> None:
+        image = pillow()
+        frames = [
+            image.open(self.frame_directory / name).convert("RGB").quantize(256, dither=image.Dither.NONE)
+            for name in self.frame_fns
+        ]
+        first, *rest = frames
+        duration = max(20, round(1000 / self.framerate))  # viewers slow down anything faster
+        first.save(
+            self.get_output_filename(".gif"),
+            save_all=True,
+            append_images=rest,
+            duration=duration,
+            loop=0,
+            optimize=False,
+        )

@@ -1,0 +1,105 @@
+"""Sliders, labels and buttons: a column on the upper left of a GUI, drawn on top of the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.lang.ui.canvas import Canvas, colors_of
+from weft.lang.ui.events import LMB, MOVE, PRESS, RELEASE, Event
+
+__all__ = ["Panel", "WidgetValue"]
+
+_WIDTH, _HEIGHT, _GAP, _TEXT = 200, 20, 4, 14  # in pixels
+_BACK, _MARK, _HELD, _INK = 0x28303A, 0x5577AA, 0x88AADD, 0xFFFFFF
+
+
+class WidgetValue:
+    """The number that a slider or a label shows: read and set `value`."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+
+class _Widget:
+    """One row. `low` .. `high`: the range of a slider; `key`: what pressing a button says."""
+
+    def __init__(self, text: str, value: WidgetValue | None, limits: tuple[float, float, float] | None, key: str):
+        self.text, self.value, self.limits, self.key = text, value, limits, key
+
+
+class Panel:
+    """The widgets of a GUI of `size` pixels. `pressed(key)` is called when a button is."""
+
+    def __init__(self, size: tuple[int, int], pressed: Callable[[str], None]) -> None:
+        self._size, self._pressed = size, pressed
+        self._widgets: list[_Widget] = []
+        self._held: _Widget | None = None
+
+    def slider(self, text: str, minimum: float, maximum: float, step: float) -> WidgetValue:
+        """A number that can be dragged from `minimum` to `maximum` in steps."""
+        value = WidgetValue(minimum)
+        self._widgets.append(_Widget(text, value, (minimum, maximum, step), ""))
+        return value
+
+    def label(self, text: str) -> WidgetValue:
+        """A number that is only shown."""
+        value = WidgetValue(0.0)
+        self._widgets.append(_Widget(text, value, None, ""))
+        return value
+
+    def button(self, text: str, key: str) -> None:
+        """Something to press."""
+        self._widgets.append(_Widget(text, None, None, key))
+
+    def _box(self, row: int) -> tuple[float, float, float, float]:
+        """Left, top, right, bottom of a row, in pixels from the upper left."""
+        top = _GAP + row * (_HEIGHT + _GAP)
+        return _GAP, top, _GAP + _WIDTH, top + _HEIGHT
+
+    def handle(self, event: Event) -> bool:
+        """Let the widgets have an event; whether they took it."""
+        x, y = event.pos[0] * self._size[0], (1 - event.pos[1]) * self._size[1]
+        if event.key == LMB and event.type is PRESS:
+            for row, widget in enumerate(self._widgets):
+                left, top, right, bottom = self._box(row)
+                if left <= x < right and top <= y < bottom and (widget.limits or widget.key):
+                    self._held = widget
+                    self._drag(x)
+                    return True
+        elif self._held is not None and event.key == MOVE:
+            self._drag(x)
+        elif self._held is not None and event.key == LMB and event.type is RELEASE:
+            widget, self._held = self._held, None
+            if widget.key:
+                self._pressed(widget.key)
+            return True
+        return False
+
+    def _drag(self, x: float) -> None:
+        assert self._held is not None
+        if self._held.limits is None or self._held.value is None:
+            return
+        low, high, step = self._held.limits
+        wanted = low + (high - low) * min(max((x - _GAP) / _WIDTH, 0.0), 1.0)
+        self._held.value.value = min(low + round((wanted - low) / step) * step if step else wanted, high)
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw all widgets."""
+        for row, widget in enumerate(self._widgets):
+            left, top, right, bottom = self._box(row)
+            self._fill(canvas, left, top, right, bottom, _MARK if widget.key else _BACK)
+            if widget is self._held and widget.key:
+                self._fill(canvas, left, top, right, bottom, _HELD)
+            if widget.limits is not None and widget.value is not None:
+                low, high, _ = widget.limits
+                share = (widget.value.value - low) / (high - low) if high != low else 0.0
+                self._fill(canvas, left, top, left + _WIDTH * min(max(share, 0.0), 1.0), bottom, _MARK)
+            shown = widget.text if widget.value is None else f"{widget.text}: {widget.value.value:.6g}"
+            corner = (left + 4) / self._size[0], 1 - (top + 1) / self._size[1]
+            canvas.text(shown, corner, _TEXT, colors_of(_INK, 1)[0])
+
+    def _fill(self, canvas: Canvas, left: float, top: float, right: float, bottom: float, color: int) -> None:
+        height: Any = self._size[1]
+        x, y = slice(int(left), int(right)), slice(max(0, int(height - bottom)), max(0, int(height - top)))
+        canvas.pixels[x, y] = colors_of(color, 1)[0]
