@@ -179,10 +179,15 @@ def _deferred(name: str) -> ModuleType:
 
 
 algorithms = _deferred("algorithms")
+profiler = _deferred("profiler")
+tools = _deferred("tools")
+ui = _deferred("ui")
 sys.modules[f"{__name__}.compat"] = compat
 compat.register()
 
 _LAZY: dict[str, str] = {
+    "GUI": "weft.lang.ui.gui",
+    "Timer": "weft.lang.tools",
     **dict.fromkeys(("data_oriented", "func", "kernel", "real_func"), "weft.lang.kernel"),
     **dict.fromkeys(
         (
@@ -208,6 +213,7 @@ __all__ = [
     "CRITICAL",
     "DEBUG",
     "ERROR",
+    "GUI",
     "INFO",
     "TRACE",
     "WARN",
@@ -236,6 +242,7 @@ __all__ = [
     "TaichiSyntaxError",
     "TaichiTypeError",
     "Template",
+    "Timer",
     "Vector",
     "VectorNdarray",
     "WeftError",
@@ -340,6 +347,7 @@ __all__ = [
     "polar_decompose",
     "popcnt",
     "pow",
+    "profiler",
     "pyfunc",
     "python",
     "randn",
@@ -371,6 +379,7 @@ __all__ = [
     "tan",
     "tanh",
     "template",
+    "tools",
     "trunc",
     "types",
     "u1",
@@ -378,6 +387,7 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "ui",
     "uint1",
     "uint8",
     "uint16",
