@@ -23,6 +23,7 @@ from weft.ir.types import Array, Prim, Struct, Tensor, Type
 from weft.lang.errors import ArgumentError
 from weft.lang.matrix import Matrix
 from weft.lang.parameters import Parameter
+from weft.lang.profiler import measured
 from weft.lang.struct import make_struct
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
@@ -108,6 +109,8 @@ def compile_instance(
         translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
     run = compile_tree(translation.tree, program.config, program.device, trace)
+    if program.profiling:
+        run = measured(function.__name__, run)
     return Instance(run, translation.trees, parameters, results)
 
 
