@@ -19,7 +19,7 @@ from weft.codegen.module import ModuleWriter
 from weft.ir.artifact import STATE_RESULTS, Artifact, CudaTarget, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Assert, Exit, Kernel, Random, Task
-from weft.ir.types import flat_size
+from weft.ir.types import Array, flat_size
 
 __all__ = ["compile_kernel", "emit_kernel", "plan"]
 
@@ -55,7 +55,14 @@ def compile_kernel(
         tasks=tuple(launch.name for launch in launches),
         host=_host_object(config, module.slots, launches),
         state_bytes=8 * state_words + kernel.temp_bytes,
+        written=_written(kernel),
     )
+
+
+def _written(kernel: Kernel) -> tuple[int, ...]:
+    """The array parameters that some task writes to."""
+    names = {name for task in kernel.body if isinstance(task, Task) for name in task.write_set}
+    return tuple(k for k, param in enumerate(kernel.params) if isinstance(param.type, Array) and param.name in names)
 
 
 def emit_kernel(kernel: Kernel, config: CompileConfig) -> tuple[ModuleWriter, CudaMath, list[Launch], int]:
@@ -69,7 +76,6 @@ def emit_kernel(kernel: Kernel, config: CompileConfig) -> tuple[ModuleWriter, Cu
         slots,
         math,
         own=own_operators(math, config.fast_math),
-        pointers="ptr addrspace(1)",
         sync_scope='syncscope("device") ',
         tree_base=", !align !{i64 256}",  # what the driver's allocator promises
     )

@@ -152,6 +152,7 @@ class Artifact:
     tasks: tuple[str, ...] = ()  # CUDA: the names of the device's entries
     host: bytes = b""  # CUDA: the object file with `entry(ctx)`
     state_bytes: int = 0  # CUDA: the size of the kernel's state
+    written: tuple[int, ...] = ()  # CUDA: the numbers of the array parameters that the kernel writes to
 
     @property
     def ptx(self) -> str:

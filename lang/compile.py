@@ -80,7 +80,7 @@ class Instance:
 
 
 def _address(one: Any) -> int:
-    return int(one.buffer().__array_interface__["data"][0])
+    return int(one.program.device.memory.address(one.buffer()))
 
 
 def _value(annotation: Any, scalars: Iterator[Any]) -> Any:

@@ -157,17 +157,17 @@ class Field:
 
     def _window(self) -> Any:
         """The elements as a numpy array: an axis per term, axis by axis from the most significant digit, then the
-        component axes. A view of the tree's bytes."""
+        component axes. A view of the tree's bytes; on a GPU, something that is indexed alike and copies."""
         if self._cells is None or self._parts is None or self._parts.tree.destroyed:
             parts = self.describe()
             terms = sorted(parts.terms, key=lambda term: (term.axis, -term.divisor))
             self._digits = [(term.axis, term.divisor, term.modulus) for term in terms]
             self._plain = [axis for axis, _, _ in self._digits] == list(range(len(parts.shape)))
             parts.tree.readers.add(self)
-            self._cells = np.ndarray(
-                (*(term.modulus for term in terms), *self._inner),
-                self._dtype.np,
+            self._cells = parts.tree.program.device.memory.view(
                 parts.tree.buffer(),
+                self._dtype.np,
+                (*(term.modulus for term in terms), *self._inner),
                 parts.components[0],
                 (*(term.stride for term in terms), *_component_strides(parts.components, self._inner, self._label())),
             )

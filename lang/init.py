@@ -71,12 +71,13 @@ _ELSEWHERE = (vulkan, metal, opengl, gles, dx11, dx12, amdgpu)
 class Program:
     """The state between two resets. `arch` is what runs ("cpu", "cuda" or "python"); `generation` counts them;
     `trees` are the SNode trees still alive, `builder` is the one that `root` is building; `dumps` are the compiler's
-    texts to show, as WEFT_DUMP names them; `profiling`: `init(kernel_profiler=True)`."""
+    texts to show, as WEFT_DUMP names them; `profiling`: `init(kernel_profiler=True)`; `gpu`: which one."""
 
     config: CompileConfig
     generation: int
     dumps: frozenset[str] = frozenset()
     profiling: bool = False
+    gpu: int = 0
     trees: weakref.WeakSet[Any] = field(default_factory=lambda: weakref.WeakSet[Any]())
     random: random.Random = field(default_factory=random.Random)
     draws: Any = None  # where the random numbers of arch=python stand
@@ -101,7 +102,7 @@ class Program:
 
     def _open(self) -> Any:
         if self.arch == cuda:
-            return importlib.import_module("weft.runtime.cuda").CudaDevice(self.config.random_seed)
+            return importlib.import_module("weft.runtime.cuda").CudaDevice(self.config.random_seed, self.gpu)
         from weft.runtime.cpu import CpuDevice
 
         return CpuDevice(self.config.threads, self.config.random_seed)
@@ -138,8 +139,8 @@ def init(
     Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
     Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former), `fast_math` (True),
-    `random_seed` (0), `cpu_max_num_threads` (0: all), `kernel_profiler`, `log_level`, `verbose` (False: only errors),
-    `print_ir` and its kin (texts of the compiler on stderr), `opt_level` (3), `advanced_optimization`, `verify` (check
+    `random_seed` (0), `cpu_max_num_threads` (0: all), `device` (0: which GPU), `kernel_profiler`, `log_level`,
+    `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on stderr), `opt_level` (3), `advanced_optimization`, `verify` (check
     the IR after each pass). Taichi's other options are taken, and said to mean nothing here. The environment has the
     last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... UnknownOption (a KeyError) for a name that is no
     option; TypeError for a wrong type.
@@ -150,7 +151,7 @@ def init(
     mention_inert(options)
     _check_version(require_version)
     config = CompileConfig(
-        arch=_resolve_arch(environment("arch") or arch or cpu, enable_fallback),
+        arch=_resolve_arch(environment("arch") or arch or cpu, enable_fallback, chosen.get("device", 0)),
         default_fp=_default_type("default_fp", default_fp, f32),
         default_ip=_default_type("default_ip", default_ip, i32),
         boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
@@ -159,7 +160,8 @@ def init(
     reset()
     _generation += 1
     dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
-    _current = Program(config, _generation, dumps, chosen.get("kernel_profiler", False))
+    profiling, number = chosen.get("kernel_profiler", False), chosen.get("device", 0)
+    _current = Program(config, _generation, dumps, profiling, number)
     _current.random.seed(config.random_seed)
     logger.info("running on arch=%s", config.arch)
 
@@ -234,7 +236,7 @@ def _check_version(required: Any) -> None:
         logger.warning("init: require_version=%r: Weft follows Taichi %s", required, _FOLLOWS)
 
 
-def _resolve_arch(arch: Any, fallback: bool) -> str:
+def _resolve_arch(arch: Any, fallback: bool, number: int) -> str:
     """The arch that will run: `arch`, or cpu where it is missing."""
     wanted = arch[0] if isinstance(arch, list | tuple) else arch
     wanted = _ALIASES.get(wanted, wanted) if isinstance(wanted, str) else wanted
@@ -242,25 +244,24 @@ def _resolve_arch(arch: Any, fallback: bool) -> str:
         return str(wanted)
     if wanted not in (*_ARCHES, *_ELSEWHERE):
         raise WeftError(f"arch is one of {', '.join(_ARCHES)}, not {wanted!r}{did_you_mean(wanted, _ARCHES)}")
-    why = cuda_missing() if wanted in (cuda, gpu) else "Weft has no such backend"
+    why = cuda_missing(number) if wanted in (cuda, gpu) else "Weft has no such backend"
     if not why:
         return cuda
     if not fallback:
         raise WeftError(f"arch={wanted} is not available: {why}")
-    if wanted != gpu:
-        warnings.warn(f"arch={wanted} is not available ({why}); running on cpu", stacklevel=3)
+    warnings.warn(f"arch={wanted} is not available ({why}); running on cpu", stacklevel=3)
     return cpu
 
 
-def cuda_missing() -> str:
-    """Why CUDA cannot be used, "" if it can."""
+def cuda_missing(number: int = 0) -> str:
+    """Why GPU `number` cannot be used, "" if it can."""
     if (text := environment("enable_cuda")) and not parse("enable_cuda", bool, text):
         return "the environment turns it off"
     try:
         module = importlib.import_module("weft.runtime.cuda")
     except ImportError as error:
         return str(error)
-    return str(module.missing())
+    return str(module.missing(number))
 
 
 def python_random(dtype: Prim) -> Any:

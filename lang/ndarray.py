@@ -32,8 +32,9 @@ class Ndarray:
         self.shape = shape_tuple(shape)
         self._program: Program = program()
         size = int(np.prod(self.shape + self.element_shape, dtype=np.int64)) * self._prim.size
-        buffer = self._program.device.memory.allocate(size, f"ndarray {self.ir} {self.shape}")
-        self._cells: Any = buffer.view(self._prim.np).reshape(self.shape + self.element_shape)
+        memory = self._program.device.memory
+        buffer = memory.allocate(size, f"ndarray {self.ir} {self.shape}")
+        self._cells: Any = memory.view(buffer, self._prim.np, self.shape + self.element_shape)
         self.grad: Ndarray | None = Ndarray(dtype, shape) if needs_grad else None
 
     @property
@@ -59,7 +60,7 @@ class Ndarray:
         return NdarrayType(self.element_type, self.ndim)
 
     def array(self) -> Any:
-        """The memory as a numpy array. FieldError after a reset."""
+        """The memory as a numpy array; on a GPU, what is indexed alike and copies. FieldError after a reset."""
         if not self._program.alive:
             raise FieldError(f"this {self!r} no longer exists: the program was reset after it was made")
         return self._cells

@@ -22,6 +22,7 @@ OPTIONS: dict[str, type] = {
     "check_out_of_bound": bool,
     "cpu_max_num_threads": int,
     "debug": bool,
+    "device": int,
     "fast_math": bool,
     "kernel_profiler": bool,
     "log_level": str,

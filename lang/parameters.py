@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.types import Prim, Struct, Tensor, Type
 from weft.lang.errors import ArgumentError
+from weft.lang.init import cuda, program
 from weft.lang.matrix import Matrix
 from weft.lang.ndarray import Ndarray
 from weft.lang.struct import Struct as PyStruct
@@ -188,19 +190,25 @@ class ArrayParameter(Parameter):
         return view
 
     def pack(self, value: Any) -> Any:
-        if type(value) is np.ndarray and not self._tail:
-            return value.__array_interface__["data"][0], value.shape, value.strides
         array = self._array(value)
+        if type(array) is np.ndarray:
+            return array
         ndim = array.ndim - self._inner(value)
-        return array.__array_interface__["data"][0], array.shape[:ndim], array.strides[:ndim]
+        return array.address, array.shape[:ndim], array.strides[:ndim]
 
 
 def _view(value: Any) -> Any:
-    """A numpy array over the same memory, None if there is none."""
+    """A numpy array over the same memory, or a window onto memory of the GPU; None if there is neither."""
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
     if hasattr(value, "detach"):  # torch: no gradients flow through a kernel
-        return value.detach().numpy()
+        value = value.detach()
+    if hasattr(value, "__cuda_array_interface__"):
+        if program().arch != cuda:
+            raise ArgumentError("an array on the GPU needs init(arch=cuda); or give a copy on the CPU")
+        return import_module("weft.runtime.cuda_memory").foreign_view(value)
+    if hasattr(value, "numpy"):
+        return value.numpy()
     if hasattr(value, "__array_interface__"):
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from weft.ir.artifact import Artifact
+from weft.runtime.cuda_memory import CudaMemory
 from weft.runtime.memory import Memory
 
 __all__ = ["Device", "LoadedKernel"]
@@ -28,8 +29,8 @@ class Device(Protocol):
         ...
 
     @property
-    def memory(self) -> Memory:
-        """Where its buffers come from."""
+    def memory(self) -> Memory | CudaMemory:
+        """Where its buffers come from, their addresses, and windows onto them."""
         ...
 
     def load(self, artifact: Artifact) -> LoadedKernel:

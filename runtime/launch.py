@@ -84,10 +84,19 @@ class CpuKernel:
     all results, as Python numbers. Raises what an assertion or a print raised.
     """
 
-    def __init__(self, artifact: Artifact, code: Code, launcher: Launcher, services: Callable[[int], Any]) -> None:
-        """`services(print address)` makes a service table."""
+    def __init__(
+        self,
+        artifact: Artifact,
+        code: Code,
+        launcher: Launcher,
+        services: Callable[[int], Any],
+        refused: Callable[[int], Exception] | None = None,
+    ) -> None:
+        """`services(print address)` makes a service table. `refused` makes an exception of a driver's status; where
+        there is a driver, arrays come as addresses only."""
         slots = artifact.slots
         self.artifact = artifact
+        self._refused = refused
         self._code, self._launcher = code, launcher
         self._print = PrintService(artifact.sites)
         self._raised = self._print.raised
@@ -95,6 +104,8 @@ class CpuKernel:
         place = code[artifact.entry], ctypes.addressof(self._table), slots
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
         direct = [_direct_kind(param.type) for param in slots.params]
+        if refused is not None:
+            direct = [None if kind is not None and kind >= ARRAY else kind for kind in direct]
         kinds = [kind for kind in direct if kind is not None]
         self._launch = launcher.function(*place, kinds) if len(kinds) == len(direct) else None
         self._spread = [_spreader(param.type) for param in slots.params]
@@ -138,6 +149,8 @@ class CpuKernel:
             right = f"{slots.trees} trees and {len(slots.params)} arguments"
             raise InternalError(f"launch: kernel {name} takes {right}, not {trees} and {args}, or more axes")
         state, site = struct.unpack_from("=QQ", record)
+        if state == 3 and self._refused is not None:
+            raise self._refused(site)
         if state != 2 or site >= len(self.artifact.sites):
             raise InternalError(f"launch: kernel {name} left a broken error record (state {state}, site {site})")
         raise fault(self.artifact.sites[site], record[16:])

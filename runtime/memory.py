@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
@@ -42,6 +43,17 @@ class Memory:
         weakref.finalize(block, self._held.pop, key).atexit = False
         start = -block.ctypes.data % ALIGNMENT
         return block[start : start + size]
+
+    def address(self, buffer: Any) -> int:
+        """Where a buffer lies."""
+        return int(buffer.__array_interface__["data"][0])
+
+    def view(
+        self, buffer: Any, dtype: Any, shape: Sequence[int], offset: int = 0, strides: Sequence[int] | None = None
+    ) -> Any:
+        """A window onto a buffer, indexed as a numpy array is (here it is one): elements of `dtype` at `offset` bytes,
+        and `strides` bytes apart (None: row-major)."""
+        return np.ndarray(shape, dtype, buffer, offset, strides)
 
     @property
     def total(self) -> int:

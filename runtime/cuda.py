@@ -1,0 +1,266 @@
+"""An NVIDIA GPU as a device.
+
+Each GPU has one context (the primary one, which PyTorch, CuPy and JAX share) and one stream, kept for the life of the
+process. The stream waits for the default stream of other libraries and they for it, so work on shared memory happens in
+the order of the program. Launches return at once; what needs their results waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import threading
+from collections.abc import Sequence
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from weft.ir.artifact import CUDA_SERVICES, Artifact, CudaTarget
+from weft.ir.philox import launch_key
+from weft.ir.types import flat_size
+from weft.runtime import cuda_driver
+from weft.runtime.console import format_print
+from weft.runtime.cuda_driver import CudaError, CudaUnavailable, Driver
+from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer, DeviceView
+from weft.runtime.jit import Loader, emit
+from weft.runtime.launch import CpuKernel, Launcher
+from weft.runtime.launch_ir import LAUNCH_IR, PYTHON_API
+
+__all__ = ["CudaDevice", "CudaKernel", "missing"]
+
+missing = cuda_driver.missing
+
+_PRINT_WORDS = 1 << 20  # of the print buffer
+_LOG_BYTES = 8192
+_JIT_ERROR_LOG, _JIT_ERROR_LOG_SIZE = 5, 6
+_DRIVER_FUNCTIONS = {
+    "launch": "cuLaunchKernel",
+    "memset": "cuMemsetD32Async",
+    "copy_out": "cuMemcpyDtoHAsync_v2",
+    "synchronize": "cuStreamSynchronize",
+    "set_current": "cuCtxSetCurrent",
+}
+
+
+class Gpu:
+    """One GPU of the process: its context and stream, what it can do."""
+
+    def __init__(self, driver: Driver, index: int) -> None:
+        self.driver, self.index = driver, index
+        self.device = driver.number("cuDeviceGet", index)
+        self.context = driver.made("cuDevicePrimaryCtxRetain", self.device)
+        self._thread = threading.local()
+        self.enter()
+        self.stream = driver.made("cuStreamCreate", 0)
+        self.processors = self.fact(cuda_driver.PROCESSORS)
+        self.capability = 10 * self.fact(cuda_driver.CAPABILITY_MAJOR) + self.fact(cuda_driver.CAPABILITY_MINOR)
+        if not self.fact(cuda_driver.POOLS):
+            raise CudaUnavailable("this GPU or driver has no stream-ordered allocator: update the NVIDIA driver")
+        self._keep_pool()
+
+    def fact(self, attribute: int) -> int:
+        """A device attribute."""
+        return self.driver.number("cuDeviceGetAttribute", attribute, self.device)
+
+    def enter(self) -> None:
+        """Make the context current for this thread."""
+        self.driver.call("cuCtxSetCurrent", self.context)
+
+    def synchronize(self) -> None:
+        """Wait until the stream is empty."""
+        self.enter()
+        self.driver.call("cuStreamSynchronize", self.stream)
+
+    @property
+    def pool(self) -> int:
+        """The memory pool that the allocator takes from."""
+        return self.driver.made("cuDeviceGetDefaultMemPool", self.device)
+
+    def _keep_pool(self) -> None:
+        """Freed memory stays in the pool until `trim`: giving it back to the system at each wait would be slow."""
+        most = ctypes.c_uint64(2**64 - 1)
+        self.driver.call("cuMemPoolSetAttribute", self.pool, cuda_driver.RELEASE_THRESHOLD, ctypes.byref(most))
+
+    def trim(self) -> None:
+        """Give unused memory of the pool back."""
+        self.synchronize()
+        self.driver.call("cuMemPoolTrimTo", self.pool, 0)
+
+    @cached_property
+    def target(self) -> CudaTarget:
+        """What to compile for: the device's capability, and the newest PTX that the driver takes."""
+        version = self.driver.number("cuDriverGetVersion")
+        major, minor = version // 1000, version % 1000 // 10
+        return CudaTarget(self.capability, 10 * (major - 4) + minor if major < 12 else _ptx_of_12(major, minor))
+
+
+def _ptx_of_12(major: int, minor: int) -> int:
+    """CUDA 12.0 came with PTX 8.0, 12.5 and 12.6 with 8.5, 12.8 with 8.7; CUDA 13.0 with 9.0."""
+    if major > 12:
+        return 90 + 10 * (major - 13) + minor
+    return 80 + minor - (1 if minor > 5 else 0)
+
+
+@cache
+def _gpu(index: int) -> Gpu:
+    return Gpu(cuda_driver.driver(), index)
+
+
+class CudaDevice:
+    """Runs kernels on GPU number `index`."""
+
+    arch = "cuda"
+
+    def __init__(self, random_seed: int = 0, index: int = 0) -> None:
+        why = missing(index)
+        if why:
+            raise CudaUnavailable(why)
+        self._open(_gpu(index), random_seed)
+
+    def _open(self, gpu: Any, random_seed: int) -> None:
+        self.gpu, self._seed = gpu, random_seed
+        self.lock = threading.RLock()
+        self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter)
+        self.loader = Loader()
+
+    @property
+    def target(self) -> CudaTarget:
+        """What to compile for."""
+        target: CudaTarget = self.gpu.target
+        return target
+
+    @cached_property
+    def launcher(self) -> Launcher:
+        """What makes Python functions of kernels."""
+        api: Any = ctypes.pythonapi
+        symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
+        return Launcher(self.loader.load(emit(LAUNCH_IR), ("launch",), symbols=symbols), launch_key(self._seed))
+
+    @cached_property
+    def prints(self) -> DeviceBuffer:
+        """The print buffer: words used, words there are, records."""
+        buffer = self.memory.allocate(8 * (2 + _PRINT_WORDS), "the print buffer")
+        buffer.write(0, np.array([0, _PRINT_WORDS], np.uint64))
+        return buffer
+
+    def load(self, artifact: Artifact) -> CudaKernel:
+        """The kernel, ready to run; it keeps this device."""
+        return CudaKernel(artifact, self)
+
+    def load_functions(self, artifact: Artifact) -> tuple[int, list[int]]:
+        """A module of the driver with the artifact's PTX, and the handles of its entries."""
+        driver: Driver = self.gpu.driver
+        self.gpu.enter()
+        log = ctypes.create_string_buffer(_LOG_BYTES)
+        options = (ctypes.c_int * 2)(_JIT_ERROR_LOG, _JIT_ERROR_LOG_SIZE)
+        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG_BYTES)
+        try:
+            module = driver.made("cuModuleLoadDataEx", artifact.code + b"\0", 2, options, values)
+        except CudaError as error:
+            raise CudaError(f"kernel {artifact.name}: {error}\n{log.value.decode()}".rstrip(), error.status) from None
+        return module, [driver.made("cuModuleGetFunction", module, name.encode()) for name in artifact.tasks]
+
+    def unload(self, module: int) -> None:
+        """Drop a module, when the work under way is done."""
+        self.gpu.synchronize()
+        self.gpu.driver.function("cuModuleUnload")(module)
+
+    def synchronize(self) -> None:
+        """Returns when everything launched so far is done."""
+        self.gpu.synchronize()
+
+    def reseed(self, random_seed: int) -> None:
+        """Decide the random numbers of the launches to come anew."""
+        self._seed = random_seed
+        if "launcher" in self.__dict__:
+            self.launcher.reseed(launch_key(random_seed))
+
+    def close(self) -> None:
+        """Wait, and give memory that nobody holds back to the system."""
+        self.gpu.trim()
+
+
+class CudaKernel:
+    """A loaded kernel: `kernel(trees, args)`, with addresses on the device. Of the arguments, numpy arrays lie on the
+    host: they are copied in, and out again if the kernel writes to them."""
+
+    def __init__(self, artifact: Artifact, device: CudaDevice) -> None:
+        self.artifact, self._device = artifact, device
+        module, functions = device.load_functions(artifact)
+        self._module = _Module(device, module)
+        self._state = device.memory.allocate(artifact.state_bytes, f"kernel {artifact.name}")
+        self._printing = any(site.kind == "print" for site in artifact.sites)
+        driver: Driver = device.gpu.driver
+        words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()}
+        words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
+        words |= {"state": self._state.address, "prints": device.prints.address if self._printing else 0}
+        table = [words[name] for name in CUDA_SERVICES[:-1]] + functions
+        self._host = CpuKernel(
+            artifact,
+            device.loader.load(artifact.host, (artifact.entry,)),
+            device.launcher,
+            lambda _: (ctypes.c_int64 * len(table))(*table),
+            lambda status: driver.error(status, f"kernel {artifact.name}"),
+        )
+        self._arrays = [k for k, param in enumerate(artifact.slots.params) if hasattr(param.type, "ndim")]
+
+    def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
+        staged: list[tuple[Any, DeviceView]] = []
+        if self._arrays:
+            args = self._on_device(list(args), staged)
+        with self._device.lock:
+            result = self._host(trees, args)
+            if self._printing:
+                self._show_prints()
+        for array, view in staged:
+            array[...] = view.fetch()
+        return result
+
+    def _on_device(self, args: list[Any], staged: list[tuple[Any, DeviceView]]) -> list[Any]:
+        for k in self._arrays:
+            array = args[k]
+            if isinstance(array, tuple):
+                continue
+            ndim: int = self.artifact.slots.params[k].type.ndim  # type: ignore[attr-defined]
+            packed = np.ascontiguousarray(array)
+            memory = self._device.memory
+            view = memory.view(memory.allocate(packed.nbytes, "a numpy argument"), packed.dtype, packed.shape)
+            view.buffer.write(0, packed)
+            if k in self.artifact.written:
+                staged.append((array, view))
+            args[k] = (view.address, view.shape[:ndim], view.strides[:ndim])
+        return args
+
+    def _show_prints(self) -> None:
+        """What the kernel printed, in the order in which its threads asked for room."""
+        buffer, sites = self._device.prints, self.artifact.sites
+        used = struct.unpack("=Q", buffer.read(0, 8))[0]
+        if not used:
+            return
+        data = buffer.read(16, 8 * min(used, _PRINT_WORDS)).tobytes()
+        buffer.write(0, np.zeros(1, np.uint64))
+        at, pieces = 0, list[str]()
+        while at < len(data):
+            site = sites[struct.unpack_from("=Q", data, at)[0]]
+            size = 8 * sum(map(flat_size, site.types))
+            if at + 8 + size > len(data):
+                break
+            pieces.append(format_print(site, data[at + 8 : at + 8 + size]))
+            at += 8 + size
+        if used > _PRINT_WORDS:
+            pieces.append("... and more than the print buffer holds\n")
+        if sys.stdout is not None:
+            sys.stdout.write("".join(pieces))
+
+
+class _Module:
+    """Keeps a module of the driver loaded for as long as it lives."""
+
+    def __init__(self, device: CudaDevice, module: int) -> None:
+        self._device, self._module = device, module
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self._device.unload(self._module)

@@ -1,0 +1,267 @@
+"""Memory of a CUDA device: stream-ordered buffers that Python objects own, and windows onto them.
+
+A `DeviceBuffer` is freed, in the order of the stream, when nobody refers to it any more. A `DeviceView` is to it what a
+numpy array is to bytes: shape, type and strides. Reading an element of a view copies that element; assigning to one
+copies it back. Code that indexes fields need not know which of the two it has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Sequence
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from weft.runtime.cuda_driver import OUT_OF_MEMORY, Driver
+from weft.runtime.errors import OutOfMemory
+from weft.runtime.memory import readable_size
+
+__all__ = ["CudaMemory", "DeviceBuffer", "DeviceView", "foreign_view"]
+
+_LISTED = 10
+
+
+class DeviceBuffer:
+    """So many bytes at `address`. `read` and `write` wait until the bytes are copied."""
+
+    def __init__(self, memory: CudaMemory, address: int, size: int) -> None:
+        self.memory, self.address, self.size = memory, address, size
+
+    def read(self, offset: int, size: int) -> Any:
+        """Those bytes, as a new numpy array."""
+        result = np.empty(size, np.uint8)
+        if size:
+            self.memory.copy_out(result.ctypes.data, self.address + offset, size)
+        return result
+
+    def write(self, offset: int, data: Any) -> None:
+        """Put a contiguous numpy array at `offset`."""
+        if data.nbytes:
+            self.memory.copy_in(self.address + offset, data.ctypes.data, data.nbytes)
+
+    def fill(self, offset: int, pattern: Any, times: int) -> None:
+        """Repeat a numpy scalar of 1, 2 or 4 bytes."""
+        self.memory.fill(self.address + offset, int(pattern.view(f"u{pattern.itemsize}")), pattern.itemsize, times)
+
+
+class CudaMemory:
+    """Hands out zeroed buffers of one device, in the order of one stream."""
+
+    def __init__(self, driver: Driver, stream: int, enter: Callable[[], None]) -> None:
+        """`enter` makes the device's context current."""
+        self._driver, self._stream, self._enter = driver, stream, enter
+        self._held: dict[int, tuple[str, int]] = {}
+        self._keys = count()
+
+    def allocate(self, size: int, owner: str) -> DeviceBuffer:
+        """A zeroed buffer of `size` bytes. `owner` names it in the account."""
+        self._enter()
+        place = ctypes.c_void_p()
+        status = self._driver.function("cuMemAllocAsync")(ctypes.byref(place), max(size, 1), self._stream)
+        if status == OUT_OF_MEMORY:
+            raise self._refuse(size, owner)
+        if status:
+            raise self._driver.error(status, f"allocating {readable_size(size)} for {owner}")
+        address = place.value or 0
+        self._driver.call("cuMemsetD8Async", address, 0, max(size, 1), self._stream)
+        buffer, key = DeviceBuffer(self, address, size), next(self._keys)
+        self._held[key] = (owner, size)
+        weakref.finalize(buffer, self._free, key, address).atexit = False
+        return buffer
+
+    def _free(self, key: int, address: int) -> None:
+        del self._held[key]
+        self._enter()
+        self._driver.function("cuMemFreeAsync")(address, self._stream)
+
+    def copy_in(self, address: int, source: int, size: int) -> None:
+        """From the host to the device; waits."""
+        self._enter()
+        self._driver.call("cuMemcpyHtoDAsync_v2", address, source, size, self._stream)
+        self._driver.call("cuStreamSynchronize", self._stream)
+
+    def copy_out(self, target: int, address: int, size: int) -> None:
+        """From the device to the host; waits."""
+        self._enter()
+        self._driver.call("cuMemcpyDtoHAsync_v2", target, address, size, self._stream)
+        self._driver.call("cuStreamSynchronize", self._stream)
+
+    def fill(self, address: int, pattern: int, size: int, times: int) -> None:
+        """Put a pattern of 1, 2 or 4 bytes there, so many times."""
+        self._enter()
+        self._driver.call(f"cuMemsetD{8 * size}Async", address, pattern, times, self._stream)
+
+    @property
+    def total(self) -> int:
+        """Bytes held now."""
+        return sum(size for _, size in self._held.values())
+
+    def holders(self) -> list[tuple[str, int]]:
+        """(owner, bytes) of the buffers alive, the largest first."""
+        return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))
+
+    def address(self, buffer: DeviceBuffer) -> int:
+        """Where a buffer lies."""
+        return buffer.address
+
+    def view(
+        self,
+        buffer: DeviceBuffer,
+        dtype: Any,
+        shape: Sequence[int],
+        offset: int = 0,
+        strides: Sequence[int] | None = None,
+    ) -> DeviceView:
+        """A window onto a buffer: elements of `dtype` at `offset` bytes, `strides` bytes apart (None: row-major)."""
+        type, extents = np.dtype(dtype), tuple(shape)
+        steps = _row_major(extents, type.itemsize) if strides is None else tuple(strides)
+        return DeviceView(buffer, type, extents, offset, steps)
+
+    def _refuse(self, size: int, owner: str) -> OutOfMemory:
+        free, whole = ctypes.c_size_t(), ctypes.c_size_t()
+        self._driver.function("cuMemGetInfo_v2")(ctypes.byref(free), ctypes.byref(whole))
+        held = self.holders()
+        lines = [
+            f"{owner} asks for {readable_size(size)} of GPU memory: {readable_size(free.value)} of "
+            f"{readable_size(whole.value)} are free.",
+            f"Held by this program: {readable_size(self.total)}",
+        ]
+        lines += [f"  {readable_size(bytes):>10}  {name}" for name, bytes in held[:_LISTED]]
+        if len(held) > _LISTED:
+            lines.append(f"  and {len(held) - _LISTED} smaller ones")
+        return OutOfMemory("\n".join(lines))
+
+
+class DeviceView:
+    """An n-D window onto a buffer. A full index gives a numpy scalar; a partial one (the first axes) an array that
+    writes what is assigned to its elements back; `view[...] = values` sets all."""
+
+    def __init__(
+        self, buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, strides: tuple[int, ...]
+    ) -> None:
+        self.buffer, self.dtype, self.shape, self.offset, self.strides = buffer, dtype, shape, offset, strides
+        self.ndim = len(shape)
+        self.size = int(np.prod(shape, dtype=np.int64))
+        self.nbytes = self.size * dtype.itemsize
+        self.dense = _dense(shape, strides, dtype.itemsize)
+        in_order = self.dense and _row_major(shape, dtype.itemsize) == strides
+        self.flags = SimpleNamespace(c_contiguous=in_order or self.size == 0, writeable=True)
+
+    @property
+    def address(self) -> int:
+        """Where the first element lies."""
+        return int(self.buffer.address) + self.offset
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None if self.flags.c_contiguous else self.strides,
+            "version": 3,
+            "stream": self.buffer.memory._stream,
+        }
+
+    def part(self, key: Any) -> DeviceView:
+        """The window onto the elements that `key`, the first indices, selects."""
+        if key is Ellipsis or key == ():
+            return self
+        index = key if isinstance(key, tuple) else (key,)
+        offset = self.offset + sum(i * stride for i, stride in zip(index, self.strides))
+        n = len(index)
+        return DeviceView(self.buffer, self.dtype, self.shape[n:], offset, self.strides[n:])
+
+    def fetch(self) -> Any:
+        """The elements as a numpy array of their own."""
+        low, size = self._span()
+        raw = self.buffer.read(low, size)
+        return np.ndarray(self.shape, self.dtype, raw, self.offset - low, self.strides)
+
+    def put(self, values: Any) -> None:
+        """Set the elements from what broadcasts to this shape."""
+        low, size = self._span()
+        if self.dense and np.ndim(values) == 0 and self.dtype.itemsize <= 4:
+            self.buffer.fill(low, self.dtype.type(values), self.size)
+            return
+        raw = np.empty(size, np.uint8) if self.dense else self.buffer.read(low, size)
+        np.ndarray(self.shape, self.dtype, raw, self.offset - low, self.strides)[...] = values
+        self.buffer.write(low, raw)
+
+    def _span(self) -> tuple[int, int]:
+        """The first byte of any element, and how many bytes there are to the end of the last."""
+        if self.size == 0:
+            return self.offset, 0
+        reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
+        low = self.offset + sum(step for step in reach if step < 0)
+        high = self.offset + sum(step for step in reach if step > 0) + self.dtype.itemsize
+        return low, high - low
+
+    def __getitem__(self, key: Any) -> Any:
+        part = self.part(key)
+        values = part.fetch()
+        if part.ndim == 0:
+            return values[()]
+        element = values.view(_Element)
+        element.home = part
+        return element
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.part(key).put(value)
+
+    def reshape(self, shape: Any) -> Any:
+        """A copy of that shape, as a numpy array."""
+        return self.fetch().reshape(shape)
+
+    def copy(self) -> Any:
+        """The elements as a contiguous numpy array."""
+        return np.ascontiguousarray(self.fetch())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        del copy
+        return np.asarray(self.fetch(), dtype)
+
+
+class _Element(np.ndarray[Any, Any]):
+    """A small array fetched from `home`: what is assigned to its elements goes back there."""
+
+    home: DeviceView | None = None
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        if self.home is not None:
+            self.home.put(np.asarray(self))
+
+
+def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    strides: list[int] = []
+    for extent in reversed(shape):
+        strides.insert(0, itemsize)
+        itemsize *= extent
+    return tuple(strides)
+
+
+def _dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Whether the elements, in some order of axes, lie side by side without gaps."""
+    for stride, extent in sorted(zip(strides, shape)):
+        if extent > 1:
+            if stride != itemsize:
+                return False
+            itemsize *= extent
+    return True
+
+
+def foreign_view(array: Any) -> DeviceView:
+    """A window onto memory of another library, from its `__cuda_array_interface__`; it keeps `array`."""
+    facts = array.__cuda_array_interface__
+    dtype = np.dtype(facts["typestr"])
+    shape = tuple(facts["shape"])
+    strides = facts.get("strides") or _row_major(shape, dtype.itemsize)
+    address, read_only = facts["data"]
+    view = DeviceView(SimpleNamespace(address=address, keeps=array), dtype, shape, 0, tuple(strides))
+    view.flags.writeable = not read_only
+    return view
