@@ -289,7 +289,9 @@ _BY_FUNCTION: dict[Any, Callable[..., Any]] = {
 
 def _from_matrix(function: Any) -> bool:
     """Whether `function` makes or belongs to matrices: `Vector`, `Matrix.zero`, `v.cast`, `types.vector(3, f32)`."""
-    return isinstance(function, (Builtin, CompoundType)) or function in (Matrix, Vector)
+    if isinstance(function, (Builtin, CompoundType)) or function in (Matrix, Vector):
+        return True
+    return isinstance(function, FunctionType) and function.__module__ == Matrix.__module__
 
 
 class Semantics:

@@ -186,6 +186,8 @@ class Kernel:
     def _interpret(self, owner: Any, args: Sequence[Any]) -> Any:
         from weft.lang.interpret import interpret_kernel
 
+        for parameter, value in zip(self._parameters, args, strict=True):
+            _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes
         return interpret_kernel(_Interpreted(self.function, self.params, owner), args)
 
     def _compile(self, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:

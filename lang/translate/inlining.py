@@ -35,7 +35,7 @@ def inline(t: Translator, function: Callable[..., Any], c: Call, bound: bool = F
     child = Translator(t.unit, source, Names(function), t.span(c.node))
     child.top = t.top and t.alone is c.node and _loops_freely(source.node)
     lets: list[tuple[tree.Variable, tree.Expr]] = []
-    key: list[Any] = [function.__code__]
+    key: list[Any] = [function]
     for position, (name, value) in enumerate(_matched(t, function, source, c)):
         by_reference = bound and position == 0
         key.append(_bind(t, child, function, name, value, by_reference, lets, c))

@@ -33,7 +33,7 @@ def test_values_have_the_types_of_the_language() -> None:
         b += a * 100 + (-7) // 2 + (-7) % 3 + ti.raw_mod(-7, 3) + (wrapped < 0)
         return b
 
-    assert run(2.9, 1.5) == float(np.float32(1) / np.float32(3)) + 400 - 4 + 2 - 1 + 1
+    assert run(2, 1.5) == float(np.float32(1) / np.float32(3)) + 400 - 4 + 2 - 1 + 1
 
 
 def test_fields_and_loops() -> None:

@@ -35,7 +35,7 @@ def test_ndrange_with_names_and_tuples(ti):
             x[i, j, k] += i * 100 + j * 10 + k
         for i, j in ti.ndrange((-2, 1), 2):
             x[i + 2, j, 0] += 1000
-        for i, j, k, l in ti.ndrange(1, (1, 2), 2, (3, 5)):
+        for _, j, k, l in ti.ndrange(1, (1, 2), 2, (3, 5)):
             x[k, j, l] += 5000
 
     run(3)
@@ -124,9 +124,9 @@ def test_empty_loops(ti):
             x[i] = 1
         for i in range(5, n):
             x[i] = 1
-        for i, j in ti.ndrange(3, n):
+        for i, _ in ti.ndrange(3, n):
             x[i] = 1
-        for i, j in ti.ndrange((2, 1), 2):
+        for i, _ in ti.ndrange((2, 1), 2):
             x[i] = 1
         for i in a:
             x[i] = 1

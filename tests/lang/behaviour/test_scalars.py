@@ -111,7 +111,7 @@ def test_shifts(ti, name):
         assert row == [wrap(value, name) for value in expected], (x, n)
 
 
-@pytest.mark.parametrize("left", (*INTS, *FLOATS))
+@pytest.mark.parametrize("left", [*INTS, *FLOATS])
 def test_types_of_results(ti, left):
     """A local has the type of its first value: what it makes of a second one shows which that was."""
     big = -0x7E7D_7C7B_7A79_7877
@@ -197,7 +197,7 @@ def test_casts_between_integers_wrap(ti):
 
             @ti.kernel
             def run(x: a) -> b:
-                return ti.cast(x, b)
+                return ti.cast(x, b)  # noqa: B023
 
             for value in (0, 1, -1, 127, 128, 300, -32_769, 2**31 - 1):
                 kept = wrap(value, source)
