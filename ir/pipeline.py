@@ -36,6 +36,7 @@ TO_LOWERED: tuple[str, ...] = (
     "demote_atomics",
     "cache_invariant",
     "thread_local",
+    "loop_tensors",
     "scalarize",
     "lower_access",
     "demote_ops",
