@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -24,6 +23,7 @@ from weft.lang.interpret_rewrite import HELPER, Rewriter
 from weft.lang.interpret_values import Semantics, is_template
 from weft.lang.profiler import measured
 from weft.lang.translate.annotations import annotation_of
+from weft.lang.translate.source import source_lines
 
 __all__ = ["interpret_kernel", "interpreted"]
 
@@ -104,7 +104,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
 def _definition(function: FunctionType) -> ast.FunctionDef:
     """The function's `def`, at its true lines and columns."""
     try:
-        lines, first = inspect.getsourcelines(function)
+        lines, first = source_lines(function.__code__)
     except (OSError, TypeError) as error:
         raise CompilationError(f"the source of '{function.__name__}' is not to be had: {error}") from error
     if lines[0][:1].isspace():  # a method or an inner function: give the indent something to belong to

@@ -23,6 +23,7 @@ from weft.lang.errors import ArgumentError, UnknownName
 from weft.lang.parameters import Parameter, Template, make_parameter, template_key
 from weft.lang.translate import Argument
 from weft.lang.translate.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
+from weft.lang.translate.lost_source import find_lost
 from weft.lang.translate.source import source_of
 from weft.lang.types import to_ir
 
@@ -57,6 +58,7 @@ def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
     """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
     del is_real_function
     evaluate_annotations(function, 1)
+    find_lost(function, 1)
     return Func(function)
 
 
@@ -266,6 +268,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     if isinstance(function, (Kernel, Func)):
         raise CompilationError(f"'{function.__name__}' is a kernel or @func already")
     evaluate_annotations(function, 1)
+    find_lost(function, 1)
     return Kernel(function)
 
 

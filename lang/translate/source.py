@@ -16,8 +16,9 @@ from types import CodeType
 from typing import Any
 
 from weft.ir.errors import CompilationError, Span
+from weft.lang.translate.lost_source import lines_of_lost
 
-__all__ = ["Source", "captured", "source_of"]
+__all__ = ["Source", "captured", "source_lines", "source_of"]
 
 
 @dataclass(eq=False, slots=True)
@@ -52,10 +53,10 @@ def source_of(function: Callable[..., Any]) -> Source:
 @functools.lru_cache(maxsize=4096)
 def _parse(code: CodeType) -> Source:
     try:
-        lines, first = inspect.getsourcelines(code)
+        lines, first = source_lines(code)
     except (OSError, TypeError) as error:
         raise CompilationError(
-            f"the source of '{code.co_name}' cannot be found: define it in a file or a notebook cell, not by exec"
+            f"the source of '{code.co_name}' cannot be found: define it in a file or a notebook cell"
         ) from error
     text = "".join(lines)
     shift = first - 1
@@ -74,6 +75,14 @@ def _parse(code: CodeType) -> Source:
             Span(code.co_filename, first),
         )
     return Source(code.co_filename, code.co_name, statement, shift)
+
+
+def source_lines(code: CodeType) -> tuple[list[str], int]:
+    """The lines of a function, decorators included, and the number of the first. OSError where they are not known."""
+    lost = lines_of_lost(code)
+    if lost is None:
+        return inspect.getsourcelines(code)
+    return inspect.getblock(lost[code.co_firstlineno - 1 :]), code.co_firstlineno
 
 
 _MISSING = object()

@@ -1,0 +1,88 @@
+"""The text of functions that are in no file: from `python -c`, `exec`, standard input, or an interactive session.
+
+Wherever such a text may still lie - the command line, the strings in reach of the frames that run it, the lines typed
+so far - it is compiled again: the text that gives the very same code is the one. Looked for once, where a decorator is
+applied, because later the frames are gone.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import linecache
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+__all__ = ["find_lost", "lines_of_lost"]
+
+_found: WeakKeyDictionary[CodeType, str] = WeakKeyDictionary()
+_FUTURES = sum(getattr(__future__, name).compiler_flag for name in ("annotations",))
+
+
+def find_lost(function: Callable[..., Any], depth: int) -> None:
+    """Look for the text of `function` if no file has it; `depth` frames up is where it is defined."""
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_filename.startswith("<") or linecache.getlines(code.co_filename):
+        return
+    for text in _candidates(code, sys._getframe(depth + 1)):
+        if f"def {code.co_name}" in text and _gives(text, code):
+            _found[code] = text
+            return
+
+
+def lines_of_lost(code: CodeType) -> list[str] | None:
+    """The lines of the text that `code` was compiled from, if it was found."""
+    text = _found.get(code)
+    return None if text is None else text.splitlines(keepends=True)
+
+
+def _gives(text: str, code: CodeType) -> bool:
+    """Whether compiling `text` gives `code`, among others."""
+    try:
+        pending: list[Any] = [compile(text, code.co_filename, "exec", code.co_flags & _FUTURES, dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return False
+    while pending:
+        inner = pending.pop()
+        if inner == code:
+            return True
+        pending += [constant for constant in inner.co_consts if isinstance(constant, CodeType)]
+    return False
+
+
+def _candidates(code: CodeType, frame: FrameType | None) -> Iterator[str]:
+    yield from sys.orig_argv
+    while frame is not None:
+        places = (frame.f_locals.values(), frame.f_code.co_consts)
+        yield from (text for place in places for text in list(place) if isinstance(text, str))
+        frame = frame.f_back
+    if code.co_filename == "<stdin>":
+        yield from _standard_input()
+        yield from _typed()
+
+
+def _standard_input() -> Iterator[str]:
+    """All of standard input, if it is a file: read without moving its position."""
+    try:
+        status = os.fstat(0)
+        if stat.S_ISREG(status.st_mode) and hasattr(os, "pread"):
+            yield os.pread(0, status.st_size, 0).decode()
+    except (OSError, UnicodeDecodeError):
+        return
+
+
+def _typed() -> Iterator[str]:
+    """The last lines of an interactive session, from each decorator on."""
+    readline = sys.modules.get("readline")
+    if readline is None:
+        return
+    count: int = readline.get_current_history_length()
+    lines = [readline.get_history_item(number) or "" for number in range(max(1, count - 500), count + 1)]
+    for start in range(len(lines) - 1, -1, -1):
+        if lines[start].startswith("@"):
+            yield "\n".join(lines[start:]) + "\n"
