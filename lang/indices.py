@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.lang.builtins import pyfunc, static
+from weft.lang.builtins import grouped, pyfunc, static
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers a template argument is what it is bound to
 else:
     from weft.lang.types import Template
 
-__all__ = ["rescale_index"]
+__all__ = ["fill_field", "rescale_index"]
+
+
+@pyfunc
+def fill_field(x: Template, value: Any) -> None:
+    """Set every element: what `x.fill(value)` means in a kernel."""
+    for at in grouped(x):
+        x[at] = value
 
 
 @pyfunc

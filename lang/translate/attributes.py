@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any
 
 from weft.ir import tree
 from weft.ir.types import Array, Tensor, i32, tensor
 from weft.lang.errors import UnknownName
-from weft.lang.field import Field
+from weft.lang.field import Field, MatrixField
 from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.matrix import Matrix, swizzle
 from weft.lang.ndarray import Ndarray
 from weft.lang.struct import Struct, StructField
-from weft.lang.translate.indexing import constant_element
+from weft.lang.translate.indexing import constant_element, dotted
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Record, to_expr
+from weft.lang.translate.values import Record, Unfinished, to_expr
 
 __all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
 
@@ -27,11 +27,16 @@ TENSOR_METHODS = frozenset({"sum", "max", "min", "any", "all", "transpose", "cas
 
 
 @dataclass(frozen=True, eq=False)
-class ValueMethod:
+class ValueMethod(Unfinished):
     """A method of a run-time value, not yet called."""
 
     name: str
     owner: tree.Expr
+
+    @property
+    def phrase(self) -> str:  # type: ignore[override]
+        """What messages call it."""
+        return f"the method {self.name}, without the parentheses of a call,"
 
 
 @translates(ast.Attribute)
@@ -137,10 +142,19 @@ def _swizzled(t: Translator, base: tree.Expr, positions: tuple[int, ...], node: 
     return tree.MakeTensor(scalars, type=tensor(kind.elem, (len(scalars),)), span=t.span(node))
 
 
+def _example(field: Any) -> str:
+    return ", ".join("ijklmnop"[: len(field.shape)]) or "None"
+
+
 def _of_object(t: Translator, base: Any, node: ast.Attribute) -> Any:
     try:
         return getattr(base, node.attr)
-    except AttributeError:
+    except AttributeError as error:
+        if isinstance(base, ModuleType) and " yet: " in str(error):  # known, and not there
+            raise UnknownName(str(error), t.span(node)) from None
+        if isinstance(base, MatrixField) and swizzle(node.attr) is not None:
+            right = f"{dotted(node.value)}[{_example(base)}].{node.attr}"
+            raise UnknownName(f"a field has no '{node.attr}', its elements have: write {right}", t.span(node)) from None
         name: str = getattr(base, "__name__", "")
         what = "a field" if isinstance(base, (Field, StructField)) else repr(type(base).__name__)
         what = f"module '{name}'" if type(base).__name__ == "module" else what

@@ -10,6 +10,8 @@ from typing import Any
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.builtins import BUILTINS, Builtin, ndrange
+from weft.lang.field import Field
+from weft.lang.indices import fill_field
 from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.translate import constructors, functions, methods
 from weft.lang.translate.attributes import ValueMethod
@@ -18,6 +20,7 @@ from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline, settled
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.python_functions import PYTHON
+from weft.lang.translate.refused import why_refused
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import is_known, kind_of
 from weft.lang.types import MatrixType, StructType
@@ -87,6 +90,9 @@ def _method(t: Translator, method: ValueMethod, c: Call) -> Any:
 
 def _bound(t: Translator, function: MethodType, c: Call) -> Any:
     inner: Any = function.__func__
+    if inner is Field.fill:
+        return inline(t, fill_field.function, c.with_first(function.__self__))
+    _check_scope(t, function, c)
     if getattr(inner, "is_pyfunc", None) is not None:
         return inline(t, inner.function, c.with_first(function.__self__), bound=True)
     if getattr(inner, "is_kernel", False):
@@ -114,10 +120,17 @@ def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
 _MATH_NAMES: dict[str, str] = {"fabs": "abs", "fmod": "raw_mod"}
 
 
+def _check_scope(t: Translator, function: Any, c: Call) -> None:
+    why = why_refused(function)
+    if why:
+        raise t.error(why, c.node)
+
+
 def _python_call(t: Translator, function: Any, c: Call) -> Any:
     """A Python callable: run now if all arguments are known; a plain function is inlined otherwise."""
     if not callable(function):
         raise t.error(f"{kind_of(function)} cannot be called", c.node, TypeMismatch)
+    _check_scope(t, function, c)
     if function is ndrange:
         return run_now(t, c.node, ndrange, *c.args)
     if isinstance(getattr(function, "__self__", None), (list, dict)):  # append, extend, get, items ...

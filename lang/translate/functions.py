@@ -15,16 +15,17 @@ from weft.ir.scalar import ATOMICS, BINARY, UNARY
 from weft.ir.symbols import LoopConfig
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, u1, u16, u32, u64, with_element
 from weft.lang.builtins import BUILTINS
-from weft.lang.field import Field
-from weft.lang.struct import StructField
 from weft.lang.translate.operators import binary, condition, run_now, select, truth, unary
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import (
     Record,
+    Unfinished,
     as_int,
     coerce,
     in_memory,
+    is_constant,
     is_known,
+    is_number,
     kind_of,
     scalar_of,
     to_expr,
@@ -48,15 +49,19 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False)
-class RangeOf:
+class RangeOf(Unfinished):
     """`range(begin, end, step)`, some of which are known only at run time."""
+
+    phrase = "a range whose ends are known only at run time"
 
     bounds: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
+class Grouped(Unfinished):
     """`grouped(over)`: a loop whose indices come as one vector."""
+
+    phrase = "what ti.grouped gives, which only a loop can use,"
 
     over: Any
 
@@ -88,7 +93,8 @@ def arguments(t: Translator, c: Call, least: int, most: int, *names: str) -> lis
         wanted = str(least) if least == most else f"{least} to {most}"
         what = ast.unparse(c.node.func)
         unknown = f", and no '{min(extra)}'" if extra else ""
-        raise t.error(f"{what} takes {wanted} arguments{unknown}, got {given}", c.node, TypeMismatch)
+        plural = "" if wanted == "1" else "s"
+        raise t.error(f"{what} takes {wanted} argument{plural}{unknown}, got {given}", c.node, TypeMismatch)
     return values + [None] * (most - len(values))
 
 
@@ -111,7 +117,7 @@ def _unary_handler(kind: str) -> Handler:
         x, dtype = (
             arguments(t, c, 1, 2 if rounding else 1, "x", *(["dtype"] if rounding else []))[:2] + [None][rounding:]
         )
-        if is_known(x) and dtype is None and kind in BUILTINS and not isinstance(x, (Field, StructField)):
+        if is_constant(x) and dtype is None and kind in BUILTINS:
             return run_now(t, c.node, BUILTINS[kind].python, x)
         value = to_expr(t, x, _place(c, 0))
         if kind == "round" and isinstance(dtype, int):
@@ -135,7 +141,7 @@ def element_type(t: Translator, value: tree.Expr, node: ast.AST) -> Prim:
 def _binary_handler(kind: str) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
         a, b = arguments(t, c, 2, 2, "a", "b")
-        if is_known(a) and is_known(b) and kind in BUILTINS:
+        if is_constant(a) and is_constant(b) and kind in BUILTINS:
             return run_now(t, c.node, BUILTINS[kind].python, a, b)
         left, right = exprs(t, c, [a, b])
         return binary(t, kind, left, right, c.node)
@@ -150,7 +156,7 @@ def _nary_handler(kind: str) -> Handler:
             values = list(values[0])
         if not values:
             raise t.error(f"{kind} takes at least one value", c.node, TypeMismatch)
-        if len(values) > 1 and all(map(is_known, values)):
+        if len(values) > 1 and all(map(is_constant, values)):
             return run_now(t, c.node, BUILTINS[kind].python, *values)
         parts = exprs(t, c, values)
         if len(parts) == 1:
@@ -371,6 +377,10 @@ def _is_alias(value: Any) -> bool:
 @function("grouped")
 def _grouped(t: Translator, c: Call) -> Any:
     (over,) = arguments(t, c, 1, 1, "x")
+    if is_number(over) or isinstance(over, str):
+        raise t.error(
+            f"ti.grouped takes a field, an array or ti.ndrange(...), not {kind_of(over)}", c.node, TypeMismatch
+        )
     return Grouped(over)
 
 

@@ -21,7 +21,7 @@ from weft.lang.translate.indexing import dotted
 from weft.lang.translate.operators import condition, run_now
 from weft.lang.translate.statements import is_static_call
 from weft.lang.translate.translator import Loop, Translator, translates
-from weft.lang.translate.values import Record, is_known, kind_of, to_expr
+from weft.lang.translate.values import Record, is_known, is_number, kind_of, to_expr
 
 __all__ = ["UNROLL_LIMIT"]
 
@@ -93,6 +93,8 @@ def _static_for(t: Translator, node: ast.For, over: Any) -> None:
 
 
 def _static_items(t: Translator, over: Any, node: ast.expr) -> Any:
+    if is_number(over):
+        raise t.error(f"a loop over the number {over}: write range({over})", node, TypeMismatch)
     if isinstance(over, Grouped):
         return [Matrix(list(point), i32) for point in _points(t, over.over, node)]
     if isinstance(over, (Field, StructField)):
@@ -154,6 +156,8 @@ class _Runtime:
             raise t.error("a loop over an SNode is not available: loop over a field placed in it", node)
         if isinstance(over, (list, tuple, dict)) or (isinstance(over, tree.Expr) and isinstance(over.type, Tensor)):
             raise t.error(f"a loop over {_phrase(over)} must be unrolled: write ti.static(...) around it", node)
+        if is_number(over):
+            raise t.error(f"a loop over the number {over}: write range({over})", node, TypeMismatch)
         if isinstance(over, (tree.Expr, Record)) or over is None:
             raise t.error(
                 f"{kind_of(over)} cannot be looped over: use range, ti.ndrange, a field or an array", node, TypeMismatch
@@ -167,6 +171,13 @@ class _Runtime:
         target = self.node.target
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         names = [part.id for part in parts if isinstance(part, ast.Name)]
+        for name in names:
+            if name != "_" and self.t.names.find(name) is not None:
+                raise self.t.error(
+                    f"'{name}' is a variable of this function already, and a loop variable lives in its loop alone: "
+                    f"give it another name",
+                    target,
+                )
         if len(names) != len(parts):
             raise self.t.error("a loop variable is a name", target, UnsupportedSyntax)
         if len(names) != count:
@@ -230,8 +241,10 @@ class _Runtime:
         else:
             assert isinstance(over.type, Array)
             axes = over.type.ndim
-        names = self.names(1 if grouped else axes, f"a loop over a field of {axes} axes")
-        if axes == 0:
+        if axes == 0 and not grouped:
+            raise self.t.error("a 0-D field has one element: write x[None] in place of a loop", self.node.iter)
+        names = self.names(1 if grouped else axes, f"a loop over a field of {axes} ax{'i' if axes == 1 else 'e'}s")
+        if axes == 0:  # grouped: an empty index
             self.once(names[0])
             return
         hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names

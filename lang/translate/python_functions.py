@@ -9,8 +9,10 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Tensor
+from weft.lang.field import Field
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct as PyStruct
+from weft.lang.struct import StructField
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import (
     FUNCTIONS,
@@ -44,6 +46,8 @@ def _len(t: Translator, c: Call) -> Any:
         return x.type.shape[0]
     if isinstance(x, tree.Expr):
         raise t.error(f"{kind_of(x)} has no len()", c.node, TypeMismatch)
+    if isinstance(x, (Field, StructField)):
+        raise t.error("a field has no len(): its extents are its shape, as in x.shape[0]", c.node, TypeMismatch)
     return run_now(t, c.node, len, x)
 
 

@@ -456,5 +456,6 @@ def _assert(t: Translator, node: ast.Assert) -> None:
 
 @translates(ast.Raise)
 def _raise(t: Translator, node: ast.Raise) -> None:
-    what = ast.unparse(node.exc) if node.exc is not None else "raise"
-    raise t.error(f"the translation reached 'raise {what}': it may stand only where ti.static rules it out", node)
+    raise t.error(
+        f"the translation reached '{ast.unparse(node)}': it may stand only where ti.static rules it out", node
+    )

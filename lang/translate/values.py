@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct as PyStruct
 from weft.lang.struct import StructField
 from weft.lang.translate.translator import Translator
-from weft.lang.types import StructType, to_ir
+from weft.lang.types import CompoundType, StructType, to_ir
 
 __all__ = [
     "Record",
+    "Unfinished",
     "as_int",
     "coerce",
     "common_type",
     "in_memory",
+    "is_constant",
     "is_known",
     "is_number",
     "kind_of",
@@ -34,6 +37,13 @@ __all__ = [
     "to_expr",
     "wrap",
 ]
+
+
+class Unfinished:
+    """A meaning that is of use only in its place: a range in a loop, a method in a call. `phrase` is what messages
+    call it."""
+
+    phrase = ""
 
 
 class Record:
@@ -68,6 +78,11 @@ def struct_kind(value: Any) -> StructType | None:
 def is_number(value: Any) -> bool:
     """Whether `value` is a number known at compile time."""
     return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
+
+
+def is_constant(value: Any) -> bool:
+    """Whether `value` is a number, vector or matrix known at compile time."""
+    return is_number(value) or isinstance(value, Matrix)
 
 
 def is_known(value: Any) -> bool:
@@ -121,8 +136,16 @@ def kind_of(value: Any) -> str:
         return f"the class {value.__name__}"
     if isinstance(value, (Field, StructField)):
         return "a field"
+    if isinstance(value, Unfinished):
+        return value.phrase
+    if isinstance(value, (Prim, CompoundType)):
+        return f"the type {value!r}"
     name = getattr(value, "__name__", None)
-    return f"the function {name}" if callable(value) and name else f"a Python {type(value).__name__}"
+    if isinstance(value, ModuleType):
+        return f"the module {name}"
+    if callable(value) and name:
+        return f"the {'kernel' if getattr(value, 'is_kernel', False) else 'function'} {name}"
+    return f"a Python {type(value).__name__}"
 
 
 def _literal(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
@@ -139,7 +162,9 @@ def _literal(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
         if own is None or not _fits(number, own):
             raise t.error(
                 f"the integer {number} does not fit default_ip, {prim}: write ti.i64({number}), ti.u32({number}) ..., "
-                f"or choose another default_ip in ti.init()",
+                f"or choose another default_ip in ti.init()"
+                if abs(number) < 2**64
+                else "an integer of more than 64 bits fits no type",
                 node,
                 TypeMismatch,
             )

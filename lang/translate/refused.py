@@ -1,0 +1,59 @@
+"""Calls that mean something only in Python's scope: made in a kernel they would run once, while it is compiled."""
+
+from __future__ import annotations
+
+import builtins
+from types import MethodType
+from typing import Any
+
+from weft.lang import field as fields
+from weft.lang import init as program
+from weft.lang import ndarray as ndarrays
+from weft.lang.field import Field
+from weft.lang.matrix import Matrix, Vector
+from weft.lang.ndarray import Ndarray
+from weft.lang.snode_api import FieldsBuilder, Root, SNode
+from weft.lang.struct import Struct, StructField
+from weft.lang.types import MatrixType, StructType
+
+__all__ = ["why_refused"]
+
+_PLACES = "fields and arrays are made in Python's scope, before the kernel is called"
+_PROGRAM = "the program is set up in Python's scope, outside of kernels"
+_PYTHON = "what talks to the world outside or to the interpreter stays in Python's scope"
+
+_REASONS: dict[Any, str] = {
+    **dict.fromkeys(
+        (fields.field, ndarrays.ndarray, Matrix.field, Vector.field, Struct.field, Matrix.ndarray, Vector.ndarray),
+        _PLACES,
+    ),
+    **dict.fromkeys((MatrixType.field, MatrixType.ndarray, StructType.field), _PLACES),
+    **dict.fromkeys((program.init, program.reset), _PROGRAM),
+    **dict.fromkeys(
+        (builtins.open, builtins.input, builtins.exec, builtins.eval, builtins.compile, builtins.setattr), _PYTHON
+    ),
+}
+
+# What methods of these do happens in Python's scope, but for those that only look.
+_OWNERS = (Field, StructField, Ndarray, SNode, Root, FieldsBuilder)
+_LOOKS = frozenset(("describe", "get_member_field", "get_scalar_field", "parent", "get_type"))
+_INSTEAD = {
+    "from_numpy": "assign in a loop, or call it outside of the kernel",
+    "to_numpy": "read elements, as in x[i], or call it outside of the kernel",
+    "copy_from": "assign in a loop over ti.grouped(...), or call it outside of the kernel",
+}
+
+
+def why_refused(function: Any) -> str:
+    """Why a kernel cannot call `function`, "" if nothing speaks against it."""
+    plain = function.__func__ if isinstance(function, MethodType) else function
+    name = getattr(plain, "__name__", "")
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, _OWNERS) and name not in _LOOKS:
+        what = "a field" if isinstance(owner, (Field, StructField)) else f"a {type(owner).__name__}"
+        return f"'{name}' of {what} belongs to Python's scope: {_INSTEAD.get(name, 'call it outside of the kernel')}"
+    try:
+        reason = _REASONS.get(plain, "")
+    except TypeError:  # unhashable
+        return ""
+    return f"'{name}' cannot be called in a kernel: {reason}" if reason else ""
