@@ -68,12 +68,14 @@ STATE_RESULTS = STATE_ERROR + ERROR_WORDS
 # The service table of `entry(ctx)`: addresses of driver functions, then what to give them.
 #   launch, memset, copy_out, synchronize, set_current
 #               cuLaunchKernel, cuMemsetD32Async, cuMemcpyDtoHAsync, cuStreamSynchronize, cuCtxSetCurrent
+#   pool        not a function, and where SERVICES has it: a block of memory with the word that a launch holds
 #   context, stream, state, prints   the context and stream of the device, the addresses of state and print buffer
 #   processors  not an address: how many multiprocessors the device has
 #   functions   the handles of the device's entries, one word each, in the order of `Artifact.tasks`
 CUDA_SERVICES: tuple[str, ...] = (
     "launch",
     "memset",
+    "pool",
     "copy_out",
     "synchronize",
     "set_current",

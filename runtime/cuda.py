@@ -19,14 +19,16 @@ import numpy as np
 
 from weft.ir.artifact import CUDA_SERVICES, Artifact, CudaTarget
 from weft.ir.philox import launch_key
-from weft.ir.types import flat_size
+from weft.ir.types import Array, flat_size
 from weft.runtime import cuda_driver
 from weft.runtime.console import format_print
 from weft.runtime.cuda_driver import CudaError, CudaUnavailable, Driver
-from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer, DeviceView
+from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
+from weft.runtime.cuda_staging import Staging
 from weft.runtime.jit import Loader, emit
 from weft.runtime.launch import CpuKernel, Launcher
 from weft.runtime.launch_ir import LAUNCH_IR, PYTHON_API
+from weft.runtime.pool_ir import POOL_IR, TURN
 
 __all__ = ["CudaDevice", "CudaKernel", "missing"]
 
@@ -121,7 +123,8 @@ class CudaDevice:
 
     def _open(self, gpu: Any, random_seed: int) -> None:
         self.gpu, self._seed = gpu, random_seed
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # held while a print buffer fills and is shown
+        self.turn = np.zeros(TURN // 8 + 2, np.int64)  # native launches take turns; see `pool.py`
         self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter)
         self.loader = Loader()
 
@@ -136,7 +139,8 @@ class CudaDevice:
         """What makes Python functions of kernels."""
         api: Any = ctypes.pythonapi
         symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-        return Launcher(self.loader.load(emit(LAUNCH_IR), ("launch",), symbols=symbols), launch_key(self._seed))
+        code = self.loader.load(emit(POOL_IR + LAUNCH_IR), ("launch",), symbols=symbols)
+        return Launcher(code, launch_key(self._seed))
 
     @cached_property
     def prints(self) -> DeviceBuffer:
@@ -195,7 +199,9 @@ class CudaKernel:
         driver: Driver = device.gpu.driver
         words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()}
         words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
-        words |= {"state": self._state.address, "prints": device.prints.address if self._printing else 0}
+        words |= {"pool": device.turn.ctypes.data, "state": self._state.address, "prints": 0}
+        if self._printing:
+            words["prints"] = device.prints.address
         table = [words[name] for name in CUDA_SERVICES[:-1]] + functions
         self._host = CpuKernel(
             artifact,
@@ -204,34 +210,29 @@ class CudaKernel:
             lambda _: (ctypes.c_int64 * len(table))(*table),
             lambda status: driver.error(status, f"kernel {artifact.name}"),
         )
-        self._arrays = [k for k, param in enumerate(artifact.slots.params) if hasattr(param.type, "ndim")]
+        types = [param.type for param in artifact.slots.params]
+        self._axes = {k: type.ndim for k, type in enumerate(types) if isinstance(type, Array)}
+        self._arrays = list(self._axes)
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
-        staged: list[tuple[Any, DeviceView]] = []
-        if self._arrays:
-            args = self._on_device(list(args), staged)
-        with self._device.lock:
-            result = self._host(trees, args)
-            if self._printing:
-                self._show_prints()
-        for array, view in staged:
-            array[...] = view.fetch()
+        arrays = {k: args[k] for k in self._arrays if not isinstance(args[k], tuple)}
+        if not arrays:
+            return self._run(trees, args)
+        staging, given = Staging(self._device.memory, arrays), list(args)
+        for k, (address, shape, strides) in staging.places.items():
+            ndim = self._axes[k]
+            given[k] = address, shape[:ndim], strides[:ndim]
+        result = self._run(trees, given)
+        staging.copy_out(self.artifact.written)
         return result
 
-    def _on_device(self, args: list[Any], staged: list[tuple[Any, DeviceView]]) -> list[Any]:
-        for k in self._arrays:
-            array = args[k]
-            if isinstance(array, tuple):
-                continue
-            ndim: int = self.artifact.slots.params[k].type.ndim  # type: ignore[attr-defined]
-            packed = np.ascontiguousarray(array)
-            memory = self._device.memory
-            view = memory.view(memory.allocate(packed.nbytes, "a numpy argument"), packed.dtype, packed.shape)
-            view.buffer.write(0, packed)
-            if k in self.artifact.written:
-                staged.append((array, view))
-            args[k] = (view.address, view.shape[:ndim], view.strides[:ndim])
-        return args
+    def _run(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
+        if not self._printing:
+            return self._host(trees, args)
+        with self._device.lock:
+            result = self._host(trees, args)
+            self._show_prints()
+        return result
 
     def _show_prints(self) -> None:
         """What the kernel printed, in the order in which its threads asked for room."""

@@ -1,0 +1,198 @@
+"""A GPU in software, for tests on machines without one: the driver's functions in Python, kernels on the CPU.
+
+The code that a GPU would run is compiled for the CPU instead, with blocks of one thread that run one after the other;
+so grids, boxes, contexts, states, copies and prints are the real ones. Only what threads do together is not tried:
+races, shuffles and barriers (a block's sum is that of its one thread).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Any
+
+import weft.runtime.cuda as cuda
+from weft.codegen import machine
+from weft.ir.artifact import Artifact, CudaTarget
+from weft.runtime import cuda_driver
+from weft.runtime.jit import Loader
+
+_SREGS = [f"{kind}.{axis}" for kind in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
+
+_EMULATE = """
+@weft_sreg = global [12 x i32] zeroinitializer
+define void @weft_emulate(ptr %f, ptr %ctx, i32 %gx, i32 %gy, i32 %gz) {
+entry:
+  br label %z
+z:
+  %k = phi i32 [ 0, %entry ], [ %k1, %znext ]
+  br label %y
+y:
+  %j = phi i32 [ 0, %z ], [ %j1, %ynext ]
+  br label %x
+x:
+  %i = phi i32 [ 0, %y ], [ %i1, %x ]
+  store i32 %i, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 6)
+  store i32 %j, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 7)
+  store i32 %k, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 8)
+  call void %f(ptr %ctx)
+  %i1 = add i32 %i, 1
+  %more = icmp ult i32 %i1, %gx
+  br i1 %more, label %x, label %ynext
+ynext:
+  %j1 = add i32 %j, 1
+  %morey = icmp ult i32 %j1, %gy
+  br i1 %morey, label %y, label %znext
+znext:
+  %k1 = add i32 %k, 1
+  %morez = icmp ult i32 %k1, %gz
+  br i1 %morez, label %z, label %done
+done:
+  ret void
+}
+define void @weft_grid(i32 %gx, i32 %gy, i32 %gz) {
+  store i32 1, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 3)
+  store i32 1, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 4)
+  store i32 1, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 5)
+  store i32 %gx, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 9)
+  store i32 %gy, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 10)
+  store i32 %gz, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 11)
+  ret void
+}
+define internal float @weft_div(float %a, float %b) { %r = fdiv float %a, %b ret float %r }
+define internal float @weft_rsqrt(float %x) {
+  %s = call float @llvm.sqrt.f32(float %x)
+  %r = fdiv float 1.0, %s
+  ret float %r
+}
+"""
+
+
+def host_text(device: str) -> str:
+    """The device's module in the host's terms."""
+    text = device.split("\n", 2)[2]
+    text = text.replace("ptx_kernel ", "").replace("@__nv_", "@")
+    text = re.sub(r"ptr byval\(\[\d+ x i64\]\) align 8 %ctx", "ptr noalias %ctx", text)
+    text = re.sub(
+        r"define internal (\w+) (@weft_reduce_\w+)\(\w+ %value\) convergent nounwind \{.*?\n\}\n",
+        r"define internal \1 \2(\1 %value) { ret \1 %value }\n",
+        text,
+        flags=re.S,
+    )
+    text = re.sub(r"declare .*@llvm\.nvvm\.(?!read).*\n", "", text)
+    text = text.replace("@llvm.nvvm.div.full", "@weft_div").replace("@llvm.nvvm.rsqrt.approx.f", "@weft_rsqrt")
+    for number, name in enumerate(_SREGS):
+        text = text.replace(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}()\n", "")
+        place = f"getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 {number})"
+        text = text.replace(f"call i32 @llvm.nvvm.read.ptx.sreg.{name}()", f"load i32, ptr {place}")
+    if "declare float @llvm.sqrt.f32" not in text:
+        text = "declare float @llvm.sqrt.f32(float)\n" + text
+    return machine.host_cpu(1).header + text + _EMULATE
+
+
+class _Library:
+    """libcuda, as far as the runtime calls it."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, Any] = {}
+        self.kernels: dict[int, tuple[Any, Any]] = {}
+        self.launches: list[tuple[int, ...]] = []
+        self._callbacks: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+        if name not in self._callbacks:
+            kind = ctypes.CFUNCTYPE(ctypes.c_int, *cuda_driver._PROTOTYPES[name])
+            self._callbacks[name] = kind(getattr(type(self), "do_" + name[2:], _nothing).__get__(self))
+        return self._callbacks[name]
+
+    def do_MemAllocAsync(self, out: Any, size: int, stream: int) -> int:
+        block = ctypes.create_string_buffer(b"\xcd" * (size + 512), size + 512)
+        address = -(-ctypes.addressof(block) // 256) * 256
+        self.blocks[address] = block
+        out[0] = address
+        return 0
+
+    def do_MemFreeAsync(self, address: int, stream: int) -> int:
+        del self.blocks[address]
+        return 0
+
+    def do_MemsetD8Async(self, address: int, value: int, count: int, stream: int) -> int:
+        ctypes.memset(address, value, count)
+        return 0
+
+    def do_MemsetD16Async(self, address: int, value: int, count: int, stream: int) -> int:
+        return self._pattern(address, value, 2, count)
+
+    def do_MemsetD32Async(self, address: int, value: int, count: int, stream: int) -> int:
+        return self._pattern(address, value, 4, count)
+
+    def _pattern(self, address: int, value: int, size: int, count: int) -> int:
+        ctypes.memmove(address, value.to_bytes(size, "little") * count, size * count)
+        return 0
+
+    def do_MemcpyHtoDAsync_v2(self, target: int, source: int, size: int, stream: int) -> int:
+        ctypes.memmove(target, source, size)
+        return 0
+
+    def do_MemcpyDtoHAsync_v2(self, target: int, source: int, size: int, stream: int) -> int:
+        ctypes.memmove(target, source, size)
+        return 0
+
+    def do_LaunchKernel(self, f: int, *rest: Any) -> int:
+        gx, gy, gz, *block, _shared, _stream, params, _extra = rest
+        self.launches.append((f, gx, gy, gz, *block))
+        emulate, grid = self.kernels[f]
+        grid(gx, gy, gz)
+        emulate(f, params[0], gx, gy, gz)
+        return 0
+
+
+def _nothing(_library: Any, *_arguments: Any) -> int:
+    return 0
+
+
+class _Gpu:
+    """What `weft.runtime.cuda.Gpu` is to the device."""
+
+    index = device = context = stream = 0
+    processors = 4
+    target = CudaTarget(90, 83)
+
+    def __init__(self) -> None:
+        self.library = _Library()
+        self.driver = cuda_driver.Driver(self.library)
+
+    def enter(self) -> None:
+        pass
+
+    synchronize = trim = enter
+
+
+class EmulatedDevice(cuda.CudaDevice):
+    """A CUDA device without a GPU."""
+
+    def __init__(self, random_seed: int = 0, index: int = 0) -> None:
+        self._open(_Gpu(), random_seed)
+
+    def load_functions(self, artifact: Artifact) -> tuple[int, list[int]]:
+        native = machine.parse(host_text(artifact.llvm))
+        host = machine.host_cpu(1)
+        code = Loader().load(host.machine.emit_object(native), (*artifact.tasks, "weft_emulate", "weft_grid"))
+        i32 = ctypes.c_uint
+        emulate = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, i32, i32, i32)(code["weft_emulate"])
+        grid = ctypes.CFUNCTYPE(None, i32, i32, i32)(code["weft_grid"])
+        emulate.code = code
+        handles = [code[name] for name in artifact.tasks]
+        self.gpu.library.kernels.update({handle: (emulate, grid) for handle in handles})
+        return 0, handles
+
+    def unload(self, module: int) -> None:
+        pass
+
+
+def install() -> None:
+    """Make `init(arch=cuda)` use the emulator."""
+    cuda.missing = lambda index=0: ""
+    cuda.CudaDevice = EmulatedDevice
