@@ -48,6 +48,7 @@ class InterpretedKernel(Protocol):
 
 
 _rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakref.WeakKeyDictionary()
+_inside: weakref.WeakSet[CodeType] = weakref.WeakSet()  # of functions inside rewritten ones: rewritten with them
 
 
 def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
@@ -70,6 +71,8 @@ def interpreted(
 ) -> Callable[..., Any]:
     """The rewritten form of a kernel's (`top`) or `@func`'s Python function; `known` are annotations evaluated already.
     CompilationError where its source is not to be had."""
+    if getattr(function, "__code__", None) in _inside:
+        return function
     found = _rewritten.get(function)
     if found is None:
         assert isinstance(function, FunctionType)
@@ -93,6 +96,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     factory.body = [body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
     ast.fix_missing_locations(ast.copy_location(factory, body))
     code = _inner(_inner(compile(module, function.__code__.co_filename, "exec"), "__weft_closure__"), name)
+    _inside.update(inner for inner in code.co_consts if isinstance(inner, CodeType))
     cells[HELPER] = CellType(semantics)
     closure = tuple(cells[known] for known in code.co_freevars)
     made = FunctionType(code, function.__globals__, name, function.__defaults__, closure)

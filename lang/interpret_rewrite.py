@@ -81,6 +81,17 @@ class Rewriter(ast.NodeTransformer):
 
     # ---- statements
 
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """A function inside the function: plain Python, with rewritten operators; decorators say nothing new."""
+        self.scopes[-1].add(node.name)
+        node.decorator_list = []
+        top, scopes = self.top, self.scopes
+        own = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+        self.top, self.scopes = False, [scope - own for scope in scopes]
+        node.body = self.scoped(node.body, [arg.arg for arg in node.args.args])
+        self.top, self.scopes = top, scopes
+        return node
+
     def body(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
         """Statements in the current scope; one may become several."""
         found: list[ast.stmt] = []

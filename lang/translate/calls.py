@@ -18,6 +18,7 @@ from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline, settled
+from weft.lang.translate.nested import NestedFunction
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.python_functions import PYTHON
 from weft.lang.translate.refused import why_refused
@@ -58,6 +59,8 @@ def call(t: Translator, function: Any, c: Call) -> Any:
     if isinstance(function, MethodType):
         return _bound(t, function, c)
     if getattr(function, "is_pyfunc", None) is not None:
+    if isinstance(function, NestedFunction):
+        return function.inline(t, c)
         return inline(t, function.function, c)
     if getattr(function, "is_kernel", False):
         raise t.error(

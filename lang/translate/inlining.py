@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from weft.ir import tree
@@ -24,7 +25,7 @@ from weft.lang.translate.translator import Returned, Translator
 from weft.lang.translate.values import Record, coerce, common_type, in_memory, is_number, struct_kind, to_expr
 from weft.lang.types import CompoundType, NdarrayType, StructType, to_ir
 
-__all__ = ["inline", "settled"]
+__all__ = ["inline", "inline_body", "settled"]
 
 DEEPEST = 64  # open calls; template recursion that ends stays below
 
@@ -34,17 +35,32 @@ def inline(t: Translator, function: Callable[..., Any], c: Call, bound: bool = F
     source = source_of(function)
     child = Translator(t.unit, source, Names(function), t.span(c.node))
     child.top = t.top and t.alone is c.node and _loops_freely(source.node)
+    pairs = _matched(t, function, source, c)
+    return inline_body(t, child, pairs, partial(annotation_of, function), (function,), c, bound)
+
+
+def inline_body(
+    t: Translator,
+    child: Translator,
+    pairs: list[tuple[str, Any]],
+    annotation: Callable[[str], Any],
+    identity: tuple[Any, ...],
+    c: Call,
+    bound: bool = False,
+) -> Any:
+    """The meaning of a call of the function that `child` translates, with those (parameter, argument) pairs;
+    `identity` tells it from other functions."""
     lets: list[tuple[tree.Variable, tree.Expr]] = []
-    key: list[Any] = [function]
-    for position, (name, value) in enumerate(_matched(t, function, source, c)):
+    key: list[Any] = [*identity]
+    for position, (name, value) in enumerate(pairs):
         by_reference = bound and position == 0
-        key.append(_bind(t, child, function, name, value, by_reference, lets, c))
-    _open(t, source, tuple(key), c)
+        key.append(_bind(t, child, annotation(name), name, value, by_reference, lets, c))
+    _open(t, child.source, tuple(key), c)
     try:
-        child.body(source.node.body)
+        child.body(child.source.node.body)
     finally:
         t.unit.open_calls.pop()
-    return _Result(t, child, lets, annotation_of(function, "return"), c).value()
+    return _Result(t, child, lets, annotation("return"), c).value()
 
 
 def _loops_freely(function: ast.FunctionDef) -> bool:
@@ -90,7 +106,7 @@ def _matched_slowly(t: Translator, function: Callable[..., Any], source: Source,
 def _bind(
     t: Translator,
     child: Translator,
-    function: Callable[..., Any],
+    annotation: Any,
     name: str,
     value: Any,
     by_reference: bool,
@@ -98,7 +114,6 @@ def _bind(
     c: Call,
 ) -> Any:
     """Bind one parameter; gives what tells this instance of the function from others."""
-    annotation = annotation_of(function, name)
     template = by_reference or is_template(annotation)
     if template and is_number(value):
         child.bind(name, value, "template parameter")

@@ -6,7 +6,6 @@ applied, because later the frames are gone.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import linecache

@@ -229,7 +229,6 @@ _ERRORS = "what must hold is said by 'assert'; its error reaches the caller of t
 
 # What to call syntax that a kernel cannot have, and what to write instead.
 _UNSUPPORTED: dict[str, tuple[str, str]] = {
-    "Lambda": ("a lambda", "write a @func"),
     "GeneratorExp": ("a generator expression", "write a list comprehension"),
     "Set": ("a set", "write a list"),
     "SetComp": ("a set comprehension", "write a list comprehension"),
@@ -242,7 +241,6 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "AsyncWith": ("'async with'", ""),
     "AsyncFor": ("'async for'", ""),
     "AsyncFunctionDef": ("'async def'", ""),
-    "FunctionDef": ("a function definition", "define a @func outside of the kernel"),
     "ClassDef": ("a class definition", _DEFINE_OUTSIDE),
     "Import": ("'import'", "import outside of the kernel"),
     "ImportFrom": ("'import'", "import outside of the kernel"),
