@@ -1,0 +1,274 @@
+"""Fields of every layout: what kernels write is what Python reads, wherever the bytes lie; and how fields end."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from weft.ir.errors import WeftError
+
+DTYPES = ("u1", "i8", "u8", "i16", "u16", "f16", "i32", "u32", "f32", "i64", "u64", "f64")
+
+
+def numbered(shape):
+    """An array whose element at (i, j, ...) is i * 100 + j * 10 + ..."""
+    return sum((axis * 10 ** (len(shape) - k - 1) for k, axis in enumerate(np.indices(shape))), np.zeros(shape, int))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_element_types(ti, name):
+    x = ti.field(getattr(ti, name), 8)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] = i
+        for i in x:
+            x[i] += 1
+
+    run()
+    wanted = [1] * 8 if name == "u1" else list(range(1, 9))
+    if name != "u1":
+        assert x.to_numpy().tolist() == wanted
+        assert x[3] == 4
+
+
+def placed(ti, layout, x, shape):
+    """Put `x` of two axes into memory in one of many ways."""
+    n, m = shape
+    layouts = {
+        "row": lambda: ti.root.dense(ti.ij, shape).place(x),
+        "column": lambda: ti.root.dense(ti.j, m).dense(ti.i, n).place(x),
+        "rows": lambda: ti.root.dense(ti.i, n).dense(ti.j, m).place(x),
+        "blocks": lambda: ti.root.dense(ti.ij, (n // 2, m // 3)).dense(ti.ij, (2, 3)).place(x),
+        "twice": lambda: ti.root.dense(ti.i, n // 2).dense(ti.j, m).dense(ti.i, 2).place(x),
+        "padded": lambda: ti.root.dense(ti.ij, shape).place(x, ti.field(ti.i8), ti.field(ti.f64)),
+    }
+    layouts[layout]()
+
+
+@pytest.mark.parametrize("layout", ["row", "column", "rows", "blocks", "twice", "padded"])
+def test_layouts(ti, layout):
+    shape = (4, 6)
+    x, y = ti.field(ti.i32), ti.field(ti.i32, shape)
+    placed(ti, layout, x, shape)
+
+    @ti.kernel
+    def run():
+        for i, j in x:
+            x[i, j] = i * 10 + j
+        for i, j in ti.ndrange(4, 6):
+            y[i, j] = x[3 - i, 5 - j]
+        for I in ti.grouped(x):
+            x[I] += 1000
+
+    run()
+    assert x.shape == shape
+    assert x.to_numpy().tolist() == (numbered(shape) + 1000).tolist()
+    assert y.to_numpy().tolist() == numbered(shape)[::-1, ::-1].tolist()
+    x.from_numpy(np.arange(24, dtype=np.int32).reshape(shape))
+    assert [x[1, 2], x[3, 5]] == [8, 23]
+
+
+@pytest.mark.parametrize("order", ["".join(p) for p in itertools.permutations("ijk")])
+def test_orders(ti, order):
+    x = ti.field(ti.i32, (2, 3, 4), order=order)
+
+    @ti.kernel
+    def run():
+        for i, j, k in x:
+            x[i, j, k] = (i * 10 + j) * 10 + k
+
+    run()
+    assert x.to_numpy().tolist() == numbered((2, 3, 4)).tolist()
+
+
+@pytest.mark.parametrize("layout", ["AOS", "SOA"])
+def test_layouts_of_vectors(ti, layout):
+    v = ti.Vector.field(3, ti.f32, (4, 2), layout=getattr(ti.Layout, layout))
+    m = ti.Matrix.field(2, 2, ti.i64, 5, layout=getattr(ti.Layout, layout))
+
+    @ti.kernel
+    def run():
+        for i, j in v:
+            v[i, j] = [i, j, i * j]
+            v[i, j][2] += 100
+        for i in m:
+            m[i] = ti.Matrix([[i, 1], [2, 3]]) @ ti.Matrix([[1, 0], [i, 1]])
+
+    run()
+    i, j = np.indices((4, 2))
+    assert v.to_numpy().tolist() == np.stack([i, j, i * j + 100], -1).tolist()
+    assert m.to_numpy().tolist() == [[[2 * i, 1], [2 + 3 * i, 3]] for i in range(5)]
+
+
+def test_offsets(ti):
+    x = ti.field(ti.i32, (4, 3), offset=(-2, 10))
+    v = ti.Vector.field(2, ti.i32, 3, offset=5)
+
+    @ti.kernel
+    def run() -> ti.i32:
+        for i, j in x:
+            x[i, j] = i * 100 + j
+        for i in v:
+            v[i] = [i, -i]
+        return x[-2, 10] + x[1, 12]
+
+    assert run() == -190 + 112
+    assert x.to_numpy().tolist() == [[i * 100 + j for j in range(10, 13)] for i in range(-2, 2)]
+    assert v.to_numpy().tolist() == [[i, -i] for i in range(5, 8)]
+    assert x[-1, 11] == -89
+
+
+def test_several_fields_in_one_cell(ti):
+    a, b, c = ti.field(ti.i8), ti.field(ti.f64), ti.Vector.field(3, ti.i16)
+    ti.root.dense(ti.i, 10).place(a, b, c)
+    d = ti.field(ti.i32, ())
+
+    @ti.kernel
+    def run():
+        for i in a:
+            a[i] = i
+            b[i] = i * 0.5
+            c[i] = [i, 2 * i, 3 * i]
+            d[None] += a[i]
+
+    run()
+    assert a.to_numpy().tolist() == list(range(10))
+    assert b.to_numpy().tolist() == [i * 0.5 for i in range(10)]
+    assert c.to_numpy().tolist() == [[i, 2 * i, 3 * i] for i in range(10)]
+    assert d[None] == 45
+
+
+def test_python_reads_and_writes(ti):
+    x, v = ti.field(ti.f32, (2, 3)), ti.Vector.field(2, ti.i32, 3)
+    x[1, 2] = 7
+    x.fill(2)
+    x[0, 0] = 5
+    v[1] = [3, 4]
+    v[2][0] = 9
+
+    @ti.kernel
+    def total() -> ti.f32:
+        s = 0.0
+        for I in ti.grouped(x):
+            s += x[I]
+        for i in v:
+            s += v[i].sum() * 100
+        return s
+
+    assert total() == 15 + 1600
+    y = ti.field(ti.f32, (2, 3))
+    y.copy_from(x)
+    assert y.to_numpy().tolist() == [[5, 2, 2], [2, 2, 2]]
+
+
+def test_destroyed_trees(ti):
+    builder = ti.FieldsBuilder()
+    x = ti.field(ti.i32)
+    builder.dense(ti.i, 4).place(x)
+    tree = builder.finalize()
+
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] += 1
+
+    run()
+    assert x[2] == 1
+    tree.destroy()
+    with pytest.raises(WeftError, match="destroy"):
+        run()
+    with pytest.raises(WeftError, match="destroy"):
+        x[0]
+
+
+def test_fields_end_with_reset(ti):
+    arch = ti.cfg.arch
+    x = ti.field(ti.i32, 4)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] += 1
+
+    run()
+    ti.reset()
+    ti.init(arch=arch)
+    with pytest.raises(WeftError, match="reset"):
+        x[0]
+    with pytest.raises(WeftError, match="reset"):
+        run()
+    x = ti.field(ti.i32, 4)
+    run()
+    assert x.to_numpy().tolist() == [1] * 4
+
+
+def test_huge_fields_are_refused(ti):
+    with pytest.raises(Exception, match="TiB|GiB|memory") as caught:
+        ti.field(ti.f64, (1 << 20, 1 << 20, 8)).fill(1)
+    assert not isinstance(caught.value, (OverflowError, IndexError))
+    x = ti.field(ti.i32, 3)
+    x.fill(4)
+    assert x.to_numpy().tolist() == [4, 4, 4]
+
+
+def test_fields_made_after_a_kernel_ran(ti):
+    x = ti.field(ti.i32, 3)
+
+    @ti.kernel
+    def add(f: ti.template()):
+        for i in f:
+            f[i] += 1
+
+    add(x)
+    y = ti.field(ti.i32, 5)
+    add(y)
+    add(x)
+    assert x.to_numpy().tolist() == [2] * 3
+    assert y.to_numpy().tolist() == [1] * 5
+
+
+def test_shapes_in_kernels(ti):
+    x, v = ti.field(ti.i32, (3, 5)), ti.Vector.field(4, ti.f32, 7)
+
+    @ti.kernel
+    def run() -> ti.i32:
+        total = x.shape[0] * 100 + x.shape[1] * 10 + v.shape[0]
+        for i in ti.static(range(v.n)):
+            total += 1000
+        return total
+
+    assert run() == 357 + 4000
+
+
+def test_fields_in_containers(ti):
+    levels = [ti.field(ti.i32, 4 >> k) for k in range(3)]
+
+    @ti.kernel
+    def run():
+        for k in ti.static(range(3)):
+            for i in levels[k]:
+                levels[k][i] = i + 10 * k
+
+    run()
+    assert [x.to_numpy().tolist() for x in levels] == [[0, 1, 2, 3], [10, 11], [20]]
+
+
+def test_indices_of_every_kind(ti):
+    x = ti.field(ti.i32, (4, 5))
+
+    @ti.kernel
+    def run(a: ti.i64, b: ti.u8) -> ti.i32:
+        x[a, b] = 1
+        I = ti.Vector([1, 2])
+        x[I] += 2
+        x[I + ti.Vector([1, 0])] += 3
+        J = ti.Vector([0, 1])
+        x[J.y, J.x] += 4
+        return x[int(a), int(b)] + x[1, 2]
+
+    assert run(3, 4) == 1 + 2
+    wanted = np.zeros((4, 5), int)
+    wanted[3, 4], wanted[1, 2], wanted[2, 2], wanted[1, 0] = 1, 2, 3, 4
+    assert x.to_numpy().tolist() == wanted.tolist()
