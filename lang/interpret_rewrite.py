@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from weft.ir.types import Prim
 from weft.lang.builtins import Builtin
-from weft.lang.matrix import Matrix
+from weft.lang.matrix import Matrix, Vector
+from weft.lang.types import CompoundType
 
 __all__ = ["HELPER", "Rewriter"]
 
@@ -252,17 +254,24 @@ class Rewriter(ast.NodeTransformer):
         return _at(node, self.call("compare", ast.Tuple(kinds, ast.Load()), *sides))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """Only one side runs; where both are harmless both are evaluated, to find their common type."""
+        """Only one side counts; where the other is harmless it is evaluated too, to find their common type."""
         if self.is_builtin(node.test, "static"):
             node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
             return node
-        harmless = not any(
-            isinstance(part, (ast.Call, ast.Subscript)) for s in (node.body, node.orelse) for part in ast.walk(s)
-        )
+        harmless = all(self.is_harmless(part) for side in (node.body, node.orelse) for part in ast.walk(side))
         test, a, b = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if harmless:
-            return _at(node, self.call("choose", test, a, b))
+            return _at(node, self.call("choose", test, _later(a), _later(b)))
         return _at(node, ast.IfExp(test, self.call("strong", a), self.call("strong", b)))
+
+    def is_harmless(self, part: ast.AST) -> bool:
+        """Whether evaluating this node itself changes nothing."""
+        if not isinstance(part, ast.Call):
+            return not isinstance(part, ast.NamedExpr)
+        known = self.resolve(part.func)
+        if isinstance(known, Builtin):
+            return not known.name.startswith(("atomic_", "rand"))
+        return isinstance(known, (Prim, CompoundType)) or known in (Matrix, Vector)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """`callee` finds what a call runs: a semantic function, a rewritten `@func`, or the function itself."""
@@ -358,6 +367,12 @@ class Rewriter(ast.NodeTransformer):
     def call(self, method: str, *args: ast.expr) -> ast.expr:
         """`__weft__.method(args)`."""
         return ast.Call(ast.Attribute(_name(HELPER), method, ast.Load()), list(args), [])
+
+
+def _later(value: ast.expr) -> ast.expr:
+    """`lambda: value`."""
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    return ast.Lambda(nothing, value)
 
 
 def _name(name: str) -> ast.expr:

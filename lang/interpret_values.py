@@ -269,6 +269,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     "random": lambda dtype=float: draws().number(primitive(dtype)),
     "randn": _randn,
     "loop_config": _loop_config,
+    "static_print": print,
     **_ROUND,
 }
 # Python's own functions, and those of `math`, mean the language's inside a kernel.
@@ -338,12 +339,20 @@ class Semantics:
         found = [binary(kind, a, b) for kind, a, b in zip(kinds, sides, sides[1:])]
         return reduce(lambda a, b: binary("and", a, b), found)
 
-    def choose(self, condition: Any, a: Any, b: Any) -> Any:
-        """`a if condition else b`, in the common type of both."""
-        if is_known(condition) or not (is_value(a) and is_value(b)):
-            return a if condition else b
-        a, b = strong(a), strong(b)
-        return _cast(a if condition else b, promote(_prim(a), _prim(b)))
+    def choose(self, condition: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+        """`a() if condition else b()`, in the common type of both."""
+        if is_known(condition):
+            return a() if condition else b()
+        taken, left = (a, b) if condition else (b, a)
+        value = taken()
+        try:
+            other = left()
+        except IndexError:  # what the condition guards against
+            return strong(value)
+        if not (is_value(value) and is_value(other)) or isinstance(value, Struct):
+            return value
+        value, other = strong(value), strong(other)
+        return _cast(value, promote(_prim(value), _prim(other)))
 
     def unpack(self, value: Any, count: int) -> list[Any]:
         """The parts of a tuple assignment."""
@@ -441,7 +450,8 @@ class Semantics:
         if isinstance(function, Builtin):
             return _BY_NAME.get(function.name) or _strict(function.python)
         if isinstance(function, Prim):
-            return lambda x=0: _cast(x, function)
+            # A wide literal is made where its type is named.
+            return lambda x=0: cast_value(x, function) if type(x) is int else _cast(x, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _BY_FUNCTION:
             return _BY_FUNCTION[function]
         inner = getattr(function, "__func__", function)
