@@ -12,7 +12,7 @@ from weft.ir.core import Value
 from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, While
 from weft.ir.types import Prim, Type, u1
 
-__all__ = ["put_scalars", "service", "site_types"]
+__all__ = ["more_rounds", "put_scalars", "service", "site_types"]
 
 
 @emits(If)
@@ -54,7 +54,7 @@ def _for(f: FunctionWriter, op: For) -> None:
     f.lines.append(f"{head}:")
     f.lines.append(f"  {here} = phi {name} [ {begin}, %{before} ], [ {following}, %{latch} ]")
     f.label, f.open = head, True
-    f.branch(_more(f, op.step, signed, name, here, end), body, done)
+    f.branch(more_rounds(f, op.step, signed, index.type, here, end), body, done)
     f.start(body)
     f.values[index] = here
     f.jumps.append(Jump(done, latch))
@@ -67,14 +67,15 @@ def _for(f: FunctionWriter, op: For) -> None:
     f.start(done)
 
 
-def _more(f: FunctionWriter, step: Value, signed: str, name: str, index: str, end: str) -> str:
+def more_rounds(f: FunctionWriter, step: Value, signed: str, type: Prim, index: str, end: str) -> str:
     """Whether the loop goes on: which side of `end` counts depends on the sign of the step."""
+    name = f.spell(type)
     if isinstance(step, Const):
         return f.set(f"icmp {signed}{'lt' if step.value > 0 else 'gt'} {name} {index}, {end}")
-    up = f.set(f"icmp sgt {name} {f.use(step)}, 0")
+    up = f.set(f"icmp sgt {name} {f.use(step)}, {f.literal(0, type)}")
     below = f.set(f"icmp {signed}lt {name} {index}, {end}")
     above = f.set(f"icmp {signed}gt {name} {index}, {end}")
-    return f.set(f"select i1 {up}, i1 {below}, i1 {above}")
+    return f.set(f"select {f.truth} {up}, {f.truth} {below}, {f.truth} {above}")
 
 
 @emits(Break)

@@ -12,12 +12,12 @@ from weft.ir.core import Block
 from weft.ir.ops import Atomic, Binary, Const, For, Load, Random, Store, Unary, While
 from weft.ir.types import Prim
 
-__all__ = ["Cost", "cost_of"]
+__all__ = ["SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "trips"]
 
 # How often we guess a loop of unknown length runs.
 _UNKNOWN_TRIPS = 16
-_SLOW = frozenset(("div", "floordiv", "mod", "raw_div", "raw_mod", "pow", "atan2", "sqrt", "rsqrt"))
-_TRANSCENDENTAL = frozenset(
+SLOW = frozenset(("div", "floordiv", "mod", "raw_div", "raw_mod", "pow", "atan2", "sqrt", "rsqrt"))
+TRANSCENDENTAL = frozenset(
     ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "log2")
 )
 
@@ -45,7 +45,7 @@ def _add(block: Block, times: float, total: Cost) -> None:
             total.atomics += times * (100.0 if op.value.type.is_float or op.kind == "mul" else 50.0)
             total.plain += times * 12.0
         elif isinstance(op, (For, While)):
-            _add(op.body, times * _trips(op), total)
+            _add(op.body, times * trips(op), total)
         else:
             total.work += times * _price(op)
             for inner in op.regions:
@@ -58,11 +58,12 @@ def _price(op: object) -> float:
     if isinstance(op, Random):
         return 60.0
     if isinstance(op, (Binary, Unary)):
-        return 20.0 if op.kind in _TRANSCENDENTAL else 8.0 if op.kind in _SLOW else 1.0
+        return 20.0 if op.kind in TRANSCENDENTAL else 8.0 if op.kind in SLOW else 1.0
     return 0.5
 
 
-def _trips(op: For | While) -> float:
+def trips(op: For | While) -> float:
+    """How often the loop runs, or a guess."""
     if isinstance(op, For) and all(isinstance(v, Const) for v in (op.begin, op.end, op.step)):
         begin, end, step = (v.value for v in (op.begin, op.end, op.step) if isinstance(v, Const))
         return max(0.0, (end - begin) / step) if step else 0.0

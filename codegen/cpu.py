@@ -10,22 +10,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.codegen import control_ops, machine, memory_ops, philox, scalar_ops
+from weft.codegen import control_ops, lane_memory, machine, memory_ops, philox, scalar_ops
 from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.function import FunctionWriter
+from weft.codegen.lane_choice import LanePlan, lane_plan
+from weft.codegen.lane_control import write_body
+from weft.codegen.lanes import LaneWriter
 from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
 from weft.codegen.vector_math import LIBRARY, CpuMath
 from weft.ir.artifact import Artifact, Slots
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, Value
+from weft.ir.core import Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import Assert, Atomic, Const, Kernel, Random, Task, Yield
+from weft.ir.symbols import FieldSymbol
 
 __all__ = ["compile_kernel", "emit_kernel"]
 
-_WRITERS = (control_ops, memory_ops, philox, scalar_ops)  # imported for the ops they register
+_WRITERS = (control_ops, lane_memory, memory_ops, philox, scalar_ops)  # imported for the ops they register
 
 # Below this price a loop is not worth waking another thread; a share should cost about as much.
 _SHARE = 40_000.0
@@ -62,13 +66,19 @@ def emit_kernel(kernel: Kernel, config: CompileConfig, features: frozenset[str])
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
     entry = FunctionWriter(module)
+    near = frozenset(f"field:{symbol.name}" for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
         if task.kind == "serial":
             _serial(entry, task)
         else:
-            _parallel(entry, task, number)
+            _parallel(entry, task, number, lane_plan(task, features, near, config.fast_math))
     module.functions.append(entry.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
     return module
+
+
+def _extent_bytes(symbol: FieldSymbol) -> int:
+    """How far apart the first and the last byte of a field can lie."""
+    return max(symbol.components) + 8 + sum((term.modulus - 1) * term.stride for term in symbol.terms)
 
 
 def _attributes(features: frozenset[str]) -> str:
@@ -100,7 +110,7 @@ def _contended(task: Task) -> bool:
 # ---- parallel tasks --------------------------------------------------------------------------------------------------
 
 
-def _parallel(f: FunctionWriter, task: Task, number: int) -> None:
+def _parallel(f: FunctionWriter, task: Task, number: int, plan: LanePlan | None) -> None:
     """In the entry: measure the box, then run it here or share it out."""
     _bounds(f, task)
     limits = task.bounds.last
@@ -118,11 +128,16 @@ def _parallel(f: FunctionWriter, task: Task, number: int) -> None:
             count = f.set(f"mul nsw i64 {count}, {extent}")
         inner = extents[-1]
     price = cost_of(task.body)
+    if plan is not None:
+        price = Cost(*(part / max(1, plan.lanes / 4) for part in (price.work, price.atomics, price.plain)))
+        if axes == 1:  # shared out by whole vectors
+            count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {plan.lanes - 1}')}, {plan.lanes}")
+            inner = str(plan.lanes)
     grain = _grain(f, price, inner)
     body = f"weft_task{number}"
-    _write_body(f, task, number, body, plain=False)
+    _write_body(f, task, plan, body, plain=False)
     if _contended(task):
-        _write_body(f, task, number, body + "_plain", plain=True)
+        _write_body(f, task, plan, body + "_plain", plain=True)
     _launch(f, task, price, body, box, count, grain)
     if _contains(task, Assert):
         _stop_on_failure(f)
@@ -184,10 +199,13 @@ def _stop_on_failure(f: FunctionWriter) -> None:
     f.start(after)
 
 
-def _write_body(entry: FunctionWriter, task: Task, number: int, name: str, plain: bool) -> None:
+def _write_body(entry: FunctionWriter, task: Task, plan: LanePlan | None, name: str, plain: bool) -> None:
     """The function that runs a share: iterations, or rows, [begin, end) of the box."""
     module = entry.module
-    f = FunctionWriter(module, plain=plain, access_group=module.node("distinct !{}"))
+    if plan is None:
+        f = FunctionWriter(module, plain=plain, access_group=module.node("distinct !{}"))
+    else:
+        f = LaneWriter(module, plain=plain, lanes=plan.lanes, facts=plan.facts, near=plan.near)
     if _contains(task, Random):
         f.draws = f.stack("i32", align=4)
     axes = len(task.body.args)
@@ -197,14 +215,22 @@ def _write_body(entry: FunctionWriter, task: Task, number: int, name: str, plain
     ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
     f.block(task.prologue)
     if axes == 1:
-        first = f.set(f"add nsw i64 {begins[0]}, %begin")
-        last = f.set(f"add nsw i64 {begins[0]}, %end")
-        _innermost(f, task.body, [], first, last, begins, ends)
+        first, last = _part(f, begins[0], ends[0])
+        _innermost(f, task, [], first, last, begins, ends)
     else:
-        _rows(f, task.body, begins, ends)
+        _rows(f, task, begins, ends)
     f.block(task.epilogue)
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
     module.functions.append(f.text(f"{signature} noinline {module.attributes}"))
+
+
+def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
+    """The share [%begin, %end) of the only axis, which is counted in vectors where iterations run in lanes."""
+    if not isinstance(f, LaneWriter):
+        return f.set(f"add nsw i64 {begin}, %begin"), f.set(f"add nsw i64 {begin}, %end")
+    first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {f.lanes}')}") for n in ("%begin", "%end"))
+    smaller = f.module.declare("i64 @llvm.smin.i64(i64, i64)")
+    return first, f.set(f"call i64 @{smaller}(i64 {last}, i64 {end})")
 
 
 def _bound(f: FunctionWriter, value: Value, position: int) -> str:
@@ -215,7 +241,7 @@ def _bound(f: FunctionWriter, value: Value, position: int) -> str:
     return f.set(f"load i64, ptr {word}, align 8, !invariant.load !{{}}")
 
 
-def _rows(f: FunctionWriter, body: Block, begins: list[str], ends: list[str]) -> None:
+def _rows(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> None:
     """Each row number becomes the outer indices once; then the innermost axis is a plain loop."""
     with f.loop("%begin", "%end") as row:
         outer, rest = list[str](), row
@@ -225,23 +251,28 @@ def _rows(f: FunctionWriter, body: Block, begins: list[str], ends: list[str]) ->
             rest = f.set(f"udiv i64 {rest}, {extent}")
             outer.insert(0, f.set(f"add nsw i64 {begins[axis]}, {digit}"))
         outer.insert(0, f.set(f"add nsw i64 {begins[0]}, {rest}"))
-        _innermost(f, body, outer, begins[-1], ends[-1], begins, ends)
+        _innermost(f, task, outer, begins[-1], ends[-1], begins, ends)
 
 
 def _innermost(
-    f: FunctionWriter, body: Block, outer: list[str], first: str, last: str, begins: list[str], ends: list[str]
+    f: FunctionWriter, task: Task, outer: list[str], first: str, last: str, begins: list[str], ends: list[str]
 ) -> None:
-    """The vectorizable loop: its accesses are marked as independent across iterations."""
+    """The innermost loop: in lanes, or one that LLVM may vectorize, its accesses marked as independent."""
+    if isinstance(f, LaneWriter):
+        with f.vectors(first, last) as index:
+            f.values.update(zip(task.body.args, [*outer, index], strict=True))
+            write_body(f, task)
+        return
     parallel = f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}')
     loop = f.module.node("")
     f.module.metadata[int(loop[1:])] = f"distinct !{{{loop}, {parallel}}}"
     with f.loop(first, last, f", !llvm.loop {loop}") as index:
-        for arg, name in zip(body.args, [*outer, index], strict=True):
+        for arg, name in zip(task.body.args, [*outer, index], strict=True):
             f.values[arg] = name
         if f.draws:
             f.lane = _lane(f, [*outer, index], begins, ends)
             f.do(f"store i32 0, ptr {f.draws}, align 4")
-        f.block(body)
+        f.block(task.body)
 
 
 def _lane(f: FunctionWriter, indices: list[str], begins: list[str], ends: list[str]) -> str:

@@ -15,7 +15,7 @@ from weft.codegen.spelling import constant, in_register
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import Const
-from weft.ir.types import Pointer, Prim, Type
+from weft.ir.types import Pointer, Prim, Type, u1
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -50,7 +50,8 @@ class Jump:
 @dataclass
 class FunctionWriter:
     """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs). `frozen` is
-    put on loads of memory that the task does not write. `emitters` says how to write ops."""
+    put on loads of memory that the task does not write. `width` is how many lanes the values being written have (see
+    `lanes.py`). `emitters` says how to write ops."""
 
     module: ModuleWriter
     plain: bool = False
@@ -66,6 +67,7 @@ class FunctionWriter:
     draws: str = ""
     counter: int = 0
     frozen: str = ""
+    width: int = 1
     emitters: Emitters = field(default_factory=lambda: EMITTERS)
 
     # ---- registers and lines ----
@@ -150,7 +152,26 @@ class FunctionWriter:
 
     def typed(self, value: Value) -> str:
         """Type and operand text of a value."""
-        return f"{spell(value.type)} {self.use(value)}"
+        return f"{self.spell(value.type)} {self.use(value)}"
+
+    @property
+    def truth(self) -> str:
+        """The type of a condition."""
+        return self.spell(u1)
+
+    def spell(self, type: Type) -> str:
+        """The LLVM type of a value: of one, or of as many as there are lanes."""
+        return spell(type) if self.width == 1 else f"<{self.width} x {spell(type)}>"
+
+    def suffix(self, type: Prim) -> str:
+        """How the name of an intrinsic says that it works on such values."""
+        one = f"f{type.bits}" if type.is_float else f"i{type.bits}"
+        return one if self.width == 1 else f"v{self.width}{one}"
+
+    def literal(self, value: int | float | bool, type: Prim) -> str:
+        """A constant, the same in all lanes."""
+        text = constant(value, type)
+        return text if self.width == 1 else f"splat ({in_register(type)} {text})"
 
     def block(self, block: Block) -> None:
         """Write all ops of a block."""

@@ -24,7 +24,7 @@ from weft.ir.ops import (
 )
 from weft.ir.types import Array, Pointer, Prim, Tensor, flatten, i64, u1
 
-__all__ = ["read_slot", "slot_address", "store"]
+__all__ = ["access_tag", "read_slot", "slot_address", "store"]
 
 
 def slot_address(f: FunctionWriter, slot: int) -> str:
@@ -116,7 +116,8 @@ def _address(f: FunctionWriter, op: Address) -> str:
     return pointer
 
 
-def _tag(f: FunctionWriter, pointer: Value, group: bool = True) -> str:
+def access_tag(f: FunctionWriter, pointer: Value, group: bool = True) -> str:
+    """The metadata of an access there; `group`: it is independent of other iterations' accesses."""
     if isinstance(pointer, Address):
         return f.module.access(pointer.scope, f.access_group if group else "")
     return ""
@@ -140,13 +141,13 @@ def store(f: FunctionWriter, address: str, type: Prim, value: str, tag: str = ""
 @emits(Load)
 def _emit_load(f: FunctionWriter, op: Load) -> str:
     assert isinstance(op.type, Prim)
-    return _load(f, f.use(op.ptr), op.type, _tag(f, op.ptr) + (f.frozen if op.invariant else ""))
+    return _load(f, f.use(op.ptr), op.type, access_tag(f, op.ptr) + (f.frozen if op.invariant else ""))
 
 
 @emits(Store)
 def _emit_store(f: FunctionWriter, op: Store) -> None:
     assert isinstance(op.value.type, Prim)
-    store(f, f.use(op.ptr), op.value.type, f.use(op.value), _tag(f, op.ptr))
+    store(f, f.use(op.ptr), op.value.type, f.use(op.value), access_tag(f, op.ptr))
 
 
 @emits(Atomic)
@@ -156,7 +157,7 @@ def _emit_atomic(f: FunctionWriter, op: Atomic) -> str:
     address, value = f.use(op.ptr), f.use(op.value)
     if f.plain:
         # Iterations meet here, so this access does not join the loop's parallel group.
-        tag = _tag(f, op.ptr, group=False)
+        tag = access_tag(f, op.ptr, group=False)
         old = _load(f, address, type, tag)
         new = value if op.kind == "xchg" else binary(f, op.kind, type, old, value)
         store(f, address, type, new, tag)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.codegen.function import FunctionWriter, emits, spell
+from weft.codegen.function import FunctionWriter, emits
 from weft.codegen.spelling import constant, in_register
 from weft.ir.ops import BINARY, UNARY, Binary, BitCast, Cast, Const, Select, Unary
 from weft.ir.scalar import BinaryRow
@@ -49,18 +49,14 @@ def binary(f: FunctionWriter, kind: str, type: Prim, a: str, b: str) -> str:
     row: BinaryRow = BINARY[kind]
     spelled = row.llvm[0 if type.is_float else 1 if type.is_signed else 2]
     assert spelled is not None, kind
-    name = in_register(type)
+    name = f.spell(type)
     fast = f.module.fast if type.is_float else ""
     if spelled.startswith("llvm."):
-        intrinsic = f.module.declare(f"{name} @{spelled}.{_suffix(type)}({name}, {name})")
+        intrinsic = f.module.declare(f"{name} @{spelled}.{f.suffix(type)}({name}, {name})")
         return f.set(f"call {fast}{name} @{intrinsic}({name} {a}, {name} {b})")
     if spelled.startswith("fcmp"):
         return f.set(f"{spelled} {name} {a}, {b}")
     return f.set(f"{spelled} {fast}{name} {a}, {b}")
-
-
-def _suffix(type: Prim) -> str:
-    return f"f{type.bits}" if type.is_float else f"i{type.bits}"
 
 
 def _literal(op: Binary) -> int | None:
@@ -73,37 +69,38 @@ def _literal(op: Binary) -> int | None:
 
 def _integer_division(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str, floor: bool, rest: bool) -> str:
     """Quotient or remainder (`rest`), floored or truncated, total: zero divisors give 0, -1 divisors wrap."""
-    name, signed = in_register(type), type.is_signed
+    name, truth, signed = f.spell(type), f.truth, type.is_signed
     divide, remainder = ("sdiv", "srem") if signed else ("udiv", "urem")
     literal = _literal(op)
     safe, zero, minus = b, "", ""
     if literal is None:
-        zero = f.set(f"icmp eq {name} {b}, 0")
+        zero = f.set(f"icmp eq {name} {b}, {f.literal(0, type)}")
         bad = zero
         if signed:
-            minus = f.set(f"icmp eq {name} {b}, -1")
-            bad = f.set(f"or i1 {zero}, {minus}")
-        safe = f.set(f"select i1 {bad}, {name} 1, {name} {b}")
+            minus = f.set(f"icmp eq {name} {b}, {f.literal(-1, type)}")
+            bad = f.set(f"or {truth} {zero}, {minus}")
+        safe = f.set(f"select {truth} {bad}, {name} {f.literal(1, type)}, {name} {b}")
     result = f.set(f"{remainder if rest else divide} {name} {a}, {safe}")
     if signed and literal is None and not rest:
-        negated = f.set(f"sub {name} 0, {a}")
-        result = f.set(f"select i1 {minus}, {name} {negated}, {name} {result}")
+        negated = f.set(f"sub {name} {f.literal(0, type)}, {a}")
+        result = f.set(f"select {truth} {minus}, {name} {negated}, {name} {result}")
     if floor and signed:
-        result = _floored(f, name, a, safe, result, rest)
+        result = _floored(f, type, a, safe, result, rest)
     if literal is None:
-        result = f.set(f"select i1 {zero}, {name} 0, {name} {result}")
+        result = f.set(f"select {truth} {zero}, {name} {f.literal(0, type)}, {name} {result}")
     return result
 
 
-def _floored(f: FunctionWriter, name: str, a: str, b: str, result: str, rest: bool) -> str:
+def _floored(f: FunctionWriter, type: Prim, a: str, b: str, result: str, rest: bool) -> str:
     """Truncated to floored: one less, or one divisor more, where the remainder's sign differs from the divisor's."""
+    name, truth, zero = f.spell(type), f.truth, f.literal(0, type)
     remainder = result if rest else f.set(f"srem {name} {a}, {b}")
-    nonzero = f.set(f"icmp ne {name} {remainder}, 0")
+    nonzero = f.set(f"icmp ne {name} {remainder}, {zero}")
     signs = f.set(f"xor {name} {remainder}, {b}")
-    differ = f.set(f"icmp slt {name} {signs}, 0")
-    adjust = f.set(f"and i1 {nonzero}, {differ}")
-    other = f.set(f"add {name} {result}, {b}") if rest else f.set(f"sub {name} {result}, 1")
-    return f.set(f"select i1 {adjust}, {name} {other}, {name} {result}")
+    differ = f.set(f"icmp slt {name} {signs}, {zero}")
+    adjust = f.set(f"and {truth} {nonzero}, {differ}")
+    other = f.set(f"add {name} {result}, {b}") if rest else f.set(f"sub {name} {result}, {f.literal(1, type)}")
+    return f.set(f"select {truth} {adjust}, {name} {other}, {name} {result}")
 
 
 def _floordiv(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str) -> str:
@@ -129,8 +126,8 @@ def _raw_mod(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str) -> str:
 
 
 def _shift(f: FunctionWriter, op: Binary, type: Prim, a: str, b: str) -> str:
-    name = in_register(type)
-    amount = f.set(f"and {name} {b}, {type.bits - 1}")
+    name = f.spell(type)
+    amount = f.set(f"and {name} {b}, {f.literal(type.bits - 1, type)}")
     return binary(f, op.kind, type, a, amount)
 
 
@@ -162,10 +159,10 @@ def unary(f: FunctionWriter, kind: str, type: Prim, x: str) -> str:
         return special(f, type, x)
     if type.is_int:  # floor, ceil, round, trunc: an integer is whole already
         return x
-    name, spelled = in_register(type), UNARY[kind].llvm
+    name, spelled = f.spell(type), UNARY[kind].llvm
     assert spelled is not None, kind
     if kind in _DIRECT:
-        intrinsic = f.module.declare(f"{name} @{spelled}.{_suffix(type)}({name})")
+        intrinsic = f.module.declare(f"{name} @{spelled}.{f.suffix(type)}({name})")
         return f.set(f"call {f.module.fast}{name} @{intrinsic}({name} {x})")
     return f.module.math(f, kind, type, x)
 
@@ -176,54 +173,54 @@ _DIRECT = frozenset(("abs", "floor", "ceil", "trunc", "round", "sqrt"))
 
 def _neg(f: FunctionWriter, type: Prim, x: str) -> str:
     if type.is_float:
-        return f.set(f"fneg {f.module.fast}{in_register(type)} {x}")
-    return f.set(f"sub {in_register(type)} 0, {x}")
+        return f.set(f"fneg {f.module.fast}{f.spell(type)} {x}")
+    return f.set(f"sub {f.spell(type)} {f.literal(0, type)}, {x}")
 
 
 def _bit_not(f: FunctionWriter, type: Prim, x: str) -> str:
-    return f.set(f"xor {in_register(type)} {x}, -1")
+    return f.set(f"xor {f.spell(type)} {x}, {f.literal(-1, type)}")
 
 
 def _not(f: FunctionWriter, type: Prim, x: str) -> str:
     if type.is_float:
-        return f.set(f"fcmp oeq {in_register(type)} {x}, {constant(0, type)}")
-    return f.set(f"icmp eq {in_register(type)} {x}, {constant(0, type)}")
+        return f.set(f"fcmp oeq {f.spell(type)} {x}, {f.literal(0, type)}")
+    return f.set(f"icmp eq {f.spell(type)} {x}, {f.literal(0, type)}")
 
 
 def _abs(f: FunctionWriter, type: Prim, x: str) -> str:
-    name = in_register(type)
+    name = f.spell(type)
     if type.is_float:
-        intrinsic = f.module.declare(f"{name} @llvm.fabs.{_suffix(type)}({name})")
+        intrinsic = f.module.declare(f"{name} @llvm.fabs.{f.suffix(type)}({name})")
         return f.set(f"call {f.module.fast}{name} @{intrinsic}({name} {x})")
     if not type.is_signed:
         return x
-    intrinsic = f.module.declare(f"{name} @llvm.abs.{_suffix(type)}({name}, i1)")
+    intrinsic = f.module.declare(f"{name} @llvm.abs.{f.suffix(type)}({name}, i1)")
     return f.set(f"call {name} @{intrinsic}({name} {x}, i1 false)")
 
 
 def _sign(f: FunctionWriter, type: Prim, x: str) -> str:
-    name, zero, one = in_register(type), constant(0, type), constant(1, type)
+    name, zero, one = f.spell(type), f.literal(0, type), f.literal(1, type)
     positive = binary(f, "gt", type, x, zero)
     if not type.is_signed:
-        return f.set(f"select i1 {positive}, {name} {one}, {name} {zero}")
+        return f.set(f"select {f.truth} {positive}, {name} {one}, {name} {zero}")
     negative = binary(f, "lt", type, x, zero)
-    below = f.set(f"select i1 {negative}, {name} {constant(-1, type)}, {name} {x}")
-    return f.set(f"select i1 {positive}, {name} {one}, {name} {below}")
+    below = f.set(f"select {f.truth} {negative}, {name} {f.literal(-1, type)}, {name} {x}")
+    return f.set(f"select {f.truth} {positive}, {name} {one}, {name} {below}")
 
 
 def _rsqrt(f: FunctionWriter, type: Prim, x: str) -> str:
-    return binary(f, "div", type, constant(1, type), unary(f, "sqrt", type, x))
+    return binary(f, "div", type, f.literal(1, type), unary(f, "sqrt", type, x))
 
 
 def _popcnt(f: FunctionWriter, type: Prim, x: str) -> str:
-    name = in_register(type)
-    intrinsic = f.module.declare(f"{name} @llvm.ctpop.{_suffix(type)}({name})")
+    name = f.spell(type)
+    intrinsic = f.module.declare(f"{name} @llvm.ctpop.{f.suffix(type)}({name})")
     return f.set(f"call {name} @{intrinsic}({name} {x})")
 
 
 def _clz(f: FunctionWriter, type: Prim, x: str) -> str:
-    name = in_register(type)
-    intrinsic = f.module.declare(f"{name} @llvm.ctlz.{_suffix(type)}({name}, i1)")
+    name = f.spell(type)
+    intrinsic = f.module.declare(f"{name} @llvm.ctlz.{f.suffix(type)}({name}, i1)")
     return f.set(f"call {name} @{intrinsic}({name} {x}, i1 false)")
 
 
@@ -241,7 +238,7 @@ _UNARY: dict[str, UnaryWriter] = {
 
 @emits(Select)
 def _select(f: FunctionWriter, op: Select) -> str:
-    return f.set(f"select i1 {f.use(op.condition)}, {f.typed(op.a)}, {f.typed(op.b)}")
+    return f.set(f"select {f.truth} {f.use(op.condition)}, {f.typed(op.a)}, {f.typed(op.b)}")
 
 
 @emits(Cast)
@@ -255,14 +252,14 @@ def cast(f: FunctionWriter, x: str, source: Prim, target: Prim) -> str:
     """`x` of type `source` as `target`: integers wrap, floats saturate to integers, NaN gives 0."""
     if source is target or in_register(source) == in_register(target):
         return x
-    old, new = in_register(source), in_register(target)
+    old, new = f.spell(source), f.spell(target)
     if target is u1:
-        return f.set(f"{'fcmp une' if source.is_float else 'icmp ne'} {old} {x}, {constant(0, source)}")
+        return f.set(f"{'fcmp une' if source.is_float else 'icmp ne'} {old} {x}, {f.literal(0, source)}")
     if source.is_float and target.is_float:
         return f.set(f"{'fpext' if target.bits > source.bits else 'fptrunc'} {old} {x} to {new}")
     if source.is_float:
         spelled = "fptosi" if target.is_signed else "fptoui"
-        intrinsic = f.module.declare(f"{new} @llvm.{spelled}.sat.{new}.{_suffix(source)}({old})")
+        intrinsic = f.module.declare(f"{new} @llvm.{spelled}.sat.{f.suffix(target)}.{f.suffix(source)}({old})")
         return f.set(f"call {new} @{intrinsic}({old} {x})")
     if target.is_float:
         return f.set(f"{'sitofp' if source.is_signed else 'uitofp'} {old} {x} to {new}")
@@ -273,9 +270,9 @@ def cast(f: FunctionWriter, x: str, source: Prim, target: Prim) -> str:
 
 @emits(BitCast)
 def _bit_cast(f: FunctionWriter, op: BitCast) -> str:
-    if spell(op.x.type) == spell(op.type):
+    if f.spell(op.x.type) == f.spell(op.type):
         return f.use(op.x)
-    return f.set(f"bitcast {f.typed(op.x)} to {spell(op.type)}")
+    return f.set(f"bitcast {f.typed(op.x)} to {f.spell(op.type)}")
 
 
 def _prim(op: Const | Cast) -> Prim:

@@ -39,8 +39,11 @@ class CpuMath:
 
     def __call__(self, f: FunctionWriter, kind: str, type: Prim, *operands: str) -> str:
         if type is f16:
-            wide = [f.set(f"fpext half {operand} to float") for operand in operands]
-            return f.set(f"fptrunc float {self(f, kind, f32, *wide)} to half")
+            half, single = f.spell(f16), f.spell(f32)
+            wide = [f.set(f"fpext {half} {operand} to {single}") for operand in operands]
+            return f.set(f"fptrunc {single} {self(f, kind, f32, *wide)} to {half}")
+        if f.width > 1:
+            return self._lanes(f, kind, type, operands)
         name, scalar = in_register(type), kind + ("f" if type is f32 else "")
         takes = ", ".join([name] * len(operands))
         given = ", ".join(f"{name} {operand}" for operand in operands)
@@ -53,6 +56,24 @@ class CpuMath:
         mapping = ",".join(self._map(f, scalar, wrapper, type, variant, len(operands)) for variant in variants)
         attribute = f'"vector-function-abi-variant"="{mapping}"'
         return f.set(f"call {f.module.fast}{name} @{wrapper}({given}) nounwind willreturn memory(none) {attribute}")
+
+    def _lanes(self, f: FunctionWriter, kind: str, type: Prim, operands: tuple[str, ...]) -> str:
+        """The function of every lane: by the widest vector version there is, piece by piece, or one by one."""
+        name, scalar, width = in_register(type), kind + ("f" if type is f32 else ""), f.width
+        fitting = [v for v in self._variants(scalar, type, len(operands)) if v[1] <= width] if self.vectorize else []
+        letter, lanes = fitting[-1] if fitting else ("", 1)
+        part = f"<{lanes} x {name}>" if letter else name
+        target = f"_ZGV{letter}N{lanes}{'v' * len(operands)}_{scalar}" if letter else scalar
+        takes = ", ".join([part] * len(operands))
+        f.module.declare(f"{part} @{target}({takes})", "nounwind willreturn memory(none)")
+        if letter:
+            f.module.keep(target)
+        result = "poison"
+        for first in range(0, width, lanes):
+            given = ", ".join(f"{part} {_piece(f, name, width, x, first, lanes)}" for x in operands)
+            made = f.set(f"call {f.module.fast}{part} @{target}({given})")
+            result = _put_piece(f, name, width, result, made, first, lanes)
+        return result
 
     def _variants(self, scalar: str, type: Prim, arity: int) -> list[tuple[str, int]]:
         library = _libmvec()
@@ -82,3 +103,27 @@ class CpuMath:
         target = f.module.declare(f"{vector} @{prefix}{scalar}({', '.join([vector] * arity)})")
         f.module.keep(target)
         return f"{prefix}{wrapper}({target})"
+
+
+def _piece(f: FunctionWriter, name: str, width: int, x: str, first: int, lanes: int) -> str:
+    """Lanes [first, first + lanes) of a vector of `width` lanes; the scalar where `lanes` is 1."""
+    if lanes == width:
+        return x
+    if lanes == 1:
+        return f.set(f"extractelement <{width} x {name}> {x}, i64 {first}")
+    order = ", ".join(f"i32 {first + k}" for k in range(lanes))
+    whole = f"<{width} x {name}>"
+    return f.set(f"shufflevector {whole} {x}, {whole} poison, <{lanes} x i32> <{order}>")
+
+
+def _put_piece(f: FunctionWriter, name: str, width: int, whole: str, part: str, first: int, lanes: int) -> str:
+    """`whole` with those lanes replaced."""
+    if lanes == width:
+        return part
+    if lanes == 1:
+        return f.set(f"insertelement <{width} x {name}> {whole}, {name} {part}, i64 {first}")
+    spread = ", ".join(f"i32 {k}" if k < lanes else "i32 poison" for k in range(width))
+    wide = f.set(f"shufflevector <{lanes} x {name}> {part}, <{lanes} x {name}> poison, <{width} x i32> <{spread}>")
+    choice = ", ".join(f"i32 {width + k - first if first <= k < first + lanes else k}" for k in range(width))
+    vector = f"<{width} x {name}>"
+    return f.set(f"shufflevector {vector} {whole}, {vector} {wide}, <{width} x i32> <{choice}>")

@@ -1,0 +1,240 @@
+"""Whether a parallel loop runs in SIMD lanes, and in how many.
+
+Lanes are for bodies that LLVM leaves scalar: those with loops inside. Both ways are priced, in rough units of one
+arithmetic instruction; lanes are taken where they are clearly cheaper. They are not where lanes would mostly gather, or
+where LLVM vectorizes the inner loop as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.codegen.cost import SLOW, TRANSCENDENTAL, trips
+from weft.ir.core import Block, Op, Value
+from weft.ir.ops import (
+    Address,
+    Alloca,
+    Atomic,
+    Binary,
+    Break,
+    Cast,
+    Const,
+    Continue,
+    For,
+    If,
+    Load,
+    Select,
+    Store,
+    Task,
+    Unary,
+    While,
+    Yield,
+)
+from weft.ir.types import Pointer, Prim
+from weft.ir.uniform import Uniformity
+
+__all__ = ["LanePlan", "lane_plan"]
+
+_MARGIN = 1.5  # prices are guesses: lanes must be cheaper by this factor
+_GATHER, _SCATTER, _LOCKED = 1.5, 2.5, 8.0  # an access of each lane by itself
+
+
+@dataclass(frozen=True)
+class LanePlan:
+    """So many lanes, by those facts; `near`: fields whose byte offsets fit 32 bits."""
+
+    lanes: int
+    facts: Uniformity
+    near: frozenset[str]
+
+
+def lane_plan(task: Task, features: frozenset[str], near: frozenset[str], vector_math: bool) -> LanePlan | None:
+    """How the task runs in lanes; None: it does not. `loop_config(simd=...)` decides, if given."""
+    wanted = task.config.simd
+    bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
+    asked = wanted in (2, 4, 8, 16, 32, 64)
+    if not bits or (wanted and not asked) or not (asked or _has_loop(task.body)):
+        return None
+    facts = Uniformity(task)
+    if facts.reason:
+        return None
+    if asked:
+        return LanePlan(wanted, facts, near)
+    lanes = bits // _usual_bits(task)
+    price = _Price(facts, lanes, bits, vector_math)
+    price.block(task.body, 1.0, 1.0)
+    if price.lanes_cost * _MARGIN > lanes * price.scalar_cost * _filled(task, lanes):
+        return None
+    return LanePlan(lanes * price.interleaved(task), facts, near)
+
+
+def _has_loop(block: Block) -> bool:
+    return any(isinstance(inner, (For, While)) for op in block for inner in op.walk())
+
+
+def _usual_bits(task: Task) -> int:
+    """The width of most of what is computed: doubles take the room of two floats."""
+    kinds = [inner.type for op in task.body for inner in op.walk() if isinstance(inner, Binary)]
+    widths = [kind.bits for kind in kinds if isinstance(kind, Prim) and kind.is_float]
+    return 64 if widths.count(64) > len(widths) // 2 else 32
+
+
+def _filled(task: Task, lanes: int) -> float:
+    """How much of the last vector of a row is used, where that is known."""
+    box = task.bounds.last
+    if not isinstance(box, Yield) or not isinstance(box.begins[-1], Const) or not isinstance(box.ends[-1], Const):
+        return 1.0
+    extent = max(1, int(box.ends[-1].value) - int(box.begins[-1].value))
+    return extent / (-(-extent // lanes) * lanes)
+
+
+class _Price:
+    """What an iteration costs by itself, and what a vector of them costs."""
+
+    def __init__(self, facts: Uniformity, lanes: int, bits: int, vector_math: bool) -> None:
+        self.facts, self.lanes, self.bits, self.vector_math = facts, lanes, bits, vector_math
+        self.scalar_cost = self.lanes_cost = 0.0
+
+    def block(self, block: Block, alone: float, together: float) -> None:
+        """Add the price of a block that an iteration runs `alone` times, a vector `together` times."""
+        for op in block:
+            if isinstance(op, If):
+                self._if(op, alone, together)
+            elif isinstance(op, (For, While)):
+                self._loop(op, alone, together)
+            else:
+                scalar, vector = self._op(op)
+                self.scalar_cost += alone * scalar
+                self.lanes_cost += together * vector
+
+    def _if(self, op: If, alone: float, together: float) -> None:
+        """An iteration takes one side, and guesses wrong at times; a vector mostly takes both."""
+        leaves = any(isinstance(inner, (Break, Continue)) for side in op.regions for inner in side)
+        varies = self.facts.varies(op.condition)
+        self.scalar_cost += alone * (1 if leaves or not varies else 4)
+        self.lanes_cost += together * (2 if varies else 1)
+        for side in op.regions:
+            self.block(side, alone * (1 if leaves else 0.6), together * (1 if varies else 0.6))
+
+    def _loop(self, op: For | While, alone: float, together: float) -> None:
+        """Lanes go round until the last is done."""
+        divergent, count = op in self.facts.divergent, trips(op)
+        before = self.scalar_cost
+        self.block(op.body, alone * count, together * count * (1.4 if divergent else 1.0))
+        self.lanes_cost += together * count * (2 if divergent else 1)
+        if isinstance(op, For) and count >= 16 and self.vector_math and _straight(op.body):
+            self.scalar_cost = before + alone * count * self._by_llvm(op)
+
+    def _by_llvm(self, op: For) -> float:
+        """A round of a straight inner loop, as LLVM vectorizes it along the loop's own index."""
+        cost, width = 0.0, self.lanes
+        for inner in op.body:
+            if isinstance(inner, (Load, Store)):
+                cost += _stride_cost(inner.ptr, op, width)
+            else:
+                cost += min(self._op(inner)[0], self._vector(inner) / width)
+        return cost + 1 / width
+
+    def _op(self, op: Op) -> tuple[float, float]:
+        """(one iteration's, a vector's) price of an op without regions."""
+        if isinstance(op, (Load, Store)):
+            return self._access(op)
+        if isinstance(op, Atomic):
+            meet = self.facts.step(op.ptr) == 0 and not op.users
+            return _LOCKED, (2 * _LOCKED if meet else self.lanes * _LOCKED)
+        if isinstance(op, (Binary, Unary, Select, Cast)):
+            scalar = _scalar(op)
+            return scalar, (self._vector(op) if self.facts.step(op) is None else scalar)
+        return 0.0, 0.0
+
+    def _vector(self, op: Op) -> float:
+        pieces = self._pieces(op)
+        if not isinstance(op, (Binary, Unary)):
+            return pieces
+        scalar = _scalar(op)
+        whole = isinstance(op.operands[0].type, Prim) and op.operands[0].type.is_int
+        if op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2"):
+            return scalar * pieces if self.vector_math else (scalar + 2) * self.lanes
+        if scalar > 1 and whole:  # no vector instruction divides integers
+            return 2.0 if isinstance(op.operands[-1], Const) else (scalar + 2) * self.lanes
+        return scalar * pieces
+
+    def _pieces(self, op: Op) -> float:
+        type = op.operands[0].type if op.operands else op.type
+        width = type.bits if isinstance(type, Prim) else 64
+        return max(1.0, self.lanes * max(width, 32) / self.bits)
+
+    def _access(self, op: Load | Store) -> tuple[float, float]:
+        step, type = self.facts.step(op.ptr), op.ptr.type
+        if isinstance(op.ptr, Alloca):
+            return 0.0, 0.5
+        if op in self.facts.sums:
+            return 1.0, 10.0
+        if self.facts.is_split(op.ptr):
+            return 1.0, (1.0 if step == 0 else self.lanes * _GATHER)
+        if step == 0 and not (isinstance(op, Store) and self.facts.varies(op.value)):
+            return 1.0, 1.0
+        assert isinstance(type, Pointer)
+        if isinstance(type.elem, Prim) and step == type.elem.size:
+            return 1.0, 1.5
+        return 1.0, self.lanes * (_GATHER if isinstance(op, Load) else _SCATTER)
+
+    def interleaved(self, task: Task) -> int:
+        """Two vectors at once, where the rounds of a short loop wait for each other: nothing but arithmetic in it."""
+        loops = [op for op in _ops(task.body) if isinstance(op, (For, While))]
+        inner = [op for loop in loops for op in _ops(loop.body)]
+        heavy = any(isinstance(op, (For, While, Atomic)) or _scalar(op) > 8 for op in inner)
+        memory = any(isinstance(op, (Load, Store)) and not isinstance(op.ptr, Alloca) for op in inner)
+        return 2 if len(loops) == 1 and len(inner) < 40 and not heavy and not memory else 1
+
+
+def _ops(block: Block) -> Iterator[Op]:
+    for op in block:
+        yield from op.walk()
+
+
+def _scalar(op: Op) -> float:
+    if not isinstance(op, (Binary, Unary)):
+        return 1.0
+    return 20.0 if op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2") else 6.0 if op.kind in SLOW else 1.0
+
+
+def _straight(block: Block) -> bool:
+    return not any(isinstance(op, (If, For, While, Atomic, Break, Continue)) for op in block)
+
+
+def _stride_cost(ptr: Value, loop: For, width: int) -> float:
+    """A load or store of a vectorized inner loop: outside of the loop, side by side, in small steps, or anywhere."""
+    if isinstance(ptr, Alloca):
+        return 0.0
+    stride = _along(ptr, loop)
+    if stride is None:
+        return _GATHER
+    return 0.0 if stride == 0 else max(1.0, stride / 4) / width if stride <= 16 else _GATHER
+
+
+def _along(value: Value, loop: For) -> int | None:
+    """By how much the value grows from one round of the loop to the next; None: unevenly."""
+    if value is loop.body.args[0]:
+        return 1
+    if not isinstance(value, Op) or value.block is not loop.body:
+        return 0
+    if isinstance(value, Cast):
+        return _along(value.x, loop)
+    if isinstance(value, Binary) and value.kind in ("add", "sub"):
+        a, b = _along(value.lhs, loop), _along(value.rhs, loop)
+        return None if a is None or b is None else a + b if value.kind == "add" else a - b
+    if isinstance(value, Address):
+        total = _along(value.base, loop)
+        for index, stride in zip(value.indices, value.strides, strict=True):
+            step = _along(index, loop)
+            if step and not isinstance(stride, Const):
+                return None
+            total = None if step is None or total is None else total + step * _constant(stride)
+        return total
+    return 0 if all(_along(x, loop) == 0 for x in value.operands) and value.pure else None
+
+
+def _constant(value: Value) -> int:
+    return int(value.value) if isinstance(value, Const) else 0

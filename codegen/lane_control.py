@@ -1,0 +1,200 @@
+"""Control flow in lanes: what the lanes agree on branches, the rest is masked."""
+
+from __future__ import annotations
+
+from weft.codegen.control_ops import more_rounds
+from weft.codegen.function import EMITTERS, Jump
+from weft.codegen.lanes import LaneWriter, Masks, by_lane
+from weft.ir.core import Block, Op
+from weft.ir.ops import Binary, Break, Continue, For, If, Load, Store, Task, Unary, While
+from weft.ir.types import Prim
+from weft.ir.uniform import target_of
+
+__all__ = ["write_body"]
+
+# Up to this many cheap ops, doing them for no lane costs less than asking whether there is one.
+_SPECULATE = 10
+_DEAR = frozenset(("div", "floordiv", "mod", "raw_div", "raw_mod", "pow", "atan2"))
+_CHEAP_UNARY = frozenset(("neg", "bit_not", "not", "abs", "sign", "floor", "ceil", "trunc", "round"))
+
+
+def write_body(f: LaneWriter, task: Task) -> None:
+    """The body of the parallel loop; its `continue` is the end of a round."""
+    if task in f.facts.divergent:
+        slot = f.stack(f.mask_type)
+        f.write_mask(slot, f.mask)
+        f.masks[task] = Masks(slot, slot)
+    f.jumps.append(Jump(f.region, f.region))
+    f.block(task.body)
+    f.jumps.pop()
+
+
+@by_lane(If)
+def _if(f: LaneWriter, op: If) -> None:
+    before, region = f.mask, f.region
+    if f.facts.varies(op.condition):
+        _masked_if(f, op)
+    else:
+        _plain_if(f, op)
+    f.mask, f.region = before, region
+    loops = _left(f, op)
+    if loops:
+        f.mask = f.both(before, f.read_mask(f.masks[loops[-1]].round))
+        after = f.fresh_label("still")
+        f.branch(f.any(f.mask), after, region)
+        f.start(after)
+
+
+def _left(f: LaneWriter, op: If) -> list[Op]:
+    """The divergent loop that jumps inside the If belong to, in a list; an empty list if no lane is lost here."""
+    found = (target_of(inner) for inner in op.walk() if isinstance(inner, (Break, Continue)))
+    around = target_of(op)
+    return [loop for loop in found if loop is around and loop in f.facts.divergent][:1]
+
+
+def _plain_if(f: LaneWriter, op: If) -> None:
+    then, orelse, done = (f.fresh_label(hint) for hint in ("then", "else", "done"))
+    mask = f.mask
+    f.branch(f.use(op.condition), then, orelse)
+    for label, block in ((then, op.then), (orelse, op.orelse)):
+        f.start(label)
+        f.mask, f.region = mask, done
+        f.block(block)
+        f.jump(done)
+    f.start(done)
+
+
+def _masked_if(f: LaneWriter, op: If) -> None:
+    condition, mask = f.condition(op.condition), f.mask
+    sides = [(op.then, f.both(mask, condition)), (op.orelse, "")]
+    if op.orelse.first is not None:
+        sides[1] = (op.orelse, f.without(mask, condition))
+    for block, lanes in sides:
+        if block.first is None:
+            continue
+        side, after = f.fresh_label("side"), f.fresh_label("after")
+        if not _harmless(f, block):
+            f.branch(f.any(lanes), side, after)
+            f.start(side)
+        f.mask, f.region = lanes, after
+        f.block(block)
+        f.start(after)
+
+
+def _harmless(f: LaneWriter, block: Block, most: int = _SPECULATE) -> bool:
+    """Whether the ops are few, cheap, and do nothing where no lane is active."""
+    count = 0
+    for op in block:
+        for inner in op.walk():
+            count += 1
+            if count > most or not _passive(f, inner):
+                return False
+    return True
+
+
+def _passive(f: LaneWriter, op: Op) -> bool:
+    if isinstance(op, (Load, Store)):
+        return f.facts.is_split(op.ptr)
+    if isinstance(op, (Break, Continue)):
+        return target_of(op) in f.facts.divergent
+    if isinstance(op, If):
+        return f.facts.varies(op.condition)
+    if isinstance(op, Binary):
+        return op.kind not in _DEAR
+    if isinstance(op, Unary):
+        return op.kind in _CHEAP_UNARY
+    return op.pure
+
+
+@by_lane(Break)
+def _break(f: LaneWriter, op: Break) -> None:
+    masks = f.masks.get(target_of(op))
+    if masks is None:
+        EMITTERS[Break](f, op)
+        return
+    f.leave(masks.loop)
+    f.leave(masks.round)
+    f.jump(f.region)
+
+
+@by_lane(Continue)
+def _continue(f: LaneWriter, op: Continue) -> None:
+    masks = f.masks.get(target_of(op))
+    if masks is None:
+        EMITTERS[Continue](f, op)
+        return
+    f.leave(masks.round)
+    f.jump(f.region)
+
+
+@by_lane(While)
+def _while(f: LaneWriter, op: While) -> None:
+    before, region = f.mask, f.region
+    if op not in f.facts.divergent:
+        _plain_loop(f, op)
+    else:
+        head, latch, done = (f.fresh_label(hint) for hint in ("while", "latch", "done"))
+        masks = _enter(f, op)
+        f.start(head)
+        f.mask, f.region = f.read_mask(masks.loop), latch
+        f.write_mask(masks.round, f.mask)
+        f.block(op.body)
+        f.start(latch)
+        f.branch(f.any(f.read_mask(masks.loop)), head, done)
+        f.start(done)
+    f.mask, f.region = before, region
+
+
+def _enter(f: LaneWriter, op: Op) -> Masks:
+    masks = Masks(f.stack(f.mask_type), f.stack(f.mask_type))
+    f.masks[op] = masks
+    f.write_mask(masks.loop, f.mask)
+    return masks
+
+
+def _plain_loop(f: LaneWriter, op: While | For) -> None:
+    """All lanes that are here go round together."""
+    EMITTERS[type(op)](f, op)
+
+
+@by_lane(For)
+def _for(f: LaneWriter, op: For) -> None:
+    before, region = f.mask, f.region
+    if op not in f.facts.divergent:
+        _plain_loop(f, op)
+    else:
+        _masked_for(f, op)
+    f.mask, f.region = before, region
+
+
+def _masked_for(f: LaneWriter, op: For) -> None:
+    """A lane stays in the loop while its own index is short of its own end. Lanes that left may count on, past the end
+    of the index's type; what counts is that they left."""
+    head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
+    index = op.body.args[0]
+    assert isinstance(index.type, Prim)
+    width = 1 if f.facts.step(index) is not None else f.lanes
+    with f.wide(width):
+        type = f.spell(index.type)
+        slot = f.stack(type, align=64)
+        f.do(f"store {type} {f.use(op.begin)}, ptr {slot}, align 64")
+    masks = _enter(f, op)
+    f.start(head)
+    here = f.set(f"load {type}, ptr {slot}, align 64")
+    f.values[index] = here
+    with f.wide():
+        signed = "s" if index.type.is_signed else "u"
+        more = more_rounds(f, op.step, signed, index.type, f.use(index), f.use(op.end))
+    f.mask = f.both(f.read_mask(masks.loop), more)
+    f.write_mask(masks.loop, f.mask)
+    f.write_mask(masks.round, f.mask)
+    f.branch(f.any(f.mask), body, done)
+    f.start(body)
+    f.region = latch
+    f.block(op.body)
+    f.start(latch)
+    with f.wide(width):
+        following = f.set(f"add {type} {here}, {f.use(op.step)}")
+    f.do(f"store {type} {following}, ptr {slot}, align 64")
+    f.jump(head)
+    f.start(done)

@@ -1,0 +1,284 @@
+"""Memory in lanes: vector loads and stores where lanes stand side by side, gathers and scatters where they do not."""
+
+from __future__ import annotations
+
+from weft.codegen.function import EMITTERS
+from weft.codegen.lanes import LaneWriter, by_lane
+from weft.codegen.memory_ops import access_tag
+from weft.codegen.scalar_ops import binary
+from weft.codegen.spelling import in_memory
+from weft.ir.alias import root_of
+from weft.ir.core import Op, Value
+from weft.ir.errors import InternalError
+from weft.ir.ops import Address, Alloca, Atomic, Cast, Const, Load, Store
+from weft.ir.transforms.thread_local import identity
+from weft.ir.types import Pointer, Prim, Tensor, i32, i64, u1
+
+__all__: list[str] = []
+
+
+@by_lane(Alloca)
+def _alloca(f: LaneWriter, op: Alloca) -> str:
+    """A split local holds a vector for each scalar. A scalar starts at zero: lanes that are elsewhere read it too."""
+    if op not in f.facts.split:
+        text: str = EMITTERS[Alloca](f, op) or ""
+        return text
+    assert isinstance(op.type, Pointer)
+    held = op.type.elem
+    f.homes[op] = f.mask
+    if isinstance(held, Tensor):
+        return f.stack(f"[{held.count} x {_vector(f, held.elem)}]", align=64)
+    assert isinstance(held, Prim)
+    slot = f.stack(_vector(f, held), align=64)
+    f.do(f"store {_vector(f, held)} zeroinitializer, ptr {slot}, align 64")
+    return slot
+
+
+def _vector(f: LaneWriter, type: Prim) -> str:
+    return f"<{f.lanes} x {in_memory(type)}>"
+
+
+# ---- addresses -------------------------------------------------------------------------------------------------------
+
+
+@by_lane(Address)
+def _address(f: LaneWriter, op: Address) -> str:
+    """Lane 0's address where the others stand at even distances from it, else a vector of addresses."""
+    if f.facts.is_split(op):
+        return _split_address(f, op)
+    wide = f.facts.step(op) is None and f.facts.varies(op.base)
+    pointer, offset = _pointers(f, op.base) if wide else f.use(op.base), op.offset
+    uneven: list[tuple[Value, Value]] = []
+    for index, stride in zip(op.indices, op.strides, strict=True):
+        if isinstance(index, Const) and isinstance(stride, Const):
+            offset += int(index.value) * int(stride.value)
+        elif f.facts.step(op) is not None or (f.facts.step(index) == 0 and f.facts.step(stride) == 0):
+            term = f.first(index)
+            if not (isinstance(stride, Const) and stride.value == 1):
+                term = f.set(f"mul i64 {term}, {f.use(stride)}")
+            pointer = _moved(f, pointer, term, wide)
+        else:
+            uneven.append((index, stride))
+    if offset:
+        pointer = _moved(f, pointer, str(offset), wide)
+    for index, stride in uneven:
+        offsets = _offsets(f, index, stride, op.scope in f.near)
+        name = f"<{f.lanes} x ptr>" if wide else "ptr"
+        pointer, wide = f.set(f"getelementptr i8, {name} {pointer}, <{f.lanes} x i64> {offsets}"), True
+    if f.facts.step(op) is None and not wide:
+        return f.splat(pointer, "ptr")
+    return pointer
+
+
+def _moved(f: LaneWriter, pointer: str, term: str, wide: bool) -> str:
+    return f.set(f"getelementptr i8, {f'<{f.lanes} x ptr>' if wide else 'ptr'} {pointer}, i64 {term}")
+
+
+def _offsets(f: LaneWriter, index: Value, stride: Value, near: bool) -> str:
+    """index * stride in every lane; in 32 bits where that is enough, since gathers are twice as fast then."""
+    with f.wide():
+        if near and isinstance(index, Cast) and index.x.type is i32 and isinstance(stride, Const):
+            product = f.set(f"mul {f.spell(i32)} {f.use(index.x)}, {f.literal(stride.value, i32)}")
+            return f.set(f"sext {f.spell(i32)} {product} to {f.spell(i64)}")
+        return f.set(f"mul {f.spell(i64)} {f.use(index)}, {f.use(stride)}")
+
+
+def _split_address(f: LaneWriter, op: Address) -> str:
+    """Into a split local array, where element k of lane n lies at k * lanes + n."""
+    base, together = f.values[op.base], f.facts.step(op) == 0
+    with f.wide(1 if together else f.lanes):
+        total = f.literal(op.offset, i64)
+        for index, stride in zip(op.indices, op.strides, strict=True):
+            term = f.set(f"mul {f.spell(i64)} {f.use(index)}, {f.use(stride)}")
+            total = f.set(f"add {f.spell(i64)} {total}, {term}")
+        total = f.set(f"mul {f.spell(i64)} {total}, {f.literal(f.lanes, i64)}")
+        if together:
+            return f.set(f"getelementptr i8, ptr {base}, i64 {total}")
+        size = _pointee(op).size
+        total = f.set(f"add {f.spell(i64)} {total}, {f.ramp(size, i64)}")
+        return f.set(f"getelementptr i8, ptr {base}, {f.spell(i64)} {total}")
+
+
+def _pointee(ptr: Value) -> Prim:
+    assert isinstance(ptr.type, Pointer)
+    if not isinstance(ptr.type.elem, Prim):
+        raise InternalError(f"codegen: an access of a {ptr.type.elem} should have been split")
+    return ptr.type.elem
+
+
+def _pointers(f: LaneWriter, ptr: Value) -> str:
+    """The address of every lane."""
+    step = 0 if f.facts.is_split(ptr) else f.facts.step(ptr)
+    if step is None or (f.facts.is_split(ptr) and f.facts.step(ptr) != 0):
+        return f.use(ptr)
+    offsets = f.ramp(step or 0, i64)
+    return f.set(f"getelementptr i8, ptr {f.use(ptr)}, <{f.lanes} x i64> {offsets}")
+
+
+# ---- loads and stores ------------------------------------------------------------------------------------------------
+
+
+@by_lane(Load)
+def _load(f: LaneWriter, op: Load) -> str:
+    type, step, split = _pointee(op.ptr), f.facts.step(op.ptr), f.facts.is_split(op.ptr)
+    if not split and step == 0:
+        text: str = EMITTERS[Load](f, op) or ""
+        return text
+    vector = _vector(f, type)
+    if split and step == 0:
+        loaded = f.set(f"load {vector}, ptr {f.use(op.ptr)}, align {type.size}")
+        if isinstance(root_of(op.ptr), Alloca) and op.ptr is not root_of(op.ptr):
+            loaded = f.set(f"freeze {vector} {loaded}")  # lanes that are elsewhere may never have written here
+    else:
+        tag = "" if split else access_tag(f, op.ptr, group=False)
+        loaded = _masked_load(f, op, type, vector, tag, step == type.size and not split)
+    return f.set(f"icmp ne {vector} {loaded}, zeroinitializer") if type is u1 else loaded
+
+
+def _masked_load(f: LaneWriter, op: Load, type: Prim, vector: str, tag: str, adjacent: bool) -> str:
+    kind, place = ("load", "ptr") if adjacent else ("gather", f"<{f.lanes} x ptr>")
+    short = f"v{f.lanes}{_short(type)}"
+    suffix = f"{short}.p0" if adjacent else f"{short}.v{f.lanes}p0"
+    name = f.module.declare(f"{vector} @llvm.masked.{kind}.{suffix}({place}, {f.mask_type}, {vector})")
+    pointer = f.use(op.ptr) if adjacent else _pointers(f, op.ptr)
+    given = f"{place} align {type.size} {pointer}, {f.mask_type} {f.mask}, {vector} zeroinitializer"
+    return f.set(f"call {vector} @{name}({given}){tag}")
+
+
+def _short(type: Prim) -> str:
+    return f"f{type.bits}" if type.is_float else f"i{8 * type.size}"
+
+
+@by_lane(Store)
+def _store(f: LaneWriter, op: Store) -> None:
+    if op in f.facts.sums:
+        _sum(f, op)
+        return
+    type, step, split = _pointee(op.ptr), f.facts.step(op.ptr), f.facts.is_split(op.ptr)
+    if not split and step == 0 and not f.facts.varies(op.value):
+        EMITTERS[Store](f, op)
+        return
+    with f.wide():
+        value = f.use(op.value)
+        if type is u1:
+            value = f.set(f"zext {f.mask_type} {value} to {_vector(f, type)}")
+    if split and step == 0:
+        _blend(f, op.ptr, type, value)
+        return
+    vector, tag = _vector(f, type), "" if split else access_tag(f, op.ptr, group=False)
+    adjacent = step == type.size and not split
+    kind, place = ("store", "ptr") if adjacent else ("scatter", f"<{f.lanes} x ptr>")
+    suffix = f"v{f.lanes}{_short(type)}.{'p0' if adjacent else f'v{f.lanes}p0'}"
+    name = f.module.declare(f"void @llvm.masked.{kind}.{suffix}({vector}, {place}, {f.mask_type})")
+    pointer = f.use(op.ptr) if adjacent else _pointers(f, op.ptr)
+    f.do(f"call void @{name}({vector} {value}, {place} align {type.size} {pointer}, {f.mask_type} {f.mask}){tag}")
+
+
+def _blend(f: LaneWriter, ptr: Value, type: Prim, value: str) -> None:
+    """Into a split local: the lanes that are here get the value. Where those are all that the local was made for, the
+    others need not keep theirs."""
+    vector, place = _vector(f, type), f.use(ptr)
+    if f.homes[root_of(ptr)] != f.mask:
+        old = f.set(f"load {vector}, ptr {place}, align {type.size}")
+        value = f.set(f"select {f.mask_type} {f.mask}, {vector} {value}, {vector} {old}")
+    f.do(f"store {vector} {value}, ptr {place}, align {type.size}")
+
+
+# ---- atomics and sums ------------------------------------------------------------------------------------------------
+
+
+_REDUCED = frozenset(("add", "sub", "min", "max", "and", "or", "xor"))
+
+
+def _total(f: LaneWriter, kind: str, value: Value, type: Prim) -> str:
+    """The values of the lanes that are here, combined (in any order, as atomics are)."""
+    kind = "add" if kind == "sub" else kind
+    with f.wide():
+        neutral = f.literal(identity(kind, type), type)
+        mine = f.set(f"select {f.mask_type} {f.mask}, {f.spell(type)} {f.use(value)}, {f.spell(type)} {neutral}")
+        vector, suffix = f.spell(type), f.suffix(type)
+    scalar = f.spell(type)
+    if type.is_float and kind in ("add", "mul"):
+        name = f.module.declare(f"{scalar} @llvm.vector.reduce.f{kind}.{suffix}({scalar}, {vector})")
+        start = f.literal(identity(kind, type), type)
+        return f.set(f"call {f.module.fast}{scalar} @{name}({scalar} {start}, {vector} {mine})")
+    row = (
+        f"f{kind}" if type.is_float else kind if kind not in ("min", "max") else ("s" if type.is_signed else "u") + kind
+    )
+    name = f.module.declare(f"{scalar} @llvm.vector.reduce.{row}.{suffix}({vector})")
+    return f.set(f"call {scalar} @{name}({vector} {mine})")
+
+
+def _sum(f: LaneWriter, op: Store) -> None:
+    """An accumulator of the thread is a scalar: the lanes combine first."""
+    kind, value = f.facts.sums[op]
+    type = _pointee(op.ptr)
+    assert isinstance(value.type, Prim)
+    total, place = _total(f, kind, value, type), f.use(op.ptr)
+    old = f.set(f"load {in_memory(type)}, ptr {place}, align {type.size}")
+    new = binary(f, kind, type, old, total)
+    f.do(f"store {in_memory(type)} {new}, ptr {place}, align {type.size}")
+
+
+@by_lane(Atomic)
+def _atomic(f: LaneWriter, op: Atomic) -> str | None:
+    """One for all lanes where they meet and nobody asks for the old value; else one lane after the other."""
+    type = _pointee(op.ptr)
+    if f.facts.step(op.ptr) == 0 and not op.users and op.kind in _REDUCED and type is not u1:
+        total = _total(f, op.kind, op.value, type)
+        _with(f, op, {op.value: total})
+        return None
+    with f.wide():
+        value = f.use(op.value)
+    pointers, slot = _pointers(f, op.ptr), ""
+    if op.users:
+        slot = f.stack(_vector(f, type), align=64)
+        f.do(f"store {_vector(f, type)} zeroinitializer, ptr {slot}, align 64")
+    _each_lane(f, op, value, pointers, slot)
+    if not op.users:
+        return None
+    old = f.set(f"load {_vector(f, type)}, ptr {slot}, align 64")
+    return f.set(f"icmp ne {_vector(f, type)} {old}, zeroinitializer") if type is u1 else old
+
+
+def _each_lane(f: LaneWriter, op: Atomic, value: str, pointers: str, slot: str) -> None:
+    """The scalar op for each lane that is here, from the lowest up."""
+    type, bits = _pointee(op.ptr), f"i{f.lanes}"
+    head, done = f.fresh_label("lane"), f.fresh_label("done")
+    start = f.set(f"bitcast {f.mask_type} {f.mask} to {bits}")
+    left, rest = f.register("left"), f.register("rest")
+    before, latch = f.label, f.fresh_label("latch")
+    f.jump(head)
+    f.lines.append(f"{head}:")
+    f.lines.append(f"  {left} = phi {bits} [ {start}, %{before} ], [ {rest}, %{latch} ]")
+    f.label, f.open = head, True
+    count = f.module.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
+    number = f.set(f"call {bits} @{count}({bits} {left}, i1 true)")
+    pointer = f.set(f"extractelement <{f.lanes} x ptr> {pointers}, {bits} {number}")
+    with f.wide():
+        vector = f.spell(type)
+    mine = f.set(f"extractelement {vector} {value}, {bits} {number}")
+    old = _with(f, op, {op.ptr: pointer, op.value: mine})
+    if slot:
+        word = f.set(f"getelementptr {in_memory(type)}, ptr {slot}, {bits} {number}")
+        if type is u1:
+            old = f.set(f"zext i1 {old} to i8")
+        f.do(f"store {in_memory(type)} {old}, ptr {word}, align {type.size}")
+    f.start(latch)
+    lower = f.set(f"sub {bits} {left}, 1")
+    f.lines.append(f"  {rest} = and {bits} {left}, {lower}")
+    f.branch(f.set(f"icmp ne {bits} {rest}, 0"), head, done)
+    f.start(done)
+
+
+def _with(f: LaneWriter, op: Op, given: dict[Value, str]) -> str:
+    """Write the scalar op with those texts for its operands."""
+    before = {value: f.values.get(value) for value in given}
+    f.values.update(given)
+    old = EMITTERS[type(op)](f, op) or ""
+    for value, text in before.items():
+        if text is None:
+            del f.values[value]
+        else:
+            f.values[value] = text
+    return old

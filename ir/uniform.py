@@ -1,0 +1,301 @@
+"""What consecutive iterations of a parallel loop have in common: the facts that running them in SIMD lanes rests on.
+
+Number the lanes 0, 1, 2 ... along the innermost axis. Every value of a range_for's body has a *step*:
+
+    0      the lanes share the value            x[k] where k is a loop's index, %i of a loop over (%i, %j)
+    c      lane n has the value of lane 0 + c*n     %j, %j + 3, 2 * %j; the address of x[%i, %j]
+    None   anything                             x[idx[%j]], sin(%j)
+
+A local is *split* (each lane has its own) unless all lanes store the same into it, together. A loop is *divergent*
+where lanes may leave it, or start its next round, at different times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.ir.alias import root_of
+from weft.ir.core import Block, Op, Value
+from weft.ir.intervals import interval
+from weft.ir.ops import (
+    Address,
+    Alloca,
+    Assert,
+    Atomic,
+    Binary,
+    Break,
+    Cast,
+    Const,
+    Continue,
+    Exit,
+    For,
+    If,
+    Load,
+    Print,
+    Random,
+    Store,
+    StoreResult,
+    Task,
+)
+from weft.ir.types import Prim
+
+__all__ = ["Uniformity", "target_of"]
+
+Step = int | None
+_FAR = 2**30  # numbers below this stay clear of the end of an i32, whatever small thing is added
+_FOLDED = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
+
+
+class Uniformity:
+    """The facts about `task`. `reason` says why its iterations cannot run in lanes, if so; `sums` are the stores
+    that add to an accumulator of the thread (see `thread_local`), each with its operator and what is added."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.reason = ""
+        self.steps: dict[Value, Step] = {}
+        self.split: set[Value] = set()
+        self.divergent: set[Op] = set()
+        self.sums: dict[Op, tuple[str, Value]] = {}
+        self.skipped: set[Op] = set()  # loads of accumulators and the sums themselves: part of `sums`
+        self._inside: set[Op] = set()
+        for arg in task.body.args:
+            self.steps[arg] = 0
+        self.steps[task.body.args[-1]] = 1
+        self._look(task.body)
+        if not self.reason:
+            self._settle()
+
+    def step(self, value: Value) -> Step:
+        """How far the value moves from lane to lane; None: it does not move evenly."""
+        return self.steps.get(value, 0)
+
+    def varies(self, value: Value) -> bool:
+        """Whether lanes may disagree about the value."""
+        return self.steps.get(value, 0) != 0
+
+    def is_split(self, ptr: Value) -> bool:
+        """Whether the address is in a local of which each lane has its own."""
+        return root_of(ptr) in self.split
+
+    def index_step(self, value: Value) -> Step:
+        """The step of an index, which does not wrap: an index that did would be outside its field."""
+        step = self.step(value)
+        if step is not None:
+            return step
+        if isinstance(value, Cast) and _is_index(value.x) and _is_index(value):
+            return self.index_step(value.x) if _bits(value) >= _bits(value.x) else None
+        if isinstance(value, Binary) and value.kind in _LINEAR and _is_index(value):
+            return _LINEAR[value.kind](self.index_step(value.lhs), self.index_step(value.rhs), value)
+        return None
+
+    # ---- what cannot be done, and accumulators
+
+    def _look(self, body: Block) -> None:
+        for op in body:
+            for inner in op.walk():
+                self._inside.add(inner)
+                if isinstance(inner, (Exit, StoreResult, Print, Assert, Random)):
+                    self.reason = f"it holds '{inner.opname}'"
+                elif (
+                    isinstance(inner, Address)
+                    and isinstance(root_of(inner), Alloca)
+                    and inner.base is not root_of(inner)
+                ):
+                    self.reason = "it steps into a local twice"
+                elif isinstance(inner, Atomic) and isinstance(root_of(inner.ptr), Alloca):
+                    self.reason = "it holds an atomic on a local"
+        for inner in list(self._inside):
+            if isinstance(inner, Store) and self._outside(root_of(inner.ptr)):
+                self._sum(inner)
+
+    def _outside(self, root: Value) -> bool:
+        return isinstance(root, Alloca) and root not in self._inside
+
+    def _sum(self, store: Store) -> None:
+        """`store %acc, (load %acc) + %v`, and nothing else looks at the accumulator."""
+        value, place = store.value, store.ptr
+        loads = [user for user in place.users if isinstance(user, Load) and user in self._inside]
+        others = [user for user in place.users if not isinstance(user, (Load, Store)) and user in self._inside]
+        if not isinstance(place, Alloca) or others or not isinstance(value, Binary) or value.kind not in _FOLDED:
+            self.reason = "it writes to a local of the thread"
+            return
+        old = next((load for load in loads if load in (value.lhs, value.rhs)), None)
+        if old is None or (value.kind == "sub" and old is not value.lhs) or value.lhs is value.rhs:
+            self.reason = "it writes to a local of the thread"
+            return
+        if len(old.users) > 1 or len(value.users) > 1 or not isinstance(value.type, Prim):
+            self.reason = "it reads an accumulator"
+            return
+        self.sums[store] = (value.kind, value.rhs if old is value.lhs else value.lhs)
+        self.skipped |= {old, value}
+        for load in loads:
+            if load not in self.skipped and not any(_is_sum_of(user, load) for user in load.users):
+                self.reason = "it reads an accumulator"
+
+    # ---- the fixpoint: everything starts out shared, and facts only get weaker
+
+    def _settle(self) -> None:
+        changed = True
+        while changed:
+            before = (len(self.split), len(self.divergent), dict(self.steps))
+            self._block(self.task.body)
+            changed = before != (len(self.split), len(self.divergent), self.steps)
+
+    def _block(self, block: Block) -> None:
+        for op in block:
+            rule = _RULES.get(type(op))
+            if rule is not None:
+                rule(self, op)
+            elif op.pure:
+                self._set(op, 0 if all(self.step(x) == 0 for x in op.operands) else None)
+            for inner in op.regions:
+                self._block(inner)
+
+    def _set(self, value: Value, step: Step) -> None:
+        """Facts only get weaker: a step that was another one is none."""
+        known = self.steps.get(value, 0)
+        if known not in (0, step):
+            step = None
+        if step is not None and abs(step) > _FAR:
+            step = None
+        self.steps[value] = step
+
+    def apart(self, op: Op, block: Block | None) -> bool:
+        """Whether, seen from `block`, only some lanes may be at `op`."""
+        inner = op.block
+        while inner is not None and inner is not block:
+            owner = inner.owner
+            if owner is None or owner is self.task:
+                break
+            if owner in self.divergent or (isinstance(owner, If) and self.varies(owner.condition)):
+                return True
+            inner = owner.block
+        return False
+
+
+def target_of(op: Op) -> Op:
+    """The loop (or task) that a break or continue belongs to."""
+    owner = op.parent
+    while isinstance(owner, If):
+        owner = owner.parent
+    assert owner is not None
+    return owner
+
+
+def _is_sum_of(user: Op, load: Value) -> bool:
+    return isinstance(user, Binary) and user.kind in _FOLDED and (user.lhs is load) != (user.rhs is load)
+
+
+def _is_index(value: Value) -> bool:
+    return isinstance(value.type, Prim) and value.type.is_int and value.type.bits >= 32
+
+
+def _bits(value: Value) -> int:
+    assert isinstance(value.type, Prim)
+    return value.type.bits
+
+
+def _sum_step(a: Step, b: Step, op: Binary) -> Step:
+    return None if a is None or b is None else a + b
+
+
+def _difference_step(a: Step, b: Step, op: Binary) -> Step:
+    return None if a is None or b is None else a - b
+
+
+def _product_step(a: Step, b: Step, op: Binary) -> Step:
+    if a == 0 and b == 0:
+        return 0
+    if isinstance(op.rhs, Const) and a is not None:
+        return a * int(op.rhs.value)
+    if isinstance(op.lhs, Const) and b is not None:
+        return b * int(op.lhs.value)
+    return None
+
+
+_LINEAR: dict[str, Callable[[Step, Step, Binary], Step]] = {
+    "add": _sum_step,
+    "sub": _difference_step,
+    "mul": _product_step,
+}
+
+
+def _binary(facts: Uniformity, op: Binary) -> None:
+    a, b = facts.step(op.lhs), facts.step(op.rhs)
+    if op.kind in _LINEAR and _is_index(op):
+        facts._set(op, _LINEAR[op.kind](a, b, op))
+    else:
+        facts._set(op, 0 if a == 0 and b == 0 else None)
+
+
+def _cast(facts: Uniformity, op: Cast) -> None:
+    """Narrowing keeps the step, modulo the width; widening does if no lane wrapped."""
+    step = facts.step(op.x)
+    if step and not (_is_index(op.x) and _is_index(op) and (_bits(op) <= _bits(op.x) or _near(op.x))):
+        step = None
+    facts._set(op, step)
+
+
+def _near(value: Value) -> bool:
+    low, high = interval(value)
+    return low >= -_FAR and high <= _FAR
+
+
+def _load(facts: Uniformity, op: Load) -> None:
+    split = facts.is_split(op.ptr)
+    facts._set(op, 0 if facts.step(op.ptr) == 0 and not split else None)
+
+
+def _store(facts: Uniformity, op: Store) -> None:
+    root = root_of(op.ptr)
+    if not isinstance(root, Alloca) or root in facts.split or facts._outside(root):
+        return
+    if facts.varies(op.value) or facts.varies(op.ptr) or facts.apart(op, root.block):
+        facts.split.add(root)
+
+
+def _atomic(facts: Uniformity, op: Atomic) -> None:
+    facts._set(op, None)
+
+
+def _address(facts: Uniformity, op: Address) -> None:
+    """In bytes; for a local, which may be split, only whether the lanes mean the same element."""
+    total = facts.step(op.base)
+    for index, stride in zip(op.indices, op.strides):
+        step = facts.index_step(index)
+        if facts.varies(stride) or (step and not isinstance(stride, Const)):
+            step = None
+        if step is None or total is None:
+            total = None
+            break
+        total += step * int(stride.value) if isinstance(stride, Const) else 0
+    facts._set(op, total)
+
+
+def _for(facts: Uniformity, op: For) -> None:
+    begin, end, step = facts.step(op.begin), facts.step(op.end), facts.step(op.step)
+    facts._set(op.body.args[0], begin if step == 0 else None)
+    if step != 0 or begin is None or begin != end or (begin and not (_near(op.begin) and _near(op.end))):
+        facts.divergent.add(op)
+
+
+def _jump(facts: Uniformity, op: Op) -> None:
+    """A jump that only some lanes of its loop take makes the loop divergent."""
+    loop = target_of(op)
+    if facts.apart(op, loop.regions[0] if not isinstance(loop, Task) else loop.body):
+        facts.divergent.add(loop)
+
+
+_RULES: dict[type[Op], Callable[[Uniformity, Any], None]] = {
+    Binary: _binary,
+    Cast: _cast,
+    Load: _load,
+    Store: _store,
+    Atomic: _atomic,
+    Address: _address,
+    For: _for,
+    Break: _jump,
+    Continue: _jump,
+}
