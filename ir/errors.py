@@ -7,9 +7,10 @@ A `Span` is a range of the user's source. Inlined functions chain spans through 
 from __future__ import annotations
 
 import linecache
+import re
 from dataclasses import dataclass
 
-__all__ = ["CompilationError", "InternalError", "Span", "TypeMismatch", "WeftError"]
+__all__ = ["CompilationError", "InternalError", "Span", "TypeMismatch", "WeftError", "message_parts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +71,12 @@ class InternalError(WeftError):
     was given: it parses back, so that the mistake can be made again."""
 
     text: str = ""
+
+
+_SLOT = re.compile(r"\{(?::([^{}]*))?\}")
+
+
+def message_parts(message: str) -> tuple[list[str], list[str]]:
+    """The texts of an assertion's message, and between them the formats of its values: `{}` or `{:.3f}`."""
+    parts = _SLOT.split(message)
+    return parts[::2], [spec or "" for spec in parts[1::2]]

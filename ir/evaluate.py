@@ -18,6 +18,7 @@ from weft.ir import evaluate_values as evaluate_values  # registers what value o
 from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg
+from weft.ir.errors import message_parts
 from weft.ir.machine import Env, Flow, Machine, Run, runs
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.scalar import cast_value
@@ -240,12 +241,13 @@ def _print(machine: Machine, op: ops.Print) -> Run:
 @runs(ops.Assert)
 def _assert(machine: Machine, op: ops.Assert) -> Run:
     condition, values = machine.slot(op.condition), _reported(machine, op)
-    first, *rest = op.message.split("{}")
+    (first, *rest), specs = message_parts(op.message)
 
     def run(env: Env) -> None:
         if env[condition]:
             return
-        filled = zip(rest, [_text(value) for value in values(env)] + ["{}"] * len(rest))
+        shown = [format(x, spec) if spec and np.ndim(x) == 0 else _text(x) for x, spec in zip(values(env), specs)]
+        filled = zip(rest, shown + ["{}"] * len(rest))
         raise Fault(op.kind, first + "".join(shown + literal for literal, shown in filled))
 
     return run

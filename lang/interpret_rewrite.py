@@ -216,12 +216,13 @@ class Rewriter(ast.NodeTransformer):
             node.value = self.call("result", self.visit(node.value))
         return node
 
-    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         """Checked in debug only, as on every arch."""
-        off = ast.UnaryOp(ast.Not(), ast.Attribute(_name(HELPER), "debug", ast.Load()))
-        node.test = _at(node.test, ast.BoolOp(ast.Or(), [off, self.visit(node.test)]))
-        node.msg = None if node.msg is None else self.visit(node.msg)
-        return node
+        usual = ast.Constant(f"assert {ast.unparse(node.test)}")
+        fails = ast.UnaryOp(ast.Not(), self.visit(node.test))
+        checked = ast.BoolOp(ast.And(), [ast.Attribute(_name(HELPER), "debug", ast.Load()), fails])
+        failure = self.call("failure", usual if node.msg is None else self.visit(node.msg))
+        return _at(node, ast.If(checked, [_at(node, ast.Raise(failure))], []))
 
     # ---- expressions
 
@@ -337,9 +338,10 @@ class Rewriter(ast.NodeTransformer):
         return made
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
-        """A piece of an f-string prints as `print` shows it, unless it has a format of its own."""
-        value = self.visit(node.value)
-        node.value = value if node.format_spec is not None else _at(value, self.call("shown", value))
+        """A piece of an f-string prints as `print` shows it, by its format if it has one."""
+        spec = ast.Constant("") if node.format_spec is None else self.visit(node.format_spec)
+        shown = self.call("formatted", self.visit(node.value), spec, ast.Constant(node.conversion))
+        node.value, node.format_spec, node.conversion = _at(node.value, shown), None, -1
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:

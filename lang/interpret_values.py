@@ -24,6 +24,7 @@ from weft.lang.builtins import Builtin, ndrange
 from weft.lang.init import program
 from weft.lang.interpret_places import as_array, cells_of
 from weft.lang.interpret_random import draws, order_numbers
+from weft.lang.interpret_text import Texts
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.struct import Struct, StructElement
 from weft.lang.types import CompoundType, MatrixType, NdarrayType, StructType, Template, prim_of_numpy, primitive
@@ -157,6 +158,8 @@ def unary(kind: str, x: Any) -> Any:
 
 def binary(kind: str, a: Any, b: Any) -> Any:
     """Row `kind` of BINARY, elementwise, a scalar paired with every element; or the matrix product."""
+    if isinstance(a, str) and kind == "mod":
+        return texts.percent(a, b)
     if kind in _PYTHON and ((is_known(a) and is_known(b)) or not (is_value(a) and is_value(b))):
         return _PYTHON[kind](a, b)
     if kind == "matmul":
@@ -295,6 +298,17 @@ def _from_matrix(function: Any) -> bool:
     return isinstance(function, FunctionType) and function.__module__ == Matrix.__module__
 
 
+def _member(base: Any, name: str) -> Any:
+    """`base.name`; a number out of a struct field has the member's exact type."""
+    if isinstance(base, StructElement) and name in base.struct_type.members:
+        return base._over.members[name].load(base._at)
+    found = getattr(base, name)
+    return found if isinstance(base, (Matrix, Struct)) else captured(found)
+
+
+texts = Texts(strong, _member)
+
+
 class Semantics:
     """The `__weft__` of one rewritten function: what its operators do, and the types of its parameters and result.
 
@@ -305,7 +319,9 @@ class Semantics:
     ) -> None:
         self.annotations, self.returns, self.interpreted = annotations, returns, interpreted
 
+    shown, formatted, failure = texts.shown, texts.formatted, texts.failure
     slice, captured = slice, staticmethod(captured)
+    member = staticmethod(_member)
     strong, declare, assign = staticmethod(strong), staticmethod(own), staticmethod(assigned)
     unary, binary = staticmethod(unary), staticmethod(binary)
 
@@ -361,16 +377,6 @@ class Semantics:
             raise TypeMismatch(f"{count} names on the left, {len(parts)} values on the right")
         return parts
 
-    def shown(self, x: Any) -> str:
-        """A value as `print` writes it: vectors and matrices as lists, structs by member."""
-        if isinstance(x, Struct):
-            return "{" + ", ".join(f"{name}: {self.shown(self.member(x, name))}" for name in x.keys) + "}"
-        if isinstance(x, Matrix):
-            x = list(x)
-        if isinstance(x, (list, tuple)):
-            return "[" + ", ".join(map(self.shown, x)) + "]"
-        return str(strong(x))
-
     def old(self, before: Any, after: Any) -> Any:
         """What an atomic on a local gives."""
         del after
@@ -394,13 +400,6 @@ class Semantics:
         return state.iterations(points, order_numbers(over.over if isinstance(over, _Grouped) else over))
 
     # ---- parts of things
-
-    def member(self, base: Any, name: str) -> Any:
-        """`base.name`; a number out of a struct field has the member's exact type."""
-        if isinstance(base, StructElement) and name in base.struct_type.members:
-            return base._over.members[name].load(base._at)
-        found = getattr(base, name)
-        return found if isinstance(base, (Matrix, Struct)) else captured(found)
 
     def load(self, base: Any, index: Any) -> Any:
         """`base[index]`: a vector of a field is a window onto it; in Python sequences, what is there."""
@@ -454,6 +453,8 @@ class Semantics:
             return lambda x=0: cast_value(x, function) if type(x) is int else _cast(x, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _BY_FUNCTION:
             return _BY_FUNCTION[function]
+        if isinstance(getattr(function, "__self__", None), str) and function.__name__ == "format":
+            return lambda *args, **keywords: texts.braces(function.__self__, *args, **keywords)
         inner = getattr(function, "__func__", function)
         body = getattr(inner, "function", None)  # of a `@func`
         if body is not None:

@@ -6,11 +6,9 @@ import ctypes
 import sys
 from typing import Any
 
-import numpy as np
-
 from weft.ir.artifact import Site
 from weft.ir.types import flat_size
-from weft.runtime.errors import assemble, read_scalars
+from weft.runtime.errors import assemble, read_scalars, show
 
 __all__ = ["PrintService", "format_print"]
 
@@ -48,10 +46,4 @@ def format_print(site: Site, slots: bytes) -> str:
     """The text of a print: literal parts as they are; a part `NUL spec` is the next value formatted by `spec`."""
     scalars = iter(read_scalars(site.types, slots))
     values = iter([assemble(type, scalars) for type in site.types])
-    return "".join(_format(next(values), part[1:]) if part[:1] == "\0" else part for part in site.text)
-
-
-def _format(value: Any, spec: str) -> str:
-    if not spec:
-        return str(value)
-    return format(value.item() if isinstance(value, np.generic) else value, spec)
+    return "".join(show(next(values), part[1:]) if part[:1] == "\0" else part for part in site.text)

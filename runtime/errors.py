@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from weft.ir.artifact import ERROR_WORDS, Site
-from weft.ir.errors import WeftError
+from weft.ir.errors import WeftError, message_parts
 from weft.ir.types import Prim, Struct, Tensor, Type, flat_size, flatten
 
-__all__ = ["ArithmeticFault", "IndexFault", "KernelFault", "OutOfMemory", "assemble", "fault", "read_scalars"]
+__all__ = ["ArithmeticFault", "IndexFault", "KernelFault", "OutOfMemory", "assemble", "fault", "read_scalars", "show"]
 
 FORMATS: dict[str, str] = {
     "u1": "?7x",
@@ -54,12 +54,12 @@ _FAULTS: dict[str, type[KernelFault]] = {
 
 
 def fault(site: Site, slots: bytes) -> KernelFault:
-    """The exception of `site` for the values in `slots`: the message's `{}` are filled one after the other."""
+    """The exception of `site` for the values in `slots`: the slots of the message are filled one after the other."""
     known = [type for k, type in enumerate(site.types) if sum(map(flat_size, site.types[: k + 1])) <= ERROR_WORDS - 2]
     scalars = iter(read_scalars(known, slots))
-    pieces = site.text[0].split("{}")
+    pieces, specs = message_parts(site.text[0])
     values = [assemble(type, scalars) for type in known][: len(pieces) - 1]
-    shown = [str(value) for value in values] + ["..."] * (len(pieces) - 1 - len(values))
+    shown = [show(value, spec) for value, spec in zip(values, specs)] + ["..."] * (len(pieces) - 1 - len(values))
     message = pieces[0] + "".join(value + piece for value, piece in zip(shown, pieces[1:]))
     place = f"\n{site.span.render()}\n" if site.span is not None else ""
     return _FAULTS[site.kind](place + message)
@@ -96,6 +96,11 @@ class Listing(list[Any]):
 
     def __format__(self, spec: str) -> str:
         return "[" + ", ".join(format(_plain(item), spec) for item in self) + "]"
+
+
+def show(value: Any, spec: str) -> str:
+    """A value by its format; without one as `print` writes it."""
+    return format(_plain(value), spec) if spec else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline, settled
 from weft.lang.translate.nested import NestedFunction
 from weft.lang.translate.operators import run_now
+from weft.lang.translate.printing import format_braces
 from weft.lang.translate.python_functions import PYTHON
 from weft.lang.translate.refused import why_refused
 from weft.lang.translate.translator import Translator, translates
@@ -58,9 +59,9 @@ def call(t: Translator, function: Any, c: Call) -> Any:
         return _method(t, function, c)
     if isinstance(function, MethodType):
         return _bound(t, function, c)
-    if getattr(function, "is_pyfunc", None) is not None:
     if isinstance(function, NestedFunction):
         return function.inline(t, c)
+    if getattr(function, "is_pyfunc", None) is not None:
         return inline(t, function.function, c)
     if getattr(function, "is_kernel", False):
         raise t.error(
@@ -142,6 +143,9 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
         return run_now(t, c.node, function, *c.args, **c.keywords)
     if isinstance(function, FunctionType):
         return inline(t, function, c)
+    text = getattr(function, "__self__", None)
+    if isinstance(text, str) and function.__name__ == "format":
+        return format_braces(t, text, c)
     raise t.error(
         f"{kind_of(function)} is Python's, not Weft's: in a kernel it takes only values known at compile time",
         c.node,

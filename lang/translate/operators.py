@@ -105,6 +105,10 @@ def _bin_op(t: Translator, node: ast.BinOp) -> Any:
         return run_now(t, node, function, left, right)
     if isinstance(left, (list, tuple)) and (isinstance(right, (list, tuple)) or kind == "mul"):
         return run_now(t, node, function, left, right)
+    if isinstance(left, str) and kind == "mod":
+        from weft.lang.translate.printing import format_percent
+
+        return format_percent(t, left, right, node)
     a, b = to_expr(t, left, node.left), to_expr(t, right, node.right)
     return matmul(t, a, b, node) if kind == "matmul" else binary(t, kind, a, b, node)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Struct
+from weft.ir.types import Prim, Struct, Tensor, element, i64, with_element
+from weft.lang.formats import parse_braces, parse_percent
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct as PyStruct
 from weft.lang.translate.functions import Call
@@ -16,7 +16,7 @@ from weft.lang.translate.operators import condition, run_now
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, is_known, is_number, to_expr
 
-__all__ = ["Piece", "Pieces", "assertion", "format_pieces", "print_call"]
+__all__ = ["Piece", "Pieces", "assertion", "format_braces", "format_percent", "format_pieces", "print_call"]
 
 Piece = str | tuple[tree.Expr, str]
 
@@ -37,12 +37,52 @@ def format_pieces(t: Translator, node: ast.JoinedStr) -> list[Piece]:
         spec = "" if part.format_spec is None else t.expr(part.format_spec)
         if not isinstance(spec, str):
             raise t.error("a format must be known at compile time", part)
-        if is_known(value) and not isinstance(value, (Matrix, PyStruct)):
-            shown = repr(value) if part.conversion == ord("r") else value
-            pieces.append(run_now(t, part, format, shown, spec))
-        else:
-            pieces.extend(_pieces(t, value, spec, part))
+        pieces.extend(_formatted(t, value, spec, part.conversion == ord("r"), part))
     return pieces
+
+
+def _formatted(t: Translator, value: Any, spec: str, quoted: bool, node: ast.AST) -> list[Piece]:
+    """One value by its format: what is known goes by Python's rules."""
+    if is_known(value) and not isinstance(value, (Matrix, PyStruct, Pieces, list, tuple)):
+        return [run_now(t, node, format, repr(value) if quoted else value, spec)]
+    return _pieces(t, value, spec, node)
+
+
+def format_percent(t: Translator, text: str, values: Any, node: ast.AST) -> Any:
+    """`text % values`."""
+    given = values if isinstance(values, tuple) else (values,)
+    return _filled(t, run_now(t, node, parse_percent, text), given, {}, node)
+
+
+def format_braces(t: Translator, text: str, c: Call) -> Any:
+    """`text.format(...)`."""
+    return _filled(t, run_now(t, c.node, parse_braces, text), c.args, c.keywords, c.node)
+
+
+def _filled(t: Translator, slots: Any, values: Any, named: Any, node: ast.AST) -> Any:
+    pieces: list[Piece] = []
+    for slot in slots:
+        if isinstance(slot, str):
+            pieces.append(slot)
+            continue
+        try:
+            value = values[slot.key] if isinstance(slot.key, int) else named[slot.key]
+        except LookupError:
+            raise t.error(f"there is no value for the slot {slot.key!r} of this text", node, TypeMismatch) from None
+        value = _whole(t, value, node) if slot.whole else value
+        pieces.extend(_formatted(t, value, slot.spec, slot.quoted, node))
+    joined = _joined(pieces)
+    texts = [piece for piece in joined if isinstance(piece, str)]
+    return "".join(texts) if len(texts) == len(joined) else Pieces(joined)
+
+
+def _whole(t: Translator, value: Any, node: ast.AST) -> Any:
+    """What `%d` prints of a value: floats without their fraction."""
+    if is_number(value):
+        return int(value)
+    expr = to_expr(t, value, node)
+    prim = element(expr.type) if isinstance(expr.type, (Prim, Tensor)) else None
+    return tree.Cast(expr, type=with_element(expr.type, i64), span=expr.span) if prim and prim.is_float else expr
 
 
 def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
@@ -61,7 +101,17 @@ def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
     expr = to_expr(t, value, node)
     if isinstance(expr.type, Struct):
         raise t.error(f"a value of type {expr.type} cannot be printed whole", node, TypeMismatch)
+    if spec and isinstance(expr.type, (Prim, Tensor)):
+        _check_spec(t, element(expr.type), spec, node)
     return [(expr, spec)]
+
+
+def _check_spec(t: Translator, prim: Prim, spec: str, node: ast.AST) -> None:
+    """Find out now whether numbers of that type have that format."""
+    try:
+        format(prim.np.type(1).item(), spec)
+    except ValueError as error:
+        raise t.error(f"a value of type {prim} has no format '{spec}': {error}", node, TypeMismatch) from None
 
 
 def _enclosed(items: list[tuple[str, Any]], ends: str, t: Translator, spec: str, node: ast.AST) -> list[Piece]:
@@ -115,12 +165,18 @@ def _message(t: Translator, node: ast.Assert) -> tuple[str, list[tree.Expr]]:
     if node.msg is None:
         return f"assert {ast.unparse(node.test)}", []
     value = t.expr(node.msg)
+    if isinstance(value, tuple) and value and isinstance(value[0], str):
+        parse = parse_percent if "%" in value[0] else parse_braces
+        value = _filled(t, run_now(t, node.msg, parse, value[0]), value[1:], {}, node.msg)
     if isinstance(value, str):
         return value, []
     if isinstance(value, Pieces):
-        text = "".join(piece if isinstance(piece, str) else "{}" for piece in value)
-        return text, [piece[0] for piece in value if not isinstance(piece, str)]
-    if isinstance(value, tuple) and value and isinstance(value[0], str):
-        text = re.sub(r"%\.?\d*[dfs]|\{[^}]*\}", "{}", value[0])
-        return text, [to_expr(t, argument, node.msg) for argument in value[1:]]
+        return "".join(map(_slot, value)), [piece[0] for piece in value if not isinstance(piece, str)]
     raise t.error("the message of an assertion is a string", node.msg, TypeMismatch)
+
+
+def _slot(piece: Piece) -> str:
+    """A piece in a message: a value is `{}`, or `{:spec}`."""
+    if isinstance(piece, str):
+        return piece
+    return f"{{:{piece[1]}}}" if piece[1] else "{}"

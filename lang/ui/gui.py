@@ -241,15 +241,15 @@ class GUI:
         angle: float = 45,
     ) -> None:
         """Arrows from `orig` to `orig + direction`. The two lines of a tip are `tip_scale` as long as the arrow, and
-        turned by `angle` degrees from it."""
+        turned by `angle` degrees from it, as in a square picture."""
         begins, along = _points(orig), _points(direction)
         begins, along = np.broadcast_arrays(begins, along)
-        ends, size = begins + along, np.array(self.res, np.float64)
+        ends = begins + along
         self.lines(begins, ends, radius, color)
         for turn in (math.radians(180 - angle), math.radians(180 + angle)):
-            x, y = (along * size).T * tip_scale  # turned as it looks, in pixels
+            x, y = along.T * tip_scale
             tip = np.stack([x * math.cos(turn) - y * math.sin(turn), x * math.sin(turn) + y * math.cos(turn)], 1)
-            self.lines(ends, ends + tip / size, radius, color)
+            self.lines(ends, ends + tip, radius, color)
 
     def _bases(self, w: int, h: int, bound: float) -> Any:
         """The points of a w x h grid, each `bound` cells from the lower left of its cell."""

@@ -1,0 +1,83 @@
+"""Reads Python's two ways of formatting a text, `"%d" % n` and `"{}".format(n)`, apart: texts, and slots for values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from string import Formatter
+
+__all__ = ["Piece", "Slot", "parse_braces", "parse_percent"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a value goes: its position or name, how it is formatted (as by `format(value, spec)`), and whether it is
+    made an integer (`whole`) or its `repr` is wanted (`quoted`)."""
+
+    key: int | str
+    spec: str
+    whole: bool = False
+    quoted: bool = False
+
+
+Piece = str | Slot
+
+_PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<digits>\d+))?[hlL]?(?P<kind>[diouxXeEfFgGcrsa%])")
+
+
+def parse_percent(text: str) -> list[Piece]:
+    """The pieces of a text for `%`. ValueError for what is no conversion."""
+    pieces: list[Piece] = []
+    position, count = 0, 0
+    for found in _PERCENT.finditer(text):
+        pieces += _literal(text[position : found.start()])
+        position = found.end()
+        if found["kind"] == "%":
+            pieces.append("%")
+            continue
+        pieces.append(_percent_slot(found, count))
+        count += 1
+    return pieces + _literal(text[position:])
+
+
+def _literal(text: str) -> list[Piece]:
+    if "%" in text:
+        raise ValueError(
+            f"'{text[text.index('%') :][:6]}' is no conversion: write %d, %5.2f, %s ..., or %% for a percent sign"
+        )
+    return [text] if text else []
+
+
+def _percent_slot(found: re.Match[str], count: int) -> Slot:
+    flags, kind, digits = found["flags"], found["kind"], found["digits"]
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    alternate = "#" if "#" in flags else ""
+    zero = "0" if "0" in flags and "-" not in flags and kind not in "rsac" else ""
+    align = "<" if "-" in flags else ">" if found["width"] and not zero else ""
+    if kind in "rsac":
+        return Slot(count, f"{align}{found['width']}" if found["width"] else "", quoted=kind in "ra")
+    whole = kind in "diouxX"
+    if whole:
+        kind, digits = {"i": "d", "u": "d"}.get(kind, kind), None
+    precision = f".{digits}" if digits is not None else ""
+    return Slot(count, f"{align}{sign}{alternate}{zero}{found['width']}{precision}{kind}", whole)
+
+
+def parse_braces(text: str) -> list[Piece]:
+    """The pieces of a text for `format`. ValueError for what Python does not take, and for parts of a value."""
+    pieces: list[Piece] = []
+    count = 0
+    for literal, name, spec, conversion in Formatter().parse(text):
+        if literal:
+            pieces.append(literal)
+        if name is None:
+            continue
+        if "{" in (spec or "") or not re.fullmatch(r"\w*", name):
+            raise ValueError(
+                f"'{{{name}}}' takes a value apart, or has a format that is not known: name the part itself"
+            )
+        key: int | str = int(name) if name.isdigit() else name
+        if name == "":
+            key, count = count, count + 1
+        pieces.append(Slot(key, spec or "", quoted=conversion == "r"))
+    return pieces
