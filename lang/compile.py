@@ -20,6 +20,7 @@ from weft.ir.pipeline import lower
 from weft.ir.trace import Trace
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
+from weft.lang.captures import Captures
 from weft.lang.errors import ArgumentError
 from weft.lang.matrix import Matrix
 from weft.lang.parameters import Parameter
@@ -32,8 +33,8 @@ __all__ = ["Instance", "compile_instance", "compile_tree"]
 
 
 class Instance:
-    """A compiled kernel, bound to the field trees it reaches. `instance(args)` launches it; `alive()`: whether those
-    trees still are."""
+    """A compiled kernel, bound to the field trees it reaches. `instance(args)` launches it; `alive()`: whether it still
+    means what the program says."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Instance:
         trees: Sequence[Any],
         parameters: Sequence[Parameter],
         results: Sequence[Any],
+        captures: Captures,
     ) -> None:
         self._run = run
         self._trees = [weakref.ref(one) for one in trees]
@@ -49,11 +51,16 @@ class Instance:
         self._all_packed = len(self._packs) == len(parameters)
         self._single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
         self._results = tuple(results)
+        self._changed = captures.changed
         self.guards: list[Any] = []
 
     def alive(self) -> bool:
-        """Whether every field tree still exists; one that was dropped means that names mean other fields now."""
-        return all(ref() is not None for ref in self._trees)
+        """Whether every field tree still exists, and every captured constant is what it was. (A tree that was dropped
+        means that names mean other fields now.)"""
+        for ref in self._trees:
+            if ref() is None:
+                return False
+        return not self._changed()
 
     def __call__(self, args: Sequence[Any]) -> Any:
         values = [pack(args[position]) for position, pack in self._packs]
@@ -111,7 +118,7 @@ def compile_instance(
     run = compile_tree(translation.tree, program.config, program.device, trace)
     if program.profiling:
         run = measured(function.__name__, run)
-    return Instance(run, translation.trees, parameters, results)
+    return Instance(run, translation.trees, parameters, results, Captures(translation.captures))
 
 
 def compile_tree(

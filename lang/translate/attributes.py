@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.types import Array, Tensor, i32, tensor
+from weft.lang.captures import is_watched
 from weft.lang.errors import UnknownName
 from weft.lang.field import Field, MatrixField
 from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
@@ -146,9 +147,17 @@ def _example(field: Any) -> str:
     return ", ".join("ijklmnop"[: len(field.shape)]) or "None"
 
 
+def _noted(t: Translator, base: Any, name: str, value: Any) -> Any:
+    """`value`; what can change meanwhile is remembered."""
+    space = getattr(base, "__dict__", None)
+    if isinstance(space, dict) and name in space and is_watched(base, value):
+        t.unit.captures[id(space), name] = (space, name, value)
+    return value
+
+
 def _of_object(t: Translator, base: Any, node: ast.Attribute) -> Any:
     try:
-        return getattr(base, node.attr)
+        return _noted(t, base, node.attr, getattr(base, node.attr))
     except AttributeError as error:
         if isinstance(base, ModuleType) and " yet: " in str(error):  # known, and not there
             raise UnknownName(str(error), t.span(node)) from None

@@ -8,6 +8,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Tensor
+from weft.lang.captures import is_watched
 from weft.lang.ndarray import Ndarray
 from weft.lang.translate.names import Binding
 from weft.lang.translate.operators import run_now
@@ -29,7 +30,9 @@ def _name(t: Translator, node: ast.Name) -> Any:
     binding = t.names.find(node.id)
     if binding is not None:
         return meaning(t, binding, node)
-    value = t.names.outer(node.id)
+    value, space = t.names.outer(node.id)
+    if is_watched(None, value):
+        t.unit.captures[id(space), node.id] = (space, node.id, value)
     if isinstance(value, Ndarray):
         raise t.error(
             f"'{node.id}' is an ndarray: a kernel takes it as an argument, annotated ti.types.ndarray()",

@@ -36,11 +36,12 @@ class Argument:
 @dataclass(frozen=True, eq=False)
 class Translation:
     """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
-    fields themselves."""
+    fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value)."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]
     kept: tuple[Any, ...]
+    captures: tuple[tuple[Any, str, Any], ...]
 
 
 def translate_kernel(
@@ -63,4 +64,5 @@ def translate_kernel(
         raise CompilationError(
             f"kernel '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
         )
-    return Translation(t.finish(source.header()), tuple(unit.trees), tuple(unit.kept))
+    captures = tuple(unit.captures.values())
+    return Translation(t.finish(source.header()), tuple(unit.trees), tuple(unit.kept), captures)

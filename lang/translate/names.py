@@ -53,8 +53,8 @@ class Names:
                 return binding
         return None
 
-    def outer(self, name: str) -> Any:
-        """What `name` means outside of the function. UnknownName if nothing."""
+    def outer(self, name: str) -> tuple[Any, Any]:
+        """What `name` means outside of the function, and where. UnknownName if nothing."""
         try:
             return captured(self.function, name)
         except KeyError:

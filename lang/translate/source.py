@@ -88,19 +88,19 @@ def source_lines(code: CodeType) -> tuple[list[str], int]:
 _MISSING = object()
 
 
-def captured(function: Callable[..., Any], name: str) -> Any:
-    """What a free name of `function` means now: from its closure, its globals, or Python's builtins. KeyError if it
-    means nothing."""
+def captured(function: Callable[..., Any], name: str) -> tuple[Any, Any]:
+    """What a free name of `function` means now: from its closure, its globals, or Python's builtins; and the cell or
+    namespace that says so. KeyError if it means nothing."""
     code: CodeType = function.__code__
     if name in code.co_freevars:
         cells: Any = function.__closure__
+        cell = cells[code.co_freevars.index(name)]
         try:
-            return cells[code.co_freevars.index(name)].cell_contents
+            return cell.cell_contents, cell
         except ValueError:
             raise KeyError(name) from None
-    value = function.__globals__.get(name, _MISSING)
-    if value is _MISSING:
-        value = getattr(builtins, name, _MISSING)
-    if value is _MISSING:
-        raise KeyError(name)
-    return value
+    for space in (function.__globals__, vars(builtins)):
+        value = space.get(name, _MISSING)
+        if value is not _MISSING:
+            return value, space
+    raise KeyError(name)
