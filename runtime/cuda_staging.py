@@ -86,4 +86,5 @@ def _overlapping(spans: dict[int, tuple[int, int]]) -> list[_Group]:
 
 
 def _raw(group: _Group) -> Any:
-    return np.frombuffer((ctypes.c_uint8 * (group.high - group.low)).from_address(group.low), np.uint8)
+    memory: Any = (ctypes.c_uint8 * (group.high - group.low)).from_address(group.low)
+    return np.frombuffer(memory, np.uint8)

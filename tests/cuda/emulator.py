@@ -185,7 +185,7 @@ class EmulatedDevice(cuda.CudaDevice):
         grid = ctypes.CFUNCTYPE(None, i32, i32, i32)(code["weft_grid"])
         emulate.code = code
         handles = [code[name] for name in artifact.tasks]
-        self.gpu.library.kernels.update({handle: (emulate, grid) for handle in handles})
+        self.gpu.library.kernels.update(dict.fromkeys(handles, (emulate, grid)))
         return 0, handles
 
     def unload(self, module: int) -> None:

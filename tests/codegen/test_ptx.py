@@ -1,0 +1,243 @@
+"""PTX of representative kernels: the instructions that matter are there, and NVIDIA's assembler takes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as ti
+from weft.codegen.cuda_target import libdevice
+from weft.demos.runner import NAMES
+from weft.ir.artifact import Artifact, CudaTarget
+from weft.lang import init as state
+from weft.runtime.null import NullDevice
+
+pytestmark = pytest.mark.skipif(libdevice() is None, reason="no libdevice.10.bc: pip install nvidia-nvvm")
+
+
+class Recorder(NullDevice):
+    """Keeps what is loaded, and runs nothing."""
+
+    arch = "cuda"
+
+    def __init__(self, target: CudaTarget) -> None:
+        super().__init__()
+        self.target, self.loaded = target, list[Artifact]()
+
+    def load(self, artifact: Artifact) -> Any:
+        self.loaded.append(artifact)
+        return super().load(artifact)
+
+
+@pytest.fixture
+def compiling() -> Iterator[Callable[..., Recorder]]:
+    """`compiling(sm, ptx, **options)` starts a program whose kernels are only compiled; gives what collects them."""
+
+    def start(sm: int = 90, ptx: int = 83, **options: Any) -> Recorder:
+        ti.init(arch=ti.cpu, **options)
+        program, device = state.program(), Recorder(CudaTarget(sm, ptx))
+        program.config = dataclasses.replace(program.config, arch="cuda")
+        program._device = device
+        return device
+
+    yield start
+    ti.reset()
+
+
+def assembled(ptx: str, sm: int, folder: Path) -> str:
+    """What ptxas says about it: how many registers, how much stack. Fails where it refuses."""
+    ptxas = shutil.which("ptxas")
+    if ptxas is None:
+        return ""
+    source = folder / "kernel.ptx"
+    source.write_text(ptx)
+    run = subprocess.run(
+        [ptxas, "-v", f"-arch=sm_{sm}", "-o", "/dev/null", str(source)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_demos(name: str, compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    importlib.import_module(f"weft.demos.{name}").build()(0)
+    assert device.loaded
+    for artifact in device.loaded:
+        said = assembled(artifact.ptx, 90, tmp_path)
+        assert not said or len(re.findall("Used .* registers", said)) == len(artifact.tasks)
+        assert not re.search(r"\b(ld|st|atom)\.(b|u|f|s|v)\d", artifact.ptx), "generic addresses are slow"
+
+
+@pytest.mark.parametrize(
+    ("sm", "ptx", "chosen"), [(70, 70, 70), (75, 75, 75), (80, 80, 80), (89, 83, 89), (90, 90, 90), (120, 90, 120)]
+)
+def test_targets(sm: int, ptx: int, chosen: int, compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling(sm, ptx)
+    x, h = ti.field(ti.f32, 100), ti.field(ti.f16, 4)
+
+    @ti.kernel
+    def run() -> ti.f32:
+        total = 0.0
+        for i in x:
+            total += ti.sin(x[i])
+            h[i % 4] += 1
+        return total
+
+    run()
+    (artifact,) = device.loaded
+    assert f".target sm_{chosen}" in artifact.ptx
+    assert "atom.add.noftz.f16" in artifact.ptx or "atom.global.add.noftz.f16" in artifact.ptx
+    if chosen >= 75:  # the newest assembler has dropped sm_70
+        assembled(artifact.ptx, chosen, tmp_path)
+
+
+def compiled(device: Recorder, kernel: Any, *args: Any) -> str:
+    """The PTX of a kernel."""
+    kernel(*args)
+    return device.loaded[-1].ptx
+
+
+def test_a_map(compiling: Callable[..., Recorder]) -> None:
+    device = compiling()
+    x, y = ti.field(ti.f32, 1 << 20), ti.field(ti.f32, 1 << 20)
+
+    @ti.kernel
+    def saxpy(a: ti.f32):
+        for i in x:
+            y[i] = a * x[i] + y[i]
+
+    ptx = compiled(device, saxpy, 2.0)
+    assert "fma.rn.f32" in ptx
+    assert len(re.findall(r"ld\.global\.nc", ptx)) >= 1  # x
+    assert len(re.findall(r"ld\.global\.(?!nc)", ptx)) >= 1  # y is written
+    assert "%nctaid.x" in ptx
+    assert not re.search(r"\b(div|rem)\.[us]", ptx)
+
+
+def test_boxes_have_no_divisions(compiling: Callable[..., Recorder]) -> None:
+    device = compiling()
+    a, b = ti.field(ti.f32, (60, 70)), ti.field(ti.f32, (60, 70))
+    c = ti.field(ti.f32, (20, 30, 40))
+
+    @ti.kernel
+    def heat():
+        for i, j in ti.ndrange((1, 59), (1, 69)):
+            b[i, j] = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1] - 4 * a[i, j]
+
+    @ti.kernel
+    def shift(n: ti.i32):
+        for i, j, k in ti.ndrange(n, 30, n):
+            c[i, j, k] += 1
+
+    for ptx, axes in ((compiled(device, heat), "xy"), (compiled(device, shift, 5), "xyz")):
+        assert not re.search(r"\b(div|rem)\.[us]", ptx)
+        assert all(f"%ctaid.{axis}" in ptx for axis in axes)
+
+
+def test_sums_are_reduced_in_the_block(compiling: Callable[..., Recorder]) -> None:
+    device = compiling()
+    x, total = ti.field(ti.f32, 1000), ti.field(ti.f32, ())
+
+    @ti.kernel
+    def add():
+        for i in x:
+            total[None] += x[i]
+
+    ptx = compiled(device, add)
+    assert len(re.findall(r"shfl\.sync\.down", ptx)) == 10
+    assert "bar.sync" in ptx
+    assert len(re.findall(r"(atom|red)\.\S*add\.f32", ptx)) == 1
+
+
+def test_atomics_are_native(compiling: Callable[..., Recorder]) -> None:
+    device = compiling()
+    f, d, i = ti.field(ti.f32, 9), ti.field(ti.f64, 9), ti.field(ti.i32, 9)
+
+    @ti.kernel
+    def scatter(n: ti.i32):
+        for k in range(n):
+            f[k % 9] += 1
+            d[k % 9] -= 1
+            ti.atomic_max(f[k % 7], k - 4.5)
+            ti.atomic_min(i[k % 9], k)
+
+    ptx = compiled(device, scatter, 9)
+    for wanted in (r"add\.f32", r"add\.f64", r"max\.s32", r"min\.u32", r"min\.s32"):
+        assert re.search(rf"(atom|red)\.\S*{wanted}", ptx), wanted
+    assert ".cas." not in ptx
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_exact_and_fast_arithmetic(fast: bool, compiling: Callable[..., Recorder]) -> None:
+    device = compiling(fast_math=fast)
+    x, y = ti.field(ti.f32, 64), ti.field(ti.f32, 64)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            y[i] = ti.sqrt(x[i]) / (y[i] * x[i] + 1)
+
+    ptx = compiled(device, run)
+    assert ("div.full.f32" in ptx) == fast
+    assert ("sqrt.approx.f32" in ptx) == fast
+    assert ("fma.rn.f32" in ptx) == fast
+    assert ("div.rn.f32" in ptx) != fast
+
+
+def test_vectors_move_in_one_piece(compiling: Callable[..., Recorder]) -> None:
+    device = compiling()
+    x, y = ti.Vector.field(4, ti.f32, 100), ti.Vector.field(2, ti.f32, 100)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            y[i] = x[i].xy + x[i].zw
+
+    ptx = compiled(device, run)
+    assert "ld.global.nc.v4.b32" in ptx
+    assert "st.global.v2.b32" in ptx
+
+
+def test_serial_parts_are_one_launch(compiling: Callable[..., Recorder]) -> None:
+    device = compiling()
+    n, x = ti.field(ti.i32, ()), ti.field(ti.f32, 100)
+
+    @ti.kernel
+    def run(k: ti.i32) -> ti.f32:
+        n[None] = k
+        for i in range(n[None]):
+            x[i] += 1
+        total = x[0] * 2
+        return total + x[1]
+
+    run(3)
+    assert len(device.loaded[-1].tasks) == 3
+
+
+def test_asserts_and_prints(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling(debug=True)
+    x = ti.field(ti.f32, (10, 10))
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(), n: ti.i32):
+        for i, j in ti.ndrange(n, n):
+            x[i, j] = a[i] / 2
+            assert x[i, j] >= 0, "negative"
+            if i == j:
+                print("diagonal", i, x[i, j])
+
+    run(np.zeros(5, np.float32), 3)
+    (artifact,) = device.loaded
+    assembled(artifact.ptx, 90, tmp_path)
+    assert {site.kind for site in artifact.sites} == {"bounds", "assert", "print"}
+    assert "atom" in artifact.ptx
