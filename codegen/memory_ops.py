@@ -34,11 +34,7 @@ def slot_address(f: FunctionWriter, slot: int) -> str:
 
 def read_slot(f: FunctionWriter, slot: int, type: str, known: str = "") -> str:
     """The value of a slot that the host wrote: constant during the launch. `known`: metadata about it."""
-    place = slot_address(f, slot)
-    if type != "ptr" or f.module.pointers == "ptr":
-        return f.set(f"load {type}, ptr {place}, align 8, !invariant.load !{{}}{known}")
-    near = f.set(f"load {f.module.pointers}, ptr {place}, align 8, !invariant.load !{{}}{known}")
-    return f.set(f"addrspacecast {f.module.pointers} {near} to ptr")
+    return f.set(f"load {type}, ptr {slot_address(f, slot)}, align 8, !invariant.load !{{}}{known}")
 
 
 def _param(f: FunctionWriter, index: int) -> int:

@@ -29,9 +29,8 @@ class MathLibrary(Protocol):
 class ModuleWriter:
     """The module being written.
 
-    What an arch wants otherwise: `own` writes an operator on a type in its own way, `pointers` is the type of the
-    addresses that come with a launch, `sync_scope` says who else takes part in atomics (nothing: everybody),
-    `tree_base` is metadata on the addresses of SNode trees."""
+    What an arch wants otherwise: `own` writes an operator on a type in its own way, `sync_scope` says who else takes
+    part in atomics (nothing: everybody), `tree_base` is metadata on the addresses of SNode trees."""
 
     config: CompileConfig
     slots: Slots
@@ -44,7 +43,6 @@ class ModuleWriter:
     metadata: list[str] = field(default_factory=list[str])
     scopes: dict[str, int] = field(default_factory=dict[str, int])
     own: dict[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict)
-    pointers: str = "ptr"
     sync_scope: str = ""
     tree_base: str = ""
 
