@@ -195,6 +195,9 @@ logical_or = Builtin("logical_or", lambda a, b: _rewrap(_truth(a) | _truth(b)), 
 
 
 def _select(condition: Any, a: Any, b: Any) -> Any:
+    shapes = {np.shape(_values(x)) for x in (condition, a, b)} - {()}
+    if len(shapes) > 1:
+        raise TypeMismatch(f"'select' of shapes {', '.join(map(str, sorted(shapes)))}: they must be equal")
     common = promote(*_common(a, b))
     left, right = cast_value(_values(a), common), cast_value(_values(b), common)
     return _rewrap(np.where(_truth(condition), left, right)[()])

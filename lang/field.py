@@ -21,7 +21,7 @@ from weft.ir.symbols import Term
 from weft.ir.types import Prim, Tensor, Type, tensor
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError, FieldTree, Layout, SNode, offset_tuple, shaped_node
-from weft.lang.types import MatrixType, StructType, prim_of_numpy, primitive, shape_tuple
+from weft.lang.types import MatrixType, StructType, cast_numbers, prim_of_numpy, primitive, shape_tuple
 
 __all__ = [
     "Field",
@@ -229,7 +229,7 @@ class Field:
 
     def fill(self, val: Any) -> None:
         """Set every element: a number for all scalars, or one element's value (a vector, matrix or list)."""
-        value = np.asarray(cast_value(getattr(val, "values", val), self._dtype))
+        value = cast_numbers(val, self._dtype, self._label())
         if value.ndim and value.shape != self._inner:
             raise TypeMismatch(f"an element of {self._label()} has shape {self._inner}, the value has {value.shape}")
         self._window()[...] = value
@@ -289,7 +289,7 @@ class MatrixField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        element = np.asarray(cast_value(getattr(value, "values", value), self._dtype))
+        element = cast_numbers(value, self._dtype, self._label())
         if element.ndim and element.shape != self._inner:
             raise TypeMismatch(f"an element of {self._label()} has shape {self._inner}, the value has {element.shape}")
         self._window()[position] = element
@@ -364,6 +364,8 @@ def _settle(made: Field, gradient: Any, shape: Any, keywords: dict[str, Any]) ->
             raise TypeMismatch(f"only float fields have gradients, not {made.dtype}")
         made.grad = gradient()
     layout = keywords.get("layout", Layout.AOS)
+    if not isinstance(layout, Layout):
+        raise TypeMismatch(f"layout is ti.Layout.AOS or ti.Layout.SOA, not {layout!r}")
     place_shaped(made, shape, keywords.get("order"), keywords.get("offset"), layout)
     return made
 

@@ -57,6 +57,7 @@ class Func:
 def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
     """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
     del is_real_function
+    _check_function(function, "func")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
     return Func(function)
@@ -128,10 +129,16 @@ class Kernel:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._has_self:
+            if not args:
+                raise ArgumentError(f"kernel '{self.__name__}' is a method: call it on an instance of its class")
             return self.call_on(args[0], args[1:], keywords)
         return self.call_on(None, args, keywords)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is not None and not self._has_self:
+            self._fail(
+                f"kernel '{self.__name__}' is a method without 'self': add it, or put @staticmethod above @ti.kernel"
+            )
         return self if instance is None else BoundKernel(self, instance)
 
     def call_on(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -265,11 +272,21 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     Parameters are annotated: a primitive, vector, matrix or struct type (passed by value), `ti.types.ndarray()` (an
     array, not copied), or `ti.template()` (fixed at compile time). `-> type` says what it returns. CompilationError
     for what is no kernel; ArgumentError for a call that does not fit."""
-    if isinstance(function, (Kernel, Func)):
-        raise CompilationError(f"'{function.__name__}' is a kernel or @func already")
+    _check_function(function, "kernel")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
     return Kernel(function)
+
+
+def _check_function(function: Any, decorator: str) -> None:
+    """CompilationError unless `function` is one that can be decorated."""
+    if isinstance(function, (Kernel, Func, PyFunc)):
+        name = function.function.__name__
+        raise CompilationError(f"'{name}' is a kernel or @func already: a function takes one of these decorators")
+    if isinstance(function, (staticmethod, classmethod)):
+        raise CompilationError(f"put @{type(function).__name__} above @ti.{decorator}, not below")
+    if not callable(function) or isinstance(function, type):
+        raise CompilationError(f"@ti.{decorator} goes on a function written with 'def', not on {function!r}")
 
 
 def data_oriented(cls: C) -> C:

@@ -13,7 +13,7 @@ from weft.lang.field import FieldIndexError, element_index, scalar_value
 from weft.lang.init import Program, program
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError
-from weft.lang.types import MatrixType, VectorType, primitive, shape_tuple
+from weft.lang.types import MatrixType, VectorType, cast_numbers, primitive, shape_tuple
 
 __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
 
@@ -88,7 +88,7 @@ class Ndarray:
         return indices
 
     def _element(self, value: Any) -> Any:
-        element = np.asarray(cast_value(getattr(value, "values", value), self._prim))
+        element = cast_numbers(value, self._prim, repr(self))
         if element.ndim and element.shape != self.element_shape:
             raise TypeMismatch(f"an element of {self!r} has shape {self.element_shape}, the value has {element.shape}")
         return element

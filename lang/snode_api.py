@@ -153,7 +153,7 @@ class SNode:
         self.tree.check_open()
         numbers = tuple(axes)
         extents = shape_tuple(dimensions)
-        if len(extents) == 1:
+        if not isinstance(dimensions, Iterable):
             extents = extents * len(numbers)
         if len(extents) != len(numbers):
             raise CompilationError(f"dense takes an extent for each axis: {len(numbers)} axes, {len(extents)} extents")

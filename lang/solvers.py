@@ -59,7 +59,9 @@ def _combine(out: Template, a: Template, s: f64, b: Template) -> None:
 class _Space:
     """The vectors like `b`: new ones, their products and sums."""
 
-    def __init__(self, b: Any, x: Any, name: str) -> None:
+    def __init__(self, A: Any, b: Any, x: Any, name: str) -> None:
+        if not isinstance(A, LinearOperator):
+            raise TypeMismatch(f"{name}: A is a LinearOperator around a kernel, not {A!r}")
         for label, vector in (("b", b), ("x", x)):
             if not isinstance(vector, ScalarField | MatrixField) or not vector.dtype.is_float:
                 raise TypeMismatch(f"{name}: {label} is a field of f32 or f64, not {vector!r}")
@@ -94,7 +96,7 @@ def MatrixFreeCG(  # noqa: N802 - as Taichi spells it
     """Solve A x = b by conjugate gradients: A symmetric and positive definite. `x` holds the first guess, then the
     solution. Gives whether the norm of the residual came below `tol` within `maxiter` steps; `quiet=False` prints it.
     """
-    space = _Space(b, x, "MatrixFreeCG")
+    space = _Space(A, b, x, "MatrixFreeCG")
     r, p, Ap = space.new(), space.new(), space.new()
     space.residual(A, x, r)
     p.copy_from(r)
@@ -121,7 +123,7 @@ def MatrixFreeBICGSTAB(  # noqa: N802
 
     Each step goes along p as far as makes the residual s normal to the shadow r0, then along s as far as makes it
     short."""
-    space = _Space(b, x, "MatrixFreeBICGSTAB")
+    space = _Space(A, b, x, "MatrixFreeBICGSTAB")
     r, r0, p, Ap, As = space.new(), space.new(), space.new(), space.new(), space.new()
     space.residual(A, x, r)
     r0.copy_from(r)

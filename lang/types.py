@@ -87,7 +87,21 @@ def primitive(annotation: Any) -> Prim:
             known = None
         if known is not None:
             return known
-    raise TypeMismatch(f"{annotation!r} is not a primitive type: use one of {', '.join(PRIMS)}, int, float or bool")
+    raise TypeMismatch(_not_primitive(annotation))
+
+
+def _not_primitive(annotation: Any) -> str:
+    """What to say of an annotation that is no type of a value, with what was probably meant."""
+    name = getattr(annotation, "__name__", "")
+    if isinstance(annotation, str) and annotation in PRIMS:
+        return f"the text '{annotation}' is not a type: write ti.{annotation}"
+    if name in ("Vector", "Matrix"):
+        size = "n, dtype" if name == "Vector" else "n, m, dtype"
+        return f"ti.{name} makes values, it is not a type: write ti.types.{name.lower()}({size})"
+    if name == "field":
+        return "ti.field makes fields, it is not a type: a kernel takes a field as ti.template()"
+    shown = f"class {name}" if isinstance(annotation, type) else repr(annotation)
+    return f"{shown} is not a primitive type: use one of {', '.join(PRIMS)}, int, float or bool"
 
 
 def to_ir(annotation: Any) -> Type:
@@ -339,12 +353,25 @@ def prim_of_numpy(dtype: Any) -> Prim:
     try:
         return _BY_NUMPY[np.dtype(dtype)]
     except KeyError:
+        kind = np.dtype(dtype).kind
+        if kind in "USO":
+            raise TypeMismatch(f"a number is needed, not {'text' if kind != 'O' else 'another object'}") from None
         raise TypeMismatch(f"numpy's {np.dtype(dtype)} has no counterpart among {', '.join(PRIMS)}") from None
+
+
+def cast_numbers(value: Any, dtype: Prim, label: str) -> Any:
+    """A number, matrix or nested list as a numpy array of `dtype`; TypeMismatch where something is no number."""
+    from weft.ir.scalar import cast_value
+
+    array = np.asarray(getattr(value, "values", value))
+    if array.dtype.kind not in "biuf":
+        raise TypeMismatch(f"an element of {label} consists of numbers ({dtype}), not {type(value).__name__} {value!r}")
+    return np.asarray(cast_value(array, dtype))
 
 
 def shape_tuple(shape: int | Iterable[int]) -> tuple[int, ...]:
     """A shape given as a number or a sequence, checked: integers of at least 1."""
-    values: tuple[Any, ...] = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    values: tuple[Any, ...] = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     for axis, extent in enumerate(values):
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
             raise TypeMismatch(f"a shape consists of integers, got {extent!r} in dimension {axis}")

@@ -70,6 +70,8 @@ class Names:
                 f"'{name}' is not defined here: it was first assigned inside a block (an if, a loop) that has ended; "
                 f"assign it before that block"
             )
+        if name in self.function.__code__.co_freevars:
+            return f"'{name}' is a variable of the enclosing function that has no value yet: assign it before the call"
         near = self._similar(name)
         return f"'{name}' is not defined" + (f"; did you mean '{near}'?" if near else "")
 
