@@ -88,9 +88,9 @@ class _Writer:
         kind = self.pick(("arith", "arith", "bits", "shift", "cast", "unary", "minmax", "ternary", "leaf", "part"))
         left, right = self.whole(depth - 1), self.operand(depth - 1)
         if kind == "arith":
-            return f"({left} {self.pick('+ - * // %'.split())} {right})"
+            return f"({left} {self.pick(('+', '-', '*', '//', '%'))} {right})"
         if kind == "bits":
-            return f"({left} {self.pick('& | ^'.split())} {right})"
+            return f"({left} {self.pick(('&', '|', '^'))} {right})"
         if kind == "shift":
             return f"({left} {self.pick(('<<', '>>'))} {self.pick((1, 3, 7, 31))})"
         if kind == "cast":
@@ -114,7 +114,7 @@ class _Writer:
         left = self.real(depth - 1)
         right = self.pick(_DECIMALS) if self.chance(2) else self.number(depth - 1)
         if kind == "arith":
-            return f"({left} {self.pick('+ - * /'.split())} {right})"
+            return f"({left} {self.pick(('+', '-', '*', '/'))} {right})"
         if kind == "cast":
             return f"ti.cast({self.number(depth - 1)}, ti.{self.pick(_FLOATS)})"
         if kind == "unary":
@@ -139,7 +139,7 @@ class _Writer:
         if made == "new":
             return f"ti.Vector([{', '.join(scalar(depth - 1) for _ in range(int(kind[1])))}])"
         if made == "arith":
-            return f"({leaf} {self.pick('+ - *'.split())} {self.vector(kind, depth - 1)})"
+            return f"({leaf} {self.pick(('+', '-', '*'))} {self.vector(kind, depth - 1)})"
         if made == "scaled":
             return f"({leaf} * {scalar(depth - 1)})"
         return f"{leaf}.{'zxy' if kind == 'v3' else 'yx'}" if made == "swizzle" else leaf

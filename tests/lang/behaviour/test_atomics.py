@@ -22,8 +22,7 @@ def test_kinds_and_old_values(ti, kind, name):
 
     @ti.kernel
     def run(n: dt) -> dt:
-        old = atomic(x[1], n)
-        return old
+        return atomic(x[1], n)
 
     values = [6, 3, 5, 2]
     x[1] = 7

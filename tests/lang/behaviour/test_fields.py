@@ -205,7 +205,7 @@ def test_fields_end_with_reset(ti):
 
 
 def test_huge_fields_are_refused(ti):
-    with pytest.raises(Exception, match="TiB|GiB|memory") as caught:
+    with pytest.raises(Exception, match=r"TiB|GiB|memory") as caught:
         ti.field(ti.f64, (1 << 20, 1 << 20, 8)).fill(1)
     assert not isinstance(caught.value, (OverflowError, IndexError))
     x = ti.field(ti.i32, 3)
@@ -235,7 +235,7 @@ def test_shapes_in_kernels(ti):
     @ti.kernel
     def run() -> ti.i32:
         total = x.shape[0] * 100 + x.shape[1] * 10 + v.shape[0]
-        for i in ti.static(range(v.n)):
+        for _ in ti.static(range(v.n)):
             total += 1000
         return total
 

@@ -121,7 +121,7 @@ def test_random_numbers_do_not_depend_on_threads(ti, threads):
 
         @ti.kernel
         def fill():
-            for i in x:
+            for i in x:  # noqa: B023
                 x[i] = ti.random() + ti.random()  # noqa: B023
 
         fill()
