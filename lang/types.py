@@ -100,6 +100,8 @@ def _not_primitive(annotation: Any) -> str:
         return f"ti.{name} makes values, it is not a type: write ti.types.{name.lower()}({size})"
     if name == "field":
         return "ti.field makes fields, it is not a type: a kernel takes a field as ti.template()"
+    if annotation in (list, tuple, dict):
+        return f"a {name} is not a type of values: write ti.types.vector(n, dtype), ti.types.ndarray() or a struct type"
     shown = f"class {name}" if isinstance(annotation, type) else repr(annotation)
     return f"{shown} is not a primitive type: use one of {', '.join(PRIMS)}, int, float or bool"
 
