@@ -46,12 +46,13 @@ LATER: dict[str, tuple[str, ...]] = {
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
     "GPU thread blocks": ("simt", "global_thread_idx"),
     "windows with 3D scenes": ("ui",),
-    "argument packs": ("ArgPack", "argpack", "types.argpack"),
+    "files of VTK": ("tools.write_vtk",),
+    "metrics and scopes of the profiler": (
+        *("profiler.CuptiMetric", "profiler.clear_scoped_profiler_info", "profiler.collect_kernel_profiler_metrics"),
+        *("profiler.get_predefined_cupti_metrics", "profiler.print_scoped_profiler_info"),
+        *("profiler.set_kernel_profiler_metrics",),
+    ),
     "references to scalars": ("ref", "types.ref"),
-    "drawing": ("GUI",),
-    "tools": ("tools",),
-    "algorithms": ("algorithms",),
-    "profiler": ("profiler",),
 }
 
 

@@ -8,8 +8,14 @@ from weft.lang.init import sync
 from weft.lang.ui.images import imread, imresize, imshow, imwrite
 from weft.lang.ui.ply import PLYWriter
 from weft.lang.ui.video import VideoManager
+from weft.runtime.doctor import report
 
-__all__ = ["PLYWriter", "Timer", "VideoManager", "imread", "imresize", "imshow", "imwrite"]
+__all__ = ["PLYWriter", "Timer", "VideoManager", "diagnose", "imread", "imresize", "imshow", "imwrite"]
+
+
+def diagnose() -> None:
+    """Print what Weft finds on this machine, as `weft doctor` does."""
+    print(report())
 
 
 class Timer:

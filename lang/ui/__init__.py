@@ -6,6 +6,8 @@ whose [0, 0] is the lower left corner. Pillow does the files; it is imported whe
 
 from __future__ import annotations
 
+from typing import Any
+
 from weft.lang.ui.events import (
     ALT,
     BACKSPACE,
@@ -58,3 +60,7 @@ __all__ = [
     "WHEEL",
     "rgb_to_hex",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"weft.ui has no '{name}' yet: of windows there is GUI, which draws in two dimensions")

@@ -51,6 +51,7 @@ class GUI:
     LMB, MMB, RMB = events.LMB, events.MMB, events.RMB
     EXIT, WHEEL, MOVE = events.EXIT, events.WHEEL, events.MOVE
     event: events.Event | None
+    fps_limit: float | None = 60.0  # frames per second of a window; None: as many as can be
     MOTION, PRESS, RELEASE = events.MOTION, events.PRESS, events.RELEASE
 
     def __init__(
@@ -67,7 +68,6 @@ class GUI:
         self.background_color, self.fast_gui = background_color, fast_gui
         self.frame = 0
         self.event = None
-        self.fps_limit: float | None = 60.0
         self.key_pressed: set[str] = set()
         self.canvas = Canvas(*self.res)
         self._queue: list[events.Event] = []

@@ -54,6 +54,10 @@ class PLYWriter:
         """The normals of the surface."""
         self._add(("nx", "ny", "nz"), (nx, ny, nz))
 
+    def add_vertex_vel(self, vx: Any, vy: Any, vz: Any) -> None:
+        """How fast the vertices move."""
+        self._add(("vx", "vy", "vz"), (vx, vy, vz))
+
     def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
         """Red, green, blue: floats in [0, 1], or u8."""
         for key, part in zip(("red", "green", "blue"), (r, g, b)):
@@ -144,7 +148,17 @@ class PLYWriter:
         """Write a text file of a series."""
         self.export_ascii(_numbered(series_num, path))
 
+    def print_header(self) -> None:
+        """Print the header of a text file."""
+        print(self._header("ascii"), end="")
+
+    def sanity_check(self) -> None:
+        """ValueError if something that a file must have is missing."""
+        self._header("ascii")
+
     def _header(self, form: str) -> str:
+        if self.num_faces and self._corners is None:
+            raise ValueError(f"there are to be {self.num_faces} faces: add_faces comes first")
         if not {"x", "y", "z"} <= set(self._vertices):
             raise ValueError("the vertices have no positions: add_vertex_pos comes first")
         lines = ["ply", f"format {form} 1.0", f"comment {self.comment}", f"element vertex {self.num_vertices}"]

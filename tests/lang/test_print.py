@@ -1,6 +1,6 @@
 """What kernels print and say in assertions: the same on every arch."""
 
-# ruff: noqa: UP030, UP031, UP032, F509, F524, ISC001 - every form of formatting is tried
+# ruff: noqa: UP031, UP032, F509, F524 - every form of formatting is tried
 from __future__ import annotations
 
 import math
