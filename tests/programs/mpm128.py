@@ -25,7 +25,7 @@ gravity = ti.Vector.field(2, dtype=float, shape=())
 
 
 @ti.kernel
-def substep():
+def particles_to_grid():
     for i, j in grid_m:
         grid_v[i, j] = [0, 0]
         grid_m[i, j] = 0
@@ -63,6 +63,10 @@ def substep():
             weight = w[i][0] * w[j][1]
             grid_v[base + offset] += weight * (p_mass * v[p] + affine @ dpos)
             grid_m[base + offset] += weight * p_mass
+
+
+@ti.kernel
+def grid_to_particles():
     for i, j in grid_m:
         if grid_m[i, j] > 0:
             grid_v[i, j] = (1 / grid_m[i, j]) * grid_v[i, j]
@@ -111,5 +115,6 @@ def main():
     gravity[None] = [0, -1]
     reset()
     for _ in range(60):
-        substep()
+        particles_to_grid()
+        grid_to_particles()
     return {"x": x.to_numpy(), "v": v.to_numpy(), "mass": grid_m.to_numpy()}
