@@ -52,6 +52,7 @@ LATER: dict[str, tuple[str, ...]] = {
         *("profiler.get_predefined_cupti_metrics", "profiler.print_scoped_profiler_info"),
         *("profiler.set_kernel_profiler_metrics",),
     ),
+    "argument packs": ("ArgPack", "argpack", "types.argpack"),
     "references to scalars": ("ref", "types.ref"),
 }
 

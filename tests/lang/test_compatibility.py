@@ -49,6 +49,7 @@ DIFFERS: dict[str, str] = {
     **dict.fromkeys(("arm64", "x64", "x86_64"), "the same as `cpu`: the processor at hand"),
     **dict.fromkeys(("assume_in_range", "block_local", "cache_read_only"), _HINT),
     **{f"{kind}Field.{way}_paddle": _PADDLE for kind in ("", "Scalar", "Matrix", "Struct") for way in ("from", "to")},
+    "ArgPack.items": "`to_dict` gives them",
     "Layout.NULL": "there is `AOS` and `SOA`; neither given is `AOS`",
     "TaichiRuntimeError": "the base of all errors of Weft",
     "lang.exception.TaichiRuntimeError": "the base of all errors of Weft",
