@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.lang import compat, types
 from weft.lang import mathlib as math
+from weft.lang.argpack import ArgPack, ArgPackType
 from weft.lang.builtins import (
     abs,
     acos,

@@ -200,9 +200,11 @@ class Field:
             return position
         return tuple(position[axis] // divisor % modulus for axis, divisor, modulus in self._digits)
 
-    def to_numpy(self, dtype: Any = None) -> Any:
-        """A new numpy array of shape `(*shape, *component shape)`; `dtype` (numpy's or ours) converts it."""
-        array = self._window().reshape(self._full_shape()).copy()
+    def to_numpy(self, dtype: Any = None, keep_dims: bool = False) -> Any:
+        """A new numpy array of shape `(*shape, *component shape)`; `dtype` (numpy's or ours) converts it. With
+        `keep_dims` vectors are n x 1 matrices."""
+        shape = self._full_shape()
+        array = self._window().reshape((*shape, 1) if keep_dims and len(self._inner) == 1 else shape).copy()
         return array if dtype is None else cast_value(array, primitive(dtype))
 
     def from_numpy(self, arr: Any) -> None:

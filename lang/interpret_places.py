@@ -55,8 +55,8 @@ class FieldCells:
 class ArrayCells:
     """The elements of an array argument: scalars, or vectors and matrices along its last axes."""
 
-    def __init__(self, array: Any, inner: tuple[int, ...] = ()) -> None:
-        self.array, self.inner = array, inner
+    def __init__(self, array: Any, inner: tuple[int, ...] = (), clamp: bool = False) -> None:
+        self.array, self.inner, self.clamp = array, inner, clamp
         self.shape = array.shape[: array.ndim - len(inner)]
 
     def points(self) -> Iterator[tuple[int, ...]]:
@@ -75,6 +75,8 @@ class ArrayCells:
     def position(self, index: Any) -> tuple[int, ...]:
         """The index, checked. IndexError outside the array."""
         position = flat_index(index)
+        if self.clamp:
+            position = tuple(min(max(i, 0), n - 1) for i, n in zip(position, self.shape))
         if len(position) != len(self.shape) or not all(0 <= i < n for i, n in zip(position, self.shape)):
             raise IndexError(f"index {position} is outside an array of shape {self.shape}")
         return position
@@ -99,8 +101,11 @@ def as_array(x: Any, annotation: Any) -> Any:
     """An argument annotated as an array: numpy's memory itself, in cells of the annotated element type."""
     array = x if isinstance(x, np.ndarray) else _storage(x)
     element = annotation.element if isinstance(annotation, NdarrayType) else None
-    inner = shape_of(element) if element is not None else tuple(getattr(x, "element_shape", ()))
-    return ArrayCells(array, inner) if inner else array
+    axes = annotation.element_dim if isinstance(annotation, NdarrayType) else 0
+    tail = tuple(array.shape[array.ndim - axes :])
+    inner = shape_of(element) if element is not None else tuple(getattr(x, "element_shape", tail))
+    clamp = getattr(annotation, "boundary", "") == "clamp"
+    return ArrayCells(array, inner, clamp) if inner or clamp else array
 
 
 def _storage(x: Any) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
 from weft.ir.types import Prim, f64, i32, i64, u1
+from weft.lang.argpack import ArgPackType, Members
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.init import program
 from weft.lang.interpret_places import as_array, cells_of
@@ -128,6 +129,11 @@ def fit(x: Any, annotation: Any) -> Any:
     if isinstance(annotation, StructType):
         members = x if isinstance(x, dict) else {name: getattr(x, name) for name in annotation.members}
         return annotation(**{name: fit(members[name], inner) for name, inner in annotation.members.items()})
+    if isinstance(annotation, ArgPackType):
+        members = Members()
+        for name, inner in annotation.members.items():
+            members.set([name], fit(x[name], inner))
+        return members
     if isinstance(annotation, Prim) or annotation in (int, float, bool):
         return cast_value(x, primitive(annotation))
     return own(x)
@@ -303,7 +309,7 @@ def _member(base: Any, name: str) -> Any:
     if isinstance(base, StructElement) and name in base.struct_type.members:
         return base._over.members[name].load(base._at)
     found = getattr(base, name)
-    return found if isinstance(base, (Matrix, Struct)) else captured(found)
+    return found if isinstance(base, (Matrix, Struct, Members)) else captured(found)
 
 
 texts = Texts(strong, _member)

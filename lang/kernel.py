@@ -12,11 +12,13 @@ import inspect
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MethodType
 from typing import Any, TypeVar
 
-from weft.ir.errors import CompilationError, WeftError
+from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.lang import init as program_state
+from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import Instance, compile_instance
 from weft.lang.errors import ArgumentError, UnknownName
@@ -147,10 +149,12 @@ class Kernel:
         if program.generation != self._generation:
             with program.lock:
                 self._start_over(program)
-        if keywords or len(args) != len(self._parameters):
+        if keywords or len(args) != len(self.params):
             args = self._matched(owner, args, keywords)
         if self._interpreted:
             return self._interpret(owner, args)
+        if self._packs:
+            args = self._unpacked(args)
         key: Any = ()
         if self._keyed or owner is not None:
             key = (id(owner), *(p.key(args[position]) for position, p in self._keyed))
@@ -168,13 +172,15 @@ class Kernel:
             return
         self._instances = {}
         self._interpreted = program.config.arch == "python"
+        self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._parameters = self._make_parameters()
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
         self._generation = program.generation  # last: other threads look at it first
 
     def _make_parameters(self) -> list[Parameter]:
         made: list[Parameter] = []
-        for name, annotation in self.params:
+        flat = [((n, a),) if not isinstance(a, ArgPackType) else a.leaves(n) for n, a in self.params]
+        for name, annotation in chain.from_iterable(flat):
             if annotation is MISSING:
                 self._fail(f"parameter '{name}' of kernel '{self.__name__}' has no type")
             try:
@@ -192,10 +198,23 @@ class Kernel:
         bound.apply_defaults()
         return tuple(bound.arguments.values())[1 if self._has_self else 0 :]
 
+    def _unpacked(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments, those in packs one by one."""
+        found: list[Any] = []
+        for (name, annotation), value in zip(self.params, args, strict=True):
+            if not isinstance(annotation, ArgPackType):
+                found.append(value)
+                continue
+            try:
+                found += annotation.values(value)
+            except TypeMismatch as error:
+                raise ArgumentError(f"argument '{name}': {error.message}") from None
+        return tuple(found)
+
     def _interpret(self, owner: Any, args: Sequence[Any]) -> Any:
         from weft.lang.interpret import interpret_kernel
 
-        for parameter, value in zip(self._parameters, args, strict=True):
+        for parameter, value in zip(self._parameters, self._unpacked(args), strict=True):
             _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes
         return interpret_kernel(_Interpreted(self.function, self.params, owner), args)
 

@@ -112,6 +112,15 @@ class Ndarray:
         """Set every element: a number for all scalars, or one element's value."""
         self.array()[...] = self._element(val)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
+        made = ndarray(self.element_type, self.shape)
+        made.copy_from(self)
+        memo[id(self)] = made
+        return made
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.element_type, self.shape, self.to_numpy())
+
     def __repr__(self) -> str:
         return f"<ndarray {self.ir}, shape={self.shape}>"
 
@@ -142,6 +151,12 @@ def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
     array = made.__new__(made)
     Ndarray.__init__(array, dtype, shape, needs_grad)
     return array
+
+
+def _unpickled(dtype: Any, shape: tuple[int, ...], values: Any) -> Ndarray:
+    made = ndarray(dtype, shape)
+    made.from_numpy(values)
+    return made
 
 
 def _plain(item: Any) -> Any:

@@ -129,7 +129,7 @@ class ArrayParameter(Parameter):
     def __init__(self, name: str, annotation: NdarrayType) -> None:
         super().__init__(name, annotation)
         wanted = annotation.element
-        self._tail = len(wanted.shape) if isinstance(wanted, Tensor) else 0
+        self._tail = len(wanted.shape) if isinstance(wanted, Tensor) else annotation.element_dim
 
     def key(self, value: Any) -> Any:
         if type(value) is np.ndarray and not self._tail:

@@ -24,6 +24,7 @@ __all__ = [
     "StructType",
     "Template",
     "VectorType",
+    "argpack",
     "f16",
     "f32",
     "f64",
@@ -269,14 +270,31 @@ class StructType(CompoundType):
 class NdarrayType:
     """`types.ndarray(dtype=None, ndim=None)`: annotates an array parameter; what is None fits anything.
 
-    `dtype` may be a vector or matrix type. The array may be a numpy array (no copy), or a `ti.ndarray`."""
+    `dtype` may be a vector or matrix type; without it, `element_dim` says how many of an array's last axes make up an
+    element. The array may be a numpy array (no copy), or a `ti.ndarray`. `boundary="clamp"`: an index outside of the
+    array means the nearest one inside."""
 
     def __init__(
-        self, dtype: Any = None, ndim: int | None = None, needs_grad: bool | None = None, boundary: str = "unsafe"
+        self,
+        dtype: Any = None,
+        ndim: int | None = None,
+        needs_grad: bool | None = None,
+        boundary: str = "unsafe",
+        element_dim: int | None = None,
+        element_shape: tuple[int, ...] | None = None,
+        field_dim: int | None = None,
     ) -> None:
+        ndim = field_dim if ndim is None else ndim
+        if element_shape is not None and element_dim not in (None, len(element_shape)):
+            raise TypeMismatch(f"element_shape {element_shape} has {len(element_shape)} axes, not {element_dim}")
+        if element_shape and dtype is not None and not isinstance(dtype, CompoundType):
+            dtype = (
+                MatrixType(*element_shape, dtype) if len(element_shape) == 2 else VectorType(element_shape[0], dtype)
+            )
         if boundary not in ("unsafe", "clamp"):
             raise TypeMismatch(f"boundary is 'unsafe' or 'clamp', not {boundary!r}")
         self.dtype, self.ndim, self.needs_grad, self.boundary = dtype, ndim, needs_grad, boundary
+        self.element_dim = len(element_shape) if element_shape is not None else element_dim or 0
 
     @property
     def element(self) -> Type | None:
@@ -325,6 +343,13 @@ def struct(**members: Any) -> StructType:
     """The type of structs with those members, in that order. `__struct_methods={name: function}` adds methods."""
     methods = members.pop("__struct_methods", {})
     return StructType(members, methods)
+
+
+def argpack(**members: Any) -> Any:
+    """The type of argument packs with those members: of values, arrays, inner packs."""
+    from weft.lang.argpack import ArgPackType
+
+    return ArgPackType(members)
 
 
 def is_real(dtype: Any) -> bool:

@@ -141,7 +141,7 @@ def element_type(t: Translator, value: tree.Expr, node: ast.AST) -> Prim:
 def _binary_handler(kind: str) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
         a, b = arguments(t, c, 2, 2, "a", "b")
-        if is_constant(a) and is_constant(b) and kind in BUILTINS:
+        if is_constant(a) and is_constant(b) and kind in BUILTINS and kind != "bit_shr":  # that needs a width
             return run_now(t, c.node, BUILTINS[kind].python, a, b)
         left, right = exprs(t, c, [a, b])
         return binary(t, kind, left, right, c.node)
@@ -401,7 +401,7 @@ def _static_assert(t: Translator, c: Call) -> Any:
 
 @function("loop_config")
 def _loop_config(t: Translator, c: Call) -> Any:
-    known = {"serialize", "block_dim", "parallelize", "simd", "block_dim_adaptive", "bit_vectorize"}
+    known = {"serialize", "block_dim", "parallelize", "simd", "block_dim_adaptive", "bit_vectorize", "name"}
     unknown = sorted(set(c.keywords) - known)
     if c.args or unknown:
         raise t.error(f"loop_config takes {', '.join(sorted(known))} by name", c.node, TypeMismatch)

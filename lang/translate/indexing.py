@@ -132,6 +132,8 @@ def _forgive(
 def _array_element(t: Translator, base: tree.Expr, indices: list[tree.Expr], node: ast.Subscript) -> tree.Expr:
     kind = base.type
     assert isinstance(kind, Array)
+    if isinstance(base, tree.ParamRef) and base.index in t.unit.clamped:
+        indices = [_clamped(t, base, index, axis) if axis < kind.ndim else index for axis, index in enumerate(indices)]
     if len(indices) == kind.ndim:
         return tree.ArrayElement(base, indices, type=kind.elem, span=t.span(node))
     name = dotted(node.value)
@@ -139,6 +141,14 @@ def _array_element(t: Translator, base: tree.Expr, indices: list[tree.Expr], nod
         whole = tree.ArrayElement(base, indices[: kind.ndim], type=kind.elem, span=t.span(node))
         return tree.Element(whole, indices[kind.ndim :], type=kind.elem.elem, span=t.span(node))
     raise t.error(f"array '{name}' has {kind.ndim} axes, got {len(indices)} indices", node, WrongIndex)
+
+
+def _clamped(t: Translator, array: tree.ParamRef, index: tree.Expr, axis: int) -> tree.Expr:
+    """The nearest index that lies in the array."""
+    index = index if index.type is i32 else tree.Cast(index, type=i32, span=index.span)
+    one, zero = tree.Const(1, type=i32), tree.Const(0, type=i32)
+    last = tree.Binary("sub", tree.ArrayShape(array, axis, type=i32), one, type=i32)
+    return tree.Binary("max", tree.Binary("min", index, last, type=i32), zero, type=i32, span=index.span)
 
 
 def dotted(node: ast.expr) -> str:

@@ -11,8 +11,9 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import Param
 from weft.ir.types import Type
+from weft.lang.argpack import Members
 from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, statements
-from weft.lang.translate.names import Names
+from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.source import source_of
 from weft.lang.translate.translator import Translator, Unit
 from weft.lang.translate.values import wrap
@@ -58,7 +59,15 @@ def translate_kernel(
             continue
         value = tree.ParamRef(len(unit.params), type=argument.type)
         unit.params.append(Param(argument.name, argument.type))
-        t.bind(argument.name, wrap(argument.annotation, value), "kernel parameter")
+        if getattr(argument.annotation, "boundary", "") == "clamp":
+            unit.clamped.add(value.index)
+        name, *path = argument.name.split(".")
+        if not path:
+            t.bind(name, wrap(argument.annotation, value), "kernel parameter")
+            continue
+        pack = t.names.find(name) or Binding(Members(), "kernel parameter")
+        pack.value.set(path, wrap(argument.annotation, value))
+        t.names.bind(name, pack)
     t.body(source.node.body)
     if results and not unit.returned:
         raise CompilationError(

@@ -1,0 +1,131 @@
+"""Argument packs: many arguments of a kernel under one name.
+
+    pack = ti.types.argpack(dt=ti.f32, pos=ti.types.ndarray(dtype=vec2, ndim=1))
+    p = pack(dt=0.1, pos=x)
+    step(p)                       # def step(p: pack): ... p.pos[i] += p.dt ...
+
+A kernel has one parameter for each member; what `p.dt` means in it is settled at compile time. Packs nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from weft.ir.errors import TypeMismatch
+from weft.lang.struct import convert
+from weft.lang.types import CompoundType, NdarrayType, primitive
+
+__all__ = ["ArgPack", "ArgPackType", "Members", "is_array"]
+
+
+class ArgPackType:
+    """The type of packs with those members: primitives, vectors, matrices, structs, arrays, packs. Calling it with
+    values by name makes an ArgPack; numbers that are left out are zero."""
+
+    def __init__(self, members: Mapping[str, Any], name: str = "argpack") -> None:
+        self.members, self.__name__ = dict(members), name
+        for member, annotation in self.members.items():
+            if not isinstance(annotation, (CompoundType, ArgPackType)) and not is_array(annotation):
+                try:
+                    primitive(annotation)
+                except TypeMismatch as error:
+                    raise TypeMismatch(f"member '{member}' of an argument pack: {error}") from None
+
+    def __call__(self, **values: Any) -> ArgPack:
+        return ArgPack(self, values)
+
+    def leaves(self, prefix: str) -> Iterator[tuple[str, Any]]:
+        """(dotted name, annotation) of each member, those of inner packs in their place."""
+        for name, annotation in self.members.items():
+            full = f"{prefix}.{name}"
+            if isinstance(annotation, ArgPackType):
+                yield from annotation.leaves(full)
+            else:
+                yield full, annotation
+
+    def values(self, pack: Any) -> Iterator[Any]:
+        """The members' values, as `leaves` lists them. TypeMismatch for what is no such pack."""
+        if not isinstance(pack, ArgPack) or pack.pack_type.members != self.members:
+            raise TypeMismatch(f"{self!r} wanted, got {type(pack).__name__}")
+        for name, annotation in self.members.items():
+            if isinstance(annotation, ArgPackType):
+                yield from annotation.values(pack[name])
+            else:
+                yield pack[name]
+
+    def __repr__(self) -> str:
+        return f"{self.__name__}({', '.join(self.members)})"
+
+
+def is_array(annotation: Any) -> bool:
+    """Whether an annotation is that of an array."""
+    return isinstance(annotation, NdarrayType) or (isinstance(annotation, type) and issubclass(annotation, NdarrayType))
+
+
+class ArgPack:
+    """A value of an ArgPackType. Members are read and assigned as attributes; a number is cast to its member's type."""
+
+    pack_type: ArgPackType
+    entries: dict[str, Any]
+
+    def __init__(self, pack_type: ArgPackType, values: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "pack_type", pack_type)
+        object.__setattr__(self, "entries", {})
+        for name in values:
+            self._annotation(name)
+        for name, annotation in pack_type.members.items():
+            if name not in values and (is_array(annotation) or isinstance(annotation, ArgPackType)):
+                raise TypeMismatch(f"{pack_type!r}: member '{name}' is missing")
+            self[name] = values.get(name, 0)
+
+    def _annotation(self, name: str) -> Any:
+        try:
+            return self.pack_type.members[name]
+        except KeyError:
+            raise AttributeError(f"{self.pack_type!r} has no member '{name}'") from None
+
+    def __getitem__(self, name: str) -> Any:
+        self._annotation(name)
+        return self.entries[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        annotation = self._annotation(name)
+        if isinstance(annotation, ArgPackType):
+            tuple(annotation.values(value))
+        elif not is_array(annotation):
+            value = convert(value, annotation)
+        self.entries[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self[name]
+        return value.item() if hasattr(value, "dtype") and hasattr(value, "item") and not value.ndim else value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    @property
+    def keys(self) -> list[str]:
+        """The members' names."""
+        return list(self.pack_type.members)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The members by name."""
+        return dict(self.entries)
+
+    def __repr__(self) -> str:
+        return f"<ti.ArgPack {', '.join(f'{name}={value}' for name, value in self.entries.items())}>"
+
+
+class Members:
+    """A pack inside a kernel: its members' meanings as attributes."""
+
+    def set(self, path: list[str], value: Any) -> None:
+        """Give the member at that path its meaning."""
+        if len(path) == 1:
+            setattr(self, path[0], value)
+            return
+        inner = self.__dict__.setdefault(path[0], Members())
+        inner.set(path[1:], value)
