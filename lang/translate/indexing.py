@@ -106,7 +106,7 @@ def _one(t: Translator, over: Any, indices: list[tree.Expr], node: ast.Subscript
     if isinstance(over, StructField):
         parts = {member: _one(t, inner, indices, node, f"{name}.{member}") for member, inner in over.members.items()}
         return Record(over.struct_type, parts=parts)
-    symbol = t.unit.symbol(over, name)
+    symbol = run_now(t, node.value, t.unit.symbol, over, name)
     extents = len(symbol.shape)
     if len(indices) != extents:
         indices = _forgive(t, symbol.name, symbol.shape, indices, node)

@@ -143,7 +143,7 @@ class _Runtime:
         elif isinstance(inner, ndrange):
             self.box(inner, grouped)
         elif isinstance(inner, (Field, StructField)):
-            self.elements(t.unit.symbol(*_first_field(inner, dotted(node.iter))), grouped)
+            self.elements(run_now(t, node.iter, t.unit.symbol, *_first_field(inner, dotted(node.iter))), grouped)
         elif isinstance(inner, tree.Expr) and isinstance(inner.type, Array):
             self.elements(inner, grouped)
         else:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.ir import tree
-from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.ir.scalar import binary_type, unary_type
 from weft.ir.types import Prim, Struct, Tensor, Type, element, shape_of, tensor, u1, with_element
 from weft.lang.errors import UnsupportedSyntax, WrongIndex
@@ -82,6 +82,8 @@ def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: A
         if error.span is not None:
             raise
         raise type(error)(error.message, t.span(node)) from error
+    except WeftError as error:
+        raise CompilationError(str(error), t.span(node)) from error
     except Exception as error:
         kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), CompilationError)
         raise kind(f"{type(error).__name__} at compile time: {error}", t.span(node)) from error

@@ -10,6 +10,7 @@ import ast
 import builtins
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
@@ -19,6 +20,9 @@ from weft.ir.errors import CompilationError, Span
 from weft.lang.translate.lost_source import lines_of_lost
 
 __all__ = ["Source", "captured", "source_lines", "source_of"]
+
+
+_LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 @dataclass(eq=False, slots=True)
@@ -32,6 +36,8 @@ class Source:
 
     def span(self, node: ast.AST, caller: Span | None = None) -> Span:
         """The place of `node` (an expression, statement, argument or keyword)."""
+        if caller is not None and self.file.startswith(_LIBRARY):
+            return caller  # inside Weft's own functions the user has nothing to look for
         place: Any = node
         end = place.end_lineno or place.lineno
         line = place.lineno + self.shift

@@ -90,7 +90,8 @@ def test_arches_that_are_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ti.WeftError, match="arch=metal is not available"):
         ti.init(arch=ti.metal, enable_fallback=False)
     monkeypatch.setenv("TI_ENABLE_CUDA", "0")
-    ti.init(arch=ti.gpu)
+    with pytest.warns(UserWarning, match="the environment turns it off"):
+        ti.init(arch=ti.gpu)
     assert ti.cfg.arch == "cpu"
 
 

@@ -28,6 +28,10 @@ BODIES: dict[str, str] = {
     "member_of_field": "a = v.x[0]",
     "type_as_value": "y[0] = ti.i32",
     "module_as_value": "y[0] = np",
+    "field_without_place": "unplaced[0] = 1",
+    "loop_without_place": "for i in unplaced:\n        unplaced[i] = 1",
+    "dot_of_number": "a = v[0].dot(3)",
+    "dot_of_lengths": "a = v[0].dot(ti.Vector([1.0, 2.0]))",
     "length_of_field": "a = len(x)",
     "text_for_number": "a = ti.sin('a')",
     "field_for_number": "a = min(x, 1)",
@@ -120,7 +124,8 @@ def program() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", BODIES)
 def test_mistake_in_a_kernel(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"errors/{name}.txt", failure(f"@ti.kernel\ndef k():\n    {BODIES[name]}\nk()\n"))
+    source = f"unplaced = ti.field(ti.f32)\n@ti.kernel\ndef k():\n    {BODIES[name]}\nk()\n"
+    golden(f"errors/{name}.txt", failure(source))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
