@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.codegen import control_ops, lane_memory, machine, memory_ops, philox, scalar_ops
+from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
 from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.function import FunctionWriter
@@ -29,7 +29,7 @@ from weft.ir.symbols import FieldSymbol
 
 __all__ = ["compile_kernel", "emit_kernel"]
 
-_WRITERS = (control_ops, lane_memory, memory_ops, philox, scalar_ops)  # imported for the ops they register
+_WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops)  # imported for the ops they register
 
 # Below this price a loop is not worth waking another thread; a share should cost about as much.
 _SHARE = 40_000.0

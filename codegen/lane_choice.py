@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.codegen.cost import SLOW, TRANSCENDENTAL, trips
+from weft.codegen.lane_math import over_root
+from weft.codegen.lane_strides import likely_stride
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import (
     Address,
@@ -36,7 +38,7 @@ from weft.ir.uniform import Uniformity
 
 __all__ = ["LanePlan", "lane_plan"]
 
-_MARGIN = 1.5  # prices are guesses: lanes must be cheaper by this factor
+_MARGIN, _STEADY = 1.5, 1.2  # prices are guesses: lanes must be cheaper by this factor, less where none is idle
 _GATHER, _SCATTER, _LOCKED = 1.5, 2.5, 8.0  # an access of each lane by itself
 
 
@@ -64,7 +66,8 @@ def lane_plan(task: Task, features: frozenset[str], near: frozenset[str], vector
     lanes = bits // _usual_bits(task)
     price = _Price(facts, lanes, bits, vector_math)
     price.block(task.body, 1.0, 1.0)
-    if price.lanes_cost * _MARGIN > lanes * price.scalar_cost * _filled(task, lanes):
+    margin = _MARGIN if facts.divergent else _STEADY
+    if price.lanes_cost * margin > lanes * price.scalar_cost * _filled(task, lanes):
         return None
     return LanePlan(lanes * price.interleaved(task), facts, near)
 
@@ -153,6 +156,12 @@ class _Price:
         if not isinstance(op, (Binary, Unary)):
             return pieces
         scalar = _scalar(op)
+        if self.vector_math and self.bits == 512 and over_root(op) is not None:
+            return 7.0 * pieces
+        if op.kind == "sqrt" and all(
+            isinstance(user, Binary) and over_root(user) is op.operands[0] for user in op.users
+        ):
+            return 0.0
         whole = isinstance(op.operands[0].type, Prim) and op.operands[0].type.is_int
         if op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2"):
             return scalar * pieces if self.vector_math else (scalar + 2) * self.lanes
@@ -168,7 +177,7 @@ class _Price:
     def _access(self, op: Load | Store) -> tuple[float, float]:
         step, type = self.facts.step(op.ptr), op.ptr.type
         if isinstance(op.ptr, Alloca):
-            return 0.0, 0.5
+            return 0.0, 0.0
         if op in self.facts.sums:
             return 1.0, 10.0
         if self.facts.is_split(op.ptr):
@@ -178,6 +187,8 @@ class _Price:
         assert isinstance(type, Pointer)
         if isinstance(type.elem, Prim) and step == type.elem.size:
             return 1.0, 1.5
+        if isinstance(op, Load) and likely_stride(self.facts, op.ptr):
+            return 1.0, 6.0
         return 1.0, self.lanes * (_GATHER if isinstance(op, Load) else _SCATTER)
 
     def interleaved(self, task: Task) -> int:
@@ -197,6 +208,8 @@ def _ops(block: Block) -> Iterator[Op]:
 def _scalar(op: Op) -> float:
     if not isinstance(op, (Binary, Unary)):
         return 1.0
+    if op.kind == "rsqrt":
+        return 12.0
     return 20.0 if op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2") else 6.0 if op.kind in SLOW else 1.0
 
 

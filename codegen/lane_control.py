@@ -76,8 +76,9 @@ def _masked_if(f: LaneWriter, op: If) -> None:
         if not _harmless(f, block):
             f.branch(f.any(lanes), side, after)
             f.start(side)
-        f.mask, f.region = lanes, after
+        f.mask, f.region, leaving, f.leaving = lanes, after, f.leaving, None
         f.block(block)
+        f.leaving = leaving
         f.start(after)
 
 
@@ -138,7 +139,7 @@ def _while(f: LaneWriter, op: While) -> None:
         f.start(head)
         f.mask, f.region = f.read_mask(masks.loop), latch
         f.write_mask(masks.round, f.mask)
-        f.block(op.body)
+        _round(f, op)
         f.start(latch)
         f.branch(f.any(f.read_mask(masks.loop)), head, done)
         f.start(done)
@@ -150,6 +151,15 @@ def _enter(f: LaneWriter, op: Op) -> Masks:
     f.masks[op] = masks
     f.write_mask(masks.loop, f.mask)
     return masks
+
+
+def _round(f: LaneWriter, op: While | For) -> None:
+    """The body of a divergent loop. If lanes only ever leave it, all lanes missing in a mask have left."""
+    before = f.leaving
+    jumps = (inner for inner in op.walk() if isinstance(inner, Continue))
+    f.leaving = None if any(target_of(jump) is op for jump in jumps) else op
+    f.block(op.body)
+    f.leaving = before
 
 
 def _plain_loop(f: LaneWriter, op: While | For) -> None:
@@ -191,7 +201,7 @@ def _masked_for(f: LaneWriter, op: For) -> None:
     f.branch(f.any(f.mask), body, done)
     f.start(body)
     f.region = latch
-    f.block(op.body)
+    _round(f, op)
     f.start(latch)
     with f.wide(width):
         following = f.set(f"add {type} {here}, {f.use(op.step)}")

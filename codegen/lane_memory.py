@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.codegen.function import EMITTERS
+from weft.codegen.lane_strides import find_row, load_adjacent, load_row, row_of, short, worth
 from weft.codegen.lanes import LaneWriter, by_lane
 from weft.codegen.memory_ops import access_tag
 from weft.codegen.scalar_ops import binary
@@ -46,6 +47,7 @@ def _address(f: LaneWriter, op: Address) -> str:
     """Lane 0's address where the others stand at even distances from it, else a vector of addresses."""
     if f.facts.is_split(op):
         return _split_address(f, op)
+    find_row(f, op)
     wide = f.facts.step(op) is None and f.facts.varies(op.base)
     pointer, offset = _pointers(f, op.base) if wide else f.use(op.base), op.offset
     uneven: list[tuple[Value, Value]] = []
@@ -62,7 +64,7 @@ def _address(f: LaneWriter, op: Address) -> str:
     if offset:
         pointer = _moved(f, pointer, str(offset), wide)
     for index, stride in uneven:
-        offsets = _offsets(f, index, stride, op.scope in f.near)
+        offsets = _offsets(f, index, stride, op.scope.partition("#")[0] in f.near)
         name = f"<{f.lanes} x ptr>" if wide else "ptr"
         pointer, wide = f.set(f"getelementptr i8, {name} {pointer}, <{f.lanes} x i64> {offsets}"), True
     if f.facts.step(op) is None and not wide:
@@ -130,23 +132,38 @@ def _load(f: LaneWriter, op: Load) -> str:
         if isinstance(root_of(op.ptr), Alloca) and op.ptr is not root_of(op.ptr):
             loaded = f.set(f"freeze {vector} {loaded}")  # lanes that are elsewhere may never have written here
     else:
-        tag = "" if split else access_tag(f, op.ptr, group=False)
-        loaded = _masked_load(f, op, type, vector, tag, step == type.size and not split)
+        loaded = _load_global(f, op, type, split)
     return f.set(f"icmp ne {vector} {loaded}, zeroinitializer") if type is u1 else loaded
 
 
-def _masked_load(f: LaneWriter, op: Load, type: Prim, vector: str, tag: str, adjacent: bool) -> str:
-    kind, place = ("load", "ptr") if adjacent else ("gather", f"<{f.lanes} x ptr>")
-    short = f"v{f.lanes}{_short(type)}"
-    suffix = f"{short}.p0" if adjacent else f"{short}.v{f.lanes}p0"
-    name = f.module.declare(f"{vector} @llvm.masked.{kind}.{suffix}({place}, {f.mask_type}, {vector})")
-    pointer = f.use(op.ptr) if adjacent else _pointers(f, op.ptr)
-    given = f"{place} align {type.size} {pointer}, {f.mask_type} {f.mask}, {vector} zeroinitializer"
+def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
+    """Side by side: a masked load. In a row: perhaps a few loads (see `lane_strides`). Else a gather."""
+    vector, step = _vector(f, type), f.facts.step(op.ptr)
+    tag = "" if split else access_tag(f, op.ptr, group=False)
+    if step == type.size and not split:
+        return load_adjacent(f, f.use(op.ptr), type, tag)
+    row = None if split else row_of(f, op.ptr, type)
+    if row is None:
+        return _gather(f, op, type, tag)
+    near, far, done = (f.fresh_label(hint) for hint in ("row", "gather", "done"))
+    f.branch(worth(f, row, type), near, far)
+    f.start(near)
+    quick = load_row(f, row, type, tag)
+    near = f.label
+    f.jump(done)
+    f.start(far)
+    slow = _gather(f, op, type, tag)
+    far = f.label
+    f.start(done)
+    return f.set(f"phi {vector} [ {quick}, %{near} ], [ {slow}, %{far} ]")
+
+
+def _gather(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:
+    vector, place = _vector(f, type), f"<{f.lanes} x ptr>"
+    suffix = f"v{f.lanes}{short(type)}.v{f.lanes}p0"
+    name = f.module.declare(f"{vector} @llvm.masked.gather.{suffix}({place}, {f.mask_type}, {vector})")
+    given = f"{place} align {type.size} {_pointers(f, op.ptr)}, {f.mask_type} {f.mask}, {vector} zeroinitializer"
     return f.set(f"call {vector} @{name}({given}){tag}")
-
-
-def _short(type: Prim) -> str:
-    return f"f{type.bits}" if type.is_float else f"i{8 * type.size}"
 
 
 @by_lane(Store)
@@ -168,20 +185,33 @@ def _store(f: LaneWriter, op: Store) -> None:
     vector, tag = _vector(f, type), "" if split else access_tag(f, op.ptr, group=False)
     adjacent = step == type.size and not split
     kind, place = ("store", "ptr") if adjacent else ("scatter", f"<{f.lanes} x ptr>")
-    suffix = f"v{f.lanes}{_short(type)}.{'p0' if adjacent else f'v{f.lanes}p0'}"
+    suffix = f"v{f.lanes}{short(type)}.{'p0' if adjacent else f'v{f.lanes}p0'}"
     name = f.module.declare(f"void @llvm.masked.{kind}.{suffix}({vector}, {place}, {f.mask_type})")
     pointer = f.use(op.ptr) if adjacent else _pointers(f, op.ptr)
     f.do(f"call void @{name}({vector} {value}, {place} align {type.size} {pointer}, {f.mask_type} {f.mask}){tag}")
 
 
 def _blend(f: LaneWriter, ptr: Value, type: Prim, value: str) -> None:
-    """Into a split local: the lanes that are here get the value. Where those are all that the local was made for, the
-    others need not keep theirs."""
-    vector, place = _vector(f, type), f.use(ptr)
-    if f.homes[root_of(ptr)] != f.mask:
+    """Into a split local: the lanes that are here get the value. The others need not keep theirs if the local was made
+    for just these lanes, or if the others have left the loop and do not read it any more."""
+    vector, place, local = _vector(f, type), f.use(ptr), root_of(ptr)
+    if f.homes[local] != f.mask and not (f.leaving is not None and _ends_in(local, f.leaving)):
         old = f.set(f"load {vector}, ptr {place}, align {type.size}")
         value = f.set(f"select {f.mask_type} {f.mask}, {vector} {value}, {vector} {old}")
     f.do(f"store {vector} {value}, ptr {place}, align {type.size}")
+
+
+def _ends_in(local: Value, loop: Op) -> bool:
+    """Whether nobody reads the local, made just outside of the loop, after the loop."""
+    if not isinstance(local, Alloca) or local.block is not loop.block:
+        return False
+    return all(_inside(user, loop) for user in local.users if not isinstance(user, Store))
+
+
+def _inside(op: Op | None, loop: Op) -> bool:
+    while op is not None and op is not loop:
+        op = op.parent
+    return op is loop
 
 
 # ---- atomics and sums ------------------------------------------------------------------------------------------------

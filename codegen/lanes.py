@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from weft.ir.uniform import Uniformity
 
-__all__ = ["LANE_EMITTERS", "LaneWriter", "Masks", "by_lane"]
+__all__ = ["LANE_EMITTERS", "LaneWriter", "Masks", "Row", "by_lane"]
 
 LANE_EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
@@ -54,10 +54,21 @@ class Masks:
     round: str
 
 
+@dataclass(frozen=True)
+class Row:
+    """Addresses that are `first`, `first + step`, `first + 2 * step` ... in the active lanes if `even` (a register;
+    empty: surely)."""
+
+    even: str
+    first: str
+    step: int
+
+
 @dataclass
 class LaneWriter(FunctionWriter):
     """A function whose iterations run in `lanes`. `mask`: the lanes that are here; `region`: where to go when none is
-    left; `homes`: the mask where each split local was made; `near`: fields in which byte offsets fit 32 bits."""
+    left; `homes`: the mask where each split local was made; `leaving`: the loop that lanes missing in `mask` have left;
+    `near`: fields in which byte offsets fit 32 bits; `rows`: addresses that may stand in a row (see `lane_strides`)."""
 
     lanes: int = 1
     facts: Uniformity = None  # type: ignore[assignment]
@@ -65,7 +76,9 @@ class LaneWriter(FunctionWriter):
     region: str = ""
     masks: dict[Op, Masks] = field(default_factory=dict[Op, Masks])
     homes: dict[Value, str] = field(default_factory=dict[Value, str])
+    leaving: Op | None = None
     near: frozenset[str] = frozenset()
+    rows: dict[Value, Row] = field(default_factory=dict[Value, "Row"])
 
     @contextmanager
     def wide(self, width: int = 0) -> Generator[None, None, None]:
@@ -145,6 +158,10 @@ class LaneWriter(FunctionWriter):
         """Whether the mask has a lane."""
         bits = self.set(f"bitcast {self.mask_type} {mask} to i{self.lanes}")
         return self.set(f"icmp ne i{self.lanes} {bits}, 0")
+
+    def all(self, lanes: str, among: str) -> str:
+        """Whether `lanes` holds for all lanes of the mask `among`."""
+        return self.set(f"xor i1 {self.any(self.without(among, lanes))}, true")
 
     def condition(self, value: Value) -> str:
         """A u1 as a mask."""

@@ -15,7 +15,7 @@ from weft.codegen.function import FunctionWriter
 from weft.codegen.spelling import in_register
 from weft.ir.types import Prim, f16, f32
 
-__all__ = ["LIBRARY", "CpuMath"]
+__all__ = ["LIBRARY", "CpuMath", "piece", "put_piece"]
 
 LIBRARY = "libmvec.so.1"
 
@@ -70,9 +70,9 @@ class CpuMath:
             f.module.keep(target)
         result = "poison"
         for first in range(0, width, lanes):
-            given = ", ".join(f"{part} {_piece(f, name, width, x, first, lanes)}" for x in operands)
+            given = ", ".join(f"{part} {piece(f, name, width, x, first, lanes)}" for x in operands)
             made = f.set(f"call {f.module.fast}{part} @{target}({given})")
-            result = _put_piece(f, name, width, result, made, first, lanes)
+            result = put_piece(f, name, width, result, made, first, lanes)
         return result
 
     def _variants(self, scalar: str, type: Prim, arity: int) -> list[tuple[str, int]]:
@@ -105,7 +105,7 @@ class CpuMath:
         return f"{prefix}{wrapper}({target})"
 
 
-def _piece(f: FunctionWriter, name: str, width: int, x: str, first: int, lanes: int) -> str:
+def piece(f: FunctionWriter, name: str, width: int, x: str, first: int, lanes: int) -> str:
     """Lanes [first, first + lanes) of a vector of `width` lanes; the scalar where `lanes` is 1."""
     if lanes == width:
         return x
@@ -116,7 +116,7 @@ def _piece(f: FunctionWriter, name: str, width: int, x: str, first: int, lanes: 
     return f.set(f"shufflevector {whole} {x}, {whole} poison, <{lanes} x i32> <{order}>")
 
 
-def _put_piece(f: FunctionWriter, name: str, width: int, whole: str, part: str, first: int, lanes: int) -> str:
+def put_piece(f: FunctionWriter, name: str, width: int, whole: str, part: str, first: int, lanes: int) -> str:
     """`whole` with those lanes replaced."""
     if lanes == width:
         return part

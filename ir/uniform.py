@@ -90,6 +90,22 @@ class Uniformity:
             return _LINEAR[value.kind](self.index_step(value.lhs), self.index_step(value.rhs), value)
         return None
 
+    def likely_step(self, value: Value) -> Step:
+        """The step that an index has in most places: where it is not clamped to its range, nor wraps around."""
+        step = self.index_step(value)
+        if step is not None:
+            return step
+        if isinstance(value, Cast) and _is_index(value.x) and _is_index(value):
+            return self.likely_step(value.x)
+        if not isinstance(value, Binary) or not _is_index(value):
+            return None
+        a, b = self.likely_step(value.lhs), self.likely_step(value.rhs)
+        if value.kind in _LINEAR:
+            return _LINEAR[value.kind](a, b, value)
+        if value.kind in ("min", "max"):
+            return a if b == 0 else b if a == 0 else None
+        return a if value.kind in ("mod", "raw_mod", "and") and b == 0 else None
+
     # ---- what cannot be done, and accumulators
 
     def _look(self, body: Block) -> None:

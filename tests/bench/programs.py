@@ -122,6 +122,89 @@ def nbody_8192(ti):
 
 
 @program
+def mandelbrot_2048(ti):
+    """Mandelbrot set, 2048 x 2048 pixels, at most 255 rounds each."""
+    n = 2048
+    rounds = ti.field(ti.i32, (n, n))
+
+    @ti.kernel
+    def step():
+        for i, j in rounds:
+            cx, cy = -2.0 + 3.0 * i / n, -1.5 + 3.0 * j / n
+            x, y, k = 0.0, 0.0, 0
+            while x * x + y * y < 4.0 and k < 255:
+                x, y = x * x - y * y + cx, 2.0 * x * y + cy
+                k += 1
+            rounds[i, j] = k
+
+    return step
+
+
+@program
+def bilateral_1024(ti):
+    """Bilateral filter of radius 5, 1024 x 1024 vec3 pixels, indices clamped to the image."""
+    n, radius = 1024, 5
+    x, y = ti.Vector.field(3, ti.f32, (n, n)), ti.Vector.field(3, ti.f32, (n, n))
+
+    @ti.kernel
+    def start():
+        for i, j in x:
+            x[i, j] = ti.Vector([ti.random(), ti.random(), ti.random()])
+
+    @ti.kernel
+    def step():
+        for i, j in y:
+            middle, total, weights = x[i, j], ti.Vector([0.0, 0.0, 0.0]), 0.0
+            for a, b in ti.ndrange((-radius, radius + 1), (-radius, radius + 1)):
+                other = x[ti.max(0, ti.min(n - 1, i + a)), ti.max(0, ti.min(n - 1, j + b))]
+                apart = other - middle
+                weight = ti.exp(-0.03 * (a * a + b * b) - 4.0 * apart.dot(apart))
+                total += weight * other
+                weights += weight
+            y[i, j] = total / weights
+
+    start()
+    return step
+
+
+@program
+def raymarch_1024(ti):
+    """Sphere tracing of a field of balls over a floor with soft shadows, 1024 x 1024 pixels."""
+    n = 1024
+    image = ti.field(ti.f32, (n, n))
+
+    @ti.func
+    def scene(x, y, z):
+        u, w = x - 2.0 * ti.round(x * 0.5), z - 2.0 * ti.round(z * 0.5)
+        return ti.min(y + 0.5, ti.sqrt(u * u + y * y + w * w) - 0.5 + 0.02 * ti.sin(20.0 * x) * ti.sin(20.0 * z))
+
+    @ti.kernel
+    def step():
+        for i, j in image:
+            u, w = (i - n / 2) / n, (j - n / 2) / n
+            scale = 1.0 / ti.sqrt(1.0 + u * u + w * w)
+            dx, dy, dz = u * scale, w * scale, scale
+            t, k, hit = 0.0, 0, 0
+            while k < 100 and t < 20.0:
+                near = scene(t * dx, 0.6 + t * dy, t * dz)
+                if near < 0.001:
+                    hit = 1
+                    break
+                t += 0.8 * near
+                k += 1
+            light = 0.1
+            if hit == 1:
+                light, s = 1.0, 0.05
+                for _ in range(24):
+                    near = scene(t * dx + 0.5 * s, 0.6 + t * dy + 0.7 * s, t * dz - 0.5 * s)
+                    light = ti.min(light, 8.0 * near / s)
+                    s += ti.max(0.02, near)
+            image[i, j] = light
+
+    return step
+
+
+@program
 def transcendental_16m(ti):
     """sin(x) * exp(x) + log(x + 1) + x ** 1.5 over 16M f32."""
     n = 16 << 20
