@@ -28,6 +28,7 @@ TO_TASKS: tuple[str, ...] = (
     "bounds",
     "full_simplify",
     "offload",
+    "collapse",
     "full_simplify",
     "flag_access",
 )

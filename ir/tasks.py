@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import root_of, space_of
@@ -63,8 +63,9 @@ class Region:
 Slot = tuple[Hashable, int, int, int]  # array, position of the index, coefficient, constant
 
 
-def private_spaces(task: Task) -> set[Hashable]:
-    """The spaces of which no two iterations of a range_for write one place, nor does one read what another writes.
+def private_spaces(task: Task, indices: Sequence[Value] | None = None) -> set[Hashable]:
+    """Of a range_for, or of a nest of loops over `indices` in it: the spaces of which no two iterations write one
+    place, nor does one read what another writes.
 
     So it is where every access names every loop index in the same position and the same way: all of `x[i, j]`, or
     `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An array may overlap another one, so it must be the only one
@@ -79,21 +80,21 @@ def private_spaces(task: Task) -> set[Hashable]:
             continue
         if isinstance(op, Load) and isinstance(root, ArrayPtr) and leaf_key(root.array) not in targets:
             continue
-        found = _slots(root, task)
+        found = _slots(root, task.body.args if indices is None else indices)
         known = slots.get(space)
         slots[space] = found if known is None else [a & b for a, b in zip(known, found)]
     return {space for space, axes in slots.items() if axes and all(axes)}
 
 
-def _slots(root: Value, task: Task) -> list[set[Slot]]:
+def _slots(root: Value, loop_indices: Sequence[Value]) -> list[set[Slot]]:
     """For each loop index, where and how it appears alone in an index of `root`."""
-    slots: list[set[Slot]] = [set() for _ in task.body.args]
+    slots: list[set[Slot]] = [set() for _ in loop_indices]
     if not isinstance(root, (FieldPtr, ArrayPtr)):
         return slots
     array = leaf_key(root.array) if isinstance(root, ArrayPtr) else None
     if isinstance(root, ArrayPtr) and not (isinstance(root.array.type, Array) and root.array.type.contiguous):
         return slots
-    number: dict[Hashable, int] = {arg: axis for axis, arg in enumerate(task.body.args)}
+    number: dict[Hashable, int] = {arg: axis for axis, arg in enumerate(loop_indices)}
     for position, index in enumerate(root.indices):
         form = affine(index)
         single = form.single()

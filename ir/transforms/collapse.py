@@ -1,0 +1,149 @@
+"""A nest of loops that is parallel all the way becomes one box."""
+
+from __future__ import annotations
+
+from weft.ir.alias import root_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import BlockArg, Builder, Op, Value
+from weft.ir.ops import (
+    Alloca,
+    Assert,
+    Atomic,
+    Break,
+    Const,
+    Exit,
+    For,
+    If,
+    Kernel,
+    Load,
+    Print,
+    Random,
+    Return,
+    Task,
+    While,
+    Yield,
+)
+from weft.ir.passes import pass_
+from weft.ir.tasks import Region, accesses, memory_space, private_spaces, tasks_of
+
+__all__ = ["collapse"]
+
+# A short inner loop of known length is better unrolled than made an axis.
+_SHORTEST = 16
+
+
+@pass_("collapse")
+def collapse(root: Kernel, config: CompileConfig) -> bool:
+    """The box of a range_for takes in the serial loop that is all its body does:
+
+        yield begins=[0], ends=[%n]                 yield begins=[0, 0], ends=[%n, %m]
+        body (%i) {                                 body (%i, %j) {
+            for 0, %m, 1 (%j) {              ->         %p = field_ptr @y[%i, %j]
+                %p = field_ptr @y[%i, %j]               store %p, %v
+                store %p, %v                        }
+            }
+        }
+
+    So there is more to share out, and the innermost axis is known to be parallel. What stands before the loop is done
+    again for each of its iterations, so that may only be pure or read what the task does not write. Only where two
+    iterations of the nest never touch one place that either writes (`private_spaces`), sums into a fixed place
+    excepted; where the inner bounds are the same for all %i; and not for loops that are left by a break, that print,
+    draw random numbers or assert, nor for short ones."""
+    changed = False
+    for task in tasks_of(root):
+        while task.kind == "range_for" and _collapse(task):
+            changed = True
+    return changed
+
+
+def _collapse(task: Task) -> bool:
+    inner, limits = task.body.last, task.bounds.last
+    if not isinstance(inner, For) or not isinstance(limits, Yield):
+        return False
+    if not _long(inner) or not _simple(task, inner) or not _independent(task, inner):
+        return False
+    region = Region(task.body)
+    if not all(region.invariant(value) and _computable(value) for value in (inner.begin, inner.end)):
+        return False
+    builder = Builder.at(limits)
+    begin, end = (_computed(value, builder) for value in (inner.begin, inner.end))
+    axes = len(limits.begins) + 1
+    limits.set_operands([*limits.begins, begin, *limits.ends, end], (axes, axes))
+    _splice(task, inner)
+    return True
+
+
+def _splice(task: Task, inner: For) -> None:
+    """The inner loop's body takes its place, its index becomes the last one of the task."""
+    old = inner.body.args[0]
+    index = BlockArg(old.type, old.name, old.span)
+    index.block = task.body
+    task.body.args.append(index)
+    old.replace_uses(index)
+    task.body.take(inner.body)
+    inner.erase()
+
+
+def _long(inner: For) -> bool:
+    if not isinstance(inner.step, Const) or inner.step.value != 1:
+        return False
+    if isinstance(inner.begin, Const) and isinstance(inner.end, Const):
+        return inner.end.value - inner.begin.value >= _SHORTEST
+    return True
+
+
+def _simple(task: Task, inner: For) -> bool:
+    """Nothing before the loop but what may be done again, and nothing in the nest that depends on order."""
+    written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
+    for op in task.body:
+        again = op.pure or (isinstance(op, Load) and memory_space(op.ptr) not in written)
+        if op is not inner and not again:
+            return False
+    return not any(isinstance(op, (Print, Random, Assert, Return, Exit)) for op in task.walk()) and not _left(inner)
+
+
+def _left(inner: For) -> bool:
+    """Whether a break leaves the loop."""
+    return any(isinstance(op, Break) and _loop_of(op) is inner for op in inner.walk())
+
+
+def _loop_of(op: Op) -> Op | None:
+    parent = op.parent
+    while isinstance(parent, If):
+        parent = parent.parent
+    assert isinstance(parent, (For, While)) or parent is None or isinstance(parent, Task)
+    return parent
+
+
+def _independent(task: Task, inner: For) -> bool:
+    """Whether iterations of the whole nest keep out of each other's way."""
+    indices = [*task.body.args, inner.body.args[0]]
+    private = private_spaces(task, indices)
+    nest = Region(task.body)
+    for op in accesses(task):
+        root = root_of(op.ptr)
+        if isinstance(root, Alloca):
+            if not _inside(root, inner):
+                return False
+        elif not isinstance(op, Load) and memory_space(op.ptr) not in private:
+            fixed = isinstance(op, Atomic) and not op.users and nest.invariant(op.ptr)
+            if not fixed:
+                return False
+    return True
+
+
+def _inside(op: Op, loop: For) -> bool:
+    parent = op.parent
+    while parent is not None and parent is not loop:
+        parent = parent.parent
+    return parent is loop
+
+
+def _computable(value: Value) -> bool:
+    """Whether the bounds region can compute the value: pure, from nothing but constants and arguments."""
+    return isinstance(value, Op) and value.pure and all(map(_computable, value.operands))
+
+
+def _computed(value: Value, builder: Builder) -> Value:
+    assert isinstance(value, Op)
+    return builder.add(value.clone({operand: _computed(operand, builder) for operand in value.operands}))

@@ -1,0 +1,142 @@
+"""When a nest of loops becomes one box, and when it must not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as ti
+from weft.ir import pipeline
+from weft.ir.ops import Kernel, Task
+
+N = 32
+
+
+@pytest.fixture
+def axes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The number of axes of each parallel task that was compiled since the last look."""
+    seen: list[int] = []
+    collapse = pipeline.find_pass("collapse")
+
+    def watched(root: Kernel, config: Any) -> bool:
+        changed = collapse(root, config)
+        seen.extend(len(op.body.args) for op in root.body if isinstance(op, Task) and op.kind == "range_for")
+        return changed
+
+    monkeypatch.setitem(pipeline.PASSES, "collapse", watched)
+
+    def look() -> list[int]:
+        found = list(seen)
+        seen.clear()
+        return found
+
+    ti.init(arch=ti.cpu)
+    yield look
+    ti.reset()
+
+
+def test_a_map_over_two_and_three_axes(axes: Any) -> None:
+    x, z = ti.field(ti.i32, (N, N)), ti.field(ti.i32, (N, N, N))
+
+    @ti.kernel
+    def k(n: ti.i32):
+        for i in range(N):
+            for j in range(1, n):
+                x[i, j] += i * 100 + j
+        for i in range(N):
+            for j in range(N):
+                for m in range(N):
+                    z[i, j, m] = i + j * m
+
+    k(N - 1)
+    assert axes() == [2, 3]
+    i, j = np.mgrid[:N, :N]
+    np.testing.assert_array_equal(x.to_numpy(), np.where((j >= 1) & (j < N - 1), i * 100 + j, 0))
+    i, j, m = np.mgrid[:N, :N, :N]
+    np.testing.assert_array_equal(z.to_numpy(), i + j * m)
+
+
+def test_a_sum_into_a_fixed_place_and_a_continue(axes: Any) -> None:
+    s = ti.field(ti.i32, ())
+
+    @ti.kernel
+    def k():
+        for i in range(N):
+            row = i * 2
+            for j in range(N):
+                if j % 2 == 0:
+                    continue
+                s[None] += row + j
+
+    k()
+    assert axes() == [2]
+    assert s[None] == sum(2 * i + j for i in range(N) for j in range(N) if j % 2)
+
+
+def test_what_carries_something_from_round_to_round_stays_a_loop(axes: Any) -> None:
+    x, y = ti.field(ti.i32, (N, N)), ti.field(ti.i32, N)
+
+    @ti.kernel
+    def scan():
+        for i in range(N):
+            for j in range(1, N):
+                x[i, j] = x[i, j - 1] + 1
+
+    @ti.kernel
+    def total():
+        for i in range(N):
+            t = 0
+            for j in range(N):
+                t += x[i, j]
+            y[i] = t
+
+    @ti.kernel
+    def rows():
+        for i in range(N):
+            for j in range(N):
+                y[i] += x[i, j]
+
+    @ti.kernel
+    def last():
+        for i in range(N):
+            for j in range(N):
+                y[i] = j
+
+    @ti.kernel
+    def found():
+        for i in range(N):
+            for j in range(N):
+                if x[i, j] > 3:
+                    y[i] = j
+                    break
+
+    for kernel in (scan, total, rows, last, found):
+        kernel()
+    assert axes() == [1] * 5
+    assert y.to_numpy().tolist() == [4] * N
+
+
+def test_bounds_that_differ_from_row_to_row_and_short_loops_stay(axes: Any) -> None:
+    x = ti.field(ti.i32, (N, N))
+
+    @ti.kernel
+    def triangle():
+        for i in range(N):
+            for j in range(i):
+                x[i, j] = 1
+
+    @ti.kernel
+    def short():
+        for i in range(N):
+            for j in range(3):
+                x[i, j] = 2
+
+    triangle()
+    short()
+    assert axes() == [1, 1]
+    expected = np.tril(np.ones((N, N), np.int32), -1)
+    expected[:, :3] = 2
+    np.testing.assert_array_equal(x.to_numpy(), expected)
