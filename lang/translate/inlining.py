@@ -14,7 +14,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import VOID, Array, Type, struct
+from weft.ir.types import VOID, Array, Prim, Tensor, Type, struct
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct
 from weft.lang.translate.annotations import MISSING, annotation_of, is_template, result_annotations
@@ -147,6 +147,8 @@ def _by_value(
     wanted = _declared(annotation)
     if wanted is not None:
         try:
+            if isinstance(wanted, Tensor) and isinstance(expr.type, Prim):
+                raise TypeMismatch("a number is no vector here")
             expr = coerce(t, expr, wanted, c.node)
         except TypeMismatch:
             raise t.error(

@@ -32,6 +32,7 @@ BODIES: dict[str, str] = {
     "loop_without_place": "for i in unplaced:\n        unplaced[i] = 1",
     "dot_of_number": "a = v[0].dot(3)",
     "dot_of_lengths": "a = v[0].dot(ti.Vector([1.0, 2.0]))",
+    "number_for_vector": "y[0] = h(1)",
     "length_of_field": "a = len(x)",
     "text_for_number": "a = ti.sin('a')",
     "field_for_number": "a = min(x, 1)",
