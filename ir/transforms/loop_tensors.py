@@ -13,7 +13,8 @@ registers they are faster, and cheap enough to write out. So are structs that ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from weft.ir import ops
@@ -184,20 +185,33 @@ def _random(state: _Looper, op: ops.Random) -> None:
 
 @loops(ops.MakeTensor)
 def _make(state: _Looper, op: ops.MakeTensor) -> None:
-    if all(value is op.values[0] for value in op.values):
-        state.fill(op, lambda build, at: op.values[0])
-        return
-    _written_out(state, op, op, lambda build, number: op.values[number])
+    """Where most scalars are one value, as the zeros of an identity: a loop, then the others."""
+    counts = Counter(op.values)
+    usual, often = counts.most_common(1)[0]
+    place = None
+    if 2 * often > len(op.values):
+        build = Builder.at(op)
+        place = state.local(build, op)
+        _each(build, shape_of(op.type), lambda inner, at: _put(inner, place, at, usual))
+    others = [number for number, value in enumerate(op.values) if place is None or value is not usual]
+    _written_out(state, op, op, lambda build, number: op.values[number], others, place)
     state.dead.append(op)
 
 
-def _written_out(state: _Looper, op: Op, before: Op | None, scalar: Callable[[Builder, int], Value]) -> None:
-    """`op` is filled one scalar after another."""
+def _written_out(
+    state: _Looper,
+    op: Op,
+    before: Op | None,
+    scalar: Callable[[Builder, int], Value],
+    numbers: Iterable[int],
+    place: Value | None = None,
+) -> None:
+    """`op` is filled one scalar after another, those `numbers` of it."""
     assert op.block is not None
     build = Builder(op.block, before, op.span)
-    place = state.local(build, op)
+    place = place or state.local(build, op)
     shape = shape_of(op.type)
-    for number in range(flat_size(op.type)):
+    for number in numbers:
         at = [build.add(ops.Const(k, type=i32)) for k in _position(number, shape)]
         _put(build, place, at, scalar(build, number))
     state.places[op], state.views[op] = place, _reader(place)
@@ -329,4 +343,5 @@ def _opaque(state: _Looper, op: Op) -> None:
         if value in state.places:
             op.set_operand(position, Builder.at(op).add(ops.Load(state.places[value])))
     if _big(op):
-        _written_out(state, op, op.next, lambda build, number: build.add(ops.Extract(op, number)))
+        numbers = range(flat_size(op.type))
+        _written_out(state, op, op.next, lambda build, number: build.add(ops.Extract(op, number)), numbers)

