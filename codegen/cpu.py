@@ -24,7 +24,7 @@ from weft.ir.artifact import Artifact, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.errors import InternalError
-from weft.ir.ops import Assert, Atomic, Const, Kernel, Random, Task, Yield
+from weft.ir.ops import Address, Assert, Atomic, Const, Kernel, Load, Random, Store, Task, Yield
 from weft.ir.symbols import FieldSymbol
 
 __all__ = ["compile_kernel", "emit_kernel"]
@@ -263,16 +263,41 @@ def _innermost(
             f.values.update(zip(task.body.args, [*outer, index], strict=True))
             write_body(f, task)
         return
-    parallel = f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}')
-    loop = f.module.node("")
-    f.module.metadata[int(loop[1:])] = f"distinct !{{{loop}, {parallel}}}"
-    with f.loop(first, last, f", !llvm.loop {loop}") as index:
+    with f.loop(first, last, _independence(f) if _plainly_apart(task) else "") as index:
         for arg, name in zip(task.body.args, [*outer, index], strict=True):
             f.values[arg] = name
         if f.draws:
             f.lane = _lane(f, [*outer, index], begins, ends)
             f.do(f"store i32 0, ptr {f.draws}, align 4")
         f.block(task.body)
+
+
+def _independence(f: FunctionWriter) -> str:
+    """The metadata of a loop whose iterations touch nothing of one another's."""
+    parallel = f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}')
+    loop = f.module.node("")
+    f.module.metadata[int(loop[1:])] = f"distinct !{{{loop}, {parallel}}}"
+    return f", !llvm.loop {loop}"
+
+
+def _plainly_apart(task: Task) -> bool:
+    """Whether the accesses of one iteration to memory that is written differ by constants at most. Told that iterations
+    are independent, LLVM's vectorizer looks for no order within one either: with `v[i][1] += a; v[i][k] += b` it would
+    load both elements first."""
+    paths: dict[str, set[tuple[int, ...]]] = {}
+    written: set[str] = set()
+    for op in (inner for outer in task.body for inner in outer.walk()):
+        place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
+        if isinstance(place, Address):
+            paths.setdefault(place.scope, set()).add(_moving(place))
+            written |= set() if isinstance(op, Load) else {place.scope}
+    return all(len(paths[scope]) == 1 for scope in written)
+
+
+def _moving(place: Address) -> tuple[int, ...]:
+    """What tells the terms of an address from another's, constant ones left out."""
+    pairs = [(a, b) for a, b in zip(place.indices, place.strides, strict=True) if not isinstance(a, Const)]
+    return tuple(int(x.value) if isinstance(x, Const) else id(x) for pair in pairs for x in pair)
 
 
 def _lane(f: FunctionWriter, indices: list[str], begins: list[str], ends: list[str]) -> str:
