@@ -287,3 +287,30 @@ def test_nan_in_vectors(ti):
         return ti.math.isnan(v) + 2 * ti.math.isinf(v)
 
     assert run([math.nan, 1.0, math.inf]).to_list() == [1, 0, 2]
+
+
+def test_elements_by_constant_and_by_computed_index(ti):
+    """Both may be one element of one vector: the second sees what the first wrote, in vectorized loops too."""
+    n = 64
+    v, amounts = ti.Vector.field(3, ti.f32, n), ti.field(ti.f64, n)
+
+    @ti.kernel
+    def run(b: ti.f32):
+        for i in range(n):
+            v[i] *= v[i]
+            k = 0
+            while k < 2:
+                k += 1
+                v[i][1] += amounts[i] * b
+                v[i][(i + 1) % 3] += 2.0
+
+    start = made((n, 3), 5)
+    v.from_numpy(start)
+    amounts.from_numpy(np.arange(n, dtype=np.float64))
+    run(0.75)
+    wanted = start * start
+    for i in range(n):
+        for _ in range(2):
+            wanted[i, 1] += i * 0.75
+            wanted[i, (i + 1) % 3] += 2
+    np.testing.assert_allclose(v.to_numpy(), wanted, rtol=1e-5)
