@@ -21,28 +21,37 @@ from weft.ir.intervals import interval
 from weft.ir.ops import (
     Address,
     Alloca,
-    Assert,
+    ArrayBase,
+    ArrayExtent,
+    ArrayStride,
     Atomic,
     Binary,
+    BitCast,
     Break,
     Cast,
     Const,
     Continue,
-    Exit,
     For,
     If,
     Load,
-    Print,
-    Random,
+    ScalarArg,
+    Select,
     Store,
-    StoreResult,
     Task,
+    TempPtr,
+    TreeBase,
+    Unary,
+    While,
 )
 from weft.ir.types import Prim
 
 __all__ = ["Uniformity", "target_of"]
 
 Step = int | None
+_KNOWN = (
+    *(Address, Alloca, ArrayBase, ArrayExtent, ArrayStride, Atomic, Binary, BitCast, Break, Cast, Const, Continue),
+    *(For, If, Load, ScalarArg, Select, Store, TempPtr, TreeBase, Unary, While),
+)
 _FAR = 2**30  # numbers below this stay clear of the end of an i32, whatever small thing is added
 _FOLDED = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
 
@@ -112,7 +121,7 @@ class Uniformity:
         for op in body:
             for inner in op.walk():
                 self._inside.add(inner)
-                if isinstance(inner, (Exit, StoreResult, Print, Assert, Random)):
+                if not isinstance(inner, _KNOWN):
                     self.reason = f"it holds '{inner.opname}'"
                 elif (
                     isinstance(inner, Address)

@@ -24,6 +24,9 @@ TARGETS = {
     "nbody_8192": 0.6,
     "mpm88_50": 0.7,
     "transcendental_16m": 0.3,
+    "mandelbrot_2048": 0.07,
+    "bilateral_1024": 0.3,
+    "raymarch_1024": 0.15,
 }
 
 

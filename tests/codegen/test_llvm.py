@@ -14,7 +14,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
 
 SOURCES = Path(__file__).parent / "golden"
-KERNELS = ("stencil", "total", "histogram", "guarded")
+KERNELS = ("stencil", "total", "histogram", "guarded", "escape")
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -1,0 +1,186 @@
+"""Programs whose parallel loops hold loops, jumps, gathers and atomics: in lanes and one by one they give the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as ti
+
+N = 45  # not a multiple of any vector
+
+
+@pytest.fixture(autouse=True)
+def exact() -> None:
+    ti.init(arch=ti.cpu, fast_math=False)
+
+
+def made(kernel_of: Callable[[int], tuple[Any, Any]]) -> None:
+    """Run what `kernel_of(lanes)` makes, one by one and in lanes, and compare its field."""
+    results: list[Any] = []
+    for lanes in (1, 4, 16, 32, 0):
+        kernel, out = kernel_of(lanes)
+        kernel()
+        results.append(out.to_numpy())
+    for found in results[1:]:
+        np.testing.assert_array_equal(found, results[0])
+    assert np.any(results[0] != 0)
+
+
+def test_while_with_break_and_continue() -> None:
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.field(ti.i32, N)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in out:
+                x, steps = i * 7 + 1, 0
+                while True:
+                    steps += 1
+                    if x % 3 == 0:
+                        x = x // 3
+                        continue
+                    if x == 1 or steps > 60:
+                        break
+                    x = 3 * x + 1 if x % 2 == 1 else x // 2
+                out[i] = 100 * steps + x % 100
+
+        return run, out
+
+    made(make)
+
+
+def test_loops_of_different_lengths() -> None:
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.field(ti.i64, (3, N))
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i, j in out:
+                total = ti.i64(0)
+                for a in range(j % 5, j):
+                    for b in range(a, -1, -2):
+                        if (a + b) % 4 == 3:
+                            continue
+                        if a * b > 300 + i:
+                            break
+                        total += a * 100 + b
+                out[i, j] = total
+
+        return run, out
+
+    made(make)
+
+
+def test_gathers_clamps_and_wraps() -> None:
+    def make(lanes: int) -> tuple[Any, Any]:
+        x, where = ti.Vector.field(3, ti.f32, N), ti.field(ti.i32, N)
+        out = ti.Vector.field(3, ti.f32, N)
+        x.from_numpy(np.arange(3 * N, dtype=np.float32).reshape(N, 3) ** 0.5)
+        where.from_numpy((np.arange(N) * 17 % N).astype(np.int32))
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in out:
+                total = ti.Vector([0.0, 0.0, 0.0])
+                for k in range(-3, 4):
+                    total += x[ti.max(0, ti.min(N - 1, i + k))] - 0.5 * x[(i + k) % N] + x[where[i]].zxy
+                    if i % 3 == 0:
+                        total += x[i]
+                out[i] = total
+
+        return run, out
+
+    made(make)
+
+
+def test_local_arrays_and_nested_branches() -> None:
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.field(ti.i32, N)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in out:
+                stack = ti.Vector([0] * 8)
+                top, total, item = 0, 0, i
+                for _ in range(12):
+                    if item % 2 == 0 and top < 8:
+                        stack[top] = item
+                        top += 1
+                    elif top > 0:
+                        top -= 1
+                        if stack[top] > 9:
+                            total += stack[top]
+                        else:
+                            total -= item
+                    item = (item * 5 + 3) % 23
+                out[i] = total * 10 + top
+
+        return run, out
+
+    made(make)
+
+
+def test_atomics_and_sums() -> None:
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.field(ti.i32, 16)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in range(N * N):
+                k = i
+                while k > 0:
+                    out[k % 11] += 1
+                    if k % 7 == 2:
+                        ti.atomic_max(out[12], k)
+                    out[13] += k % 3
+                    k = k // 3
+                out[14 + i % 2] -= 1
+
+        return run, out
+
+    made(make)
+
+
+def test_integer_division_where_lanes_are_idle() -> None:
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.field(ti.i32, N)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in out:
+                total, k = 0, i % 9
+                while k > 0:
+                    total += 1000 // k + 1000 % (k - 3)
+                    k -= 1
+                out[i] = total + 1
+
+        return run, out
+
+    made(make)
+
+
+def test_inverse_roots_keep_their_ends() -> None:
+    ti.init(arch=ti.cpu)
+    values = np.array([0.0, 1e-45, 1e-38, 1.0, 2.0, 3e38, np.inf, -1.0, np.nan, 4.0] * 4, np.float32)
+    x, y = ti.field(ti.f32, len(values)), ti.field(ti.f32, len(values))
+    x.from_numpy(values)
+
+    @ti.kernel
+    def run():
+        ti.loop_config(simd=16)
+        for i in x:
+            y[i] = 1.0 / ti.sqrt(x[i])
+
+    run()
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(y.to_numpy(), 1 / np.sqrt(values), rtol=4e-7)
