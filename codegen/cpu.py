@@ -207,7 +207,7 @@ def _write_body(entry: FunctionWriter, task: Task, plan: LanePlan | None, name: 
     else:
         f = LaneWriter(module, plain=plain, lanes=plan.lanes, facts=plan.facts, near=plan.near)
     if _contains(task, Random):
-        f.draws = f.stack("i32", align=4)
+        f.draws = f.stack("i32" if plan is None else f"<{plan.lanes} x i32>", align=4)
     axes = len(task.body.args)
     limits = task.bounds.last
     assert isinstance(limits, Yield)
@@ -261,6 +261,9 @@ def _innermost(
     if isinstance(f, LaneWriter):
         with f.vectors(first, last) as index:
             f.values.update(zip(task.body.args, [*outer, index], strict=True))
+            if f.draws:
+                f.lane = _lane(f, [*outer, index], begins, ends)
+                f.do(f"store <{f.lanes} x i32> zeroinitializer, ptr {f.draws}, align 4")
             write_body(f, task)
         return
     with f.loop(first, last, _independence(f) if _plainly_apart(task) else "") as index:

@@ -26,6 +26,7 @@ from weft.ir.ops import (
     For,
     If,
     Load,
+    Random,
     Select,
     Store,
     Task,
@@ -149,6 +150,8 @@ class _Price:
         if isinstance(op, (Binary, Unary, Select, Cast)):
             scalar = _scalar(op)
             return scalar, (self._vector(op) if self.facts.step(op) is None else scalar)
+        if isinstance(op, Random):
+            return 60.0, 60.0 * self.lanes
         return 0.0, 0.0
 
     def _vector(self, op: Op) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from weft.codegen.function import EMITTERS
 from weft.codegen.lane_strides import find_row, load_adjacent, load_row, row_of, short, worth
 from weft.codegen.lanes import LaneWriter, by_lane
-from weft.codegen.memory_ops import access_tag
+from weft.codegen.memory_ops import access_tag, store
 from weft.codegen.scalar_ops import binary
 from weft.codegen.spelling import in_memory
 from weft.ir.alias import root_of
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
-from weft.ir.ops import Address, Alloca, Atomic, Cast, Const, Load, Store
+from weft.ir.ops import Address, Alloca, Atomic, Cast, Const, Load, Random, Store
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Pointer, Prim, Tensor, i32, i64, u1
 
@@ -273,32 +273,34 @@ def _atomic(f: LaneWriter, op: Atomic) -> str | None:
 
 def _each_lane(f: LaneWriter, op: Atomic, value: str, pointers: str, slot: str) -> None:
     """The scalar op for each lane that is here, from the lowest up."""
-    type, bits = _pointee(op.ptr), f"i{f.lanes}"
-    head, done = f.fresh_label("lane"), f.fresh_label("done")
-    start = f.set(f"bitcast {f.mask_type} {f.mask} to {bits}")
-    left, rest = f.register("left"), f.register("rest")
-    before, latch = f.label, f.fresh_label("latch")
-    f.jump(head)
-    f.lines.append(f"{head}:")
-    f.lines.append(f"  {left} = phi {bits} [ {start}, %{before} ], [ {rest}, %{latch} ]")
-    f.label, f.open = head, True
-    count = f.module.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
-    number = f.set(f"call {bits} @{count}({bits} {left}, i1 true)")
-    pointer = f.set(f"extractelement <{f.lanes} x ptr> {pointers}, {bits} {number}")
+    type = _pointee(op.ptr)
     with f.wide():
         vector = f.spell(type)
-    mine = f.set(f"extractelement {vector} {value}, {bits} {number}")
-    old = _with(f, op, {op.ptr: pointer, op.value: mine})
-    if slot:
-        word = f.set(f"getelementptr {in_memory(type)}, ptr {slot}, {bits} {number}")
-        if type is u1:
-            old = f.set(f"zext i1 {old} to i8")
-        f.do(f"store {in_memory(type)} {old}, ptr {word}, align {type.size}")
-    f.start(latch)
-    lower = f.set(f"sub {bits} {left}, 1")
-    f.lines.append(f"  {rest} = and {bits} {left}, {lower}")
-    f.branch(f.set(f"icmp ne {bits} {rest}, 0"), head, done)
-    f.start(done)
+    with f.each() as number:
+        pointer = f.set(f"extractelement <{f.lanes} x ptr> {pointers}, i64 {number}")
+        mine = f.set(f"extractelement {vector} {value}, i64 {number}")
+        old = _with(f, op, {op.ptr: pointer, op.value: mine})
+        if slot:
+            word = f.set(f"getelementptr {in_memory(type)}, ptr {slot}, i64 {number}")
+            store(f, word, type, old)
+
+
+@by_lane(Random)
+def _random(f: LaneWriter, op: Random) -> str:
+    """Each lane draws for itself: its numbers depend on its iteration and on how many it drew before."""
+    type = op.type
+    assert isinstance(type, Prim)
+    slot = f.stack(_vector(f, type), align=64)
+    f.do(f"store {_vector(f, type)} zeroinitializer, ptr {slot}, align 64")
+    draws, lane = f.draws, f.lane
+    with f.each() as number:
+        f.draws = f.set(f"getelementptr i32, ptr {draws}, i64 {number}")
+        f.lane = f.set(f"add i64 {lane}, {number}")
+        drawn = EMITTERS[Random](f, op) or ""
+        store(f, f.set(f"getelementptr {in_memory(type)}, ptr {slot}, i64 {number}"), type, drawn)
+    f.draws, f.lane = draws, lane
+    loaded = f.set(f"load {_vector(f, type)}, ptr {slot}, align 64")
+    return f.set(f"icmp ne {_vector(f, type)} {loaded}, zeroinitializer") if type is u1 else loaded
 
 
 def _with(f: LaneWriter, op: Op, given: dict[Value, str]) -> str:

@@ -181,6 +181,26 @@ class LaneWriter(FunctionWriter):
         """Take the lanes that are here out of the mask in that slot."""
         self.write_mask(slot, self.without(self.read_mask(slot), self.mask))
 
+    @contextmanager
+    def each(self) -> Generator[str, None, None]:
+        """A loop over the lanes that are here, from the lowest up; gives the lane's number (i64)."""
+        bits, head, done = f"i{self.lanes}", self.fresh_label("lane"), self.fresh_label("done")
+        start = self.set(f"bitcast {self.mask_type} {self.mask} to {bits}")
+        left, rest, latch = self.register("left"), self.register("rest"), self.fresh_label("latch")
+        before = self.label
+        self.jump(head)
+        self.lines.append(f"{head}:")
+        self.lines.append(f"  {left} = phi {bits} [ {start}, %{before} ], [ {rest}, %{latch} ]")
+        self.label, self.open = head, True
+        lowest = self.module.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
+        number = self.set(f"call {bits} @{lowest}({bits} {left}, i1 true)")
+        yield number if self.lanes == 64 else self.set(f"zext {bits} {number} to i64")
+        self.start(latch)
+        lower = self.set(f"sub {bits} {left}, 1")
+        self.lines.append(f"  {rest} = and {bits} {left}, {lower}")
+        self.branch(self.set(f"icmp ne {bits} {rest}, 0"), head, done)
+        self.start(done)
+
     # ---- the parallel loop
 
     @contextmanager

@@ -34,6 +34,7 @@ from weft.ir.ops import (
     For,
     If,
     Load,
+    Random,
     ScalarArg,
     Select,
     Store,
@@ -50,7 +51,7 @@ __all__ = ["Uniformity", "target_of"]
 Step = int | None
 _KNOWN = (
     *(Address, Alloca, ArrayBase, ArrayExtent, ArrayStride, Atomic, Binary, BitCast, Break, Cast, Const, Continue),
-    *(For, If, Load, ScalarArg, Select, Store, TempPtr, TreeBase, Unary, While),
+    *(For, If, Load, Random, ScalarArg, Select, Store, TempPtr, TreeBase, Unary, While),
 )
 _FAR = 2**30  # numbers below this stay clear of the end of an i32, whatever small thing is added
 _FOLDED = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
@@ -281,7 +282,7 @@ def _store(facts: Uniformity, op: Store) -> None:
         facts.split.add(root)
 
 
-def _atomic(facts: Uniformity, op: Atomic) -> None:
+def _own(facts: Uniformity, op: Op) -> None:
     facts._set(op, None)
 
 
@@ -318,7 +319,8 @@ _RULES: dict[type[Op], Callable[[Uniformity, Any], None]] = {
     Cast: _cast,
     Load: _load,
     Store: _store,
-    Atomic: _atomic,
+    Atomic: _own,
+    Random: _own,
     Address: _address,
     For: _for,
     Break: _jump,

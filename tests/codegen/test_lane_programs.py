@@ -184,3 +184,27 @@ def test_inverse_roots_keep_their_ends() -> None:
     run()
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(y.to_numpy(), 1 / np.sqrt(values), rtol=4e-7)
+
+
+def test_each_lane_draws_its_own_random_numbers() -> None:
+    def make(lanes: int) -> tuple[Any, Any]:
+        ti.init(arch=ti.cpu, fast_math=False, random_seed=7)
+        out = ti.field(ti.f32, (3, N))
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i, j in out:
+                total, k = 0.0, 0
+                while k < 9:
+                    if j % 3 == 1:
+                        total += ti.random()
+                    total += ti.random() * ti.cast(ti.random(ti.i32) % 5, ti.f32)
+                    if total > 7.0:
+                        break
+                    k += 1
+                out[i, j] = total
+
+        return run, out
+
+    made(make)
