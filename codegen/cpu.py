@@ -8,9 +8,11 @@ hands parallel ones to the runtime's pool; small ones stay on the caller.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
+from weft.codegen.call_ops import write_function
 from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.function import FunctionWriter
@@ -35,12 +37,15 @@ _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops)
 _SHARE = 40_000.0
 
 
-def compile_kernel(kernel: Kernel, config: CompileConfig, timer: Any = None) -> Artifact:
-    """Lowered CHI to an object file. `timer(stage)` is called as each stage begins (emit, optimize, codegen)."""
+def compile_kernel(
+    kernel: Kernel, config: CompileConfig, timer: Any = None, functions: Sequence[Kernel] = ()
+) -> Artifact:
+    """Lowered CHI, with the functions it calls, to an object file. `timer(stage)` is called as each stage begins (emit,
+    optimize, codegen)."""
     note = timer or (lambda _stage: None)
     note("emit")
     host = machine.host_cpu(config.opt_level)
-    module = emit_kernel(kernel, config, host.features)
+    module = emit_kernel(kernel, config, host.features, functions)
     text = module.text(host.header)
     note("optimize")
     native = machine.parse(text)
@@ -60,11 +65,15 @@ def compile_kernel(kernel: Kernel, config: CompileConfig, timer: Any = None) -> 
     )
 
 
-def emit_kernel(kernel: Kernel, config: CompileConfig, features: frozenset[str]) -> ModuleWriter:
+def emit_kernel(
+    kernel: Kernel, config: CompileConfig, features: frozenset[str], functions: Sequence[Kernel] = ()
+) -> ModuleWriter:
     """The LLVM module of a lowered kernel, for a CPU with those features."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
+    for function in functions:
+        write_function(module, function)
     entry = FunctionWriter(module)
     near = frozenset(f"field:{symbol.name}" for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):

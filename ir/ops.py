@@ -166,6 +166,23 @@ class Member(Op, name="member", pure=True):
         return self.x.type.members[self.index][1]
 
 
+class Invoke(Op, name="invoke", reads=True, writes=True):
+    """A call of the function `function`, which may write the fields named in `touched`. Once `scalarize` has cut it up,
+    `results` has the types of the result's scalars, and only `returned` uses it."""
+
+    function: str = attr()
+    values: list[Value] = operands()
+    touched: tuple[str, ...] = attr(default=())
+    results: tuple[Type, ...] = attr(default=())
+
+
+class Returned(Op, name="returned", pure=True):
+    """Scalar number `part` of what a call gave."""
+
+    call: Value = operand()
+    part: int = attr()
+
+
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
@@ -455,22 +472,12 @@ class Exit(Op, name="exit", terminator=True):
 
 
 _VALUES = {"const", "unary", "binary", "select", "cast", "bit_cast", "load", "store", "atomic", "alloca"}
-_CONTROL = {"if", "for", "while", "break", "continue", "print", "assert"}
-_WHOLE = {
-    "arg",
-    "scalar_arg",
-    "random",
-    "make_tensor",
-    "splat",
-    "extract",
-    "matmul",
-    "transpose",
-    "reduce",
-    "make_struct",
-    "member",
-}
+_CONTROL = {"if", "for", "while", "break", "continue", "print", "assert", "invoke"}
+_MADE = {"make_tensor", "splat", "extract", "matmul", "transpose", "reduce", "make_struct", "member"}
+_WHOLE = _MADE | {"arg", "scalar_arg", "random"}
 _PLACES = {"field_ptr", "array_ptr", "array_shape", "element_ptr", "member_ptr", "temp_ptr"}
-_LOWERED = {"tree_base", "array_base", "array_extent", "array_stride", "scalar_arg", "address", "temp_ptr", "random"}
+_ADDRESSES = {"tree_base", "array_base", "array_extent", "array_stride", "address", "temp_ptr"}
+_LOWERED = _ADDRESSES | {"scalar_arg", "random", "returned"}
 
 # Which ops each level may hold.
 LEVELS: dict[str, frozenset[str]] = {

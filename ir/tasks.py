@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import root_of, space_of
 from weft.ir.core import Block, Builder, Op, Value
-from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Kernel, Load, Store, Task, TempPtr
+from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Invoke, Kernel, Load, Store, Task, TempPtr
 from weft.ir.types import Array
 
-__all__ = ["Region", "accesses", "memory_space", "private_spaces", "tasks_of"]
+__all__ = ["Region", "accesses", "closed_tasks", "memory_space", "private_spaces", "tasks_of"]
 
 Access = Load | Store | Atomic
 
@@ -18,6 +18,11 @@ Access = Load | Store | Atomic
 def tasks_of(kernel: Kernel) -> list[Task]:
     """The tasks of an offloaded kernel, in order."""
     return [op for op in kernel.body if isinstance(op, Task)]
+
+
+def closed_tasks(kernel: Kernel) -> list[Task]:
+    """The tasks whose accesses are all in sight: those that call no function."""
+    return [task for task in tasks_of(kernel) if not any(isinstance(op, Invoke) for op in task.walk())]
 
 
 def accesses(root: Op) -> Iterator[Access]:

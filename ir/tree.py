@@ -230,6 +230,15 @@ class Call(Expr):
 
 
 @dataclass(eq=False, slots=True)
+class Invoke(Expr):
+    """A real call of the function tree named `function`, arguments by value. It may write the fields `touched`."""
+
+    function: str
+    arguments: list[Expr]
+    touched: list[FieldSymbol]
+
+
+@dataclass(eq=False, slots=True)
 class Stmt(Node):
     """Something done."""
 
@@ -361,6 +370,7 @@ class KernelTree(Node):
     results: tuple[Type, ...]
     fields: tuple[FieldSymbol, ...]
     body: list[Stmt]
+    functions: list[KernelTree] = field(default_factory=list["KernelTree"])  # that `Invoke` calls
 
 
 LValue = (Var, Element, Member, FieldElement, ArrayElement)

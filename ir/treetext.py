@@ -177,6 +177,11 @@ def _random(node: tree.Random, _: _Writer) -> str:
     return f"random({node.type})"
 
 
+@_prints(tree.Invoke)
+def _invoke(node: tree.Invoke, to: _Writer) -> str:
+    return f"{node.function}({to.list(node.arguments)})"
+
+
 @_prints(tree.MakeTensor)
 def _make_tensor(node: tree.MakeTensor, to: _Writer) -> str:
     if not isinstance(node.type, Tensor) or len(node.type.shape) == 1:

@@ -130,7 +130,8 @@ def compile_tree(
 
     trace = trace or Trace()
     trace.show("tree", root.name, lambda: print_tree(root))
-    artifact = _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device)
+    functions = [lower(function, config) for function in root.functions]
+    artifact = _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device, functions)
     trace.lap("load")
     loaded: Callable[..., Any] = device.load(artifact)
     trace.lap()
@@ -140,16 +141,17 @@ def compile_tree(
     return loaded
 
 
-def _for_cpu(kernel: Kernel, config: CompileConfig, timer: Any, device: Any) -> Artifact:
+def _for_cpu(kernel: Kernel, config: CompileConfig, timer: Any, device: Any, functions: Sequence[Kernel]) -> Artifact:
     from weft.codegen.cpu import compile_kernel
 
     del device
-    return compile_kernel(kernel, config, timer)
+    return compile_kernel(kernel, config, timer, functions)
 
 
-def _for_cuda(kernel: Kernel, config: CompileConfig, timer: Any, device: Any) -> Artifact:
+def _for_cuda(kernel: Kernel, config: CompileConfig, timer: Any, device: Any, functions: Sequence[Kernel]) -> Artifact:
     from weft.codegen.cuda import compile_kernel
 
+    assert not functions, "the translator inlines them there"
     return compile_kernel(kernel, config, timer, device.target)
 
 

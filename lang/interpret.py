@@ -93,7 +93,8 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     module = ast.parse(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
     factory = module.body[0]
     assert isinstance(factory, ast.FunctionDef)
-    factory.body = [body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
+    own: list[ast.stmt] = [] if name in free else [ast.Global([name])]  # a function that calls itself means the global
+    factory.body = [*own, body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
     ast.fix_missing_locations(ast.copy_location(factory, body))
     code = _inner(_inner(compile(module, function.__code__.co_filename, "exec"), "__weft_closure__"), name)
     _inside.update(inner for inner in code.co_consts if isinstance(inner, CodeType))

@@ -130,10 +130,10 @@ def fit(x: Any, annotation: Any) -> Any:
         members = x if isinstance(x, dict) else {name: getattr(x, name) for name in annotation.members}
         return annotation(**{name: fit(members[name], inner) for name, inner in annotation.members.items()})
     if isinstance(annotation, ArgPackType):
-        members = Members()
+        pack = Members()
         for name, inner in annotation.members.items():
-            members.set([name], fit(x[name], inner))
-        return members
+            pack.set([name], fit(x[name], inner))
+        return pack
     if isinstance(annotation, Prim) or annotation in (int, float, bool):
         return cast_value(x, primitive(annotation))
     return own(x)

@@ -39,10 +39,10 @@ class Func:
 
     is_pyfunc = False
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], is_real: bool = False) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = function.__name__
-        self.function = function
+        self.function, self.is_real = function, is_real
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         raise CompilationError(
@@ -58,14 +58,18 @@ class Func:
 
 def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
     """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
-    del is_real_function
     _check_function(function, "func")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
-    return Func(function)
+    return Func(function, is_real_function)
 
 
-real_func = func
+def real_func(function: Callable[..., Any]) -> Func:
+    """Make `function` callable from kernels by real calls: compiled once, and it may call itself. Parameters and result
+    are annotated, and passed by value."""
+    evaluate_annotations(function, 1)
+    find_lost(function, 1)
+    return Func(function, True)
 
 
 class Kernel:

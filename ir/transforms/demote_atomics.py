@@ -7,7 +7,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
 from weft.ir.ops import Alloca, Atomic, Binary, Kernel, Load, Store, Task
 from weft.ir.passes import pass_
-from weft.ir.tasks import memory_space, private_spaces, tasks_of
+from weft.ir.tasks import closed_tasks, memory_space, private_spaces
 from weft.ir.types import element, u1
 
 __all__ = ["demote_atomics"]
@@ -25,7 +25,7 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
 
     Not for `x[idx[i]]`, `x[i // 2]`, nor where `x[i + 1]` is touched besides `x[i]`. Before or after `scalarize`."""
     changed = False
-    for task in tasks_of(root):
+    for task in closed_tasks(root):
         atomics = [op for op in task.walk() if isinstance(op, Atomic)]
         private = private_spaces(task) if atomics and task.kind != "serial" else set()
         for op in atomics:

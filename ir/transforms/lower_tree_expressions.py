@@ -85,6 +85,12 @@ def _reduce(low: Lowering, node: tree.Reduce) -> Value:
     return low.add(ops.Reduce(node.kind, low.value(node.x), type=node.type))
 
 
+@lowers(tree.Invoke)
+def _invoke(low: Lowering, node: tree.Invoke) -> Value:
+    values = low.values(node.arguments)
+    return low.add(ops.Invoke(node.function, values, tuple(symbol.name for symbol in node.touched), type=node.type))
+
+
 @lowers(tree.MakeStruct)
 def _make_struct(low: Lowering, node: tree.MakeStruct) -> Value:
     return low.add(ops.MakeStruct(low.values(node.values), type=node.type))

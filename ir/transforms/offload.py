@@ -16,6 +16,7 @@ from weft.ir.ops import (
     Binary,
     Cast,
     Const,
+    Invoke,
     Kernel,
     Load,
     ParallelFor,
@@ -82,6 +83,8 @@ class _Offload:
                 _accumulate_atomically(segment.loop)
         self.locals()
         self.written = {space_of(op.ptr) for op in accesses(self.kernel) if not isinstance(op, Load)}
+        called = {name for op in self.kernel.walk() if isinstance(op, Invoke) for name in op.touched}
+        self.written.update(symbol for symbol in self.kernel.fields if symbol.name in called)
         for segment in self.segments:
             self.import_values(segment)
         for segment in self.segments:

@@ -22,6 +22,7 @@ from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.passes import pass_
 from weft.ir.transforms.demote_ops import store_results
 from weft.ir.types import (
+    VOID,
     Array,
     Pointer,
     Prim,
@@ -187,6 +188,17 @@ def _make(state: Scalarizer, op: ops.MakeTensor | ops.MakeStruct) -> None:
 @cuts(ops.Splat)
 def _splat(state: Scalarizer, op: ops.Splat) -> None:
     state.become(op, [op.x] * flat_size(op.type))
+
+
+@cuts(ops.Invoke)
+def _invoke(state: Scalarizer, op: ops.Invoke) -> None:
+    if op.results or (op.type is VOID and not any(_whole(value.type) for value in op.values)):
+        return
+    values = [part for value in op.values for part in state.parts.get(value, [value])]
+    prims = () if op.type is VOID else tuple(flatten(op.type))
+    build = Builder.at(op)
+    call = build.add(ops.Invoke(op.function, values, op.touched, prims, type=prims[0] if prims else VOID))
+    state.become(op, [build.add(ops.Returned(call, part, type=prim)) for part, prim in enumerate(prims)])
 
 
 @cuts(ops.Extract)

@@ -22,6 +22,7 @@ from weft.lang.translate.nested import NestedFunction
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.printing import format_braces
 from weft.lang.translate.python_functions import PYTHON
+from weft.lang.translate.real_calls import invoke
 from weft.lang.translate.refused import why_refused
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import is_known, kind_of
@@ -61,6 +62,8 @@ def call(t: Translator, function: Any, c: Call) -> Any:
         return _bound(t, function, c)
     if isinstance(function, NestedFunction):
         return function.inline(t, c)
+    if getattr(function, "is_real", False):
+        return invoke(t, function.function, c)
     if getattr(function, "is_pyfunc", None) is not None:
         return inline(t, function.function, c)
     if getattr(function, "is_kernel", False):

@@ -25,7 +25,7 @@ from weft.lang.translate.translator import Returned, Translator
 from weft.lang.translate.values import Record, coerce, common_type, in_memory, is_number, struct_kind, to_expr
 from weft.lang.types import CompoundType, NdarrayType, StructType, to_ir
 
-__all__ = ["inline", "inline_body", "settled"]
+__all__ = ["inline", "inline_body", "matched", "settled"]
 
 DEEPEST = 64  # open calls; template recursion that ends stays below
 
@@ -35,7 +35,7 @@ def inline(t: Translator, function: Callable[..., Any], c: Call, bound: bool = F
     source = source_of(function)
     child = Translator(t.unit, source, Names(function), t.span(c.node))
     child.top = t.top and t.alone is c.node and _loops_freely(source.node)
-    pairs = _matched(t, function, source, c)
+    pairs = matched(t, function, source, c)
     return inline_body(t, child, pairs, partial(annotation_of, function), (function,), c, bound)
 
 
@@ -80,7 +80,7 @@ def _open(t: Translator, source: Source, key: tuple[Any, ...], c: Call) -> None:
     calls.append(key)
 
 
-def _matched(t: Translator, function: Callable[..., Any], source: Source, c: Call) -> list[tuple[str, Any]]:
+def matched(t: Translator, function: Callable[..., Any], source: Source, c: Call) -> list[tuple[str, Any]]:
     """(parameter, argument) pairs, defaults filled in. TypeMismatch where they do not match."""
     spec = source.node.args
     if c.keywords or spec.vararg or spec.kwarg or spec.kwonlyargs or function.__defaults__:

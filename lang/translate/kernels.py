@@ -73,5 +73,9 @@ def translate_kernel(
         raise CompilationError(
             f"kernel '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
         )
+    for inner in unit.trees_of_functions:
+        inner.fields = tuple(unit.symbols.values())
+    if unit.trees_of_functions:
+        unit.touched.extend(unit.symbols.values())
     captures = tuple(unit.captures.values())
     return Translation(t.finish(source.header()), tuple(unit.trees), tuple(unit.kept), captures)

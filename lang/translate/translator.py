@@ -54,6 +54,9 @@ class Unit:
     kept: list[Any] = field(default_factory=list[Any])  # the fields behind `symbols`: their ids stay theirs
     fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are never assigned again
     captures: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict[Any, Any])
+    functions: dict[Callable[..., Any], str] = field(default_factory=dict[Any, str])  # real ones, by name
+    trees_of_functions: list[tree.KernelTree] = field(default_factory=list[tree.KernelTree])
+    touched: list[FieldSymbol] = field(default_factory=list[FieldSymbol])  # fields that real functions may write
     clamped: set[int] = field(default_factory=set[int])  # array parameters whose indices are kept inside
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
@@ -219,7 +222,8 @@ class Translator:
 
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
         fields = tuple(self.unit.symbols.values())
-        return tree.KernelTree(self.unit.name, tuple(self.unit.params), results, fields, self.out, span=span)
+        functions = self.unit.trees_of_functions if self.top else []
+        return tree.KernelTree(self.unit.name, tuple(self.unit.params), results, fields, self.out, functions, span=span)
 
     def bind(self, name: str, value: Any, role: str) -> None:
         """Let `name` mean `value` in the current scope; see `Binding` for roles."""

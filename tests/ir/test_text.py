@@ -111,6 +111,8 @@ kernel @fill(a: f32x2, x: [f32; 1]) -> (f32) temp_bytes=16 {
   task serial body {
     %15 = const 1.5 : f32
     store_result %15, part=0
+    %16 = invoke function=f_0, [%15], touched=(y), results=(f32, i32) : f32
+    %17 = returned %16, part=1 : i32
     print [%15, %15], parts=("\\u0000"), types=(f32x2)
     exit
   }
