@@ -40,7 +40,7 @@ from weft.ir.uniform import Uniformity
 __all__ = ["LanePlan", "lane_plan"]
 
 _MARGIN, _STEADY = 1.5, 1.2  # prices are guesses: lanes must be cheaper by this factor, less where none is idle
-_GATHER, _SCATTER, _LOCKED = 1.5, 2.5, 8.0  # an access of each lane by itself
+_GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Price:
             return self._access(op)
         if isinstance(op, Atomic):
             meet = self.facts.step(op.ptr) == 0 and not op.users
-            return _LOCKED, (2 * _LOCKED if meet else self.lanes * _LOCKED)
+            return 4.0, (16.0 if meet else self.lanes * _ATOMIC)
         if isinstance(op, (Binary, Unary, Select, Cast)):
             scalar = _scalar(op)
             return scalar, (self._vector(op) if self.facts.step(op) is None else scalar)
