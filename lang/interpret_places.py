@@ -109,8 +109,12 @@ def as_array(x: Any, annotation: Any) -> Any:
 
 
 def _storage(x: Any) -> Any:
-    """The numpy array over the memory of a `ti.ndarray`, or of anything with DLPack (a torch tensor)."""
-    return x.array() if isinstance(x, Ndarray) else np.from_dlpack(x)
+    """The numpy array over the memory of a `ti.ndarray`, a torch tensor, or anything that says where its memory is."""
+    if isinstance(x, Ndarray):
+        return x.array()
+    if hasattr(x, "detach"):
+        x = x.detach()
+    return np.asarray(x) if hasattr(x, "__array_interface__") else np.from_dlpack(x)
 
 
 def _points(shape: tuple[int, ...], first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -112,6 +112,16 @@ class Ndarray:
         """Set every element: a number for all scalars, or one element's value."""
         self.array()[...] = self._element(val)
 
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.array().__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array().__dlpack_device__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.array() if copy is False else self.to_numpy()
+        return array if dtype is None else array.astype(dtype)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
         made = ndarray(self.element_type, self.shape)
         made.copy_from(self)

@@ -147,6 +147,22 @@ class SNode:
             node = None if node is None else node.parent
         return None if node is None else SNode(node, self.tree)
 
+    @property
+    def _cell_size_bytes(self) -> int:
+        """Bytes of one cell. (Finalizes the tree.)"""
+        return self.tree.layout.cells[self.node][0]
+
+    @property
+    def _offset_bytes_in_parent_cell(self) -> int:
+        """Where this node begins in its parent's cell. (Finalizes the tree.)"""
+        return self.tree.layout.cells[self.node][1]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SNode) and other.node is self.node
+
+    def __hash__(self) -> int:
+        return id(self.node)
+
     def dense(self, axes: Iterable[int], dimensions: int | Iterable[int]) -> SNode:
         """A dense node in this one's cell: `dimensions` (one number for all axes, or one each) along `axes`, the
         first axis slowest. CompilationError where the two do not match or an extent is not positive."""

@@ -96,3 +96,44 @@ def test_bits_that_leave_a_literal():
         return ti.bit_shr(-8, 1)
 
     assert k() == 0x7FFFFFFC
+
+
+class Holder:
+    """Memory of an array, known by one protocol only."""
+
+    def __init__(self, array: np.ndarray, interface: bool) -> None:
+        self.array = array
+        if interface:
+            self.__array_interface__ = array.__array_interface__
+        else:
+            self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+
+def test_memory_of_other_libraries_is_not_copied():
+    @ti.kernel
+    def k(a: ti.types.ndarray(dtype=ti.f32, ndim=1)):
+        for i in a:
+            a[i] += 1
+
+    a = np.zeros(3, np.float32)
+    k(Holder(a, interface=True))
+    k(Holder(a, interface=False))
+    k(a[::-1])
+    assert a.tolist() == [3, 3, 3]
+    for wrong in (np.zeros(3, ">f4"), np.zeros(3, complex)):
+        with pytest.raises(ArgumentError):
+            k(wrong)
+
+
+def test_ndarrays_lend_their_memory():
+    x = ti.ndarray(ti.f32, 3)
+    lent = np.from_dlpack(x)
+    x[1] = 5
+    assert lent.tolist() == [0, 5, 0]
+    assert np.asarray(x, dtype=np.int32).tolist() == [0, 5, 0]
+
+
+def test_nodes_say_how_large_they_are():
+    x, y = ti.field(ti.f32), ti.field(ti.i64)
+    node = ti.root.dense(ti.i, 4).place(x, y)
+    assert (node._cell_size_bytes, y.snode._offset_bytes_in_parent_cell, x.snode._cell_size_bytes) == (16, 8, 4)
