@@ -218,6 +218,8 @@ __all__ = [
     "INFO",
     "TRACE",
     "WARN",
+    "ArgPack",
+    "ArgPackType",
     "CompilationError",
     "Field",
     "FieldError",

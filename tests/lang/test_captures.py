@@ -58,7 +58,7 @@ def test_outer_variables_functions_and_fields():
     def g():
         return 200
 
-    f = g
+    f = g  # noqa: F811 - that is the point
     assert k() == 212
 
 
