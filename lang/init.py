@@ -141,9 +141,9 @@ def init(
     Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former), `fast_math` (True),
     `random_seed` (0), `cpu_max_num_threads` (0: all), `device` (0: which GPU), `kernel_profiler`, `log_level`,
     `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on stderr), `opt_level` (3),
-    `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options are taken, and said to mean nothing here. The environment has the
-    last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... UnknownOption (a KeyError) for a name that is no
-    option; TypeError for a wrong type.
+    `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options are taken, and said to mean
+    nothing here. The environment has the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... UnknownOption (a
+    KeyError) for a name that is no option; TypeError for a wrong type.
     """
     global _current, _generation
     chosen = collect(options)
