@@ -459,8 +459,9 @@ class Semantics:
             return lambda x=0: cast_value(x, function) if type(x) is int else _cast(x, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _BY_FUNCTION:
             return _BY_FUNCTION[function]
-        if isinstance(getattr(function, "__self__", None), str) and function.__name__ == "format":
-            return lambda *args, **keywords: texts.braces(function.__self__, *args, **keywords)
+        text = getattr(function, "__self__", None)
+        if isinstance(text, str) and function.__name__ == "format":
+            return lambda *args, **keywords: texts.braces(text, *args, **keywords)
         inner = getattr(function, "__func__", function)
         body = getattr(inner, "function", None)  # of a `@func`
         if body is not None:
