@@ -6,10 +6,11 @@ the device only if there is something to wait for: results, or assertions that m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.codegen import machine
+from weft.codegen.cuda_group import Group, group_of
 from weft.codegen.cuda_task import MOST_THREADS, Launch, box_of
 from weft.codegen.function import FunctionWriter
 from weft.codegen.module import ModuleWriter
@@ -24,6 +25,7 @@ __all__ = ["host_module", "threads_of"]
 
 _THREADS = 256
 _WAVES = 8  # blocks for each multiprocessor, where a block is not made for each piece of the box
+_BUSY = 1024  # threads that keep a multiprocessor busy
 _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
 
 
@@ -157,8 +159,10 @@ def _grid(f: FunctionWriter, services: _Services, task: Task, shape: _Shape, aft
     some = f.fresh_label("some")
     f.branch(f.set(f"icmp eq i64 {area}, 0"), after, some)
     f.start(some)
-    across = _blocks(f, lengths[-1], shape.x, "x")
-    down = _blocks(f, middle, shape.y, "y")
+    group = group_of(task)
+    each = _group_sizes(f, services, area, group)
+    across = _blocks(f, lengths[-1], shape.x, "x", each(group.across))
+    down = _blocks(f, middle, shape.y, "y", each(group.rows))
     deep = _blocks(f, outer, shape.z, "z")
     if task.epilogue.first is not None:  # each block adds to the total: few blocks, each of long threads
         enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {_WAVES}")
@@ -173,8 +177,18 @@ def _length(f: FunctionWriter, begin: Value, end: Value) -> str:
     return f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {size}, i64 0)")
 
 
-def _blocks(f: FunctionWriter, length: str, threads: int, axis: str) -> str:
-    return _least(f, _share(f, f.set(f"add i64 {length}, {threads - 1}"), str(threads)), str(_MOST_BLOCKS[axis]))
+def _group_sizes(f: FunctionWriter, services: _Services, area: str, group: Group) -> Callable[[int], str]:
+    """Gives how many of a group's neighbours a thread shall take: all, unless that leaves processors idle."""
+    enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {_BUSY * group.across * group.rows}")
+    many = f.set(f"icmp uge i64 {area}, {enough}")
+    return lambda size: f.set(f"select i1 {many}, i64 {size}, i64 1") if size > 1 else "1"
+
+
+def _blocks(f: FunctionWriter, length: str, threads: int, axis: str, each: str = "1") -> str:
+    """Blocks along an axis, where each thread takes `each` places."""
+    covered = str(threads) if each == "1" else f.set(f"mul i64 {each}, {threads}")
+    blocks = _share(f, f.set(f"add i64 {length}, {f.set(f'sub i64 {covered}, 1')}"), covered)
+    return _least(f, blocks, str(_MOST_BLOCKS[axis]))
 
 
 def _share(f: FunctionWriter, total: str, among: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from weft.codegen import philox, scalar_ops
 from weft.codegen.control_ops import put_scalars, site_types
@@ -11,7 +11,7 @@ from weft.codegen.function import EMITTERS, Emitters, FunctionWriter
 from weft.codegen.memory_ops import read_slot, store
 from weft.codegen.spelling import in_register
 from weft.ir.artifact import ERROR_WORDS, STATE_ERROR, STATE_RESULTS, STATE_STOP, Site
-from weft.ir.ops import Assert, Atomic, Exit, Print, StoreResult, TempPtr
+from weft.ir.ops import Address, Assert, Atomic, Const, Exit, Print, StoreResult, TempPtr
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Prim, f32, f64, flat_size
 
@@ -23,16 +23,36 @@ _WRITERS = (philox, scalar_ops)  # imported for the ops they register
 @dataclass
 class DeviceWriter(FunctionWriter):
     """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
-    is the word of the state where the temporaries begin."""
+    is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
+    constant."""
 
     stops: bool = False
     temps: int = 0
+    steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
 
 
 def state_word(f: FunctionWriter, word: int) -> str:
     """The address of a word of the kernel's state."""
     state = read_slot(f, 0, "ptr")
     return f.set(f"getelementptr inbounds i8, ptr {state}, i64 {8 * word}") if word else state
+
+
+def _address(f: DeviceWriter, op: Address) -> str:
+    """Like everybody's; but what neighbours differ in is added last, so that LLVM sees them lie side by side."""
+    offset, terms = op.offset, list[str]()
+    for index, stride in zip(op.indices, op.strides, strict=True):
+        if not isinstance(stride, Const):
+            terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))
+        elif isinstance(index, Const):
+            offset += int(index.value) * int(stride.value)
+        else:
+            first, ahead = f.steps.get(f.use(index), (f.use(index), 0))
+            offset += ahead * int(stride.value)
+            terms.append(f.set(f"mul nsw i64 {first}, {stride.value}") if int(stride.value) != 1 else first)
+    pointer = f.use(op.base)
+    for term in terms:
+        pointer = f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {term}")
+    return f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}") if offset else pointer
 
 
 def _temp_ptr(f: DeviceWriter, op: TempPtr) -> str:
@@ -146,6 +166,7 @@ def _reduced_atomic(f: DeviceWriter, op: Atomic) -> None:
 
 DEVICE: Emitters = {
     **EMITTERS,
+    Address: _address,
     Assert: _assert,
     Atomic: _atomic,
     Exit: _exit,

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from weft.codegen.cuda_group import accumulators, group_of, split_at_shared
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.cuda_reduce import sreg
 from weft.codegen.function import Jump
@@ -190,14 +191,44 @@ def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
 
 
 def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
+    """The rows of a plane and their elements, in groups as far as there are whole ones."""
+    group, inner = group_of(task), axes[-1]
     if len(axes) == 1:
-        with _strided(f, "x", lengths[-1], axes[-1].short) as x:
-            _body(f, task, axes, [_moved(f, x, axes[-1])], lengths)
+        for xs in _positions(f, "x", inner, lengths[-1], group.across):
+            _body(f, task, axes, [[x] for x in xs], lengths)
         return
-    with _strided(f, "y", lengths[-2], axes[-2].short) as y:
-        row = _moved(f, y, axes[-2])
-        with _strided(f, "x", lengths[-1], axes[-1].short) as x:
-            _body(f, task, axes, [*indices, row, _moved(f, x, axes[-1])], lengths)
+    for ys in _positions(f, "y", axes[-2], lengths[-2], group.rows):
+        for xs in _positions(f, "x", inner, lengths[-1], group.across):
+            _body(f, task, axes, [[*indices, y, x] for y in ys for x in xs], lengths)
+
+
+def _positions(f: DeviceWriter, letter: str, axis: _Axis, length: str, size: int) -> Generator[list[str], None, None]:
+    """The loops of a thread along an axis: gives the indices that are taken together, inside of each loop. Where a grid
+    has a thread for each index, none takes several."""
+    if size == 1:
+        with _strided(f, letter, length, axis.short) as position:
+            yield [_moved(f, position, axis)]
+        return
+    digits = size.bit_length() - 1
+    reach = f.set(f"mul i32 {sreg(f, f'nctaid.{letter}')}, {sreg(f, f'ntid.{letter}')}")
+    low = f.set(f"ashr i64 {f.set(f'add nsw i64 {axis.begin}, {size - 1}')}, {digits}")
+    high = f.set(f"ashr i64 {axis.end}, {digits}")
+    count = f.set(f"sub nsw i64 {high}, {low}")
+    few = f.set(f"icmp ult i64 {f.set(f'zext i32 {reach} to i64')}, {length}")
+    whole = f.set(f"and i1 {few}, {f.set(f'icmp sgt i64 {count}, 0')}")
+    with _strided(f, letter, f.set(f"select i1 {whole}, i64 {count}, i64 0"), axis.short) as number:
+        first = f.set(f"shl nsw i64 {f.set(f'add nsw i64 {number}, {low}')}, {digits}")
+        places = [first, *(f.set(f"add nsw i64 {first}, {k}") for k in range(1, size))]
+        f.steps |= {place: (first, k) for k, place in enumerate(places)}
+        yield places
+    start, stop = f.set(f"shl nsw i64 {low}, {digits}"), f.set(f"shl nsw i64 {high}, {digits}")
+    head = f.set(f"select i1 {whole}, i64 {f.set(f'sub nsw i64 {start}, {axis.begin}')}, i64 {length}")
+    tail = f.set(f"select i1 {whole}, i64 {f.set(f'sub nsw i64 {axis.end}, {stop}')}, i64 0")
+    behind = f.set(f"sub nsw i64 {stop}, {head}")
+    with _strided(f, letter, f.set(f"add nsw i64 {head}, {tail}"), axis.short) as position:
+        before = f.set(f"icmp slt i64 {position}, {head}")
+        base = f.set(f"select i1 {before}, i64 {axis.begin}, i64 {behind}")
+        yield [f.set(f"add nsw i64 {position}, {base}")]
 
 
 def _moved(f: DeviceWriter, position: str, axis: _Axis) -> str:
@@ -205,7 +236,12 @@ def _moved(f: DeviceWriter, position: str, axis: _Axis) -> str:
     return position if axis.begin == "0" else f.set(f"add nsw i64 {position}, {axis.begin}")
 
 
-def _body(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
+def _body(f: DeviceWriter, task: Task, axes: list[_Axis], group: list[list[str]], lengths: list[str]) -> None:
+    """The body at one place, or at several together."""
+    if len(group) > 1:
+        _together(f, task, group)
+        return
+    (indices,) = group
     for arg, index in zip(task.body.args, indices, strict=True):
         f.values[arg] = index
     if f.draws:
@@ -215,6 +251,20 @@ def _body(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], le
             f.lane = f.set(f"add i64 {f.set(f'mul i64 {f.lane}, {length}')}, {digit}")
         f.do(f"store i32 0, ptr {f.draws}, align 4")
     f.block(task.body)
+
+
+def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
+    """Each op at all places before the next op; but place by place from where the thread's own sums come in."""
+    apart, in_turn = split_at_shared(task.body, accumulators(task))
+    outside = f.values
+    each = [{**outside, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
+    for op in apart:
+        for f.values in each:
+            f.op(op)
+    for f.values in each:
+        for op in in_turn:
+            f.op(op)
+    f.values = outside
 
 
 @contextmanager

@@ -241,3 +241,41 @@ def test_asserts_and_prints(compiling: Callable[..., Recorder], tmp_path: Path) 
     assembled(artifact.ptx, 90, tmp_path)
     assert {site.kind for site in artifact.sites} == {"bounds", "assert", "print"}
     assert "atom" in artifact.ptx
+
+
+def test_neighbours_move_in_one_piece(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    x, y, total = ti.field(ti.f32, 1 << 20), ti.field(ti.f32, 1 << 20), ti.field(ti.f32, ())
+    a, b = ti.field(ti.f32, (64, 96)), ti.field(ti.f32, (64, 96))
+    u, v = ti.field(ti.u8, (64, 96)), ti.field(ti.u8, (64, 97))
+
+    @ti.kernel
+    def saxpy(k: ti.f32):
+        for i in x:
+            y[i] = k * x[i] + y[i]
+
+    @ti.kernel
+    def add():
+        for i in x:
+            total[None] += x[i]
+
+    @ti.kernel
+    def heat():
+        for i, j in ti.ndrange((1, 63), (1, 95)):
+            b[i, j] = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1] - 4 * a[i, j]
+
+    @ti.kernel
+    def count():
+        for i, j in ti.ndrange(64, (1, 95)):
+            u[i, j] = u[i, j] + 1
+
+    @ti.kernel
+    def odd():
+        for i, j in ti.ndrange(64, (1, 95)):
+            v[i, j] = v[i, j] + 1
+
+    for kernel, loads, stores in ((lambda: saxpy(2.0), 2, 1), (add, 2, 0), (heat, 9, 5), (count, 1, 1), (odd, 0, 0)):
+        ptx = compiled(device, kernel)
+        assert len(re.findall(r"ld\.global\S*\.v4\.b32", ptx)) == loads
+        assert len(re.findall(r"st\.global\.v4\.b32", ptx)) == stores
+        assembled(ptx, 90, tmp_path)
