@@ -36,6 +36,9 @@ _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops)
 # Below this price a loop is not worth waking another thread; a share should cost about as much.
 _SHARE = 40_000.0
 
+# Ops in the body of a loop that LLVM shall not copy.
+_LONG = 128
+
 
 def compile_kernel(
     kernel: Kernel, config: CompileConfig, timer: Any = None, functions: Sequence[Kernel] = ()
@@ -275,7 +278,7 @@ def _innermost(
                 f.do(f"store <{f.lanes} x i32> zeroinitializer, ptr {f.draws}, align 4")
             write_body(f, task)
         return
-    with f.loop(first, last, _independence(f) if _plainly_apart(task) else "") as index:
+    with f.loop(first, last, _hints(f, task)) as index:
         for arg, name in zip(task.body.args, [*outer, index], strict=True):
             f.values[arg] = name
         if f.draws:
@@ -284,11 +287,20 @@ def _innermost(
         f.block(task.body)
 
 
-def _independence(f: FunctionWriter) -> str:
-    """The metadata of a loop whose iterations touch nothing of one another's."""
-    parallel = f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}')
+def _hints(f: FunctionWriter, task: Task) -> str:
+    """The metadata of the loop: that iterations touch nothing of one another's, if so; that one copy of a long body is
+    enough, with its rest masked off: more would cost compile time and hide nothing that the body itself does not."""
+    hints: list[str] = []
+    if _plainly_apart(task):
+        hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
+    if sum(1 for op in task.body for _ in op.walk()) > _LONG:
+        hints.append(f.module.node('!{!"llvm.loop.interleave.count", i32 1}'))
+        hints.append(f.module.node('!{!"llvm.loop.unroll.disable"}'))
+        hints.append(f.module.node('!{!"llvm.loop.vectorize.predicate.enable", i1 true}'))
+    if not hints:
+        return ""
     loop = f.module.node("")
-    f.module.metadata[int(loop[1:])] = f"distinct !{{{loop}, {parallel}}}"
+    f.module.metadata[int(loop[1:])] = f"distinct !{{{', '.join([loop, *hints])}}}"
     return f", !llvm.loop {loop}"
 
 

@@ -39,7 +39,7 @@ body12:
   %v26 = shufflevector <16 x i32> %v25, <16 x i32> poison, <16 x i32> zeroinitializer
   %v27 = add <16 x i32> %v26, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
   %v28 = sitofp <16 x i32> %v27 to <16 x float>
-  %v29 = fmul reassoc nsz arcp contract afn <16 x float> %v28, splat (float 0x3FA0000000000000)
+  %v29 = fmul reassoc arcp contract afn <16 x float> %v28, splat (float 0x3FA0000000000000)
   store <16 x float> zeroinitializer, ptr %s30, align 64
   store <16 x float> %v29, ptr %s30, align 4
   store <16 x i32> zeroinitializer, ptr %s31, align 64
@@ -50,7 +50,7 @@ while32:
   %v37 = load <16 x i1>, ptr %s35, align 8
   store <16 x i1> %v37, ptr %s36, align 8
   %v38 = load <16 x float>, ptr %s30, align 4
-  %v39 = fmul reassoc nsz arcp contract afn <16 x float> %v38, %v38
+  %v39 = fmul reassoc arcp contract afn <16 x float> %v38, %v38
   %v40 = load <16 x i32>, ptr %s31, align 4
   %v41 = fcmp olt <16 x float> %v39, splat (float 0x4010000000000000)
   %v42 = icmp slt <16 x i32> %v40, splat (i32 100)
@@ -74,7 +74,7 @@ after48:
   %v59 = icmp ne i16 %v58, 0
   br i1 %v59, label %still57, label %latch33
 still57:
-  %v60 = fadd reassoc nsz arcp contract afn <16 x float> %v39, %v29
+  %v60 = fadd reassoc arcp contract afn <16 x float> %v39, %v29
   store <16 x float> %v60, ptr %s30, align 4
   %v61 = add <16 x i32> %v40, splat (i32 1)
   %v62 = load <16 x i32>, ptr %s31, align 4

@@ -38,9 +38,9 @@ body15:
   %v23 = getelementptr inbounds i8, ptr %v4, i64 %v21
   %v24 = getelementptr inbounds i8, ptr %v23, i64 %v22
   %v25 = load float, ptr %v24, align 4, !alias.scope !6, !noalias !7, !llvm.access.group !0
-  %v26 = call reassoc nsz arcp contract afn float @weft_sinf(float %v25) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
+  %v26 = call reassoc arcp contract afn float @weft_sinf(float %v25) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
   %v27 = load float, ptr %s5, align 4
-  %v28 = fadd reassoc nsz arcp contract afn float %v27, %v26
+  %v28 = fadd reassoc arcp contract afn float %v27, %v26
   store float %v28, ptr %s5, align 4
   br label %latch16
 latch16:
