@@ -13,6 +13,7 @@ from typing import Any
 from weft.codegen import machine
 from weft.codegen.cuda_host import host_module, threads_of
 from weft.codegen.cuda_math import CudaMath, own_operators
+from weft.codegen.cuda_private import shares_of
 from weft.codegen.cuda_target import device_machine, header, link_math, newest, optimize
 from weft.codegen.cuda_task import Launch, box_of, contains, measured_first, write_launch
 from weft.codegen.module import ModuleWriter
@@ -105,7 +106,8 @@ def plan(kernel: Kernel) -> tuple[list[Launch], int]:
             box = words
             words += 2 * len(box_of(task).begins)
             single().boxes.append((task, box))
-        launches.append(Launch(f"{name}_{len(launches)}", loop=task, box=box))
+        shares = shares_of(task, kernel.fields)
+        launches.append(Launch(f"{name}_{len(launches)}", loop=task, box=box, shares=shares))
     ended = False
     for position, launch in enumerate(launches):
         launch.guards = ended

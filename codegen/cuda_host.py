@@ -123,7 +123,11 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int)
     shape, grid = _Shape(1, 1, 1), ["1", "1", "1"]
     if launch.loop is not None:
         shape = _shape(launch.loop)
-        grid = _unknown_grid(f, services, launch.loop) if launch.box else _grid(f, services, launch.loop, shape, after)
+        grid = (
+            _unknown_grid(f, services, launch.loop)
+            if launch.box
+            else _grid(f, services, launch, launch.loop, shape, after)
+        )
     blocks = ", ".join(f"i32 {count}" for count in grid)
     threads = f"i32 {shape.x}, i32 {shape.y}, i32 {shape.z}"
     function, stream = services.word("functions", number=number), services.word("stream")
@@ -144,7 +148,7 @@ def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[st
     return [str(_WAVES // 2), str(_WAVES), processors]
 
 
-def _grid(f: FunctionWriter, services: _Services, task: Task, shape: _Shape, after: str) -> list[str]:
+def _grid(f: FunctionWriter, services: _Services, launch: Launch, task: Task, shape: _Shape, after: str) -> list[str]:
     """Blocks along x, y and z for the box; goes on after the launch where the box is empty."""
     limits = box_of(task)
     for op in task.bounds:
@@ -164,7 +168,9 @@ def _grid(f: FunctionWriter, services: _Services, task: Task, shape: _Shape, aft
     across = _blocks(f, lengths[-1], shape.x, "x", each(group.across))
     down = _blocks(f, middle, shape.y, "y", each(group.rows))
     deep = _blocks(f, outer, shape.z, "z")
-    if task.epilogue.first is not None:  # each block adds to the total: few blocks, each of long threads
+    if (
+        launch.shares or task.epilogue.first is not None
+    ):  # each block adds to the total: few blocks, each of long threads
         enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {_WAVES}")
         across = _least(f, across, enough)
         down = _least(f, down, _share(f, enough, across))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from weft.codegen import philox, scalar_ops
 from weft.codegen.control_ops import put_scalars, site_types
+from weft.codegen.cuda_private import OpenShare, add_to_share, scope_of
 from weft.codegen.cuda_reduce import block_reduce, is_first_thread
 from weft.codegen.function import EMITTERS, Emitters, FunctionWriter
 from weft.codegen.memory_ops import read_slot, store
@@ -24,10 +25,11 @@ _WRITERS = (philox, scalar_ops)  # imported for the ops they register
 class DeviceWriter(FunctionWriter):
     """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
     is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
-    constant."""
+    constant, `shares` has the fields that the block copied, by scope."""
 
     stops: bool = False
     temps: int = 0
+    shares: dict[str, OpenShare] = field(default_factory=dict[str, OpenShare])
     steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
 
 
@@ -112,6 +114,9 @@ def _print(f: DeviceWriter, op: Print) -> None:
 def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
     type = op.value.type
     assert isinstance(type, Prim)
+    if isinstance(op.ptr, Address) and (share := f.shares.get(scope_of(op.ptr))):
+        add_to_share(f, share, op)
+        return None
     if not f.plain and type in (f32, f64) and op.kind in ("min", "max"):
         return _extreme(f, op, type)
     if not f.plain and type.is_float and op.kind == "sub":

@@ -14,7 +14,7 @@ from weft.codegen.scalar_ops import binary
 from weft.codegen.spelling import constant, in_register
 from weft.ir.types import Prim, u1
 
-__all__ = ["block_reduce", "is_first_thread", "sreg", "thread_number"]
+__all__ = ["barrier", "block_reduce", "is_first_thread", "sreg", "thread_number"]
 
 _FULL, _CLAMP = -1, 31
 
@@ -35,6 +35,15 @@ def thread_number(f: FunctionWriter) -> str:
 def is_first_thread(f: FunctionWriter) -> str:
     """Whether this is thread 0 of its block."""
     return f.set(f"icmp eq i32 {thread_number(f)}, 0")
+
+
+def barrier(f: FunctionWriter) -> None:
+    """All threads of the block wait here for one another, and see each other's shared memory."""
+    wait = f.module.declare("void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)", "convergent nounwind")
+    body = f"call void @{wait}(i32 0)\n  ret void"
+    name = "weft_barrier"
+    f.module.declarations.setdefault(name, f"define internal void @{name}() convergent nounwind {{\n  {body}\n}}\n")
+    f.do(f"call void @{name}()")
 
 
 def block_reduce(f: FunctionWriter, kind: str, type: Prim, value: str, neutral: int | float | bool) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from weft.codegen.cuda_group import accumulators, group_of, split_at_shared
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
-from weft.codegen.cuda_reduce import sreg
+from weft.codegen.cuda_private import Share, flush, open_share
+from weft.codegen.cuda_reduce import barrier, sreg
 from weft.codegen.function import Jump
 from weft.codegen.module import ModuleWriter
 from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
@@ -31,14 +32,16 @@ _FROZEN = ", !invariant.load !{}"
 @dataclass
 class Launch:
     """One launch of a kernel: the serial tasks that one thread runs, and the boxes it then measures (task, first word
-    of the state); or one parallel loop, whose box lies in the state from word `box` on if that is not 0. `guards`:
-    whether an earlier launch may have ended the kernel; `stops`: whether a later one must hear of it."""
+    of the state); or one parallel loop, whose box lies in the state from word `box` on if that is not 0. `shares`:
+    fields of which its blocks keep copies. `guards`: whether an earlier launch may have ended the kernel; `stops`:
+    whether a later one must hear of it."""
 
     name: str
     serial: list[Task] = field(default_factory=list[Task])
     boxes: list[tuple[Task, int]] = field(default_factory=list[tuple[Task, int]])
     loop: Task | None = None
     box: int = 0
+    shares: tuple[Share, ...] = ()
     guards: bool = False
     stops: bool = False
 
@@ -73,7 +76,7 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int)
     if launch.loop is None:
         _write_serial(f, launch)
     else:
-        _write_loop(f, launch.loop, launch.box)
+        _write_loop(f, launch, launch.loop)
     words = module.slots.result_start
     signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8 %ctx)"
     limit = 1 if launch.loop is None else threads
@@ -125,19 +128,27 @@ class _Axis:
     short: bool
 
 
-def _write_loop(f: DeviceWriter, task: Task, word: int) -> None:
+def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
     if contains(task, Random):
         f.draws = f.stack("i32", align=4)
-    axes = _axes(f, task, word)
+    axes = _axes(f, task, launch.box)
     f.frozen = _FROZEN
     f.block(task.prologue)
+    for number, share in enumerate(launch.shares):
+        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}")
+    if f.shares:
+        barrier(f)
     ends = f.exit_label
-    if task.epilogue.first is not None:  # threads that fail an assertion still join the block's reductions
+    if f.shares or task.epilogue.first is not None:  # threads that leave early still join what the block does
         f.exit_label = f.fresh_label("leave")
     _grid(f, task, axes)
     if f.exit_label != ends:
         f.start(f.exit_label)
         f.exit_label = ends
+    if f.shares:
+        barrier(f)
+        for opened in f.shares.values():
+            flush(f, opened)
     f.emitters = EPILOGUE
     f.block(task.epilogue)
 

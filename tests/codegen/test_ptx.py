@@ -279,3 +279,37 @@ def test_neighbours_move_in_one_piece(compiling: Callable[..., Recorder], tmp_pa
         assert len(re.findall(r"ld\.global\S*\.v4\.b32", ptx)) == loads
         assert len(re.findall(r"st\.global\.v4\.b32", ptx)) == stores
         assembled(ptx, 90, tmp_path)
+
+
+def test_histograms_are_counted_in_the_block(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    x, bins, sums = ti.field(ti.u8, 1 << 20), ti.field(ti.i32, 256), ti.Vector.field(2, ti.f32, 64)
+    large, seen = ti.field(ti.i32, 1 << 14), ti.field(ti.i32, 256)
+
+    @ti.kernel
+    def histogram():
+        for i in x:
+            bins[x[i]] += 1
+
+    @ti.kernel
+    def moments():
+        for i in x:
+            sums[x[i] % 64] += ti.Vector([1.0, i])
+
+    @ti.kernel
+    def others():
+        for i in x:
+            large[x[i]] += 1
+            seen[x[i]] += bins[i % 256]
+            if seen[x[i] // 2] > 5:
+                large[0] -= 1
+
+    ptx = compiled(device, histogram)
+    assert len(re.findall(r"(atom|red)\.shared\.add", ptx)) >= 16
+    assert len(re.findall(r"(atom|red)\.global\S*\.add", ptx)) == 1
+    assert "ld.global.nc.v4.b32" in ptx
+    assembled(ptx, 90, tmp_path)
+    ptx = compiled(device, moments)
+    assert re.search(r"atom\.shared\.add\.f32", ptx)
+    assert "512" in assembled(ptx, 90, tmp_path) or shutil.which("ptxas") is None
+    assert "others_0_share" not in compiled(device, others)

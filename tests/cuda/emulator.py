@@ -79,6 +79,8 @@ def host_text(device: str) -> str:
         text,
         flags=re.S,
     )
+    barrier = r"define internal void @weft_barrier\(\) convergent nounwind \{.*?\n\}\n"
+    text = re.sub(barrier, "define internal void @weft_barrier() { ret void }\n", text, flags=re.S)
     text = re.sub(r"declare .*@llvm\.nvvm\.(?!read).*\n", "", text)
     text = text.replace("@llvm.nvvm.div.full", "@weft_div").replace("@llvm.nvvm.rsqrt.approx.f", "@weft_rsqrt")
     for number, name in enumerate(_SREGS):

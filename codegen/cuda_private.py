@@ -1,0 +1,174 @@
+"""Histograms and the like: atomics on a small field go to a copy of it in the shared memory of each block.
+
+    bins[x[i]] += 1
+
+    share[k] = 0 for all k; barrier                    the block's own copy
+    share[x[i]] += 1                                   shared memory: no traffic, few threads in the way
+    barrier; bins[k] += share[k] where that is not 0   once per block
+
+Only where all that the task does to the field is atomics of one kind, whose old values nobody wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+
+from weft.codegen.cuda_reduce import sreg, thread_number
+from weft.codegen.function import FunctionWriter
+from weft.codegen.memory_ops import read_slot
+from weft.codegen.spelling import constant, in_register
+from weft.ir.ops import Address, Assert, Atomic, Invoke, Task
+from weft.ir.symbols import FieldSymbol
+from weft.ir.tasks import accesses
+from weft.ir.transforms.thread_local import identity
+from weft.ir.types import Prim, element, f32, i32, u32
+
+__all__ = ["OpenShare", "Share", "add_to_share", "flush", "open_share", "scope_of", "shares_of"]
+
+_MOST_BYTES = 16384  # of a field
+_MOST_TOGETHER = 32768
+_SIZE = 4
+_KINDS = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
+
+
+@dataclass(frozen=True)
+class Share:
+    """A field that blocks keep a copy of: `words` of 4 bytes, from `low` on in its tree, changed by `kind`."""
+
+    scope: str
+    tree: int
+    low: int
+    words: int
+    kind: str
+    type: Prim
+
+
+def shares_of(task: Task, fields: Sequence[FieldSymbol]) -> tuple[Share, ...]:
+    """The fields that the blocks of this task shall copy."""
+    symbols = {f"field:{symbol.name}": symbol for symbol in fields}
+    if len(symbols) < len(fields) or any(isinstance(op, Assert | Invoke) for op in task.walk()):
+        return ()
+    kinds: dict[str, set[str]] = {}
+    inside = {inner for op in task.body for inner in op.walk()}
+    for op in accesses(task):
+        if isinstance(op.ptr, Address):
+            kind = _KINDS.get(op.kind, "") if op in inside and isinstance(op, Atomic) and not op.users else ""
+            kinds.setdefault(scope_of(op.ptr), set()).add(kind)
+    found, room = list[Share](), _MOST_TOGETHER
+    for scope, seen in kinds.items():
+        if scope in symbols and len(seen) == 1 and "" not in seen:
+            share = _share(scope, symbols[scope], *seen)
+            if share is not None and share.words * _SIZE <= room:
+                room -= share.words * _SIZE
+                found.append(share)
+    return tuple(found)
+
+
+def scope_of(place: Address) -> str:
+    """The field that an address is in, as a scope: all components together."""
+    return place.scope.partition("#")[0]
+
+
+def _share(scope: str, symbol: FieldSymbol, kind: str) -> Share | None:
+    type = element(symbol.dtype)
+    if type not in (i32, u32, f32) or (type is f32 and kind != "add"):
+        return None
+    low = min(symbol.components)
+    reach = sum((term.modulus - 1) * term.stride for term in symbol.terms)
+    size = max(symbol.components) + reach + _SIZE - low
+    count = len(symbol.components) * prod(term.modulus for term in symbol.terms)
+    if size != count * _SIZE or not _SIZE < size <= _MOST_BYTES:
+        return None
+    return Share(scope, symbol.tree, low, count, kind, type)
+
+
+# ---- code ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OpenShare:
+    """A copy in use: its variable, and where the field lies."""
+
+    share: Share
+    variable: str
+    home: str
+
+
+def open_share(f: FunctionWriter, share: Share, variable: str) -> OpenShare:
+    """Make the block's copy, neutral everywhere; a barrier must follow."""
+    f.module.declarations[variable] = (
+        f"@{variable} = internal addrspace(3) global [{share.words} x i32] poison, align 16"
+    )
+    base = read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.module.tree_base)
+    home = f.set(f"getelementptr inbounds i8, ptr {base}, i64 {share.low}")
+    opened = OpenShare(share, variable, home)
+    with _each_word(f, share.words) as number:
+        name = in_register(share.type)
+        f.do(f"store {name} {_neutral(share)}, ptr addrspace(3) {_word(f, opened, number)}, align 4")
+    return opened
+
+
+def add_to_share(f: FunctionWriter, opened: OpenShare, op: Atomic) -> None:
+    """The atomic, on the block's copy."""
+    share = opened.share
+    here, start = (f.set(f"ptrtoint ptr {place} to i64") for place in (f.use(op.ptr), opened.home))
+    distance = f.set(f"trunc i64 {f.set(f'sub i64 {here}, {start}')} to i32")
+    place = f.set(f"getelementptr i8, ptr addrspace(3) @{opened.variable}, i32 {distance}")
+    name, value = in_register(share.type), f.use(op.value)
+    if op.kind == "sub":
+        value = f.set(f"fneg {name} {value}" if share.type.is_float else f"sub {name} 0, {value}")
+    f.do(f'atomicrmw {_native(share)} ptr addrspace(3) {place}, {name} {value} syncscope("block") monotonic')
+
+
+def flush(f: FunctionWriter, opened: OpenShare) -> None:
+    """Put what the block has into the field; a barrier must come before."""
+    share, name = opened.share, in_register(opened.share.type)
+    with _each_word(f, share.words) as number:
+        some, after = f.fresh_label("some"), f.fresh_label("none")
+        bits = f.set(f"load i32, ptr addrspace(3) {_word(f, opened, number)}, align 4")
+        neutral = f.set(f"bitcast {name} {_neutral(share)} to i32")
+        f.branch(f.set(f"icmp ne i32 {bits}, {neutral}"), some, after)
+        f.start(some)
+        value = f.set(f"bitcast i32 {bits} to {name}")
+        offset = f.set(f"zext i32 {f.set(f'shl i32 {number}, 2')} to i64")
+        place = f.set(f"getelementptr inbounds i8, ptr {opened.home}, i64 {offset}")
+        f.do(f"atomicrmw {_native(share)} ptr {place}, {name} {value} {f.module.sync_scope}monotonic")
+        f.start(after)
+
+
+@contextmanager
+def _each_word(f: FunctionWriter, words: int) -> Generator[str, None, None]:
+    """A loop of the block's threads over so many words; gives the number of this thread's word (i32)."""
+    head, body, done = (f.fresh_label(hint) for hint in ("head", "word", "done"))
+    x, y, z = (sreg(f, f"ntid.{axis}") for axis in "xyz")
+    threads = f.set(f"mul i32 {f.set(f'mul i32 {x}, {y}')}, {z}")
+    counter, here, following = f.stack("i32", 4), f.register("p"), f.register("n")
+    f.do(f"store i32 {thread_number(f)}, ptr {counter}, align 4")
+    f.start(head)
+    f.lines.append(f"  {here} = load i32, ptr {counter}, align 4")
+    f.branch(f.set(f"icmp ult i32 {here}, {words}"), body, done)
+    f.start(body)
+    yield here
+    f.lines.append(f"  {following} = add i32 {here}, {threads}")
+    f.do(f"store i32 {following}, ptr {counter}, align 4")
+    f.jump(head)
+    f.start(done)
+
+
+def _neutral(share: Share) -> str:
+    return constant(identity(share.kind, share.type), share.type)
+
+
+def _native(share: Share) -> str:
+    if share.type.is_float:
+        return "fadd"
+    return f"u{share.kind}" if share.kind in ("min", "max") and not share.type.is_signed else share.kind
+
+
+def _word(f: FunctionWriter, opened: OpenShare, number: str) -> str:
+    return f.set(
+        f"getelementptr [{opened.share.words} x i32], ptr addrspace(3) @{opened.variable}, i32 0, i32 {number}"
+    )
