@@ -10,12 +10,14 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from weft.runtime.cuda_copy import SMALL, PinnedCopies
 from weft.runtime.cuda_driver import OUT_OF_MEMORY, Driver
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.memory import readable_size
@@ -78,15 +80,25 @@ class CudaMemory:
         self._enter()
         self._driver.function("cuMemFreeAsync")(address, self._stream)
 
+    @cached_property
+    def _pinned(self) -> PinnedCopies:
+        return PinnedCopies(self._driver, self._stream, self._enter)
+
     def copy_in(self, address: int, source: int, size: int) -> None:
         """From the host to the device; waits."""
         self._enter()
+        if size > SMALL:
+            self._pinned.copy_in(address, source, size)
+            return
         self._driver.call("cuMemcpyHtoDAsync_v2", address, source, size, self._stream)
         self._driver.call("cuStreamSynchronize", self._stream)
 
     def copy_out(self, target: int, address: int, size: int) -> None:
         """From the device to the host; waits."""
         self._enter()
+        if size > SMALL:
+            self._pinned.copy_out(target, address, size)
+            return
         self._driver.call("cuMemcpyDtoHAsync_v2", target, address, size, self._stream)
         self._driver.call("cuStreamSynchronize", self._stream)
 
@@ -188,6 +200,9 @@ class DeviceView:
         if self.dense and np.ndim(values) == 0 and self.dtype.itemsize <= 4:
             self.buffer.fill(low, self.dtype.type(values), self.size)
             return
+        if self.flags.c_contiguous and _alike(values, self):
+            self.buffer.write(low, values)
+            return
         raw = np.empty(size, np.uint8) if self.dense else self.buffer.read(low, size)
         np.ndarray(self.shape, self.dtype, raw, self.offset - low, self.strides)[...] = values
         self.buffer.write(low, raw)
@@ -235,6 +250,12 @@ class _Element(np.ndarray[Any, Any]):
         super().__setitem__(key, value)
         if self.home is not None:
             self.home.put(np.asarray(self))
+
+
+def _alike(values: Any, view: DeviceView) -> bool:
+    """Whether the bytes of `values` are those to put there."""
+    plain = isinstance(values, np.ndarray) and values.flags.c_contiguous
+    return plain and values.dtype == view.dtype and values.shape == view.shape
 
 
 def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -116,6 +116,12 @@ class _Library:
         out[0] = address
         return 0
 
+    def do_MemHostAlloc(self, out: Any, size: int, flags: int) -> int:
+        return self.do_MemAllocAsync(out, size, 0)
+
+    def do_MemFreeHost(self, address: int) -> int:
+        return self.do_MemFreeAsync(address, 0)
+
     def do_MemFreeAsync(self, address: int, stream: int) -> int:
         del self.blocks[address]
         return 0

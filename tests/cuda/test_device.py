@@ -498,3 +498,13 @@ def test_neighbours_together(ti: Any, width: int, first: int) -> None:
     bytes = np.where((i >= first) & (i < high), i, 0).astype(np.uint8)
     assert (u.to_numpy() == bytes).all()
     assert total[None] == bytes.sum(dtype=np.int64)
+
+
+@pytest.mark.parametrize("n", [(1 << 20) + 1, (4 << 20) + 3, 5 << 20, 8 << 20])
+def test_large_copies(ti: Any, n: int) -> None:
+    x = ti.field(ti.f32, n)
+    values = np.arange(n, dtype=np.float32)
+    x.from_numpy(values)
+    assert (x.to_numpy() == values).all()
+    x.from_numpy(values[::-1])
+    assert (x.to_numpy() == values[::-1]).all()
