@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import runpy
 import sys
 from collections.abc import Sequence
@@ -28,12 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
     commands.add_parser("doctor", help="what Weft finds on this machine")
     given = parser.parse_args(arguments)
+    try:
+        return _dispatch(parser, given)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _dispatch(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if given.command == "demo":
         return _demo(given)
     if given.command == "run":
         return _run(given)
     if given.command == "doctor":
-        print(importlib.import_module("weft.runtime.doctor").report())
+        print(importlib.import_module("weft.runtime.doctor").report(), flush=True)
         return 0
     parser.print_help()
     return 0
@@ -63,7 +72,7 @@ def _demo(given: argparse.Namespace) -> int:
     if given.name is None:
         width = max(map(len, runner.NAMES))
         for name in runner.NAMES:
-            print(f"{name:<{width}}  {runner.summary(name)}")
+            print(f"{name:<{width}}  {runner.summary(name)}", flush=True)
         return 0
     if given.name not in runner.NAMES:
         print(f"weft: there is no demo '{given.name}'; there are {', '.join(runner.NAMES)}", file=sys.stderr)

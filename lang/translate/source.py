@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import inspect
 import os
 from collections.abc import Callable
@@ -53,10 +52,20 @@ def source_of(function: Callable[..., Any]) -> Source:
     code: CodeType | None = getattr(function, "__code__", None)
     if code is None:
         raise CompilationError(f"{function!r} is not a Python function")
-    return _parse(code)
+    known = _PARSED.get(id(code))
+    if known is not None:
+        return known[1]
+    if len(_PARSED) >= _MOST_PARSED:
+        _PARSED.pop(next(iter(_PARSED)), None)
+    _PARSED[id(code)] = code, _parse(code)
+    return _PARSED[id(code)][1]
 
 
-@functools.lru_cache(maxsize=4096)
+# By identity, the code kept alive: equal code objects may stand for different text (`return` and `global x` are one).
+_PARSED: dict[int, tuple[CodeType, Source]] = {}
+_MOST_PARSED = 4096
+
+
 def _parse(code: CodeType) -> Source:
     try:
         lines, first = source_lines(code)
