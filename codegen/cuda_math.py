@@ -1,14 +1,15 @@
 """sin, exp, pow ... on the GPU: NVIDIA's libdevice, and the hardware's approximations where `fast_math` allows them.
 
 The special function unit divides and takes (inverse) square roots to within 2 units in the last place over the whole
-range of f32; those are used with `fast_math`. Its sine, logarithm and power of two are good in absolute terms only, and
-libdevice refines them in a few instructions, so libdevice it is.
+range of f32; those are used with `fast_math`. Its logarithm and power of two are good in absolute terms only, and
+libdevice refines them in a few instructions, so libdevice it is. Sine and cosine have a file of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft.codegen.cuda_sine import sine
 from weft.codegen.function import FunctionWriter
 from weft.codegen.spelling import in_register
 from weft.ir.types import Prim, f16, f32, f64
@@ -42,6 +43,7 @@ def own_operators(math: CudaMath, fast: bool) -> dict[tuple[str, Prim], Callable
     own: dict[tuple[str, Prim], Callable[..., str]] = {("raw_mod", type): remainder(type) for type in (f16, f32, f64)}
     if fast:
         own |= {("div", f32): _divide, ("raw_div", f32): _divide, ("rsqrt", f32): _inverse_root}
+        own |= {("sin", f32): lambda f, x: sine(f, x, 0), ("cos", f32): lambda f, x: sine(f, x, 1)}
         own |= {("floordiv", f32): _floor_divide, ("mod", f32): _modulo}
     return own
 

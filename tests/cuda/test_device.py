@@ -508,3 +508,25 @@ def test_large_copies(ti: Any, n: int) -> None:
     assert (x.to_numpy() == values).all()
     x.from_numpy(values[::-1])
     assert (x.to_numpy() == values[::-1]).all()
+
+
+@pytest.mark.parametrize("most", [1.0, 1e3, 9.9e4, 1e7, 1e14])
+def test_fast_sine(ti: Any, most: float) -> None:
+    n = 20000
+    x, y, z = (ti.field(ti.f32, n) for _ in range(3))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            y[i] = ti.sin(x[i])
+            z[i] = ti.cos(x[i])
+
+    values = np.linspace(-most, most, n).astype(np.float32)
+    values[0], values[1] = np.nan, np.inf
+    x.from_numpy(values)
+    run()
+    exact = values[2:].astype(np.float64)
+    assert np.abs(y.to_numpy()[2:] - np.sin(exact)).max() < 2e-7
+    assert np.abs(z.to_numpy()[2:] - np.cos(exact)).max() < 2e-7
+    assert np.isnan(y.to_numpy()[:2]).all()
+    assert np.isnan(z.to_numpy()[:2]).all()
