@@ -26,12 +26,19 @@ _FUTURES = sum(getattr(__future__, name).compiler_flag for name in ("annotations
 def find_lost(function: Callable[..., Any], depth: int) -> None:
     """Look for the text of `function` if no file has it; `depth` frames up is where it is defined."""
     code = getattr(function, "__code__", None)
-    if code is None or not code.co_filename.startswith("<") or linecache.getlines(code.co_filename):
+    if code is None or not code.co_filename.startswith("<") or _is_kept(code):
         return
     for text in _candidates(code, sys._getframe(depth + 1)):
         if f"def {code.co_name}" in text and _gives(text, code):
             _found[code] = text
             return
+
+
+def _is_kept(code: CodeType) -> bool:
+    """Whether Python kept the text: that of a notebook cell, or (from 3.13 on) of `python -c`, which has the same
+    name, `<string>`, as any text given to `exec`."""
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    return any(f"def {code.co_name}" in line for line in lines)
 
 
 def lines_of_lost(code: CodeType) -> list[str] | None:
