@@ -20,8 +20,14 @@ check: $(STAMP) links
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_structure.py
 
-bench: $(STAMP)
-	$(BIN)/python -m tests.bench
+bench: $(STAMP) $(VENV)/peers/.installed
+	$(BIN)/python -m tests.bench --peer-python $(VENV)/peers/bin/python
+	$(BIN)/python -m tests.bench.compile_time
+
+$(VENV)/peers/.installed:
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip install --quiet taichi==1.7.4
+	@touch $@
 
 # Checkers find the package through this link, since the repository root is the package.
 links:

@@ -177,6 +177,10 @@ def _pow(a: Scalar, b: Scalar) -> Scalar:
     return np.where(exponent < 0, negative, positive)
 
 
+def _sign(x: Scalar) -> Scalar:
+    return np.where(x == 0, x, np.sign(x))  # the sign of a zero is that zero
+
+
 def _popcnt(x: Scalar) -> Scalar:
     bits = np.asarray(x)
     unsigned = bits.view(np.dtype(f"u{bits.dtype.itemsize}"))
@@ -203,7 +207,7 @@ UNARY: dict[str, UnaryRow] = {
     "bit_not": UnaryRow("integer", _quiet(np.invert)),
     "not": UnaryRow("truth", _predicate(np.logical_not)),
     "abs": UnaryRow("same", _quiet(np.abs), "llvm.fabs"),
-    "sign": UnaryRow("same", _quiet(np.sign)),
+    "sign": UnaryRow("same", _quiet(_sign)),
     "floor": UnaryRow("same", _quiet(np.floor), "llvm.floor"),
     "ceil": UnaryRow("same", _quiet(np.ceil), "llvm.ceil"),
     "trunc": UnaryRow("same", _quiet(np.trunc), "llvm.trunc"),
