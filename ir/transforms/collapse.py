@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from weft.ir.affine import leaf_key
 from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg, Builder, Op, Value
 from weft.ir.ops import (
     Alloca,
+    ArrayPtr,
     Assert,
     Atomic,
     Break,
@@ -47,8 +49,8 @@ def collapse(root: Kernel, config: CompileConfig) -> bool:
     So there is more to share out, and the innermost axis is known to be parallel. What stands before the loop is done
     again for each of its iterations, so that may only be pure or read what the task does not write. Only where two
     iterations of the nest never touch one place that either writes (`private_spaces`), sums into a fixed place
-    excepted; where the inner bounds are the same for all %i; and not for loops that are left by a break, that print,
-    draw random numbers or assert, nor for short ones."""
+    excepted, nor read another array than the one they write; where the inner bounds are the same for all %i; and not
+    for loops that are left by a break, that print, draw random numbers or assert, nor for short ones."""
     changed = False
     for task in closed_tasks(root):
         while task.kind == "range_for" and _collapse(task):
@@ -120,6 +122,10 @@ def _independent(task: Task, inner: For) -> bool:
     indices = [*task.body.args, inner.body.args[0]]
     private = private_spaces(task, indices)
     nest = Region(task.body)
+    roots = [(op, root_of(op.ptr)) for op in accesses(task)]
+    arrays = {leaf_key(root.array) for _, root in roots if isinstance(root, ArrayPtr)}
+    if len(arrays) > 1 and any(isinstance(root, ArrayPtr) and not isinstance(op, Load) for op, root in roots):
+        return False  # a caller may pass one array twice, and the inner loop is promised its order
     for op in accesses(task):
         root = root_of(op.ptr)
         if isinstance(root, Alloca):

@@ -140,3 +140,16 @@ def test_bounds_that_differ_from_row_to_row_and_short_loops_stay(axes: Any) -> N
     expected = np.tril(np.ones((N, N), np.int32), -1)
     expected[:, :3] = 2
     np.testing.assert_array_equal(x.to_numpy(), expected)
+
+
+def test_an_array_passed_twice_keeps_the_order_of_the_inner_loop(axes: Any) -> None:
+    @ti.kernel
+    def scan(a: ti.types.ndarray(dtype=ti.i32, ndim=2), b: ti.types.ndarray(dtype=ti.i32, ndim=2)):
+        for i in range(N):
+            for j in range(1, N):
+                a[i, j] = b[i, j - 1] + 1
+
+    x = np.zeros((N, N), np.int32)
+    scan(x, x)
+    assert axes() == [1]
+    np.testing.assert_array_equal(x, np.tile(np.arange(N), (N, 1)))
