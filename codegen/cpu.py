@@ -8,19 +8,21 @@ hands parallel ones to the runtime's pool; small ones stay on the caller.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
 from weft.codegen.call_ops import write_function
 from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
+from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.function import FunctionWriter
 from weft.codegen.lane_choice import LanePlan, lane_plan
 from weft.codegen.lane_control import write_body
 from weft.codegen.lanes import LaneWriter
 from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
+from weft.codegen.shares import Limits, Share, scope_of, shares_of
 from weft.codegen.vector_math import LIBRARY, CpuMath
 from weft.ir.artifact import Artifact, Slots
 from weft.ir.config import CompileConfig
@@ -83,7 +85,9 @@ def emit_kernel(
         if task.kind == "serial":
             _serial(entry, task)
         else:
-            _parallel(entry, task, number, lane_plan(task, features, near, config.fast_math))
+            plan = lane_plan(task, features, near, config.fast_math)
+            shares = () if plan else _private(task, kernel)
+            _parallel(entry, task, number, plan, shares)
     module.functions.append(entry.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
     return module
 
@@ -116,20 +120,32 @@ def _contains(task: Task, kind: type) -> bool:
 
 def _contended(task: Task) -> bool:
     """Whether iterations meet at atomics (those of the epilogue run once a share)."""
-    return any(isinstance(inner, Atomic) for op in task.body for inner in op.walk())
+    return any(True for _ in _atomics(task))
+
+
+def _atomics(task: Task) -> Iterator[Atomic]:
+    return (inner for op in task.body for inner in op.walk() if isinstance(inner, Atomic))
+
+
+def _private(task: Task, kernel: Kernel) -> tuple[Share, ...]:
+    """The fields that each thread shall have a copy of, if that rids the loop of all its contended atomics."""
+    shares = shares_of(task, kernel.fields, Limits())
+    scopes = {share.scope for share in shares}
+    whole = all(isinstance(op.ptr, Address) and scope_of(op.ptr) in scopes for op in _atomics(task))
+    return shares if whole else ()
 
 
 # ---- parallel tasks --------------------------------------------------------------------------------------------------
 
 
-def _parallel(f: FunctionWriter, task: Task, number: int, plan: LanePlan | None) -> None:
+def _parallel(f: FunctionWriter, task: Task, number: int, plan: LanePlan | None, shares: Sequence[Share]) -> None:
     """In the entry: measure the box, then run it here or share it out."""
     _bounds(f, task)
     limits = task.bounds.last
     if not isinstance(limits, Yield):
         raise InternalError(f"codegen: the bounds of {task!r} do not end in a yield")
     axes = len(limits.begins)
-    box = f.stack(f"[{2 * axes} x i64]")
+    box = f.stack(f"[{2 * axes + extra_words(shares)} x i64]")
     for position, value in enumerate([*limits.begins, *limits.ends]):
         word = f.set(f"getelementptr inbounds i8, ptr {box}, i64 {8 * position}")
         f.do(f"store i64 {_wide(f, value)}, ptr {word}, align 8")
@@ -145,12 +161,22 @@ def _parallel(f: FunctionWriter, task: Task, number: int, plan: LanePlan | None)
         if axes == 1:  # shared out by whole vectors
             count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {plan.lanes - 1}')}, {plan.lanes}")
             inner = str(plan.lanes)
-    grain = _grain(f, price, inner)
     body = f"weft_task{number}"
-    _write_body(f, task, plan, body, plain=False)
-    if _contended(task):
-        _write_body(f, task, plan, body + "_plain", plain=True)
-    _launch(f, task, price, body, box, count, grain)
+    if shares:
+        _write_body(f, task, plan, body, True, shares)
+        write_share(f.module, shares, body, axes)
+        write_merge(f.module, shares, body, axes)
+        _launch_private(f, shares, body, box, axes, sharing(f, shares, price.work + price.plain, count, inner), count)
+    else:
+        grain = _grain(f, price, inner)
+        alone = f.set(f"icmp sle i64 {count}, {grain}")
+        _write_body(f, task, plan, body, plain=False)
+        if _contended(task):
+            alone = f.set(f"or i1 {alone}, {_fight(f, price)}")
+            _write_body(f, task, plan, f"{body}_plain", plain=True)
+            _launch(f, alone, (f"{body}_plain", body), box, count, grain)
+        else:
+            _launch(f, alone, (body, body), box, count, grain)
     if _contains(task, Assert):
         _stop_on_failure(f)
 
@@ -183,24 +209,37 @@ def _grain(f: FunctionWriter, price: Cost, inner: str) -> str:
     return f.set(f"add i64 {grain}, 1")
 
 
-def _launch(f: FunctionWriter, task: Task, price: Cost, body: str, box: str, count: str, grain: str) -> None:
-    """Few iterations, or iterations that would mostly wait for each other's atomics, run on this thread."""
+def _fight(f: FunctionWriter, price: Cost) -> str:
+    """Whether so few threads would mostly wait for each other's atomics that one is faster."""
+    threads = service(f, "threads", "i64")
+    locked, free = price.work + price.atomics, price.work + price.plain
+    return f.set(f"icmp ule i64 {threads}, {max(1, int(locked / max(free, 1.0)))}")
+
+
+def _launch(f: FunctionWriter, alone: str, bodies: tuple[str, str], box: str, count: str, grain: str) -> None:
+    """Call the first body if this thread does it all, and else let the pool share out the second."""
     here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
-    alone = f.set(f"icmp sle i64 {count}, {grain}")
-    plain = body
-    if _contended(task):
-        plain = body + "_plain"
-        threads = service(f, "threads", "i64")
-        locked, free = price.work + price.atomics, price.work + price.plain
-        fight = f.set(f"icmp ule i64 {threads}, {max(1, int(locked / max(free, 1.0)))}")
-        alone = f.set(f"or i1 {alone}, {fight}")
     f.branch(alone, here, shared)
     f.start(here)
-    f.do(f"call void @{plain}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
+    f.do(f"call void @{bodies[0]}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
     f.jump(done)
     f.start(shared)
     pool, run = service(f, "pool", "i64"), service(f, "parallel_for")
-    f.do(f"call void {run}(i64 {pool}, ptr @{body}, ptr %ctx, ptr {box}, i64 {count}, i64 {grain})")
+    f.do(f"call void {run}(i64 {pool}, ptr @{bodies[1]}, ptr %ctx, ptr {box}, i64 {count}, i64 {grain})")
+    f.start(done)
+
+
+def _launch_private(
+    f: FunctionWriter, shares: Sequence[Share], body: str, box: str, axes: int, together: str, count: str
+) -> None:
+    """Let the pool run the loop on copies if threads are faster together and there is memory; else run it here."""
+    here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
+    prepare(f, shares, box, axes)
+    f.branch(together, shared, here)
+    f.start(shared)
+    f.branch(run_shares(f, shares, body, box, axes, count), done, here)
+    f.start(here)
+    f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
     f.start(done)
 
 
@@ -211,8 +250,11 @@ def _stop_on_failure(f: FunctionWriter) -> None:
     f.start(after)
 
 
-def _write_body(entry: FunctionWriter, task: Task, plan: LanePlan | None, name: str, plain: bool) -> None:
-    """The function that runs a share: iterations, or rows, [begin, end) of the box."""
+def _write_body(
+    entry: FunctionWriter, task: Task, plan: LanePlan | None, name: str, plain: bool, shares: Sequence[Share] = ()
+) -> None:
+    """The function that runs a share: iterations, or rows, [begin, end) of the box. Atomics on fields of which it has a
+    copy need not lock, those of its epilogue do."""
     module = entry.module
     if plan is None:
         f = FunctionWriter(module, plain=plain, access_group=module.node("distinct !{}"))
@@ -225,12 +267,14 @@ def _write_body(entry: FunctionWriter, task: Task, plan: LanePlan | None, name: 
     assert isinstance(limits, Yield)
     begins = [_bound(f, value, k) for k, value in enumerate(limits.begins)]
     ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
+    f.homes = homes(f, shares, axes)
     f.block(task.prologue)
     if axes == 1:
         first, last = _part(f, begins[0], ends[0])
         _innermost(f, task, [], first, last, begins, ends)
     else:
         _rows(f, task, begins, ends)
+    f.plain = plain and not shares
     f.block(task.epilogue)
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
     module.functions.append(f.text(f"{signature} noinline {module.attributes}"))
@@ -297,11 +341,7 @@ def _hints(f: FunctionWriter, task: Task) -> str:
         hints.append(f.module.node('!{!"llvm.loop.interleave.count", i32 1}'))
         hints.append(f.module.node('!{!"llvm.loop.unroll.disable"}'))
         hints.append(f.module.node('!{!"llvm.loop.vectorize.predicate.enable", i1 true}'))
-    if not hints:
-        return ""
-    loop = f.module.node("")
-    f.module.metadata[int(loop[1:])] = f"distinct !{{{', '.join([loop, *hints])}}}"
-    return f", !llvm.loop {loop}"
+    return f.module.loop_hints(*hints)
 
 
 def _plainly_apart(task: Task) -> bool:

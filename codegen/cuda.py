@@ -13,12 +13,15 @@ from typing import Any
 from weft.codegen import machine
 from weft.codegen.cuda_host import host_module, threads_of
 from weft.codegen.cuda_math import CudaMath, own_operators
-from weft.codegen.cuda_private import shares_of
-from weft.codegen.cuda_target import device_machine, header, link_math, newest, optimize
+from weft.codegen.cuda_private import LIMITS
+from weft.codegen.cuda_simt import arena_of
+from weft.codegen.cuda_target import device_machine, header, link_math, most_shared, newest, optimize
 from weft.codegen.cuda_task import Launch, box_of, contains, measured_first, write_launch
 from weft.codegen.module import ModuleWriter
+from weft.codegen.shares import shares_of
 from weft.ir.artifact import STATE_RESULTS, Artifact, CudaTarget, Slots
 from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError
 from weft.ir.ops import Assert, Exit, Kernel, Random, Task
 from weft.ir.types import Array, flat_size
 
@@ -36,6 +39,8 @@ def compile_kernel(
     note("emit")
     target = newest(device or CudaTarget())
     module, math, launches, state_words = emit_kernel(kernel, config)
+    for launch in launches:
+        _check_shared(launch, target)
     text = module.text(header(target, config.opt_level))
     note("optimize")
     native = machine.parse(text)
@@ -55,9 +60,20 @@ def compile_kernel(
         native=native,
         tasks=tuple(launch.name for launch in launches),
         host=_host_object(config, module.slots, launches),
+        shared=tuple(arena_of(launch.loop)[1] for launch in launches),
         state_bytes=8 * state_words + kernel.temp_bytes,
         written=_written(kernel),
     )
+
+
+def _check_shared(launch: Launch, target: CudaTarget) -> None:
+    """CompilationError for arrays that do not fit the memory of a block."""
+    used, most = arena_of(launch.loop)[1], most_shared(target)
+    if launch.loop is not None and used > most:
+        raise CompilationError(
+            f"the SharedArrays of this loop take {used} bytes, and a block of this GPU (sm_{target.sm}) has {most}",
+            launch.loop.span,
+        )
 
 
 def _written(kernel: Kernel) -> tuple[int, ...]:
@@ -106,7 +122,7 @@ def plan(kernel: Kernel) -> tuple[list[Launch], int]:
             box = words
             words += 2 * len(box_of(task).begins)
             single().boxes.append((task, box))
-        shares = shares_of(task, kernel.fields)
+        shares = shares_of(task, kernel.fields, LIMITS)
         launches.append(Launch(f"{name}_{len(launches)}", loop=task, box=box, shares=shares))
     ended = False
     for position, launch in enumerate(launches):

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from weft.codegen import philox, scalar_ops
 from weft.codegen.control_ops import put_scalars, site_types
-from weft.codegen.cuda_private import OpenShare, add_to_share, scope_of
+from weft.codegen.cuda_private import OpenShare, add_to_share
 from weft.codegen.cuda_reduce import block_reduce, is_first_thread
+from weft.codegen.cuda_simt import SIMT_EMITTERS, Arena
 from weft.codegen.function import EMITTERS, Emitters, FunctionWriter
 from weft.codegen.memory_ops import read_slot, store
+from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_register
 from weft.ir.artifact import ERROR_WORDS, STATE_ERROR, STATE_RESULTS, STATE_STOP, Site
 from weft.ir.ops import Address, Assert, Atomic, Const, Exit, Print, StoreResult, TempPtr
@@ -25,10 +27,12 @@ _WRITERS = (philox, scalar_ops)  # imported for the ops they register
 class DeviceWriter(FunctionWriter):
     """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
     is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
-    constant, `shares` has the fields that the block copied, by scope."""
+    constant, `shares` has the fields that the block copied, by scope; `arena` says where those of the block's arrays
+    lie whose memory comes with the launch."""
 
     stops: bool = False
     temps: int = 0
+    arena: Arena = field(default_factory=Arena)
     shares: dict[str, OpenShare] = field(default_factory=dict[str, OpenShare])
     steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
 
@@ -171,6 +175,7 @@ def _reduced_atomic(f: DeviceWriter, op: Atomic) -> None:
 
 DEVICE: Emitters = {
     **EMITTERS,
+    **SIMT_EMITTERS,
     Address: _address,
     Assert: _assert,
     Atomic: _atomic,

@@ -6,83 +6,28 @@
     share[x[i]] += 1                                   shared memory: no traffic, few threads in the way
     barrier; bins[k] += share[k] where that is not 0   once per block
 
-Only where all that the task does to the field is atomics of one kind, whose old values nobody wants.
+`shares.py` says where.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import prod
 
 from weft.codegen.cuda_reduce import sreg, thread_number
 from weft.codegen.function import FunctionWriter
 from weft.codegen.memory_ops import read_slot
+from weft.codegen.shares import Limits, Share
 from weft.codegen.spelling import constant, in_register
-from weft.ir.ops import Address, Assert, Atomic, Invoke, Task
-from weft.ir.symbols import FieldSymbol
-from weft.ir.tasks import accesses
+from weft.ir.ops import Atomic
 from weft.ir.transforms.thread_local import identity
-from weft.ir.types import Prim, element, f32, i32, u32
+from weft.ir.types import f32, i32, u32
 
-__all__ = ["OpenShare", "Share", "add_to_share", "flush", "open_share", "scope_of", "shares_of"]
+__all__ = ["LIMITS", "OpenShare", "add_to_share", "flush", "open_share"]
 
-_MOST_BYTES = 16384  # of a field
-_MOST_TOGETHER = 32768
+LIMITS = Limits(types=(i32, u32, f32), each=16384, together=32768)
 _SIZE = 4
-_KINDS = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
-
-
-@dataclass(frozen=True)
-class Share:
-    """A field that blocks keep a copy of: `words` of 4 bytes, from `low` on in its tree, changed by `kind`."""
-
-    scope: str
-    tree: int
-    low: int
-    words: int
-    kind: str
-    type: Prim
-
-
-def shares_of(task: Task, fields: Sequence[FieldSymbol]) -> tuple[Share, ...]:
-    """The fields that the blocks of this task shall copy."""
-    symbols = {f"field:{symbol.name}": symbol for symbol in fields}
-    if len(symbols) < len(fields) or any(isinstance(op, Assert | Invoke) for op in task.walk()):
-        return ()
-    kinds: dict[str, set[str]] = {}
-    inside = {inner for op in task.body for inner in op.walk()}
-    for op in accesses(task):
-        if isinstance(op.ptr, Address):
-            kind = _KINDS.get(op.kind, "") if op in inside and isinstance(op, Atomic) and not op.users else ""
-            kinds.setdefault(scope_of(op.ptr), set()).add(kind)
-    found, room = list[Share](), _MOST_TOGETHER
-    for scope, seen in kinds.items():
-        if scope in symbols and len(seen) == 1 and "" not in seen:
-            share = _share(scope, symbols[scope], *seen)
-            if share is not None and share.words * _SIZE <= room:
-                room -= share.words * _SIZE
-                found.append(share)
-    return tuple(found)
-
-
-def scope_of(place: Address) -> str:
-    """The field that an address is in, as a scope: all components together."""
-    return place.scope.partition("#")[0]
-
-
-def _share(scope: str, symbol: FieldSymbol, kind: str) -> Share | None:
-    type = element(symbol.dtype)
-    if type not in (i32, u32, f32) or (type is f32 and kind != "add"):
-        return None
-    low = min(symbol.components)
-    reach = sum((term.modulus - 1) * term.stride for term in symbol.terms)
-    size = max(symbol.components) + reach + _SIZE - low
-    count = len(symbol.components) * prod(term.modulus for term in symbol.terms)
-    if size != count * _SIZE or not _SIZE < size <= _MOST_BYTES:
-        return None
-    return Share(scope, symbol.tree, low, count, kind, type)
 
 
 # ---- code ------------------------------------------------------------------------------------------------------------

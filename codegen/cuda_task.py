@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 
 from weft.codegen.cuda_group import accumulators, group_of, split_at_shared
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
-from weft.codegen.cuda_private import Share, flush, open_share
+from weft.codegen.cuda_private import flush, open_share
 from weft.codegen.cuda_reduce import barrier, sreg
+from weft.codegen.cuda_simt import arena_of, threads_together
 from weft.codegen.function import Jump
 from weft.codegen.module import ModuleWriter
+from weft.codegen.shares import Share
 from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
@@ -25,7 +27,6 @@ from weft.ir.ops import Const, Load, Random, Task, Yield
 
 __all__ = ["Launch", "box_of", "contains", "write_launch"]
 
-MOST_THREADS = 1024
 _FROZEN = ", !invariant.load !{}"
 
 
@@ -70,7 +71,8 @@ def measured_first(task: Task) -> bool:
 
 def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int) -> None:
     """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`."""
-    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps)
+    arena, _ = arena_of(launch.loop)
+    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps, arena=arena)
     if launch.guards:
         _leave_if_ended(f)
     if launch.loop is None:
@@ -186,19 +188,37 @@ def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
     inner = axes[-2:] if len(axes) > 1 else axes[-1:]
     outer = axes[: len(axes) - len(inner)]
     lengths = [_length(f, axis) for axis in axes]
+    if threads_together(task):
+        _numbered(f, task, axes, lengths)
+        return
     if not outer:
         _planes(f, task, axes, [], lengths)
         return
-    count = lengths[0]
-    for length in lengths[1 : len(outer)]:
-        count = f.set(f"mul nsw i64 {count}, {length}")
+    count = _product(f, lengths[: len(outer)])
     with _strided(f, "z", count, len(outer) == 1 and outer[0].short) as number:
-        indices, rest = list[str](), number
-        for axis, length in zip(reversed(outer[1:]), reversed(lengths[1 : len(outer)]), strict=True):
-            indices.insert(0, _moved(f, f.set(f"urem i64 {rest}, {length}"), axis))
-            rest = f.set(f"udiv i64 {rest}, {length}")
-        indices.insert(0, _moved(f, rest, outer[0]))
-        _planes(f, task, axes, indices, lengths)
+        _planes(f, task, axes, _digits(f, number, outer, lengths[: len(outer)]), lengths)
+
+
+def _numbered(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str]) -> None:
+    """Iterations by number, the last axis fastest, where threads must know which they run (see `cuda_simt.py`)."""
+    with _strided(f, "x", _product(f, lengths), len(axes) == 1 and axes[0].short) as number:
+        _body(f, task, axes, [_digits(f, number, axes, lengths)], lengths)
+
+
+def _product(f: DeviceWriter, lengths: list[str]) -> str:
+    count = lengths[0]
+    for length in lengths[1:]:
+        count = f.set(f"mul nsw i64 {count}, {length}")
+    return count
+
+
+def _digits(f: DeviceWriter, number: str, axes: list[_Axis], lengths: list[str]) -> list[str]:
+    """The index along each of those axes of the point with that number, the last axis fastest."""
+    indices, rest = list[str](), number
+    for axis, length in zip(reversed(axes[1:]), reversed(lengths[1:]), strict=True):
+        indices.insert(0, _moved(f, f.set(f"urem i64 {rest}, {length}"), axis))
+        rest = f.set(f"udiv i64 {rest}, {length}")
+    return [_moved(f, rest, axes[0]), *indices]
 
 
 def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:

@@ -72,6 +72,14 @@ class ModuleWriter:
         self.metadata.append(text)
         return f"!{len(self.metadata) - 1}"
 
+    def loop_hints(self, *hints: str) -> str:
+        """What marks the branch back to the head of a loop with those metadata nodes."""
+        if not hints:
+            return ""
+        loop = self.node("")
+        self.metadata[int(loop[1:])] = f"distinct !{{{', '.join([loop, *hints])}}}"
+        return f", !llvm.loop {loop}"
+
     def access(self, scope: str, group: str) -> str:
         """The metadata of a memory access: what it may touch, and the parallel loop it belongs to."""
         if scope.startswith("local"):

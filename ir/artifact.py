@@ -46,7 +46,8 @@ __all__ = [
 #   print         void (i64 site, i64 *values)  values: one 8-byte slot per scalar, as in the context
 #   pool          not a function: the pool handle that parallel_for takes
 #   threads       not a function: how many threads the pool runs, the caller included
-SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads")
+#   scratch       void *(i64 pool, i64 bytes)  memory on a cache line, for the launch under way; null if there is none
+SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads", "scratch")
 
 # The error record, in 8-byte words: 0 state (0 none, 1 being written, 2 complete), 1 site, 2.. up to 14 values.
 # State 3: the CUDA driver refused; then word 1 is its status.
@@ -153,6 +154,7 @@ class Artifact:
     native: Any = field(default=None, compare=False, repr=False)  # the optimized LLVM module, where it was made here
     tasks: tuple[str, ...] = ()  # CUDA: the names of the device's entries
     host: bytes = b""  # CUDA: the object file with `entry(ctx)`
+    shared: tuple[int, ...] = ()  # CUDA: the bytes of shared memory that each entry is launched with
     state_bytes: int = 0  # CUDA: the size of the kernel's state
     written: tuple[int, ...] = ()  # CUDA: the numbers of the array parameters that the kernel writes to
 

@@ -9,12 +9,10 @@ from typing import Any
 from weft.ir.artifact import SERVICES, Artifact
 from weft.ir.philox import launch_key
 from weft.runtime import system
-from weft.runtime.jit import Code, Loader, emit
-from weft.runtime.launch import CpuKernel, Launcher
-from weft.runtime.launch_ir import LAUNCH_IR, PYTHON_API
+from weft.runtime.jit import Code, Loader
+from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.memory import Memory
 from weft.runtime.pool import Pool
-from weft.runtime.pool_ir import POOL_IR
 
 __all__ = ["CpuDevice"]
 
@@ -34,10 +32,7 @@ class CpuDevice:
     @cached_property
     def _native(self) -> Code:
         """The runtime's own machine code."""
-        api: Any = ctypes.pythonapi
-        symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-        exports = (*Pool.FUNCTIONS, "launch")
-        return self.loader.load(emit(POOL_IR + LAUNCH_IR), exports, symbols=symbols)
+        return load_runtime(self.loader, Pool.FUNCTIONS)
 
     @cached_property
     def pool(self) -> Pool:
@@ -57,6 +52,7 @@ class CpuDevice:
             "print": print_address,
             "pool": pool.handle,
             "threads": pool.threads,
+            "scratch": pool.scratch,
         }
         return (ctypes.c_int64 * len(SERVICES))(*(words[name] for name in SERVICES))
 

@@ -7,6 +7,7 @@ The caller of a loop works too, and never waits for a worker that has not begun.
     128   how many workers sleep (i32)
     160   the turn: 0 free, 1 taken, 2 taken and wanted (i32); the thread that has it (i64)
     192   the loop: body, ctx, share, n, chunk size
+    232   scratch memory for the launch under way, which grows as needed: where it is, how many bytes
     256   where the next chunk begins
     320   thread handles
 
@@ -42,7 +43,7 @@ class Pool:
     """`threads` threads, the caller included. Native threads start with the first loop that needs them; they end with
     this object, or when Python exits. After a fork the child starts its own."""
 
-    FUNCTIONS = ("parallel_for", "stop_workers", "spin")  # what the code must export
+    FUNCTIONS = ("parallel_for", "stop_workers", "spin", "scratch")  # what the code must export
 
     def __init__(self, threads: int, code: Code) -> None:
         """`code` is POOL_IR, loaded."""
@@ -53,7 +54,7 @@ class Pool:
         self._words: Any = memory[skip:]
         self._code = code
         self.handle = int(self._words.ctypes.data)
-        self.parallel_for = self._code["parallel_for"]
+        self.parallel_for, self.scratch = self._code["parallel_for"], self._code["scratch"]
         self._words.view(np.int32)[1] = self.threads - 1
         self._words[2] = _spins(self._code)
         self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())

@@ -7,6 +7,7 @@ from weft.runtime import system
 __all__ = ["HANDLES", "POOL_IR", "TURN"]
 
 HANDLES = 320  # where the workers' thread handles start; see `pool.py`
+SCRATCH = 232  # where the scratch memory is said to be
 TURN = 160  # where the word is that a launch holds; behind it, the thread that does
 
 _PAUSE = f'call void asm sideeffect "{system.PAUSE}", "~{{memory}}"()' if system.PAUSE else "fence seq_cst"
@@ -294,11 +295,43 @@ join:
   %next = add i32 %i, 1
   br label %each
 done:
+  %scratch.at = getelementptr i8, ptr %pool, i64 {SCRATCH}
+  %scratch = load ptr, ptr %scratch.at
+  call void @free(ptr %scratch)
+  call void @llvm.memset.p0.i64(ptr %scratch.at, i8 0, i64 16, i1 false)
   store i32 0, ptr %started.at
   store i32 0, ptr %stopping.at
   store atomic i64 0, ptr %state.at seq_cst, align 8
   store atomic i32 0, ptr %pool release, align 4
   ret i32 1
+}}
+
+; Only the launch that has its turn asks.
+define ptr @scratch(i64 %handle, i64 %bytes) {{
+entry:
+  %pool = inttoptr i64 %handle to ptr
+  %scratch.at = getelementptr i8, ptr %pool, i64 {SCRATCH}
+  %size.at = getelementptr i8, ptr %pool, i64 {SCRATCH + 8}
+  %wanted = add i64 %bytes, 64
+  %size = load i64, ptr %size.at
+  %old = load ptr, ptr %scratch.at
+  %enough = icmp sge i64 %size, %wanted
+  br i1 %enough, label %give, label %grow
+grow:
+  call void @free(ptr %old)
+  %new = call ptr @malloc(i64 %wanted)
+  %none = icmp eq ptr %new, null
+  %room = select i1 %none, i64 0, i64 %wanted
+  store ptr %new, ptr %scratch.at
+  store i64 %room, ptr %size.at
+  br i1 %none, label %fail, label %give
+fail:
+  ret ptr null
+give:
+  %memory = phi ptr [ %old, %entry ], [ %new, %grow ]
+  %behind = getelementptr i8, ptr %memory, i64 63
+  %line = call ptr @llvm.ptrmask.p0.i64(ptr %behind, i64 -64)
+  ret ptr %line
 }}
 
 ; For calibration: how long is a spin?
@@ -320,4 +353,7 @@ POOL_IR = f"""
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
+declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
+declare ptr @malloc(i64)
+declare void @free(ptr)
 {system.THREADS_IR}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""

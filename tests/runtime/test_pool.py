@@ -188,3 +188,18 @@ def test_python_exits_with_workers_alive() -> None:
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "64\n"), done.stderr
+
+
+def test_scratch_memory_grows_and_may_be_refused() -> None:
+    pool = Bench(2).pool
+    scratch = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(pool.scratch)
+    small = scratch(pool.handle, 1000)
+    assert small % 64 == 0
+    assert scratch(pool.handle, 10) == small
+    large = scratch(pool.handle, 1 << 20)
+    assert large % 64 == 0
+    ctypes.memset(large, 1, 1 << 20)
+    assert scratch(pool.handle, 1 << 60) is None
+    assert scratch(pool.handle, 1000) is not None
+    pool.close()
+    assert scratch(pool.handle, 1000) is not None

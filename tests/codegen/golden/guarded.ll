@@ -99,12 +99,12 @@ start:
   %v10 = call i64 @llvm.smax.i64(i64 %v9, i64 1)
   %v11 = udiv i64 40000, %v10
   %v12 = add i64 %v11, 1
-  %v16 = icmp sle i64 %v8, %v12
-  br i1 %v16, label %here13, label %shared14
-here13:
+  %v13 = icmp sle i64 %v8, %v12
+  br i1 %v13, label %here14, label %shared15
+here14:
   call void @weft_task0(ptr %ctx, ptr %s4, i64 0, i64 %v8)
-  br label %done15
-shared14:
+  br label %done16
+shared15:
   %v17 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v18 = load ptr, ptr %v17, align 8, !invariant.load !{}
   %v19 = getelementptr inbounds i8, ptr %v18, i64 16
@@ -114,8 +114,8 @@ shared14:
   %v23 = getelementptr inbounds i8, ptr %v22, i64 0
   %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
   call void %v24(i64 %v20, ptr @weft_task0, ptr %ctx, ptr %s4, i64 %v8, i64 %v12)
-  br label %done15
-done15:
+  br label %done16
+done16:
   %v26 = getelementptr inbounds i8, ptr %ctx, i64 8
   %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
   %v28 = load i64, ptr %v27, align 8

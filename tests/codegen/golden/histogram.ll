@@ -9,69 +9,159 @@ entry:
 start:
   %v1 = getelementptr inbounds i8, ptr %box, i64 8
   %v2 = load i64, ptr %v1, align 8, !invariant.load !{}
-  %v3 = getelementptr inbounds i8, ptr %ctx, i64 32
+  %v3 = getelementptr inbounds i8, ptr %box, i64 24
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
-  %v5 = getelementptr inbounds i8, ptr %ctx, i64 24
+  %v5 = getelementptr inbounds i8, ptr %ctx, i64 32
   %v6 = load ptr, ptr %v5, align 8, !invariant.load !{}
-  %v7 = add nsw i64 0, %begin
-  %v8 = add nsw i64 0, %end
-  br label %head9
-head9:
-  %i13 = phi i64 [ %v7, %start ], [ %n14, %latch11 ]
-  %v15 = icmp slt i64 %i13, %v8
-  br i1 %v15, label %body10, label %done12
-body10:
-  %v16 = mul nsw i64 %i13, 4
-  %v17 = getelementptr inbounds i8, ptr %v4, i64 %v16
-  %v18 = load i32, ptr %v17, align 4, !alias.scope !9, !noalias !10, !llvm.access.group !0
-  %v19 = and i32 %v18, 15
-  %v20 = sext i32 %v19 to i64
-  %v21 = mul nsw i64 %v20, 4
-  %v22 = getelementptr inbounds i8, ptr %v6, i64 %v21
-  %v23 = atomicrmw add ptr %v22, i32 1 monotonic
-  br label %latch11
-latch11:
-  %n14 = add nsw i64 %i13, 1
-  br label %head9, !llvm.loop !2
-done12:
+  %v7 = getelementptr inbounds i8, ptr %ctx, i64 24
+  %v8 = load ptr, ptr %v7, align 8, !invariant.load !{}
+  %v9 = add nsw i64 0, %begin
+  %v10 = add nsw i64 0, %end
+  br label %head11
+head11:
+  %i15 = phi i64 [ %v9, %start ], [ %n16, %latch13 ]
+  %v17 = icmp slt i64 %i15, %v10
+  br i1 %v17, label %body12, label %done14
+body12:
+  %v18 = mul nsw i64 %i15, 4
+  %v19 = getelementptr inbounds i8, ptr %v6, i64 %v18
+  %v20 = load i32, ptr %v19, align 4, !alias.scope !9, !noalias !10, !llvm.access.group !0
+  %v21 = and i32 %v20, 15
+  %v22 = sext i32 %v21 to i64
+  %v23 = mul nsw i64 %v22, 4
+  %v24 = getelementptr inbounds i8, ptr %v4, i64 %v23
+  %v25 = load i32, ptr %v24, align 4, !alias.scope !11, !noalias !12
+  %v26 = add i32 %v25, 1
+  store i32 %v26, ptr %v24, align 4, !alias.scope !11, !noalias !12
+  br label %latch13
+latch13:
+  %n16 = add nsw i64 %i15, 1
+  br label %head11, !llvm.loop !2
+done14:
   br label %exit
 exit:
   ret void
 }
 
-define internal void @weft_task0_plain(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
+define internal void @weft_task0_private(ptr noalias %ctx, ptr %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
+entry:
+  %s1 = alloca [4 x i64], align 8
+  br label %start
+start:
+  %v2 = getelementptr inbounds i8, ptr %box, i64 0
+  %v3 = load i64, ptr %v2, align 8
+  %v4 = getelementptr inbounds i8, ptr %s1, i64 0
+  store i64 %v3, ptr %v4, align 8
+  %v5 = getelementptr inbounds i8, ptr %box, i64 8
+  %v6 = load i64, ptr %v5, align 8
+  %v7 = getelementptr inbounds i8, ptr %s1, i64 8
+  store i64 %v6, ptr %v7, align 8
+  %v8 = getelementptr inbounds i8, ptr %box, i64 16
+  %v9 = load ptr, ptr %v8, align 8
+  %v10 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v11 = load ptr, ptr %v10, align 8, !invariant.load !{}
+  %v12 = getelementptr inbounds i8, ptr %v11, i64 24
+  %v13 = load i64, ptr %v12, align 8, !invariant.load !{}
+  br label %attempt14
+attempt14:
+  %copy16 = phi i64 [ 0, %start ], [ %next17, %attempt14 ]
+  %next17 = add i64 %copy16, 1
+  %v18 = getelementptr inbounds i64, ptr %v9, i64 %copy16
+  %v19 = atomicrmw xchg ptr %v18, i64 2 acquire
+  %v20 = icmp eq i64 %v19, 2
+  br i1 %v20, label %attempt14, label %taken15
+taken15:
+  %v21 = add i64 %v13, 7
+  %v22 = lshr i64 %v21, 3
+  %v23 = shl i64 %v22, 6
+  %v24 = mul i64 %copy16, 64
+  %v25 = add i64 %v23, %v24
+  %v26 = add i64 %v25, 0
+  %v27 = getelementptr inbounds i8, ptr %v9, i64 %v26
+  %v30 = icmp eq i64 %v19, 0
+  br i1 %v30, label %fill28, label %filled29
+fill28:
+  br label %head31
+head31:
+  %i35 = phi i64 [ 0, %fill28 ], [ %n36, %latch33 ]
+  %v37 = icmp slt i64 %i35, 16
+  br i1 %v37, label %body32, label %done34
+body32:
+  %v38 = getelementptr inbounds i32, ptr %v27, i64 %i35
+  store i32 0, ptr %v38, align 4
+  br label %latch33
+latch33:
+  %n36 = add nsw i64 %i35, 1
+  br label %head31
+done34:
+  br label %filled29
+filled29:
+  %v39 = getelementptr i8, ptr %v27, i64 0
+  %v40 = getelementptr inbounds i8, ptr %s1, i64 24
+  store ptr %v39, ptr %v40, align 8
+  call void @weft_task0(ptr %ctx, ptr %s1, i64 %begin, i64 %end)
+  %v41 = getelementptr inbounds i64, ptr %v9, i64 %copy16
+  store atomic i64 1, ptr %v41 release, align 8
+  br label %exit
+exit:
+  ret void
+}
+
+define internal void @weft_task0_merge0(ptr noalias %ctx, ptr %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
   br label %start
 start:
-  %v1 = getelementptr inbounds i8, ptr %box, i64 8
-  %v2 = load i64, ptr %v1, align 8, !invariant.load !{}
-  %v3 = getelementptr inbounds i8, ptr %ctx, i64 32
+  %v1 = getelementptr inbounds i8, ptr %box, i64 16
+  %v2 = load ptr, ptr %v1, align 8
+  %v3 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
-  %v5 = getelementptr inbounds i8, ptr %ctx, i64 24
-  %v6 = load ptr, ptr %v5, align 8, !invariant.load !{}
-  %v7 = add nsw i64 0, %begin
-  %v8 = add nsw i64 0, %end
-  br label %head9
-head9:
-  %i13 = phi i64 [ %v7, %start ], [ %n14, %latch11 ]
-  %v15 = icmp slt i64 %i13, %v8
-  br i1 %v15, label %body10, label %done12
-body10:
-  %v16 = mul nsw i64 %i13, 4
-  %v17 = getelementptr inbounds i8, ptr %v4, i64 %v16
-  %v18 = load i32, ptr %v17, align 4, !alias.scope !9, !noalias !10, !llvm.access.group !3
-  %v19 = and i32 %v18, 15
-  %v20 = sext i32 %v19 to i64
-  %v21 = mul nsw i64 %v20, 4
-  %v22 = getelementptr inbounds i8, ptr %v6, i64 %v21
-  %v23 = load i32, ptr %v22, align 4, !alias.scope !11, !noalias !12
-  %v24 = add i32 %v23, 1
-  store i32 %v24, ptr %v22, align 4, !alias.scope !11, !noalias !12
-  br label %latch11
-latch11:
-  %n14 = add nsw i64 %i13, 1
-  br label %head9, !llvm.loop !5
-done12:
+  %v5 = getelementptr inbounds i8, ptr %v4, i64 24
+  %v6 = load i64, ptr %v5, align 8, !invariant.load !{}
+  %v7 = getelementptr inbounds i8, ptr %ctx, i64 24
+  %v8 = load ptr, ptr %v7, align 8, !invariant.load !{}
+  %v9 = getelementptr inbounds i8, ptr %v8, i64 0
+  br label %head10
+head10:
+  %i14 = phi i64 [ 0, %start ], [ %n15, %latch12 ]
+  %v16 = icmp slt i64 %i14, %v6
+  br i1 %v16, label %body11, label %done13
+body11:
+  %v19 = getelementptr inbounds i64, ptr %v2, i64 %i14
+  %v20 = load atomic i64, ptr %v19 acquire, align 8
+  %v21 = icmp ne i64 %v20, 0
+  br i1 %v21, label %add17, label %after18
+add17:
+  %v22 = add i64 %v6, 7
+  %v23 = lshr i64 %v22, 3
+  %v24 = shl i64 %v23, 6
+  %v25 = mul i64 %i14, 64
+  %v26 = add i64 %v24, %v25
+  %v27 = add i64 %v26, 0
+  %v28 = getelementptr inbounds i8, ptr %v2, i64 %v27
+  br label %head29
+head29:
+  %i33 = phi i64 [ %begin, %add17 ], [ %n34, %latch31 ]
+  %v35 = icmp slt i64 %i33, %end
+  br i1 %v35, label %body30, label %done32
+body30:
+  %v36 = getelementptr inbounds i32, ptr %v28, i64 %i33
+  %v37 = getelementptr inbounds i32, ptr %v9, i64 %i33
+  %v38 = load i32, ptr %v36, align 4, !llvm.access.group !3
+  %v39 = load i32, ptr %v37, align 4, !llvm.access.group !3
+  %v40 = add i32 %v39, %v38
+  store i32 %v40, ptr %v37, align 4, !llvm.access.group !3
+  br label %latch31
+latch31:
+  %n34 = add nsw i64 %i33, 1
+  br label %head29, !llvm.loop !5
+done32:
+  br label %after18
+after18:
+  br label %latch12
+latch12:
+  %n15 = add nsw i64 %i14, 1
+  br label %head10
+done13:
   br label %exit
 exit:
   ret void
@@ -79,7 +169,7 @@ exit:
 
 define void @weft_entry(ptr noalias %ctx) nounwind "reciprocal-estimates"="none" {
 entry:
-  %s3 = alloca [2 x i64], align 8
+  %s3 = alloca [4 x i64], align 8
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 40
@@ -90,33 +180,74 @@ start:
   store i64 %v2, ptr %v5, align 8
   %v6 = sub nsw i64 %v2, 0
   %v7 = call i64 @llvm.smax.i64(i64 %v6, i64 0)
-  %v8 = mul nsw i64 1, 16
-  %v9 = call i64 @llvm.smax.i64(i64 %v8, i64 1)
-  %v10 = udiv i64 40000, %v9
-  %v11 = add i64 %v10, 1
-  %v15 = icmp sle i64 %v7, %v11
-  %v16 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v17 = load ptr, ptr %v16, align 8, !invariant.load !{}
-  %v18 = getelementptr inbounds i8, ptr %v17, i64 24
-  %v19 = load i64, ptr %v18, align 8, !invariant.load !{}
-  %v20 = icmp ule i64 %v19, 3
-  %v21 = or i1 %v15, %v20
-  br i1 %v21, label %here12, label %shared13
-here12:
-  call void @weft_task0_plain(ptr %ctx, ptr %s3, i64 0, i64 %v7)
-  br label %done14
-shared13:
-  %v22 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
-  %v24 = getelementptr inbounds i8, ptr %v23, i64 16
-  %v25 = load i64, ptr %v24, align 8, !invariant.load !{}
-  %v26 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
-  %v28 = getelementptr inbounds i8, ptr %v27, i64 0
+  %v8 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v9 = load ptr, ptr %v8, align 8, !invariant.load !{}
+  %v10 = getelementptr inbounds i8, ptr %v9, i64 24
+  %v11 = load i64, ptr %v10, align 8, !invariant.load !{}
+  %v12 = mul i64 %v7, 1
+  %v13 = mul i64 %v12, 16
+  %v14 = sub i64 %v11, 1
+  %v15 = mul i64 %v13, %v14
+  %v16 = mul i64 %v11, 32
+  %v17 = icmp sgt i64 %v15, %v16
+  %v21 = getelementptr inbounds i8, ptr %ctx, i64 24
+  %v22 = load ptr, ptr %v21, align 8, !invariant.load !{}
+  %v23 = getelementptr inbounds i8, ptr %s3, i64 24
+  store ptr %v22, ptr %v23, align 8
+  br i1 %v17, label %shared19, label %here18
+shared19:
+  %v24 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
+  %v26 = getelementptr inbounds i8, ptr %v25, i64 24
+  %v27 = load i64, ptr %v26, align 8, !invariant.load !{}
+  %v28 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v29 = load ptr, ptr %v28, align 8, !invariant.load !{}
-  call void %v29(i64 %v25, ptr @weft_task0, ptr %ctx, ptr %s3, i64 %v7, i64 %v11)
-  br label %done14
-done14:
+  %v30 = getelementptr inbounds i8, ptr %v29, i64 16
+  %v31 = load i64, ptr %v30, align 8, !invariant.load !{}
+  %v32 = add i64 %v27, 7
+  %v33 = lshr i64 %v32, 3
+  %v34 = shl i64 %v33, 6
+  %v35 = mul i64 %v27, 64
+  %v36 = add i64 %v34, %v35
+  %v37 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v38 = load ptr, ptr %v37, align 8, !invariant.load !{}
+  %v39 = getelementptr inbounds i8, ptr %v38, i64 32
+  %v40 = load ptr, ptr %v39, align 8, !invariant.load !{}
+  %v41 = call ptr %v40(i64 %v31, i64 %v36)
+  %v44 = icmp ne ptr %v41, null
+  br i1 %v44, label %ready42, label %done43
+ready42:
+  br label %head45
+head45:
+  %i49 = phi i64 [ 0, %ready42 ], [ %n50, %latch47 ]
+  %v51 = icmp slt i64 %i49, %v27
+  br i1 %v51, label %body46, label %done48
+body46:
+  %v52 = getelementptr inbounds i64, ptr %v41, i64 %i49
+  store atomic i64 0, ptr %v52 monotonic, align 8
+  br label %latch47
+latch47:
+  %n50 = add nsw i64 %i49, 1
+  br label %head45
+done48:
+  %v53 = getelementptr inbounds i8, ptr %s3, i64 16
+  store ptr %v41, ptr %v53, align 8
+  %v54 = mul i64 %v27, 4
+  %v55 = udiv i64 %v7, %v54
+  %v56 = add i64 %v55, 1
+  %v57 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v58 = load ptr, ptr %v57, align 8, !invariant.load !{}
+  %v59 = getelementptr inbounds i8, ptr %v58, i64 0
+  %v60 = load ptr, ptr %v59, align 8, !invariant.load !{}
+  call void %v60(i64 %v31, ptr @weft_task0_private, ptr %ctx, ptr %s3, i64 %v7, i64 %v56)
+  call void %v60(i64 %v31, ptr @weft_task0_merge0, ptr %ctx, ptr %s3, i64 16, i64 8192)
+  br label %done43
+done43:
+  br i1 %v44, label %done20, label %here18
+here18:
+  call void @weft_task0(ptr %ctx, ptr %s3, i64 0, i64 %v7)
+  br label %done20
+done20:
   br label %exit
 exit:
   ret void

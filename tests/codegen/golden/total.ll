@@ -80,12 +80,12 @@ start:
   %v11 = call i64 @llvm.smax.i64(i64 %v10, i64 1)
   %v12 = udiv i64 40000, %v11
   %v13 = add i64 %v12, 1
-  %v17 = icmp sle i64 %v7, %v13
-  br i1 %v17, label %here14, label %shared15
-here14:
+  %v14 = icmp sle i64 %v7, %v13
+  br i1 %v14, label %here15, label %shared16
+here15:
   call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 %v7)
-  br label %done16
-shared15:
+  br label %done17
+shared16:
   %v18 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v19 = load ptr, ptr %v18, align 8, !invariant.load !{}
   %v20 = getelementptr inbounds i8, ptr %v19, i64 16
@@ -95,8 +95,8 @@ shared15:
   %v24 = getelementptr inbounds i8, ptr %v23, i64 0
   %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
   call void %v25(i64 %v21, ptr @weft_task0, ptr %ctx, ptr %s1, i64 %v7, i64 %v13)
-  br label %done16
-done16:
+  br label %done17
+done17:
   %v26 = getelementptr inbounds i8, ptr %ctx, i64 32
   %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
   %v28 = load float, ptr %v27, align 4, !alias.scope !8, !noalias !9

@@ -1,0 +1,82 @@
+"""Small fields that threads scatter into: which of them are worth a copy for each thread, or block of threads.
+
+    bins[x[i]] += 1        mine[x[i]] += 1 in a copy of one's own, then  bins[k] += mine[k]  once
+
+Only where all that a task does to the field is atomics of one kind, whose old values nobody wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from weft.ir.ops import Address, Assert, Atomic, Invoke, Task
+from weft.ir.symbols import FieldSymbol
+from weft.ir.tasks import accesses
+from weft.ir.types import Prim, element, f32, f64, i32, i64, u32, u64
+
+__all__ = ["Limits", "Share", "scope_of", "shares_of"]
+
+_KINDS = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an arch will copy: fields of these types, of so many bytes each, and together."""
+
+    types: tuple[Prim, ...] = (i32, u32, f32, i64, u64, f64)
+    each: int = 1 << 22
+    together: int = 1 << 22
+
+
+@dataclass(frozen=True)
+class Share:
+    """A field that is copied: `words` scalars, from byte `low` on in its tree, changed by `kind`."""
+
+    scope: str
+    tree: int
+    low: int
+    words: int
+    kind: str
+    type: Prim
+
+
+def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Share, ...]:
+    """The fields that the threads of this task shall copy."""
+    symbols = {f"field:{symbol.name}": symbol for symbol in fields}
+    if len(symbols) < len(fields) or any(isinstance(op, Assert | Invoke) for op in task.walk()):
+        return ()
+    kinds: dict[str, set[str]] = {}
+    inside = {inner for op in task.body for inner in op.walk()}
+    for op in accesses(task):
+        if isinstance(op.ptr, Address):
+            kind = _KINDS.get(op.kind, "") if op in inside and isinstance(op, Atomic) and not op.users else ""
+            kinds.setdefault(scope_of(op.ptr), set()).add(kind)
+    found, room = list[Share](), limits.together
+    for scope, seen in kinds.items():
+        if scope in symbols and len(seen) == 1 and "" not in seen:
+            share = _share(scope, symbols[scope], *seen, limits)
+            if share is not None and share.words * share.type.size <= room:
+                room -= share.words * share.type.size
+                found.append(share)
+    return tuple(found)
+
+
+def scope_of(place: Address) -> str:
+    """The field that an address is in, as a scope: all components together."""
+    return place.scope.partition("#")[0]
+
+
+def _share(scope: str, symbol: FieldSymbol, kind: str, limits: Limits) -> Share | None:
+    """The copy of a field that fills its memory without a gap."""
+    type = element(symbol.dtype)
+    if type not in limits.types or (type.is_float and kind != "add"):
+        return None
+    low = min(symbol.components)
+    reach = sum((term.modulus - 1) * term.stride for term in symbol.terms)
+    size = max(symbol.components) + reach + type.size - low
+    count = len(symbol.components) * prod(term.modulus for term in symbol.terms)
+    if size != count * type.size or not type.size < size <= limits.each:
+        return None
+    return Share(scope, symbol.tree, low, count, kind, type)
