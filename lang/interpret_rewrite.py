@@ -186,7 +186,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> ast.While:
         """As Python's."""
-        node.test = self.visit(node.test)
+        node.test = self.tested(node.test)
         top, self.top = self.top, False
         node.body, node.orelse = self.scoped(node.body), self.scoped(node.orelse)
         self.top = top
@@ -197,7 +197,7 @@ class Rewriter(ast.NodeTransformer):
         settled = self.is_settled(node.test)
         top = self.top
         if not self.is_builtin(node.test, "static"):
-            node.test = self.visit(node.test)
+            node.test = self.tested(node.test)
             self.top = False
         if not settled:
             node.body, node.orelse = self.scoped(node.body), self.scoped(node.orelse)
@@ -219,7 +219,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         """Checked in debug only, as on every arch."""
         usual = ast.Constant(f"assert {ast.unparse(node.test)}")
-        fails = ast.UnaryOp(ast.Not(), self.visit(node.test))
+        fails = ast.UnaryOp(ast.Not(), self.tested(node.test))
         checked = ast.BoolOp(ast.And(), [ast.Attribute(_name(HELPER), "debug", ast.Load()), fails])
         failure = self.call("failure", usual if node.msg is None else self.visit(node.msg))
         return _at(node, ast.If(checked, [_at(node, ast.Raise(failure))], []))
@@ -238,11 +238,26 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.op, ast.UAdd):
             operand: ast.expr = self.visit(node.operand)
             return operand
-        return _at(node, self.call("unary", ast.Constant(_UNARY[type(node.op)]), self.visit(node.operand)))
+        operand = self.tested(node.operand) if isinstance(node.op, ast.Not) else self.visit(node.operand)
+        return _at(node, self.call("unary", ast.Constant(_UNARY[type(node.op)]), operand))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """`and`, `or` stop early, and give a truth value."""
-        node.values = [_at(value, self.call("truth", self.visit(value))) for value in node.values]
+        """`and`, `or` stop early, and give the operand that decides; where the others are harmless they are evaluated
+        too, to find the common type."""
+        harmless = all(self.is_harmless(part) for value in node.values for part in ast.walk(value))
+        values = [self.visit(value) for value in node.values]
+        if harmless:
+            kind = ast.Constant("and" if isinstance(node.op, ast.And) else "or")
+            return _at(node, self.call("deciding", kind, *map(_later, values)))
+        node.values = [_at(value, self.call("strong", value)) for value in values]
+        return node
+
+    def tested(self, node: ast.expr) -> ast.expr:
+        """An expression of which only the truth counts."""
+        if not isinstance(node, ast.BoolOp):
+            made: ast.expr = self.visit(node)
+            return made
+        node.values = [_at(value, self.call("truth", self.tested(value))) for value in node.values]
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -260,7 +275,7 @@ class Rewriter(ast.NodeTransformer):
             node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
             return node
         harmless = all(self.is_harmless(part) for side in (node.body, node.orelse) for part in ast.walk(side))
-        test, a, b = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
+        test, a, b = self.tested(node.test), self.visit(node.body), self.visit(node.orelse)
         if harmless:
             return _at(node, self.call("choose", test, _later(a), _later(b)))
         return _at(node, ast.IfExp(test, self.call("strong", a), self.call("strong", b)))

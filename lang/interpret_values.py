@@ -376,6 +376,29 @@ class Semantics:
         value, other = strong(value), strong(other)
         return _cast(value, promote(_prim(value), _prim(other)))
 
+    def deciding(self, kind: str, *sides: Callable[[], Any]) -> Any:
+        """`a() and b()`, `a() or b()`: the operand that decides, in the common type of all; matrices elementwise."""
+        values: list[Any] = []
+        for number, side in enumerate(sides, 1):
+            try:
+                value = side()
+            except IndexError:  # what those before guard against
+                if not any(bool(value) is (kind == "or") for value in values):
+                    raise
+                break
+            known, last = is_known(value), number == len(sides)
+            decides = known and bool(value) is (kind == "or")
+            if not values and known and (decides or last):
+                return value
+            if not known or decides or last:
+                values.append(value)
+            if decides:
+                break
+        if any(isinstance(value, Matrix) for value in values):
+            return reduce(lambda a, b: binary(kind, a, b), [_cast(value, u1) for value in values])
+        taken = next((value for value in values[:-1] if bool(value) is (kind == "or")), values[-1])
+        return _cast(taken, reduce(promote, map(_prim, values)))
+
     def unpack(self, value: Any, count: int) -> list[Any]:
         """The parts of a tuple assignment."""
         parts = [own(part) for part in value]

@@ -18,7 +18,7 @@ from weft.lang.struct import StructField
 from weft.lang.translate.expressions import iterate, unpack
 from weft.lang.translate.functions import Grouped, RangeOf
 from weft.lang.translate.indexing import dotted
-from weft.lang.translate.operators import condition, run_now
+from weft.lang.translate.operators import condition, run_now, tested
 from weft.lang.translate.statements import is_static_call
 from weft.lang.translate.translator import Loop, Translator, translates
 from weft.lang.translate.values import Record, is_known, is_number, kind_of, to_expr
@@ -33,7 +33,7 @@ UNROLL_LIMIT = 4096
 def _while(t: Translator, node: ast.While) -> None:
     if node.orelse:
         raise t.error("'else' of a loop cannot be used in a kernel", node.orelse[0], UnsupportedSyntax)
-    test = t.guarded(node.test)
+    test = t.guarded(node.test, tested)
     if is_known(test) and not run_now(t, node.test, bool, test):
         return
     made = tree.While(condition(t, test, node.test), [], span=t.span(node))

@@ -17,7 +17,7 @@ from weft.lang.struct import StructField
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Record, coerce, common_type, is_known, kind_of, tensor_elements, to_expr
 
-__all__ = ["OPERATORS", "binary", "condition", "matmul", "run_now", "truth", "unary"]
+__all__ = ["OPERATORS", "binary", "condition", "matmul", "run_now", "tested", "truth", "unary"]
 
 OPERATORS: dict[type[ast.operator], tuple[str, str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", "+", operator.add),
@@ -76,6 +76,7 @@ _KINDS: tuple[tuple[type[Exception], type[CompilationError]], ...] = (
 
 def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call a Python function on compile-time values; what it raises becomes an error at `node`."""
+    t.unit.ran.append(function)
     try:
         return function(*args, **keywords)
     except CompilationError as error:
@@ -158,7 +159,7 @@ def matmul(t: Translator, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Exp
 
 @translates(ast.UnaryOp)
 def _unary_op(t: Translator, node: ast.UnaryOp) -> Any:
-    value = t.expr(node.operand)
+    value = tested(t, node.operand) if isinstance(node.op, ast.Not) else t.expr(node.operand)
     kind, function = _UNARY[type(node.op)]
     if is_known(value):
         _no_field(t, value, node.operand)
@@ -192,7 +193,9 @@ def _compare(t: Translator, node: ast.Compare) -> Any:
             right = t.frozen(to_expr(t, right, place))
         results.append(_compare_two(t, op, left, right, node))
         left = right
-    return _join(t, "and", results, node)
+    if all(map(is_known, results)):
+        return all(results) if chained else results[0]
+    return _all_or_any(t, "and", [truth(t, result, node) for result in results], node)
 
 
 def _compare_two(t: Translator, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
@@ -227,30 +230,62 @@ def condition(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
     return x
 
 
+def tested(t: Translator, node: ast.expr) -> Any:
+    """What an expression means where only its truth counts: there `and`, `or` need not say which operand decided."""
+    return _decided(t, node, True) if isinstance(node, ast.BoolOp) else t.expr(node)
+
+
 @translates(ast.BoolOp)
 def _bool_op(t: Translator, node: ast.BoolOp) -> Any:
+    return _decided(t, node, False)
+
+
+def _decided(t: Translator, node: ast.BoolOp, only_truth: bool) -> Any:
     """Operands known at compile time decide, or drop out; the others keep their order and short circuit."""
     kind = "and" if isinstance(node.op, ast.And) else "or"
+    meaning = tested if only_truth else Translator.expr
     values: list[Any] = []
     for place in node.values:
-        value = t.guarded(place) if values else t.expr(place)
+        value = t.guarded(place, meaning) if values else meaning(t, place)
         if not is_known(value):
             values.append(value)
             continue
+        last = place is node.values[-1]
         decides = bool(run_now(t, place, bool, value)) is (kind == "or")
-        if not values and (decides or place is node.values[-1]):
+        if not values and (decides or last):
             return value
-        if decides:
+        if decides or (last and not only_truth):
             values.append(value)
+        if decides:
             break
-    return _join(t, kind, values, node)
+    parts = [to_expr(t, value, node) for value in values]
+    if only_truth or any(isinstance(p.type, Tensor) for p in parts) or all(p.type is u1 for p in parts):
+        return _all_or_any(t, kind, [truth(t, part, node) for part in parts], node)
+    return _deciding(t, kind, parts, node)
 
 
-def _join(t: Translator, kind: str, values: list[Any], node: ast.expr) -> Any:
-    if all(map(is_known, values)):
-        results = [bool(value) for value in values] if len(values) > 1 else values
-        return results[0] if len(results) == 1 else (all if kind == "and" else any)(results)
-    parts = [truth(t, value, node) for value in values]
+def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp) -> tree.Expr:
+    """Of numbers, `a and b` is b where a is not 0, else a; `a or b` the other way round; in their common type."""
+    wanted: Type = parts[0].type
+    for part in parts:
+        truth(t, part, node)  # says what is neither true nor false
+        wanted = common_type(t, wanted, part.type, node)
+    span = t.span(node)
+    result = coerce(t, parts[-1], wanted, node)
+    for number, part in reversed(list(enumerate(parts[:-1]))):
+        variable = tree.Variable("", part.type)
+        t.unit.fixed.add(variable)
+        place = t.frozen(part) if number == 0 else tree.Var(variable, type=part.type, span=part.span)
+        own = coerce(t, place, wanted, node)
+        then, orelse = (result, own) if kind == "and" else (own, result)
+        result = tree.IfExp(truth(t, place, node), then, orelse, type=wanted, span=span)
+        if number:
+            result = tree.Call("", [(variable, part)], [tree.Return([result])], type=wanted, span=span)
+    return result
+
+
+def _all_or_any(t: Translator, kind: str, parts: list[tree.Expr], node: ast.expr) -> tree.Expr:
+    """Whether all (`and`) or any (`or`) of the conditions hold; of tensors, elementwise."""
     if len(parts) == 1:
         return parts[0]
     if any(isinstance(part.type, Tensor) for part in parts):
@@ -263,7 +298,7 @@ def _join(t: Translator, kind: str, values: list[Any], node: ast.expr) -> Any:
 
 @translates(ast.IfExp)
 def _if_exp(t: Translator, node: ast.IfExp) -> Any:
-    test = t.expr(node.test)
+    test = tested(t, node.test)
     if is_known(test):
         return t.expr(node.body if run_now(t, node.test, bool, test) else node.orelse)
     decide = truth(t, test, node.test)

@@ -12,7 +12,7 @@ from weft.lang.formats import parse_braces, parse_percent
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct as PyStruct
 from weft.lang.translate.functions import Call
-from weft.lang.translate.operators import condition, run_now
+from weft.lang.translate.operators import condition, run_now, tested
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, is_known, is_number, to_expr
 
@@ -151,7 +151,7 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 
 def assertion(t: Translator, node: ast.Assert) -> None:
     """`assert condition, message`; the message may be an f-string, or a text with `{}` and its arguments."""
-    test = t.expr(node.test)
+    test = tested(t, node.test)
     message, arguments = _message(t, node)
     if is_known(test):
         if not run_now(t, node.test, bool, test) and not arguments:

@@ -17,7 +17,7 @@ from weft.lang.translate.expressions import unpack
 from weft.lang.translate.indexing import constant_element, static_indices
 from weft.lang.translate.inlining import settled
 from weft.lang.translate.names import Binding
-from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now
+from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now, tested
 from weft.lang.translate.printing import assertion
 from weft.lang.translate.translator import Returned, Translator, translates
 from weft.lang.translate.values import (
@@ -364,7 +364,7 @@ def _with_shape(place: Type, value: Type) -> Type:
 
 @translates(ast.If)
 def _if(t: Translator, node: ast.If) -> None:
-    test = t.expr(node.test)
+    test = tested(t, node.test)
     if is_known(test):
         _static_if(t, node, bool(run_now(t, node.test, bool, test)))
         return

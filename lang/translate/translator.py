@@ -182,12 +182,12 @@ class Translator:
             self.out, self.top, self.jump = outer, top, ""
             self.depth -= 1
 
-    def guarded(self, node: ast.expr) -> Any:
+    def guarded(self, node: ast.expr, meaning: Callable[[Translator, ast.expr], Any] | None = None) -> Any:
         """What an expression means that may not be evaluated, or more than once: statements it needs are kept inside
-        it, as an inlined function without arguments."""
+        it, as an inlined function without arguments. `meaning` translates it in place of `expr`."""
         outer, self.out = self.out, []
         try:
-            value = self.expr(node)
+            value = self.expr(node) if meaning is None else meaning(self, node)
             inner = self.out
         finally:
             self.out = outer
