@@ -25,10 +25,9 @@ from weft.runtime.console import format_print
 from weft.runtime.cuda_driver import CudaError, CudaUnavailable, Driver
 from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 from weft.runtime.cuda_staging import Staging
-from weft.runtime.jit import Loader, emit
-from weft.runtime.launch import CpuKernel, Launcher
-from weft.runtime.launch_ir import LAUNCH_IR, PYTHON_API
-from weft.runtime.pool_ir import POOL_IR, TURN
+from weft.runtime.jit import Loader
+from weft.runtime.launch import CpuKernel, Launcher, load_runtime
+from weft.runtime.pool_ir import TURN
 
 __all__ = ["CudaDevice", "CudaKernel", "missing"]
 
@@ -137,10 +136,7 @@ class CudaDevice:
     @cached_property
     def launcher(self) -> Launcher:
         """What makes Python functions of kernels."""
-        api: Any = ctypes.pythonapi
-        symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-        code = self.loader.load(emit(POOL_IR + LAUNCH_IR), ("launch",), symbols=symbols)
-        return Launcher(code, launch_key(self._seed))
+        return Launcher(load_runtime(self.loader), launch_key(self._seed))
 
     @cached_property
     def prints(self) -> DeviceBuffer:
@@ -210,6 +206,7 @@ class CudaKernel:
             lambda _: (ctypes.c_int64 * len(table))(*table),
             lambda status: driver.error(status, f"kernel {artifact.name}"),
         )
+        self.conclude, self.native = self._host.conclude, None if self._printing else self._host.native
         types = [param.type for param in artifact.slots.params]
         self._axes = {k: type.ndim for k, type in enumerate(types) if isinstance(type, Array)}
         self._arrays = list(self._axes)

@@ -18,15 +18,26 @@ from weft.ir.artifact import Artifact, Slots
 from weft.ir.errors import InternalError
 from weft.ir.scalar import cast_value
 from weft.ir.types import Array, Prim, Type, f16, f32, f64, flatten, i64, u1, u16, u64
+from weft.runtime.call_ir import CALL_IR
 from weft.runtime.console import PrintService
+from weft.runtime.direct import Native
 from weft.runtime.errors import fault
-from weft.runtime.jit import Code
-from weft.runtime.launch_ir import ARRAY, FLOAT32, FLOAT64, INTEGER, TRUTH, UNSIGNED
+from weft.runtime.jit import Code, Loader, emit
+from weft.runtime.launch_ir import ARRAY, FLOAT32, FLOAT64, INTEGER, LAUNCH_IR, PYTHON_API, TRUTH, UNSIGNED
+from weft.runtime.pool_ir import POOL_IR
 
-__all__ = ["CpuKernel", "Launcher", "array_argument"]
+__all__ = ["CpuKernel", "Launcher", "array_argument", "load_runtime"]
 
 _KINDS: dict[Type, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
 _METH_FASTCALL = 0x80
+_ON_STACK = 2048  # slots of a context that a direct call puts on the stack
+
+
+def load_runtime(loader: Loader, functions: Sequence[str] = ()) -> Code:
+    """The runtime's own machine code: launches, and those functions of the pool."""
+    api: Any = ctypes.pythonapi
+    symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
+    return loader.load(emit(POOL_IR + LAUNCH_IR + CALL_IR), (*functions, "launch", "call"), symbols=symbols)
 
 
 def array_argument(array: Any, ndim: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
@@ -61,13 +72,21 @@ class Launcher:
         """The key of the next launch."""
         self._seeds.value = key
 
+    @property
+    def seeds(self) -> int:
+        """Where that key is."""
+        return ctypes.addressof(self._seeds)
+
+    def native(self, entry: int, table: int, slots: Slots) -> Native:
+        """What calls of that kernel need that Python has no part in."""
+        return Native(self._code["call"], entry, table, self.seeds, slots, _result_rules(slots))
+
     def function(self, entry: int, table: int, slots: Slots, kinds: Sequence[int]) -> Callable[..., Any]:
         """The native function that launches the kernel at `entry`, for arguments of those kinds behind the trees. It
         does not keep the kernel alive."""
         inputs = [INTEGER] * slots.trees + list(kinds)
-        outputs = _flatten(slots.results)
-        rules = chain.from_iterable((_result_kind(prim), 64 - 8 * prim.size) for prim in outputs)
-        header = (entry, table, ctypes.addressof(self._seeds), slots.count, len(inputs), len(outputs))
+        outputs, rules = _flatten(slots.results), _result_rules(slots)
+        header = (entry, table, self.seeds, slots.count, len(inputs), len(outputs))
         words = (*header, slots.result_start, *inputs, *rules)
         function: Callable[..., Any] = self._new(
             ctypes.addressof(self._method), struct.pack(f"={len(words)}Q", *words), None
@@ -102,6 +121,8 @@ class CpuKernel:
         self._raised = self._print.raised
         self._table = services(self._print.address)
         place = code[artifact.entry], ctypes.addressof(self._table), slots
+        plain = not self._print.address and slots.count <= _ON_STACK
+        self.native = launcher.native(*place) if plain else None
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
         direct = [_direct_kind(param.type) for param in slots.params]
         if refused is not None:
@@ -122,6 +143,16 @@ class CpuKernel:
                 result = self._spread_out(trees, args)
         if result.__class__ is bytes or self._raised:
             self._fail(result, len(trees), len(args))
+        return self._finished(result)
+
+    def conclude(self, outcome: Any) -> tuple[Any, ...]:
+        """For direct calls: the scalars of the results, from the tuple that native code made. For the bytes of an error
+        record raises what went wrong."""
+        if outcome.__class__ is bytes:
+            self._fail(outcome, 0, 0)
+        return self._finished(outcome)
+
+    def _finished(self, result: Any) -> tuple[Any, ...]:
         if self._halves:
             return tuple(_as_float(value) if k in self._halves else value for k, value in enumerate(result))
         return result  # type: ignore[no-any-return]
@@ -171,6 +202,12 @@ def _flatten(types: Sequence[Type]) -> list[Prim]:
 
 def _result_kind(prim: Prim) -> int:
     return _KINDS.get(prim, INTEGER if prim.is_signed and not prim.is_float else UNSIGNED)
+
+
+def _result_rules(slots: Slots) -> tuple[int, ...]:
+    """Kind and shift of each number of the results."""
+    prims = _flatten(slots.results)
+    return tuple(chain.from_iterable((_result_kind(prim), 64 - 8 * prim.size) for prim in prims))
 
 
 def _as_bits(value: Any) -> int:

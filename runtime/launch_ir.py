@@ -32,7 +32,7 @@ INTEGER, UNSIGNED, FLOAT32, FLOAT64, TRUTH, ARRAY = range(6)
 _ON_STACK = 2048  # slots
 _STRIDED = 0x18  # PyBUF_STRIDES
 
-# The C functions of Python that the code below calls.
+# The C functions of Python that the code below calls, and that of `call_ir.py`.
 _API = {
     "PyBytes_AsString": "ptr (ptr)",
     "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
@@ -45,13 +45,21 @@ _API = {
     "PyObject_IsTrue": "i32 (ptr)",
     "PyErr_Occurred": "ptr ()",
     "PyErr_NoMemory": "ptr ()",
+    "PyErr_Clear": "void ()",
     "PyTuple_New": "ptr (i64)",
+    "PyTuple_Size": "i64 (ptr)",
     "PyTuple_SetItem": "i32 (ptr, i64, ptr)",
     "PyObject_GetBuffer": "i32 (ptr, ptr, i32)",
     "PyBuffer_Release": "void (ptr)",
     "PyEval_SaveThread": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
     "PyThread_get_thread_ident": "i64 ()",
+    "PyDict_GetItemWithError": "ptr (ptr, ptr)",
+    "PyUnicode_InternFromString": "ptr (ptr)",
+    "PyObject_VectorcallDict": "ptr (ptr, ptr, i64, ptr)",
+    "PyObject_VectorcallMethod": "ptr (ptr, ptr, i64, ptr)",
+    "Py_IncRef": "void (ptr)",
+    "Py_DecRef": "void (ptr)",
     "PyMem_RawMalloc": "ptr (i64)",
     "PyMem_RawFree": "void (ptr)",
 }
@@ -234,16 +242,33 @@ collect:
   %first = load i64, ptr %first.at
   %results = getelementptr i64, ptr %ctx, i64 %first
   %rules = getelementptr i64, ptr %kinds, i64 %inputs
+  %tuple = call ptr @result_tuple(i64 %outputs, ptr %rules, ptr %results)
+  ret ptr %tuple
+}}
+
+define internal ptr @result_tuple(i64 %outputs, ptr %rules, ptr %results) {{
+entry:
   %tuple = call ptr @PyTuple_New(i64 %outputs)
-  br label %each.result
-each.result:
-  %r = phi i64 [ 0, %collect ], [ %r.next, %put ]
-  %r.more = icmp slt i64 %r, %outputs
-  br i1 %r.more, label %write, label %done
+  br label %each
+each:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %write ]
+  %more = icmp slt i64 %r, %outputs
+  br i1 %more, label %write, label %done
 write:
   %value.at = getelementptr i64, ptr %results, i64 %r
-  %value = load i64, ptr %value.at
   %rule.at = getelementptr [2 x i64], ptr %rules, i64 %r
+  %object = call ptr @result_object(ptr %rule.at, ptr %value.at)
+  %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %r, ptr %object)
+  %r.next = add i64 %r, 1
+  br label %each
+done:
+  ret ptr %tuple
+}}
+
+; A result as a Python number, by its kind and shift.
+define internal ptr @result_object(ptr %rule.at, ptr %value.at) {{
+entry:
+  %value = load i64, ptr %value.at
   %rule = load i64, ptr %rule.at
   %shift.at = getelementptr i64, ptr %rule.at, i64 1
   %shift = load i64, ptr %shift.at
@@ -258,30 +283,22 @@ write:
   ]
 from.signed:
   %object1 = call ptr @PyLong_FromLongLong(i64 %signed)
-  br label %put
+  ret ptr %object1
 from.unsigned:
   %object2 = call ptr @PyLong_FromUnsignedLongLong(i64 %unsigned)
-  br label %put
+  ret ptr %object2
 from.single:
   %narrow = load float, ptr %value.at
   %wide = fpext float %narrow to double
   %object3 = call ptr @PyFloat_FromDouble(double %wide)
-  br label %put
+  ret ptr %object3
 from.double:
   %full = load double, ptr %value.at
   %object4 = call ptr @PyFloat_FromDouble(double %full)
-  br label %put
+  ret ptr %object4
 from.truth:
   %object5 = call ptr @PyBool_FromLong(i64 %unsigned)
-  br label %put
-put:
-  %object = phi ptr [ %object1, %from.signed ], [ %object2, %from.unsigned ], [ %object3, %from.single ],
-                    [ %object4, %from.double ], [ %object5, %from.truth ]
-  %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %r, ptr %object)
-  %r.next = add i64 %r, 1
-  br label %each.result
-done:
-  ret ptr %tuple
+  ret ptr %object5
 }}
 
 ; Whether this thread has its turn already: a kernel that prints may run Python, and that another kernel.

@@ -1,0 +1,224 @@
+"""Kernel objects whose call is native code, and the plans that it follows (see `call_ir.py`).
+
+A native type adds to a Python class two cells: the address of the function that a call goes to, and that of the first
+plan. While the first is null, a call is that of the Python class. The rest of CPython sees an ordinary class: the type
+is made by `PyType_FromSpecWithBases`, with the vectorcall protocol of PEP 590.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from weft.ir.artifact import Slots
+from weft.runtime.argument_ir import ARGUMENT_WORDS, EXACT, NUMPY, NUMPY_FLAGS, PACKED, RECORDED
+from weft.runtime.call_ir import CELLS, MANY, NONE, ONE, Callable
+from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
+
+__all__ = [
+    "Callable",
+    "Guard",
+    "Native",
+    "Plan",
+    "Recorded",
+    "exact",
+    "follow",
+    "native_type",
+    "number",
+    "numpy_array",
+    "packed",
+    "recorded",
+]
+
+_TP_MEMBERS, _SSIZE, _READ_ONLY = 72, 19, 1
+_BASETYPE, _VECTORCALL, _METHOD, _VERSION_TAG = 1 << 10, 1 << 11, 1 << 17, 1 << 18
+_MOST_AXES_OF_ELEMENTS = 2
+
+Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the object that it must mean
+
+
+class Recorded:
+    """An object whose only slot, `record`, lies where native code looks for it: bytes that begin with an 8-byte word,
+    its kind, and go on with what a kernel takes of it."""
+
+    __slots__ = ("record",)
+    record: bytes
+
+
+@dataclass(frozen=True)
+class Native:
+    """What a direct call needs of a loaded kernel: addresses of the function that calls are, of the kernel's entry, its
+    service table and the seeds; where its results lie, and by which rules (kind, shift) they become numbers."""
+
+    call: int
+    entry: int
+    table: int
+    seeds: int
+    slots: Slots
+    rules: tuple[int, ...]
+
+
+class _Member(ctypes.Structure):
+    """CPython's PyMemberDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Slot(ctypes.Structure):
+    """CPython's PyType_Slot."""
+
+    _fields_ = (("slot", ctypes.c_int), ("function", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    """CPython's PyType_Spec."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("size", ctypes.c_int),
+        ("item", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.c_void_p),
+    )
+
+
+_kept: list[Any] = []  # what the types refer to
+
+
+@cache
+def native_type(base: type, method: bool) -> type:
+    """A subclass of `base` with the cells; `base` itself where Python does not allow it. `method`: a call through an
+    instance of the class that it is an attribute of passes that instance first, with no object between."""
+    if not _supported() or base.__basicsize__ != CELLS:
+        return base
+    members = (_Member * 2)(_Member(b"__vectorcalloffset__", _SSIZE, CELLS, _READ_ONLY, None), _Member())
+    slots = (_Slot * 2)(_Slot(_TP_MEMBERS, ctypes.addressof(members)), _Slot())
+    name = f"{base.__module__}.{base.__qualname__}".encode()
+    flags = _BASETYPE | _VECTORCALL | _VERSION_TAG | (_METHOD if method else 0)
+    spec = _Spec(name, CELLS + 16, 0, flags, ctypes.addressof(slots))
+    make: Any = ctypes.pythonapi.PyType_FromSpecWithBases
+    make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object), ctypes.py_object
+    made: type = make(ctypes.addressof(spec), (base,))
+    made.__doc__ = base.__doc__
+    _kept.append((members, slots, spec))
+    return made
+
+
+@cache
+def _supported() -> bool:
+    """Whether this is the Python whose objects are laid out as `call_ir.py` has it. (A debug build asserts that such a
+    type spells out its call.)"""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    probe = Recorded()
+    probe.record = b"weft"
+    place = ctypes.c_void_p.from_address(id(probe) + object.__basicsize__)
+    return not hasattr(sys, "gettotalrefcount") and place.value == id(probe.record)
+
+
+@cache
+def _numpy_supported() -> bool:
+    """Whether numpy's arrays are laid out so."""
+    probe = np.zeros((3, 5), np.float32)[:, 1:4]
+    start = id(probe) + object.__basicsize__
+    word = ctypes.c_int64.from_address
+    shape, strides = (ctypes.c_int64 * 2).from_address, (word(start + 16).value, word(start + 24).value)
+    return (
+        (word(start).value, ctypes.c_int32.from_address(start + 8).value) == (probe.ctypes.data, 2)
+        and [tuple(shape(place)) for place in strides] == [probe.shape, probe.strides]
+        and word(start + 40).value == id(probe.dtype)
+        and ctypes.c_int32.from_address(start + 48).value == probe.flags.num
+    )
+
+
+def number(kind: int) -> list[int]:
+    """The rule for a Python number, by the kinds of `launch_ir.py`."""
+    types = {FLOAT32: (float, int), FLOAT64: (float, int), TRUTH: (bool, int), INTEGER: (int, bool)}[kind]
+    return [kind, *map(id, types)]
+
+
+def exact(value: Any) -> list[int]:
+    """The rule for that very object; whoever uses the plan keeps it, or makes the plan invalid."""
+    return [EXACT, id(value)]
+
+
+def packed(pack: Any, words: int) -> list[int]:
+    """The rule for an argument that `pack` makes bytes of, so many words."""
+    return [PACKED, id(pack), 0, words]
+
+
+def recorded(array: Recorded) -> list[int]:
+    """The rule for objects with a record like that one's."""
+    words = len(array.record) // 8 - 1
+    return [RECORDED, id(type(array)), 0, int.from_bytes(array.record[:8], sys.byteorder), words]
+
+
+def numpy_array(array: Any, inner: int) -> list[int] | None:
+    """The rule for numpy arrays like that one, whose last `inner` axes belong to the element. None if there is none."""
+    if inner > _MOST_AXES_OF_ELEMENTS or not _numpy_supported():
+        return None
+    axes = array.ndim - inner
+    return [NUMPY, id(np.ndarray), id(array.dtype), axes, array.flags.num & NUMPY_FLAGS, inner, *array.shape[axes:]]
+
+
+class Plan:
+    """One way to run a kernel: see `call_ir.py`. Keeps what it is given, save what the guards and rules point to."""
+
+    def __init__(
+        self,
+        native: Native,
+        trees: Sequence[int],
+        guards: Sequence[Guard],
+        arguments: Sequence[list[int]],
+        epoch: Any,
+        conclude: Any,
+        check: Any,
+        single: bool,
+        keeps: Any,
+    ) -> None:
+        """`epoch` is a counter (a ctypes integer) that stands where it must stand for the plan to be good. `conclude`
+        makes the answer of the tuple of results, and raises for the bytes of an error record; `check` is None, or says
+        whether something changed; `single`: the only result is the answer."""
+        slots = native.slots
+        results = len(native.rules) // 2
+        gives = ONE if single else MANY if results else NONE
+        self.epoch, self.right = epoch, epoch.value
+        self.native, self.keeps = native, (keeps, conclude, check)
+        misfit = 2 if any(rule[0] == PACKED for rule in arguments) else 1
+        header = (
+            *(0, ctypes.addressof(epoch), self.right, id(self), 0 if check is None else id(check), id(conclude)),
+            *(gives, len(arguments), len(trees), len(guards), native.entry, native.table, native.seeds),
+            *(slots.count, slots.result_start, results, id(None), misfit),
+        )
+        watched = chain.from_iterable((id(s), 0 if n is None else id(n), id(value)) for s, n, value in guards)
+        rules = chain.from_iterable((*rule, *[0] * (ARGUMENT_WORDS - len(rule))) for rule in arguments)
+        words = (*header, *trees, *watched, *rules, *native.rules)
+        self.words = (ctypes.c_int64 * len(words))(*(word - 2**64 if word >= 2**63 else word for word in words))
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing happened since it was made."""
+        return bool(self.epoch.value == self.right)
+
+
+def follow(target: Callable, plans: Sequence[Plan]) -> None:
+    """Let calls of `target`, which keeps the plans, try those in order; none: let all calls be Python's."""
+    for plan, after in zip(plans, [*plans[1:], None]):
+        plan.words[0] = 0 if after is None else ctypes.addressof(after.words)
+    cells = (ctypes.c_void_p * 2).from_address(id(target) + CELLS)
+    cells[1] = ctypes.addressof(plans[0].words) if plans else None
+    cells[0] = plans[0].native.call if plans else None
