@@ -40,6 +40,7 @@ from weft.ir.uniform import Uniformity
 __all__ = ["LanePlan", "lane_plan"]
 
 _MARGIN, _STEADY = 1.5, 1.2  # prices are guesses: lanes must be cheaper by this factor, less where none is idle
+_FOUR, _TWO = 16, 24  # arithmetic instructions of a loop of which so many vectors run at once
 _GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
 
 
@@ -70,7 +71,7 @@ def lane_plan(task: Task, features: frozenset[str], near: frozenset[str], vector
     margin = _MARGIN if facts.divergent else _STEADY
     if price.lanes_cost * margin > lanes * price.scalar_cost * _filled(task, lanes):
         return None
-    return LanePlan(lanes * price.interleaved(task), facts, near)
+    return LanePlan(lanes * _interleaved(task, lanes), facts, near)
 
 
 def _has_loop(block: Block) -> bool:
@@ -194,13 +195,19 @@ class _Price:
             return 1.0, 6.0
         return 1.0, self.lanes * (_GATHER if isinstance(op, Load) else _SCATTER)
 
-    def interleaved(self, task: Task) -> int:
-        """Two vectors at once, where the rounds of a short loop wait for each other: nothing but arithmetic in it."""
-        loops = [op for op in _ops(task.body) if isinstance(op, (For, While))]
-        inner = [op for loop in loops for op in _ops(loop.body)]
-        heavy = any(isinstance(op, (For, While, Atomic)) or _scalar(op) > 8 for op in inner)
-        memory = any(isinstance(op, (Load, Store)) and not isinstance(op.ptr, Alloca) for op in inner)
-        return 2 if len(loops) == 1 and len(inner) < 40 and not heavy and not memory else 1
+
+def _interleaved(task: Task, lanes: int) -> int:
+    """How many vectors at once: several, where the rounds of a short loop wait for each other, nothing but arithmetic
+    being in it. Four if its values may stay in registers; fewer where the last vectors of a row would be empty."""
+    loops = [op for op in _ops(task.body) if isinstance(op, (For, While))]
+    inner = [op for loop in loops for op in _ops(loop.body)]
+    heavy = any(isinstance(op, (For, While, Atomic)) or _scalar(op) > 8 for op in inner)
+    memory = any(isinstance(op, (Load, Store)) and not isinstance(op.ptr, Alloca) for op in inner)
+    if len(loops) != 1 or heavy or memory:
+        return 1
+    arithmetic = sum(isinstance(op, (Binary, Unary, Select, Cast)) for op in inner)
+    most = 4 if arithmetic <= _FOUR else 2 if arithmetic <= _TWO else 1
+    return next(k for k in (4, 2, 1) if k <= most and _filled(task, k * lanes) >= 0.9 * _filled(task, lanes))
 
 
 def _ops(block: Block) -> Iterator[Op]:
