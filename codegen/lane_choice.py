@@ -71,7 +71,7 @@ def lane_plan(task: Task, features: frozenset[str], near: frozenset[str], vector
     margin = _MARGIN if facts.divergent else _STEADY
     if price.lanes_cost * margin > lanes * price.scalar_cost * _filled(task, lanes):
         return None
-    return LanePlan(lanes * _interleaved(task, lanes), facts, near)
+    return LanePlan(lanes * _interleaved(task, lanes, bits), facts, near)
 
 
 def _has_loop(block: Block) -> bool:
@@ -196,9 +196,9 @@ class _Price:
         return 1.0, self.lanes * (_GATHER if isinstance(op, Load) else _SCATTER)
 
 
-def _interleaved(task: Task, lanes: int) -> int:
+def _interleaved(task: Task, lanes: int, bits: int) -> int:
     """How many vectors at once: several, where the rounds of a short loop wait for each other, nothing but arithmetic
-    being in it. Four if its values may stay in registers; fewer where the last vectors of a row would be empty."""
+    being in it. Four if their values may stay in 32 registers; fewer where the last vectors of a row would be empty."""
     loops = [op for op in _ops(task.body) if isinstance(op, (For, While))]
     inner = [op for loop in loops for op in _ops(loop.body)]
     heavy = any(isinstance(op, (For, While, Atomic)) or _scalar(op) > 8 for op in inner)
@@ -206,7 +206,7 @@ def _interleaved(task: Task, lanes: int) -> int:
     if len(loops) != 1 or heavy or memory:
         return 1
     arithmetic = sum(isinstance(op, (Binary, Unary, Select, Cast)) for op in inner)
-    most = 4 if arithmetic <= _FOUR else 2 if arithmetic <= _TWO else 1
+    most = 4 if arithmetic <= _FOUR and bits == 512 else 2 if arithmetic <= _TWO else 1
     return next(k for k in (4, 2, 1) if k <= most and _filled(task, k * lanes) >= 0.9 * _filled(task, lanes))
 
 
