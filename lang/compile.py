@@ -19,6 +19,7 @@ from weft.ir.ops import Kernel
 from weft.ir.pipeline import lower
 from weft.ir.trace import Trace
 from weft.ir.transforms.lower_tree_facts import walk
+from weft.ir.treetext import print_tree
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
 from weft.lang.captures import Captures
 from weft.lang.errors import ArgumentError
@@ -29,7 +30,7 @@ from weft.lang.struct import make_struct
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
 
-__all__ = ["Instance", "compile_instance", "compile_tree"]
+__all__ = ["Instance", "compile_instance", "compile_tree", "rehearse"]
 
 
 class Instance:
@@ -121,12 +122,31 @@ def compile_instance(
     return Instance(run, translation.trees, parameters, results, Captures(translation.captures))
 
 
+def rehearse(
+    program: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    parameters: Sequence[Parameter],
+    results: Sequence[Any],
+) -> Instance:
+    """For a kernel that will run as Python: translate it, so that what no compiled kernel may do is an error here too,
+    with the same words. What is given back keeps what the translation depended on; it cannot be launched."""
+    trace = Trace.from_environment(also=program.dumps)
+    translation = translate_kernel(function, arguments, tuple(results), program.config)
+    _refuse_writes(translation, arguments)
+    trace.show("tree", translation.tree.name, lambda: print_tree(translation.tree))
+    return Instance(_never, translation.trees, parameters, results, Captures(translation.captures))
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("a rehearsed kernel runs as Python")
+
+
 def compile_tree(
     root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace | None = None
 ) -> Callable[..., Any]:
     """From tree to something that runs: `run(tree addresses, arguments) -> scalars of the results`."""
     from weft.codegen.machine import assembly
-    from weft.ir.treetext import print_tree
 
     trace = trace or Trace()
     trace.show("tree", root.name, lambda: print_tree(root))

@@ -18,12 +18,14 @@ import numpy as np
 
 from weft.ir.errors import CompilationError
 from weft.lang.init import program
+from weft.lang.interpret_faults import placed
 from weft.lang.interpret_random import draws
 from weft.lang.interpret_rewrite import HELPER, Rewriter
-from weft.lang.interpret_values import Semantics, is_template
+from weft.lang.interpret_values import Semantics
 from weft.lang.profiler import measured
-from weft.lang.translate.annotations import annotation_of
+from weft.lang.translate.annotations import annotation_of, is_template
 from weft.lang.translate.source import source_lines
+from weft.runtime.errors import KernelFault
 
 __all__ = ["interpret_kernel", "interpreted"]
 
@@ -58,7 +60,10 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     draws().launch()
     if program().profiling:
         run = measured(kernel.function.__name__, run)
-    result = run(*args) if kernel.class_instance is None else run(kernel.class_instance, *args)
+    try:
+        result = run(*args) if kernel.class_instance is None else run(kernel.class_instance, *args)
+    except KernelFault as fault:
+        raise placed(fault, HELPER) from None
     return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
 
 
@@ -101,6 +106,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     cells[HELPER] = CellType(semantics)
     closure = tuple(cells[known] for known in code.co_freevars)
     made = FunctionType(code, function.__globals__, name, function.__defaults__, closure)
+    made.__weft_references__ = semantics  # type: ignore[attr-defined]
     made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
     made.__qualname__ = function.__qualname__
     return made

@@ -10,14 +10,15 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
-from weft.ir.types import shape_of
+from weft.ir.types import i32, shape_of
+from weft.lang.builtins import ndrange
 from weft.lang.field import Field
-from weft.lang.matrix import Matrix
+from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import Ndarray
 from weft.lang.struct import StructField
 from weft.lang.types import NdarrayType, prim_of_numpy
 
-__all__ = ["ArrayCells", "Cells", "as_array", "cells_of", "flat_index"]
+__all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index"]
 
 
 def flat_index(index: Any) -> tuple[int, ...]:
@@ -38,6 +39,11 @@ class FieldCells:
 
     def __init__(self, field: Any) -> None:
         self.field = field
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(self.field.shape)
 
     def points(self) -> Iterator[tuple[int, ...]]:
         """Every index, the offset included, last axis fastest."""
@@ -115,6 +121,26 @@ def _storage(x: Any) -> Any:
     if hasattr(x, "detach"):
         x = x.detach()
     return np.asarray(x) if hasattr(x, "__array_interface__") else np.from_dlpack(x)
+
+
+class Grouped:
+    """`ti.grouped(over)`: the index vectors of a field, array or ndrange."""
+
+    def __init__(self, over: Any) -> None:
+        self.over = over
+
+    def __iter__(self) -> Iterator[Any]:
+        return (Vector(list(point), i32) for point in box(self.over))
+
+
+def box(over: Any) -> list[tuple[int, ...]]:
+    """Every index of a field, array or ndrange. TypeMismatch for anything else."""
+    if isinstance(over, ndrange):
+        return [*product(*(range(int(begin), int(end)) for begin, end in over.bounds))]
+    cells = cells_of(over)
+    if cells is None:
+        raise TypeMismatch(f"a loop goes over a range, an ndrange, a field or an array, not {type(over).__name__}")
+    return [*cells.points()]
 
 
 def _points(shape: tuple[int, ...], first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

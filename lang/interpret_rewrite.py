@@ -4,20 +4,22 @@
 
 Names, lines and columns stay the user's, so `breakpoint()`, pdb and tracebacks point into the user's file. What is
 written inside `static(...)` stays Python. `__weft__` is a `Semantics` (see `interpret_values.py`), reached through the
-closure: neither the user's globals nor the locals shown by a debugger gain a name.
+closure: the user's globals gain no name.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from weft.ir.types import Prim
 from weft.lang.builtins import Builtin
+from weft.lang.interpret_references import changeable, ending, places, putting_back
 from weft.lang.matrix import Matrix, Vector
+from weft.lang.translate.annotations import annotation_of, is_template
 from weft.lang.types import CompoundType
 
 __all__ = ["HELPER", "Rewriter"]
@@ -54,11 +56,11 @@ NodeT = TypeVar("NodeT", bound=ast.AST)
 
 class Rewriter(ast.NodeTransformer):
     """Rewrites one function. `resolve` gives the object an expression of names and attributes means outside the
-    function, or None; `settled` are the template parameters; `top`: whether it is a kernel, whose outermost loops are
+    function, or None; `templates` are the template parameters; `top`: whether it is a kernel, whose outermost loops are
     parallel."""
 
-    def __init__(self, resolve: Callable[[ast.expr], Any], settled: Iterable[str] = (), top: bool = False) -> None:
-        self.resolve, self.settled = resolve, {"self", *settled}
+    def __init__(self, resolve: Callable[[ast.expr], Any], templates: Sequence[str] = (), top: bool = False) -> None:
+        self.resolve, self.templates, self.settled = resolve, templates, {"self", *templates}
         self.scopes: list[set[str]] = [set()]
         self.top = top  # whether the current statement is at the top level of a kernel
         self.perhaps: set[str] = set()  # declared on some side of a compile-time if
@@ -68,7 +70,8 @@ class Rewriter(ast.NodeTransformer):
         arguments = node.args
         names = [arg.arg for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         self.scopes[0].update(names)
-        body = self.body(node.body)
+        changed = [] if self.top else changeable(node, self.templates)
+        body = ending(self, node, self.body(node.body), changed)
         taken = [
             _at(
                 node, ast.Assign([ast.Name(name, ast.Store())], self.call("parameter", ast.Constant(name), _name(name)))
@@ -126,7 +129,8 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Name):
             return [_at(node, ast.Assign([target], self.assigned(target.id, value)))]
         if isinstance(target, ast.Subscript):
-            stored = self.call("store", self.visit(target.value), self.index(target.slice), value)
+            called = _called(target.value)
+            stored = self.call("store", self.visit(target.value), self.index(target.slice), value, called)
             return [_at(node, ast.Expr(stored))]
         if isinstance(target, ast.Attribute):
             stored = self.call("store_member", self.visit(target.value), ast.Constant(target.attr), value)
@@ -165,7 +169,8 @@ class Rewriter(ast.NodeTransformer):
         """`target op= value`: in place where the target is part of something, else a plain assignment."""
         kind, value, target = ast.Constant(_BINARY[type(node.op)]), self.visit(node.value), node.target
         if isinstance(target, ast.Subscript):
-            done = self.call("update", kind, self.visit(target.value), self.index(target.slice), value)
+            called = _called(target.value)
+            done = self.call("update", kind, self.visit(target.value), self.index(target.slice), value, called)
             return [_at(node, ast.Expr(done))]
         if isinstance(target, ast.Attribute):
             done = self.call("update_member", kind, self.visit(target.value), ast.Constant(target.attr), value)
@@ -301,17 +306,27 @@ class Rewriter(ast.NodeTransformer):
         if known is print:
             node.args = [_at(arg, self.call("shown", self.visit(arg))) for arg in node.args]
             return node
+        written = places(self, node) if self.may_change(known, node.func) else []
         node.func = _at(node.func, self.call("callee", self.visit(node.func)))
         node.args = [self.visit(arg) for arg in node.args]
         node.keywords = [self.visit(keyword) for keyword in node.keywords]
-        return node
+        return _at(node, putting_back(self, node, written)) if written else node
+
+    def may_change(self, known: Any, function: ast.expr) -> bool:
+        """Whether a call may change what it is passed: one of a `@func` with template parameters, or of a method that
+        is found when the kernel runs."""
+        if known is None:
+            return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+        body = getattr(known, "function", None)
+        return body is not None and any(is_template(annotation_of(body, name)) for name in body.__annotations__)
 
     def atomic(self, node: ast.Call, kind: str) -> ast.expr:
         """`atomic_add(target, value)`: changes the target, gives its old value."""
         target, value = node.args[0], self.visit(node.args[1])
         operator = ast.Constant(kind)
         if isinstance(target, ast.Subscript):
-            return _at(node, self.call("update", operator, self.visit(target.value), self.index(target.slice), value))
+            base, index = self.visit(target.value), self.index(target.slice)
+            return _at(node, self.call("update", operator, base, index, value, _called(target.value)))
         if isinstance(target, ast.Attribute):
             owner = self.visit(target.value)
             return _at(node, self.call("update_member", operator, owner, ast.Constant(target.attr), value))
@@ -323,7 +338,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """An element of a field, array, matrix or Python sequence."""
-        return _at(node, self.call("load", self.visit(node.value), self.index(node.slice)))
+        called = _called(node.value)
+        return _at(node, self.call("load", self.visit(node.value), self.index(node.slice), called))
 
     def visit_Slice(self, node: ast.Slice) -> ast.expr:
         """`a:b` as an object of its own, for `load` and `store`."""
@@ -390,6 +406,11 @@ def _later(value: ast.expr) -> ast.expr:
     """`lambda: value`."""
     nothing = ast.arguments([], [], None, [], [], None, [])
     return ast.Lambda(nothing, value)
+
+
+def _called(base: ast.expr) -> ast.expr:
+    """How the program writes what is indexed."""
+    return ast.Constant(ast.unparse(base))
 
 
 def _name(name: str) -> ast.expr:

@@ -11,7 +11,6 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 from functools import reduce
-from itertools import product
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -19,18 +18,22 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
-from weft.ir.types import Prim, f64, i32, i64, u1
-from weft.lang.argpack import ArgPackType, Members
+from weft.ir.types import Prim, u1
+from weft.lang.argpack import Members
 from weft.lang.builtins import Builtin, ndrange
+from weft.lang.field import Field
 from weft.lang.init import program
-from weft.lang.interpret_places import as_array, cells_of
+from weft.lang.interpret_faults import out_of_bounds
+from weft.lang.interpret_places import Grouped, box, cells_of
 from weft.lang.interpret_random import draws, order_numbers
+from weft.lang.interpret_references import References
 from weft.lang.interpret_text import Texts
+from weft.lang.interpret_types import assigned, captured, fit, is_known, is_value, own, strong
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.struct import Struct, StructElement
-from weft.lang.types import CompoundType, MatrixType, NdarrayType, StructType, Template, prim_of_numpy, primitive
+from weft.lang.types import CompoundType, prim_of_numpy, primitive
 
-__all__ = ["Semantics", "fit", "strong"]
+__all__ = ["Semantics"]
 
 # Python's own operators, for numbers that are known before the kernel runs, and for tuples, strings, types.
 _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
@@ -60,97 +63,6 @@ _PYTHON_UNARY: dict[str, Callable[[Any], Any]] = {
     "not": operator.not_,
     "abs": abs,
 }
-
-
-def strong(x: Any) -> Any:
-    """`x` as a kernel's value: Python numbers take the default types. TypeMismatch where an integer does not fit."""
-    if isinstance(x, np.generic):  # before `float`: a np.float64 is one
-        return x
-    if isinstance(x, bool):
-        return np.bool_(x)
-    if isinstance(x, int):
-        prim = program().config.default_ip
-        value = cast_value(x, prim)
-        if int(value) != x:
-            raise TypeMismatch(f"the integer {x} does not fit default_ip, {prim}: write ti.i64({x}), ti.u32({x}) ...")
-        return value
-    if isinstance(x, float):
-        return cast_value(x, program().config.default_fp)
-    if isinstance(x, np.ndarray) and x.ndim == 0:
-        return x[()]
-    if isinstance(x, list):
-        return [strong(item) for item in x]
-    return tuple(strong(item) for item in x) if type(x) is tuple else x
-
-
-def is_value(x: Any) -> bool:
-    """Whether operators treat `x` by the kernel's rules."""
-    return isinstance(x, (bool, int, float, np.generic, Matrix))
-
-
-def is_known(x: Any) -> bool:
-    """Whether `x` is a number known before the kernel runs: such numbers go by Python's rules among themselves."""
-    return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
-
-
-def captured(x: Any) -> Any:
-    """What a kernel sees of an outside value: numpy's numbers as Python's; a matrix that Python made 64 bits wide in
-    the default types."""
-    if isinstance(x, np.generic):
-        return x.item()
-    if isinstance(x, Matrix) and x.dtype in (f64, i64):
-        return Matrix.wrap(cast_value(x.values, primitive(float if x.dtype.is_float else int)))
-    return x
-
-
-def own(x: Any) -> Any:
-    """`x` for a variable of its own: matrices and structs are copied, also in lists; Python's numbers get a type."""
-    if isinstance(x, list) or type(x) is tuple:
-        return type(x)([item if is_known(item) else own(item) for item in x])
-    return x.copy() if isinstance(x, (Matrix, Struct)) else strong(x)
-
-
-def is_template(annotation: Any) -> bool:
-    """Whether an annotation is `ti.template()`, or `ti.template` without the call."""
-    return isinstance(annotation, Template) or annotation is Template
-
-
-def fit(x: Any, annotation: Any) -> Any:
-    """`x` passed where `annotation` is asked for: cast and copied; templates and arrays as they are."""
-    if is_template(annotation):
-        return x
-    if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
-        return as_array(x, annotation)
-    if isinstance(annotation, MatrixType):
-        values = np.asarray(getattr(x, "values", x))
-        if values.shape not in (annotation.shape, ()):
-            raise TypeMismatch(f"{annotation!r} wanted, got shape {values.shape}")
-        return Matrix.wrap(np.broadcast_to(cast_value(values, annotation.dtype), annotation.shape).copy())
-    if isinstance(annotation, StructType):
-        members = x if isinstance(x, dict) else {name: getattr(x, name) for name in annotation.members}
-        return annotation(**{name: fit(members[name], inner) for name, inner in annotation.members.items()})
-    if isinstance(annotation, ArgPackType):
-        pack = Members()
-        for name, inner in annotation.members.items():
-            pack.set([name], fit(x[name], inner))
-        return pack
-    if isinstance(annotation, Prim) or annotation in (int, float, bool):
-        return cast_value(x, primitive(annotation))
-    return own(x)
-
-
-def assigned(old: Any, value: Any) -> Any:
-    """`value` for a variable that held `old`: in the type of `old`."""
-    if isinstance(old, np.generic):
-        if isinstance(value, Matrix):
-            raise TypeMismatch(f"a variable of type {prim_of_numpy(old.dtype)} cannot hold a matrix")
-        return cast_value(strong(value), prim_of_numpy(old.dtype))
-    if isinstance(old, Matrix):
-        values = np.asarray(getattr(value, "values", value))
-        if values.shape not in (old.shape, ()):
-            raise TypeMismatch(f"a variable of shape {old.shape} cannot hold a value of shape {values.shape}")
-        return Matrix.wrap(np.broadcast_to(cast_value(values, old.dtype), old.shape).copy())
-    return fit(value, old.struct_type) if isinstance(old, Struct) else own(value)
 
 
 def unary(kind: str, x: Any) -> Any:
@@ -214,26 +126,6 @@ def _is_wide(bound: Any) -> bool:
     return not -(2**31) <= bound < 2**31 if is_known(bound) else bool(bound.dtype.itemsize == 8)
 
 
-class _Grouped:
-    """`ti.grouped(over)`: the index vectors of a field, array or ndrange."""
-
-    def __init__(self, over: Any) -> None:
-        self.over = over
-
-    def __iter__(self) -> Iterator[Any]:
-        return (Vector(list(point), i32) for point in _box(self.over))
-
-
-def _box(over: Any) -> list[tuple[int, ...]]:
-    """Every index of a field, array or ndrange. TypeMismatch for anything else."""
-    if isinstance(over, ndrange):
-        return [*product(*(range(int(begin), int(end)) for begin, end in over.bounds))]
-    cells = cells_of(over)
-    if cells is None:
-        raise TypeMismatch(f"a loop goes over a range, an ndrange, a field or an array, not {type(over).__name__}")
-    return [*cells.points()]
-
-
 def _select(condition: Any, a: Any, b: Any) -> Any:
     common = promote(_prim(a), _prim(b))
     left, right = cast_value(_values(a), common), cast_value(_values(b), common)
@@ -274,11 +166,11 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     "max": _nary("max"),
     "cast": _cast,
     "select": _select,
-    "grouped": _Grouped,
+    "grouped": Grouped,
     "random": lambda dtype=float: draws().number(primitive(dtype)),
     "randn": _randn,
     "loop_config": _loop_config,
-    "static_print": print,
+    "static_print": lambda *_, **__: None,  # said when the kernel was rehearsed
     **_ROUND,
 }
 # Python's own functions, and those of `math`, mean the language's inside a kernel.
@@ -315,7 +207,7 @@ def _member(base: Any, name: str) -> Any:
 texts = Texts(strong, _member)
 
 
-class Semantics:
+class Semantics(References):
     """The `__weft__` of one rewritten function: what its operators do, and the types of its parameters and result.
 
     `interpreted` gives the rewritten form of a Python function that is called."""
@@ -323,13 +215,18 @@ class Semantics:
     def __init__(
         self, annotations: dict[str, Any], returns: Any, interpreted: Callable[[Callable[..., Any]], Callable[..., Any]]
     ) -> None:
+        super().__init__()
         self.annotations, self.returns, self.interpreted = annotations, returns, interpreted
 
     shown, formatted, failure = texts.shown, texts.formatted, texts.failure
     slice, captured = slice, staticmethod(captured)
     member = staticmethod(_member)
-    strong, declare, assign = staticmethod(strong), staticmethod(own), staticmethod(assigned)
+    strong, declare = staticmethod(strong), staticmethod(own)
     unary, binary = staticmethod(unary), staticmethod(binary)
+
+    def assign(self, old: Any, value: Any) -> Any:
+        """`value` for a variable that holds `old`."""
+        return assigned(old, value)
 
     @property
     def debug(self) -> bool:
@@ -415,7 +312,7 @@ class Semantics:
         """What a loop goes over: indices as i32 (a tuple of them per point of several axes), or `over` itself."""
         if not isinstance(over, ndrange) and cells_of(over) is None:
             return over
-        points = _box(over)
+        points = box(over)
         if points and len(points[0]) == 1:
             return [np.int32(point[0]) for point in points]
         return [tuple(map(np.int32, point)) for point in points]
@@ -426,33 +323,41 @@ class Semantics:
         if state.serialize:
             state.serialize = False
             return points
-        return state.iterations(points, order_numbers(over.over if isinstance(over, _Grouped) else over))
+        return state.iterations(points, order_numbers(over.over if isinstance(over, Grouped) else over))
 
     # ---- parts of things
 
-    def load(self, base: Any, index: Any) -> Any:
-        """`base[index]`: a vector of a field is a window onto it; in Python sequences, what is there."""
-        if isinstance(base, Matrix):
-            return base[_matrix_key(base, index)]
-        cells = cells_of(base)
-        return base[_python_index(index)] if cells is None else cells.load(index)
+    def load(self, base: Any, index: Any, name: str = "") -> Any:
+        """`base[index]`, where the program writes `name` for `base`: a vector of a field is a window onto it; in Python
+        sequences, what is there."""
+        place = base if isinstance(base, Matrix) else cells_of(base)
+        if place is None:
+            return base[_python_index(index)]
+        try:
+            return place[_matrix_key(place, index)] if isinstance(place, Matrix) else place.load(index)
+        except IndexError as error:
+            raise out_of_bounds(name, index, place) or error from None
 
-    def store(self, base: Any, index: Any, value: Any) -> None:
+    def store(self, base: Any, index: Any, value: Any, name: str = "") -> None:
         """`base[index] = value`, cast to the element's type."""
-        cells = None if isinstance(base, Matrix) else cells_of(base)
-        if isinstance(base, Matrix):
-            base[_matrix_key(base, index)] = strong(value)
-        elif cells is not None:
-            cells.store(index, strong(value))
-        else:
+        place = base if isinstance(base, Matrix) else cells_of(base)
+        if place is None:
             base[_python_index(index)] = value
+            return
+        try:
+            if isinstance(place, Matrix):
+                place[_matrix_key(place, index)] = strong(value)
+            else:
+                place.store(index, strong(value))
+        except IndexError as error:
+            raise out_of_bounds(name, index, place) or error from None
 
-    def update(self, kind: str, base: Any, index: Any, value: Any) -> Any:
+    def update(self, kind: str, base: Any, index: Any, value: Any, name: str = "") -> Any:
         """`base[index] op= value`: gives the old value. In memory `value` is cast to the element's type first, as an
         atomic does; a local computes in the common type."""
-        old = own(self.load(base, index))
+        old = own(self.load(base, index, name))
         shared = base.values.base is not None if isinstance(base, Matrix) else cells_of(base) is not None
-        self.store(base, index, self.combined(kind, old, value, shared))
+        self.store(base, index, self.combined(kind, old, value, shared), name)
         return old
 
     def combined(self, kind: str, old: Any, value: Any, shared: bool) -> Any:
@@ -490,7 +395,7 @@ class Semantics:
         if body is not None:
             run = self.interpreted(body)
             return MethodType(run, function.__self__) if isinstance(function, MethodType) else run
-        if isinstance(function, MethodType) and isinstance(function.__self__, (Matrix, Struct)):
+        if isinstance(function, MethodType) and isinstance(function.__self__, (Field, Matrix, Struct)):
             return _strict(function)
         if isinstance(inner, FunctionType) and not _from_matrix(function):
             return self.plain(function, inner)

@@ -20,7 +20,7 @@ from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.lang import init as program_state
 from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import PyFunc, pyfunc
-from weft.lang.compile import Instance, compile_instance
+from weft.lang.compile import Instance, compile_instance, rehearse
 from weft.lang.errors import ArgumentError, UnknownName
 from weft.lang.parameters import Parameter, Template, make_parameter, template_key
 from weft.lang.translate import Argument
@@ -155,20 +155,17 @@ class Kernel:
                 self._start_over(program)
         if keywords or len(args) != len(self.params):
             args = self._matched(owner, args, keywords)
-        if self._interpreted:
-            return self._interpret(owner, args)
-        if self._packs:
-            args = self._unpacked(args)
+        flat = self._unpacked(args) if self._packs else args
         key: Any = ()
         if self._keyed or owner is not None:
-            key = (id(owner), *(p.key(args[position]) for position, p in self._keyed))
+            key = (id(owner), *(p.key(flat[position]) for position, p in self._keyed))
         instance = self._instances.get(key)
         if instance is None or not instance.alive():
             with program.lock:
                 instance = self._instances.get(key)
                 if instance is None or not instance.alive():
-                    instance = self._compile(program, key, owner, args)
-        return instance(args)
+                    instance = self._compile(program, key, owner, flat)
+        return self._interpret(owner, args, flat) if self._interpreted else instance(flat)
 
     def _start_over(self, program: Any) -> None:
         """A new program: nothing compiled before is of use."""
@@ -215,10 +212,10 @@ class Kernel:
                 raise ArgumentError(f"argument '{name}': {error.message}") from None
         return tuple(found)
 
-    def _interpret(self, owner: Any, args: Sequence[Any]) -> Any:
+    def _interpret(self, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         from weft.lang.interpret import interpret_kernel
 
-        for parameter, value in zip(self._parameters, self._unpacked(args), strict=True):
+        for parameter, value in zip(self._parameters, flat, strict=True):
             _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes
         return interpret_kernel(_Interpreted(self.function, self.params, owner), args)
 
@@ -232,7 +229,8 @@ class Kernel:
             arguments.append(parameter.argument(value))
             if isinstance(parameter, Template):
                 watched.append(value)
-        instance = compile_instance(program, self.function, arguments, self._parameters, self.results)
+        make = rehearse if self._interpreted else compile_instance
+        instance = make(program, self.function, arguments, self._parameters, self.results)
         self._instances[key] = instance
         instance.guards = _guards(watched, self._instances, key)
         return instance

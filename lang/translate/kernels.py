@@ -12,7 +12,7 @@ from weft.ir.errors import CompilationError
 from weft.ir.symbols import Param
 from weft.ir.types import Type
 from weft.lang.argpack import Members
-from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, statements
+from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, rehearsal, statements
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.source import source_of
 from weft.lang.translate.translator import Translator, Unit
@@ -20,7 +20,8 @@ from weft.lang.translate.values import wrap
 
 __all__ = ["Argument", "Translation", "translate_kernel"]
 
-_HANDLERS = (attributes, calls, expressions, indexing, loops, operators, statements)  # imported for what they register
+# Imported for what they register.
+_HANDLERS = (attributes, calls, expressions, indexing, loops, operators, rehearsal, statements)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ __all__ = ["invoke"]
 
 def invoke(t: Translator, function: Callable[..., Any], c: Call) -> Any:
     """The meaning of a call of `function`; where a parameter is no value (an array, a template), it is inlined."""
-    if t.unit.config.arch != "cpu":
+    if t.unit.config.arch == "cuda":
         return inline(t, function, c)
     source = source_of(function)
     arguments = matched(t, function, source, c)

@@ -22,10 +22,11 @@ from weft.lang.errors import UnsupportedSyntax
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.source import Source
 
-__all__ = ["EXPRESSIONS", "STATEMENTS", "Loop", "Returned", "Translator", "Unit", "translates"]
+__all__ = ["EXPRESSIONS", "REHEARSED", "STATEMENTS", "Loop", "Returned", "Translator", "Unit", "translates"]
 
 EXPRESSIONS: dict[type[ast.expr], Callable[[Translator, Any], Any]] = {}
 STATEMENTS: dict[type[ast.stmt], Callable[[Translator, Any], None]] = {}
+REHEARSED: dict[type[ast.stmt], Callable[[Translator, Any], None]] = {}  # in place of those, where Python will run them
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
@@ -60,6 +61,11 @@ class Unit:
     clamped: set[int] = field(default_factory=set[int])  # array parameters whose indices are kept inside
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
+
+    @property
+    def rehearsed(self) -> bool:
+        """Whether the kernel is translated only to find mistakes, and will run as Python."""
+        return self.config.arch == "python"
 
     def symbol(self, of: Any, name: str) -> FieldSymbol:
         """The symbol of a field object, made at its first use; `name` is what the program calls it."""
@@ -145,7 +151,7 @@ class Translator:
 
     def statement(self, node: ast.stmt) -> None:
         """Translate one statement into `out`."""
-        handler = STATEMENTS.get(type(node))
+        handler = (self.unit.rehearsed and REHEARSED.get(type(node))) or STATEMENTS.get(type(node))
         if handler is None:
             raise self.error(unsupported(node), node, UnsupportedSyntax)
         try:

@@ -219,6 +219,39 @@ def test_pdb_shows_the_users_lines_and_values(tmp_path: Path) -> None:
     assert "done 0.125" in out
 
 
+def test_what_is_there_for_debugging_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[str] = []
+
+    def note(text: str) -> None:
+        seen.append(text)
+
+    @ti.kernel
+    def run(n: ti.i32):
+        import math as numbers
+
+        note("begun")
+        print(type(n).__name__, numbers.comb(4, 2))
+        ti.static_print("compiled for", n)
+
+    run(3)
+    run(4)
+    assert capsys.readouterr().out.splitlines() == ["compiled for i32", *["int32 6"] * 2]
+    assert seen == ["begun", "begun"]
+
+
+def test_a_kernel_is_rehearsed_for_each_template() -> None:
+    @ti.kernel
+    def run(flag: ti.template()) -> ti.i32:
+        a = 1
+        if ti.static(flag):
+            a = ti.Vector([1, 2])
+        return a
+
+    assert run(False) == 1
+    with pytest.raises(TypeError, match="their shapes differ"):
+        run(True)
+
+
 def run_everything(arch: str) -> dict[str, object]:
     """A program that uses much of the language, on that arch; all it computes."""
     ti.init(arch=arch, fast_math=False)

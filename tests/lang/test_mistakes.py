@@ -104,7 +104,7 @@ PROGRAMS: dict[str, str] = {
     "init_misspelt": "ti.init(debugg=True)\n",
 }
 
-CHECKED = "ti.init(debug=True)\nw = ti.field(ti.f32, (4, 4))\n"
+CHECKED = "ti.init(arch=ti.cfg.arch, debug=True)\nw = ti.field(ti.f32, (4, 4))\n"
 FAULTS: dict[str, str] = {
     "fault_field": "@ti.kernel\ndef k(i: ti.i32):\n    w[i, 2] = 1.0\nk(7)\n",
     "fault_array": "@ti.kernel\ndef k(a: ti.types.ndarray(), i: ti.i32):\n    a[i] = 1\nk(np.zeros(3), -1)\n",
@@ -116,10 +116,11 @@ FAULTS: dict[str, str] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def program() -> Iterator[None]:
-    ti.init(arch=ti.cpu)
-    yield
+@pytest.fixture(autouse=True, params=("cpu", "python"))
+def arch(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A mistake reads the same on every arch."""
+    ti.init(arch=request.param)
+    yield request.param
     ti.reset()
 
 
