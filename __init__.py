@@ -83,7 +83,7 @@ from weft.lang.builtins import (
 )
 from weft.lang.color import hex_to_rgb, rgb_to_hex
 from weft.lang.decompose import eig, polar_decompose, solve, svd, sym_eig
-from weft.lang.field import Field, MatrixField, ScalarField, field
+from weft.lang.field import Field, MatrixField, ScalarField
 from weft.lang.indices import rescale_index
 from weft.lang.init import (
     amdgpu,
@@ -107,6 +107,7 @@ from weft.lang.init import (
     x86_64,
 )
 from weft.lang.log import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
+from weft.lang.make_field import field
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, ndarray
 from weft.lang.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root

@@ -6,22 +6,33 @@ through a numpy window onto the tree's bytes; nothing is compiled.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from weft.ir.errors import CompilationError, TypeMismatch, WeftError
+from weft.ir.errors import TypeMismatch
 from weft.ir.layout import PlaceLayout
 from weft.ir.scalar import cast_value
 from weft.ir.snode import SNode as Node
 from weft.ir.symbols import Term
 from weft.ir.types import Prim, Tensor, Type, tensor
+from weft.lang import tensors
+from weft.lang.elements import (
+    FieldIndexError,
+    ScalarElements,
+    check_bounds,
+    element_index,
+    element_value,
+    quick_items,
+    scalar_value,
+)
+from weft.lang.export import Lender
 from weft.lang.matrix import Matrix
-from weft.lang.snode_api import FieldError, FieldTree, Layout, SNode, offset_tuple, shaped_node
-from weft.lang.types import MatrixType, StructType, cast_numbers, prim_of_numpy, primitive, shape_tuple
+from weft.lang.snode_api import FieldError, FieldTree, SNode
+from weft.lang.types import prim_of_numpy, primitive
 
 __all__ = [
     "Field",
@@ -30,14 +41,7 @@ __all__ = [
     "MatrixField",
     "ScalarField",
     "Slot",
-    "field",
-    "make_matrix_field",
-    "make_struct_field",
 ]
-
-
-class FieldIndexError(WeftError, IndexError):
-    """An index outside of a field, or too many or too few indices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,7 @@ class Slot:
         self.node, self.tree, self.offset = node.add(Node("place", dtype=self.dtype, name=self.name)), tree, offset
 
 
-class Field:
+class Field(Lender):
     """What all fields have. `dtype`, `shape`, `name`, `grad`; see `ScalarField`, `MatrixField`, `StructField`."""
 
     def __init__(self, dtype: Prim, inner: tuple[int, ...], slots: list[Slot], name: str) -> None:
@@ -158,11 +162,12 @@ class Field:
     def _window(self) -> Any:
         """The elements as a numpy array: an axis per term, axis by axis from the most significant digit, then the
         component axes. A view of the tree's bytes; on a GPU, something that is indexed alike and copies."""
-        if self._cells is None or self._parts is None or self._parts.tree.destroyed:
+        if self._cells is None:
             parts = self.describe()
             terms = sorted(parts.terms, key=lambda term: (term.axis, -term.divisor))
             self._digits = [(term.axis, term.divisor, term.modulus) for term in terms]
             self._plain = [axis for axis, _, _ in self._digits] == list(range(len(parts.shape)))
+            self._simple = self._plain and not any(parts.offset)
             parts.tree.readers.add(self)
             self._cells = parts.tree.program.device.memory.view(
                 parts.tree.buffer(),
@@ -179,62 +184,64 @@ class Field:
 
     def _position(self, key: Any) -> tuple[int, ...]:
         """The window position of element `key`; FieldIndexError if there is none."""
-        window_of = self._parts
-        if window_of is None or self._cells is None:
+        if self._cells is None:
             self._window()
-            window_of = self._parts
-            assert window_of is not None
-        shape, offset = window_of.shape, window_of.offset
+        parts = self._parts
+        assert parts is not None
         indices = element_index(key)
+        shape, offset = parts.shape, parts.offset
         if len(indices) != len(shape):
-            raise FieldIndexError(f"{self._label()} takes {_count(len(shape))}, got {len(indices)}")
-        position = tuple(index - start for index, start in zip(indices, offset, strict=True))
-        for axis, (index, extent) in enumerate(zip(position, shape, strict=True)):
-            if not 0 <= index < extent:
-                low, high = offset[axis], offset[axis] + extent
-                raise FieldIndexError(
-                    f"index {indices[axis]} of axis {axis} is out of bounds for {self._label()} of shape {shape}: "
-                    f"it must be in [{low}, {high})"
-                )
-        if self._plain:
-            return position
+            check_bounds(indices, shape, offset, self._label())
+        for index, low, extent in zip(indices, offset, shape):
+            if not low <= index < low + extent:
+                check_bounds(indices, shape, offset, self._label())
+        if self._simple:
+            return indices
+        position = [index - low for index, low in zip(indices, offset)]
         return tuple(position[axis] // divisor % modulus for axis, divisor, modulus in self._digits)
 
-    def to_numpy(self, dtype: Any = None, keep_dims: bool = False) -> Any:
-        """A new numpy array of shape `(*shape, *component shape)`; `dtype` (numpy's or ours) converts it. With
-        `keep_dims` vectors are n x 1 matrices."""
-        shape = self._full_shape()
-        array = self._window().reshape((*shape, 1) if keep_dims and len(self._inner) == 1 else shape).copy()
+    def to_numpy(self, dtype: Any = None) -> Any:
+        """A new numpy array of shape `(*shape, *component shape)`; `dtype` (numpy's or ours) converts it."""
+        array = self._window().copy().reshape(self._full_shape())
         return array if dtype is None else cast_value(array, primitive(dtype))
 
+    def _copied(self) -> Any:
+        return self.to_numpy()
+
+    def _lend(self) -> Any:
+        window = self._window()
+        if not self._plain:
+            raise BufferError(f"{self._label()} lies in nested blocks, not as a strided array: use to_numpy()")
+        return window
+
     def from_numpy(self, arr: Any) -> None:
-        """Set all elements from an array of shape `(*shape, *component shape)`, cast to the field's type. ValueError
-        for another shape, TypeMismatch for what is no array of numbers."""
-        array = np.asarray(arr)
+        """Set all elements from an array of shape `(*shape, *component shape)`, cast to the field's type; a vector may
+        also be an n x 1 matrix, and the other way round. ValueError for another shape, TypeMismatch for what is no
+        array of numbers."""
+        array, full = np.asarray(arr), self._full_shape()
         prim_of_numpy(array.dtype)
-        if array.shape != self._full_shape():
-            raise ValueError(
-                f"{self._label()} takes an array of shape {self._full_shape()}, but the array has shape {array.shape}"
-            )
+        if array.shape != full and not self._is_column(array.shape):
+            raise ValueError(f"{self._label()} takes an array of shape {full}, but the array has shape {array.shape}")
         window = self._window()
         window[...] = np.asarray(cast_value(array, self._dtype)).reshape(window.shape)
 
-    def to_torch(self, device: Any = None) -> Any:
-        """As `to_numpy`, a torch tensor."""
-        import torch  # pyright: ignore[reportMissingImports]
+    def _is_column(self, shape: tuple[int, ...]) -> bool:
+        """Whether the two shapes are those of vectors, as such and as n x 1 matrices."""
+        axes, count = len(self.shape), math.prod(self._inner)
+        vector, column = (*self.shape, count), (*self.shape, count, 1)
+        return self._inner in ((count,), (count, 1)) and len(shape) > axes and shape in (vector, column)
 
-        return torch.from_numpy(self.to_numpy()).to(device)
+    def to_torch(self, device: Any = None) -> Any:
+        """As `to_numpy`, a torch tensor, on `device` if given. On the GPU the bytes do not leave it."""
+        return tensors.to_torch(self, device)
 
     def from_torch(self, arr: Any) -> None:
-        """As `from_numpy`, from a torch tensor."""
-        self.from_numpy(arr.detach().cpu().numpy())
+        """As `from_numpy`, from a torch tensor on any device."""
+        tensors.from_torch(self, arr)
 
     def fill(self, val: Any) -> None:
         """Set every element: a number for all scalars, or one element's value (a vector, matrix or list)."""
-        value = cast_numbers(val, self._dtype, self._label())
-        if value.ndim and value.shape != self._inner:
-            raise TypeMismatch(f"an element of {self._label()} has shape {self._inner}, the value has {value.shape}")
-        self._window()[...] = value
+        self._window()[...] = element_value(val, self._dtype, self._inner, self._label())
 
     def copy_from(self, other: Any) -> None:
         """Set all elements from another field of this shape. ValueError for another shape."""
@@ -242,7 +249,31 @@ class Field:
             raise TypeMismatch(f"{self._label()} can copy only from a field with the same kind of elements")
         if other.shape != self.shape:
             raise ValueError(f"{self._label()} has shape {self.shape}, but the source has shape {other.shape}")
-        self.from_numpy(other.to_numpy())
+        target, source = self._window(), other._window()
+        if self._dtype is other._dtype and self._digits == other._digits:
+            target[...] = source
+        else:
+            self.from_numpy(other.to_numpy())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        from weft.lang.make_field import remake
+
+        made = memo[id(self)] = remake(*self._recipe())
+        made.copy_from(self)
+        if self.grad is not None:
+            made.grad.copy_from(self.grad)
+        return made
+
+    def __reduce__(self) -> Any:
+        gradient = None if self.grad is None else self.grad.to_numpy()
+        from weft.lang.make_field import unpickled
+
+        return unpickled, (*self._recipe(), self.to_numpy(), gradient)
+
+    def _recipe(self) -> tuple[Any, ...]:
+        """What `remake` needs to make a field like this one, in a dense tree of its own."""
+        options = {"name": self.name, "offset": self._slots[0].offset, "needs_grad": self.grad is not None}
+        return self._dtype, self._inner, self.shape, options
 
     def _full_shape(self) -> tuple[int, ...]:
         return (*self.describe().shape, *self._inner)
@@ -254,18 +285,29 @@ class Field:
         return str(self.to_numpy()) if self._slots[0].node is not None else repr(self)
 
 
-class ScalarField(Field):
+class ScalarField(ScalarElements, Field):
     """A field of numbers: `x[i, j]` reads a Python number, `x[i, j] = v` casts v to the field's type; `x[None]` is the
     element of a 0-D field. FieldIndexError for wrong indices (negative ones too, unless `offset` allows them)."""
 
     def __init__(self, dtype: Prim, name: str = "", slot: Slot | None = None) -> None:
         super().__init__(dtype, (), [slot or Slot(dtype, name)], name)
 
-    def __getitem__(self, key: Any) -> Any:
+    def _window(self) -> Any:
+        if self._cells is None:
+            cells = super()._window()
+            if self._simple:
+                self._items, self._exact = quick_items(cells, self._dtype)
+        return self._cells
+
+    def forget(self) -> None:
+        super().forget()
+        self._items = None
+
+    def _get(self, key: Any) -> Any:
         value = self._window()[self._position(key)].item()
         return int(value) if value is True or value is False else value
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def _set(self, key: Any, value: Any) -> None:
         position = self._position(key)
         self._window()[position] = scalar_value(value, self._dtype, self._label())
 
@@ -291,12 +333,21 @@ class MatrixField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        element = cast_numbers(value, self._dtype, self._label())
-        if element.ndim and element.shape != self._inner:
-            raise TypeMismatch(f"an element of {self._label()} has shape {self._inner}, the value has {element.shape}")
-        self._window()[position] = element
+        self._window()[position] = element_value(value, self._dtype, self._inner, self._label())
 
     load = __getitem__
+
+    def to_numpy(self, keep_dims: Any = False, dtype: Any = None) -> Any:  # type: ignore[override]
+        """A new numpy array of shape `(*shape, n)` for vectors and n x 1 matrices, else `(*shape, n, m)`. With
+        `keep_dims` always the latter. `dtype` (numpy's or ours) converts it."""
+        array = super().to_numpy(dtype)
+        shape = (*self.shape, self.n, self.m) if keep_dims or self.m > 1 else (*self.shape, self.n)
+        return array.reshape(shape)
+
+    def to_torch(self, device: Any = None, keep_dims: bool = False) -> Any:
+        """As `to_numpy`, a torch tensor, on `device` if given. On the GPU the bytes do not leave it."""
+        shape = (*self.shape, self.n, self.m) if keep_dims or self.m > 1 else (*self.shape, self.n)
+        return super().to_torch(device).reshape(shape)
 
     @property
     def ir(self) -> Tensor:
@@ -314,87 +365,6 @@ class MatrixField(Field):
         return _repr(self, self.ir.text)
 
 
-def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
-    """A field. `dtype`: a primitive, `int`, `float`, or a vector, matrix or struct type.
-
-    `shape`: a number, a tuple, or () for a single element `x[None]`; None leaves it to `root...place(x)`.
-    `order`: memory order of the axes, "ij" (last fastest, the default), "ji" ...; `offset`: the index of the first
-    element per axis; `needs_grad`: make `x.grad` too; `name`: for messages. CompilationError where these do not fit."""
-    if isinstance(dtype, StructType):
-        return make_struct_field(dtype, shape, **keywords)
-    if isinstance(dtype, MatrixType):
-        return make_matrix_field(dtype.shape, dtype.dtype, shape, **keywords)
-    name = keywords.get("name", "")
-    prim = primitive(dtype)
-    return _settle(ScalarField(prim, name), lambda: ScalarField(prim, name and name + ".grad"), shape, keywords)
-
-
-def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **keywords: Any) -> MatrixField:
-    """What `Vector.field` and `Matrix.field` do: `inner` is the shape of an element."""
-    keywords.pop("ndim", None)
-    element = MatrixType(inner[0], inner[-1] if len(inner) == 2 else 1, dtype)  # checks the extents
-    prim, name = element.dtype, keywords.get("name", "")
-    made: MatrixField = _settle(
-        MatrixField(inner, prim, name), lambda: MatrixField(inner, prim, name and name + ".grad"), shape, keywords
-    )
-    return made
-
-
-def make_struct_field(struct_type: Any, shape: Any = None, **keywords: Any) -> Any:
-    """What `StructType.field` and `Struct.field` do."""
-    from weft.lang.struct import StructField
-
-    layout, order, offset = (
-        keywords.pop("layout", Layout.AOS),
-        keywords.pop("order", None),
-        keywords.pop("offset", None),
-    )
-    made = StructField(struct_type, **keywords)
-    place_shaped(made, shape, order, offset, layout)
-    return made
-
-
-_KEYWORDS = ("name", "order", "offset", "needs_grad", "needs_dual", "layout")
-
-
-def _settle(made: Field, gradient: Any, shape: Any, keywords: dict[str, Any]) -> Any:
-    for keyword in keywords:
-        if keyword not in _KEYWORDS:
-            raise TypeError(f"a field has no option '{keyword}'; it takes shape, {', '.join(_KEYWORDS)}")
-    if keywords.get("needs_grad"):
-        if not made.dtype.is_float:
-            raise TypeMismatch(f"only float fields have gradients, not {made.dtype}")
-        made.grad = gradient()
-    layout = keywords.get("layout", Layout.AOS)
-    if not isinstance(layout, Layout):
-        raise TypeMismatch(f"layout is ti.Layout.AOS or ti.Layout.SOA, not {layout!r}")
-    place_shaped(made, shape, keywords.get("order"), keywords.get("offset"), layout)
-    return made
-
-
-def place_shaped(made: Any, shape: Any, order: str | None, offset: Any, layout: Layout) -> None:
-    """Place a field that was given a shape, in a tree of its own; with SOA each scalar in a dense node of its own."""
-    if shape is None:
-        for what, value in (("offset", offset), ("order", order)):
-            if value is not None:
-                raise CompilationError(f"{what} needs a shape; a field to be placed takes it from `place` or `dense`")
-        return
-    extents = shape_tuple(shape)
-    start = None if offset is None else offset_tuple(offset, len(extents))
-    tree = FieldTree()
-    if layout is Layout.SOA:
-        for slot in all_slots(made):
-            slot.attach(shaped_node(tree, extents, order).node, tree, start)
-    else:
-        made.attach(shaped_node(tree, extents, order).node, tree, start)
-
-
-def all_slots(made: Any) -> list[Slot]:
-    """The scalar components of a field, its gradient's last."""
-    own: list[Slot] = made._slots
-    return own if made.grad is None else own + all_slots(made.grad)
-
-
 def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], label: str) -> tuple[int, ...]:
     """Byte strides along the component axes; FieldError if the components are not evenly spaced."""
     if not inner:
@@ -408,33 +378,6 @@ def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], labe
     if not np.array_equal(table, components[0] + steps):
         raise FieldError(f"the components of {label} must be placed at even distances")
     return strides
-
-
-def element_index(key: Any) -> tuple[int, ...]:
-    """The integers of an index: `x[i, j]`, `x[(i, j)]`, `x[vector]`, `x[None]`, `x[i, vector]`."""
-    items: Iterable[Any] = key if type(key) is tuple else () if key is None else (key,)
-    result: list[int] = []
-    for item in items:
-        if isinstance(item, int | np.integer):
-            result.append(int(item))
-        elif isinstance(item, Matrix) and item.dtype.is_int:
-            result.extend(item.values.tolist())
-        elif isinstance(item, list | tuple):
-            result.extend(element_index(tuple(item)))
-        else:
-            raise FieldIndexError(f"a field is indexed with integers, not {item!r} (slices work on x.to_numpy())")
-    return tuple(result)
-
-
-def scalar_value(value: Any, dtype: Prim, label: str) -> Any:
-    """`value` cast to `dtype`; TypeMismatch if it is no number."""
-    if isinstance(value, int | float | np.number | np.bool_) or (isinstance(value, np.ndarray) and not value.ndim):
-        return cast_value(value, dtype)
-    raise TypeMismatch(f"an element of {label} is a number of type {dtype}, not {type(value).__name__}")
-
-
-def _count(n: int) -> str:
-    return "no index: x[None]" if n == 0 else "1 index" if n == 1 else f"{n} indices"
 
 
 def _repr(made: Field, element: str) -> str:

@@ -293,7 +293,7 @@ class Matrix:
     def field(n: int, m: int, dtype: Any, shape: Any = None, **keywords: Any) -> Any:
         """A field of n x m matrices of `dtype`. `shape` (a number, a tuple, () for one element; None: to be placed),
         `order` ("ij", "ji" ...), `offset`, `layout` (Layout.AOS or SOA), `needs_grad`, `name` as in `ti.field`."""
-        from weft.lang.field import make_matrix_field
+        from weft.lang.make_field import make_matrix_field
 
         return make_matrix_field((n, m), dtype, shape, **keywords)
 
@@ -332,7 +332,7 @@ class Vector(Matrix):
     @staticmethod
     def field(n: int, dtype: Any, shape: Any = None, **keywords: Any) -> Any:  # type: ignore[override]
         """A field of vectors of n elements of `dtype`; keywords as in `Matrix.field`."""
-        from weft.lang.field import make_matrix_field
+        from weft.lang.make_field import make_matrix_field
 
         return make_matrix_field((n,), dtype, shape, **keywords)
 

@@ -1,7 +1,8 @@
-"""`ti.ndarray`: an n-D array of scalars, vectors or matrices that kernels take as an argument."""
+"""`ti.ndarray`: an n-D array of scalars, vectors, matrices or structs that kernels take as an argument."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,33 +10,48 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, Type
-from weft.lang.field import FieldIndexError, element_index, scalar_value
+from weft.lang import tensors
+from weft.lang.elements import ScalarElements, check_bounds, element_index, element_value, quick_items, scalar_value
+from weft.lang.export import Lender
 from weft.lang.init import Program, program
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError
-from weft.lang.types import MatrixType, VectorType, cast_numbers, primitive, shape_tuple
+from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
 
 __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
 
 
-class Ndarray:
+class Ndarray(Lender):
     """An array of `shape` with elements of a primitive, vector or matrix type, zero at first.
 
     `a[i, j]` reads a number or a Matrix that is a window onto the array; assignment casts. Indices are checked:
-    FieldIndexError. `array()` is its numpy array of shape `(*shape, *element_shape)`, not copied."""
+    FieldIndexError. `array()` is its numpy array of shape `(*shape, *element_shape)`, not copied. numpy, PyTorch, JAX
+    and CuPy take it as an array of theirs, without a copy (see `export.py`)."""
 
     def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False) -> None:
+        self._describe(dtype, shape_tuple(shape))
+        if needs_grad and not self._prim.is_float:
+            raise TypeMismatch(f"only float arrays have gradients, not {self._prim}")
+        full = self.shape + self.element_shape
+        memory = self._program.device.memory
+        buffer = memory.allocate(
+            int(np.prod(full, dtype=np.int64)) * self._prim.size, f"ndarray {self.ir} {self.shape}"
+        )
+        self._cells = memory.view(buffer, self._prim.np, full)
+        self.grad: Ndarray | None = ndarray(dtype, shape) if needs_grad else None
+
+    _cells: Any = None
+
+    def _describe(self, dtype: Any, shape: tuple[int, ...]) -> None:
         compound = isinstance(dtype, MatrixType)
         self.element_type: Any = dtype if compound else primitive(dtype)
         self._prim: Prim = dtype.dtype if compound else primitive(dtype)
         self.element_shape: tuple[int, ...] = dtype.shape if compound else ()
-        self.shape = shape_tuple(shape)
+        self.shape = shape
+        self._zeros = (0,) * len(shape)
+        self._gone = ""
         self._program: Program = program()
-        size = int(np.prod(self.shape + self.element_shape, dtype=np.int64)) * self._prim.size
-        memory = self._program.device.memory
-        buffer = memory.allocate(size, f"ndarray {self.ir} {self.shape}")
-        self._cells: Any = memory.view(buffer, self._prim.np, self.shape + self.element_shape)
-        self.grad: Ndarray | None = Ndarray(dtype, shape) if needs_grad else None
+        self._program.trees.add(self)
 
     @property
     def dtype(self) -> Prim:
@@ -55,88 +71,121 @@ class Ndarray:
 
     def get_type(self) -> Any:
         """The annotation that fits exactly this array."""
-        from weft.lang.types import NdarrayType
-
         return NdarrayType(self.element_type, self.ndim)
 
     def array(self) -> Any:
         """The memory as a numpy array; on a GPU, what is indexed alike and copies. FieldError after a reset."""
-        if not self._program.alive:
-            raise FieldError(f"this {self!r} no longer exists: the program was reset after it was made")
+        if self._cells is None:
+            raise FieldError(f"this {self!r} no longer exists: {self._gone}")
         return self._cells
 
+    def destroy(self, why: str) -> None:
+        """Let go of the memory. Every later use is a FieldError that says why."""
+        self._gone = why.replace("this field", "it")
+        self._cells = None
+
+    _lend = array
+
     def __getitem__(self, key: Any) -> Any:
-        item = self.array()[self._position(key)]
-        return Matrix.wrap(item) if self.element_shape else _plain(item)
+        return Matrix.wrap(self.array()[self._position(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        if self.element_shape:
-            self.array()[position] = self._element(value)
-        else:
-            self.array()[position] = scalar_value(value, self._prim, repr(self))
+        self.array()[position] = element_value(value, self._prim, self.element_shape, repr(self))
 
     load = __getitem__
 
     def _position(self, key: Any) -> tuple[int, ...]:
+        self.array()
         indices = element_index(key)
-        if len(indices) != len(self.shape):
-            raise FieldIndexError(f"{self!r} takes {len(self.shape)} indices, got {len(indices)}")
-        for axis, (index, extent) in enumerate(zip(indices, self.shape, strict=True)):
-            if not 0 <= index < extent:
-                raise FieldIndexError(f"index {index} of axis {axis} is out of bounds for {self!r}")
+        check_bounds(indices, self.shape, self._zeros, "this ndarray")
         return indices
-
-    def _element(self, value: Any) -> Any:
-        element = cast_numbers(value, self._prim, repr(self))
-        if element.ndim and element.shape != self.element_shape:
-            raise TypeMismatch(f"an element of {self!r} has shape {self.element_shape}, the value has {element.shape}")
-        return element
 
     def to_numpy(self) -> Any:
         """A copy of shape `(*shape, *element_shape)`."""
         return self.array().copy()
 
+    _copied = to_numpy
+
     def from_numpy(self, arr: Any) -> None:
-        """Set all elements from an array of that shape. ValueError for another shape."""
+        """Set all elements from an array of that shape, cast to this type. ValueError for another shape, TypeMismatch
+        for what is no array of numbers."""
         array, expected = np.asarray(arr), self.shape + self.element_shape
+        prim_of_numpy(array.dtype)
         if array.shape != expected:
             raise ValueError(f"{self!r} takes an array of shape {expected}, but the array has shape {array.shape}")
         self.array()[...] = cast_value(array, self._prim)
 
-    def copy_from(self, other: Ndarray) -> None:
-        """Set all elements from an ndarray of the same shape."""
-        self.from_numpy(other.array())
+    def to_torch(self, device: Any = None) -> Any:
+        """As `to_numpy`, a torch tensor, on `device` if given."""
+        return tensors.to_torch(self, device)
+
+    def from_torch(self, arr: Any) -> None:
+        """As `from_numpy`, from a torch tensor on any device."""
+        tensors.from_torch(self, arr)
+
+    def copy_from(self, other: Any) -> None:
+        """Set all elements from an ndarray of the same shape. TypeMismatch for what is no ndarray with such elements,
+        ValueError for another shape."""
+        if not isinstance(other, Ndarray) or other.element_shape != self.element_shape:
+            raise TypeMismatch(f"{self!r} can copy only from an ndarray with elements of the same shape, not {other!r}")
+        if other.shape != self.shape:
+            raise ValueError(f"{self!r} cannot copy from {other!r}: the shapes differ")
+        if other._prim is self._prim:
+            self.array()[...] = other.array()
+        else:
+            self.from_numpy(other.to_numpy())
 
     def fill(self, val: Any) -> None:
         """Set every element: a number for all scalars, or one element's value."""
-        self.array()[...] = self._element(val)
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self.array().__dlpack__(**keywords)
-
-    def __dlpack_device__(self) -> Any:
-        return self.array().__dlpack_device__()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        array = self.array() if copy is False else self.to_numpy()
-        return array if dtype is None else array.astype(dtype)
+        self.array()[...] = element_value(val, self._prim, self.element_shape, repr(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
-        made = ndarray(self.element_type, self.shape)
+        made = memo[id(self)] = ndarray(self.element_type, self.shape, self.grad is not None)
         made.copy_from(self)
-        memo[id(self)] = made
-        return made
+        if self.grad is not None:
+            made.grad.copy_from(self.grad)
+        return made  # type: ignore[no-any-return]
+
+    def __copy__(self) -> Ndarray:
+        return self.__deepcopy__({})
 
     def __reduce__(self) -> Any:
-        return _unpickled, (self.element_type, self.shape, self.to_numpy())
+        gradient = None if self.grad is None else self.grad.to_numpy()
+        return _unpickled, (self.element_type, self.shape, self.to_numpy(), gradient)
 
     def __repr__(self) -> str:
         return f"<ndarray {self.ir}, shape={self.shape}>"
 
 
-class ScalarNdarray(Ndarray):
+class ScalarNdarray(ScalarElements, Ndarray):
     """An ndarray of numbers."""
+
+    def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False) -> None:
+        super().__init__(dtype, shape, needs_grad)
+
+    def _get(self, key: Any) -> Any:
+        value = self.load(key).item()
+        return int(value) if value is True or value is False else value
+
+    def _set(self, key: Any, value: Any) -> None:
+        position = self._position(key)
+        self._quicken()
+        self._cells[position] = scalar_value(value, self._prim, repr(self))
+
+    def _quicken(self) -> None:
+        if self._items is None:
+            self._items, self._exact = quick_items(self._cells, self._prim)
+
+    def load(self, key: Any) -> Any:
+        """The element as a numpy scalar of the array's type."""
+        position = self._position(key)
+        self._quicken()
+        return self._cells[position]
+
+    def destroy(self, why: str) -> None:
+        super().destroy(why)
+        self._items = None
 
 
 class VectorNdarray(Ndarray):
@@ -153,8 +202,13 @@ class MatrixNdarray(Ndarray):
         super().__init__(MatrixType(n, m, dtype), shape)
 
 
-def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
-    """A zeroed array of `shape` (a number or a tuple) with elements of `dtype`: a primitive, vector or matrix type."""
+def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Any:
+    """A zeroed array of `shape` (a number or a tuple) with elements of `dtype`: a primitive, vector, matrix or struct
+    type."""
+    if isinstance(dtype, StructType):
+        from weft.lang.struct_ndarray import StructNdarray
+
+        return StructNdarray(dtype, shape)
     if not isinstance(dtype, MatrixType):
         return ScalarNdarray(dtype, shape, needs_grad)
     made: type[Ndarray] = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
@@ -163,12 +217,20 @@ def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
     return array
 
 
-def _unpickled(dtype: Any, shape: tuple[int, ...], values: Any) -> Ndarray:
-    made = ndarray(dtype, shape)
+def ndarray_over(dtype: Any, shape: tuple[int, ...], cells: Any) -> Any:
+    """The ndarray with those elements (see `array()`), not copied: a member of an ndarray of structs."""
+    made: type[Ndarray] = ScalarNdarray
+    if isinstance(dtype, MatrixType):
+        made = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
+    array = made.__new__(made)
+    array._describe(dtype, shape)
+    array._cells, array.grad = cells, None
+    return array
+
+
+def _unpickled(dtype: Any, shape: tuple[int, ...], values: Any, gradient: Mapping[str, Any] | Any = None) -> Any:
+    made = ndarray(dtype, shape, gradient is not None)
     made.from_numpy(values)
+    if gradient is not None:
+        made.grad.from_numpy(gradient)
     return made
-
-
-def _plain(item: Any) -> Any:
-    value = item.item()
-    return int(value) if isinstance(value, bool) else value

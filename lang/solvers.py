@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from weft.ir.errors import TypeMismatch
 from weft.lang.builtins import cast, grouped, static
 from weft.lang.errors import ArgumentError
-from weft.lang.field import Field, MatrixField, ScalarField, field, make_matrix_field
+from weft.lang.field import Field, MatrixField, ScalarField
 from weft.lang.kernel import kernel
+from weft.lang.make_field import field, make_matrix_field
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers: what the arguments are bound to, what comes back

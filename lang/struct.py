@@ -13,7 +13,8 @@ import numpy as np
 from weft.ir.errors import CompilationError, TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.snode import SNode as Node
-from weft.lang.field import Field, Slot, all_slots, field, make_struct_field
+from weft.lang.field import Field, Slot
+from weft.lang.make_field import all_slots, field, make_struct_field
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldTree, SNode
 from weft.lang.types import MatrixType, StructType, VectorType, prim_of_numpy, primitive
@@ -186,9 +187,9 @@ def dataclass(cls: type) -> StructType:
 
 
 class StructElement(Struct):
-    """One element of a StructField: reads and writes go to the field."""
+    """One element of a StructField or an ndarray of structs: reads and writes go there."""
 
-    def __init__(self, over: StructField, key: Any) -> None:
+    def __init__(self, over: Any, key: Any) -> None:
         object.__setattr__(self, "struct_type", over.struct_type)
         object.__setattr__(self, "_over", over)
         object.__setattr__(self, "_at", key)
@@ -290,7 +291,7 @@ class StructField:
 
     def to_numpy(self, dtype: Any = None) -> dict[str, Any]:
         """A numpy array for each member."""
-        return {name: member.to_numpy(dtype) for name, member in self.members.items()}
+        return {name: member.to_numpy(dtype=dtype) for name, member in self.members.items()}
 
     def from_numpy(self, array_dict: Mapping[str, Any]) -> None:
         """Set members from arrays by name. KeyError for an unknown member."""

@@ -175,7 +175,7 @@ class MatrixType(CompoundType):
 
     def field(self, shape: Any = None, **keywords: Any) -> Any:
         """A field of this element type; keywords as `Matrix.field`."""
-        from weft.lang.field import make_matrix_field
+        from weft.lang.make_field import make_matrix_field
 
         return make_matrix_field(self.shape, self._dtype, shape, **keywords)
 
@@ -249,7 +249,7 @@ class StructType(CompoundType):
 
     def field(self, shape: Any = None, **keywords: Any) -> Any:
         """A StructField of this type; keywords as `Struct.field`."""
-        from weft.lang.field import make_struct_field
+        from weft.lang.make_field import make_struct_field
 
         return make_struct_field(self, shape, **keywords)
 

@@ -124,7 +124,7 @@ class CudaDevice:
         self.gpu, self._seed = gpu, random_seed
         self.lock = threading.RLock()  # held while a print buffer fills and is shown
         self.turn = np.zeros(TURN // 8 + 2, np.int64)  # native launches take turns; see `pool.py`
-        self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter)
+        self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index)
         self.loader = Loader()
 
     @property

@@ -21,6 +21,7 @@ OLDEST_CAPABILITY = 70
 
 OUT_OF_MEMORY, NO_DEVICE = 2, 100
 CAPABILITY_MAJOR, CAPABILITY_MINOR, PROCESSORS, POOLS = 75, 76, 16, 115  # CU_DEVICE_ATTRIBUTE_*
+MOST_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 
 _HANDLE, _OUT = c_void_p, POINTER(c_void_p)
@@ -36,6 +37,8 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuDeviceTotalMem_v2": (POINTER(c_size_t), c_int),
     "cuDevicePrimaryCtxRetain": (_OUT, c_int),
     "cuCtxSetCurrent": (_HANDLE,),
+    "cuCtxSynchronize": (),
+    "cuPointerGetAttribute": (c_void_p, c_int, c_void_p),
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuStreamCreate": (_OUT, c_uint),
     "cuStreamSynchronize": (_HANDLE,),
@@ -61,6 +64,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuModuleLoadDataEx": (_OUT, c_char_p, c_uint, POINTER(c_int), _OUT),
     "cuModuleUnload": (_HANDLE,),
     "cuModuleGetFunction": (_OUT, _HANDLE, c_char_p),
+    "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
     "cuLaunchKernel": (_HANDLE, *[c_uint] * 7, _HANDLE, _OUT, _OUT),
 }
 

@@ -19,6 +19,8 @@ import numpy as np
 
 from weft.runtime.cuda_copy import SMALL, PinnedCopies
 from weft.runtime.cuda_driver import OUT_OF_MEMORY, Driver
+from weft.runtime.cuda_items import DeviceItems, Word
+from weft.runtime.cuda_streams import Events
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.memory import readable_size
 
@@ -53,10 +55,11 @@ class DeviceBuffer:
 class CudaMemory:
     """Hands out zeroed buffers of one device, in the order of one stream."""
 
-    def __init__(self, driver: Driver, stream: int, enter: Callable[[], None]) -> None:
-        """`enter` makes the device's context current."""
-        self._driver, self._stream, self._enter = driver, stream, enter
+    def __init__(self, driver: Driver, stream: int, enter: Callable[[], None], index: int = 0) -> None:
+        """`enter` makes the device's context current; `index` is its number."""
+        self._driver, self._stream, self._enter, self.index = driver, stream, enter, index
         self._held: dict[int, tuple[str, int]] = {}
+        self._lent: set[int] = set()
         self._keys = count()
 
     def allocate(self, size: int, owner: str) -> DeviceBuffer:
@@ -78,11 +81,47 @@ class CudaMemory:
     def _free(self, key: int, address: int) -> None:
         del self._held[key]
         self._enter()
+        if address in self._lent:  # other streams may still use it
+            self._lent.discard(address)
+            self._driver.function("cuCtxSynchronize")()
         self._driver.function("cuMemFreeAsync")(address, self._stream)
 
     @cached_property
     def _pinned(self) -> PinnedCopies:
         return PinnedCopies(self._driver, self._stream, self._enter)
+
+    @property
+    def stream(self) -> int:
+        """The handle of the stream that all work here is in the order of."""
+        return self._stream
+
+    def lend(self, buffer: Any) -> None:
+        """Another library gets to know this buffer: it is not freed while work of any stream is under way."""
+        if isinstance(buffer, DeviceBuffer):
+            self._lent.add(buffer.address)
+
+    @cached_property
+    def _events(self) -> Events:
+        return Events(self._driver, self._enter)
+
+    def follow(self, stream: int) -> None:
+        """What comes now waits for what another library put into that stream so far."""
+        self._events.order(stream, self._stream)
+
+    def lead(self, stream: int) -> None:
+        """What comes into that stream now waits for what was done here so far."""
+        self._events.order(self._stream, stream)
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """From one place on the device to another; does not wait."""
+        self._enter()
+        if size:
+            self._driver.call("cuMemcpyDtoDAsync_v2", target, source, size, self._stream)
+
+    @cached_property
+    def word(self) -> Word:
+        """What reads and writes single elements."""
+        return Word(self._driver, self._stream, self._enter)
 
     def copy_in(self, address: int, source: int, size: int) -> None:
         """From the host to the device; waits."""
@@ -168,8 +207,21 @@ class DeviceView:
         """Where the first element lies."""
         return int(self.buffer.address) + self.offset
 
+    def follow(self, stream: int) -> None:
+        """What Weft does next waits for what another library put into that stream so far."""
+        self.buffer.memory.follow(stream)
+
+    @property
+    def device(self) -> int:
+        """The number of the GPU."""
+        return int(self.buffer.memory.index)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, self.device)  # kDLCUDA
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        self.buffer.memory.lend(self.buffer)
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -188,6 +240,10 @@ class DeviceView:
         n = len(index)
         return DeviceView(self.buffer, self.dtype, self.shape[n:], offset, self.strides[n:])
 
+    def items(self) -> DeviceItems:
+        """Its elements one by one, quickly."""
+        return DeviceItems(self.buffer.memory.word, self)
+
     def fetch(self) -> Any:
         """The elements as a numpy array of their own."""
         low, size = self._span()
@@ -196,6 +252,11 @@ class DeviceView:
 
     def put(self, values: Any) -> None:
         """Set the elements from what broadcasts to this shape."""
+        if isinstance(values, DeviceView):
+            if values.dtype == self.dtype and values.shape == self.shape and values.fits(self):
+                self.buffer.memory.copy(self.first, values.first, self.nbytes)
+                return
+            values = values.fetch()
         low, size = self._span()
         if self.dense and np.ndim(values) == 0 and self.dtype.itemsize <= 4:
             self.buffer.fill(low, self.dtype.type(values), self.size)
@@ -206,6 +267,15 @@ class DeviceView:
         raw = np.empty(size, np.uint8) if self.dense else self.buffer.read(low, size)
         np.ndarray(self.shape, self.dtype, raw, self.offset - low, self.strides)[...] = values
         self.buffer.write(low, raw)
+
+    def fits(self, other: DeviceView) -> bool:
+        """Whether the bytes of one are those of the other when they hold the same elements."""
+        return self.dense and self.strides == other.strides
+
+    @property
+    def first(self) -> int:
+        """The address of the first byte of any element."""
+        return int(self.buffer.address) + self._span()[0]
 
     def _span(self) -> tuple[int, int]:
         """The first byte of any element, and how many bytes there are to the end of the last."""

@@ -6,8 +6,8 @@ import builtins
 from types import MethodType
 from typing import Any
 
-from weft.lang import field as fields
 from weft.lang import init as program
+from weft.lang import make_field
 from weft.lang import ndarray as ndarrays
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix, Vector
@@ -24,7 +24,7 @@ _PYTHON = "what talks to the world outside or to the interpreter stays in Python
 
 _REASONS: dict[Any, str] = {
     **dict.fromkeys(
-        (fields.field, ndarrays.ndarray, Matrix.field, Vector.field, Struct.field, Matrix.ndarray, Vector.ndarray),
+        (make_field.field, ndarrays.ndarray, Matrix.field, Vector.field, Struct.field, Matrix.ndarray, Vector.ndarray),
         _PLACES,
     ),
     **dict.fromkeys((MatrixType.field, MatrixType.ndarray, StructType.field), _PLACES),

@@ -144,6 +144,10 @@ class _Library:
         ctypes.memmove(target, source, size)
         return 0
 
+    def do_MemcpyDtoDAsync_v2(self, target: int, source: int, size: int, stream: int) -> int:
+        ctypes.memmove(target, source, size)
+        return 0
+
     def do_MemcpyDtoHAsync_v2(self, target: int, source: int, size: int, stream: int) -> int:
         ctypes.memmove(target, source, size)
         return 0

@@ -1,0 +1,100 @@
+"""Single elements in the memory of a GPU, read and written with as few calls of the driver as there can be.
+
+`DeviceItems` is to a `DeviceView` what a memoryview is to a numpy array: full indices in bounds only, Python numbers
+out, Python numbers of the right kind in. A read copies one element to a word of pinned memory and waits for it. A
+write is a fill of one element, or the copy of one word, neither of which waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import weakref
+from collections.abc import Callable
+from operator import mul
+from threading import Lock
+from typing import Any
+
+from weft.runtime.cuda_driver import Driver
+
+__all__ = ["DeviceItems", "Word"]
+
+
+class Word:
+    """Eight bytes of pinned memory, and the calls that carry an element there. `enter` makes the device's context
+    current; a thread that has another one, or none, finds out by a failing call."""
+
+    def __init__(self, driver: Driver, stream: int, enter: Callable[[], None]) -> None:
+        self._driver, self._stream, self._enter, self._lock = driver, ctypes.c_void_p(stream), enter, Lock()
+        enter()
+        self._place = driver.made("cuMemHostAlloc", 8, 0)
+        weakref.finalize(self, _free, driver, enter, self._place).atexit = False
+        self._to_host = driver.function("cuMemcpyDtoHAsync_v2")
+        self._to_device = driver.function("cuMemcpyHtoDAsync_v2")
+        self._wait = driver.function("cuStreamSynchronize")
+        self._fills = {size: driver.function(f"cuMemsetD{8 * size}Async") for size in (1, 2, 4)}
+
+    def values(self, format: str) -> Any:
+        """The word as a memoryview of numbers."""
+        whole: Any = memoryview((ctypes.c_uint8 * 8).from_address(self._place)).cast("B")
+        return whole.cast(format)
+
+    def read(self, address: int, size: int, values: Any) -> Any:
+        """The element there; `values` is a view of this word."""
+        with self._lock:
+            status = self._to_host(self._place, address, size, self._stream) or self._wait(self._stream)
+            if status:
+                self._enter()
+                self._driver.call("cuMemcpyDtoHAsync_v2", self._place, address, size, self._stream)
+                self._driver.call("cuStreamSynchronize", self._stream)
+            return values[0]
+
+    def write(self, address: int, data: bytes) -> None:
+        """Put 1, 2, 4 or 8 bytes there."""
+        fill = self._fills.get(len(data))
+        if fill is None:  # the driver takes the bytes away before it returns: they are not pinned
+            if self._to_device(address, data, len(data), self._stream):
+                self._enter()
+                self._driver.call("cuMemcpyHtoDAsync_v2", address, data, len(data), self._stream)
+            return
+        pattern = int.from_bytes(data, "little")
+        if fill(address, pattern, 1, self._stream):
+            self._enter()
+            self._driver.call(f"cuMemsetD{8 * len(data)}Async", address, pattern, 1, self._stream)
+
+
+class DeviceItems:
+    """The elements of a window: `items[i, j]`. IndexError for an index out of bounds, TypeError for one of another
+    kind; ValueError for a number that its type does not hold."""
+
+    def __init__(self, word: Word, view: Any) -> None:
+        self._word, self._view = word, view  # the view keeps the memory
+        self._address, self._size = view.address, view.dtype.itemsize
+        self._shape, self._strides = view.shape, view.strides
+        format = "B" if view.dtype.kind == "b" else view.dtype.char
+        self._format, self._values = format, word.values(format)
+
+    def _place(self, key: Any) -> int:
+        index = key if key.__class__ is tuple else (key,)
+        if len(index) != len(self._shape):
+            raise IndexError("too many or too few indices")
+        for number, extent in zip(index, self._shape):
+            if not 0 <= number < extent:
+                raise IndexError("out of bounds")
+        return self._address + sum(map(mul, index, self._strides))  # type: ignore[no-any-return]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._word.read(self._place(key), self._size, self._values)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        place = self._place(key)
+        try:
+            data = struct.pack(self._format, value)
+        except (struct.error, OverflowError) as error:
+            raise ValueError(str(error)) from None
+        self._word.write(place, data)
+
+
+def _free(driver: Driver, enter: Callable[[], None], place: int) -> None:
+    enter()
+    driver.function("cuMemFreeHost")(place)

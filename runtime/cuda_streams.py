@@ -1,0 +1,46 @@
+"""Order between Weft's stream and the streams of other libraries, by events: the host never waits.
+
+The legacy default stream (0 or 1), where PyTorch and CuPy work unless told otherwise, needs none of this: Weft's stream
+is one that waits for it, and it for Weft's.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from weft.runtime.cuda_driver import Driver
+
+__all__ = ["Events", "ForeignArray", "is_default"]
+
+
+def is_default(stream: int | None) -> bool:
+    """Whether that is the legacy default stream, or none."""
+    return stream in (None, 0, 1)
+
+
+class ForeignArray(tuple[Any, ...]):
+    """`(address, shape, byte strides)` of an array that another library works on in `stream`."""
+
+    stream: int
+
+
+class Events:
+    """Lets one stream wait for another. `enter` makes the device's context current."""
+
+    def __init__(self, driver: Driver, enter: Callable[[], None]) -> None:
+        self._driver, self._enter, self._lock = driver, enter, Lock()
+        enter()
+        self._event = driver.made("cuEventCreate", 2)  # without times
+        weakref.finalize(self, driver.function("cuEventDestroy_v2"), self._event).atexit = False
+
+    def order(self, first: int | None, then: int | None) -> None:
+        """What comes into `then` now waits for what is in `first` already."""
+        if first == then or is_default(first) or is_default(then):
+            return
+        self._enter()
+        with self._lock:  # a wait is for the last record before it
+            self._driver.call("cuEventRecord", self._event, first)
+            self._driver.call("cuStreamWaitEvent", then, self._event, 0)
