@@ -24,6 +24,14 @@ bench: $(STAMP) $(VENV)/peers/.installed
 	$(BIN)/python -m tests.bench --peer-python $(VENV)/peers/bin/python
 	$(BIN)/python -m tests.bench.compile_time
 
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
+	@echo "the site is build/docs/index.html"
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
 $(VENV)/peers/.installed:
 	$(PYTHON) -m venv $(VENV)/peers
 	$(VENV)/peers/bin/python -m pip install --quiet taichi==1.7.4

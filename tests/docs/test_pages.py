@@ -42,16 +42,17 @@ def test_program(
     page: Path, program: list[Block], tmp_path: Path, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
 ) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
-    shown = ""
+    shown, latest = "", program[0]
     for block in program:
         if block.note.startswith("skip: "):
             pytest.skip(block.note.removeprefix("skip: "))
         if block.note == "output":
             if pytestconfig.getoption("--update"):
-                renew(page, program[0], shown)
+                renew(page, latest, shown)
             else:
                 assert shown == block.text.strip("\n")
             continue
+        latest = block
         file = tmp_path / f"program_{block.line}.py"
         file.write_text(block.text, encoding="utf-8")
         error = run(block.text, file, names)
@@ -63,10 +64,10 @@ def test_program(
     weft.reset()
 
 
-def renew(page: Path, program: Block, shown: str) -> None:
-    """Write what the program printed into the output block below it."""
+def renew(page: Path, source: Block, shown: str) -> None:
+    """Write what the block printed into the output block below it."""
     text = page.read_text(encoding="utf-8")
-    place = text.index(program.text)
+    place = text.index(source.text)
     block = next(block for block in blocks(text) if block.start > place and block.note == "output")
     page.write_text(text[: block.start] + shown + "\n" + text[block.end :], encoding="utf-8", newline="\n")
 
