@@ -13,6 +13,7 @@ extensions = [
 ]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
+default_role = "code"  # docstrings quote names in single backticks
 suppress_warnings = ["myst.xref_missing"]  # links to files of the repository; `tests/docs` checks every link
 
 autodoc_typehints = "none"  # the signatures show them
