@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.ir.core import Block
-from weft.ir.ops import Atomic, Binary, Const, For, Load, Random, Store, Unary, While
+from weft.ir.ops import Atomic, Binary, Const, For, Invoke, Load, Random, Store, Unary, While
 from weft.ir.types import Prim
 
 __all__ = ["SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "trips"]
@@ -55,7 +55,7 @@ def _add(block: Block, times: float, total: Cost) -> None:
 def _price(op: object) -> float:
     if isinstance(op, (Load, Store)):
         return 2.0
-    if isinstance(op, Random):
+    if isinstance(op, (Invoke, Random)):
         return 60.0
     if isinstance(op, (Binary, Unary)):
         return 20.0 if op.kind in TRANSCENDENTAL else 8.0 if op.kind in SLOW else 1.0

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
-from weft.codegen.call_ops import write_function
+from weft.codegen.call_ops import calls_one, survey, write_function
 from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
-from weft.codegen.function import FunctionWriter
+from weft.codegen.function import EMITTERS, FunctionWriter
 from weft.codegen.lane_choice import LanePlan, lane_plan
 from weft.codegen.lane_control import write_body
 from weft.codegen.lanes import LaneWriter
@@ -24,7 +24,7 @@ from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import Limits, Share, scope_of, shares_of
 from weft.codegen.vector_math import LIBRARY, CpuMath
-from weft.ir.artifact import Artifact, Slots
+from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.errors import InternalError
@@ -40,6 +40,16 @@ _SHARE = 40_000.0
 
 # Ops in the body of a loop that LLVM shall not copy.
 _LONG = 128
+
+# How a task finds the end of the stack that it may use: so many bytes, of which the runtime knows, below its own frame.
+_FLOOR = (
+    "  %floor.local = alloca i64, align 8",
+    "  %floor.here = ptrtoint ptr %floor.local to i64",
+    "  %floor.table = load ptr, ptr %ctx, align 8, !invariant.load !{}",
+    f"  %floor.word = getelementptr inbounds i8, ptr %floor.table, i64 {8 * SERVICES.index('stack')}",
+    "  %floor.room = load i64, ptr %floor.word, align 8, !invariant.load !{}",
+    "  %floor = sub i64 %floor.here, %floor.room",
+)
 
 
 def compile_kernel(
@@ -77,8 +87,9 @@ def emit_kernel(
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
-    for function in functions:
-        write_function(module, function)
+    module.callees, module.floor, module.record = survey(functions), _FLOOR, lambda f: read_slot(f, 1, "ptr")
+    for callee in module.callees.values():
+        write_function(module, callee, FunctionWriter, EMITTERS)
     entry = FunctionWriter(module)
     near = frozenset(f"field:{symbol.name}" for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
@@ -106,7 +117,7 @@ def _attributes(features: frozenset[str]) -> str:
 def _serial(f: FunctionWriter, task: Task) -> None:
     """One thread runs, so atomics need not lock. All serial tasks count their random numbers together."""
     f.plain = True
-    if _contains(task, Random) and not f.draws:
+    if _draws(f.module, task) and not f.draws:
         f.draws = f.stack("i32", align=4)
         f.do(f"store i32 0, ptr {f.draws}, align 4")
     f.block(task.body)
@@ -116,6 +127,10 @@ def _serial(f: FunctionWriter, task: Task) -> None:
 
 def _contains(task: Task, kind: type) -> bool:
     return any(isinstance(op, kind) for op in task.walk())
+
+
+def _draws(module: ModuleWriter, task: Task) -> bool:
+    return _contains(task, Random) or calls_one(task, module.callees, lambda callee: callee.draws)
 
 
 def _contended(task: Task) -> bool:
@@ -177,7 +192,7 @@ def _parallel(f: FunctionWriter, task: Task, number: int, plan: LanePlan | None,
             _launch(f, alone, (f"{body}_plain", body), box, count, grain)
         else:
             _launch(f, alone, (body, body), box, count, grain)
-    if _contains(task, Assert):
+    if _contains(task, Assert) or calls_one(task, f.module.callees, lambda callee: callee.fails):
         _stop_on_failure(f)
 
 
@@ -260,7 +275,7 @@ def _write_body(
         f = FunctionWriter(module, plain=plain, access_group=module.node("distinct !{}"))
     else:
         f = LaneWriter(module, plain=plain, lanes=plan.lanes, facts=plan.facts, near=plan.near)
-    if _contains(task, Random):
+    if _draws(module, task):
         f.draws = f.stack("i32" if plan is None else f"<{plan.lanes} x i32>", align=4)
     axes = len(task.body.args)
     limits = task.bounds.last

@@ -8,37 +8,47 @@ bounds were read from. Everything up to PTX works without a GPU.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.codegen import machine
+from weft.codegen.call_ops import Callee, calls_one, survey, write_function
 from weft.codegen.cuda_host import host_module, threads_of
 from weft.codegen.cuda_math import CudaMath, own_operators
+from weft.codegen.cuda_ops import DEVICE, DeviceWriter, state_word
 from weft.codegen.cuda_private import LIMITS
 from weft.codegen.cuda_simt import arena_of
 from weft.codegen.cuda_target import device_machine, header, link_math, most_shared, newest, optimize
-from weft.codegen.cuda_task import Launch, box_of, contains, measured_first, write_launch
+from weft.codegen.cuda_task import Launch, box_of, contains, draws, measured_first, write_launch
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import shares_of
-from weft.ir.artifact import STATE_RESULTS, Artifact, CudaTarget, Slots
+from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Artifact, CudaTarget, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
-from weft.ir.ops import Assert, Exit, Kernel, Random, Task
+from weft.ir.ops import Assert, Exit, Kernel, Task
 from weft.ir.types import Array, flat_size
 
 __all__ = ["compile_kernel", "emit_kernel", "plan"]
 
 _HOST_LEVEL = 1
 
+# Of a thread, where functions call themselves. The driver sets it aside for every thread that the GPU can hold.
+_STACK_BYTES = 8 << 10
+
 
 def compile_kernel(
-    kernel: Kernel, config: CompileConfig, timer: Any = None, device: CudaTarget | None = None
+    kernel: Kernel,
+    config: CompileConfig,
+    timer: Any = None,
+    device: CudaTarget | None = None,
+    functions: Sequence[Kernel] = (),
 ) -> Artifact:
-    """Lowered CHI to PTX for a device (the oldest that will do, if none is given) and to the host's object file.
-    `timer(stage)` is called as each stage begins."""
+    """Lowered CHI, with the functions it calls, to PTX for a device (the oldest that will do, if none is given) and to
+    the host's object file. `timer(stage)` is called as each stage begins."""
     note = timer or (lambda _stage: None)
     note("emit")
     target = newest(device or CudaTarget())
-    module, math, launches, state_words = emit_kernel(kernel, config)
+    module, math, launches, state_words = emit_kernel(kernel, config, functions)
     for launch in launches:
         _check_shared(launch, target)
     text = module.text(header(target, config.opt_level))
@@ -59,9 +69,10 @@ def compile_kernel(
         llvm=text,
         native=native,
         tasks=tuple(launch.name for launch in launches),
-        host=_host_object(config, module.slots, launches),
+        host=_host_object(config, module, launches),
         shared=tuple(arena_of(launch.loop)[1] for launch in launches),
         state_bytes=8 * state_words + kernel.temp_bytes,
+        stack_bytes=stack_bytes(config) if any(callee.recursive for callee in module.callees.values()) else 0,
         written=_written(kernel),
     )
 
@@ -82,7 +93,14 @@ def _written(kernel: Kernel) -> tuple[int, ...]:
     return tuple(k for k, param in enumerate(kernel.params) if isinstance(param.type, Array) and param.name in names)
 
 
-def emit_kernel(kernel: Kernel, config: CompileConfig) -> tuple[ModuleWriter, CudaMath, list[Launch], int]:
+def stack_bytes(config: CompileConfig) -> int:
+    """The stack of a thread of a kernel with recursion: `cuda_stack_limit`, if it is given."""
+    return config.cuda_stack_limit or _STACK_BYTES
+
+
+def emit_kernel(
+    kernel: Kernel, config: CompileConfig, functions: Sequence[Kernel] = ()
+) -> tuple[ModuleWriter, CudaMath, list[Launch], int]:
     """The LLVM module of a lowered kernel for the device, the math functions it calls, its launches in order, and the
     words of its state before the temporaries."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
@@ -95,14 +113,28 @@ def emit_kernel(kernel: Kernel, config: CompileConfig) -> tuple[ModuleWriter, Cu
         own=own_operators(math, config.fast_math),
         sync_scope='syncscope("device") ',
         tree_base=", !align !{i64 256}",  # what the driver's allocator promises
+        callees=survey(functions),
+        floor=_floor(stack_bytes(config)),
+        record=lambda f: state_word(f, STATE_ERROR),
     )
-    launches, words = plan(kernel)
+    for callee in module.callees.values():
+        write_function(module, callee, DeviceWriter, DEVICE)
+    launches, words = plan(kernel, module.callees)
     for launch in launches:
         write_launch(module, launch, words, threads_of(launch.loop))
     return module, math, launches, words
 
 
-def plan(kernel: Kernel) -> tuple[list[Launch], int]:
+def _floor(room: int) -> tuple[str, ...]:
+    """How an entry finds where the stack of its thread must end: a quarter is left for what does not call itself."""
+    return (
+        "  %floor.local = alloca i64, align 8",
+        "  %floor.here = ptrtoint ptr %floor.local to i64",
+        f"  %floor = sub i64 %floor.here, {room - room // 4}",
+    )
+
+
+def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], int]:
     """The launches of a kernel in order, and how many words of the state they and the results take."""
     name = re.sub(r"\W", "_", kernel.symbol, flags=re.ASCII)
     launches: list[Launch] = []
@@ -128,15 +160,16 @@ def plan(kernel: Kernel) -> tuple[list[Launch], int]:
     for position, launch in enumerate(launches):
         launch.guards = ended
         may_end = any(contains(task, kind) for task in launch.tasks() for kind in (Exit, Assert))
+        may_end |= any(calls_one(task, callees, lambda callee: callee.fails) for task in launch.tasks())
         launch.stops = may_end and position < len(launches) - 1
         ended |= may_end
     return launches, words
 
 
-def _host_object(config: CompileConfig, slots: Slots, launches: list[Launch]) -> bytes:
-    tasks = [task for launch in launches for task in launch.tasks()]
-    wary = any(contains(task, Assert) for task in tasks)
-    drawn = any(contains(task, Random) for task in tasks if task.kind == "serial")
+def _host_object(config: CompileConfig, module: ModuleWriter, launches: list[Launch]) -> bytes:
+    tasks, callees, slots = [task for launch in launches for task in launch.tasks()], module.callees, module.slots
+    wary = any(contains(task, Assert) or calls_one(task, callees, lambda callee: callee.fails) for task in tasks)
+    drawn = any(draws(module, task) for task in tasks if task.kind == "serial")
     flagged = wary or drawn or any(launch.guards for launch in launches)
     host = machine.host_cpu(_HOST_LEVEL)
     native = machine.parse(host_module(config, slots, launches, wary, flagged))

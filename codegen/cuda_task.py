@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from weft.codegen.call_ops import calls_one
 from weft.codegen.cuda_group import accumulators, group_of, split_at_shared
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.cuda_private import flush, open_share
@@ -25,7 +26,7 @@ from weft.ir.errors import InternalError
 from weft.ir.intervals import interval
 from weft.ir.ops import Const, Load, Random, Task, Yield
 
-__all__ = ["Launch", "box_of", "contains", "write_launch"]
+__all__ = ["Launch", "box_of", "contains", "draws", "write_launch"]
 
 _FROZEN = ", !invariant.load !{}"
 
@@ -56,6 +57,11 @@ def contains(task: Task, kind: type[Op]) -> bool:
     return any(isinstance(op, kind) for op in task.walk())
 
 
+def draws(module: ModuleWriter, task: Task) -> bool:
+    """Whether the task, or a function it calls, draws random numbers."""
+    return contains(task, Random) or calls_one(task, module.callees, lambda callee: callee.draws)
+
+
 def box_of(task: Task) -> Yield:
     """The op that says what the task iterates over."""
     limits = task.bounds.last
@@ -80,7 +86,8 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int)
     else:
         _write_loop(f, launch, launch.loop)
     words = module.slots.result_start
-    signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8 %ctx)"
+    shared = ' "nvvm.grid_constant"' if module.callees else ""  # functions read it where it is, not a copy
+    signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8{shared} %ctx)"
     limit = 1 if launch.loop is None else threads
     module.functions.append(f.text(f'{signature} nounwind "nvvm.maxntid"="{limit}"'))
 
@@ -99,7 +106,7 @@ def _write_serial(f: DeviceWriter, launch: Launch) -> None:
     """One thread: no other one meets its atomics. Serial tasks count their random numbers together, in the state."""
     f.plain = True
     for task in launch.serial:
-        if contains(task, Random) and not f.draws:
+        if draws(f.module, task) and not f.draws:
             f.draws = state_word(f, STATE_DRAWS)
         f.block(task.body)
         if not f.open:
@@ -131,7 +138,7 @@ class _Axis:
 
 
 def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
-    if contains(task, Random):
+    if draws(f.module, task):
         f.draws = f.stack("i32", align=4)
     axes = _axes(f, task, launch.box)
     f.frozen = _FROZEN

@@ -52,7 +52,8 @@ class FunctionWriter:
     """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs). `frozen` is
     put on loads of memory that the task does not write. `width` is how many lanes the values being written have (see
     `lanes.py`). `homes` has the base addresses, by scope, of fields that lie elsewhere than in their tree. `emitters`
-    says how to write ops."""
+    says how to write ops. `draws`, `lane`, `stream` number the random numbers (`stream`: where the caller says which),
+    `floor` is where the stack must end."""
 
     module: ModuleWriter
     plain: bool = False
@@ -66,6 +67,8 @@ class FunctionWriter:
     open: bool = True
     lane: str = "0"
     draws: str = ""
+    stream: str = ""
+    floor: str = ""
     counter: int = 0
     frozen: str = ""
     width: int = 1

@@ -9,8 +9,9 @@ from weft.ir.artifact import Site, Slots
 from weft.ir.config import CompileConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from weft.codegen.call_ops import Callee
     from weft.codegen.function import FunctionWriter
     from weft.ir.types import Prim
 
@@ -29,6 +30,9 @@ class MathLibrary(Protocol):
 class ModuleWriter:
     """The module being written.
 
+    `callees` are the functions that are called, by name; `floor` is how an entry of the arch finds out where the stack
+    must end, `record` where a failure is noted.
+
     What an arch wants otherwise: `own` writes an operator on a type in its own way, `sync_scope` says who else takes
     part in atomics (nothing: everybody), `tree_base` is metadata on the addresses of SNode trees."""
 
@@ -43,6 +47,9 @@ class ModuleWriter:
     metadata: list[str] = field(default_factory=list[str])
     scopes: dict[str, int] = field(default_factory=dict[str, int])
     own: dict[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict)
+    callees: Mapping[str, Callee] = field(default_factory=dict[str, "Callee"])
+    floor: Sequence[str] = ()
+    record: Callable[[FunctionWriter], str] | None = None
     sync_scope: str = ""
     tree_base: str = ""
 
@@ -114,4 +121,7 @@ class ModuleWriter:
 
 
 def _may_overlap(a: str, b: str) -> bool:
-    return a.startswith("array") and b.startswith("array")
+    """Arrays may; and a field with a component of it, which one function names by a constant, another does not."""
+    if a.startswith("array") and b.startswith("array"):
+        return True
+    return a.partition("#")[0] == b.partition("#")[0] and not ("#" in a and "#" in b)

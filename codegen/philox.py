@@ -69,7 +69,8 @@ def _random(f: FunctionWriter, op: Random) -> str:
     draw = f.set(f"load i32, ptr {f.draws}, align 4")
     following = f.set(f"add i32 {draw}, 1")
     f.do(f"store i32 {following}, ptr {f.draws}, align 4")
-    bits = f.set(f"call i64 @weft_philox(i64 {seed}, i64 {f.lane if op.stream else 0}, i32 {draw}, i32 {op.stream})")
+    lane, stream = (f.lane, f.stream or op.stream) if f.stream or op.stream else (0, 0)
+    bits = f.set(f"call i64 @weft_philox(i64 {seed}, i64 {lane}, i32 {draw}, i32 {stream})")
     if not type.is_float:
         return bits if type.bits == 64 else f.set(f"trunc i64 {bits} to {in_register(type)}")
     return _uniform(f, type, bits)

@@ -47,7 +47,8 @@ __all__ = [
 #   pool          not a function: the pool handle that parallel_for takes
 #   threads       not a function: how many threads the pool runs, the caller included
 #   scratch       void *(i64 pool, i64 bytes)  memory on a cache line, for the launch under way; null if there is none
-SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads", "scratch")
+#   stack         not a function: how many bytes of the stack a launch may use, on any of the threads
+SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads", "scratch", "stack")
 
 # The error record, in 8-byte words: 0 state (0 none, 1 being written, 2 complete), 1 site, 2.. up to 14 values.
 # State 3: the CUDA driver refused; then word 1 is its status.
@@ -101,7 +102,7 @@ class CudaTarget:
 class Site:
     """A print or an assertion in the source: what the runtime needs to act on it."""
 
-    kind: str  # "print", "assert", "bounds", "arithmetic"
+    kind: str  # "print", "assert", "bounds", "arithmetic", "recursion"
     text: tuple[str, ...]  # the parts of a print; (message,) of an assertion
     types: tuple[Type, ...]  # the types of the values, scalars or tensors
     span: Span | None = None
@@ -156,6 +157,7 @@ class Artifact:
     host: bytes = b""  # CUDA: the object file with `entry(ctx)`
     shared: tuple[int, ...] = ()  # CUDA: the bytes of shared memory that each entry is launched with
     state_bytes: int = 0  # CUDA: the size of the kernel's state
+    stack_bytes: int = 0  # CUDA: what a thread needs for recursion
     written: tuple[int, ...] = ()  # CUDA: the numbers of the array parameters that the kernel writes to
 
     @property

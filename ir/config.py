@@ -12,7 +12,8 @@ __all__ = ["CompileConfig"]
 @dataclass(frozen=True)
 class CompileConfig:
     """`arch` is "cpu", "cuda" or "python". `verify` checks the IR after every pass. `index_bits` is 32 where every
-    field and array of the launch has fewer than 2**31 elements per axis."""
+    field and array of the launch has fewer than 2**31 elements per axis. `cuda_stack_limit`: bytes of stack of a GPU's
+    thread, for recursion; 0: the usual."""
 
     arch: str = "cpu"
     debug: bool = False
@@ -25,3 +26,4 @@ class CompileConfig:
     boundary_check: bool = False
     random_seed: int = 0
     threads: int = 0
+    cuda_stack_limit: int = 0

@@ -19,24 +19,70 @@ from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg
 from weft.ir.errors import message_parts
-from weft.ir.machine import Env, Flow, Machine, Run, runs
+from weft.ir.machine import Course, Env, Flow, Machine, Run, regrouped, runs
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
+from weft.ir.philox import launch_key
 from weft.ir.scalar import cast_value
-from weft.ir.types import element, flat_size
+from weft.ir.types import VOID, element, flat_size
 
 __all__ = ["Fault", "Memory", "evaluate"]
 
 
+_DEEPEST = 1000  # open calls, unless Python's own stack ends before
+
+
 def evaluate(
-    kernel: ops.Kernel, args: Sequence[Any], memory: Memory, config: CompileConfig, limit: int = 10_000_000
+    kernel: ops.Kernel,
+    args: Sequence[Any],
+    memory: Memory,
+    config: CompileConfig,
+    limit: int = 10_000_000,
+    functions: Sequence[ops.Kernel] = (),
 ) -> list[Any]:
     """Run `kernel` on `args` (one per parameter: numbers, nested lists, tuples or dicts of members, numpy arrays) and
-    `memory`; gives the results. Raises `Fault` for a failed assertion, an access out of bounds, or more than `limit`
-    loop iterations."""
-    machine = Machine(kernel, args, memory, config, limit)
-    body = machine.block(kernel.body)
-    body([None] * len(machine.slots))
-    return machine.results()
+    `memory`; gives the results. `functions` are those that it calls. Raises `Fault` for a failed assertion, an access
+    out of bounds, calls inside one another without end, or more than `limit` loop iterations."""
+    course = Course(limit, launch_key(config.random_seed))
+    machine = Machine(kernel, memory, config, course, {function.symbol: function for function in functions})
+    return regrouped(machine.run(args), kernel.results)
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+
+
+@runs(ops.Invoke)
+def _invoke(machine: Machine, op: ops.Invoke) -> Run:
+    """Before `scalarize` values and results are whole, after it they are scalars."""
+    slots, types, course = machine.slot_list(op.values), [value.type for value in op.values], machine.course
+
+    def run(env: Env) -> Any:
+        callee = machine.callee(op.function)
+        wanted = [param.type for param in callee.kernel.params]
+        values: Sequence[Any] = [env[slot] for slot in slots]
+        if types != wanted:
+            values = regrouped(values, wanted)
+        outer, course.stream = course.stream, op.stream or course.stream
+        course.calls += 1
+        try:
+            if course.calls > _DEEPEST:
+                raise Fault("recursion", f"'{op.function}' calls itself without end")
+            scalars = callee.run(values)
+        except RecursionError:
+            raise Fault("recursion", f"'{op.function}' calls itself deeper than Python can follow") from None
+        finally:
+            course.calls -= 1
+            course.stream = outer
+        if op.type is VOID:
+            return None
+        return scalars if op.results else unflatten(scalars, op.type)
+
+    return run
+
+
+@runs(ops.Returned)
+def _returned(machine: Machine, op: ops.Returned) -> Run:
+    call, part = machine.slot(op.call), op.part
+    return lambda env: env[call][part]
 
 
 # ---- control ---------------------------------------------------------------------------------------------------------
@@ -73,7 +119,7 @@ def _points(env: Env, args: Sequence[BlockArg], slots: Sequence[int], ranges: Se
 def _iterations(machine: Machine, points: Iterator[None], first: int = 0) -> Iterator[None]:
     """The points of a parallel loop: each is an iteration, with random numbers of its own."""
     for number, _ in enumerate(points, first):
-        machine.iteration, machine.draws = number, 0
+        machine.course.iteration, machine.course.draws = number, 0
         yield None
 
 

@@ -24,15 +24,14 @@ def _const(machine: Machine, op: ops.Const) -> Run:
 
 @runs(ops.Arg)
 def _arg(machine: Machine, op: ops.Arg) -> Run:
-    value = machine.args[op.index]
-    return lambda env: value
+    index = op.index
+    return lambda env: machine.args[index]
 
 
 @runs(ops.ScalarArg)
 def _scalar_arg(machine: Machine, op: ops.ScalarArg) -> Run:
-    scalars = flat_values(machine.args[op.index], machine.kernel.params[op.index].type)
-    value = scalars[op.part]
-    return lambda env: value
+    index, part, type = op.index, op.part, machine.kernel.params[op.index].type
+    return lambda env: flat_values(machine.args[index], type)[part]
 
 
 def _float_of(machine: Machine, type: Type) -> Prim:
@@ -274,21 +273,25 @@ def _tree_base(machine: Machine, op: ops.TreeBase) -> Run:
 
 @runs(ops.ArrayBase)
 def _array_base(machine: Machine, op: ops.ArrayBase) -> Run:
-    buffer, start = array_place(machine.args[op.index])
-    place = Place(buffer, [start], [element(pointee(op))])
-    return lambda env: place
+    index, prim = op.index, element(pointee(op))
+
+    def run(env: Env) -> Place:
+        buffer, start = array_place(machine.args[index])
+        return Place(buffer, [start], [prim])
+
+    return run
 
 
 @runs(ops.ArrayExtent)
 def _array_extent(machine: Machine, op: ops.ArrayExtent) -> Run:
-    value = np.int64(machine.args[op.index].shape[op.axis])
-    return lambda env: value
+    index, axis = op.index, op.axis
+    return lambda env: np.int64(machine.args[index].shape[axis])
 
 
 @runs(ops.ArrayStride)
 def _array_stride(machine: Machine, op: ops.ArrayStride) -> Run:
-    value = np.int64(machine.args[op.index].strides[op.axis])
-    return lambda env: value
+    index, axis = op.index, op.axis
+    return lambda env: np.int64(machine.args[index].strides[axis])
 
 
 @runs(ops.Address)

@@ -8,7 +8,9 @@ are numpy scalars, numpy arrays (tensors), tuples (structs), arguments as given 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,10 +20,11 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.memory_model import Fault, Memory, convert, unflatten
-from weft.ir.philox import launch_key, number
-from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size
+from weft.ir.philox import number
+from weft.ir.scalar import cast_value
+from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
 
-__all__ = ["RUNNERS", "Env", "Flow", "Machine", "Run", "pointee", "runs"]
+__all__ = ["RUNNERS", "Course", "Env", "Flow", "Machine", "Run", "pointee", "regrouped", "runs"]
 
 Env = list[Any]
 Run = Callable[[Env], Any]
@@ -37,20 +40,67 @@ class Flow(Enum):
     END = 4
 
 
+@dataclass
+class Course:
+    """What a kernel and the functions it calls share while they run: the loop iterations left, the calls that are
+    open, and where the random numbers are."""
+
+    fuel: int
+    key: int
+    calls: int = 0
+    stream: int = 0  # of the innermost call; 0 outside of them
+    iteration: int = 0
+    draws: int = 0
+    serial_draws: int = 0
+
+
 class Machine:
-    """One evaluation: where values live, the arguments, and the state that outlives a block."""
+    """One evaluation of a kernel, or of a function that it calls: where values live, the arguments, and the state that
+    outlives a block. `functions` are those that `invoke` finds by name."""
 
     def __init__(
-        self, kernel: ops.Kernel, args: Sequence[Any], memory: Memory, config: CompileConfig, limit: int
+        self,
+        kernel: ops.Kernel,
+        memory: Memory,
+        config: CompileConfig,
+        course: Course,
+        functions: dict[str, ops.Kernel],
     ) -> None:
-        self.kernel, self.memory, self.config, self.fuel = kernel, memory, config, limit
+        self.kernel, self.memory, self.config, self.course, self.functions = kernel, memory, config, course, functions
         self.slots: dict[Value, int] = {}
-        types = [param.type for param in kernel.params]
-        self.args = [a if isinstance(t, Array) else convert(a, t) for a, t in zip(args, types, strict=True)]
+        self.called: dict[str, Machine] = {}
+        self.args: list[Any] = []
         self.temporaries = np.ones(kernel.temp_bytes, np.uint8)
-        self.key, self.iteration, self.draws, self.serial_draws = launch_key(config.random_seed), 0, 0, 0
-        self.result_scalars: list[Any] = [0] * sum(map(flat_size, kernel.results))
+        self.result_scalars: list[Any] = []
         self.box: tuple[list[int], list[int]] = ([], [])
+
+    @cached_property
+    def body(self) -> Run:
+        """All of it as one closure."""
+        return self.block(self.kernel.body)
+
+    def run(self, args: Sequence[Any]) -> list[Any]:
+        """The scalars of the results, for those arguments. A function may be running already, further out."""
+        outer = self.args, self.result_scalars
+        types = [param.type for param in self.kernel.params]
+        self.args = [a if isinstance(t, Array) else convert(a, t) for a, t in zip(args, types, strict=True)]
+        self.result_scalars = [cast_value(0, prim) for type in self.kernel.results for prim in flatten(type)]
+        body = self.body
+        try:
+            body([None] * len(self.slots))
+            return self.result_scalars
+        finally:
+            self.args, self.result_scalars = outer
+
+    def callee(self, name: str) -> Machine:
+        """The machine of a function: one, however often it is called."""
+        if name not in self.functions:
+            raise InternalError(f"evaluate: there is no function '{name}'")
+        if name not in self.called:
+            made = Machine(self.functions[name], self.memory, self.config, self.course, self.functions)
+            made.called = self.called
+            self.called[name] = made
+        return self.called[name]
 
     def slot(self, value: Value) -> int:
         """The place of a value in `env`."""
@@ -84,27 +134,30 @@ class Machine:
 
     def burn(self) -> None:
         """Count a loop iteration."""
-        self.fuel -= 1
-        if self.fuel < 0:
+        self.course.fuel -= 1
+        if self.course.fuel < 0:
             raise Fault("endless", "the program runs too many loop iterations")
 
     def draw(self, prim: Prim, stream: int) -> Any:
         """The next random number: of the iteration that runs, or of the code around the parallel loops."""
+        now, stream = self.course, stream or self.course.stream
         if stream:
-            self.draws += 1
-            return number(prim, self.key, self.iteration, self.draws - 1, stream)
-        self.serial_draws += 1
-        return number(prim, self.key, 0, self.serial_draws - 1, 0)
+            now.draws += 1
+            return number(prim, now.key, now.iteration, now.draws - 1, stream)
+        now.serial_draws += 1
+        return number(prim, now.key, 0, now.serial_draws - 1, 0)
 
-    def results(self) -> list[Any]:
-        """The kernel's results from the scalars stored so far."""
-        found: list[Any] = []
-        start = 0
-        for kind in self.kernel.results:
-            count = flat_size(kind)
-            found.append(unflatten(self.result_scalars[start : start + count], kind))
-            start += count
-        return found
+
+def regrouped(scalars: Sequence[Any], types: Sequence[Type]) -> list[Any]:
+    """Values of those types from their scalars; an array is one item."""
+    found: list[Any] = []
+    start = 0
+    for kind in types:
+        count = 1 if isinstance(kind, Array) else flat_size(kind)
+        part = scalars[start : start + count]
+        found.append(part[0] if isinstance(kind, Array) else unflatten(part, kind))
+        start += count
+    return found
 
 
 RUNNERS: dict[type[Op], Callable[[Machine, Any], Run]] = {}

@@ -167,13 +167,15 @@ class Member(Op, name="member", pure=True):
 
 
 class Invoke(Op, name="invoke", reads=True, writes=True):
-    """A call of the function `function`, which may write the fields named in `touched`. Once `scalarize` has cut it up,
-    `results` has the types of the result's scalars, and only `returned` uses it."""
+    """A call of the function `function`, which may write the fields and arrays named in `touched`. `stream` is that of
+    the random numbers drawn there (see `random`). Once `scalarize` has cut it up, `results` has the types of the
+    result's scalars, and only `returned` uses it; arrays stay one operand, an `arg`."""
 
     function: str = attr()
     values: list[Value] = operands()
     touched: tuple[str, ...] = attr(default=())
     results: tuple[Type, ...] = attr(default=())
+    stream: int = attr(default=0)
 
 
 class Returned(Op, name="returned", pure=True):
@@ -358,7 +360,8 @@ class Print(Op, name="print", writes=True):
 
 class Assert(Op, name="assert", writes=True):
     """Where the u1 `condition` does not hold: stops the task; the launch raises `message` with `{}` filled from
-    the operands. `kind`: "assert" (AssertionError), "bounds" (IndexError-like) or "arithmetic". `types` as in Print."""
+    the operands. `kind`: "assert" (AssertionError), "bounds" (IndexError-like), "arithmetic" or
+    "recursion". `types` as in Print."""
 
     condition: Value = operand()
     values: list[Value] = operands()
@@ -477,7 +480,7 @@ _MADE = {"make_tensor", "splat", "extract", "matmul", "transpose", "reduce", "ma
 _WHOLE = _MADE | {"arg", "scalar_arg", "random"}
 _PLACES = {"field_ptr", "array_ptr", "array_shape", "element_ptr", "member_ptr", "temp_ptr"}
 _ADDRESSES = {"tree_base", "array_base", "array_extent", "array_stride", "address", "temp_ptr"}
-_LOWERED = _ADDRESSES | {"scalar_arg", "random", "returned"}
+_LOWERED = _ADDRESSES | {"arg", "scalar_arg", "random", "returned"}
 
 # Which ops each level may hold.
 LEVELS: dict[str, frozenset[str]] = {

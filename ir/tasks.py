@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 
 from weft.ir.affine import affine, leaf_key
-from weft.ir.alias import root_of, space_of
+from weft.ir.alias import ARRAYS, root_of, space_of
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Invoke, Kernel, Load, Store, Task, TempPtr
 from weft.ir.types import Array
 
-__all__ = ["Region", "accesses", "closed_tasks", "memory_space", "private_spaces", "tasks_of"]
+__all__ = ["Region", "accesses", "closed_tasks", "memory_space", "private_spaces", "tasks_of", "touched_spaces"]
 
 Access = Load | Store | Atomic
 
@@ -30,6 +30,16 @@ def accesses(root: Op) -> Iterator[Access]:
     for op in root.walk():
         if isinstance(op, (Load, Store, Atomic)):
             yield op
+
+
+def touched_spaces(root: Op, kernel: Kernel) -> set[Hashable]:
+    """The spaces that the functions called inside `root` may write."""
+    calls = [op for op in root.walk() if isinstance(op, Invoke)]
+    names = {name for op in calls for name in op.touched}
+    found: set[Hashable] = {symbol for symbol in kernel.fields if symbol.name in names}
+    if any(isinstance(value.type, Array) for op in calls for value in op.values):
+        found.add(ARRAYS)
+    return found
 
 
 def memory_space(ptr: Value) -> Hashable:

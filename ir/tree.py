@@ -231,7 +231,8 @@ class Call(Expr):
 
 @dataclass(eq=False, slots=True)
 class Invoke(Expr):
-    """A real call of the function tree named `function`, arguments by value. It may write the fields `touched`."""
+    """A real call of the function tree named `function`, arguments by value (arrays: the array itself). It may read and
+    write the fields `touched`."""
 
     function: str
     arguments: list[Expr]

@@ -13,7 +13,7 @@ from weft.ir import ops
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import LEVELS, Kernel
-from weft.ir.types import VOID, Pointer, Prim
+from weft.ir.types import VOID, Array, Pointer, Prim
 from weft.ir.verify_types import CHECKS, require, show
 
 __all__ = ["ALLOWED", "verify"]
@@ -104,7 +104,9 @@ class _Verifier:
 
     def types(self, op: Op) -> None:
         if self.level == "lowered":
-            require(isinstance(op.type, Prim | Pointer) or op.type is VOID, op, "has more than a scalar for a value")
+            array = op.opname == "arg" and isinstance(op.type, Array)  # handed on to a function
+            scalar = isinstance(op.type, Prim | Pointer) or op.type is VOID
+            require(scalar or array, op, "has more than a scalar for a value")
         check = CHECKS.get(op.opname)
         if check is not None:
             check(op, self.kernel)

@@ -171,8 +171,7 @@ def _for_cpu(kernel: Kernel, config: CompileConfig, timer: Any, device: Any, fun
 def _for_cuda(kernel: Kernel, config: CompileConfig, timer: Any, device: Any, functions: Sequence[Kernel]) -> Artifact:
     from weft.codegen.cuda import compile_kernel
 
-    assert not functions, "the translator inlines them there"
-    return compile_kernel(kernel, config, timer, device.target)
+    return compile_kernel(kernel, config, timer, device.target, functions)
 
 
 _BACKENDS = {"cpu": _for_cpu, "cuda": _for_cuda}

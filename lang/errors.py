@@ -8,7 +8,7 @@ one would expect: an unknown name is a `NameError`, a wrong type a `TypeError`. 
 from __future__ import annotations
 
 from weft.ir.errors import CompilationError, InternalError, TypeMismatch, WeftError
-from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault, OutOfMemory
+from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault, OutOfMemory, RecursionFault
 
 __all__ = [
     "ArgumentError",
@@ -18,6 +18,7 @@ __all__ = [
     "InternalError",
     "KernelFault",
     "OutOfMemory",
+    "RecursionFault",
     "TaichiAssertionError",
     "TaichiCompilationError",
     "TaichiIndexError",

@@ -50,7 +50,16 @@ cpu, cuda, python, gpu = "cpu", "cuda", "python", "gpu"
 x64 = x86_64 = arm64 = cpu
 vulkan, metal, opengl, gles, dx11, dx12, amdgpu = "vulkan", "metal", "opengl", "gles", "dx11", "dx12", "amdgpu"
 
-_CONFIG = ("debug", "fast_math", "opt_level", "advanced_optimization", "verify", "random_seed", "threads")
+_CONFIG = (
+    "debug",
+    "cuda_stack_limit",
+    "fast_math",
+    "opt_level",
+    "advanced_optimization",
+    "verify",
+    "random_seed",
+    "threads",
+)
 
 # Options that show texts of the compiler, by the names that WEFT_DUMP knows them by.
 _DUMPS = {

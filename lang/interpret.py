@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -25,7 +26,7 @@ from weft.lang.interpret_values import Semantics
 from weft.lang.profiler import measured
 from weft.lang.translate.annotations import annotation_of, is_template
 from weft.lang.translate.source import source_lines
-from weft.runtime.errors import KernelFault
+from weft.runtime.errors import KernelFault, RecursionFault
 
 __all__ = ["interpret_kernel", "interpreted"]
 
@@ -60,10 +61,16 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     draws().launch()
     if program().profiling:
         run = measured(kernel.function.__name__, run)
+    owner = () if kernel.class_instance is None else (kernel.class_instance,)
     try:
-        result = run(*args) if kernel.class_instance is None else run(kernel.class_instance, *args)
+        result = run(*owner, *args)
     except KernelFault as fault:
         raise placed(fault, HELPER) from None
+    except RecursionError as error:
+        raise RecursionFault(
+            f"functions of kernel '{kernel.function.__name__}' call one another deeper than Python can follow; if "
+            f"there is an end to it, sys.setrecursionlimit() allows more than {sys.getrecursionlimit()} open calls"
+        ) from error
     return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
 
 

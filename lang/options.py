@@ -21,6 +21,7 @@ OPTIONS: dict[str, type] = {
     "advanced_optimization": bool,
     "check_out_of_bound": bool,
     "cpu_max_num_threads": int,
+    "cuda_stack_limit": int,
     "debug": bool,
     "device": int,
     "fast_math": bool,
@@ -42,7 +43,7 @@ OPTIONS: dict[str, type] = {
 _INERT = frozenset(
     (
         *("_test_mode", "ad_stack_size", "allow_nv_shader_extension", "auto_mesh_local_default_occupacy"),
-        *("cache_loop_invariant_global_vars", "cfg_optimization", "cpu_block_dim_adaptive", "cuda_stack_limit"),
+        *("cache_loop_invariant_global_vars", "cfg_optimization", "cpu_block_dim_adaptive"),
         *("default_cpu_block_dim", "default_gpu_block_dim", "default_up", "demote_dense_struct_fors"),
         *("demote_no_access_mesh_fors", "detect_read_only", "device_memory_GB", "device_memory_fraction"),
         *("dynamic_index", "experimental_auto_mesh_local", "experimental_real_function", "flatten_if"),

@@ -53,6 +53,7 @@ class CpuDevice:
             "pool": pool.handle,
             "threads": pool.threads,
             "scratch": pool.scratch,
+            "stack": system.stack_bytes(),
         }
         return (ctypes.c_int64 * len(SERVICES))(*(words[name] for name in SERVICES))
 

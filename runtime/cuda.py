@@ -84,6 +84,14 @@ class Gpu:
         most = ctypes.c_uint64(2**64 - 1)
         self.driver.call("cuMemPoolSetAttribute", self.pool, cuda_driver.RELEASE_THRESHOLD, ctypes.byref(most))
 
+    def reserve_stack(self, size: int) -> None:
+        """Give each thread at least so many bytes of stack: what functions need that call themselves."""
+        known = ctypes.c_size_t(0)
+        self.driver.call("cuCtxGetLimit", ctypes.byref(known), cuda_driver.STACK_SIZE)
+        if known.value < size:
+            self.synchronize()
+            self.driver.call("cuCtxSetLimit", cuda_driver.STACK_SIZE, size)
+
     def trim(self) -> None:
         """Give unused memory of the pool back."""
         self.synchronize()
@@ -153,6 +161,8 @@ class CudaDevice:
         """A module of the driver with the artifact's PTX, and the handles of its entries."""
         driver: Driver = self.gpu.driver
         self.gpu.enter()
+        if artifact.stack_bytes:
+            self.gpu.reserve_stack(artifact.stack_bytes)
         log = ctypes.create_string_buffer(_LOG_BYTES)
         options = (ctypes.c_int * 2)(_JIT_ERROR_LOG, _JIT_ERROR_LOG_SIZE)
         values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG_BYTES)

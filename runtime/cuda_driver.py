@@ -23,6 +23,7 @@ OUT_OF_MEMORY, NO_DEVICE = 2, 100
 CAPABILITY_MAJOR, CAPABILITY_MINOR, PROCESSORS, POOLS = 75, 76, 16, 115  # CU_DEVICE_ATTRIBUTE_*
 MOST_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+STACK_SIZE = 0  # CU_LIMIT_STACK_SIZE
 
 _HANDLE, _OUT = c_void_p, POINTER(c_void_p)
 _PROTOTYPES: dict[str, tuple[Any, ...]] = {
@@ -39,6 +40,8 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuCtxSetCurrent": (_HANDLE,),
     "cuCtxSynchronize": (),
     "cuPointerGetAttribute": (c_void_p, c_int, c_void_p),
+    "cuCtxGetLimit": (POINTER(c_size_t), c_int),
+    "cuCtxSetLimit": (c_int, c_size_t),
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuStreamCreate": (_OUT, c_uint),
     "cuStreamSynchronize": (_HANDLE,),

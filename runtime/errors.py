@@ -12,7 +12,17 @@ from weft.ir.artifact import ERROR_WORDS, Site
 from weft.ir.errors import WeftError, message_parts
 from weft.ir.types import Prim, Struct, Tensor, Type, flat_size, flatten
 
-__all__ = ["ArithmeticFault", "IndexFault", "KernelFault", "OutOfMemory", "assemble", "fault", "read_scalars", "show"]
+__all__ = [
+    "ArithmeticFault",
+    "IndexFault",
+    "KernelFault",
+    "OutOfMemory",
+    "RecursionFault",
+    "assemble",
+    "fault",
+    "read_scalars",
+    "show",
+]
 
 FORMATS: dict[str, str] = {
     "u1": "?7x",
@@ -42,6 +52,10 @@ class ArithmeticFault(KernelFault, ArithmeticError):
     """A kernel computed something that has no value."""
 
 
+class RecursionFault(KernelFault, RecursionError):
+    """Functions of a kernel called one another until the stack was full."""
+
+
 class OutOfMemory(WeftError, MemoryError):
     """There is not enough memory; says what was asked for and who holds what."""
 
@@ -50,6 +64,7 @@ _FAULTS: dict[str, type[KernelFault]] = {
     "assert": KernelFault,
     "bounds": IndexFault,
     "arithmetic": ArithmeticFault,
+    "recursion": RecursionFault,
 }
 
 

@@ -6,6 +6,7 @@ SCALAR_MATH           name of C's math library; None for the process itself
 SUPPORT               libraries with the helpers compilers call, such as f64 -> f16
 physical_memory()     bytes of memory of the machine
 cpu_name()            what the processor calls itself
+stack_limit()         bytes that the stacks of the program's threads have, as far as the system says; 0 if it does not
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import ctypes
 import os
 import platform
 import sys
+import threading
 from functools import cache
 from typing import Any
 
@@ -29,6 +31,7 @@ __all__ = [
     "THREADS_IR",
     "cpu_name",
     "physical_memory",
+    "stack_bytes",
     "support_libraries",
     "threads_available",
     "vector_math_library",
@@ -38,8 +41,16 @@ THREADS_IR = host.THREADS_IR
 physical_memory = host.physical_memory
 cpu_name = host.cpu_name
 
+_UNKNOWN_STACK = 1 << 20
+
 # What a spinning thread executes to leave the core's resources to its sibling.
 PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "isb", "arm64": "isb"}.get(platform.machine().lower(), "")
+
+
+def stack_bytes() -> int:
+    """How much of its stack a launch may use: half of what the smallest has, since others may be using it as well."""
+    known = (host.stack_limit(), threading.stack_size())
+    return min((size for size in known if size), default=_UNKNOWN_STACK) // 2
 
 
 def threads_available() -> int:

@@ -6,7 +6,7 @@ import ctypes
 import platform
 from typing import Any
 
-__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
+__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory", "stack_limit"]
 
 VECTOR_MATH: str | None = None
 SUPPORT: tuple[str, ...] = ()
@@ -78,3 +78,11 @@ def physical_memory() -> int:
 def cpu_name() -> str:
     """The processor's name for itself."""
     return _sysctl(b"machdep.cpu.brand_string", 256).rstrip(b"\0").decode() or platform.machine()
+
+
+def stack_limit() -> int:
+    """The limit of the process, which new threads get as well; at most that of the pool's."""
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    return 2 << 20 if soft == resource.RLIM_INFINITY else min(soft, 8 << 20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 
-__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
+__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory", "stack_limit"]
 
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
 VECTOR_MATH: str | None = "libmvec.so.1" if _X86 else None
@@ -74,3 +74,11 @@ def cpu_name() -> str:
     except OSError:
         names = []
     return names[0] if names else platform.machine()
+
+
+def stack_limit() -> int:
+    """The limit of the process, which new threads get as well; at most that of the pool's."""
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    return 2 << 20 if soft == resource.RLIM_INFINITY else min(soft, 8 << 20)

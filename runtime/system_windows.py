@@ -6,7 +6,7 @@ import ctypes
 import platform
 from typing import Any
 
-__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory"]
+__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory", "stack_limit"]
 
 VECTOR_MATH: str | None = None
 SUPPORT: tuple[str, ...] = ("kernelbase",)  # where WaitOnAddress lives
@@ -74,3 +74,8 @@ def physical_memory() -> int:
 def cpu_name() -> str:
     """The processor's name for itself."""
     return platform.processor() or platform.machine()
+
+
+def stack_limit() -> int:
+    """What programs reserve if they do not say otherwise."""
+    return 1 << 20

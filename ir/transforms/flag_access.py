@@ -7,7 +7,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.ops import Arg, ArrayPtr, FieldPtr, Invoke, Kernel, Load, Task
 from weft.ir.passes import pass_
-from weft.ir.tasks import accesses, memory_space, tasks_of
+from weft.ir.tasks import accesses, memory_space, tasks_of, touched_spaces
 
 __all__ = ["flag_access"]
 
@@ -30,7 +30,7 @@ def flag_access(root: Kernel, config: CompileConfig) -> bool:
 def _flag(task: Task, kernel: Kernel) -> bool:
     written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
     called = {name for op in task.walk() if isinstance(op, Invoke) for name in op.touched}
-    written.update(symbol for symbol in kernel.fields if symbol.name in called)
+    written.update(touched_spaces(task, kernel))
     reads: set[str] = set()
     writes: set[str] = set(called)
     changed = False

@@ -9,7 +9,7 @@ from weft.ir.core import Value
 from weft.ir.errors import InternalError
 from weft.ir.transforms.lower_tree_facts import always_returns, cost, has_return, returns_at_tail
 from weft.ir.transforms.lower_tree_state import Inlined, Lowering, ends, lowers
-from weft.ir.types import VOID, Struct, Type, shape_of, u1
+from weft.ir.types import VOID, Array, Struct, Type, shape_of, u1
 
 __all__ = ["address", "branches", "in_global_memory"]
 
@@ -88,7 +88,13 @@ def _reduce(low: Lowering, node: tree.Reduce) -> Value:
 @lowers(tree.Invoke)
 def _invoke(low: Lowering, node: tree.Invoke) -> Value:
     values = low.values(node.arguments)
-    return low.add(ops.Invoke(node.function, values, tuple(symbol.name for symbol in node.touched), type=node.type))
+    params = [low.kernel.params[arg.index].name for arg in values if isinstance(arg, ops.Arg) and _is_array(arg)]
+    touched = (*(symbol.name for symbol in node.touched), *params)
+    return low.add(ops.Invoke(node.function, values, touched, stream=low.stream, type=node.type))
+
+
+def _is_array(value: Value) -> bool:
+    return isinstance(value.type, Array)
 
 
 @lowers(tree.MakeStruct)

@@ -16,7 +16,6 @@ from weft.ir.ops import (
     Binary,
     Cast,
     Const,
-    Invoke,
     Kernel,
     Load,
     ParallelFor,
@@ -27,7 +26,7 @@ from weft.ir.ops import (
     Yield,
 )
 from weft.ir.passes import pass_
-from weft.ir.tasks import accesses
+from weft.ir.tasks import accesses, touched_spaces
 from weft.ir.types import Array, Pointer, i32, pointer
 
 __all__ = ["offload"]
@@ -83,8 +82,7 @@ class _Offload:
                 _accumulate_atomically(segment.loop)
         self.locals()
         self.written = {space_of(op.ptr) for op in accesses(self.kernel) if not isinstance(op, Load)}
-        called = {name for op in self.kernel.walk() if isinstance(op, Invoke) for name in op.touched}
-        self.written.update(symbol for symbol in self.kernel.fields if symbol.name in called)
+        self.written.update(touched_spaces(self.kernel, self.kernel))
         for segment in self.segments:
             self.import_values(segment)
         for segment in self.segments:

@@ -197,7 +197,8 @@ def _invoke(state: Scalarizer, op: ops.Invoke) -> None:
     values = [part for value in op.values for part in state.parts.get(value, [value])]
     prims = () if op.type is VOID else tuple(flatten(op.type))
     build = Builder.at(op)
-    call = build.add(ops.Invoke(op.function, values, op.touched, prims, type=prims[0] if prims else VOID))
+    type = prims[0] if prims else VOID
+    call = build.add(ops.Invoke(op.function, values, op.touched, prims, op.stream, type=type))
     state.become(op, [build.add(ops.Returned(call, part, type=prim)) for part, prim in enumerate(prims)])
 
 

@@ -100,6 +100,8 @@ def _bound(t: Translator, function: MethodType, c: Call) -> Any:
     if inner is Field.fill:
         return inline(t, fill_field.function, c.with_first(function.__self__))
     _check_scope(t, function, c)
+    if getattr(inner, "is_real", False):
+        return invoke(t, inner.function, c.with_first(function.__self__), bound=True)
     if getattr(inner, "is_pyfunc", None) is not None:
         return inline(t, inner.function, c.with_first(function.__self__), bound=True)
     if getattr(inner, "is_kernel", False):

@@ -25,7 +25,7 @@ from weft.lang.translate.translator import Returned, Translator
 from weft.lang.translate.values import Record, coerce, common_type, in_memory, is_number, struct_kind, to_expr
 from weft.lang.types import CompoundType, NdarrayType, StructType, to_ir
 
-__all__ = ["inline", "inline_body", "matched", "settled"]
+__all__ = ["DEEPEST", "declared_type", "inline", "inline_body", "matched", "settled", "settled_place"]
 
 DEEPEST = 64  # open calls; template recursion that ends stays below
 
@@ -144,7 +144,7 @@ def _by_value(
 ) -> Any:
     expr = to_expr(t, value, c.node)
     kind = struct_kind(value)
-    wanted = _declared(annotation)
+    wanted = declared_type(annotation)
     if wanted is not None:
         try:
             if isinstance(wanted, Tensor) and isinstance(expr.type, Prim):
@@ -161,7 +161,8 @@ def _by_value(
     return expr.type
 
 
-def _declared(annotation: Any) -> Type | None:
+def declared_type(annotation: Any) -> Type | None:
+    """The type of the values that an annotation asks for; None if it asks for none."""
     if annotation is MISSING or annotation is Any or isinstance(annotation, NdarrayType):
         return None
     try:
@@ -190,15 +191,16 @@ def _reference(t: Translator, value: Any) -> Any:
         return value
     if not in_memory(value):
         return t.frozen(value)
-    return _settled_place(t, value)
+    return settled_place(t, value)
 
 
-def _settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
+def settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
+    """The same place, its indices as they are now."""
     if isinstance(place, tree.Element):
-        base, indices = _settled_place(t, place.base), [t.frozen(index) for index in place.indices]
+        base, indices = settled_place(t, place.base), [t.frozen(index) for index in place.indices]
         return tree.Element(base, indices, type=place.type, span=place.span)
     if isinstance(place, tree.Member):
-        return tree.Member(_settled_place(t, place.base), place.name, type=place.type, span=place.span)
+        return tree.Member(settled_place(t, place.base), place.name, type=place.type, span=place.span)
     if isinstance(place, tree.FieldElement):
         return tree.FieldElement(place.field, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
     if isinstance(place, tree.ArrayElement):
@@ -294,7 +296,7 @@ class _Result:
         return tuple(self._wrapped(rows[0][k], k, part) for k, part in enumerate(parts))
 
     def _declared(self, position: int) -> Type | None:
-        return _declared(self.wanted[position]) if position < len(self.wanted) else None
+        return declared_type(self.wanted[position]) if position < len(self.wanted) else None
 
     def _type(self, position: int, exprs: list[tree.Expr], returns: list[Returned]) -> Type:
         declared = self._declared(position)

@@ -14,6 +14,7 @@ from weft.ir.types import Type
 from weft.lang.argpack import Members
 from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, rehearsal, statements
 from weft.lang.translate.names import Binding, Names
+from weft.lang.translate.real_calls import finish_functions
 from weft.lang.translate.source import source_of
 from weft.lang.translate.translator import Translator, Unit
 from weft.lang.translate.values import wrap
@@ -74,9 +75,6 @@ def translate_kernel(
         raise CompilationError(
             f"kernel '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
         )
-    for inner in unit.trees_of_functions:
-        inner.fields = tuple(unit.symbols.values())
-    if unit.trees_of_functions:
-        unit.touched.extend(unit.symbols.values())
-    captures = tuple(unit.captures.values())
-    return Translation(t.finish(source.header()), tuple(unit.trees), tuple(unit.kept), captures)
+    made = t.finish(source.header())
+    made.functions = finish_functions(unit)
+    return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()))

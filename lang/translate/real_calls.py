@@ -1,59 +1,79 @@
 """`@real_func`: functions that are compiled once and called, so that they may call themselves.
 
 Such a function becomes a kernel tree of its own, whose parameters are its arguments and whose loops are serial; a call
-is a `tree.Invoke` of it. Parameters and results have annotated value types, passed by value.
+is a `tree.Invoke` of it. How each argument is passed is said in `passing.py`; there is one instance of the function for
+each combination of what is known at compile time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weft.ir import tree
-from weft.ir.errors import TypeMismatch
-from weft.ir.symbols import Param
+from weft.ir.errors import CompilationError
+from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.lower_tree_facts import walk
-from weft.ir.types import VOID, Type, struct
+from weft.ir.types import VOID, Prim, Struct, Tensor, Type, struct
 from weft.lang.translate.annotations import annotation_of, result_annotations
 from weft.lang.translate.functions import Call
-from weft.lang.translate.inlining import inline, matched
+from weft.lang.translate.inlining import DEEPEST, matched
 from weft.lang.translate.names import Names
+from weft.lang.translate.passing import Passed, Passing
 from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Translator, Unit
-from weft.lang.translate.values import coerce, to_expr, wrap
+from weft.lang.translate.values import wrap
 from weft.lang.types import to_ir
 
-__all__ = ["invoke"]
+__all__ = ["finish_functions", "invoke"]
+
+_SHARED = ("symbols", "trees", "kept", "fixed", "captures", "functions")
 
 
-def invoke(t: Translator, function: Callable[..., Any], c: Call) -> Any:
-    """The meaning of a call of `function`; where a parameter is no value (an array, a template), it is inlined."""
-    if t.unit.config.arch == "cuda":
-        return inline(t, function, c)
+@dataclass(eq=False)
+class Instance:
+    """A real function for one combination of compile-time arguments. `touched` is filled in when all are translated;
+    `passed` keeps what its key tells by identity."""
+
+    name: str
+    results: tuple[Any, ...]
+    passed: list[Passed]
+    touched: list[FieldSymbol] = field(default_factory=list[FieldSymbol])
+    tree: tree.KernelTree | None = None
+
+
+def invoke(t: Translator, function: Callable[..., Any], c: Call, bound: bool = False) -> Any:
+    """The meaning of a call of `function`; `bound`: the first argument is `self`."""
     source = source_of(function)
-    arguments = matched(t, function, source, c)
-    annotations = {name: annotation_of(function, name) for name, _ in arguments}
-    try:
-        types = {name: to_ir(annotation) for name, annotation in annotations.items()}
-    except TypeMismatch:
-        return inline(t, function, c)
-    results = result_annotations(annotation_of(function, "return"))
-    name = t.unit.functions.get(function)
-    if name is None:
-        name = t.unit.functions[function] = f"{source.name}_{len(t.unit.functions)}"
-        _translate(t, function, source, name, annotations, types, results)
-    given = [_argument(t, value, types[parameter], parameter, source, c) for parameter, value in arguments]
-    parts = [to_ir(result) for result in results]
-    whole = _whole(parts)
-    call = tree.Invoke(name, given, t.unit.touched, type=whole, span=t.span(c.node))
+    passing = Passing(t, source.name, c)
+    passed: list[Passed] = []
+    for position, (name, value) in enumerate(matched(t, function, source, c)):
+        passed.append(passing.take(name, value, annotation_of(function, name), bound and position == 0))
+    key = (function, *(one.key for one in passed))
+    instance = t.unit.functions.get(key)
+    if instance is None:
+        results = result_annotations(annotation_of(function, "return"))
+        instance = Instance(f"{source.name}_{len(t.unit.functions)}", results, passed)
+        t.unit.functions[key] = instance
+        _translate(t, function, source, instance, c)
+    return _result(t, instance, passing, source, c)
+
+
+def _result(t: Translator, instance: Instance, passing: Passing, source: Source, c: Call) -> Any:
+    """Emit the call; give back what it returns, and to variables passed by reference their new values."""
+    results = instance.results
+    parts = [*map(to_ir, results), *(place.type for place in passing.returned)]
+    call = tree.Invoke(instance.name, passing.given, instance.touched, type=_whole(parts), span=t.span(c.node))
     if not parts:
         t.emit(tree.Eval(call, span=call.span))
         return None
     place = t.local(call, source.name)
-    if len(parts) == 1:
-        return wrap(results[0], place)
-    members = [tree.Member(place, f"_{k}", type=part) for k, part in enumerate(parts)]
-    return tuple(wrap(result, member) for result, member in zip(results, members, strict=True))
+    values = [place] if len(parts) == 1 else [_member(place, k, part) for k, part in enumerate(parts)]
+    for target, value in zip(passing.returned, values[len(results) :], strict=True):
+        t.emit(tree.Assign(target, value, span=call.span))
+    found = [wrap(result, value) for result, value in zip(results, values)]
+    return found[0] if len(found) == 1 else tuple(found) or None
 
 
 def _whole(parts: list[Type]) -> Type:
@@ -62,43 +82,73 @@ def _whole(parts: list[Type]) -> Type:
     return parts[0] if len(parts) == 1 else struct(tuple((f"_{k}", part) for k, part in enumerate(parts)))
 
 
-def _argument(t: Translator, value: Any, type: Type, name: str, source: Source, c: Call) -> tree.Expr:
-    expr = to_expr(t, value, c.node)
-    try:
-        return coerce(t, expr, type, c.node)
-    except TypeMismatch:
+def _member(place: tree.Expr, position: int, part: Type) -> tree.Expr:
+    return tree.Member(place, f"_{position}", type=part)
+
+
+def _translate(t: Translator, function: Callable[..., Any], source: Source, instance: Instance, c: Call) -> None:
+    """The function's own tree."""
+    if len(t.unit.open_calls) >= DEEPEST:
         raise t.error(
-            f"argument '{name}' of '{source.name}' is {type}, got {expr.type}", c.node, TypeMismatch
-        ) from None
-
-
-def _translate(
-    t: Translator,
-    function: Callable[..., Any],
-    source: Source,
-    name: str,
-    annotations: dict[str, Any],
-    types: dict[str, Type],
-    results: tuple[Any, ...],
-) -> None:
-    """The function's own tree; it is left in the unit, where the kernel finds it."""
-    unit = Unit(name, t.unit.config, results=results)
-    for shared in ("symbols", "trees", "kept", "fixed", "captures", "functions", "trees_of_functions", "touched"):
+            f"'{source.name}' calls itself with other compile-time arguments each time, so there is no end to the "
+            f"instances to compile: pass what changes at run time, or end it with ti.static",
+            c.node,
+        )
+    unit = Unit(instance.name, t.unit.config, results=instance.results, is_function=True)
+    for shared in _SHARED:
         setattr(unit, shared, getattr(t.unit, shared))
+    unit.open_calls = [("a real call",)] * (len(t.unit.open_calls) + 1)  # inside, functions may be inlined anew
     child = Translator(unit, source, Names(function))
     child.is_kernel = True
-    for index, (parameter, type) in enumerate(types.items()):
-        unit.params.append(Param(parameter, type))
-        variable = tree.Variable(parameter, type)
-        child.emit(tree.Let(variable, tree.ParamRef(index, type=type), span=source.header()))
-        child.bind(parameter, _meaning(annotations[parameter], variable), "")
+    for one in instance.passed:
+        one.bind(child)
     child.body(source.node.body)
+    if instance.results and not unit.returned:
+        raise CompilationError(
+            f"function '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
+        )
+    if unit.handed_back and not child.jump:
+        values = [*(_zero(to_ir(result)) for result in instance.results)]
+        child.emit(tree.Return([*values, *unit.current()], span=source.header()))
     made = child.finish(source.header())
-    if any(isinstance(node, tree.Random) for node in walk(made)):
-        raise t.error(f"'{source.name}' draws random numbers, which a @real_func cannot: make it a @func", source.node)
-    unit.trees_of_functions.append(made)
+    instance.tree = replace(made, results=(*made.results, *(variable.type for variable in unit.handed_back)))
 
 
-def _meaning(annotation: Any, variable: tree.Variable) -> Any:
-    meaning = wrap(annotation, tree.Var(variable, type=variable.type))
-    return variable if isinstance(meaning, tree.Expr) else meaning
+def _zero(type: Type) -> tree.Expr:
+    """What a function gives whose end is reached without a `return`."""
+    if isinstance(type, Prim):
+        return tree.Const(0.0 if type.is_float else 0, type=type)
+    if isinstance(type, Tensor):
+        return tree.Splat(_zero(type.elem), type=type)
+    assert isinstance(type, Struct)
+    return tree.MakeStruct([_zero(member) for _, member in type.members], type=type)
+
+
+def finish_functions(unit: Unit) -> list[tree.KernelTree]:
+    """The trees of all functions that the kernel calls; their calls learn which fields they reach."""
+    instances: dict[str, Instance] = {instance.name: instance for instance in unit.functions.values()}
+    trees = {name: instance.tree for name, instance in instances.items() if instance.tree is not None}
+    reached: dict[str, set[FieldSymbol]] = {}
+    called: dict[str, set[str]] = {}
+    for name, made in trees.items():
+        nodes = [*walk(made)]
+        reached[name] = {symbol for node in nodes for symbol in _fields(node)}
+        called[name] = {node.function for node in nodes if isinstance(node, tree.Invoke)}
+    growing = True
+    while growing:
+        growing = False
+        for name in trees:
+            before = len(reached[name])
+            reached[name].update(*(reached[other] for other in called[name]))
+            growing |= len(reached[name]) > before
+    for name, made in trees.items():
+        made.fields = tuple(unit.symbols.values())
+        instances[name].touched += [symbol for symbol in made.fields if symbol in reached[name]]
+    return [*trees.values()]
+
+
+def _fields(node: tree.Node) -> Iterator[FieldSymbol]:
+    if isinstance(node, tree.FieldElement):
+        yield node.field
+    elif isinstance(node, tree.StructFor) and isinstance(node.over, FieldSymbol):
+        yield node.over

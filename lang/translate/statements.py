@@ -403,23 +403,25 @@ def _return(t: Translator, node: ast.Return) -> None:
 
 
 def _kernel_return(t: Translator, stmt: tree.Return, value: Any, node: ast.Return) -> None:
-    wanted = t.unit.results
+    wanted, word = t.unit.results, "function" if t.unit.is_function else "kernel"
     if not wanted:
         if value is not None:
             assert node.value is not None
-            raise t.error("this kernel returns a value, but has no '-> type' after its parameters", node.value)
+            raise t.error(f"this {word} returns a value, but has no '-> type' after its parameters", node.value)
+        stmt.values += t.unit.current()
         t.emit(stmt)
         return
     if value is None:
-        raise t.error(f"the kernel returns {', '.join(map(repr, wanted))}, but this 'return' has no value", node)
+        raise t.error(f"the {word} returns {', '.join(map(repr, wanted))}, but this 'return' has no value", node)
     values = [value] if len(wanted) == 1 else unpack(t, value, node)
     if len(values) != len(wanted):
-        raise t.error(f"the kernel returns {len(wanted)} values, this 'return' {len(values)}", node, TypeMismatch)
+        raise t.error(f"the {word} returns {len(wanted)} values, this 'return' {len(values)}", node, TypeMismatch)
     for item, annotation in zip(values, wanted, strict=True):
         expr, type = to_expr(t, item, node), to_ir(annotation)
         if shape_of(type) and not shape_of(expr.type):
-            raise t.error(f"the kernel returns {type}, this 'return' {expr.type}", node, TypeMismatch)
+            raise t.error(f"the {word} returns {type}, this 'return' {expr.type}", node, TypeMismatch)
         stmt.values.append(coerce(t, expr, type, node))
+    stmt.values += t.unit.current()
     t.unit.returned = True
     t.emit(stmt)
 

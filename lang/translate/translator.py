@@ -55,9 +55,9 @@ class Unit:
     kept: list[Any] = field(default_factory=list[Any])  # the fields behind `symbols`: their ids stay theirs
     fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are never assigned again
     captures: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict[Any, Any])
-    functions: dict[Callable[..., Any], str] = field(default_factory=dict[Any, str])  # real ones, by name
-    trees_of_functions: list[tree.KernelTree] = field(default_factory=list[tree.KernelTree])
-    touched: list[FieldSymbol] = field(default_factory=list[FieldSymbol])  # fields that real functions may write
+    functions: dict[Any, Any] = field(default_factory=dict[Any, Any])  # the instances of real ones, see `real_calls.py`
+    is_function: bool = False  # whether this is one of those
+    handed_back: list[tree.Variable] = field(default_factory=list[tree.Variable])  # with every return of the function
     clamped: set[int] = field(default_factory=set[int])  # array parameters whose indices are kept inside
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
@@ -66,6 +66,10 @@ class Unit:
     def rehearsed(self) -> bool:
         """Whether the kernel is translated only to find mistakes, and will run as Python."""
         return self.config.arch == "python"
+
+    def current(self) -> list[tree.Expr]:
+        """The values that go back to the caller's variables."""
+        return [tree.Var(variable, type=variable.type) for variable in self.handed_back]
 
     def symbol(self, of: Any, name: str) -> FieldSymbol:
         """The symbol of a field object, made at its first use; `name` is what the program calls it."""
@@ -228,8 +232,7 @@ class Translator:
 
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
         fields = tuple(self.unit.symbols.values())
-        functions = self.unit.trees_of_functions if self.top else []
-        return tree.KernelTree(self.unit.name, tuple(self.unit.params), results, fields, self.out, functions, span=span)
+        return tree.KernelTree(self.unit.name, tuple(self.unit.params), results, fields, self.out, span=span)
 
     def bind(self, name: str, value: Any, role: str) -> None:
         """Let `name` mean `value` in the current scope; see `Binding` for roles."""

@@ -72,7 +72,7 @@ def host_text(device: str) -> str:
     """The device's module in the host's terms."""
     text = device.split("\n", 2)[2]
     text = text.replace("ptx_kernel ", "").replace("@__nv_", "@")
-    text = re.sub(r"ptr byval\(\[\d+ x i64\]\) align 8 %ctx", "ptr noalias %ctx", text)
+    text = re.sub(r"ptr byval\(\[\d+ x i64\]\) align 8( \"nvvm.grid_constant\")? %ctx", "ptr noalias %ctx", text)
     text = re.sub(
         r"define internal (\w+) (@weft_reduce_\w+)\(\w+ %value\) convergent nounwind \{.*?\n\}\n",
         r"define internal \1 \2(\1 %value) { ret \1 %value }\n",

@@ -13,7 +13,7 @@ from weft.runtime import doctor, system
 from weft.runtime.launch_ir import LAUNCH_IR
 from weft.runtime.pool_ir import POOL_IR
 
-NAMES = {"THREADS_IR", "VECTOR_MATH", "SUPPORT", "physical_memory", "cpu_name"}
+NAMES = {"THREADS_IR", "VECTOR_MATH", "SUPPORT", "physical_memory", "stack_limit", "cpu_name"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,246 @@
+"""How arguments reach a function that is called for real.
+
+    f(field, i, v, x[i, j], array)        the field is known now: it tells this instance of the function from others
+                                          i and v are passed by value
+                                          for a template() parameter, x[i, j] is its field, known, and two indices
+                                          an array is passed as one parameter, not copied
+
+A template() parameter bound to a variable is passed by value and handed back, so that the function may change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from weft.ir import tree
+from weft.ir.errors import TypeMismatch
+from weft.ir.symbols import Param
+from weft.ir.types import Array, Prim, Tensor, Type, i32
+from weft.lang.translate.annotations import MISSING, is_template
+from weft.lang.translate.functions import Call
+from weft.lang.translate.inlining import declared_type, settled_place
+from weft.lang.translate.translator import Translator
+from weft.lang.translate.values import Record, coerce, in_memory, is_number, struct_kind, to_expr
+from weft.lang.types import CompoundType, NdarrayType, StructType
+
+__all__ = ["Passed", "Passing"]
+
+Rebuild = Callable[[Translator], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """One argument: `key` tells what of it is known at compile time, `rebuild` makes its meaning inside the function,
+    adding the parameters that carry the rest. `kept` is what the key tells by identity."""
+
+    name: str
+    key: Hashable
+    rebuild: Rebuild
+    role: str = ""
+    kept: Any = None
+
+    def bind(self, child: Translator) -> None:
+        """Give the parameter its meaning in the function."""
+        value = self.rebuild(child)
+        child.bind(self.name, value.variable if isinstance(value, tree.Var) else value, self.role)
+
+
+class Passing:
+    """The arguments of one call: what is `given` at run time, and the places that are `returned` new values."""
+
+    def __init__(self, t: Translator, function: str, c: Call) -> None:
+        self.t, self.function, self.node = t, function, c.node
+        self.given: list[tree.Expr] = []
+        self.returned: list[tree.Expr] = []
+
+    def take(self, name: str, value: Any, annotation: Any, by_reference: bool) -> Passed:
+        """Take an argument apart. TypeMismatch where it does not fit the annotation."""
+        if isinstance(value, tree.Expr) and isinstance(value.type, Array):
+            return self.array(name, value, annotation)
+        if isinstance(annotation, NdarrayType):
+            raise self.t.error(f"argument '{name}' of '{self.function}' must be an array", self.node, TypeMismatch)
+        if isinstance(value, (list, tuple)) and not isinstance(annotation, CompoundType):
+            return self.items(name, value, by_reference or is_template(annotation))
+        if by_reference or is_template(annotation):
+            return self.reference(name, value)
+        if annotation is MISSING and _is_object(value):
+            return _known(name, value)
+        return self.value(name, value, annotation)
+
+    def items(self, name: str, value: Any, by_reference: bool) -> Passed:
+        """A list or tuple: its items one by one."""
+        kind: Any = type(value)
+        parts = [self.take(f"{name}_{k}", item, MISSING, by_reference) for k, item in enumerate(value)]
+        key = (kind, *(part.key for part in parts))
+        return Passed(name, key, lambda child: kind([part.rebuild(child) for part in parts]), kept=parts)
+
+    # ---- values ----
+
+    def value(self, name: str, value: Any, annotation: Any) -> Passed:
+        """A number, vector, matrix or struct, by value."""
+        expr, kind = to_expr(self.t, value, self.node), struct_kind(value)
+        wanted = declared_type(annotation)
+        if wanted is not None:
+            try:
+                if isinstance(wanted, Tensor) and isinstance(expr.type, Prim):
+                    raise TypeMismatch("a number is no vector here")
+                expr = coerce(self.t, expr, wanted, self.node)
+            except TypeMismatch:
+                raise self.t.error(
+                    f"argument '{name}' of '{self.function}' is {wanted}, got {expr.type}", self.node, TypeMismatch
+                ) from None
+            kind = annotation if isinstance(annotation, StructType) else kind
+        return self.given_value(name, expr, kind)
+
+    def given_value(self, name: str, expr: tree.Expr, kind: StructType | None, handed_back: bool = False) -> Passed:
+        """A value that the function keeps in a variable of its own; a struct of that `kind`."""
+        self.given.append(expr)
+        type = expr.type
+
+        def rebuild(child: Translator) -> Any:
+            variable = tree.Variable(name, type)
+            child.emit(tree.Let(variable, _parameter(child, name, type), span=child.source.header()))
+            if handed_back:
+                child.unit.handed_back.append(variable)
+            inside = tree.Var(variable, type=type)
+            return inside if kind is None else Record(kind, inside)
+
+        return Passed(name, (type, id(kind)), rebuild, kept=kind)
+
+    def array(self, name: str, value: tree.Expr, annotation: Any) -> Passed:
+        """An array: a parameter itself, so it is not copied."""
+        if not isinstance(value, tree.ParamRef):
+            raise self.t.error("this array cannot be passed on", self.node)
+        kind = value.type
+        assert isinstance(kind, Array)
+        if isinstance(annotation, NdarrayType):
+            self._check(name, kind, annotation)
+        clamped = value.index in self.t.unit.clamped or getattr(annotation, "boundary", "") == "clamp"
+        self.given.append(value)
+
+        def rebuild(child: Translator) -> tree.Expr:
+            inside = _parameter(child, name, kind)
+            if clamped:
+                child.unit.clamped.add(inside.index)
+            return inside
+
+        return Passed(name, (kind, clamped), rebuild, "template parameter")
+
+    def _check(self, name: str, kind: Array, annotation: NdarrayType) -> None:
+        for what, wanted, found in (("elements", annotation.element, kind.elem), ("axes", annotation.ndim, kind.ndim)):
+            if wanted is not None and wanted != found:
+                raise self.t.error(
+                    f"argument '{name}' of '{self.function}' is an array with {what} {wanted}, got {found}",
+                    self.node,
+                    TypeMismatch,
+                )
+
+    # ---- references ----
+
+    def reference(self, name: str, value: Any) -> Passed:
+        """For a `template()` parameter, and `self`."""
+        if isinstance(value, Record):
+            if value.whole is not None:
+                return self.place(name, value.whole, value.type)
+            parts = {key: self.reference(f"{name}_{key}", part) for key, part in (value.parts or {}).items()}
+            key = (id(value.type), *(part.key for part in parts.values()))
+            return Passed(
+                name,
+                key,
+                lambda child: Record(value.type, parts={key: part.rebuild(child) for key, part in parts.items()}),
+                kept=(value.type, parts),
+            )
+        if isinstance(value, tree.Expr):
+            return self.array(name, value, MISSING) if isinstance(value.type, Array) else self.place(name, value, None)
+        return _known(name, value)
+
+    def place(self, name: str, value: tree.Expr, kind: StructType | None) -> Passed:
+        """Something in memory, or a value that is nowhere."""
+        if not in_memory(value):
+            return self.given_value(name, value, kind)
+        root = _root(value)
+        if isinstance(root, tree.Var):
+            settled = settled_place(self.t, value)
+            changes = root.variable not in self.t.unit.fixed
+            if changes:
+                self.returned.append(settled)
+            return self.given_value(name, settled, kind, changes)
+        made = self.steps(name, value)
+        if kind is None:
+            return made
+        return Passed(name, (made.key, id(kind)), lambda child: Record(kind, made.rebuild(child)), kept=(made, kind))
+
+    def steps(self, name: str, value: tree.Expr) -> Passed:
+        """An element of a field or array, or a part of one: what it is a part of, and the indices."""
+        type = value.type
+        if isinstance(value, tree.Member):
+            base, member = self.steps(name, value.base), value.name
+            return Passed(
+                name, (base.key, member), lambda child: tree.Member(base.rebuild(child), member, type=type), kept=base
+            )
+        if isinstance(value, tree.Element):
+            return self.indexed(name, self.steps(name, value.base), value.indices, _element(type))
+        if isinstance(value, tree.ArrayElement):
+            return self.indexed(name, self.array(name, value.array, MISSING), value.indices, _array_element(type))
+        assert isinstance(value, tree.FieldElement)
+        symbol = value.field
+        whole = Passed(name, id(symbol), lambda child: symbol, kept=symbol)
+        return self.indexed(name, whole, value.indices, _field_element(type))
+
+    def indexed(
+        self, name: str, base: Passed, indices: list[tree.Expr], make: Callable[[Any, list[tree.Expr]], tree.Expr]
+    ) -> Passed:
+        """`base[indices]`: the indices are passed, as they are now."""
+        parts = [self._index(f"{name}_index{k}", index) for k, index in enumerate(indices)]
+        key = (base.key, *(part.key for part in parts))
+        return Passed(
+            name, key, lambda child: make(base.rebuild(child), [p.rebuild(child) for p in parts]), kept=(base, parts)
+        )
+
+    def _index(self, name: str, index: tree.Expr) -> Passed:
+        if isinstance(index, tree.Const):
+            number = index.value
+            return Passed(name, ("const", number), lambda child: tree.Const(number, type=i32))
+        self.given.append(index)
+        type = index.type
+        return Passed(name, type, lambda child: _parameter(child, name, type))
+
+
+def _parameter(child: Translator, name: str, type: Type) -> tree.ParamRef:
+    """A further parameter of the function."""
+    child.unit.params.append(Param(name, type))
+    return tree.ParamRef(len(child.unit.params) - 1, type=type)
+
+
+def _known(name: str, value: Any) -> Passed:
+    """Something known at compile time: numbers are told by value, objects by identity."""
+    key = (type(value), value) if is_number(value) or isinstance(value, str) else id(value)
+    return Passed(name, key, lambda child: value, "template parameter", value)
+
+
+def _is_object(value: Any) -> bool:
+    """Whether `value` exists at compile time only: a field, a function, a string."""
+    from weft.lang.matrix import Matrix
+    from weft.lang.struct import Struct
+
+    return not isinstance(value, (tree.Expr, Record, Matrix, Struct)) and not is_number(value)
+
+
+def _root(value: tree.Expr) -> tree.Expr:
+    while isinstance(value, (tree.Element, tree.Member)):
+        value = value.base
+    return value
+
+
+def _element(type: Type) -> Callable[[Any, list[tree.Expr]], tree.Expr]:
+    return lambda base, indices: tree.Element(base, indices, type=type)
+
+
+def _array_element(type: Type) -> Callable[[Any, list[tree.Expr]], tree.Expr]:
+    return lambda array, indices: tree.ArrayElement(array, indices, type=type)
+
+
+def _field_element(type: Type) -> Callable[[Any, list[tree.Expr]], tree.Expr]:
+    return lambda symbol, indices: tree.FieldElement(symbol, indices, type=type)
