@@ -182,6 +182,7 @@ def _deferred(name: str) -> ModuleType:
 
 algorithms = _deferred("algorithms")
 profiler = _deferred("profiler")
+simt = _deferred("simt")
 tools = _deferred("tools")
 ui = _deferred("ui")
 sys.modules[f"{__name__}.compat"] = compat
@@ -190,6 +191,7 @@ compat.register()
 _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
     "Timer": "weft.lang.tools",
+    "global_thread_idx": "weft.lang.simt_block",
     **dict.fromkeys(("data_oriented", "func", "kernel", "real_func"), "weft.lang.kernel"),
     **dict.fromkeys(
         (
@@ -369,6 +371,7 @@ __all__ = [
     "select",
     "set_logging_level",
     "sign",
+    "simt",
     "sin",
     "sinh",
     "solve",

@@ -31,6 +31,7 @@ from weft.ir.ops import (
     Load,
     Print,
     Random,
+    Simt,
     Store,
     Task,
     TreeBase,
@@ -43,7 +44,7 @@ _WORD = 16  # bytes that one instruction moves
 _MOST_OPS = 640  # of all iterations together
 _ROWS = (4, 2)
 _STENCIL = 3  # reads of one field
-_ORDERED = (Assert, Break, Continue, Exit, For, Invoke, Print, Random, While)
+_ORDERED = (Assert, Break, Continue, Exit, For, Invoke, Print, Random, Simt, While)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from weft.codegen import machine
 from weft.codegen.cuda_group import Group, group_of
-from weft.codegen.cuda_task import MOST_THREADS, Launch, box_of
+from weft.codegen.cuda_simt import MOST_THREADS, arena_of, threads_together
+from weft.codegen.cuda_task import Launch, box_of
 from weft.codegen.function import FunctionWriter
 from weft.codegen.module import ModuleWriter
 from weft.codegen.vector_math import CpuMath
@@ -30,7 +31,10 @@ _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
 
 
 def threads_of(task: Task | None) -> int:
-    """How many threads a block has: what `loop_config(block_dim=)` says, in whole warps."""
+    """How many threads a block has: what `loop_config(block_dim=)` says, in whole warps unless the program counts its
+    threads."""
+    if task is not None and (exactly := threads_together(task)):
+        return exactly
     wanted = task.config.block_dim if task is not None else 0
     return min(-(-wanted // 32) * 32, MOST_THREADS) if wanted else _THREADS
 
@@ -48,7 +52,7 @@ def _shape(task: Task) -> _Shape:
     """Wide along the innermost axis, unless that one is known to be short."""
     limits, threads = box_of(task), threads_of(task)
     axes = len(limits.begins)
-    if axes == 1:
+    if axes == 1 or threads_together(task):
         return _Shape(threads, 1, 1)
     begin, end = limits.begins[-1], limits.ends[-1]
     width = 32
@@ -130,9 +134,10 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int)
         )
     blocks = ", ".join(f"i32 {count}" for count in grid)
     threads = f"i32 {shape.x}, i32 {shape.y}, i32 {shape.z}"
+    _, shared = arena_of(launch.loop)
     function, stream = services.word("functions", number=number), services.word("stream")
     services.call(
-        "launch", f"ptr {function}, {blocks}, {threads}, i32 0, ptr {stream}, ptr {services.params}, ptr null"
+        "launch", f"ptr {function}, {blocks}, {threads}, i32 {shared}, ptr {stream}, ptr {services.params}, ptr null"
     )
     f.start(after)
 
@@ -141,7 +146,7 @@ def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[st
     """The box is known to the device only: a grid that fills it."""
     processors = services.word("processors", "i32")
     axes = len(box_of(task).begins)
-    if axes == 1:
+    if axes == 1 or threads_together(task):
         return [f.set(f"mul i32 {processors}, {_WAVES}"), "1", "1"]
     if axes == 2:
         return [str(_WAVES), processors, "1"]
@@ -163,6 +168,8 @@ def _grid(f: FunctionWriter, services: _Services, launch: Launch, task: Task, sh
     some = f.fresh_label("some")
     f.branch(f.set(f"icmp eq i64 {area}, 0"), after, some)
     f.start(some)
+    if threads_together(task):
+        return [f.set(f"trunc i64 {_blocks(f, area, shape.x, 'x')} to i32"), "1", "1"]
     group = group_of(task)
     each = _group_sizes(f, services, area, group)
     across = _blocks(f, lengths[-1], shape.x, "x", each(group.across))

@@ -16,7 +16,17 @@ from weft.codegen import machine
 from weft.ir.artifact import CudaTarget
 from weft.ir.errors import WeftError
 
-__all__ = ["LIBDEVICE", "OLDEST", "device_machine", "header", "libdevice", "link_math", "newest", "optimize"]
+__all__ = [
+    "LIBDEVICE",
+    "OLDEST",
+    "device_machine",
+    "header",
+    "libdevice",
+    "link_math",
+    "most_shared",
+    "newest",
+    "optimize",
+]
 
 OLDEST = CudaTarget(70, 63)
 LIBDEVICE = "libdevice.10.bc"
@@ -24,6 +34,8 @@ _TRIPLE = "nvptx64-nvidia-cuda"
 
 # Compute capability, and the first PTX version that knows it.
 _FIRST_PTX = {70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 103: 88, 120: 87, 121: 88}
+# KiB of shared memory that a block may have, where that is not 96.
+_SHARED = {75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99, 121: 99}
 _PTX = (63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88)
 
 
@@ -34,6 +46,11 @@ def newest(device: CudaTarget) -> CudaTarget:
     if not known:
         raise WeftError(f"sm_{device.sm} is too old: Weft needs a GPU of compute capability 7.0 (Volta) or newer")
     return CudaTarget(max(known), ptx)
+
+
+def most_shared(target: CudaTarget) -> int:
+    """How many bytes of shared memory a block may have."""
+    return _SHARED.get(target.sm, 96) << 10
 
 
 @cache

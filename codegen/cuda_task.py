@@ -89,7 +89,8 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int)
     shared = ' "nvvm.grid_constant"' if module.callees else ""  # functions read it where it is, not a copy
     signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8{shared} %ctx)"
     limit = 1 if launch.loop is None else threads
-    module.functions.append(f.text(f'{signature} nounwind "nvvm.maxntid"="{limit}"'))
+    size = "reqntid" if launch.loop is not None and threads_together(launch.loop) else "maxntid"
+    module.functions.append(f.text(f'{signature} nounwind "nvvm.{size}"="{limit}"'))
 
 
 def _leave_if_ended(f: DeviceWriter) -> None:

@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
+    SIMT,
     Address,
     Alloca,
     Arg,
@@ -29,6 +30,9 @@ from weft.ir.ops import (
     MemberPtr,
     Print,
     Random,
+    Shared,
+    SharedBase,
+    Simt,
     Store,
     StoreResult,
     TempPtr,
@@ -69,7 +73,8 @@ _STEPS = frozenset({ElementPtr, MemberPtr, Address})
 
 
 def space_of(ptr: Value) -> Hashable:
-    """The space of an address: the Alloca, the FieldSymbol, ARRAYS, TEMPS, an Address' scope, or ANYWHERE."""
+    """The space of an address: the Alloca, the FieldSymbol, the Shared array, ARRAYS, TEMPS, an Address' scope, or
+    ANYWHERE."""
     scope = ""
     while type(ptr) in _STEPS:
         if type(ptr) is Address:
@@ -81,6 +86,8 @@ def space_of(ptr: Value) -> Hashable:
         return ptr.field
     if isinstance(ptr, TempPtr):
         return TEMPS
+    if isinstance(ptr, ArrayPtr) and isinstance(ptr.array, Shared):
+        return ptr.array
     if isinstance(ptr, (ArrayPtr, ArrayBase)) or scope.startswith("array:"):
         return ARRAYS
     return scope or ANYWHERE
@@ -159,6 +166,7 @@ _EFFECTS: dict[type[Op], Callable[[Op], Effects]] = {
     Atomic: lambda op: ([op.operands[0]], [op.operands[0]], False),
     # These have effects, but none on memory that a pointer reaches.
     Random: lambda op: ([], [], False),
+    Simt: lambda op: ([], [], SIMT[op.kind].orders),  # type: ignore[attr-defined]
     Print: lambda op: ([], [], False),
     Assert: lambda op: ([], [], False),
     StoreResult: lambda op: ([], [], False),
@@ -181,7 +189,9 @@ def _same_value(a: Value, b: Value) -> bool:
     return all(_same_value(x, y) for x, y in zip(a.operands, b.operands))
 
 
-_SPELLED = frozenset({Const, Arg, FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr, TreeBase, ArrayBase, Address})
+_SPELLED = frozenset(
+    {Const, Arg, FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr, TreeBase, ArrayBase, SharedBase, Address}
+)
 
 
 def _chain(ptr: Value) -> tuple[Value, list[ElementPtr | MemberPtr]]:

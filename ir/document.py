@@ -14,9 +14,10 @@ from pathlib import Path
 
 from weft.ir import ops
 from weft.ir.core import OPS, Op
-from weft.ir.ops import LEVELS
+from weft.ir.levels import LEVELS
 from weft.ir.pipeline import LEVEL_AFTER, TO_LOWERED, TO_TASKS, find_pass
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, BinaryRow, UnaryRow
+from weft.ir.simt import SIMT
 
 __all__ = ["PAGES", "passes", "reference"]
 
@@ -136,7 +137,12 @@ def _scalars() -> list[str]:
     lines += [_row(kind, row) for kind, row in UNARY.items()]
     lines += ["\nKinds of `binary`:\n", "| kind | typing | LLVM (float, signed, unsigned) |", "|---|---|---|"]
     lines += [_row(kind, row) for kind, row in BINARY.items()]
-    return [*lines, f"\nKinds of `atomic`: {', '.join(f'`{kind}`' for kind in ATOMICS)}."]
+    lines.append(f"\nKinds of `atomic`: {', '.join(f'`{kind}`' for kind in ATOMICS)}.")
+    lines += ["\nKinds of `simt`:\n", "| kind | takes | gives |", "|---|---|---|"]
+    for kind, row in SIMT.items():
+        takes = ", ".join(str(prim or "any number") for prim in row.takes)
+        lines.append(f"| `{kind}` | {takes} | {row.gives or 'its type'} |")
+    return lines
 
 
 def _row(kind: str, row: UnaryRow | BinaryRow) -> str:

@@ -11,7 +11,8 @@ from weft.ir import ops
 from weft.ir.machine import Env, Machine, Run, pointee, runs
 from weft.ir.memory_model import Place, array_place, convert, flat_values, fresh_place, packed, unflatten
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
-from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, flatten
+from weft.ir.simt import SIMT
+from weft.ir.types import VOID, Array, Prim, Struct, Tensor, Type, element, flat_size, flatten, shape_of
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 
@@ -98,6 +99,14 @@ def _random(machine: Machine, op: ops.Random) -> Run:
     return lambda env: unflatten([machine.draw(part, stream) for part in flatten(type)], type)
 
 
+@runs(ops.Simt)
+def _simt(machine: Machine, op: ops.Simt) -> Run:
+    values, alone, type = machine.slot_list(op.values), SIMT[op.kind].alone, op.type
+    if type is VOID:
+        return lambda env: None
+    return lambda env: convert(alone(*(env[value] for value in values)), type)
+
+
 @runs(ops.MakeTensor)
 def _make_tensor(machine: Machine, op: ops.MakeTensor) -> Run:
     values, type = machine.slot_list(op.values), op.type
@@ -172,6 +181,14 @@ def _member(machine: Machine, op: ops.Member) -> Run:
 def _alloca(machine: Machine, op: ops.Alloca) -> Run:
     type = pointee(op)
     return lambda env: fresh_place(type)
+
+
+@runs(ops.Shared)
+def _shared(machine: Machine, op: ops.Shared) -> Run:
+    """Of a block of one thread, and so of one iteration."""
+    assert isinstance(op.type, Array)
+    shape, elem = (*op.shape, *shape_of(op.type.elem)), element(op.type.elem)
+    return lambda env: np.ones(shape, elem.np)
 
 
 @runs(ops.FieldPtr)
@@ -268,6 +285,12 @@ def _atomic(machine: Machine, op: ops.Atomic) -> Run:
 @runs(ops.TreeBase)
 def _tree_base(machine: Machine, op: ops.TreeBase) -> Run:
     place = Place(machine.memory.trees[op.tree], [0], [element(pointee(op))])
+    return lambda env: place
+
+
+@runs(ops.SharedBase)
+def _shared_base(machine: Machine, op: ops.SharedBase) -> Run:
+    place = Place(np.ones(op.bytes, np.uint8), [0], [element(pointee(op))])
     return lambda env: place
 
 

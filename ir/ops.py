@@ -1,6 +1,6 @@
 """The ops of CHI, of offloaded tasks, and of lowered CHI: each declared once.
 
-Constructor, verifier, printer and parser follow from the declarations (see `core.py`); `LEVELS` says which ops each
+Constructor, verifier, printer and parser follow from the declarations (see `core.py`); `levels.py` says which ops each
 level may hold. Elementwise ops work on scalars and on whole tensors alike, until `scalarize`.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from weft.ir.core import Block, Op, Value, attr, operand, operands, region
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
+from weft.ir.simt import SIMT, result_of
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import (
     Array,
@@ -23,7 +24,7 @@ from weft.ir.types import (
     with_element,
 )
 
-__all__ = ["ATOMICS", "BINARY", "LEVELS", "UNARY"]
+__all__ = ["ATOMICS", "BINARY", "SIMT", "UNARY"]
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -178,6 +179,16 @@ class Invoke(Op, name="invoke", reads=True, writes=True):
     stream: int = attr(default=0)
 
 
+class Simt(Op, name="simt", reads=True, writes=True):
+    """Intrinsic `kind` of the SIMT table: what the threads of a block or warp do together. It stays where it stands."""
+
+    kind: str = attr()
+    values: list[Value] = operands()
+
+    def result_type(self) -> Type:
+        return result_of(self.kind, [value.type for value in self.values])
+
+
 class Returned(Op, name="returned", pure=True):
     """Scalar number `part` of what a call gave."""
 
@@ -190,6 +201,13 @@ class Returned(Op, name="returned", pure=True):
 
 class Alloca(Op, name="alloca"):
     """A mutable local of the pointed-to type, uninitialised. It lives as long as its block runs."""
+
+
+class Shared(Op, name="shared"):
+    """An array of that shape in the memory of a thread block; the op's type is an array type. What it holds at first is
+    not defined. Only in parallel loops."""
+
+    shape: tuple[int, ...] = attr()
 
 
 class FieldPtr(Op, name="field_ptr", pure=True):
@@ -422,6 +440,16 @@ class ArrayBase(Op, name="array_base", pure=True):
         return pointer(i64)
 
 
+class SharedBase(Op, name="shared_base", pure=True):
+    """The address of the task's array number `number` in the memory of the thread block, of so many `bytes`."""
+
+    number: int = attr()
+    bytes: int = attr()
+
+    def result_type(self) -> Type:
+        return pointer(i64)
+
+
 class ArrayExtent(Op, name="array_extent", pure=True):
     """The extent (i64) of array argument `index` along `axis`."""
 
@@ -472,23 +500,3 @@ class StoreResult(Op, name="store_result", writes=True):
 
 class Exit(Op, name="exit", terminator=True):
     """Ends the kernel (results are stored)."""
-
-
-_VALUES = {"const", "unary", "binary", "select", "cast", "bit_cast", "load", "store", "atomic", "alloca"}
-_CONTROL = {"if", "for", "while", "break", "continue", "print", "assert", "invoke"}
-_MADE = {"make_tensor", "splat", "extract", "matmul", "transpose", "reduce", "make_struct", "member"}
-_WHOLE = _MADE | {"arg", "scalar_arg", "random"}
-_PLACES = {"field_ptr", "array_ptr", "array_shape", "element_ptr", "member_ptr", "temp_ptr"}
-_ADDRESSES = {"tree_base", "array_base", "array_extent", "array_stride", "address", "temp_ptr"}
-_LOWERED = _ADDRESSES | {"arg", "scalar_arg", "random", "returned"}
-
-# Which ops each level may hold.
-LEVELS: dict[str, frozenset[str]] = {
-    "chi": frozenset(
-        _VALUES | _CONTROL | _WHOLE | _PLACES - {"temp_ptr"} | {"kernel", "parallel_for", "struct_for", "return"}
-    ),
-    "tasks": frozenset(
-        _VALUES | _CONTROL | _WHOLE | _PLACES | {"kernel", "task", "yield", "return", "store_result", "exit"}
-    ),
-    "lowered": frozenset(_VALUES | _CONTROL | _LOWERED | {"kernel", "task", "yield", "store_result", "exit"}),
-}

@@ -7,10 +7,19 @@ from collections.abc import Hashable, Iterator, Sequence
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import ARRAYS, root_of, space_of
 from weft.ir.core import Block, Builder, Op, Value
-from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Invoke, Kernel, Load, Store, Task, TempPtr
+from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Invoke, Kernel, Load, Shared, Simt, Store, Task, TempPtr
 from weft.ir.types import Array
 
-__all__ = ["Region", "accesses", "closed_tasks", "memory_space", "private_spaces", "tasks_of", "touched_spaces"]
+__all__ = [
+    "Region",
+    "accesses",
+    "closed_tasks",
+    "memory_space",
+    "private_spaces",
+    "separate_tasks",
+    "tasks_of",
+    "touched_spaces",
+]
 
 Access = Load | Store | Atomic
 
@@ -23,6 +32,11 @@ def tasks_of(kernel: Kernel) -> list[Task]:
 def closed_tasks(kernel: Kernel) -> list[Task]:
     """The tasks whose accesses are all in sight: those that call no function."""
     return [task for task in tasks_of(kernel) if not any(isinstance(op, Invoke) for op in task.walk())]
+
+
+def separate_tasks(kernel: Kernel) -> list[Task]:
+    """Closed tasks whose iterations never wait for one another: no barriers, no shared memory."""
+    return [task for task in closed_tasks(kernel) if not any(isinstance(op, Simt | Shared) for op in task.walk())]
 
 
 def accesses(root: Op) -> Iterator[Access]:

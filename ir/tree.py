@@ -127,6 +127,23 @@ class Random(Expr):
 
 
 @dataclass(eq=False, slots=True)
+class Simt(Expr):
+    """Intrinsic `kind` of the SIMT table. `type` is VOID where it gives nothing."""
+
+    kind: str
+    values: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Shared(Expr):
+    """An array of that shape, of array type, in the memory of a thread block. The node is the array's identity: it is
+    evaluated where it is made, before its elements are reached."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
 class MakeTensor(Expr):
     """A vector or matrix from its scalars, row-major."""
 

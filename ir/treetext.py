@@ -182,6 +182,16 @@ def _invoke(node: tree.Invoke, to: _Writer) -> str:
     return f"{node.function}({to.list(node.arguments)})"
 
 
+@_prints(tree.Simt)
+def _simt(node: tree.Simt, to: _Writer) -> str:
+    return f"{node.kind}({to.list(node.values)})"
+
+
+@_prints(tree.Shared)
+def _shared(node: tree.Shared, to: _Writer) -> str:
+    return to.name(node, node.name)
+
+
 @_prints(tree.MakeTensor)
 def _make_tensor(node: tree.MakeTensor, to: _Writer) -> str:
     if not isinstance(node.type, Tensor) or len(node.type.shape) == 1:

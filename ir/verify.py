@@ -3,7 +3,7 @@
 Three kinds of facts: the structure (links, users, every use inside the scope of its definition), the place (an op that
 its level allows, where its kind may stand), and the types of operands and results (a table, one row per op).
 
-The levels are those of `ops.LEVELS` and two in between: "untyped" is CHI before `infer_types`, when operands may still
+The levels are those of `levels.py` and two in between: "untyped" is CHI before `infer_types`, when operands may still
 disagree; "lowering" is between "tasks" and "lowered", when both kinds of ops may be present.
 """
 
@@ -12,7 +12,8 @@ from __future__ import annotations
 from weft.ir import ops
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
-from weft.ir.ops import LEVELS, Kernel
+from weft.ir.levels import LEVELS
+from weft.ir.ops import Kernel
 from weft.ir.types import VOID, Array, Pointer, Prim
 from weft.ir.verify_types import CHECKS, require, show
 

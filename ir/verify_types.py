@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from weft.ir import ops
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
-from weft.ir.ops import ATOMICS, BINARY, UNARY, Kernel
+from weft.ir.ops import ATOMICS, BINARY, SIMT, UNARY, Kernel
 from weft.ir.scalar import binary_type, unary_type
 from weft.ir.types import (
     Array,
@@ -198,6 +198,23 @@ def _alloca(op: Op, _: Kernel) -> None:
 def _field_ptr(op: ops.FieldPtr, kernel: Kernel) -> None:
     require(op.field in kernel.fields, op, f"reaches the field '{op.field.name}', unknown to the kernel")
     _indices(op, op.indices, len(op.field.shape))
+
+
+@_checks(ops.Shared)
+def _shared(op: ops.Shared, _: Kernel) -> None:
+    require(isinstance(op.type, Array) and op.type.contiguous, op, "is no plain array")
+    require(len(op.shape) == cast(Array, op.type).ndim, op, f"has the shape {op.shape}")
+    require(all(extent > 0 for extent in op.shape), op, f"has the shape {op.shape}")
+
+
+@_checks(ops.Simt)
+def _simt(op: ops.Simt, _: Kernel) -> None:
+    require(op.kind in SIMT, op, "is of an unknown kind")
+    takes = SIMT[op.kind].takes
+    require(len(op.values) == len(takes), op, f"takes {len(takes)} operands")
+    for value, wanted in zip(op.values, takes, strict=True):
+        require(isinstance(value.type, Prim) and wanted in (None, value.type), op, f"takes no {value.type}")
+    require(op.type is op.result_type(), op, f"gives {op.result_type()}")
 
 
 @_checks(ops.ArrayPtr)

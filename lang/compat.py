@@ -44,7 +44,6 @@ LATER: dict[str, tuple[str, ...]] = {
     "compilation ahead of time": ("aot", "graph", "DeviceCapability"),
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx"),
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
-    "GPU thread blocks": ("simt", "global_thread_idx"),
     "windows with 3D scenes": ("ui",),
     "files of VTK": ("tools.write_vtk",),
     "metrics and scopes of the profiler": (

@@ -170,7 +170,11 @@ class CudaDevice:
             module = driver.made("cuModuleLoadDataEx", artifact.code + b"\0", 2, options, values)
         except CudaError as error:
             raise CudaError(f"kernel {artifact.name}: {error}\n{log.value.decode()}".rstrip(), error.status) from None
-        return module, [driver.made("cuModuleGetFunction", module, name.encode()) for name in artifact.tasks]
+        handles = [driver.made("cuModuleGetFunction", module, name.encode()) for name in artifact.tasks]
+        for handle, shared in zip(handles, artifact.shared):
+            if shared:
+                driver.call("cuFuncSetAttribute", handle, cuda_driver.MOST_DYNAMIC_SHARED, shared)
+        return module, handles
 
     def unload(self, module: int) -> None:
         """Drop a module, when the work under way is done."""

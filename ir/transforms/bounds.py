@@ -65,8 +65,12 @@ class Checker:
             self.check(build, ptr.indices, list(zip(first, ptr.field.shape)), ptr.field.name, _about(ptr))
         elif isinstance(ptr, ops.ArrayPtr):
             assert isinstance(ptr.array.type, Array)
-            extents = [_extent(build, ptr, axis) for axis in range(ptr.array.type.ndim)]
-            self.check(build, ptr.indices, [(0, extent) for extent in extents], self.name(ptr), "its shape is ")
+            if isinstance(ptr.array, ops.Shared):
+                shape = ptr.array.shape
+                self.check(build, ptr.indices, [(0, n) for n in shape], self.name(ptr), f"its shape is {shape}")
+            else:
+                extents = [_extent(build, ptr, axis) for axis in range(ptr.array.type.ndim)]
+                self.check(build, ptr.indices, [(0, extent) for extent in extents], self.name(ptr), "its shape is ")
         elif isinstance(ptr, ops.ElementPtr):
             assert isinstance(ptr.base.type, Pointer)
             shape = shape_of(ptr.base.type.elem)
@@ -82,6 +86,8 @@ class Checker:
             return f"{ptr.field.name}[...]" if ptr.field.shape else ptr.field.name
         if isinstance(ptr, ops.ArrayPtr) and isinstance(ptr.array, ops.Arg):
             return self.kernel.params[ptr.array.index].name
+        if isinstance(ptr, ops.ArrayPtr):
+            return ptr.array.name
         return getattr(ptr, "name", "") or "a local"
 
     def check(self, build: Builder, indices: Sequence[Value], axes: Sequence[Axis], name: str, about: str) -> None:

@@ -12,7 +12,7 @@ from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.intervals import in_bounds, interval
 from weft.ir.ops import Alloca, Assert, Atomic, Break, Continue, Exit, For, Kernel, Load, Return, Store, Task, While
 from weft.ir.passes import pass_
-from weft.ir.tasks import Region, accesses, closed_tasks, memory_space, private_spaces
+from weft.ir.tasks import Region, accesses, memory_space, private_spaces, separate_tasks
 from weft.ir.types import pointer
 
 __all__ = ["cache_invariant"]
@@ -44,7 +44,7 @@ def cache_invariant(root: Kernel, config: CompileConfig) -> bool:
     undo what they did) unless the loop surely stores to it anyway. Runs before or after `scalarize`, after
     `demote_atomics`."""
     changed = False
-    for task in closed_tasks(root):
+    for task in separate_tasks(root):
         private: set[Hashable] | None = None
         for block in (task.prologue, task.body, task.epilogue):
             for loop in _innermost_first(block):

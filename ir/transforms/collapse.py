@@ -26,7 +26,7 @@ from weft.ir.ops import (
     Yield,
 )
 from weft.ir.passes import pass_
-from weft.ir.tasks import Region, accesses, closed_tasks, memory_space, private_spaces
+from weft.ir.tasks import Region, accesses, memory_space, private_spaces, separate_tasks
 
 __all__ = ["collapse"]
 
@@ -52,7 +52,7 @@ def collapse(root: Kernel, config: CompileConfig) -> bool:
     excepted, nor read another array than the one they write; where the inner bounds are the same for all %i; and not
     for loops that are left by a break, that print, draw random numbers or assert, nor for short ones."""
     changed = False
-    for task in closed_tasks(root):
+    for task in separate_tasks(root):
         while task.kind == "range_for" and _collapse(task):
             changed = True
     return changed

@@ -21,6 +21,7 @@ from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.errors import TypeMismatch
 from weft.ir.passes import pass_
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
+from weft.ir.simt import SIMT
 from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, i32, shape_of, u1, with_element
 
 __all__ = ["infer_types"]
@@ -215,6 +216,14 @@ def _bit_cast(inference: Inference, op: ops.BitCast) -> None:
     (source,) = _elements(op, op.x)
     if source.bits != element(op.type).bits or shape_of(op.x.type) != shape_of(op.type):
         raise TypeMismatch(f"bit_cast needs types of one width, not {op.x.type} and {op.type}", op.span)
+
+
+@types(ops.Simt)
+def _simt(inference: Inference, op: ops.Simt) -> None:
+    for position, wanted in enumerate(SIMT[op.kind].takes):
+        if wanted is not None:
+            inference.want(op, position, wanted)
+    inference.result(op, op.result_type())
 
 
 @types(ops.MakeTensor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
@@ -30,6 +31,8 @@ from weft.ir.ops import (
     MemberPtr,
     ScalarArg,
     Select,
+    Shared,
+    SharedBase,
     Store,
     Task,
     TempPtr,
@@ -61,7 +64,8 @@ def lower_access(root: Kernel, config: CompileConfig) -> bool:
     stride where components are evenly spaced, else a chain of selects. Strides of arrays are computed in the prologue.
 
     The scope is the field (`field:x`; `field:x#2` where all accesses choose their component at compile time), the array
-    (`array:0`), the local (`local:3`) or the temporary (`temp:16`). Locals of one scalar stay as they are.
+    (`array:0`), the block's array (`shared:0`), the local (`local:3`) or the temporary (`temp:16`). Locals of one
+    scalar stay as they are.
 
     Runs once, after `scalarize`: every load, store and atomic must be of a scalar."""
     lowering = _Lowering(root)
@@ -94,6 +98,7 @@ class _Lowering:
             if isinstance(op, ElementPtr) and isinstance(op.base, FieldPtr) and not _constants(op.indices)
         }
         self.locals: dict[Value, int] = {}
+        self.arrays: dict[Shared, int] = {}
         self.elements: dict[FieldPtr, _Place] = {}
 
     def task(self, task: Task) -> None:
@@ -111,7 +116,7 @@ class _Lowering:
             if not op.users:
                 op.erase()
         for op in list(task.walk()):
-            if isinstance(op, Arg) and not op.users:
+            if isinstance(op, Arg | Shared) and not op.users:
                 op.erase()
 
     def shape(self, op: ArrayShape) -> None:
@@ -237,6 +242,8 @@ class _Lowering:
     def array_address(self, op: Op, root: Value) -> Value:
         assert isinstance(root, ArrayPtr)
         assert root.block is not None
+        if isinstance(root.array, Shared):
+            return self.shared_address(op, root, root.array)
         number, kind = _array_index(root.array), root.array.type
         assert isinstance(kind, Array)
         place = _Place(self.widen.share(root.block, ArrayBase(number), ("array", number)))
@@ -249,6 +256,20 @@ class _Lowering:
             place.strides.append(self.stride(root.block, number, axis, kind, size))
         self.inner(place, op, packed=True)
         return _after(op).add(place.address(op.type, f"array:{number}", op))
+
+    def shared_address(self, op: Op, root: ArrayPtr, array: Shared) -> Value:
+        """Packed, as arrays are, and of known shape."""
+        assert root.block is not None
+        assert isinstance(array.type, Array)
+        stride = size = sum(scalar.size for scalar in flatten(array.type.elem))
+        number = self.arrays.setdefault(array, len(self.arrays))
+        base = SharedBase(number, size * prod(array.shape))
+        place = _Place(self.widen.share(root.block, base, ("shared", number)))
+        for index, extent in zip(reversed(root.indices), reversed(array.shape), strict=True):
+            self.index(place, root.block, index, stride)
+            stride *= extent
+        self.inner(place, op, packed=True)
+        return _after(op).add(place.address(op.type, f"shared:{number}", op))
 
     def extent(self, block: Block, number: int, axis: int) -> Value:
         return self.widen.share(block, ArrayExtent(number, axis), ("extent", number, axis))

@@ -97,6 +97,20 @@ def _is_array(value: Value) -> bool:
     return isinstance(value.type, Array)
 
 
+@lowers(tree.Simt)
+def _simt(low: Lowering, node: tree.Simt) -> Value:
+    low.require_block(f"'{node.kind}' is something that the threads of a block do")
+    return low.add(ops.Simt(node.kind, low.values(node.values), type=node.type))
+
+
+@lowers(tree.Shared)
+def _shared(low: Lowering, node: tree.Shared) -> Value:
+    if node not in low.shared:
+        low.require_block("a SharedArray belongs to a block of threads")
+        low.shared[node] = low.add(ops.Shared(node.shape, type=node.type, name=node.name))
+    return low.shared[node]
+
+
 @lowers(tree.MakeStruct)
 def _make_struct(low: Lowering, node: tree.MakeStruct) -> Value:
     return low.add(ops.MakeStruct(low.values(node.values), type=node.type))

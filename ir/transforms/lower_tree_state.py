@@ -85,6 +85,7 @@ class Lowering:
         self.kernel, self.config, self.memory = kernel, config, memory
         self.builder = Builder(kernel.body)
         self.locals: dict[tree.Variable, Value] = {}
+        self.shared: dict[tree.Shared, Value] = {}
         self.frames: list[Frame] = []
         self.loops: list[tuple[Frame, Frame]] = []  # of the user's loops: where `break` and where `continue` go
         self.calls: list[Inlined] = []
@@ -249,6 +250,11 @@ class Lowering:
     def parallel_here(self) -> bool:
         """Whether a parallel loop may stand at the current point: at the kernel's top level only."""
         return self.builder.block is self.kernel.body
+
+    def require_block(self, why: str) -> None:
+        """CompilationError outside of parallel loops, `why` saying what needs one."""
+        if not any(isinstance(frame.op, PARALLEL) for frame in self.frames):
+            raise CompilationError(f"{why}: use it in a parallel loop, one at the top level of the kernel", self.span)
 
     def body_args(self, variables: Sequence[tree.Variable]) -> Block:
         """A loop body with one index per variable."""

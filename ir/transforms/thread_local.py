@@ -11,7 +11,7 @@ from weft.ir.core import Builder, Op, Value
 from weft.ir.intervals import type_interval
 from weft.ir.ops import Alloca, Atomic, Binary, Const, Kernel, Load, Splat, Store, Task
 from weft.ir.passes import pass_
-from weft.ir.tasks import Region, accesses, closed_tasks, memory_space
+from weft.ir.tasks import Region, accesses, memory_space, separate_tasks
 from weft.ir.types import Prim, Tensor, Type, element, flat_size, pointer, u1
 
 __all__ = ["identity", "thread_local"]
@@ -35,7 +35,7 @@ def thread_local(root: Kernel, config: CompileConfig) -> bool:
 
     Works on whole tensors, so it runs before `scalarize`; after it, each component gets an accumulator of its own."""
     changed = False
-    for task in closed_tasks(root):
+    for task in separate_tasks(root):
         if task.kind != "serial":
             changed |= _reduce(task)
     return changed

@@ -13,7 +13,7 @@ from weft.lang.builtins import BUILTINS, Builtin, ndrange
 from weft.lang.field import Field
 from weft.lang.indices import fill_field
 from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
-from weft.lang.translate import constructors, functions, methods
+from weft.lang.translate import constructors, functions, methods, simt
 from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
@@ -29,6 +29,8 @@ from weft.lang.translate.values import is_known, kind_of
 from weft.lang.types import MatrixType, StructType
 
 __all__ = ["call"]
+
+_WRITERS = (simt,)  # imported for the functions it registers
 
 
 @translates(ast.Call)

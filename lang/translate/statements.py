@@ -155,6 +155,10 @@ def define(
     if isinstance(value, (list, tuple)) and wanted is None:
         t.bind(name, _variables(t, name, value, node), "")
         return
+    if isinstance(value, tree.Shared):
+        value.name = value.name or name
+        t.bind(name, value, "compile-time value")
+        return
     if value is None:
         raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
     if wanted is None and not _is_value(value):

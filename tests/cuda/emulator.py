@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import re
+import importlib.util
 from typing import Any
+from pathlib import Path
 
 import weft.runtime.cuda as cuda
 from weft.codegen import machine
@@ -18,6 +20,12 @@ from weft.runtime import cuda_driver
 from weft.runtime.jit import Loader
 
 _SREGS = [f"{kind}.{axis}" for kind in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
+_spec = importlib.util.spec_from_file_location("weft_emulated_threads", Path(__file__).parent / "emulated_threads.py")
+assert _spec is not None
+assert _spec.loader is not None
+threads: Any = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(threads)
+
 
 _EMULATE = """
 @weft_sreg = global [12 x i32] zeroinitializer
@@ -68,8 +76,13 @@ define internal float @weft_rsqrt(float %x) {
 """
 
 
-def host_text(device: str) -> str:
-    """The device's module in the host's terms."""
+def simt_entries(device: str) -> list[str]:
+    """The entries whose threads do something together: blocks of these have a size that they count on."""
+    return re.findall(r'define ptx_kernel void @(\w+)\(.*"nvvm\.reqntid"', device)
+
+
+def host_text(device: str, simt: bool = False) -> str:
+    """The device's module in the host's terms. `simt`: with blocks of many threads."""
     text = device.split("\n", 2)[2]
     text = text.replace("ptx_kernel ", "").replace("@__nv_", "@")
     text = re.sub(r"ptr byval\(\[\d+ x i64\]\) align 8( \"nvvm.grid_constant\")? %ctx", "ptr noalias %ctx", text)
@@ -80,6 +93,8 @@ def host_text(device: str) -> str:
         flags=re.S,
     )
     barrier = r"define internal void @weft_barrier\(\) convergent nounwind \{.*?\n\}\n"
+    if simt:
+        text = threads.rewrite(text)
     text = re.sub(barrier, "define internal void @weft_barrier() { ret void }\n", text, flags=re.S)
     text = re.sub(r"declare .*@llvm\.nvvm\.(?!read).*\n", "", text)
     text = text.replace("@llvm.nvvm.div.full", "@weft_div").replace("@llvm.nvvm.rsqrt.approx.f", "@weft_rsqrt")
@@ -155,7 +170,10 @@ class _Library:
     def do_LaunchKernel(self, f: int, *rest: Any) -> int:
         gx, gy, gz, *block, _shared, _stream, params, _extra = rest
         self.launches.append((f, gx, gy, gz, *block))
-        emulate, grid = self.kernels[f]
+        emulate, grid, direct = self.kernels[f]
+        if direct is not None:
+            threads.run_blocks(lambda: direct(params[0]), (gx, gy, gz), tuple(block))
+            return 0
         grid(gx, gy, gz)
         emulate(f, params[0], gx, gy, gz)
         return 0
@@ -189,15 +207,19 @@ class EmulatedDevice(cuda.CudaDevice):
         self._open(_Gpu(), random_seed)
 
     def load_functions(self, artifact: Artifact) -> tuple[int, list[int]]:
-        native = machine.parse(host_text(artifact.llvm))
-        host = machine.host_cpu(1)
-        code = Loader().load(host.machine.emit_object(native), (*artifact.tasks, "weft_emulate", "weft_grid"))
+        simt = simt_entries(artifact.llvm)
+        native = machine.parse(host_text(artifact.llvm, bool(simt)))
+        object_file = machine.host_cpu(1).machine.emit_object(native)
+        symbols = threads.SYMBOLS if simt else {}
+        code = Loader().load(object_file, (*artifact.tasks, "weft_emulate", "weft_grid"), symbols=symbols)
         i32 = ctypes.c_uint
         emulate = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, i32, i32, i32)(code["weft_emulate"])
         grid = ctypes.CFUNCTYPE(None, i32, i32, i32)(code["weft_grid"])
         emulate.code = code
         handles = [code[name] for name in artifact.tasks]
-        self.gpu.library.kernels.update(dict.fromkeys(handles, (emulate, grid)))
+        for name, handle in zip(artifact.tasks, handles, strict=True):
+            direct = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(handle) if name in simt else None
+            self.gpu.library.kernels[handle] = (emulate, grid, direct)
         return 0, handles
 
     def unload(self, module: int) -> None:

@@ -51,6 +51,11 @@ kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided]) ->
     } orelse {
       continue
     }
+    %pad = shared shape=(4, 2) : [f32; 2]
+    %lane = simt thread_idx [] : i32
+    %mask = cast %lane : u32
+    %other = simt shuffle [%mask, %9, %lane] : f32
+    simt block_sync []
   }
   struct_for @"mass of it", config={serialize=true} (%p: i32) {
     %r = random : f32
@@ -98,6 +103,7 @@ kernel @fill(a: f32x2, x: [f32; 1]) -> (f32) temp_bytes=16 {
     %6 = array_base index=1 : *i64
     %7 = array_stride index=1, axis=0 : i64
     %8 = const 4 : i64
+    %pad = shared_base number=0, bytes=64 : *i64
   } body (%i: i64) {
     %9 = address %6, indices=[%i], strides=[%7], offset=0, scope=x : *f32
     %10 = load %9 : f32

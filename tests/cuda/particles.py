@@ -1,0 +1,208 @@
+"""Programs of particles for `measure.py`: gravity, MPM88, and smoothed particle hydrodynamics with a grid of cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from workloads import Workload, apart, workload
+
+import weft as ti
+
+
+@workload("n-body 65536", 2.2)
+def n_body() -> Workload:
+    n = 65536
+    x, f = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, n)
+
+    @ti.kernel
+    def step():
+        for i in range(n):
+            a = ti.Vector([0.0, 0.0, 0.0])
+            for j in range(n):
+                d = x[j] - x[i]
+                inverse = 1.0 / ti.sqrt(d.dot(d) + 1e-3)
+                a += d * (inverse * inverse * inverse)
+            f[i] = a
+
+    def error() -> float:
+        step()
+        v, at = x.to_numpy().astype(np.float64), np.arange(0, n, n // 64)
+        d = v[None] - v[at][:, None]
+        want = (d / ((d**2).sum(-1) + 1e-3)[..., None] ** 1.5).sum(1)
+        return apart(f.to_numpy()[at], want, 1e-4)
+
+    x.from_numpy(np.random.default_rng(0).random((n, 3), np.float32))
+    return Workload(step, 0, error)
+
+
+def mpm88(count: int, grid: int, steps: int) -> Workload:
+    """MPM88 (Yuanming Hu's 88 lines): particles of a weakly compressible fluid over a grid."""
+    dx, dt, gravity, bound, stiffness = 1 / grid, 2e-4 * 128 / grid, 9.8, 3, 400
+    volume = (dx * 0.5) ** 2
+    mass = volume
+    x, v = ti.Vector.field(2, ti.f32, count), ti.Vector.field(2, ti.f32, count)
+    C, J = ti.Matrix.field(2, 2, ti.f32, count), ti.field(ti.f32, count)
+    grid_v, grid_m = ti.Vector.field(2, ti.f32, (grid, grid)), ti.field(ti.f32, (grid, grid))
+
+    @ti.kernel
+    def start():
+        for i in x:
+            x[i] = [ti.random() * 0.4 + 0.2, ti.random() * 0.4 + 0.2]
+            v[i] = [0, -1]
+            J[i] = 1
+
+    @ti.kernel
+    def substep():
+        for i, j in grid_m:
+            grid_v[i, j] = [0, 0]
+            grid_m[i, j] = 0
+        for p in x:
+            Xp = x[p] / dx
+            base = int(Xp - 0.5)
+            fx = Xp - base
+            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
+            stress = -dt * 4 * stiffness * volume * (J[p] - 1) / dx**2
+            affine = ti.Matrix([[stress, 0], [0, stress]]) + mass * C[p]
+            for i, j in ti.static(ti.ndrange(3, 3)):
+                offset = ti.Vector([i, j])
+                dpos = (offset - fx) * dx
+                weight = w[i].x * w[j].y
+                grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
+                grid_m[base + offset] += weight * mass
+        for i, j in grid_m:
+            if grid_m[i, j] > 0:
+                grid_v[i, j] /= grid_m[i, j]
+            grid_v[i, j].y -= dt * gravity
+            if i < bound and grid_v[i, j].x < 0:
+                grid_v[i, j].x = 0
+            if i > grid - bound and grid_v[i, j].x > 0:
+                grid_v[i, j].x = 0
+            if j < bound and grid_v[i, j].y < 0:
+                grid_v[i, j].y = 0
+            if j > grid - bound and grid_v[i, j].y > 0:
+                grid_v[i, j].y = 0
+        for p in x:
+            Xp = x[p] / dx
+            base = int(Xp - 0.5)
+            fx = Xp - base
+            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
+            new_v = ti.Vector.zero(float, 2)
+            new_C = ti.Matrix.zero(float, 2, 2)
+            for i, j in ti.static(ti.ndrange(3, 3)):
+                offset = ti.Vector([i, j])
+                dpos = (offset - fx) * dx
+                weight = w[i].x * w[j].y
+                g_v = grid_v[base + offset]
+                new_v += weight * g_v
+                new_C += 4 * weight * g_v.outer_product(dpos) / dx**2
+            v[p] = new_v
+            x[p] += dt * v[p]
+            J[p] *= 1 + dt * new_C.trace()
+            C[p] = new_C
+
+    def run() -> None:
+        for _ in range(steps):
+            substep()
+
+    def error() -> float:
+        """Nothing is lost on the way to the grid, and all fall as they must."""
+        start()
+        run()
+        total = grid_m.to_numpy().sum(dtype=np.float64)
+        fallen = v.to_numpy()[:, 1].mean(dtype=np.float64)
+        return max(apart(total, count * mass, 1e-4), apart(fallen, -1 - steps * dt * gravity, 1e-3))
+
+    start()
+    return Workload(run, 0, error)
+
+
+@workload("MPM88 8192, 50 substeps")
+def mpm88_small() -> Workload:
+    return mpm88(8192, 128, 50)
+
+
+@workload("MPM88 1M, 50 substeps", 20.0)
+def mpm88_large() -> Workload:
+    return mpm88(1 << 20, 1024, 50)
+
+
+SIDE = 128  # of the block of particles
+CELLS = 80  # along each axis of the box [0, 1)^3
+MOST = 24  # particles of one cell
+
+
+@workload("SPH 2M", 5.0)
+def sph() -> Workload:
+    """One step: particles into cells, densities, forces, and the move."""
+    n, radius, apart_by, dt = SIDE**3, 1 / CELLS, 0.9 / SIDE, 1e-4
+    mass, stiffness, viscosity = 1.0 / n, 20.0, 0.1
+    x, v, a = (ti.Vector.field(3, ti.f32, n) for _ in range(3))
+    density = ti.field(ti.f32, n)
+    held = ti.field(ti.i32, (CELLS, CELLS, CELLS))
+    members = ti.field(ti.i32, (CELLS, CELLS, CELLS, MOST))
+
+    @ti.func
+    def cell_of(p):
+        return ti.max(0, ti.min(CELLS - 1, int(p * CELLS)))
+
+    @ti.kernel
+    def start():
+        for i in x:
+            place = ti.Vector([i // (SIDE * SIDE), i // SIDE % SIDE, i % SIDE])
+            jitter = ti.Vector([ti.random(), ti.random(), ti.random()]) - 0.5
+            x[i] = 0.05 + (place + 0.3 * jitter) * apart_by
+            v[i] = ti.Vector([0.0, 0.0, 0.0])
+
+    @ti.kernel
+    def step():
+        for i, j, k in held:
+            held[i, j, k] = 0
+        for i in x:
+            c = cell_of(x[i])
+            slot = ti.atomic_add(held[c], 1)
+            if slot < MOST:
+                members[c, slot] = i
+        for i in x:
+            c, total = cell_of(x[i]), 0.0
+            for o in ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2))):
+                near = c + o
+                if near.min() >= 0 and near.max() < CELLS:
+                    for k in range(ti.min(held[near], MOST)):
+                        q = 1.0 - (x[members[near, k]] - x[i]).norm_sqr() * CELLS * CELLS
+                        if q > 0:
+                            total += q * q * q
+            density[i] = mass * total * CELLS**3 * 315 / (64 * ti.math.pi)
+        for i in x:
+            c, force = cell_of(x[i]), ti.Vector([0.0, 0.0, 0.0])
+            own = density[i]
+            for o in ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2))):
+                near = c + o
+                if near.min() >= 0 and near.max() < CELLS:
+                    for k in range(ti.min(held[near], MOST)):
+                        j = members[near, k]
+                        d = x[i] - x[j]
+                        r = d.norm()
+                        if r < radius and r > 1e-9:
+                            w = 1.0 - r * CELLS
+                            press = stiffness * (own + density[j] - 2.0) / (2 * density[j])
+                            force += (
+                                mass * CELLS**4 * (press * w * w / r * d + viscosity * w * (v[j] - v[i]) / density[j])
+                            )
+            a[i] = force / own + ti.Vector([0.0, -9.8, 0.0])
+        for i in x:
+            v[i] += dt * a[i]
+            x[i] += dt * v[i]
+
+    def error() -> float:
+        start()
+        places = x.to_numpy().astype(np.float64)
+        step()
+        at = np.random.default_rng(3).integers(0, n, 40)
+        q = [np.maximum(0, 1 - ((places - places[i]) ** 2).sum(-1) * CELLS**2) for i in at]
+        want = np.array([(each**3).sum() for each in q]) * mass * CELLS**3 * 315 / (64 * np.pi)
+        full: Any = held.to_numpy()
+        return max(apart(density.to_numpy()[at], want, 1e-3), float(full.max() > MOST) * 9, apart(full.sum(), n, 1e-12))
+
+    start()
+    return Workload(step, 0, error)
