@@ -106,9 +106,9 @@ def _of_value(t: Translator, base: tree.Expr, node: ast.Attribute) -> Any:
 
 
 def _of_array(t: Translator, base: tree.Expr, kind: Array, node: ast.Attribute) -> Any:
+    if node.attr == "shape":
         if isinstance(base, tree.Shared):
             return base.shape
-    if node.attr == "shape":
         return tuple(tree.ArrayShape(base, axis, type=i32, span=t.span(node)) for axis in range(kind.ndim))
     facts: dict[str, Any] = {
         "ndim": kind.ndim,
