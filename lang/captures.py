@@ -7,7 +7,7 @@ kernel whose constants have changed is compiled anew.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, CellType, ModuleType
 from typing import Any
 
@@ -37,13 +37,13 @@ class Captures:
         self._names: list[tuple[dict[str, Any], str, Any]] = []
         self._cells: list[tuple[CellType, Any]] = []
         self._held: list[tuple[Any, str, Any]] = []  # by weak references: fields and the like
-        self._contents: list[tuple[Any, Any]] = []  # what can change inside
+        self.contents: list[tuple[Any, Any]] = []  # what can change inside
         for space, name, value in seen:
             self._add(space, name, value)
 
     def _add(self, space: Any, name: str, value: Any) -> None:
         if isinstance(value, (list, Matrix)):
-            self._contents.append((value, _contents(value)))
+            self.contents.append((value, _contents(value)))
         if not isinstance(value, (*_NUMBERS, str, tuple)):
             try:
                 self._held.append((space, name, weakref.ref(value)))
@@ -70,7 +70,17 @@ class Captures:
             now = space.cell_contents if isinstance(space, CellType) else space.get(name)
             if now is not ref():
                 return True
-        return any(_contents(value) != before for value, before in self._contents)
+        return self.contents_changed()
+
+    def contents_changed(self) -> bool:
+        """Whether a list or matrix holds other values."""
+        return any(_contents(value) != before for value, before in self.contents)
+
+    def watched(self) -> Iterator[tuple[Any, str, Any, bool]]:
+        """(namespace or cell, name, value, whether it is held weakly) of each capture whose value is alive."""
+        yield from ((space, name, value, False) for space, name, value in self._names)
+        yield from ((cell, "", value, False) for cell, value in self._cells)
+        yield from ((space, name, ref(), True) for space, name, ref in self._held)
 
 
 def _same(now: Any, value: Any) -> bool:

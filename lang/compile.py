@@ -30,7 +30,7 @@ from weft.lang.struct import make_struct
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
 
-__all__ = ["Instance", "compile_instance", "compile_tree", "rehearse"]
+__all__ = ["Instance", "compile_instance", "compile_tree", "rebuilt", "rehearse"]
 
 
 class Instance:
@@ -45,46 +45,48 @@ class Instance:
         results: Sequence[Any],
         captures: Captures,
     ) -> None:
-        self._run = run
-        self._trees = [weakref.ref(one) for one in trees]
+        self.run: Any = run
+        self.results, self.captures = tuple(results), captures
+        self.trees = [weakref.ref(one) for one in trees]
         self._addresses: list[int] | None = None
         self._packs = [(position, p.pack) for position, p in enumerate(parameters) if p.packed]
         self._all_packed = len(self._packs) == len(parameters)
-        self._single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
-        self._results = tuple(results)
-        self._changed = captures.changed
+        self.single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
         self.guards: list[Any] = []
+        self.plan: Any = None  # how native code calls it, see `direct.py`
+        self.plans_made = 0
 
     def alive(self) -> bool:
         """Whether every field tree still exists, and every captured constant is what it was. (A tree that was dropped
         means that names mean other fields now.)"""
-        for ref in self._trees:
+        for ref in self.trees:
             if ref() is None:
                 return False
-        return not self._changed()
+        return not self.captures.changed()
 
     def __call__(self, args: Sequence[Any]) -> Any:
         values = [pack(args[position]) for position, pack in self._packs]
-        out = self._run(self._bases(), values)
-        if not self._results:
-            return None
-        return out[0] if self._single else self._rebuilt(iter(out))
+        out = self.run(self.bases(), values)
+        return out[0] if self.single else rebuilt(self.results, out)
 
-    def _bases(self) -> list[int]:
+    def bases(self) -> list[int]:
         """The address of each tree; an error if one was destroyed."""
         if self._addresses is None:
-            self._addresses = [_address(ref()) for ref in self._trees]
+            self._addresses = [_address(ref()) for ref in self.trees]
             return self._addresses
-        for ref in self._trees:
+        for ref in self.trees:
             one = ref()
             if one is None or one.destroyed:
                 self._addresses = None
-                return [_address(ref()) for ref in self._trees]
+                return [_address(ref()) for ref in self.trees]
         return self._addresses
 
-    def _rebuilt(self, scalars: Iterator[Any]) -> Any:
-        values = [_value(annotation, scalars) for annotation in self._results]
-        return values[0] if len(values) == 1 else tuple(values)
+
+def rebuilt(results: Sequence[Any], out: Sequence[Any]) -> Any:
+    """What a kernel returns, of those annotations, from the scalars of its results."""
+    scalars = iter(out)
+    values = [_value(annotation, scalars) for annotation in results]
+    return (values[0] if len(values) == 1 else tuple(values)) if values else None
 
 
 def _address(one: Any) -> int:

@@ -6,6 +6,7 @@ generation: fields and compiled kernels of older generations say so when used.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import random
 import threading
@@ -93,7 +94,17 @@ class Program:
     alive: bool = True
     builder: Any = None
     lock: Any = field(default_factory=threading.RLock)  # held while something is made at its first use
+    epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
     _device: Any = None
+    _kinds: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
+
+    def touch(self) -> None:
+        """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
+        self.epoch.value += 1
+
+    def kind(self, facts: Any) -> int:
+        """A number for those facts about an argument, of this program alone."""
+        return self._kinds.setdefault(facts, (self.generation << 32) + len(self._kinds))
 
     @property
     def arch(self) -> str:
@@ -184,6 +195,7 @@ def reset() -> None:
     for tree in list(old.trees):
         tree.destroy("the program was reset (by `init` or `reset`) after this field was made")
     old.alive = False
+    old.touch()
     device = old.opened()
     if device is not None:
         device.close()

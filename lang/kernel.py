@@ -21,6 +21,7 @@ from weft.lang import init as program_state
 from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import Instance, compile_instance, rehearse
+from weft.lang.direct import plan_for
 from weft.lang.errors import ArgumentError, UnknownName
 from weft.lang.parameters import Parameter, Template, make_parameter, template_key
 from weft.lang.translate import Argument
@@ -28,10 +29,15 @@ from weft.lang.translate.annotations import MISSING, annotation_of, evaluate_ann
 from weft.lang.translate.lost_source import find_lost
 from weft.lang.translate.source import source_of
 from weft.lang.types import to_ir
+from weft.runtime.direct import Callable as DirectCallable
+from weft.runtime.direct import Plan, follow, native_type
 
 __all__ = ["BoundKernel", "Func", "Kernel", "PyFunc", "data_oriented", "func", "kernel", "pyfunc", "real_func"]
 
 C = TypeVar("C", bound=type)
+
+_MOST_PLANS = 16  # that are made for one instance, if time and again something happens to what it depends on
+_MOST_FOLLOWED = 8
 
 
 class Func:
@@ -72,8 +78,10 @@ def real_func(function: Callable[..., Any]) -> Func:
     return Func(function, True)
 
 
-class Kernel:
-    """A compiled function, called from Python. `params` are (name, annotation) pairs, without `self`."""
+class Kernel(DirectCallable):
+    """A compiled function, called from Python. `params` are (name, annotation) pairs, without `self`.
+
+    `@kernel` makes objects of a native subclass: calls like earlier ones go to the machine code and never come here."""
 
     is_kernel = True
     class_instance: Any = None
@@ -87,6 +95,8 @@ class Kernel:
         self._generation = -1
         self._interpreted = False
         self._instances: dict[Any, Instance] = {}
+        self._plans: list[Plan] = []
+        self._is_native = type(self) is not Kernel
         self._check_signature()
 
     # -- what it takes -------------------------------------------------------------------------------------------------
@@ -165,13 +175,34 @@ class Kernel:
                 instance = self._instances.get(key)
                 if instance is None or not instance.alive():
                     instance = self._compile(program, key, owner, flat)
-        return self._interpret(owner, args, flat) if self._interpreted else instance(flat)
+        if self._interpreted:
+            return self._interpret(owner, args, flat)
+        if instance.plans_made < _MOST_PLANS:
+            self._plan(program, instance, owner, args)
+        return instance(flat)
+
+    def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
+        """Let native code make the next calls like this one."""
+        if not self._is_native or self._packs or (instance.plan is not None and instance.plan.good):
+            return
+        instance.plans_made += 1
+        instance.plan = plan_for(program, instance, self._parameters, owner, args)
+        self._follow()
+
+    def _follow(self) -> None:
+        if not self._is_native:
+            return
+        plans = [one.plan for one in self._instances.values() if one.plan is not None and one.plan.good]
+        plans = plans[-_MOST_FOLLOWED:]
+        follow(self, plans)
+        self._plans = plans  # only now may the old ones go
 
     def _start_over(self, program: Any) -> None:
         """A new program: nothing compiled before is of use."""
         if program.generation == self._generation:  # another thread was first
             return
         self._instances = {}
+        self._follow()
         self._interpreted = program.config.arch == "python"
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._parameters = self._make_parameters()
@@ -232,22 +263,27 @@ class Kernel:
         make = rehearse if self._interpreted else compile_instance
         instance = make(program, self.function, arguments, self._parameters, self.results)
         self._instances[key] = instance
-        instance.guards = _guards(watched, self._instances, key)
+        instance.guards = _guards(watched, self._instances, key, weakref.WeakMethod(self._follow))
         return instance
 
     def __repr__(self) -> str:
         return f"<kernel {self.function.__qualname__}>"
 
 
-def _guards(watched: list[Any], instances: dict[Any, Instance], key: Any) -> list[Any]:
+def _guards(watched: list[Any], instances: dict[Any, Instance], key: Any, follow: Any) -> list[Any]:
     """Weak references that drop the instance when an object it was compiled for is gone; strong ones to what cannot be
     referenced weakly, so that its identity stays its own."""
     guards: list[Any] = []
+
+    def drop(_: Any) -> None:
+        if instances.pop(key, None) is not None and (again := follow()) is not None:
+            again()
+
     for value in watched:
         if not isinstance(template_key(value), int):
             continue
         try:
-            guards.append(weakref.ref(value, lambda _: instances.pop(key, None)))
+            guards.append(weakref.ref(value, drop))
         except TypeError:
             guards.append(value)
     return guards
@@ -278,7 +314,7 @@ class BoundKernel:
         self.kernel, self.class_instance = kernel, owner
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self.kernel.call_on(self.class_instance, args, keywords)
+        return self.kernel(self.class_instance, *args, **keywords)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kernel, name)
@@ -296,7 +332,8 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     _check_function(function, "kernel")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
-    return Kernel(function)
+    make: type[Kernel] = native_type(Kernel, _is_method(function))
+    return make(function)
 
 
 def _check_function(function: Any, decorator: str) -> None:

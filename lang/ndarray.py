@@ -17,11 +17,12 @@ from weft.lang.init import Program, program
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError
 from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
+from weft.runtime.direct import Recorded
 
 __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
 
 
-class Ndarray(Lender):
+class Ndarray(Recorded, Lender):
     """An array of `shape` with elements of a primitive, vector or matrix type, zero at first.
 
     `a[i, j]` reads a number or a Matrix that is a window onto the array; assignment casts. Indices are checked:
@@ -83,6 +84,7 @@ class Ndarray(Lender):
         """Let go of the memory. Every later use is a FieldError that says why."""
         self._gone = why.replace("this field", "it")
         self._cells = None
+        self.record = bytes(8)
 
     _lend = array
 

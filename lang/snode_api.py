@@ -121,6 +121,7 @@ class FieldTree:
         """Free the memory. Every later use of its fields is a FieldError."""
         self._gone = self._gone or why
         self._buffer = None
+        self.program.touch()
         for reader in list(self.readers):
             reader.forget()
 

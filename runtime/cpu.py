@@ -32,7 +32,7 @@ class CpuDevice:
     @cached_property
     def _native(self) -> Code:
         """The runtime's own machine code."""
-        return load_runtime(self.loader, Pool.FUNCTIONS)
+        return load_runtime()
 
     @cached_property
     def pool(self) -> Pool:

@@ -144,7 +144,7 @@ class CudaDevice:
     @cached_property
     def launcher(self) -> Launcher:
         """What makes Python functions of kernels."""
-        return Launcher(load_runtime(self.loader), launch_key(self._seed))
+        return Launcher(load_runtime(), launch_key(self._seed))
 
     @cached_property
     def prints(self) -> DeviceBuffer:

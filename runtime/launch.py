@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
@@ -24,6 +24,7 @@ from weft.runtime.direct import Native
 from weft.runtime.errors import fault
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch_ir import ARRAY, FLOAT32, FLOAT64, INTEGER, LAUNCH_IR, PYTHON_API, TRUTH, UNSIGNED
+from weft.runtime.pool import Pool
 from weft.runtime.pool_ir import POOL_IR
 
 __all__ = ["CpuKernel", "Launcher", "array_argument", "load_runtime"]
@@ -33,11 +34,14 @@ _METH_FASTCALL = 0x80
 _ON_STACK = 2048  # slots of a context that a direct call puts on the stack
 
 
-def load_runtime(loader: Loader, functions: Sequence[str] = ()) -> Code:
-    """The runtime's own machine code: launches, and those functions of the pool."""
+@cache
+def load_runtime() -> Code:
+    """The runtime's own machine code: launches and the pool. It stays for good: a program may end while a call that
+    began in it is under way."""
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-    return loader.load(emit(POOL_IR + LAUNCH_IR + CALL_IR), (*functions, "launch", "call"), symbols=symbols)
+    functions = (*Pool.FUNCTIONS, "launch", "call")
+    return Loader().load(emit(POOL_IR + LAUNCH_IR + CALL_IR), functions, symbols=symbols)
 
 
 def array_argument(array: Any, ndim: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

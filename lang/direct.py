@@ -1,0 +1,181 @@
+"""Direct calls: from a kernel's instance to a plan that native code follows (`runtime/call_ir.py`).
+
+A plan holds for the kinds of arguments that the instance was just called with: exact Python numbers, ndarrays, numpy
+arrays of the same type and layout, the same template arguments, structs and matrices, which Python packs. What the
+instance depends on and may lose - fields, templates - is not kept alive: when it dies, the program's epoch goes on, and
+no plan is good any more.
+"""
+
+from __future__ import annotations
+
+import struct
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten, u1
+from weft.lang.captures import Captures
+from weft.lang.compile import Instance, rebuilt
+from weft.lang.matrix import Matrix
+from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
+from weft.lang.parameters import ArrayParameter, Compound, Parameter, Scalar, Template, template_key
+from weft.lang.struct import Struct as PyStruct
+from weft.lang.types import to_ir
+from weft.runtime.direct import Guard, Plan, exact, number, numpy_array, packed, recorded
+from weft.runtime.errors import FORMATS
+from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
+
+__all__ = ["plan_for"]
+
+_NDARRAYS = (ScalarNdarray, VectorNdarray, MatrixNdarray)
+_KINDS: dict[Prim, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
+
+
+class _Unfit(Exception):
+    """Such a call is Python's."""
+
+
+class _Build:
+    """Collects the rules of a plan: `keeps` what they point to, `watches` what makes the plan bad when it dies."""
+
+    def __init__(self, program: Any) -> None:
+        self.program = program
+        self.keeps: list[Any] = [program]
+        self.watches: list[Any] = []
+
+    def same(self, value: Any) -> list[int]:
+        """The rule for a compile-time argument. Mutable ones that are told by value need Python."""
+        if isinstance(template_key(value), int):
+            self.watch(value)
+        elif isinstance(value, (bool, int, float, str, type(None), np.generic)):
+            self.keeps.append(value)
+        else:
+            raise _Unfit
+        return exact(value)
+
+    def watch(self, value: Any) -> None:
+        """Nothing is kept alive that the instance does not keep."""
+        program = self.program
+        try:
+            self.watches.append(weakref.ref(value, lambda _: program.touch()))
+        except TypeError:
+            self.keeps.append(value)
+
+    def guards(self, captures: Captures) -> Iterator[Guard]:
+        """What the names that the kernel took from around it must mean."""
+        for space, name, value, weak in captures.watched():
+            is_cell = isinstance(space, CellType)
+            if not is_cell and type(space) is not dict:
+                raise _Unfit
+            if weak:
+                self.watch(value)
+            self.keeps.append((space, name, None if weak else value))
+            yield space, None if is_cell else name, value
+
+    def scalar(self, parameter: Scalar, value: Any) -> list[int]:
+        """The rule for a number."""
+        if parameter.prim is f16:
+            return self._packed(_packer(f16, parameter.pack), 1)
+        return number(_KINDS.get(parameter.prim, INTEGER))
+
+    def compound(self, parameter: Compound, value: Any) -> list[int]:
+        """The rule for a matrix or struct."""
+        return self._packed(_packer(parameter.type, parameter.pack), len(flatten(parameter.type)))
+
+    def _packed(self, pack: Any, words: int) -> list[int]:
+        self.keeps.append(pack)
+        return packed(pack, words)
+
+    def array(self, parameter: ArrayParameter, value: Any) -> list[int]:
+        """The rule for an array."""
+        rule = None
+        if type(value) in _NDARRAYS:
+            kind, words = parameter.key(value), parameter.pack(value)
+            rule = recorded(self._record(value, kind, words))
+        elif type(value) is np.ndarray and self.program.arch == "cpu":
+            self.keeps.append(value.dtype)
+            kind = parameter.argument(value).type
+            rule = numpy_array(value, value.ndim - kind.ndim) if isinstance(kind, Array) else None
+        if rule is None:
+            raise _Unfit
+        return rule
+
+    def _record(self, value: Ndarray, kind: Any, words: Any) -> Ndarray:
+        """That array, with its record written: a number for its kind, its address, extents and strides."""
+        if not isinstance(words, tuple):
+            words = words.ctypes.data, words.shape[: value.ndim], words.strides[: value.ndim]
+        address, shape, strides = words
+        value.record = struct.pack(f"=2Q{2 * value.ndim}q", self.program.kind(kind), address, *shape, *strides)
+        return value
+
+
+_RULES: dict[type, Any] = {
+    Scalar: _Build.scalar,
+    Compound: _Build.compound,
+    ArrayParameter: _Build.array,
+    Template: lambda build, parameter, value: build.same(value),
+}
+
+
+def plan_for(
+    program: Any, instance: Instance, parameters: Sequence[Parameter], owner: Any, args: Sequence[Any]
+) -> Plan | None:
+    """The plan for calls of `instance` like this one; None if there can be none."""
+    native = getattr(instance.run, "native", None)
+    if native is None:
+        return None
+    build = _Build(program)
+    try:
+        rules = [] if owner is None else [build.same(owner)]
+        rules += [_RULES[type(parameter)](build, parameter, value) for parameter, value in zip(parameters, args)]
+        guards = [*build.guards(instance.captures)]
+    except _Unfit:
+        return None
+    for tree in instance.trees:
+        build.watch(tree())
+    check = instance.captures.contents_changed if instance.captures.contents else None
+    keeps = (build.keeps, build.watches, instance.run)
+    conclude = _conclusion(instance.run.conclude, instance.results)
+    single = instance.single and to_ir(instance.results[0]) is not f16
+    return Plan(native, instance.bases(), guards, rules, program.epoch, conclude, check, single, keeps)
+
+
+def _conclusion(finish: Callable[[Any], Any], results: Sequence[Any]) -> Callable[[Any], Any]:
+    """The answer of a kernel, from the tuple of its results' scalars or from its error record. (No method of the
+    instance's: the plan is the instance's own.)"""
+    return lambda outcome: rebuilt(results, finish(outcome))
+
+
+def _packer(type: Type, pack: Callable[[Any], Any]) -> Callable[[Any], bytes]:
+    """Makes the slots of an argument: at once where its numbers have the kinds that are wanted, else by way of `pack`,
+    which refuses what does not fit."""
+    layout = struct.Struct("=" + "".join(FORMATS[prim.text] for prim in flatten(type)))
+
+    def slots(value: Any) -> bytes:
+        flat: list[Any] = []
+        if not _flatten(type, value, flat):
+            flat = pack(value) if isinstance(type, (Tensor, Struct)) else [pack(value)]
+        return layout.pack(*flat)
+
+    return slots
+
+
+def _flatten(type: Type, value: Any, flat: list[Any]) -> bool:
+    """Put the numbers of `value` at the end of `flat`; False if its kind is not plainly that of `type`."""
+    if isinstance(type, Tensor):
+        values = value.values if isinstance(value, Matrix) else value
+        if not isinstance(values, np.ndarray):
+            return False
+        flat += values.ravel().tolist()
+        return values.shape == type.shape and (type.elem.is_float or values.dtype.kind in "iu")
+    if isinstance(type, Struct):
+        if value.__class__ is not PyStruct:
+            return False
+        entries = value.entries
+        return all(name in entries and _flatten(member, entries[name], flat) for name, member in type.members)
+    assert isinstance(type, Prim)
+    flat.append(value.item() if isinstance(value, np.generic) else value)
+    return flat[-1].__class__ is (float if type.is_float else int)
