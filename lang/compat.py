@@ -45,12 +45,6 @@ LATER: dict[str, tuple[str, ...]] = {
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx"),
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
     "windows with 3D scenes": ("ui",),
-    "files of VTK": ("tools.write_vtk",),
-    "metrics and scopes of the profiler": (
-        *("profiler.CuptiMetric", "profiler.clear_scoped_profiler_info", "profiler.collect_kernel_profiler_metrics"),
-        *("profiler.get_predefined_cupti_metrics", "profiler.print_scoped_profiler_info"),
-        *("profiler.set_kernel_profiler_metrics",),
-    ),
     "argument packs": ("ArgPack", "argpack", "types.argpack"),
     "references to scalars": ("ref", "types.ref"),
 }

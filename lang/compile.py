@@ -26,6 +26,7 @@ from weft.lang.errors import ArgumentError
 from weft.lang.matrix import Matrix
 from weft.lang.parameters import Parameter
 from weft.lang.profiler import measured
+from weft.lang.profiler_host import ScopedProfiler
 from weft.lang.struct import make_struct
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
@@ -115,10 +116,12 @@ def compile_instance(
 ) -> Instance:
     """Compile a kernel for the program's device, showing what WEFT_DUMP and WEFT_TIME ask for."""
     trace = Trace.from_environment(also=program.dumps)
-    with trace.stage("translate"):
-        translation = translate_kernel(function, arguments, tuple(results), program.config)
-    _refuse_writes(translation, arguments)
-    run = compile_tree(translation.tree, program.config, program.device, trace)
+    with ScopedProfiler("compile"), ScopedProfiler(function.__name__):
+        with ScopedProfiler("translate"), trace.stage("translate"):
+            translation = translate_kernel(function, arguments, tuple(results), program.config)
+        _refuse_writes(translation, arguments)
+        with ScopedProfiler("generate code"):
+            run = compile_tree(translation.tree, program.config, program.device, trace)
     if program.profiling:
         run = measured(function.__name__, run)
     return Instance(run, translation.trees, parameters, results, Captures(translation.captures))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 import random
 import threading
 import warnings
@@ -21,7 +22,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.log import ERROR, logger, set_logging_level
-from weft.lang.options import collect, did_you_mean, environment, mention_inert, parse
+from weft.lang.options import collect, did_you_mean, environment, inert, mention_inert, parse
 
 __all__ = [
     "Program",
@@ -70,6 +71,9 @@ _DUMPS = {
     "print_kernel_llvm_ir_optimized": "llvm",
     "print_kernel_asm": "asm",
 }
+
+# Options that are kept in the program itself.
+_OF_PROGRAM = {"kernel_profiler": "profiling", "device": "gpu"}
 
 _FOLLOWS = "1.7.4"
 _ARCHES = (cpu, cuda, gpu, python)
@@ -224,7 +228,17 @@ class _CurrentConfig:
     """`cfg.debug`, `cfg.arch`, ...: the current program's settings."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(program().config, name)
+        current = program()
+        if hasattr(current.config, name):
+            return getattr(current.config, name)
+        if name == "cpu_max_num_threads":
+            return current.config.threads or os.cpu_count()
+        if name in _DUMPS:
+            return _DUMPS[name] in current.dumps
+        if name in _OF_PROGRAM:
+            return getattr(current, _OF_PROGRAM[name])
+        what = f"the option '{name}' of init has no meaning in Weft" if inert(name) else f"cfg has no '{name}'"
+        raise AttributeError(what)
 
     def __repr__(self) -> str:
         return repr(program().config)

@@ -14,17 +14,33 @@ from pathlib import Path
 from typing import Any
 
 from weft.lang.init import program
+from weft.lang.profiler_host import ScopedProfiler, clear_scoped_profiler_info, print_scoped_profiler_info, timed
+from weft.lang.profiler_metrics import (
+    CuptiMetric,
+    collect_kernel_profiler_metrics,
+    get_predefined_cupti_metrics,
+    set_kernel_profiler_metrics,
+    set_kernel_profiler_toolkit,
+)
 
 __all__ = [
+    "CuptiMetric",
     "KernelTimes",
+    "ScopedProfiler",
     "clear_kernel_profiler_info",
+    "clear_scoped_profiler_info",
+    "collect_kernel_profiler_metrics",
     "get_kernel_profiler_total_time",
+    "get_predefined_cupti_metrics",
     "measured",
     "print_kernel_profiler_info",
     "print_memory_profiler_info",
+    "print_scoped_profiler_info",
     "query_kernel_profiler_info",
     "save_timeline",
+    "set_kernel_profiler_metrics",
     "set_kernel_profiler_toolkit",
+    "timed",
 ]
 
 
@@ -155,8 +171,3 @@ def print_memory_profiler_info() -> None:
     print(f"{memory.total / 2**20:>10.3f} MiB in all")
     for owner, size in memory.holders():
         print(f"{size / 2**20:>10.3f} MiB  {owner}")
-
-
-def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
-    """Whether kernels are measured by that toolkit: only "default" is there."""
-    return toolkit_name == "default"

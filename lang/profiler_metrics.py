@@ -1,0 +1,72 @@
+"""Counters of a GPU's hardware, under Taichi's names. NVIDIA's CUPTI reads them; Weft does not use it and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from weft.lang.log import logger
+
+__all__ = [
+    "CuptiMetric",
+    "collect_kernel_profiler_metrics",
+    "get_predefined_cupti_metrics",
+    "set_kernel_profiler_metrics",
+    "set_kernel_profiler_toolkit",
+]
+
+_GROUPS = ("global_access", "shared_access", "atomic_access", "cache_hit_rate", "device_utilization")
+_said: set[str] = set()
+
+
+@dataclass
+class CuptiMetric:
+    """A counter by NVIDIA's name; `header`, `val_format` and `scale` say how a table would show it."""
+
+    name: str = ""
+    header: str = "unnamed_header"
+    val_format: str = "     {:8.0f} "
+    scale: float = 1.0
+
+
+def _say(what: str) -> None:
+    """Once in a process for each."""
+    if what not in _said:
+        _said.add(what)
+        logger.warning(
+            "profiler: %s needs NVIDIA's CUPTI, which Weft does not use: kernels are timed, hardware counters are not "
+            "read (Nsight Compute shows them: ncu python program.py)",
+            what,
+        )
+
+
+def get_predefined_cupti_metrics(name: str = "") -> list[CuptiMetric]:
+    """The counters of a group: none here, and a warning says so. ValueError for a group that Taichi does not have."""
+    if name and name not in _GROUPS:
+        raise ValueError(f"the groups of counters are {', '.join(_GROUPS)}, not {name!r}")
+    _say("get_predefined_cupti_metrics")
+    return []
+
+
+def set_kernel_profiler_metrics(metric_list: Sequence[CuptiMetric] = ()) -> None:
+    """Says that counters are not read."""
+    del metric_list
+    _say("set_kernel_profiler_metrics")
+
+
+@contextmanager
+def collect_kernel_profiler_metrics(metric_list: Sequence[CuptiMetric] = ()) -> Generator[None, None, None]:
+    """Says that counters are not read; what runs inside is timed as anywhere."""
+    del metric_list
+    _say("collect_kernel_profiler_metrics")
+    yield
+
+
+def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
+    """Whether kernels are measured by that toolkit: "default" is there, "cupti" is not. ValueError for another name."""
+    if toolkit_name not in ("default", "cupti"):
+        raise ValueError(f"the toolkit is 'default' or 'cupti', not {toolkit_name!r}")
+    if toolkit_name == "cupti":
+        _say("set_kernel_profiler_toolkit('cupti')")
+    return toolkit_name == "default"
