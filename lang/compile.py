@@ -23,6 +23,7 @@ from weft.ir.treetext import print_tree
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
 from weft.lang.captures import Captures
 from weft.lang.errors import ArgumentError
+from weft.lang.kernel_cache import Found, Lookup, look_up
 from weft.lang.matrix import Matrix
 from weft.lang.parameters import Parameter
 from weft.lang.profiler import measured
@@ -114,17 +115,36 @@ def compile_instance(
     parameters: Sequence[Parameter],
     results: Sequence[Any],
 ) -> Instance:
-    """Compile a kernel for the program's device, showing what WEFT_DUMP and WEFT_TIME ask for."""
+    """A kernel for the program's device: from the disk cache, or else compiled, showing what WEFT_DUMP and WEFT_TIME
+    ask for."""
     trace = Trace.from_environment(also=program.dumps)
     with ScopedProfiler("compile"), ScopedProfiler(function.__name__):
-        with ScopedProfiler("translate"), trace.stage("translate"):
-            translation = translate_kernel(function, arguments, tuple(results), program.config)
-        _refuse_writes(translation, arguments)
-        with ScopedProfiler("generate code"):
-            run = compile_tree(translation.tree, program.config, program.device, trace)
-    if program.profiling:
-        run = measured(function.__name__, run)
-    return Instance(run, translation.trees, parameters, results, Captures(translation.captures))
+        lookup = None if trace.active else look_up(program, function, arguments, results)
+        made = lookup and lookup.find(program.device)
+        if not made:
+            made = _compile(program, function, arguments, results, trace, lookup)
+    run = measured(function.__name__, made.run) if program.profiling else made.run
+    return Instance(run, made.trees, parameters, results, Captures(made.captures))
+
+
+def _compile(
+    program: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    results: Sequence[Any],
+    trace: Trace,
+    lookup: Lookup | None,
+) -> Found:
+    """Compile a kernel, and keep it where `lookup` says."""
+    with ScopedProfiler("translate"), trace.stage("translate"):
+        translation = translate_kernel(function, arguments, tuple(results), program.config)
+    _refuse_writes(translation, arguments)
+    with ScopedProfiler("generate code"):
+        artifact = make_artifact(translation.tree, program.config, program.device, trace)
+        run = load_artifact(artifact, program.config, program.device, trace)
+    if lookup is not None:
+        lookup.keep(artifact, translation)
+    return Found(run, translation.trees, translation.captures)
 
 
 def rehearse(
@@ -151,12 +171,21 @@ def compile_tree(
     root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace | None = None
 ) -> Callable[..., Any]:
     """From tree to something that runs: `run(tree addresses, arguments) -> scalars of the results`."""
-    from weft.codegen.machine import assembly
-
     trace = trace or Trace()
+    return load_artifact(make_artifact(root, config, device, trace), config, device, trace)
+
+
+def make_artifact(root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace) -> Artifact:
+    """From tree to code."""
     trace.show("tree", root.name, lambda: print_tree(root))
     functions = [lower(function, config) for function in root.functions]
-    artifact = _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device, functions)
+    return _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device, functions)
+
+
+def load_artifact(artifact: Artifact, config: CompileConfig, device: Any, trace: Trace) -> Callable[..., Any]:
+    """From code to something that runs on the device."""
+    from weft.codegen.machine import assembly
+
     trace.lap("load")
     loaded: Callable[..., Any] = device.load(artifact)
     trace.lap()

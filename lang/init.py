@@ -11,9 +11,11 @@ import importlib
 import os
 import random
 import threading
+import time
 import warnings
 import weakref
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,8 @@ _DUMPS = {
     "print_kernel_asm": "asm",
 }
 
+imported_at = time.time()  # files of Weft that are newer may not be what runs
+
 # Options that are kept in the program itself.
 _OF_PROGRAM = {"kernel_profiler": "profiling", "device": "gpu"}
 
@@ -85,7 +89,8 @@ _ELSEWHERE = (vulkan, metal, opengl, gles, dx11, dx12, amdgpu)
 class Program:
     """The state between two resets. `arch` is what runs ("cpu", "cuda" or "python"); `generation` counts them;
     `trees` are the SNode trees still alive, `builder` is the one that `root` is building; `dumps` are the compiler's
-    texts to show, as WEFT_DUMP names them; `profiling`: `init(kernel_profiler=True)`; `gpu`: which one."""
+    texts to show, as WEFT_DUMP names them; `profiling`: `init(kernel_profiler=True)`; `gpu`: which one; `chosen`: the
+    options of `init` that were given."""
 
     config: CompileConfig
     generation: int
@@ -99,6 +104,7 @@ class Program:
     builder: Any = None
     lock: Any = field(default_factory=threading.RLock)  # held while something is made at its first use
     epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
+    chosen: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
     _device: Any = None
     _kinds: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
 
@@ -130,6 +136,11 @@ class Program:
         from weft.runtime.cpu import CpuDevice
 
         return CpuDevice(self.config.threads, self.config.random_seed)
+
+    @cached_property
+    def store(self) -> Any:
+        """The disk cache of compiled kernels; None if the options want none."""
+        return importlib.import_module("weft.lang.kernel_cache").open_store(self.chosen)
 
     def opened(self) -> Any:
         """The device if one was opened already, else None."""
@@ -164,10 +175,12 @@ def init(
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
     Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former), `fast_math` (True),
     `random_seed` (0), `cpu_max_num_threads` (0: all), `device` (0: which GPU), `kernel_profiler`, `log_level`,
-    `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on stderr), `opt_level` (3),
-    `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options are taken, and said to mean
-    nothing here. The environment has the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... UnknownOption (a
-    KeyError) for a name that is no option; TypeError for a wrong type.
+    `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on stderr), `offline_cache` (True:
+    keep compiled kernels on disk), `offline_cache_file_path` (in which folder), `offline_cache_max_size_of_files`
+    (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"), `offline_cache_cleaning_factor`
+    (0.25), `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options
+    are taken, and said to mean nothing here. The environment has the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or
+    TI_DEBUG ... UnknownOption (a KeyError) for a name that is no option; TypeError for a wrong type.
     """
     global _current, _generation
     chosen = collect(options)
@@ -185,7 +198,7 @@ def init(
     _generation += 1
     dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
     profiling, number = chosen.get("kernel_profiler", False), chosen.get("device", 0)
-    _current = Program(config, _generation, dumps, profiling, number)
+    _current = Program(config, _generation, dumps, profiling, number, chosen=chosen)
     _current.random.seed(config.random_seed)
     logger.info("running on arch=%s", config.arch)
 

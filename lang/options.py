@@ -27,6 +27,11 @@ OPTIONS: dict[str, type] = {
     "fast_math": bool,
     "kernel_profiler": bool,
     "log_level": str,
+    "offline_cache": bool,
+    "offline_cache_cleaning_factor": float,
+    "offline_cache_cleaning_policy": str,
+    "offline_cache_file_path": str,
+    "offline_cache_max_size_of_files": int,
     "opt_level": int,
     "print_ir": bool,
     "print_kernel_asm": bool,
@@ -50,9 +55,8 @@ _INERT = frozenset(
         *("force_scalarize_matrix", "gdb_trigger", "gpu_max_reg", "half2_vectorization", "lower_access"),
         *("make_block_local", "make_cpu_multithreading_loop", "make_mesh_block_local", "make_thread_local"),
         *("max_block_dim", "max_vector_width", "mesh_localize_all_attr_mappings", "mesh_localize_from_end_mapping"),
-        *("mesh_localize_to_end_mapping", "move_loop_invariant_outside_if", "num_compile_threads", "offline_cache"),
-        *("offline_cache_cleaning_factor", "offline_cache_cleaning_policy", "offline_cache_file_path"),
-        *("offline_cache_max_size_of_files", "optimize_mesh_reordered_mapping", "packed", "print_accessor_ir"),
+        *("mesh_localize_to_end_mapping", "move_loop_invariant_outside_if", "num_compile_threads"),
+        *("optimize_mesh_reordered_mapping", "packed", "print_accessor_ir"),
         *("print_ir_dbg_info", "print_kernel_amdgcn", "print_struct_llvm_ir", "quant_opt_atomic_demotion"),
         *("quant_opt_store_fusion", "real_matrix_scalarize", "saturating_grid_dim", "short_circuit_operators"),
         *("simplify_after_lower_access", "simplify_before_lower_access", "timeline", "unrolling_limit", "use_llvm"),
@@ -112,7 +116,8 @@ def parse(name: str, kind: type, text: str) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise TypeError(f"WEFT_{name.upper()} (or TI_{name.upper()}) is a whole number, not {text!r}") from None
+        what = "a whole number" if kind is int else "a number"
+        raise TypeError(f"WEFT_{name.upper()} (or TI_{name.upper()}) is {what}, not {text!r}") from None
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
@@ -121,9 +126,9 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-def _checked(name: str, kind: type, value: Any) -> Any:
-    words = {bool: "True or False", int: "a whole number", str: "a string"}
-    fits = {bool: (bool, int), int: (int,), str: (str,)}[kind]
+def _checked(name: str, kind: Any, value: Any) -> Any:
+    words = {bool: "True or False", int: "a whole number", float: "a number", str: "a string"}
+    fits: Any = {bool: (bool, int), int: (int,), float: (int, float), str: (str, os.PathLike)}[kind]
     if not isinstance(value, fits) and not (kind is int and hasattr(value, "__index__")):
         raise TypeError(f"init: {name} is {words[kind]}, not {value!r}")
-    return kind(value)
+    return kind(os.fspath(value) if kind is str else value)

@@ -1,4 +1,5 @@
-"""Golden files: whole outputs kept beside the tests, compared as text, renewed by `pytest --update`."""
+"""Golden files: whole outputs kept beside the tests, compared as text, renewed by `pytest --update`. Kernels are
+compiled in each test, unless it is a test of the disk cache."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["WEFT_OFFLINE_CACHE"] = "0"
     if config.getoption("--update") and os.environ.get("CI"):
         raise pytest.UsageError("--update is for people: in CI a golden file that differs is a failure")
 

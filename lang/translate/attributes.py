@@ -151,6 +151,7 @@ def _example(field: Any) -> str:
 
 def _noted(t: Translator, base: Any, name: str, value: Any) -> Any:
     """`value`; what can change meanwhile is remembered."""
+    t.unit.reads.append((base, name, value))
     space = getattr(base, "__dict__", None)
     if isinstance(space, dict) and name in space and is_watched(base, value):
         t.unit.captures[id(space), name] = (space, name, value)

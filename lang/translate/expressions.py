@@ -31,6 +31,7 @@ def _name(t: Translator, node: ast.Name) -> Any:
     if binding is not None:
         return meaning(t, binding, node)
     value, space = t.names.outer(node.id)
+    t.unit.reads.append((t.names.function, node.id, value))
     if is_watched(None, value):
         t.unit.captures[id(space), node.id] = (space, node.id, value)
     if isinstance(value, Ndarray):

@@ -39,12 +39,15 @@ class Argument:
 @dataclass(frozen=True, eq=False)
 class Translation:
     """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
-    fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value)."""
+    fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `reads`
+    is all that was looked up there, by owner and name, and `ran` the Python functions that were called."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]
     kept: tuple[Any, ...]
     captures: tuple[tuple[Any, str, Any], ...]
+    reads: tuple[tuple[Any, str, Any], ...] = ()
+    ran: tuple[Callable[..., Any], ...] = ()
 
 
 def translate_kernel(
@@ -77,4 +80,5 @@ def translate_kernel(
         )
     made = t.finish(source.header())
     made.functions = finish_functions(unit)
-    return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()))
+    seen = tuple(unit.reads), tuple(unit.ran)
+    return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()), *seen)

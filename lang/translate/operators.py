@@ -76,6 +76,7 @@ _KINDS: tuple[tuple[type[Exception], type[CompilationError]], ...] = (
 
 def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call a Python function on compile-time values; what it raises becomes an error at `node`."""
+    t.unit.ran.append(function)
     try:
         return function(*args, **keywords)
     except CompilationError as error:

@@ -28,7 +28,7 @@ from weft.lang.types import to_ir
 
 __all__ = ["finish_functions", "invoke"]
 
-_SHARED = ("symbols", "trees", "kept", "fixed", "captures", "functions")
+_SHARED = ("symbols", "trees", "kept", "fixed", "captures", "reads", "ran", "functions")
 
 
 @dataclass(eq=False)

@@ -55,6 +55,8 @@ class Unit:
     kept: list[Any] = field(default_factory=list[Any])  # the fields behind `symbols`: their ids stay theirs
     fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are never assigned again
     captures: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict[Any, Any])
+    reads: list[tuple[Any, str, Any]] = field(default_factory=list[Any])  # (owner, name, value) looked up outside
+    ran: list[Callable[..., Any]] = field(default_factory=list[Any])  # Python functions that were called meanwhile
     functions: dict[Any, Any] = field(default_factory=dict[Any, Any])  # the instances of real ones, see `real_calls.py`
     is_function: bool = False  # whether this is one of those
     handed_back: list[tree.Variable] = field(default_factory=list[tree.Variable])  # with every return of the function

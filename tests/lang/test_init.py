@@ -38,10 +38,10 @@ def test_options_reach_the_config() -> None:
 
 
 def test_options_without_meaning_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    ti.init(offline_cache=True, packed=True)
-    ti.init(offline_cache=False, device_memory_GB=2.0)
+    ti.init(dynamic_index=True, packed=True)
+    ti.init(dynamic_index=False, device_memory_GB=2.0)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
-        "init: offline_cache, packed: no meaning in Weft, ignored",
+        "init: dynamic_index, packed: no meaning in Weft, ignored",
         "init: device_memory_GB: no meaning in Weft, ignored",
     ]
 

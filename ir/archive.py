@@ -1,0 +1,152 @@
+"""A compiled kernel as bytes, and back: a line of JSON that describes it, then its code.
+
+    {"artifact": {"name": ..., "slots": ..., "sites": ...}, "sizes": [8264, 0], ...}\n<code><host>
+
+Whoever keeps the bytes may add entries of their own to the description. Nothing in it is ever run: bytes that do not
+have this form, whatever they are, give an ArchiveError.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from weft.ir.artifact import Artifact, Site, Slots
+from weft.ir.errors import Span
+from weft.ir.symbols import Param
+from weft.ir.types import PRIMS, Array, Prim, Struct, Tensor, Type, array, struct, tensor
+
+__all__ = ["ArchiveError", "pack", "unpack"]
+
+_TARGETS = ("cpu", "cuda")
+_DEEPEST = 64  # structs in structs, calls in calls
+
+
+class ArchiveError(Exception):
+    """These bytes are no archive of a kernel."""
+
+
+def pack(artifact: Artifact, more: Mapping[str, Any]) -> bytes:
+    """The artifact, without the texts of its making, and `more` (plain data) as bytes."""
+    head = {**more, "artifact": _describe(artifact), "sizes": [len(artifact.code), len(artifact.host)]}
+    line = json.dumps(head, separators=(",", ":"), ensure_ascii=True).encode()
+    return b"".join((line, b"\n", artifact.code, artifact.host))
+
+
+def unpack(data: bytes) -> tuple[Artifact, dict[str, Any]]:
+    """The artifact and the description that `pack` was given."""
+    line, newline, rest = data.partition(b"\n")
+    try:
+        head: Any = json.loads(line)
+        code, host = (int(size) for size in head["sizes"])
+        if not newline or min(code, host) < 0 or code + host != len(rest):
+            raise ArchiveError("the code is cut off")
+        return _restore(head["artifact"], rest[:code], rest[code:]), head
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise ArchiveError(f"{type(error).__name__}: {error}") from error
+
+
+def _describe(artifact: Artifact) -> dict[str, Any]:
+    slots = artifact.slots
+    return {
+        "name": artifact.name,
+        "target": artifact.target,
+        "entry": artifact.entry,
+        "trees": slots.trees,
+        "params": [[param.name, _type(param.type)] for param in slots.params],
+        "results": [_type(result) for result in slots.results],
+        "temp_bytes": slots.temp_bytes,
+        "sites": [[s.kind, list(s.text), [_type(type) for type in s.types], _span(s.span)] for s in artifact.sites],
+        "libraries": list(artifact.libraries),
+        "tasks": list(artifact.tasks),
+        "state_bytes": artifact.state_bytes,
+        "written": list(artifact.written),
+    }
+
+
+def _restore(head: Any, code: bytes, host: bytes) -> Artifact:
+    if head["target"] not in _TARGETS:
+        raise ArchiveError(f"no target is called {head['target']!r}")
+    return Artifact(
+        name=_text(head["name"]),
+        target=head["target"],
+        code=code,
+        entry=_text(head["entry"]),
+        slots=Slots(
+            _count(head["trees"]),
+            tuple(Param(_text(name), _type_of(type)) for name, type in head["params"]),
+            tuple(_type_of(type) for type in head["results"]),
+            _count(head["temp_bytes"]),
+        ),
+        sites=tuple(
+            Site(_text(kind), tuple(map(_text, text)), tuple(_type_of(type) for type in types), _span_of(span))
+            for kind, text, types, span in head["sites"]
+        ),
+        libraries=tuple(map(_text, head["libraries"])),
+        tasks=tuple(map(_text, head["tasks"])),
+        host=host,
+        state_bytes=_count(head["state_bytes"]),
+        written=tuple(map(_count, head["written"])),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ArchiveError(f"{value!r} is no text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ArchiveError(f"{value!r} is no count")
+    return value
+
+
+# ---- types and places ------------------------------------------------------------------------------------------------
+
+
+def _type(type: Type) -> Any:
+    """`f32` for a primitive, else a list that begins with the kind."""
+    if isinstance(type, Prim):
+        return type.text
+    if isinstance(type, Tensor):
+        return ["tensor", type.elem.text, list(type.shape)]
+    if isinstance(type, Struct):
+        return ["struct", [[name, _type(member)] for name, member in type.members]]
+    if isinstance(type, Array):
+        return ["array", _type(type.elem), type.ndim, type.contiguous]
+    raise ArchiveError(f"{type} is no type of a parameter")
+
+
+_TYPES: dict[str, Callable[..., Type]] = {
+    "tensor": lambda elem, shape: tensor(PRIMS[elem], tuple(map(_count, shape))),
+    "struct": lambda members: struct(tuple((_text(name), _type_of(member)) for name, member in members)),
+    "array": lambda elem, ndim, contiguous: array(_type_of(elem), _count(ndim), contiguous is True),
+}
+
+
+def _type_of(value: Any) -> Type:
+    if isinstance(value, str):
+        return PRIMS[value]
+    kind, *parts = value
+    return _TYPES[kind](*parts)
+
+
+def _span(span: Span | None) -> Any:
+    """The places of a chain of calls, innermost first."""
+    chain: list[list[Any]] = []
+    while span is not None:
+        chain.append([span.file, span.line, span.column, span.end_line, span.end_column, span.function])
+        span = span.caller
+    return chain
+
+
+def _span_of(chain: Any) -> Span | None:
+    if len(chain) > _DEEPEST + 1:
+        raise ArchiveError("too many calls")
+    span = None
+    for file, line, column, end_line, end_column, function in reversed(chain):
+        begin, end = (_count(line), _count(column)), (_count(end_line), _count(end_column))
+        span = Span(_text(file), *begin, *end, _text(function), span)
+    return span

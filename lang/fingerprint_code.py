@@ -1,0 +1,132 @@
+"""What a Python function says, for its fingerprint: its text, its code, and the names in it."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import sep
+from os.path import abspath, dirname
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from weft.lang.translate.source import source_lines
+
+__all__ = ["PURE_BUILTINS", "PURE_LIBRARIES", "CodeFacts", "facts_of", "in_weft", "is_fixed_file", "is_fixed_module"]
+
+_WEFT = dirname(dirname(abspath(__file__))) + sep
+_FIXED = (_WEFT, dirname(abspath(np.__file__)) + sep, "<frozen ")
+_STANDARD = tuple({sysconfig.get_path(name) + sep for name in ("stdlib", "platstdlib")})
+_PACKAGES = tuple(f"{sep}{name}{sep}" for name in ("site-packages", "dist-packages"))
+_LIBRARY_MODULES = sys.stdlib_module_names | {"numpy", "weft"}
+
+# Python's own functions whose result depends on nothing but their arguments.
+PURE_BUILTINS = frozenset(
+    (
+        *("abs", "all", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "complex", "dict"),
+        *("divmod", "enumerate", "filter", "float", "format", "hex", "int", "isinstance", "issubclass", "iter", "len"),
+        *("list", "map", "max", "min", "next", "oct", "ord", "pow", "range", "repr", "reversed", "round", "slice"),
+        *("sorted", "str", "sum", "tuple", "type", "zip"),
+    )
+)
+
+# Libraries whose functions are alike, but for those of numpy.random.
+PURE_LIBRARIES = ("math", "cmath", "numpy", "operator", "itertools", "functools", "fractions", "dataclasses", "enum")
+
+# Ops of Python's machine that change something outside of the function.
+_CHANGES = frozenset(
+    dis.opmap[name]
+    for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "IMPORT_NAME")
+    if name in dis.opmap
+)
+_LOOKS_ANYWHERE = frozenset(("__dict__", "__globals__", "__closure__", "__code__"))
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_ANNOTATION = re.compile(r":([^=\n]*)=")
+
+
+@dataclass(frozen=True)
+class CodeFacts:
+    """`text` is the source ("" if it is not known), `code` says all that Python's machine is told. `names` are those
+    that the function may look up outside of it, as variables or attributes; `changes`: run by Python, it may change
+    or read what is not among those."""
+
+    text: str
+    code: str
+    names: frozenset[str]
+    changes: bool
+
+
+_known: dict[int, tuple[CodeType, CodeFacts]] = {}  # by identity, the code kept alive: equal ones may differ in text
+_MOST_KNOWN = 4096
+
+
+def facts_of(code: CodeType) -> CodeFacts:
+    """The facts of a function's code; found once."""
+    known = _known.get(id(code))
+    if known is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.pop(next(iter(_known)), None)
+        known = _known[id(code)] = (code, _facts(code))
+    return known[1]
+
+
+def _facts(code: CodeType) -> CodeFacts:
+    try:
+        text = "".join(source_lines(code)[0])
+    except (OSError, TypeError):
+        text = ""
+    inner = list(_nested(code))
+    names = {name for part in inner for name in (*part.co_names, *part.co_freevars)}
+    # What no code is made of: annotations of locals.
+    names.update(name for found in _ANNOTATION.findall(text) for name in _IDENTIFIER.findall(found))
+    if names & {"getattr", "hasattr"}:
+        names.update(const for part in inner for const in part.co_consts if isinstance(const, str))
+    changes = bool(names & _LOOKS_ANYWHERE) or any(_CHANGES.intersection(part.co_code[::2]) for part in inner)
+    builtin = {name for part in inner for name in part.co_names if hasattr(builtins, name)}
+    unsure = {name for name in builtin - PURE_BUILTINS if not isinstance(getattr(builtins, name), type)}
+    return CodeFacts(text, _spelled(code), frozenset(names), changes or bool(unsure))
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
+
+
+def _spelled(code: CodeType) -> str:
+    """The code as text, the same in every process."""
+    shape = (code.co_name, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return repr((shape, names, code.co_code, [_constant(constant) for constant in code.co_consts]))
+
+
+def _constant(value: Any) -> str:
+    if isinstance(value, CodeType):
+        return _spelled(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    if isinstance(value, frozenset):  # its order is another in each process
+        return f"{{{', '.join(sorted(map(_constant, value)))}}}"
+    return f"{type(value).__name__} {value!r}"
+
+
+def in_weft(file: str) -> bool:
+    """Whether a function of that file is Weft's own."""
+    return file.startswith(_WEFT)
+
+
+def is_fixed_file(file: str) -> bool:
+    """Whether a function of that file changes only with the version of Python, numpy or Weft."""
+    return file.startswith(_FIXED) or (file.startswith(_STANDARD) and not any(part in file for part in _PACKAGES))
+
+
+def is_fixed_module(name: str | None) -> bool:
+    """Whether a module of that name is Python's, numpy's or Weft's."""
+    return (name or "").partition(".")[0] in _LIBRARY_MODULES

@@ -1,0 +1,252 @@
+"""The disk cache: small files of bytes under keys, shared by the user's processes, bounded in size.
+
+    <folder>/kernels/<version>-<key>      mark, BLAKE2b of (key, payload), payload
+
+An entry is trusted as far as its folder: that belongs to the user, and nobody else may write to it. It is used only if
+its checksum holds. An entry is written to a file of its own and then renamed, so that a reader sees all of it or
+nothing; two writers of one key write the same. A folder that cannot be used is no error: there is one line in the log,
+and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from secrets import token_hex
+from threading import Lock
+
+__all__ = ["POLICIES", "Store", "cache_folder"]
+
+POLICIES = ("lru", "fifo", "version", "never")
+
+_MARK = b"weft cache 1\n"
+_DIGEST = 32
+_HEADER = len(_MARK) + _DIGEST
+_ABANDONED = 3600.0  # seconds after which an unfinished file belongs to nobody
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_POSIX = hasattr(os, "geteuid")
+_SAFELY = sum({getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")})
+
+_log = logging.getLogger("weft")
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: WEFT_CACHE_DIR, or `weft` in the user's cache folder."""
+    own = os.environ.get("WEFT_CACHE_DIR")
+    if own:
+        return Path(own)
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) / "weft" if local else Path.home() / "AppData" / "Local" / "weft"
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "weft"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    path: str
+    name: str
+    size: int
+    used: float  # seconds since the epoch
+
+
+class Store:
+    """The entries in `folder`. `version` marks those of this installation (for the policy of that name).
+
+    When all entries together exceed `most_bytes`, the share `cleaning` of that is given up: those used longest ago
+    ("lru") or written first ("fifo"). "version" gives up the entries of other versions, "never" nothing."""
+
+    def __init__(
+        self, folder: Path, version: str = "0", most_bytes: int = 100 << 20, policy: str = "lru", cleaning: float = 0.25
+    ) -> None:
+        self.folder = folder / "kernels"
+        self.version, self.policy = version, policy
+        self.most_bytes, self.cleaning = most_bytes, min(max(cleaning, 0.0), 1.0)
+        self._usable: bool | None = None  # not looked yet
+        self._writable = True
+        self._unmeasured: int | None = None  # bytes written since all were measured; None: they never were
+        self._lock = Lock()
+
+    # -- entries -------------------------------------------------------------------------------------------------------
+
+    def get(self, key: str) -> bytes | None:
+        """The payload under `key`; None if there is none, or none that can be trusted."""
+        if not self._open(create=False):
+            return None
+        path = self._path(key)
+        try:
+            data = _read(path)
+        except OSError:
+            return None
+        payload = _checked(key, data)
+        if payload is None:
+            with suppress(OSError):  # it is of no use to anybody
+                os.unlink(path)
+            return None
+        if self.policy == "lru":
+            with suppress(OSError):  # a folder that can only be read
+                os.utime(path)
+        return payload
+
+    def put(self, key: str, payload: bytes) -> None:
+        """Keep `payload` under `key`, if that is possible."""
+        if not self._writable or not self._open(create=True):
+            return
+        data = b"".join((_MARK, _digest(key, payload), payload))
+        if len(data) > self.most_bytes and self.policy in ("lru", "fifo"):
+            return
+        try:
+            _write(self._path(key), data)
+        except OSError as error:
+            self._writable = False
+            _log.warning("the cache cannot be written, kernels are not kept: %s", error)
+            return
+        self._make_room(len(data))
+
+    def clear(self) -> int:
+        """Remove all entries; gives how many."""
+        if not self._open(create=False):
+            return 0
+        removed = [entry for entry in self._entries() if _remove(entry.path)]
+        self._unmeasured = None
+        return len(removed)
+
+    def size(self) -> tuple[int, int]:
+        """How many entries there are, and their bytes."""
+        if not self._open(create=False):
+            return 0, 0
+        sizes = [entry.size for entry in self._entries()]
+        return len(sizes), sum(sizes)
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self.folder, f"{self.version}-{key}")
+
+    # -- the folder ----------------------------------------------------------------------------------------------------
+
+    def _open(self, create: bool) -> bool:
+        """Whether the folder can be used; looked up once it is there."""
+        if self._usable is not None:
+            return self._usable
+        with self._lock:
+            try:
+                if create:
+                    self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    with suppress(FileExistsError):
+                        self.folder.mkdir(mode=0o700)
+                why = _why_unsafe(os.lstat(self.folder))
+            except FileNotFoundError:
+                if not create:
+                    return False  # it may come to be
+                why = "it cannot be made"
+            except OSError as error:
+                why = str(error)
+            self._usable = not why
+        if why:
+            _log.warning("the cache %s is not used: %s", self.folder, why)
+        return self._usable
+
+    def _entries(self) -> Iterator[_Entry]:
+        try:
+            with os.scandir(self.folder) as files:
+                for file in files:
+                    with suppress(OSError):  # another process was faster
+                        found = file.stat(follow_symlinks=False)
+                        if stat.S_ISREG(found.st_mode):
+                            yield _Entry(file.path, file.name, found.st_size, found.st_mtime)
+        except OSError:
+            return
+
+    # -- bounds --------------------------------------------------------------------------------------------------------
+
+    def _make_room(self, written: int) -> None:
+        """Measure all entries now and then, and give up some if they are too many."""
+        with self._lock:
+            if self._unmeasured is not None:
+                self._unmeasured += written
+                if self._unmeasured < self.most_bytes // 16:
+                    return
+            self._unmeasured = 0
+        entries = list(self._entries())
+        for entry in entries:
+            if entry.name.endswith(".new") and time.time() - entry.used > _ABANDONED:
+                _remove(entry.path)
+        if self.policy == "version":
+            for entry in entries:
+                if not entry.name.startswith(f"{self.version}-"):
+                    _remove(entry.path)
+        if self.policy in ("lru", "fifo"):
+            self._evict(entries)
+
+    def _evict(self, entries: list[_Entry]) -> None:
+        total = sum(entry.size for entry in entries)
+        if total <= self.most_bytes:
+            return
+        wanted = self.most_bytes * (1 - self.cleaning)
+        for entry in sorted(entries, key=lambda entry: entry.used):
+            if total <= wanted:
+                break
+            if _remove(entry.path):
+                total -= entry.size
+
+
+def _why_unsafe(found: os.stat_result) -> str:
+    """Why a folder cannot be trusted, "" if it can."""
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is not a folder"
+    if not _POSIX:
+        return ""  # Windows keeps others out of the user's folders by its own means
+    if found.st_uid != os.geteuid():
+        return "it belongs to another user"
+    return "other users may write to it" if found.st_mode & _OTHERS_WRITE else ""
+
+
+def _read(path: str) -> bytes:
+    """The bytes of a file of ours; OSError for anything else."""
+    descriptor = os.open(path, os.O_RDONLY | _SAFELY)
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise PermissionError("not a file")
+        if _POSIX and (found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE):
+            raise PermissionError("not ours alone")
+        return file.read()
+
+
+def _write(path: str, data: bytes) -> None:
+    """A new file, seen by others only when it is complete."""
+    new = f"{path}.{token_hex(8)}.new"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(new, path)
+    except BaseException:
+        _remove(new)
+        raise
+
+
+def _remove(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def _digest(key: str, payload: bytes) -> bytes:
+    return blake2b(payload, digest_size=_DIGEST, key=blake2b(key.encode(), digest_size=_DIGEST).digest()).digest()
+
+
+def _checked(key: str, data: bytes) -> bytes | None:
+    """The payload of a file that was written under `key`; None if it is damaged."""
+    payload = data[_HEADER:]
+    whole = data.startswith(_MARK) and data[len(_MARK) : _HEADER] == _digest(key, payload)
+    return payload if whole else None
