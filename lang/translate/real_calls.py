@@ -68,6 +68,8 @@ def _result(t: Translator, instance: Instance, passing: Passing, source: Source,
     if not parts:
         t.emit(tree.Eval(call, span=call.span))
         return None
+    if len(results) == 1 and len(parts) == 1:
+        return wrap(results[0], call)
     place = t.local(call, source.name)
     values = [place] if len(parts) == 1 else [_member(place, k, part) for k, part in enumerate(parts)]
     for target, value in zip(passing.returned, values[len(results) :], strict=True):

@@ -1,4 +1,4 @@
-"""Random kernels mean the same compiled for the CPU, as plain Python, and to the evaluator of the IR."""
+"""Random programs mean the same compiled for the CPU, as plain Python, and to the evaluator of the IR."""
 
 import linecache
 from itertools import count
@@ -7,7 +7,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 import weft as ti
-from tests.generate_source import COUNT, FIELDS, sources
+from tests.generate_functions import sources
+from tests.generate_source import COUNT, FIELDS
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
 from weft.ir.pipeline import run_passes
@@ -21,18 +22,36 @@ def fields():
     """The fields of a program, filled with values that are often at the edges of their types."""
     made = {}
     random = np.random.default_rng(7)
-    for name, (kind, size, _) in FIELDS.items():
+    for name, (kind, size, part) in FIELDS.items():
         prim = getattr(ti, kind)
         made[name] = ti.Vector.field(size, prim, COUNT) if size else ti.field(prim, COUNT)
-        shape = (COUNT, size) if size else (COUNT,)
-        if kind[0] == "f":
-            values = random.choice([0.0, -0.0, 1.5, -2.25, 0.1, 1e10, -3e-5, 7.0], shape)
-        else:
-            low = 0 if kind[0] == "u" else -(2 ** (prim.bits - 1))
-            edges = [low, 2 ** (prim.bits - (kind[0] == "i")) - 1, 0, 1, 2, 5, 100]
-            values = random.choice(np.array(edges, prim.np), shape)
-        made[name].from_numpy(np.asarray(values).astype(prim.np))
+        values = edges(random, prim, (COUNT, size) if size else (COUNT,))
+        made[name].from_numpy(np.abs(np.floor(values % 8)) if part == "quarters" else values)
     return made
+
+
+def edges(random, prim, shape):
+    """Values of a type, many of them as large or small as they get."""
+    if prim.is_float:
+        values = random.choice([0.0, -0.0, 1.5, -2.25, 0.1, 1e10, -3e-5, 7.0], shape)
+    else:
+        low = -(2 ** (prim.bits - 1)) if prim.is_signed else 0
+        values = random.choice(np.array([low, 2 ** (prim.bits - prim.is_signed) - 1, 0, 1, 2, 5, 100], prim.np), shape)
+    return np.asarray(values).astype(prim.np)
+
+
+def structs(kind):
+    """A field of structs, and what lies in it as arrays."""
+    made, random = kind.field(shape=COUNT), np.random.default_rng(8)
+    for name, prim, shape in (("k", ti.i32, ()), ("f", ti.f32, ()), ("v", ti.f32, (3,))):
+        made.get_member_field(name).from_numpy(edges(random, prim, (COUNT, *shape)))
+    return made
+
+
+def arrays():
+    """The arrays that a program is called with."""
+    random = np.random.default_rng(9)
+    return [edges(random, ti.f32, (COUNT, 2)), edges(random, ti.i32, (COUNT,))]
 
 
 def compiled(source, made):
@@ -40,42 +59,60 @@ def compiled(source, made):
     name = f"<program {next(_numbers)}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     space = {"ti": ti, "COUNT": COUNT, **made}
-    exec(compile(source, name, "exec"), space)
+    head, _, rest = source.partition("\n")
+    exec(head, space)
+    made["os"] = space["os"] = structs(space["S"])
+    exec(compile("\n" + rest, name, "exec"), space)
     return space["run"]
 
 
-def on_arch(source, arch, arguments):
-    """The fields after a run on that arch."""
-    ti.init(arch=arch, fast_math=False)
-    made = fields()
-    compiled(source, made)(*arguments)
-    return {name: x.to_numpy() for name, x in made.items()}
+def contents(made, given):
+    """All that a program has left: fields and arrays."""
+    found = {name: x.to_numpy() for name, x in made.items() if name != "os"}
+    found |= {f"os.{name}": values for name, values in made["os"].to_numpy().items()}
+    return found | {"xs": given[0], "ks": given[1]}
+
+
+def on_arch(source, arch, arguments, **options):
+    """What is left after a run on that arch."""
+    ti.init(arch=arch, fast_math=False, **options)
+    made, given = fields(), arrays()
+    compiled(source, made)(*arguments, *given)
+    return contents(made, given)
 
 
 def evaluated(source, arguments):
-    """The fields after the evaluator ran the kernel as it comes out of the translator."""
+    """What is left after the evaluator ran the program as it comes out of the translator."""
     ti.init(arch="cpu", fast_math=False)
-    made = fields()
-    kernel = compiled(source, made)
-    kernel._start_over(ti.lang.init.program())
+    made, given = fields(), arrays()
+    kernel, program = compiled(source, made), ti.lang.init.program()
+    kernel._start_over(program)
+    arguments = [*arguments, *given]
     values = [parameter.argument(value) for parameter, value in zip(kernel._parameters, arguments)]
-    translation = translate_kernel(kernel.function, values, (), ti.lang.init.program().config)
-    chi = lower_tree(translation.tree, ti.lang.init.program().config)
-    run_passes(chi, ["infer_types"], ti.lang.init.program().config, level="untyped")
+    translation = translate_kernel(kernel.function, values, (), program.config)
+    lowered = [lower_tree(root, program.config) for root in (translation.tree, *translation.tree.functions)]
+    for chi in lowered:
+        run_passes(chi, ["infer_types"], program.config, level="untyped")
     memory = Memory([tree.buffer() for tree in translation.trees])
-    evaluate(chi, list(arguments), memory, ti.lang.init.program().config)
-    return {name: x.to_numpy() for name, x in made.items()}
+    evaluate(lowered[0], arguments, memory, program.config, functions=lowered[1:])
+    return contents(made, given)
 
 
 def check(source, arguments):
     """All ways to run a program leave the same in memory."""
     wanted = on_arch(source, "python", arguments)
-    for name, found in (("cpu", on_arch(source, "cpu", arguments)), ("evaluator", evaluated(source, arguments))):
+    ways = {
+        "cpu": lambda: on_arch(source, "cpu", arguments),
+        "cpu, in debug": lambda: on_arch(source, "cpu", arguments, debug=True, opt_level=1),
+        "the evaluator": lambda: evaluated(source, arguments),
+    }
+    for name, run in ways.items():
+        found = run()
         for field, values in wanted.items():
             np.testing.assert_array_equal(found[field], values, f"{field} of {name} and python differ in\n{source}")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(sources())
 def test_random_programs_mean_the_same_everywhere(source):
     try:
