@@ -11,11 +11,13 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.types import i32, shape_of
+from weft.lang.borrow import view_of
 from weft.lang.builtins import ndrange
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import Ndarray
 from weft.lang.struct import StructField
+from weft.lang.struct_ndarray import StructMembers
 from weft.lang.types import NdarrayType, prim_of_numpy
 
 __all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index"]
@@ -96,7 +98,7 @@ Cells = FieldCells | ArrayCells
 
 def cells_of(x: Any) -> Cells | None:
     """The elements of a field or array; None for anything else."""
-    if isinstance(x, (Field, StructField)):
+    if isinstance(x, (Field, StructField, StructMembers)):
         return FieldCells(x)
     if isinstance(x, ArrayCells):
         return x
@@ -105,6 +107,8 @@ def cells_of(x: Any) -> Cells | None:
 
 def as_array(x: Any, annotation: Any) -> Any:
     """An argument annotated as an array: numpy's memory itself, in cells of the annotated element type."""
+    if isinstance(x, StructMembers):
+        return x
     array = x if isinstance(x, np.ndarray) else _storage(x)
     element = annotation.element if isinstance(annotation, NdarrayType) else None
     axes = annotation.element_dim if isinstance(annotation, NdarrayType) else 0
@@ -116,11 +120,7 @@ def as_array(x: Any, annotation: Any) -> Any:
 
 def _storage(x: Any) -> Any:
     """The numpy array over the memory of a `ti.ndarray`, a torch tensor, or anything that says where its memory is."""
-    if isinstance(x, Ndarray):
-        return x.array()
-    if hasattr(x, "detach"):
-        x = x.detach()
-    return np.asarray(x) if hasattr(x, "__array_interface__") else np.from_dlpack(x)
+    return x.array() if isinstance(x, Ndarray) else view_of(x)
 
 
 class Grouped:

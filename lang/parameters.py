@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,13 @@ import numpy as np
 from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.types import Prim, Struct, Tensor, Type
+from weft.lang.borrow import view_of
 from weft.lang.errors import ArgumentError
-from weft.lang.init import cuda, program
 from weft.lang.matrix import Matrix
 from weft.lang.ndarray import Ndarray
 from weft.lang.struct import Struct as PyStruct
 from weft.lang.struct import convert
+from weft.lang.struct_ndarray import StructNdarray, current_layout
 from weft.lang.translate import Argument
 from weft.lang.translate.annotations import is_template
 from weft.lang.types import CompoundType, NdarrayType, StructType, prim_of_numpy, to_ir
@@ -54,8 +54,9 @@ class Parameter:
 
 
 def _described(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with shape {value.shape}"
+    if isinstance(value, np.ndarray) or (hasattr(value, "dtype") and hasattr(value, "shape")):
+        kind = "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+        return f"{kind} of {value.dtype} with shape {tuple(value.shape)}"
     if isinstance(value, (int, float, str, Matrix)):
         return f"{type(value).__name__} {value!r}"
     return f"a {type(value).__name__}"
@@ -121,7 +122,7 @@ def _scalars(type: Type, value: Any) -> list[Any]:
 
 
 class ArrayParameter(Parameter):
-    """An array: numpy's (not copied), an ndarray, or what numpy can view (a torch tensor of the CPU, DLPack)."""
+    """An array: an ndarray, numpy's, or one of another library (see `borrow.py`); none is copied."""
 
     keyed = True
     annotation: NdarrayType
@@ -130,12 +131,16 @@ class ArrayParameter(Parameter):
         super().__init__(name, annotation)
         wanted = annotation.element
         self._tail = len(wanted.shape) if isinstance(wanted, Tensor) else annotation.element_dim
+        self._seen: tuple[Any, Any] | None = None
 
     def key(self, value: Any) -> Any:
         if type(value) is np.ndarray and not self._tail:
             flags = value.flags
             return (value.dtype, value.ndim, flags.c_contiguous, flags.writeable)
+        if isinstance(value, StructNdarray):
+            return (value.struct_type, value.ndim)
         array = self._array(value)
+        self._seen = value, array
         contiguous = array.flags.c_contiguous
         return (
             array.dtype,
@@ -146,6 +151,8 @@ class ArrayParameter(Parameter):
         )
 
     def argument(self, value: Any) -> Argument:
+        if isinstance(value, StructNdarray):
+            return self._struct_argument(value)
         array = self._array(value)
         prim, wanted = self._prim(array), self.annotation.element
         inner = self._inner(value)
@@ -154,10 +161,21 @@ class ArrayParameter(Parameter):
         ndim = array.ndim - inner
         if wanted is not None and element is not wanted:
             self._wrong_element(array, element, wanted)
-        if self.annotation.ndim is not None and ndim != self.annotation.ndim:
-            raise self.refuse(value, f"an array of {self.annotation.ndim} axes")
+        self._check_axes(value, ndim)
         kind = ir.array(element, ndim, bool(array.flags.c_contiguous))
         return Argument(self.name, kind, self.annotation, None if array.flags.writeable else "read-only")
+
+    def _struct_argument(self, value: StructNdarray) -> Argument:
+        wanted = self.annotation.dtype
+        if wanted is not None and wanted != value.struct_type:
+            raise self.refuse(value, f"an array of {wanted!r}")
+        self._check_axes(value, value.ndim)
+        annotation = NdarrayType(value.struct_type, value.ndim, boundary=self.annotation.boundary)
+        return Argument(self.name, ir.array(current_layout(value.struct_type).ir, value.ndim), annotation)
+
+    def _check_axes(self, value: Any, ndim: int) -> None:
+        if self.annotation.ndim is not None and ndim != self.annotation.ndim:
+            raise self.refuse(value, f"an array of {self.annotation.ndim} axes")
 
     def _wrong_element(self, array: Any, element: Type, wanted: Type) -> None:
         hint = ""
@@ -184,36 +202,22 @@ class ArrayParameter(Parameter):
             return value
         if isinstance(value, Ndarray):
             return value.array()
-        view = _view(value)
+        try:
+            view = view_of(value)
+        except TypeMismatch as error:
+            raise ArgumentError(f"argument '{self.name}', {_described(value)}: {error.message}") from None
         if view is None:
             raise self.refuse(value, "an array")
         return view
 
     def pack(self, value: Any) -> Any:
-        array = self._array(value)
+        if isinstance(value, StructNdarray):
+            return value.place()
+        seen, self._seen = self._seen, None  # what `key` made of it, a moment ago
+        array = seen[1] if seen is not None and seen[0] is value else self._array(value)
         if type(array) is np.ndarray:
             return array
-        ndim = array.ndim - self._inner(value)
-        return array.address, array.shape[:ndim], array.strides[:ndim]
-
-
-def _view(value: Any) -> Any:
-    """A numpy array over the same memory, or a window onto memory of the GPU; None if there is neither."""
-    if isinstance(value, np.ndarray):
-        return value.view(np.ndarray)
-    if hasattr(value, "detach"):  # torch: no gradients flow through a kernel
-        value = value.detach()
-    if hasattr(value, "__cuda_array_interface__"):
-        if program().arch != cuda:
-            raise ArgumentError("an array on the GPU needs init(arch=cuda); or give a copy on the CPU")
-        return import_module("weft.runtime.cuda_memory").foreign_view(value)
-    if hasattr(value, "numpy"):
-        return value.numpy()
-    if hasattr(value, "__array_interface__"):
-        return np.asarray(value)
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
-    return None
+        return array.argument(array.ndim - self._inner(value))
 
 
 class Template(Parameter):

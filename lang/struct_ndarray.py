@@ -21,7 +21,7 @@ from weft.lang.ndarray import Ndarray, ndarray_over
 from weft.lang.struct import StructElement, convert
 from weft.lang.types import NdarrayType, StructType, shape_tuple, to_ir
 
-__all__ = ["StructLayout", "StructNdarray", "struct_layout"]
+__all__ = ["StructLayout", "StructMembers", "StructNdarray", "current_layout", "struct_layout"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def current_layout(struct_type: StructType) -> StructLayout:
     return struct_layout(struct_type, config.default_fp, config.default_ip)
 
 
-class _Members:
+class StructMembers:
     """What structs of arrays have, outermost and nested: `members`, and elements that write through."""
 
     def __init__(self, struct_type: StructType, shape: tuple[int, ...], members: dict[str, Any]) -> None:
@@ -151,7 +151,7 @@ class _Members:
 
     def copy_from(self, other: Any) -> None:
         """Set all elements from an ndarray of the same structs and shape."""
-        if not isinstance(other, _Members) or other.struct_type != self.struct_type:
+        if not isinstance(other, StructMembers) or other.struct_type != self.struct_type:
             raise TypeMismatch(f"{self!r} can copy only from an ndarray of the same structs")
         for name, member in self.members.items():
             member.copy_from(other.members[name])
@@ -160,7 +160,7 @@ class _Members:
         return f"<ndarray {self.struct_type!r}, shape={self.shape}>"
 
 
-class StructNdarray(_Members):
+class StructNdarray(StructMembers):
     """An ndarray of structs, zero at first. `s[i].pos` reads and writes elements, `s.pos` is the ndarray of a member.
 
     FieldIndexError for a wrong index, FieldError after a reset. Structs have no gradients."""
@@ -182,7 +182,7 @@ class StructNdarray(_Members):
         for name, annotation in kind.members.items():
             if isinstance(annotation, StructType):
                 parts = self._parts(f"{prefix}{name}.", annotation, extents, offsets)
-                made[name] = _Members(annotation, extents, parts)
+                made[name] = StructMembers(annotation, extents, parts)
                 continue
             type = to_ir(annotation)
             inner, prim = ir.shape_of(type), ir.element(type)
@@ -196,7 +196,7 @@ class StructNdarray(_Members):
     def first(self) -> Ndarray:
         """The ndarray of the first member that is no struct."""
         found: Any = next(iter(self.members.values()))
-        while isinstance(found, _Members):
+        while isinstance(found, StructMembers):
             found = next(iter(found.members.values()))
         return found  # type: ignore[no-any-return]
 

@@ -25,6 +25,7 @@ from weft.runtime.console import format_print
 from weft.runtime.cuda_driver import CudaError, CudaUnavailable, Driver
 from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 from weft.runtime.cuda_staging import Staging
+from weft.runtime.cuda_streams import UNKNOWN, ForeignArray
 from weft.runtime.jit import Loader
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.pool_ir import TURN
@@ -226,6 +227,21 @@ class CudaKernel:
         self._arrays = list(self._axes)
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
+        streams = {args[k].stream for k in self._arrays if args[k].__class__ is ForeignArray}
+        if not streams:
+            return self._stage(trees, args)
+        memory = self._device.memory
+        known = sorted(streams - {UNKNOWN})
+        for stream in known:
+            memory.follow(stream)
+        result = self._stage(trees, args)
+        for stream in known:
+            memory.lead(stream)
+        if UNKNOWN in streams:
+            self._device.synchronize()
+        return result
+
+    def _stage(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
         arrays = {k: args[k] for k in self._arrays if not isinstance(args[k], tuple)}
         if not arrays:
             return self._run(trees, args)

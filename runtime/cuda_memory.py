@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.cuda_copy import SMALL, PinnedCopies
-from weft.runtime.cuda_driver import OUT_OF_MEMORY, Driver
+from weft.runtime.cuda_driver import DEVICE_ORDINAL, OUT_OF_MEMORY, Driver
 from weft.runtime.cuda_items import DeviceItems, Word
-from weft.runtime.cuda_streams import Events
+from weft.runtime.cuda_streams import Events, ForeignArray, is_default
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.memory import readable_size
 
-__all__ = ["CudaMemory", "DeviceBuffer", "DeviceView", "foreign_view"]
+__all__ = ["CudaMemory", "DeviceBuffer", "DeviceView"]
 
 _LISTED = 10
 
@@ -94,6 +94,19 @@ class CudaMemory:
     def stream(self) -> int:
         """The handle of the stream that all work here is in the order of."""
         return self._stream
+
+    def owner(self, address: int) -> int | None:
+        """The number of the GPU that memory of another library belongs to; None if that cannot be told."""
+        if self._devices == 1 or not address:
+            return None
+        number = ctypes.c_int()
+        self._enter()
+        status = self._driver.function("cuPointerGetAttribute")(ctypes.byref(number), DEVICE_ORDINAL, address)
+        return None if status else number.value
+
+    @cached_property
+    def _devices(self) -> int:
+        return self._driver.number("cuDeviceGetCount")
 
     def lend(self, buffer: Any) -> None:
         """Another library gets to know this buffer: it is not freed while work of any stream is under way."""
@@ -189,7 +202,10 @@ class CudaMemory:
 
 class DeviceView:
     """An n-D window onto a buffer. A full index gives a numpy scalar; a partial one (the first axes) an array that
-    writes what is assigned to its elements back; `view[...] = values` sets all."""
+    writes what is assigned to its elements back; `view[...] = values` sets all. `stream`: where another library works
+    on it, if it is theirs."""
+
+    stream: int | None = None
 
     def __init__(
         self, buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, strides: tuple[int, ...]
@@ -218,6 +234,15 @@ class DeviceView:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (2, self.device)  # kDLCUDA
+
+    def argument(self, ndim: int) -> tuple[Any, ...]:
+        """What a launch is given: address, and extents and byte strides of the first `ndim` axes."""
+        place = self.address, self.shape[:ndim], self.strides[:ndim]
+        if is_default(self.stream):
+            return place
+        array = ForeignArray(place)
+        array.stream = self.stream or 0
+        return array
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -344,15 +369,3 @@ def _dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> b
                 return False
             itemsize *= extent
     return True
-
-
-def foreign_view(array: Any) -> DeviceView:
-    """A window onto memory of another library, from its `__cuda_array_interface__`; it keeps `array`."""
-    facts = array.__cuda_array_interface__
-    dtype = np.dtype(facts["typestr"])
-    shape = tuple(facts["shape"])
-    strides = facts.get("strides") or _row_major(shape, dtype.itemsize)
-    address, read_only = facts["data"]
-    view = DeviceView(SimpleNamespace(address=address, keeps=array), dtype, shape, 0, tuple(strides))
-    view.flags.writeable = not read_only
-    return view

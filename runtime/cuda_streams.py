@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.runtime.cuda_driver import Driver
 
-__all__ = ["Events", "ForeignArray", "is_default"]
+__all__ = ["UNKNOWN", "Events", "ForeignArray", "is_default"]
 
 
 def is_default(stream: int | None) -> bool:
@@ -21,8 +21,12 @@ def is_default(stream: int | None) -> bool:
     return stream in (None, 0, 1)
 
 
+UNKNOWN = -1
+
+
 class ForeignArray(tuple[Any, ...]):
-    """`(address, shape, byte strides)` of an array that another library works on in `stream`."""
+    """`(address, shape, byte strides)` of an array that another library works on in `stream`; UNKNOWN if only that
+    library knows: what it put there is waited for already, but what it does next waits for nothing."""
 
     stream: int
 

@@ -18,6 +18,7 @@ from weft.lang.struct import StructField
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Record, is_known, kind_of, tensor_elements, to_expr
+from weft.lang.types import StructType, to_ir
 
 __all__ = ["element_of", "field_element", "pick", "static_indices"]
 
@@ -129,18 +130,34 @@ def _forgive(
     )
 
 
-def _array_element(t: Translator, base: tree.Expr, indices: list[tree.Expr], node: ast.Subscript) -> tree.Expr:
+def _array_element(t: Translator, base: tree.Expr, indices: list[tree.Expr], node: ast.Subscript) -> Any:
     kind = base.type
     assert isinstance(kind, Array)
     if isinstance(base, tree.ParamRef) and base.index in t.unit.clamped:
         indices = [_clamped(t, base, index, axis) if axis < kind.ndim else index for axis, index in enumerate(indices)]
     if len(indices) == kind.ndim:
-        return tree.ArrayElement(base, indices, type=kind.elem, span=t.span(node))
+        whole = tree.ArrayElement(base, indices, type=kind.elem, span=t.span(node))
+        structs = t.unit.of_structs.get(base.index) if isinstance(base, tree.ParamRef) else None
+        if structs is None:
+            return whole
+        whole.indices = [t.frozen(index) for index in indices]
+        return _members(whole, structs, "")
     name = dotted(node.value)
     if isinstance(kind.elem, Tensor) and len(indices) == kind.ndim + len(kind.elem.shape):
         whole = tree.ArrayElement(base, indices[: kind.ndim], type=kind.elem, span=t.span(node))
         return tree.Element(whole, indices[kind.ndim :], type=kind.elem.elem, span=t.span(node))
     raise t.error(f"array '{name}' has {kind.ndim} axes, got {len(indices)} indices", node, WrongIndex)
+
+
+def _members(whole: tree.ArrayElement, structs: StructType, prefix: str) -> Record:
+    """An element of an array of structs, whose members have dotted names (see `struct_ndarray.py`)."""
+    parts: dict[str, Any] = {}
+    for name, annotation in structs.members.items():
+        if isinstance(annotation, StructType):
+            parts[name] = _members(whole, annotation, f"{prefix}{name}.")
+        else:
+            parts[name] = tree.Member(whole, prefix + name, type=to_ir(annotation), span=whole.span)
+    return Record(structs, parts=parts)
 
 
 def _clamped(t: Translator, array: tree.ParamRef, index: tree.Expr, axis: int) -> tree.Expr:

@@ -18,6 +18,7 @@ from weft.lang.translate.real_calls import finish_functions
 from weft.lang.translate.source import source_of
 from weft.lang.translate.translator import Translator, Unit
 from weft.lang.translate.values import wrap
+from weft.lang.types import StructType
 
 __all__ = ["Argument", "Translation", "translate_kernel"]
 
@@ -66,6 +67,9 @@ def translate_kernel(
         unit.params.append(Param(argument.name, argument.type))
         if getattr(argument.annotation, "boundary", "") == "clamp":
             unit.clamped.add(value.index)
+        element = getattr(argument.annotation, "dtype", None)
+        if isinstance(element, StructType):
+            unit.of_structs[value.index] = element
         name, *path = argument.name.split(".")
         if not path:
             t.bind(name, wrap(argument.annotation, value), "kernel parameter")

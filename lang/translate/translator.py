@@ -61,6 +61,7 @@ class Unit:
     is_function: bool = False  # whether this is one of those
     handed_back: list[tree.Variable] = field(default_factory=list[tree.Variable])  # with every return of the function
     clamped: set[int] = field(default_factory=set[int])  # array parameters whose indices are kept inside
+    of_structs: dict[int, Any] = field(default_factory=dict[int, Any])  # the struct types of array parameters
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
 

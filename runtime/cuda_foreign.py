@@ -1,0 +1,60 @@
+"""Arrays of other libraries in the memory of a GPU, as arguments of kernels: not copied, in the right order.
+
+Such an array says where it lies by `__cuda_array_interface__` (version 3 also says in which stream it is worked on) or
+by DLPack (whose producer makes our stream wait). Before a launch our stream waits for theirs, after it theirs for ours.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from weft.runtime import dlpack
+from weft.runtime.cuda_memory import CudaMemory, DeviceView
+from weft.runtime.cuda_streams import UNKNOWN
+
+__all__ = ["borrowed_view", "foreign_view", "tensor_view"]
+
+
+def foreign_view(array: Any, memory: CudaMemory) -> DeviceView:
+    """A window onto the memory of an object with `__cuda_array_interface__`; it keeps `array`. BufferError for a masked
+    array, or memory that GPU `memory.index` does not have."""
+    facts = array.__cuda_array_interface__
+    if facts.get("mask") is not None:
+        raise BufferError("it has a mask, which a kernel would not see")
+    dtype = np.dtype(facts["typestr"])
+    address, read_only = facts["data"]
+    shape = tuple(facts["shape"])
+    view = _window(array, memory, address or 0, dtype, shape, facts.get("strides"), read_only)
+    view.stream = facts.get("stream")
+    return view
+
+
+def tensor_view(tensor: Any, memory: CudaMemory) -> DeviceView:
+    """The same for a torch tensor, whose interface does not tell the stream: it is torch's current one."""
+    view = foreign_view(tensor, memory)
+    view.stream = sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream
+    return view
+
+
+def borrowed_view(producer: Any, memory: CudaMemory) -> DeviceView:
+    """The same for an object with `__dlpack__` alone."""
+    found = dlpack.borrow(producer, memory.stream)
+    view = _window(found, memory, found.address, found.dtype, found.shape, found.strides, found.read_only)
+    view.stream = UNKNOWN
+    return view
+
+
+def _window(
+    keeps: Any, memory: CudaMemory, address: int, dtype: Any, shape: Any, strides: Any, read_only: bool
+) -> DeviceView:
+    owner = memory.owner(address)
+    if owner not in (None, memory.index):
+        raise BufferError(f"it lies in the memory of GPU {owner}, and the kernel runs on GPU {memory.index}")
+    buffer: Any = SimpleNamespace(address=address, keeps=keeps, memory=memory)
+    view = memory.view(buffer, dtype, shape, 0, strides)
+    view.flags.writeable = not read_only
+    return view
