@@ -21,7 +21,7 @@ __all__ = ["ArgPack", "ArgPackType", "Members", "is_array"]
 
 class ArgPackType:
     """The type of packs with those members: primitives, vectors, matrices, structs, arrays, packs. Calling it with
-    values by name makes an ArgPack; numbers that are left out are zero."""
+    a value for each, in order or by name, makes an ArgPack."""
 
     def __init__(self, members: Mapping[str, Any], name: str = "argpack") -> None:
         self.members, self.__name__ = dict(members), name
@@ -32,8 +32,14 @@ class ArgPackType:
                 except TypeMismatch as error:
                     raise TypeMismatch(f"member '{member}' of an argument pack: {error}") from None
 
-    def __call__(self, **values: Any) -> ArgPack:
-        return ArgPack(self, values)
+    def __call__(self, *values: Any, **named: Any) -> ArgPack:
+        if len(values) > len(self.members):
+            raise TypeMismatch(f"{self!r} has {len(self.members)} members, got {len(values)} values")
+        given = dict(zip(self.members, values))
+        for name in named:
+            if name in given:
+                raise TypeMismatch(f"{self!r}: member '{name}' is given twice")
+        return ArgPack(self, given | named)
 
     def leaves(self, prefix: str) -> Iterator[tuple[str, Any]]:
         """(dotted name, annotation) of each member, those of inner packs in their place."""
@@ -74,10 +80,10 @@ class ArgPack:
         object.__setattr__(self, "entries", {})
         for name in values:
             self._annotation(name)
-        for name, annotation in pack_type.members.items():
-            if name not in values and (is_array(annotation) or isinstance(annotation, ArgPackType)):
+        for name in pack_type.members:
+            if name not in values:
                 raise TypeMismatch(f"{pack_type!r}: member '{name}' is missing")
-            self[name] = values.get(name, 0)
+            self[name] = values[name]
 
     def _annotation(self, name: str) -> Any:
         try:

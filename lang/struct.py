@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -59,7 +58,7 @@ class Struct:
     def __getitem__(self, name: str) -> Any:
         if name not in self.struct_type.members:
             raise KeyError(name)
-        return self._get(name)
+        return _number(self._get(name))
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self.struct_type.members:
@@ -70,9 +69,9 @@ class Struct:
         if name.startswith("__") or name in ("entries", "struct_type"):
             raise AttributeError(name)
         if name in self.struct_type.members:
-            return self._get(name)
+            return _number(self._get(name))
         if name in self.struct_type.methods:
-            return MethodType(self.struct_type.methods[name], self)
+            return self.struct_type.bound(name, self)
         raise AttributeError(f"{self.struct_type.__name__} has no member '{name}'; it has {', '.join(self.keys)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -86,13 +85,23 @@ class Struct:
     def _set(self, name: str, value: Any) -> None:
         self.entries[name] = convert(value, self.struct_type.members[name])
 
+    def typed(self, name: str) -> Any:
+        """Member `name` as a value of its exact type: a number is numpy's."""
+        return self._get(name)
+
     def copy(self) -> Struct:
         """A value of its own."""
         return make_struct(self.struct_type, (), {name: self._get(name) for name in self.keys})
 
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Struct:
+        del memo  # members are values: none is shared
+        return self.copy()
+
     def to_dict(self, include_methods: bool = False) -> dict[str, Any]:
         """Members as Python numbers, lists and dicts."""
-        plain = {name: _plain(value) for name, value in self.items}
+        plain = {name: _plain(self[name]) for name in self.keys}
         return plain | self.methods if include_methods else plain
 
     def __str__(self) -> str:
@@ -112,8 +121,11 @@ class Struct:
 def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Struct:
     """What calling a StructType does: members in order, by name, or all from one Struct or dict; the rest is zero."""
     names = list(struct_type.members)
-    if len(args) == 1 and isinstance(args[0], Struct | dict):
-        given: dict[str, Any] = dict(args[0].items if isinstance(args[0], Struct) else args[0])
+    given: dict[str, Any]
+    if len(args) == 1 and isinstance(args[0], Struct):
+        given = {name: args[0].typed(name) for name in args[0].keys}
+    elif len(args) == 1 and isinstance(args[0], dict):
+        given = dict(args[0])
     else:
         if len(args) > len(names):
             raise TypeMismatch(f"{struct_type!r} has {len(names)} members, got {len(args)} values")
@@ -167,23 +179,34 @@ def _plain(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, Matrix):
         return value.to_list()
+    return _number(value)
+
+
+def _number(value: Any) -> Any:
+    """A numpy scalar as Python's number."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def dataclass(cls: type) -> StructType:
     """Make a struct type of a class: its annotations are the members, its functions the methods. CompilationError for
-    default values, which structs do not have."""
+    what structs do not have: default values, and members or methods that are inherited."""
+    base = next((base for base in cls.__mro__[1:-1] if inspect.get_annotations(base) or _functions(base)), None)
+    if base is not None:
+        raise CompilationError(
+            f"{cls.__name__} inherits from {base.__name__}: structs do not inherit; make it a member, or copy its lines"
+        )
     # Annotations that are strings may name what is local to the caller.
     members = inspect.get_annotations(cls, locals=sys._getframe(1).f_locals, eval_str=True)
-    methods: dict[str, Any] = {}
-    for name, value in vars(cls).items():
-        if name in members:
+    for name in members:
+        if name in vars(cls):
             raise CompilationError(f"{cls.__name__}.{name}: a member of a struct has no default value")
-        if not name.startswith("__") and callable(value):
-            methods[name] = value
-    made = StructType(members, methods, cls.__name__)
+    made = StructType(members, _functions(cls), cls.__name__)
     made.__doc__, made.__module__ = cls.__doc__, cls.__module__
     return made
+
+
+def _functions(cls: type) -> dict[str, Any]:
+    return {name: value for name, value in vars(cls).items() if not name.startswith("__") and callable(value)}
 
 
 class StructElement(Struct):
@@ -294,17 +317,23 @@ class StructField:
         return {name: member.to_numpy(dtype=dtype) for name, member in self.members.items()}
 
     def from_numpy(self, array_dict: Mapping[str, Any]) -> None:
-        """Set members from arrays by name. KeyError for an unknown member."""
-        for name, array in array_dict.items():
-            self.members[name].from_numpy(array)
+        """Set all elements from {member: array}, a dict within it for a struct. KeyError unless it has the members,
+        all and only."""
+        for name, member in self._matched(array_dict):
+            member.from_numpy(array_dict[name])
+
+    def _matched(self, given: Mapping[str, Any]) -> Any:
+        if set(given) != set(self.members):
+            raise KeyError(f"{self!r} takes the keys {', '.join(self.members)}, got {', '.join(map(str, given))}")
+        return self.members.items()
 
     def to_torch(self, device: Any = None) -> dict[str, Any]:
         """{member: torch tensor}, copies, on `device` if given."""
         return {key: member.to_torch(device) for key, member in self.members.items()}
 
     def from_torch(self, array_dict: Mapping[str, Any]) -> None:
-        """Set all members from {member: torch tensor}."""
-        for key, member in self.members.items():
+        """Set all members from {member: torch tensor}, as `from_numpy`."""
+        for key, member in self._matched(array_dict):
             member.from_torch(array_dict[key])
 
     def fill(self, val: Any) -> None:

@@ -8,6 +8,7 @@ Calling a compound type makes a value of it: `vec3(1, 2, 3)`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -227,6 +228,8 @@ class StructType(CompoundType):
         methods: Mapping[str, Callable[..., Any]] | None = None,
         name: str = "struct",
     ) -> None:
+        if isinstance(members, str):  # `class members(struct): ...` makes an object of what stands in the parentheses
+            raise TypeMismatch(f"{members}: no class can inherit from a struct; give it a member of that type")
         self.members: dict[str, Any] = dict(members)
         self.methods: dict[str, Callable[..., Any]] = dict(methods or {})
         self.__name__ = name
@@ -246,6 +249,11 @@ class StructType(CompoundType):
         from weft.lang.struct import make_struct
 
         return make_struct(self, args, keywords)
+
+    def bound(self, method: str, owner: Any) -> Callable[..., Any]:
+        """A method as `owner` has it: a static one takes no owner."""
+        function = self.methods[method]
+        return function.__func__ if isinstance(function, staticmethod) else MethodType(function, owner)
 
     def field(self, shape: Any = None, **keywords: Any) -> Any:
         """A StructField of this type; keywords as `Struct.field`."""
@@ -343,6 +351,15 @@ def struct(**members: Any) -> StructType:
     """The type of structs with those members, in that order. `__struct_methods={name: function}` adds methods."""
     methods = members.pop("__struct_methods", {})
     return StructType(members, methods)
+
+
+def __getattr__(name: str) -> Any:
+    waits = ""
+    if not name.startswith("_"):
+        from weft.lang.compat import later
+
+        waits = later(f"types.{name}")
+    raise AttributeError(f"weft.types has no attribute '{name}'" + (f" yet: it belongs to {waits}" if waits else ""))
 
 
 def argpack(**members: Any) -> Any:

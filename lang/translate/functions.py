@@ -117,7 +117,7 @@ def _unary_handler(kind: str) -> Handler:
         x, dtype = (
             arguments(t, c, 1, 2 if rounding else 1, "x", *(["dtype"] if rounding else []))[:2] + [None][rounding:]
         )
-        if is_constant(x) and dtype is None and kind in BUILTINS:
+        if is_constant(x) and dtype is None and kind in BUILTINS and kind not in _OF_BITS:
             return run_now(t, c.node, BUILTINS[kind].python, x)
         value = to_expr(t, x, _place(c, 0))
         if kind == "round" and isinstance(dtype, int):
@@ -131,6 +131,9 @@ def _unary_handler(kind: str) -> Handler:
     return handle
 
 
+_OF_BITS = ("bit_shr", "clz", "popcnt")  # what these give of a constant depends on its width
+
+
 def element_type(t: Translator, value: tree.Expr, node: ast.AST) -> Prim:
     """The primitive of a scalar or tensor; TypeMismatch for a struct."""
     if not isinstance(value.type, (Prim, Tensor)):
@@ -141,7 +144,7 @@ def element_type(t: Translator, value: tree.Expr, node: ast.AST) -> Prim:
 def _binary_handler(kind: str) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
         a, b = arguments(t, c, 2, 2, "a", "b")
-        if is_constant(a) and is_constant(b) and kind in BUILTINS and kind != "bit_shr":  # that needs a width
+        if is_constant(a) and is_constant(b) and kind in BUILTINS and kind not in _OF_BITS:
             return run_now(t, c.node, BUILTINS[kind].python, a, b)
         left, right = exprs(t, c, [a, b])
         return binary(t, kind, left, right, c.node)

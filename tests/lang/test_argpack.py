@@ -40,7 +40,17 @@ def test_members_of_packs():
     assert k(p, s=0) == 5
     assert p.arr.to_numpy().tolist() == [10, 11]
     with pytest.raises(ArgumentError, match="argument 'p': argpack"):
-        k(inner(), 1.0)
+        k(inner(1, [2, 3]), 1.0)
+
+
+def test_values_in_order_or_by_name():
+    assert repr(inner(2, v=[3, 4])) == repr(inner(k=2, v=vec2(3, 4)))
+    with pytest.raises(TypeMismatch, match="'v' is missing"):
+        inner(k=1)
+    with pytest.raises(TypeMismatch, match="'k' is given twice"):
+        inner(1, k=2)
+    with pytest.raises(TypeMismatch, match="has 2 members, got 3 values"):
+        inner(1, [2, 3], 4)
 
 
 def test_packs_are_checked():

@@ -95,7 +95,7 @@ def test_fields(layout):
         f[2]
     f.fill(1)
     assert f.to_numpy()["x"].sum() == 6
-    f.from_numpy({"mass": np.array([5.0, 6.0])})
+    f.from_numpy(f.to_numpy() | {"mass": np.array([5.0, 6.0])})
     assert f[1].mass == 6
     other = Particle.field(shape=2)
     other.copy_from(f)

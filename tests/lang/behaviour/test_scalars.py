@@ -252,6 +252,18 @@ def test_a_variable_keeps_its_first_type(ti):
     assert run().to_list() == [2, 1.5, 4]
 
 
+def test_an_annotation_may_be_repeated(ti):
+    @ti.kernel
+    def run() -> ti.f32:
+        a: ti.f32 = 1
+        a: ti.f32 = 3.5
+        v: ti.math.vec2 = [1, 2]
+        v: ti.math.vec2 = [a, 4]
+        return a + v.x
+
+    assert run() == 7
+
+
 def test_powers(ti):
     @ti.kernel
     def whole(a: ti.i32, b: ti.i32) -> ti.i32:
@@ -336,6 +348,12 @@ def test_counting_bits(ti):
     assert run(0xF0F0).to_list() == [8, 16]
     assert run(1).to_list() == [1, 31]
     assert run(-1).to_list() == [32, 0]
+
+    @ti.kernel
+    def of_constants() -> ti.types.vector(4, ti.i32):
+        return ti.Vector([ti.math.clz(1), ti.math.popcnt(-1), ti.math.clz(ti.i64(1)), ti.bit_shr(-1, 28)])
+
+    assert of_constants().to_list() == [31, 32, 63, 15]
 
 
 def test_min_and_max_prefer_numbers_to_nan(ti):

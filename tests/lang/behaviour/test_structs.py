@@ -1,7 +1,11 @@
 """Structs and dataclasses: members, methods, nesting, as locals, arguments, results and fields."""
 
+import copy
+
 import numpy as np
 import pytest
+
+from weft.ir.errors import CompilationError
 
 
 @pytest.fixture
@@ -175,3 +179,82 @@ def test_methods_that_change_self(ti):
         return ti.Vector([first, c.n])
 
     assert run().to_list()[0] == 7
+
+
+def test_members_are_numbers_of_python(ti):
+    pair = ti.types.struct(a=ti.i32, v=ti.math.vec2)
+    one = pair(2**31 - 1, [1, 2])
+    assert (type(one.a), one.a + 1) == (int, 2**31)
+    assert type(one["a"]) is int
+    assert type(dict(one.items)["a"]) is int
+
+    @ti.kernel
+    def wrapped(p: pair) -> ti.i32:
+        q = p
+        q.a += 1
+        return q.a // 2
+
+    assert wrapped(one) == -(2**30)  # in a kernel it is an i32
+
+
+def test_copies_of_structs_are_their_own(ti, ray):
+    one = ray(t=1, start=[1, 2, 3])
+    for other in (copy.copy(one), copy.deepcopy(one), one.copy()):
+        other.t, other.start.x = 5, 7
+        assert (one.t, one.start.x, other.start.x) == (1, 1, 7)
+
+
+def test_static_methods_take_no_struct(ti):
+    @ti.dataclass
+    class Disk:
+        radius: ti.f32
+
+        @staticmethod
+        @ti.func
+        def square(x):
+            return x * x
+
+        @staticmethod
+        def twice(x):
+            return 2 * x
+
+        @ti.func
+        def area(self):
+            return 3 * self.square(self.radius)
+
+    @ti.kernel
+    def run(disk: Disk) -> ti.f32:
+        return disk.area() + disk.twice(100)
+
+    assert run(Disk(2)) == 212
+    assert Disk(2).twice(4) == 8
+
+
+def test_structs_do_not_inherit(ti, ray):
+    with pytest.raises(TypeError, match="Moving: no class can inherit from a struct"):
+
+        class Moving(ray):
+            speed: ti.f32
+
+    class Named:
+        number: ti.i32
+
+    with pytest.raises(CompilationError, match="Tagged inherits from Named"):
+
+        @ti.dataclass
+        class Tagged(Named):
+            tag: ti.i32
+
+
+def test_arrays_for_a_struct_field_have_its_keys(ti):
+    inner = ti.types.struct(x=ti.f32, y=ti.math.vec2)
+    cells = ti.types.struct(i=inner, k=ti.u8).field(shape=3)
+    given = {"i": {"x": np.arange(3.0), "y": np.ones((3, 2))}, "k": np.array([1, 2, 300])}
+    cells.from_numpy(given)
+    back = cells.to_numpy()
+    assert back["i"]["x"].tolist() == [0, 1, 2]
+    assert back["k"].tolist() == [1, 2, 44]
+    assert cells.get_member_field("i").y.to_numpy(keep_dims=True).shape == (3, 2, 1)
+    for wrong in ({"k": given["k"]}, given | {"z": given["k"]}):
+        with pytest.raises(KeyError, match="takes the keys i, k"):
+            cells.from_numpy(wrong)
