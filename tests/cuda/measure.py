@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import particles  # noqa: F401 - it has rows of the table
+from launches import calls
 from workloads import WORKLOADS
 
 import weft as ti
@@ -76,33 +77,8 @@ def workloads(copy: float, wanted: str) -> None:
 
 def launches() -> None:
     """Kernels that do next to nothing."""
-    x = ti.field(ti.f32, 4)
-
-    @ti.kernel
-    def nothing():
-        for i in x:
-            x[i] = 0
-
-    @ti.kernel
-    def answer() -> ti.i32:
-        return 42
-
-    @ti.kernel
-    def ten(
-        a: ti.types.ndarray(),
-        b: ti.types.ndarray(),
-        c: ti.types.ndarray(),
-        d: ti.types.ndarray(),
-        e: ti.types.ndarray(),
-    ):
-        for i in a:
-            a[i] = b[i] + c[i] + d[i] + e[i]
-
-    arguments = [ti.ndarray(ti.f32, 8) for _ in range(5)]
-    line("launch", seconds(nothing))
-    line("launch, 5 arrays", seconds(lambda: ten(*arguments)))
-    line("launch and answer", seconds(answer))
-    line("element read", seconds(lambda: x[1]))
+    for name, call in calls().items():
+        line(name, seconds(call))
 
 
 def main(wanted: str = "") -> None:
