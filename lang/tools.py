@@ -8,9 +8,10 @@ from weft.lang.init import sync
 from weft.lang.ui.images import imread, imresize, imshow, imwrite
 from weft.lang.ui.ply import PLYWriter
 from weft.lang.ui.video import VideoManager
+from weft.lang.ui.vtk import write_vtk
 from weft.runtime.doctor import report
 
-__all__ = ["PLYWriter", "Timer", "VideoManager", "diagnose", "imread", "imresize", "imshow", "imwrite"]
+__all__ = ["PLYWriter", "Timer", "VideoManager", "diagnose", "imread", "imresize", "imshow", "imwrite", "write_vtk"]
 
 
 def diagnose() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from weft.lang.ui.images import MissingLibrary, as_array, imwrite, pillow
+from weft.lang.ui import ffmpeg
+from weft.lang.ui.images import as_array, imwrite, pillow
 
 __all__ = ["VideoManager"]
 
@@ -57,7 +56,7 @@ class VideoManager:
         self.frame_counter += 1
         if self.frame_counter == self.next_video_checkpoint:
             self.next_video_checkpoint *= 2
-            if self.automatic_build and shutil.which("ffmpeg"):
+            if self.automatic_build and ffmpeg.find_ffmpeg():
                 self.make_video(gif=False)
 
     def write_frames(self, images: Iterable[Any]) -> None:
@@ -77,26 +76,13 @@ class VideoManager:
         as well, that is made and a warning says so."""
         if not self.frame_fns:
             raise ValueError("there are no frames to make a video of: write_frame comes first")
-        ffmpeg = shutil.which("ffmpeg")
-        if mp4 and ffmpeg:
-            self._make_mp4(ffmpeg)
+        if mp4 and (ffmpeg.find_ffmpeg() or not gif):
+            pattern = str(self.frame_directory / "%06d.png")
+            ffmpeg.frames_to_mp4(pattern, self.get_output_filename(".mp4"), self.framerate)
         elif mp4:
-            message = (
-                "an mp4 needs the program ffmpeg, which is not on the PATH; a gif needs nothing: make_video(mp4=False)"
-            )
-            if not gif:
-                raise MissingLibrary(message)
-            warnings.warn(message, stacklevel=2)
+            warnings.warn("there is no ffmpeg for an mp4 (pip install imageio-ffmpeg brings it)", stacklevel=2)
         if gif:
             self._make_gif()
-
-    def _make_mp4(self, ffmpeg: str) -> None:
-        frames = str(self.frame_directory / "%06d.png")
-        # H.264 wants even sizes and, to play everywhere, halved colours.
-        even = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
-        options = ["-vf", even, "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "16"]
-        command = [ffmpeg, "-loglevel", "error", "-y", "-framerate", str(self.framerate), "-i", frames, *options]
-        subprocess.run([*command, self.get_output_filename(".mp4")], check=True)
 
     def _make_gif(self) -> None:
         image = pillow()

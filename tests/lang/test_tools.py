@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import weft as ti
+from weft.lang.ui import ffmpeg
 from weft.lang.ui.images import MissingLibrary
 
 ARCHS = ("cpu", "python")
@@ -85,7 +85,7 @@ def test_videos(monkeypatch: pytest.MonkeyPatch) -> None:
     manager.make_video(mp4=False)
     with Image.open(manager.get_output_filename(".gif")) as video:
         assert (video.n_frames, video.size, video.info["duration"]) == (3, (16, 8), 100)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(ffmpeg, "find_ffmpeg", lambda: "")
     with pytest.raises(MissingLibrary, match="ffmpeg"):
         manager.make_video(gif=False)
     with pytest.warns(UserWarning, match="ffmpeg"):
