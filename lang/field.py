@@ -114,7 +114,7 @@ class Field(Lender):
         tree = self._slots[0].tree
         node = self._node()
         assert tree is not None
-        return SNode(node, tree)
+        return SNode(node, tree, self.offset)
 
     def parent(self, levels: int = 1) -> SNode | None:
         """The node `levels` above the place."""

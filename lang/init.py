@@ -210,7 +210,7 @@ def reset() -> None:
     if old is None:
         return
     for tree in list(old.trees):
-        tree.destroy("the program was reset (by `init` or `reset`) after this field was made")
+        tree.end("the program was reset (by `init` or `reset`) after this field was made")
     old.alive = False
     old.touch()
     device = old.opened()

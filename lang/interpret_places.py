@@ -16,6 +16,7 @@ from weft.lang.builtins import ndrange
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import Ndarray
+from weft.lang.snode_api import SNode
 from weft.lang.struct import StructField
 from weft.lang.struct_ndarray import StructMembers
 from weft.lang.types import NdarrayType, prim_of_numpy
@@ -134,7 +135,9 @@ class Grouped:
 
 
 def box(over: Any) -> list[tuple[int, ...]]:
-    """Every index of a field, array or ndrange. TypeMismatch for anything else."""
+    """Every index of a field, array, ndrange or SNode. TypeMismatch for anything else."""
+    if isinstance(over, SNode):
+        over = ndrange(*over.bounds)
     if isinstance(over, ndrange):
         return [*product(*(range(int(begin), int(end)) for begin, end in over.bounds))]
     cells = cells_of(over)

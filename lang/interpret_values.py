@@ -30,6 +30,7 @@ from weft.lang.interpret_references import References
 from weft.lang.interpret_text import Texts
 from weft.lang.interpret_types import assigned, captured, fit, is_known, is_value, own, strong
 from weft.lang.matrix import Matrix, Vector
+from weft.lang.snode_api import SNode
 from weft.lang.struct import Struct, StructElement
 from weft.lang.types import CompoundType, prim_of_numpy, primitive
 
@@ -310,7 +311,7 @@ class Semantics(References):
 
     def iterate(self, over: Any) -> Any:
         """What a loop goes over: indices as i32 (a tuple of them per point of several axes), or `over` itself."""
-        if not isinstance(over, ndrange) and cells_of(over) is None:
+        if not isinstance(over, (ndrange, SNode)) and cells_of(over) is None:
             return over
         points = box(over)
         if points and len(points[0]) == 1:

@@ -80,7 +80,7 @@ class Ndarray(Recorded, Lender):
             raise FieldError(f"this {self!r} no longer exists: {self._gone}")
         return self._cells
 
-    def destroy(self, why: str) -> None:
+    def end(self, why: str) -> None:
         """Let go of the memory. Every later use is a FieldError that says why."""
         self._gone = why.replace("this field", "it")
         self._cells = None
@@ -185,8 +185,8 @@ class ScalarNdarray(ScalarElements, Ndarray):
         self._quicken()
         return self._cells[position]
 
-    def destroy(self, why: str) -> None:
-        super().destroy(why)
+    def end(self, why: str) -> None:
+        super().end(why)
         self._items = None
 
 

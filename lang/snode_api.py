@@ -18,6 +18,7 @@ from weft.ir.errors import CompilationError, WeftError
 from weft.ir.layout import TreeLayout, layout_tree
 from weft.ir.snode import MAX_AXES
 from weft.ir.snode import SNode as Node
+from weft.ir.types import Prim
 from weft.lang.init import program
 from weft.lang.types import shape_tuple
 
@@ -55,6 +56,9 @@ AXES: dict[str, Axes] = {
     )
     for mask in range(1, 16)
 }
+
+
+_LETTERS = "ijklmnop"  # of all axes, as `order` names them
 
 
 class Placeable(Protocol):
@@ -117,8 +121,13 @@ class FieldTree:
                     self._buffer = self.program.device.memory.allocate(self.layout.size, self._label())
         return self._buffer
 
-    def destroy(self, why: str = "its SNode tree was destroyed") -> None:
-        """Free the memory. Every later use of its fields is a FieldError."""
+    def destroy(self) -> None:
+        """Free the memory. Every later use of its fields is a FieldError, and so is destroying it again."""
+        self.check("this SNode tree")
+        self.end("its SNode tree was destroyed")
+
+    def end(self, why: str) -> None:
+        """Free the memory, if it is not gone yet; `why` is what a later use of its fields says."""
         self._gone = self._gone or why
         self._buffer = None
         self.program.touch()
@@ -131,22 +140,37 @@ class FieldTree:
 
 
 class SNode:
-    """A node of the layout: its cells repeat over `extents`; fields and further nodes are put into its cell."""
+    """A node of the layout: its cells repeat over `extents`; fields and further nodes are put into its cell.
 
-    def __init__(self, node: Node, tree: FieldTree) -> None:
-        self.node, self.tree = node, tree
+    A loop over it in a kernel goes over the indices of its cells; over the place of a field, over that field's.
+    What begins with an underscore is there under Taichi's names, for programs that look at layouts."""
+
+    def __init__(self, node: Node, tree: FieldTree, offset: tuple[int, ...] = ()) -> None:
+        self.node, self.tree, self._first = node, tree, offset
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents of a field placed here."""
         return self.node.shape()
 
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """(begin, end) of a loop over the cells, for each axis."""
+        first = self._first or (0,) * len(self.shape)
+        return [(begin, begin + extent) for begin, extent in zip(first, self.shape, strict=True)]
+
     def parent(self, levels: int = 1) -> SNode | None:
         """The node `levels` above; None above the root."""
-        node: Node | None = self.node
-        for _ in range(levels):
-            node = None if node is None else node.parent
-        return None if node is None else SNode(node, self.tree)
+        path = self.node.path()
+        return SNode(path[-1 - levels], self.tree) if levels < len(path) else None
+
+    @property
+    def _name(self) -> str:
+        return self.node.name
+
+    @property
+    def _dtype(self) -> Prim | None:
+        return self.node.dtype
 
     @property
     def _cell_size_bytes(self) -> int:
@@ -158,17 +182,40 @@ class SNode:
         """Where this node begins in its parent's cell. (Finalizes the tree.)"""
         return self.tree.layout.cells[self.node][1]
 
+    @property
+    def _num_dynamically_allocated(self) -> int:
+        """How many cells came into being since the tree was allocated: dense nodes have theirs from the start."""
+        return 0
+
+    def _path_from_root(self) -> list[SNode]:
+        return [SNode(node, self.tree) for node in self.node.path()]
+
+    def _get_children(self) -> list[SNode]:
+        return [SNode(node, self.tree) for node in self.node.children]
+
+    def _physical_index_position(self) -> dict[int, int]:
+        """Which index of a field placed here runs along each axis: {axis number: position among the indices}."""
+        axes = {axis for node in self.node.path() for axis in node.axes}
+        return {axis: position for position, axis in enumerate(sorted(axes))}
+
+    def _loop_range(self) -> SNode:
+        """What a loop over it goes over."""
+        return self
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SNode) and other.node is self.node
+        same_root = isinstance(other, Root) and self.node.parent is None
+        return same_root or (isinstance(other, SNode) and other.node is self.node)
 
     def __hash__(self) -> int:
-        return id(self.node)
+        return hash(Root) if self.node.parent is None else id(self.node)
 
     def dense(self, axes: Iterable[int], dimensions: int | Iterable[int]) -> SNode:
         """A dense node in this one's cell: `dimensions` (one number for all axes, or one each) along `axes`, the
         first axis slowest. CompilationError where the two do not match or an extent is not positive."""
         self.tree.check_open()
         numbers = tuple(axes)
+        if not set(numbers) <= set(range(MAX_AXES)):
+            raise CompilationError(f"a field has at most {MAX_AXES} axes, numbered from 0: not {numbers}")
         extents = shape_tuple(dimensions)
         if not isinstance(dimensions, Iterable):
             extents = extents * len(numbers)
@@ -192,25 +239,37 @@ class SNode:
 
     def pointer(self, *_: Any, **__: Any) -> SNode:
         """A sparse node: not there yet."""
-        raise _no_sparse("pointer")
+        raise _not_yet("pointer", "sparse SNodes")
 
     def bitmasked(self, *_: Any, **__: Any) -> SNode:
         """A node with an activity mask: not there yet."""
-        raise _no_sparse("bitmasked")
+        raise _not_yet("bitmasked", "sparse SNodes")
 
     def dynamic(self, *_: Any, **__: Any) -> SNode:
         """A growing list: not there yet."""
-        raise _no_sparse("dynamic")
+        raise _not_yet("dynamic", "sparse SNodes")
+
+    def quant_array(self, *_: Any, **__: Any) -> SNode:
+        """A node whose cells share words of memory: not there yet."""
+        raise _not_yet("quant_array", "quantized types")
 
     def deactivate_all(self) -> None:
         """Zero the memory of a sparse tree; dense nodes are always active, so nothing happens."""
 
+    def lazy_grad(self) -> None:
+        """Place the gradients of fields made with `needs_grad`; they are placed beside their fields anyway."""
+
+    def __str__(self) -> str:
+        return " => ".join(
+            f"{node.kind} {list(node.shape())}" if node.parent else "ti.root" for node in self.node.path()
+        )
+
     def __repr__(self) -> str:
-        return f"<SNode {self.node.kind} shape={self.shape}>"
+        return f"<SNode {self}>"
 
 
-def _no_sparse(kind: str) -> CompilationError:
-    return CompilationError(f"{kind} SNodes are not supported; use dense ones")
+def _not_yet(kind: str, what: str) -> CompilationError:
+    return CompilationError(f"there is no {kind} yet: it belongs to {what}; use dense nodes")
 
 
 class FieldsBuilder:
@@ -225,9 +284,16 @@ class FieldsBuilder:
         return self.tree.finalized
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing was put into the tree yet."""
+        return not self.tree.node.children
+
+    @property
     def node(self) -> SNode:
         """The root of the tree."""
         return SNode(self.tree.node, self.tree)
+
+    root = node
 
     def dense(self, axes: Iterable[int], dimensions: int | Iterable[int]) -> SNode:
         """As `SNode.dense`, at the root."""
@@ -249,6 +315,13 @@ class FieldsBuilder:
         """As `SNode.dynamic`."""
         return self.node.dynamic(*args, **keywords)
 
+    def quant_array(self, *args: Any, **keywords: Any) -> SNode:
+        """As `SNode.quant_array`."""
+        return self.node.quant_array(*args, **keywords)
+
+    def lazy_grad(self) -> None:
+        """As `SNode.lazy_grad`."""
+
     def finalize(self, raise_warning: bool = True) -> FieldTree:
         """Close the tree and give it. FieldError if that was done before."""
         del raise_warning
@@ -258,14 +331,17 @@ class FieldsBuilder:
 
 
 class Root:
-    """`ti.root`: the tree that is being built. Its first use closes it; then `root` is a new one."""
+    """`ti.root`: the tree that is being built. Its first use closes it; then `root` is a new one. Equal to the root of
+    every tree, which is what `parent` gives at the top."""
 
-    def _open(self) -> SNode:
+    finalized = False
+
+    def _open(self) -> FieldsBuilder:
         current = program()
         if current.builder is None or current.builder.finalized:
             current.builder = FieldsBuilder()
-        node: SNode = current.builder.node
-        return node
+        builder: FieldsBuilder = current.builder
+        return builder
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -276,16 +352,27 @@ class Root:
         """None: nothing is above the root."""
         del levels
 
-    def lazy_grad(self) -> None:
-        """Place the gradients of fields made with `needs_grad`; they are placed beside their fields anyway."""
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was put into it since its last use."""
+        return self._open().empty
 
     def deactivate_all(self) -> None:
         """As `SNode.deactivate_all`."""
 
+    def _get_children(self) -> list[SNode]:
+        return self._open().node._get_children()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Root) or (isinstance(other, SNode) and other == self)
+
+    def __hash__(self) -> int:
+        return hash(Root)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._open(), name)
+        return getattr(self._open().node, name)
 
     def __repr__(self) -> str:
         return "ti.root"
@@ -305,14 +392,15 @@ def offset_tuple(offset: int | Iterable[int], ndim: int) -> tuple[int, ...]:
 
 
 def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
-    """The axis numbers of `order` ("ij": first axis slowest, "ji": first axis fastest), checked against `ndim`."""
+    """The axis numbers of `order` ("ij": first axis slowest, "ji": first axis fastest; the letters go on to p), checked
+    against `ndim`."""
     if order is None:
         return tuple(range(ndim))
-    numbers = tuple("ijkl".find(letter) if letter in "ijkl" else -1 for letter in order)
+    numbers = tuple(map(_LETTERS.find, order))
     if len(order) != ndim:
         raise CompilationError(f"order={order!r} names {len(order)} axes, shape has {ndim}: they must be as many")
     if sorted(numbers) != list(range(ndim)):
-        raise CompilationError(f"order is a permutation of {'ijkl'[:ndim]!r}, not {order!r}")
+        raise CompilationError(f"order is a permutation of {_LETTERS[:ndim]!r}, not {order!r}")
     return numbers
 
 

@@ -13,7 +13,7 @@ from weft.lang.builtins import ndrange
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix
-from weft.lang.snode_api import SNode
+from weft.lang.snode_api import Root, SNode
 from weft.lang.struct import StructField
 from weft.lang.translate.expressions import iterate, unpack
 from weft.lang.translate.functions import Grouped, RangeOf
@@ -142,6 +142,8 @@ class _Runtime:
             self.range(bounds)
         elif isinstance(inner, ndrange):
             self.box(inner, grouped)
+        elif isinstance(inner, SNode) and inner.shape:
+            self.box(ndrange(*inner.bounds), grouped)
         elif isinstance(inner, (Field, StructField)):
             self.elements(run_now(t, node.iter, t.unit.symbol, *_first_field(inner, dotted(node.iter))), grouped)
         elif isinstance(inner, tree.Expr) and isinstance(inner.type, Array):
@@ -152,8 +154,8 @@ class _Runtime:
     def refuse(self, over: Any) -> None:
         """Say what can be looped over instead."""
         t, node = self.t, self.node.iter
-        if isinstance(over, SNode):
-            raise t.error("a loop over an SNode is not available: loop over a field placed in it", node)
+        if isinstance(over, (SNode, Root)):
+            raise t.error("the root has one cell: loop over a node below it, or over a field", node)
         if isinstance(over, (list, tuple, dict)) or (isinstance(over, tree.Expr) and isinstance(over.type, Tensor)):
             raise t.error(f"a loop over {_phrase(over)} must be unrolled: write ti.static(...) around it", node)
         if is_number(over):
