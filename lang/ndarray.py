@@ -150,7 +150,10 @@ class Ndarray(Recorded, Lender):
         return made  # type: ignore[no-any-return]
 
     def __copy__(self) -> Ndarray:
-        return self.__deepcopy__({})
+        made: Ndarray = object.__new__(type(self))  # another handle of the same memory
+        made.__dict__.update(self.__dict__)
+        self._program.trees.add(made)
+        return made
 
     def __reduce__(self) -> Any:
         gradient = None if self.grad is None else self.grad.to_numpy()

@@ -11,6 +11,7 @@ import pytest
 import weft as ti
 from weft.ir.errors import TypeMismatch
 from weft.lang.errors import ArgumentError
+from weft.lang.snode_api import FieldError
 
 vec2 = ti.types.vector(2, ti.f32)
 inner = ti.types.argpack(k=ti.f64, v=vec2)
@@ -92,6 +93,27 @@ def test_copies_of_ndarrays(dtype):
         a.fill(8)
         assert (other.to_numpy() == 7).all()
         a.fill(7)
+
+
+@pytest.mark.parametrize("dtype", [ti.f32, vec2])
+def test_shallow_copies_of_ndarrays_share_memory(dtype):
+    @ti.kernel
+    def increase(a: ti.types.ndarray()):
+        for i in ti.grouped(a):
+            a[i] += 1
+
+    a = ti.ndarray(dtype, (2, 3))
+    other = copy.copy(a)
+    increase(a)
+    increase(other)
+    assert other is not a
+    assert (a.to_numpy() == 2).all()
+    del a
+    increase(other)
+    assert (other.to_numpy() == 3).all()
+    ti.reset()
+    with pytest.raises(FieldError, match="no longer exists"):
+        other.to_numpy()
 
 
 def test_numpy_keeps_the_dimensions_of_vectors():
