@@ -18,7 +18,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 from weft.ir.pipeline import lower
 from weft.ir.trace import Trace
-from weft.ir.transforms.lower_tree_facts import walk
+from weft.ir.transforms.lower_tree_facts import written_arrays
 from weft.ir.treetext import print_tree
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
 from weft.lang.captures import Captures
@@ -220,12 +220,6 @@ def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> N
     }
     if not frozen:
         return
-    for node in walk(translation.tree):
-        if isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
-            target = node.target
-            while isinstance(target, (tree.Element, tree.Member)):
-                target = target.base
-            array = target.array if isinstance(target, tree.ArrayElement) else None
-            if isinstance(array, tree.ParamRef) and array.index in frozen:
-                name = translation.tree.params[array.index].name
-                raise ArgumentError(f"argument '{name}' is a read-only array, and the kernel writes to it")
+    for index in sorted(frozen & written_arrays(translation.tree)):
+        name = translation.tree.params[index].name
+        raise ArgumentError(f"argument '{name}' is a read-only array, and the kernel writes to it")

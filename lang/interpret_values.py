@@ -10,7 +10,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -391,6 +391,11 @@ class Semantics(References):
         text = getattr(function, "__self__", None)
         if isinstance(text, str) and function.__name__ == "format":
             return lambda *args, **keywords: texts.braces(text, *args, **keywords)
+        if isinstance(function, partial):
+            return partial(self.callee(function.func), *function.args, **function.keywords)
+        own: Any = type(function).__call__ if callable(function) else None
+        if getattr(own, "is_pyfunc", None) is not None:  # an object whose `__call__` is a @func
+            function = MethodType(own, function)
         inner = getattr(function, "__func__", function)
         body = getattr(inner, "function", None)  # of a `@func`
         if body is not None:

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from weft.ir import tree
 
-__all__ = ["always_returns", "cost", "has_return", "memory_variables", "returns_at_tail", "walk"]
+__all__ = ["always_returns", "cost", "has_return", "memory_variables", "returns_at_tail", "walk", "written_arrays"]
 
 _CHILD_FIELDS: dict[type[tree.Node], tuple[str, ...]] = {
     cls: tuple(f.name for f in fields(cls) if "Expr" in str(f.type) or "Stmt" in str(f.type))
@@ -43,6 +43,31 @@ def memory_variables(root: tree.Node) -> set[tree.Variable]:
         if isinstance(target, tree.Var):
             found.add(target.variable)
     return found
+
+
+def written_arrays(root: tree.KernelTree) -> set[int]:
+    """The numbers of the array parameters that the kernel writes to, itself or through the functions it calls."""
+    trees = {"": root} | {function.name: function for function in root.functions}
+    written: dict[str, set[int]] = {name: set() for name in trees}
+    handed: list[tuple[str, int, str, int]] = []  # a caller's array, the function's parameter that it becomes
+    for name, made in trees.items():
+        for node in walk(made):
+            if isinstance(node, tree.Invoke):
+                arrays = ((a.index, k) for k, a in enumerate(node.arguments) if isinstance(a, tree.ParamRef))
+                handed += [(name, index, node.function, k) for index, k in arrays]
+            elif isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
+                target = node.target
+                while isinstance(target, (tree.Element, tree.Member)):
+                    target = target.base
+                if isinstance(target, tree.ArrayElement) and isinstance(target.array, tree.ParamRef):
+                    written[name].add(target.array.index)
+    growing = True
+    while growing:
+        found = [(name, index) for name, index, function, k in handed if k in written[function]]
+        growing = any(index not in written[name] for name, index in found)
+        for name, index in found:
+            written[name].add(index)
+    return written[""]
 
 
 _PRICE: dict[type[tree.Expr], int] = {

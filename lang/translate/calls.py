@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -64,6 +65,8 @@ def call(t: Translator, function: Any, c: Call) -> Any:
         return _bound(t, function, c)
     if isinstance(function, NestedFunction):
         return function.inline(t, c)
+    if isinstance(function, partial):
+        return call(t, function.func, Call(c.node, [*function.args, *c.args], {**function.keywords, **c.keywords}))
     if getattr(function, "is_real", False):
         return invoke(t, function.function, c)
     if getattr(function, "is_pyfunc", None) is not None:
@@ -115,6 +118,16 @@ def _bound(t: Translator, function: MethodType, c: Call) -> Any:
     return _python_call(t, function, c)
 
 
+def _super(t: Translator, c: Call) -> Any:
+    """`super()`, as Python means it: of the class that the method is written in, and the method's first argument."""
+    parameters = t.source.node.args
+    first = next(iter([*parameters.posonlyargs, *parameters.args]), None)
+    bound = t.names.find(first.arg) if first is not None else None
+    if bound is None or "__class__" not in t.names.function.__code__.co_freevars:
+        raise t.error("super() without arguments stands in a method, of the class it belongs to", c.node)
+    return super(t.names.outer("__class__")[0], bound.value)
+
+
 def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
     """The handler of a Python builtin, of a function of `math`, or of Matrix, Vector, Struct and their factories."""
     try:
@@ -142,6 +155,11 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
     if not callable(function):
         raise t.error(f"{kind_of(function)} cannot be called", c.node, TypeMismatch)
     _check_scope(t, function, c)
+    if function is super and not c.args:
+        return _super(t, c)
+    own: Any = type(function).__call__
+    if getattr(own, "is_pyfunc", None) is not None:  # an object whose `__call__` is a @func
+        return _bound(t, MethodType(own, function), c)
     if function is ndrange:
         return run_now(t, c.node, ndrange, *c.args)
     if isinstance(getattr(function, "__self__", None), (list, dict)):  # append, extend, get, items ...

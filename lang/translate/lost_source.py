@@ -2,7 +2,8 @@
 
 Wherever such a text may still lie - the command line, the strings in reach of the frames that run it, the lines typed
 so far - it is compiled again: the text that gives the very same code is the one. Looked for once, where a decorator is
-applied, because later the frames are gone.
+applied, because later the frames are gone. The text of a file is kept from then on as well: who edits a program while
+it runs still runs what was imported.
 """
 
 from __future__ import annotations
@@ -19,19 +20,32 @@ from weakref import WeakKeyDictionary
 
 __all__ = ["find_lost", "lines_of_lost"]
 
-_found: WeakKeyDictionary[CodeType, str] = WeakKeyDictionary()
+_found: WeakKeyDictionary[CodeType, list[str]] = WeakKeyDictionary()
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in ("annotations",))
 
 
 def find_lost(function: Callable[..., Any], depth: int) -> None:
     """Look for the text of `function` if no file has it; `depth` frames up is where it is defined."""
     code = getattr(function, "__code__", None)
-    if code is None or not code.co_filename.startswith("<") or _is_kept(code):
+    if code is None:
+        return
+    if not code.co_filename.startswith("<"):
+        _keep_file(function, code)
+        return
+    if _is_kept(code):
         return
     for text in _candidates(code, sys._getframe(depth + 1)):
         if f"def {code.co_name}" in text and _gives(text, code):
-            _found[code] = text
+            _found[code] = text.splitlines(keepends=True)
             return
+
+
+def _keep_file(function: Callable[..., Any], code: CodeType) -> None:
+    """Keep the lines of the file, one list for all of its functions, as they are now."""
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if any(f"def {code.co_name}" in line for line in lines[code.co_firstlineno - 1 :]):
+        _found[code] = lines
 
 
 def _is_kept(code: CodeType) -> bool:
@@ -42,9 +56,18 @@ def _is_kept(code: CodeType) -> bool:
 
 
 def lines_of_lost(code: CodeType) -> list[str] | None:
-    """The lines of the text that `code` was compiled from, if it was found."""
-    text = _found.get(code)
-    return None if text is None else text.splitlines(keepends=True)
+    """The lines of the text that `code` was compiled from, if it was found: for it, or for a kernel beside it (a plain
+    function has no decorator to look for its own)."""
+    known = _found.get(code)
+    if known is not None or not code.co_filename.startswith("<"):
+        return known
+    texts = {id(lines): lines for other, lines in _found.items() if other.co_filename == code.co_filename}
+    typed = (text.splitlines(keepends=True) for text in (_typed() if code.co_filename == "<stdin>" else ()))
+    for lines in (*texts.values(), *typed):
+        if _gives("".join(lines), code):
+            _found[code] = lines
+            return lines
+    return None
 
 
 def _gives(text: str, code: CodeType) -> bool:
@@ -64,7 +87,8 @@ def _gives(text: str, code: CodeType) -> bool:
 def _candidates(code: CodeType, frame: FrameType | None) -> Iterator[str]:
     yield from sys.orig_argv
     while frame is not None:
-        places = (frame.f_locals.values(), frame.f_code.co_consts)
+        named = [frame.f_globals.get(name) for name in frame.f_code.co_names]
+        places = (frame.f_locals.values(), frame.f_code.co_consts, named)
         yield from (text for place in places for text in list(place) if isinstance(text, str))
         frame = frame.f_back
     if code.co_filename == "<stdin>":
@@ -83,12 +107,12 @@ def _standard_input() -> Iterator[str]:
 
 
 def _typed() -> Iterator[str]:
-    """The last lines of an interactive session, from each decorator on."""
+    """The last lines of an interactive session, from each decorator or definition on."""
     readline = sys.modules.get("readline")
     if readline is None:
         return
     count: int = readline.get_current_history_length()
     lines = [readline.get_history_item(number) or "" for number in range(max(1, count - 500), count + 1)]
     for start in range(len(lines) - 1, -1, -1):
-        if lines[start].startswith("@"):
+        if lines[start].startswith(("@", "def ")):
             yield "\n".join(lines[start:]) + "\n"

@@ -61,6 +61,11 @@ def source_of(function: Callable[..., Any]) -> Source:
     return _PARSED[id(code)][1]
 
 
+_WHY_LOST = {
+    "<stdin>": " (what comes through a pipe, Python does not keep)",
+    "<string>": " (of what `exec` runs, it is found in a variable)",
+}
+
 # By identity, the code kept alive: equal code objects may stand for different text (`return` and `global x` are one).
 _PARSED: dict[int, tuple[CodeType, Source]] = {}
 _MOST_PARSED = 4096
@@ -70,8 +75,9 @@ def _parse(code: CodeType) -> Source:
     try:
         lines, first = source_lines(code)
     except (OSError, TypeError) as error:
+        why = _WHY_LOST.get(code.co_filename, "")
         raise CompilationError(
-            f"the source of '{code.co_name}' cannot be found: define it in a file or a notebook cell"
+            f"the source of '{code.co_name}' cannot be found{why}: define it in a file or a notebook cell"
         ) from error
     text = "".join(lines)
     shift = first - 1

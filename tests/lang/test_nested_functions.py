@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import weft as ti
@@ -70,38 +65,3 @@ def test_a_wrong_call_of_an_inner_function():
 
     with pytest.raises(CompilationError, match="'f' takes 1 arguments, got 2"):
         k()
-
-
-PROGRAM = """
-import weft as ti
-ti.init()
-@ti.func
-def g(x):
-    return x + 1
-@ti.kernel
-def k() -> int:
-    return g(41)
-print(k())
-"""
-
-
-def run(*command: str, **keywords: object) -> str:
-    root = Path(__file__).parents[2] / ".links"
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, env=environment, **keywords)
-    return done.stdout.strip() or done.stderr
-
-
-def test_kernels_on_the_command_line_and_from_standard_input(tmp_path: Path):
-    assert run("-c", PROGRAM) == "42"
-    path = tmp_path / "program.txt"
-    path.write_text(PROGRAM)
-    with path.open() as file:
-        assert run("-", stdin=file) == "42"
-
-
-def test_a_kernel_in_an_executed_string():
-    scope = {"ti": ti}
-    text = PROGRAM.replace("ti.init()", "").replace("print(k())", "")
-    exec(text, scope)
-    assert scope["k"]() == 42

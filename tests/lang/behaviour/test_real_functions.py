@@ -5,6 +5,7 @@ import pytest
 
 import weft
 from weft.ir.errors import CompilationError
+from weft.lang.errors import ArgumentError
 from weft.runtime.errors import KernelFault, RecursionFault
 
 S = weft.types.struct(a=weft.i32, v=weft.math.vec2)
@@ -225,9 +226,30 @@ def test_what_it_writes_to_an_array_is_seen_in_between(ti):
     assert b.tolist() == [1000, 1101, 1202, 1303]
 
 
+def test_read_only_arrays_stay_as_they_are(ti):
+    @ti.real_func
+    def put(a: ti.types.ndarray(dtype=ti.i32, ndim=1), i: ti.i32):
+        if i > 0:
+            a[i] = i
+            put(a, i - 1)
+
+    @ti.real_func
+    def hand_on(a: ti.types.ndarray(dtype=ti.i32, ndim=1)):
+        put(a, 3)
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(dtype=ti.i32, ndim=1)):
+        hand_on(a)
+
+    a = np.zeros(4, np.int32)
+    k(a)
+    assert a.tolist() == [0, 1, 2, 3]
+    a.flags.writeable = False
+    with pytest.raises(ArgumentError, match="'a' is a read-only array"):
+        k(a)
+
+
 def test_elements_as_template_arguments_are_places(ti):
-    if ti.cfg.arch == "python":
-        pytest.skip("arch=python passes numbers and vectors as Python does: assigning to the parameter is local")
     x = ti.Vector.field(2, ti.i32, 5)
     s = S.field(shape=3)
 
