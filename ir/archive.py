@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from weft.ir.artifact import Artifact, Site, Slots
@@ -50,45 +51,30 @@ def unpack(data: bytes) -> tuple[Artifact, dict[str, Any]]:
 def _describe(artifact: Artifact) -> dict[str, Any]:
     slots = artifact.slots
     return {
-        "name": artifact.name,
-        "target": artifact.target,
-        "entry": artifact.entry,
+        **{name: getattr(artifact, name) for name in _PLAIN},
         "trees": slots.trees,
         "params": [[param.name, _type(param.type)] for param in slots.params],
         "results": [_type(result) for result in slots.results],
         "temp_bytes": slots.temp_bytes,
         "sites": [[s.kind, list(s.text), [_type(type) for type in s.types], _span(s.span)] for s in artifact.sites],
-        "libraries": list(artifact.libraries),
-        "tasks": list(artifact.tasks),
-        "state_bytes": artifact.state_bytes,
-        "written": list(artifact.written),
     }
 
 
 def _restore(head: Any, code: bytes, host: bytes) -> Artifact:
     if head["target"] not in _TARGETS:
         raise ArchiveError(f"no target is called {head['target']!r}")
-    return Artifact(
-        name=_text(head["name"]),
-        target=head["target"],
-        code=code,
-        entry=_text(head["entry"]),
-        slots=Slots(
-            _count(head["trees"]),
-            tuple(Param(_text(name), _type_of(type)) for name, type in head["params"]),
-            tuple(_type_of(type) for type in head["results"]),
-            _count(head["temp_bytes"]),
-        ),
-        sites=tuple(
-            Site(_text(kind), tuple(map(_text, text)), tuple(_type_of(type) for type in types), _span_of(span))
-            for kind, text, types, span in head["sites"]
-        ),
-        libraries=tuple(map(_text, head["libraries"])),
-        tasks=tuple(map(_text, head["tasks"])),
-        host=host,
-        state_bytes=_count(head["state_bytes"]),
-        written=tuple(map(_count, head["written"])),
+    slots = Slots(
+        _count(head["trees"]),
+        tuple(Param(_text(name), _type_of(type)) for name, type in head["params"]),
+        tuple(_type_of(type) for type in head["results"]),
+        _count(head["temp_bytes"]),
     )
+    sites = tuple(
+        Site(_text(kind), tuple(map(_text, text)), tuple(_type_of(type) for type in types), _span_of(span))
+        for kind, text, types, span in head["sites"]
+    )
+    plain: dict[str, Any] = {name: check(head[name]) for name, check in _PLAIN.items()}
+    return Artifact(code=code, host=host, slots=slots, sites=sites, **plain)
 
 
 def _text(value: Any) -> str:
@@ -101,6 +87,18 @@ def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ArchiveError(f"{value!r} is no count")
     return value
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "str": _text,
+    "int": _count,
+    "tuple[str, ...]": lambda values: tuple(map(_text, values)),
+    "tuple[int, ...]": lambda values: tuple(map(_count, values)),
+}
+_APART = ("code", "host", "slots", "sites", "llvm", "native")  # as bytes, in a form of their own, or not kept
+
+# The other parts of an artifact, and what they are made of.
+_PLAIN = {part.name: _CHECKS[str(part.type)] for part in fields(Artifact) if part.name not in _APART}
 
 
 # ---- types and places ------------------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ def _more_commands(commands: Any) -> None:
         commands.add_parser(name, help=text).set_defaults(action=_doctor)
     commands.add_parser("repl", help="Python's prompt, with `import weft as ti`").set_defaults(action=_repl)
     importlib.import_module("weft.lang.cli_media").add_commands(commands)
+    importlib.import_module("weft.lang.cli_cache").add_commands(commands)
 
 
 def _help(parser: argparse.ArgumentParser) -> int:

@@ -135,7 +135,8 @@ class Program:
             return importlib.import_module("weft.runtime.cuda").CudaDevice(self.config.random_seed, self.gpu)
         from weft.runtime.cpu import CpuDevice
 
-        return CpuDevice(self.config.threads, self.config.random_seed)
+        kept = importlib.import_module("weft.lang.kernel_cache")
+        return CpuDevice(self.config.threads, self.config.random_seed, emit=kept.keeping(self))
 
     @cached_property
     def store(self) -> Any:

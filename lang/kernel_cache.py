@@ -27,9 +27,11 @@ from weft.ir.errors import InternalError
 from weft.lang.fingerprint import Fingerprint, TooLarge, fingerprint
 from weft.lang.init import imported_at
 
-__all__ = ["Found", "Lookup", "look_up", "open_store", "version_stamp"]
+__all__ = ["Found", "Lookup", "look_up", "keeping", "open_store", "version_stamp"]
 
 _log = logging.getLogger("weft")
+
+_BY_PLACE = b"see the key with the place\n"  # an entry in place of a kernel whose messages name files and lines
 
 
 class Found:
@@ -48,12 +50,12 @@ class Lookup:
     def find(self, device: Any) -> Found | None:
         """The kernel, ready to run on `device`; None if it is not kept, or cannot be used."""
         data = self._store.get(self._key)
+        if data == _BY_PLACE:
+            data = self._store.get(self._key_here())
         if data is None:
             return None
         try:
             artifact, head = unpack(data)
-            if head["place"] not in ("", self._walked.place()):
-                return None  # its messages name other lines
             trees = [self._walked.trees[number] for number in head["trees"]]
             captures = [self._capture(*pair) for pair in head["captures"]]
             return Found(device.load(artifact), trees, captures)
@@ -75,12 +77,19 @@ class Lookup:
         if not whole or not still or not walked.explains(translation.reads, translation.ran):
             _log.debug("kernel %s is not kept: it depends on more than its key says", artifact.name)
             return
-        place = walked.place() if any(site.kind != "print" for site in artifact.sites) else ""
-        more = {"trees": trees, "captures": captures, "place": place}
         try:
-            self._store.put(self._key, pack(artifact, more))
+            data = pack(artifact, {"trees": trees, "captures": captures})
         except ArchiveError as error:
             _log.debug("kernel %s is not kept: %s", artifact.name, error)
+            return
+        placed = any(site.kind != "print" for site in artifact.sites)
+        self._store.put(self._key_here() if placed else self._key, data)
+        if placed:
+            self._store.put(self._key, _BY_PLACE)
+
+    def _key_here(self) -> str:
+        """The key of a kernel whose messages name files and lines."""
+        return _hashed(f"{self._key} {self._walked.place()}")
 
 
 def look_up(program: Any, function: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Lookup | None:
@@ -106,8 +115,11 @@ def look_up(program: Any, function: Any, arguments: Sequence[Any], results: Sequ
         _log.debug("kernel %s is not kept: %s", function.__name__, type(error).__name__)
         return None
     options = astuple(replace(program.config, random_seed=0, threads=0))
-    key = blake2b(f"{walked.key()} {options} {_target(program)}".encode(), digest_size=20)
-    return Lookup(store, key.hexdigest(), walked, walk)
+    return Lookup(store, _hashed(f"{walked.key()} {options} {_target(program)}"), walked, walk)
+
+
+def _hashed(text: str) -> str:
+    return blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 def _target(program: Any) -> str:
@@ -122,6 +134,24 @@ def _native_target() -> str:
     binding.initialize_native_target()
     features = binding.get_host_cpu_features().flatten()
     return f"{binding.get_default_triple()} {binding.get_host_cpu_name()} {features}"
+
+
+def keeping(program: Any) -> Callable[[str], bytes]:
+    """What makes an object file of LLVM IR for this machine, and keeps it with the program's kernels."""
+
+    def emitted(text: str) -> bytes:
+        from weft.runtime.jit import emit
+
+        if program.store is None:
+            return emit(text)
+        key = _hashed(f"{_native_target()} {text}")
+        code = program.store.get(key)
+        if code is None:
+            code = emit(text)
+            program.store.put(key, code)
+        return bytes(code)
+
+    return emitted
 
 
 def open_store(chosen: dict[str, Any]) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 from weft.ir.artifact import SERVICES, Artifact
 from weft.ir.philox import launch_key
 from weft.runtime import system
-from weft.runtime.jit import Code, Loader
+from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.memory import Memory
 from weft.runtime.pool import Pool
@@ -19,20 +20,27 @@ __all__ = ["CpuDevice"]
 
 class CpuDevice:
     """Runs kernels on `threads` threads (0: as many as this process may use). `random_seed` decides all random
-    numbers of the launches to come. Costs nothing until the first kernel is loaded."""
+    numbers of the launches to come, `emit` makes an object file of the runtime's own LLVM IR. Costs nothing until the
+    first kernel is loaded."""
 
     arch = "cpu"
 
-    def __init__(self, threads: int = 0, random_seed: int = 0, memory_limit: int = 0) -> None:
+    def __init__(
+        self,
+        threads: int = 0,
+        random_seed: int = 0,
+        memory_limit: int = 0,
+        emit: Callable[[str], bytes] = emit,
+    ) -> None:
         self.threads = threads if threads > 0 else system.threads_available()
         self.memory = Memory(memory_limit)
         self.loader = Loader()
-        self._seed = random_seed
+        self._seed, self._emit = random_seed, emit
 
     @cached_property
     def _native(self) -> Code:
         """The runtime's own machine code."""
-        return load_runtime()
+        return load_runtime(self._emit)
 
     @cached_property
     def pool(self) -> Pool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.runtime import system
+from weft.runtime.cache import cache_folder
 from weft.runtime.memory import readable_size
 
 __all__ = ["CudaFacts", "cache_folder", "cuda_facts", "facts", "folder_size", "report"]
@@ -58,18 +59,6 @@ def report() -> str:
     found = facts()
     width = max(map(len, found))
     return "\n".join(f"{name:<{width}}  {finding}" for name, finding in found.items())
-
-
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: WEFT_CACHE_DIR, or `weft` in the user's cache folder."""
-    own = os.environ.get("WEFT_CACHE_DIR")
-    if own:
-        return Path(own)
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return Path(local) / "weft" if local else Path.home() / "AppData" / "Local" / "weft"
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "weft"
 
 
 def folder_size(folder: Path) -> int:

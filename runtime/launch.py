@@ -8,8 +8,9 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import chain
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,20 @@ _METH_FASTCALL = 0x80
 _ON_STACK = 2048  # slots of a context that a direct call puts on the stack
 
 
-@cache
-def load_runtime() -> Code:
+_runtime: list[Code] = []
+_loading = Lock()
+
+
+def load_runtime(emit: Callable[[str], bytes] = emit) -> Code:
     """The runtime's own machine code: launches and the pool. It stays for good: a program may end while a call that
-    began in it is under way."""
+    began in it is under way. `emit` makes an object file of LLVM IR; the first caller's is asked."""
+    with _loading:
+        if not _runtime:
+            _runtime.append(_load_runtime(emit))
+        return _runtime[0]
+
+
+def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
     functions = (*Pool.FUNCTIONS, "launch", "call")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -100,10 +101,16 @@ def _parse(code: CodeType) -> Source:
 
 def source_lines(code: CodeType) -> tuple[list[str], int]:
     """The lines of a function, decorators included, and the number of the first. OSError where they are not known."""
-    lost = lines_of_lost(code)
-    if lost is None:
+    first = code.co_firstlineno
+    lines = lines_of_lost(code)
+    if lines is None:  # `inspect.getsourcelines` would look into every module there is
+        linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename)
+    if not lines:
         return inspect.getsourcelines(code)
-    return inspect.getblock(lost[code.co_firstlineno - 1 :]), code.co_firstlineno
+    if first > len(lines):
+        raise OSError(f"{code.co_filename} has no line {first}")
+    return inspect.getblock(lines[first - 1 :]), first
 
 
 _MISSING = object()

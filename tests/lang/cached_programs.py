@@ -35,7 +35,7 @@ class Session:
         """What `main()` of a program gives; `text` is a file of that name. `modules` are texts it can import."""
         ti.init(arch=ti.cpu, **options)
         for module, source in (modules or {}).items():
-            sys.modules[module] = self._module(source, module, f"{module}_{next(_numbers)}.py")
+            sys.modules[module] = self._module(source, module, f"{module}.py")
         try:
             made = self._module(text, "program", name or f"program_{next(_numbers)}.py")
             return made.main()
@@ -53,7 +53,8 @@ class Session:
 
     def kept(self) -> int:
         """How many kernels are kept."""
-        return len(list((self.cache / "kernels").glob("*"))) if self.cache.exists() else 0
+        files = (self.cache / "kernels").glob("*") if self.cache.exists() else ()
+        return sum(b'"artifact"' in file.read_bytes() for file in files)  # the runtime's own code is kept too
 
     def fresh(self, *args: Any, **keywords: Any) -> Any:
         """`run`, where all kernels must be compiled."""

@@ -498,3 +498,72 @@ def main():
     before = session.compiled
     assert session.run(text) == 0
     assert session.compiled <= before + 1
+
+
+def test_the_command_line(session: Session, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    from weft.lang.cli import main
+
+    session.run(PROGRAM.replace("BODY", "N * 1.0"))
+    files = list((session.cache / "kernels").iterdir())
+    assert main(["cache", "info"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{len(files)} entr")
+    assert said.rstrip().endswith(str(session.cache / "kernels"))
+    monkeypatch.delenv("WEFT_OFFLINE_CACHE_FILE_PATH")
+    assert main(["cache", "clear", "--folder", str(session.cache)]) == 0
+    assert capsys.readouterr().out.startswith("removed ")
+    assert not list((session.cache / "kernels").iterdir())
+    assert main(["cache", "info", "--folder", str(session.folder / "none")]) == 0
+    assert capsys.readouterr().out.startswith("0 entries (0 B)")
+
+
+def test_damaged_entries_are_compiled_anew(session: Session):
+    text = PROGRAM.replace("BODY", "outer(N * 1.0)")
+    assert session.fresh(text) == 6
+    for change in (lambda data: data[:-1], lambda data: data[:100], lambda data: b"", lambda data: data[::-1]):
+        for file in (session.cache / "kernels").iterdir():
+            file.write_bytes(change(file.read_bytes()))
+        assert session.fresh(text) == 6
+    assert session.warm(text) == 6
+
+
+def test_entries_with_a_good_checksum_and_bad_content_are_compiled_anew(session: Session):
+    from weft.runtime.cache import Store
+
+    text = PROGRAM.replace("BODY", "outer(N * 1.0)")
+    for bad in (
+        b"",
+        b"{}\n",
+        b'{"artifact":{},"sizes":[0,0]}\n',
+        b"see the key with the place\n",
+        b'{"sizes":[-1,1],"artifact":null}\n',
+    ):
+        assert session.fresh(text) == 6
+        for file in list((session.cache / "kernels").iterdir()):
+            if b'"artifact"' in file.read_bytes():
+                version, _, key = file.name.partition("-")
+                Store(session.cache, version).put(key, bad)
+    assert session.fresh(text) == 6
+    for file in list((session.cache / "kernels").iterdir()):  # code that is none
+        data = file.read_bytes()
+        if b'"artifact"' in data:
+            version, _, key = file.name.partition("-")
+            line, _, rest = data[45:].partition(b"\n")
+            Store(session.cache, version).put(key, line + b"\n" + bytes(len(rest)))
+    assert session.fresh(text) == 6
+
+
+def test_nothing_is_kept_when_it_is_turned_off(session: Session, monkeypatch: pytest.MonkeyPatch):
+    text = PROGRAM.replace("BODY", "N * 1.0")
+    assert session.fresh(text, offline_cache=False) == 2
+    assert not session.cache.exists()
+    monkeypatch.setenv("TI_OFFLINE_CACHE", "0")
+    assert session.fresh(text) == 2
+    assert not session.cache.exists()
+
+
+def test_dumps_are_of_a_compilation(session: Session, capsys: pytest.CaptureFixture[str]):
+    text = PROGRAM.replace("BODY", "N * 1.0")
+    session.run(text)
+    assert session.fresh(text, print_ir=True) == 2
+    assert "after lower_tree" in capsys.readouterr().err

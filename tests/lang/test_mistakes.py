@@ -45,9 +45,7 @@ BODIES: dict[str, str] = {
 KERNEL = "@ti.kernel\ndef k():\n    pass\n"
 PROGRAMS: dict[str, str] = {
     "decorated_twice": "@ti.func\n@ti.kernel\ndef k():\n    pass\n",
-    "function_without_return": (
-        "@ti.func\ndef f(a) -> ti.i32:\n    y[0] = a\n@ti.kernel\ndef k():\n    f(3)\nk()\n"
-    ),
+    "function_without_return": ("@ti.func\ndef f(a) -> ti.i32:\n    y[0] = a\n@ti.kernel\ndef k():\n    f(3)\nk()\n"),
     "decorated_class": "@ti.kernel\nclass A:\n    pass\n",
     "decorated_number": "ti.kernel(3)\n",
     "decorated_static": "class A:\n    @ti.kernel\n    @staticmethod\n    def k():\n        pass\n",

@@ -1,0 +1,32 @@
+"""`weft cache`: where compiled kernels are kept, how many, and no more of them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from weft.lang.options import environment
+from weft.runtime.cache import Store, cache_folder
+from weft.runtime.memory import readable_size
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Declare it; it sets `action`, which runs it."""
+    cache = commands.add_parser("cache", help="the compiled kernels that are kept on disk")
+    cache.add_argument("what", choices=("info", "clear"), help="say where and how many they are, or remove them")
+    cache.add_argument("--folder", default="", metavar="FOLDER", help="another one than programs use by default")
+    cache.set_defaults(action=_cache)
+
+
+def _cache(given: argparse.Namespace) -> int:
+    chosen = given.folder or environment("offline_cache_file_path")
+    store = Store(Path(chosen).expanduser() if chosen else cache_folder())
+    entries, size = store.size()
+    if given.what == "clear":
+        entries = store.clear()
+    found = f"{entries} {'entry' if entries == 1 else 'entries'} ({readable_size(size)})"
+    print(f"{'removed ' if given.what == 'clear' else ''}{found} in {store.folder}", flush=True)
+    return 0
