@@ -26,7 +26,7 @@ from weft.lang.errors import ArgumentError
 from weft.lang.kernel_cache import Found, Lookup, look_up
 from weft.lang.matrix import Matrix
 from weft.lang.parameters import Parameter
-from weft.lang.profiler import measured
+from weft.lang.profiler import measured, named
 from weft.lang.profiler_host import ScopedProfiler
 from weft.lang.struct import make_struct
 from weft.lang.translate import Argument, Translation, translate_kernel
@@ -124,6 +124,8 @@ def compile_instance(
         if not made:
             made = _compile(program, function, arguments, results, trace, lookup)
     run = measured(function.__name__, made.run) if program.profiling else made.run
+    if program.chosen.get("nvtx"):
+        run = named(function, run)
     return Instance(run, made.trees, parameters, results, Captures(made.captures))
 
 

@@ -127,7 +127,10 @@ class Program:
         if self._device is None:
             with self.lock:
                 if self._device is None:
-                    self._device = self._open()
+                    device = self._open()
+                    if self.profiling:
+                        device.time_tasks()
+                    self._device = device
         return self._device
 
     def _open(self) -> Any:

@@ -32,6 +32,7 @@ OPTIONS: dict[str, type] = {
     "offline_cache_cleaning_policy": str,
     "offline_cache_file_path": str,
     "offline_cache_max_size_of_files": int,
+    "nvtx": bool,
     "opt_level": int,
     "print_ir": bool,
     "print_kernel_asm": bool,

@@ -1,7 +1,7 @@
-"""`ti.profiler`: how long kernels take, measured on the host, for programs begun with `init(kernel_profiler=True)`.
+"""`ti.profiler`: how long kernels take, for programs begun with `init(kernel_profiler=True)`.
 
-A launch counts from the call of the compiled code to the end of its work on the device; compiling and what Python does
-around it do not count.
+On the CPU a launch counts from the call of the compiled code to its end; compiling and what Python does around it do
+not count. On a GPU the device itself measures each task of a kernel, and a launch is the sum of its tasks.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from weft.lang.profiler_metrics import (
     set_kernel_profiler_metrics,
     set_kernel_profiler_toolkit,
 )
+from weft.runtime.nvtx import in_range
 
 __all__ = [
     "CuptiMetric",
@@ -33,6 +34,7 @@ __all__ = [
     "get_kernel_profiler_total_time",
     "get_predefined_cupti_metrics",
     "measured",
+    "named",
     "print_kernel_profiler_info",
     "print_memory_profiler_info",
     "print_scoped_profiler_info",
@@ -46,11 +48,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of kernel `name`: when it began, and how long it took, in seconds."""
+    """One launch of kernel `name`: when it began, and how long it took, in seconds; on a GPU also each of its tasks."""
 
     name: str
     began: float
     seconds: float
+    tasks: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,21 @@ def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
             device = program().opened()
             if device is not None:
                 device.synchronize()
-            _recorded().append(Launch(name, began, time.perf_counter() - began))
+            spent = time.perf_counter() - began
+            tasks = tuple(device.task_times()) if device is not None else ()
+            _recorded().append(Launch(name, began, sum(s for _, s in tasks) if tasks else spent, tasks))
+
+    return launch
+
+
+def named(function: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run` in a range of that kernel's name and line, for NVIDIA's tools."""
+    code = function.__code__
+    label = f"{function.__name__} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+
+    def launch(*args: Any) -> Any:
+        with in_range(label):
+            return run(*args)
 
     return launch
 
@@ -138,6 +155,21 @@ def _print_counts(launches: list[Launch]) -> None:
         spent = row.avg * row.counter
         numbers = f"{row.counter:>7} {row.min:>9.3f} {row.avg:>9.3f} {row.max:>9.3f}"
         print(f"{100 * spent / total:>6.2f}% {spent:>11.3f} {numbers}  {row.name}")
+        for task in _task_rows(by_name[row.name]):
+            print(task)
+
+
+def _task_rows(launches: list[Launch]) -> list[str]:
+    """A line for each task, in the order in which they run, of kernels with several."""
+    times: dict[str, list[float]] = {}
+    for launch in launches:
+        for task, seconds in launch.tasks if len(launch.tasks) > 1 else ():
+            times.setdefault(task, []).append(seconds * 1000)
+    return [
+        f"{'':>7} {sum(found):>11.3f} {len(found):>7} {min(found):>9.3f} {sum(found) / len(found):>9.3f} "
+        f"{max(found):>9.3f}    {task}"
+        for task, found in times.items()
+    ]
 
 
 def _print_trace(launches: list[Launch]) -> None:

@@ -73,6 +73,13 @@ class CpuDevice:
     def synchronize(self) -> None:
         """Nothing to wait for: a launch returns when it is done."""
 
+    def time_tasks(self) -> None:
+        """Tasks are not timed by themselves here."""
+
+    def task_times(self) -> list[tuple[str, float]]:
+        """None: a kernel is timed as a whole."""
+        return []
+
     def reseed(self, random_seed: int) -> None:
         """Decide the random numbers of the launches to come anew."""
         self._seed = random_seed

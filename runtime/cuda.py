@@ -12,7 +12,7 @@ import struct
 import sys
 import threading
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,19 +20,20 @@ import numpy as np
 from weft.ir.artifact import CUDA_SERVICES, Artifact, CudaTarget
 from weft.ir.philox import launch_key
 from weft.ir.types import Array, flat_size
-from weft.runtime import cuda_driver
+from weft.runtime import cuda_driver, cuda_gpu
 from weft.runtime.console import format_print
 from weft.runtime.cuda_driver import CudaError, CudaUnavailable, Driver
 from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 from weft.runtime.cuda_staging import Staging
 from weft.runtime.cuda_streams import UNKNOWN, ForeignArray
+from weft.runtime.cuda_timer import LaunchTimer
 from weft.runtime.jit import Loader
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.pool_ir import TURN
 
 __all__ = ["CudaDevice", "CudaKernel", "missing"]
 
-missing = cuda_driver.missing
+missing = cuda_gpu.missing
 
 _PRINT_WORDS = 1 << 20  # of the print buffer
 _LOG_BYTES = 8192
@@ -46,78 +47,6 @@ _DRIVER_FUNCTIONS = {
 }
 
 
-class Gpu:
-    """One GPU of the process: its context and stream, what it can do."""
-
-    def __init__(self, driver: Driver, index: int) -> None:
-        self.driver, self.index = driver, index
-        self.device = driver.number("cuDeviceGet", index)
-        self.context = driver.made("cuDevicePrimaryCtxRetain", self.device)
-        self._thread = threading.local()
-        self.enter()
-        self.stream = driver.made("cuStreamCreate", 0)
-        self.processors = self.fact(cuda_driver.PROCESSORS)
-        self.capability = 10 * self.fact(cuda_driver.CAPABILITY_MAJOR) + self.fact(cuda_driver.CAPABILITY_MINOR)
-        if not self.fact(cuda_driver.POOLS):
-            raise CudaUnavailable("this GPU or driver has no stream-ordered allocator: update the NVIDIA driver")
-        self._keep_pool()
-
-    def fact(self, attribute: int) -> int:
-        """A device attribute."""
-        return self.driver.number("cuDeviceGetAttribute", attribute, self.device)
-
-    def enter(self) -> None:
-        """Make the context current for this thread."""
-        self.driver.call("cuCtxSetCurrent", self.context)
-
-    def synchronize(self) -> None:
-        """Wait until the stream is empty."""
-        self.enter()
-        self.driver.call("cuStreamSynchronize", self.stream)
-
-    @property
-    def pool(self) -> int:
-        """The memory pool that the allocator takes from."""
-        return self.driver.made("cuDeviceGetDefaultMemPool", self.device)
-
-    def _keep_pool(self) -> None:
-        """Freed memory stays in the pool until `trim`: giving it back to the system at each wait would be slow."""
-        most = ctypes.c_uint64(2**64 - 1)
-        self.driver.call("cuMemPoolSetAttribute", self.pool, cuda_driver.RELEASE_THRESHOLD, ctypes.byref(most))
-
-    def reserve_stack(self, size: int) -> None:
-        """Give each thread at least so many bytes of stack: what functions need that call themselves."""
-        known = ctypes.c_size_t(0)
-        self.driver.call("cuCtxGetLimit", ctypes.byref(known), cuda_driver.STACK_SIZE)
-        if known.value < size:
-            self.synchronize()
-            self.driver.call("cuCtxSetLimit", cuda_driver.STACK_SIZE, size)
-
-    def trim(self) -> None:
-        """Give unused memory of the pool back."""
-        self.synchronize()
-        self.driver.call("cuMemPoolTrimTo", self.pool, 0)
-
-    @cached_property
-    def target(self) -> CudaTarget:
-        """What to compile for: the device's capability, and the newest PTX that the driver takes."""
-        version = self.driver.number("cuDriverGetVersion")
-        major, minor = version // 1000, version % 1000 // 10
-        return CudaTarget(self.capability, 10 * (major - 4) + minor if major < 12 else _ptx_of_12(major, minor))
-
-
-def _ptx_of_12(major: int, minor: int) -> int:
-    """CUDA 12.0 came with PTX 8.0, 12.5 and 12.6 with 8.5, 12.8 with 8.7; CUDA 13.0 with 9.0."""
-    if major > 12:
-        return 90 + 10 * (major - 13) + minor
-    return 80 + minor - (1 if minor > 5 else 0)
-
-
-@cache
-def _gpu(index: int) -> Gpu:
-    return Gpu(cuda_driver.driver(), index)
-
-
 class CudaDevice:
     """Runs kernels on GPU number `index`."""
 
@@ -127,14 +56,15 @@ class CudaDevice:
         why = missing(index)
         if why:
             raise CudaUnavailable(why)
-        self._open(_gpu(index), random_seed)
+        self._open(cuda_gpu.gpu(index), random_seed)
 
     def _open(self, gpu: Any, random_seed: int) -> None:
         self.gpu, self._seed = gpu, random_seed
         self.lock = threading.RLock()  # held while a print buffer fills and is shown
         self.turn = np.zeros(TURN // 8 + 2, np.int64)  # native launches take turns; see `pool.py`
-        self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index)
+        self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index, lambda: gpu.usable)
         self.loader = Loader()
+        self.timer: LaunchTimer | None = None
 
     @property
     def target(self) -> CudaTarget:
@@ -179,12 +109,23 @@ class CudaDevice:
 
     def unload(self, module: int) -> None:
         """Drop a module, when the work under way is done."""
+        if not self.gpu.usable:
+            return
         self.gpu.synchronize()
         self.gpu.driver.function("cuModuleUnload")(module)
 
     def synchronize(self) -> None:
         """Returns when everything launched so far is done."""
         self.gpu.synchronize()
+
+    def time_tasks(self) -> None:
+        """Measure on the device how long the tasks of the kernels take that are loaded from now on."""
+        self.timer = LaunchTimer(self.gpu.driver)
+
+    def task_times(self) -> list[tuple[str, float]]:
+        """(task, seconds) of the launches since the last time; waits for them."""
+        self.gpu.synchronize()
+        return self.timer.take() if self.timer is not None else []
 
     def reseed(self, random_seed: int) -> None:
         """Decide the random numbers of the launches to come anew."""
@@ -209,6 +150,9 @@ class CudaKernel:
         self._printing = any(site.kind == "print" for site in artifact.sites)
         driver: Driver = device.gpu.driver
         words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()}
+        if device.timer is not None:
+            device.timer.know(functions, artifact.tasks)
+            words["launch"] = device.timer.address
         words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
         words |= {"pool": device.turn.ctypes.data, "state": self._state.address, "prints": 0}
         if self._printing:

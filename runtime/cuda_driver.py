@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.ir.errors import WeftError
 
-__all__ = ["CudaError", "CudaUnavailable", "Driver", "device_count", "driver", "missing"]
+__all__ = ["PROTOTYPES", "CudaError", "CudaUnavailable", "Driver", "device_count", "driver", "missing"]
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 OLDEST_DRIVER = 11_000  # CUDA 11.0: PTX 7.0, the stream-ordered allocator came with 11.2
@@ -23,11 +23,14 @@ OUT_OF_MEMORY, NO_DEVICE = 2, 100
 CAPABILITY_MAJOR, CAPABILITY_MINOR, PROCESSORS, POOLS = 75, 76, 16, 115  # CU_DEVICE_ATTRIBUTE_*
 MOST_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+NOT_READY = 600
+# Illegal address, launch timeout, assertion, stack, illegal instruction, misaligned, address space, PC, launch failure.
+BROKEN = frozenset((700, 702, 710, 714, 715, 716, 717, 718, 719))
 RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 STACK_SIZE = 0  # CU_LIMIT_STACK_SIZE
 
 _HANDLE, _OUT = c_void_p, POINTER(c_void_p)
-_PROTOTYPES: dict[str, tuple[Any, ...]] = {
+PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuInit": (c_uint,),
     "cuDriverGetVersion": (POINTER(c_int),),
     "cuGetErrorName": (c_int, POINTER(c_char_p)),
@@ -38,6 +41,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuDeviceTotalMem_v2": (POINTER(c_size_t), c_int),
     "cuDevicePrimaryCtxRetain": (_OUT, c_int),
+    "cuDevicePrimaryCtxReset_v2": (c_int,),
     "cuCtxSetCurrent": (_HANDLE,),
     "cuCtxSynchronize": (),
     "cuPointerGetAttribute": (c_void_p, c_int, c_void_p),
@@ -46,6 +50,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuStreamCreate": (_OUT, c_uint),
     "cuStreamSynchronize": (_HANDLE,),
+    "cuStreamQuery": (_HANDLE,),
     "cuStreamWaitEvent": (_HANDLE, _HANDLE, c_uint),
     "cuEventCreate": (_OUT, c_uint),
     "cuEventDestroy_v2": (_HANDLE,),
@@ -85,16 +90,28 @@ class CudaUnavailable(CudaError):
     """CUDA cannot be used here; the message says why and what to do."""
 
 
+FORKED = (
+    "this process was forked after CUDA was started, which CUDA does not support: "
+    'start processes with multiprocessing\'s "spawn" method, or call init(arch=cuda) in the children only'
+)
+
 # What to do about some errors.
 _ADVICE = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel accessed memory outside of its fields and arrays; "
-    "run with init(debug=True) to find out where. The process must be restarted",
+    "run with init(debug=True) to find out where",
     "CUDA_ERROR_MISALIGNED_ADDRESS": "an array argument does not lie at a multiple of its element's size",
     "CUDA_ERROR_LAUNCH_TIMEOUT": "the kernel ran longer than the display's watchdog allows",
+    "CUDA_ERROR_NOT_INITIALIZED": FORKED,
     "CUDA_ERROR_NO_BINARY_FOR_GPU": "this GPU is older than what Weft compiles for (compute capability 7.0)",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is older than the PTX; update the NVIDIA driver",
     "CUDA_ERROR_INVALID_PTX": "Weft generated invalid PTX, which is an error of Weft's: please report it",
 }
+
+
+_LOST = (
+    "With that the context of the GPU is lost, with all fields and ndarrays. init() tries to start afresh, but after "
+    "most such errors CUDA allows this process no other context: then restart it, or go on with arch=cpu"
+)
 
 
 class Driver:
@@ -103,13 +120,14 @@ class Driver:
     def __init__(self, library: Any) -> None:
         self._library = library
         self._functions: dict[str, Any] = {}
+        self.forked = False
 
     def function(self, name: str) -> Any:
         """The bare function; gives the status."""
         known = self._functions.get(name)
         if known is None:
             known = getattr(self._library, name)
-            known.argtypes, known.restype = _PROTOTYPES[name], c_int
+            known.argtypes, known.restype = PROTOTYPES[name], c_int
             self._functions[name] = known
         return known
 
@@ -143,7 +161,8 @@ class Driver:
         known = (name.value or b"").decode() or f"status {status}"
         advice = _ADVICE.get(known, "")
         described = (text.value or b"").decode()
-        return CudaError(f"{what}: {known} ({described})" + (f": {advice}" if advice else ""), status)
+        lost = f". {_LOST}" if status in BROKEN else ""
+        return CudaError(f"{what}: {known} ({described})" + (f": {advice}" if advice else "") + lost, status)
 
 
 @cache

@@ -55,9 +55,17 @@ class DeviceBuffer:
 class CudaMemory:
     """Hands out zeroed buffers of one device, in the order of one stream."""
 
-    def __init__(self, driver: Driver, stream: int, enter: Callable[[], None], index: int = 0) -> None:
-        """`enter` makes the device's context current; `index` is its number."""
+    def __init__(
+        self,
+        driver: Driver,
+        stream: int,
+        enter: Callable[[], None],
+        index: int = 0,
+        usable: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`enter` makes the device's context current, if it is `usable`; `index` is its number."""
         self._driver, self._stream, self._enter, self.index = driver, stream, enter, index
+        self._usable = usable
         self._held: dict[int, tuple[str, int]] = {}
         self._lent: set[int] = set()
         self._keys = count()
@@ -80,6 +88,8 @@ class CudaMemory:
 
     def _free(self, key: int, address: int) -> None:
         del self._held[key]
+        if not self._usable():  # gone with its context
+            return
         self._enter()
         if address in self._lent:  # other streams may still use it
             self._lent.discard(address)

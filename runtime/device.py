@@ -41,6 +41,14 @@ class Device(Protocol):
         """Returns when everything launched so far is done."""
         ...
 
+    def time_tasks(self) -> None:
+        """From now on, measure the tasks of kernels, where they can be measured by themselves."""
+        ...
+
+    def task_times(self) -> Sequence[tuple[str, float]]:
+        """(task, seconds) of the launches since the last time."""
+        ...
+
     def close(self) -> None:
         """Gives threads and other resources back. Buffers live as long as somebody holds them."""
         ...

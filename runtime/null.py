@@ -39,5 +39,12 @@ class NullDevice:
     def synchronize(self) -> None:
         """There is never anything to wait for."""
 
+    def time_tasks(self) -> None:
+        """Nothing runs."""
+
+    def task_times(self) -> list[tuple[str, float]]:
+        """None."""
+        return []
+
     def close(self) -> None:
         """There is nothing to give back."""

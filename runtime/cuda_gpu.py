@@ -1,0 +1,158 @@
+"""One GPU of the process: its context, its stream, and what becomes of them.
+
+The context is the primary one, which PyTorch, CuPy and JAX share. Both are kept for the life of the process, unless a
+kernel breaks the context: after an access to memory that is not there every later call ends with the same error. Then
+the device of the next program asks for a new one, which CUDA grants after few such errors (not after that one, on the
+drivers that were tried). A process that was forked after CUDA was started cannot use it at all.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from functools import cached_property
+
+from weft.ir.artifact import CudaTarget
+from weft.runtime import cuda_driver
+from weft.runtime.cuda_driver import BROKEN, FORKED, NOT_READY, CudaError, CudaUnavailable, Driver
+
+__all__ = ["Gpu", "gpu", "missing"]
+
+_PATIENCE = 200e-6  # seconds of asking without a pause
+_LONGEST_PAUSE = 2e-3
+_NO_OTHER = (
+    "an earlier error of a kernel broke the context of the GPU, and CUDA allows this process no other one: "
+    "restart it, or use arch=cpu"
+)
+
+
+class Gpu:
+    """GPU number `index`. `usable`: its context is sound, and of this process."""
+
+    def __init__(self, driver: Driver, index: int) -> None:
+        self.driver, self.index, self.usable = driver, index, True
+        self.device = driver.number("cuDeviceGet", index)
+        self.context = driver.made("cuDevicePrimaryCtxRetain", self.device)
+        self._thread = threading.local()
+        self.enter()
+        self.stream = driver.made("cuStreamCreate", 0)
+        self.processors = self.fact(cuda_driver.PROCESSORS)
+        self.capability = 10 * self.fact(cuda_driver.CAPABILITY_MAJOR) + self.fact(cuda_driver.CAPABILITY_MINOR)
+        if not self.fact(cuda_driver.POOLS):
+            raise CudaUnavailable("this GPU or driver has no stream-ordered allocator: update the NVIDIA driver")
+        self._keep_pool()
+
+    def fact(self, attribute: int) -> int:
+        """A device attribute."""
+        return self.driver.number("cuDeviceGetAttribute", attribute, self.device)
+
+    def enter(self) -> None:
+        """Make the context current for this thread."""
+        if not self.usable:
+            raise CudaError(FORKED if self.driver.forked else "the context of the GPU was lost: init() starts afresh")
+        self.driver.call("cuCtxSetCurrent", self.context)
+
+    def synchronize(self) -> None:
+        """Wait until the stream is empty. Ctrl-C ends the wait, not the work: Python looks for it between the pauses,
+        which grow with what was waited already."""
+        self.enter()
+        query, began = self.driver.function("cuStreamQuery"), time.perf_counter()
+        while (status := query(self.stream)) == NOT_READY:
+            waited = time.perf_counter() - began
+            if waited > _PATIENCE:
+                time.sleep(min(waited / 16, _LONGEST_PAUSE))
+        if status:
+            raise self.driver.error(status, "waiting for the GPU")
+
+    @property
+    def pool(self) -> int:
+        """The memory pool that the allocator takes from."""
+        return self.driver.made("cuDeviceGetDefaultMemPool", self.device)
+
+    def _keep_pool(self) -> None:
+        """Freed memory stays in the pool until `trim`: giving it back to the system at each wait would be slow."""
+        most = ctypes.c_uint64(2**64 - 1)
+        self.driver.call("cuMemPoolSetAttribute", self.pool, cuda_driver.RELEASE_THRESHOLD, ctypes.byref(most))
+
+    def reserve_stack(self, size: int) -> None:
+        """Give each thread at least so many bytes of stack: what functions need that call themselves."""
+        known = ctypes.c_size_t(0)
+        self.driver.call("cuCtxGetLimit", ctypes.byref(known), cuda_driver.STACK_SIZE)
+        if known.value < size:
+            self.synchronize()
+            self.driver.call("cuCtxSetLimit", cuda_driver.STACK_SIZE, size)
+
+    def trim(self) -> None:
+        """Give unused memory of the pool back. A context that turns out to be broken is given up instead."""
+        if not self.usable:
+            return
+        try:
+            self.synchronize()
+        except CudaError as error:
+            if error.status not in BROKEN:
+                raise
+            self.give_up()
+            return
+        self.driver.call("cuMemPoolTrimTo", self.pool, 0)
+
+    def give_up(self) -> None:
+        """Drop the context with all that is in it; the next `gpu(index)` makes a new one."""
+        self.usable = False
+        _gpus.pop(self.index, None)
+        _given_up.add(self.index)
+        self.driver.function("cuDevicePrimaryCtxReset_v2")(self.device)
+
+    @cached_property
+    def target(self) -> CudaTarget:
+        """What to compile for: the device's capability, and the newest PTX that the driver takes."""
+        version = self.driver.number("cuDriverGetVersion")
+        major, minor = version // 1000, version % 1000 // 10
+        return CudaTarget(self.capability, 10 * (major - 4) + minor if major < 12 else _ptx_of_12(major, minor))
+
+
+def _ptx_of_12(major: int, minor: int) -> int:
+    """CUDA 12.0 came with PTX 8.0, 12.5 and 12.6 with 8.5, 12.8 with 8.7; CUDA 13.0 with 9.0."""
+    if major > 12:
+        return 90 + 10 * (major - 13) + minor
+    return 80 + minor - (1 if minor > 5 else 0)
+
+
+_gpus: dict[int, Gpu] = {}
+_given_up: set[int] = set()
+_lock = threading.Lock()
+
+
+def gpu(index: int) -> Gpu:
+    """GPU number `index`, opened at its first use."""
+    with _lock:
+        if index not in _gpus:
+            try:
+                _gpus[index] = Gpu(cuda_driver.driver(), index)
+            except CudaError as error:
+                if error.status not in BROKEN:
+                    raise
+                raise CudaUnavailable(_NO_OTHER, error.status) from None
+        return _gpus[index]
+
+
+def missing(index: int = 0) -> str:
+    """Why GPU number `index` cannot be used, "" if it can."""
+    why = cuda_driver.missing(index)
+    if why or index not in _given_up:
+        return why
+    try:
+        gpu(index)
+    except CudaError as error:
+        return str(error)
+    return ""
+
+
+def _forked() -> None:
+    for one in _gpus.values():
+        one.usable, one.driver.forked = False, True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
