@@ -34,19 +34,14 @@ def view_of(value: Any) -> Any:
 
 def _tensor(value: Any) -> Any:
     if value.is_cuda:
-        _check_supported(value)
         return _foreign().tensor_view(value, _memory())
     try:
         return value.numpy()
     except (TypeError, RuntimeError) as error:
-        _check_supported(value)
-        raise TypeMismatch(str(error)) from None
-
-
-def _check_supported(tensor: Any) -> None:
-    name = str(tensor.dtype).removeprefix("torch.")
-    if not hasattr(np, name) or name.startswith("complex"):
-        raise TypeMismatch(f"no type of a kernel is {name}: convert the tensor, as in tensor.float()")
+        if "ScalarType" not in str(error):
+            raise
+        name = str(value.dtype).removeprefix("torch.")
+        raise TypeMismatch(f"no type of a kernel is {name}: convert the tensor, as in tensor.float()") from None
 
 
 def _memory() -> Any:
@@ -57,7 +52,7 @@ def _memory() -> Any:
 
 
 def _foreign() -> Any:
-    return import_module("weft.runtime.cuda_foreign")
+    return import_module("weft.runtime.cuda_foreign")  # (loaded only where there is a GPU)
 
 
 def _by_dlpack(value: Any) -> Any:
@@ -77,19 +72,20 @@ def _is_buffer(value: Any) -> bool:
         memoryview(value)
     except TypeError:
         return False
-    return True
+    return not isinstance(value, np.generic)  # a number, which cannot be written to
+
+
+def _numpys(value: Any) -> Any:
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeMismatch("its mask would be lost: give .data")
+    return value.view(np.ndarray)
 
 
 _PROTOCOLS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
-    (lambda value: isinstance(value, np.ma.MaskedArray), lambda value: _refuse("its mask would be lost: give .data")),
-    (lambda value: isinstance(value, np.ndarray), lambda value: value.view(np.ndarray)),
     (_is_tensor, _tensor),
+    (lambda value: isinstance(value, np.ndarray), _numpys),
     (lambda value: hasattr(value, "__cuda_array_interface__"), lambda value: _foreign().foreign_view(value, _memory())),
     (lambda value: hasattr(value, "__array_interface__") and not isinstance(value, np.generic), np.asarray),
     (lambda value: hasattr(value, "__dlpack__"), _by_dlpack),
-    (_is_buffer, np.asarray),
+    (_is_buffer, lambda value: np.asarray(memoryview(value))),
 )
-
-
-def _refuse(why: str) -> Any:
-    raise TypeMismatch(why)

@@ -7,6 +7,7 @@ by DLPack (whose producer makes our stream wait). Before a launch our stream wai
 from __future__ import annotations
 
 import sys
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,10 +35,25 @@ def foreign_view(array: Any, memory: CudaMemory) -> DeviceView:
 
 
 def tensor_view(tensor: Any, memory: CudaMemory) -> DeviceView:
-    """The same for a torch tensor, whose interface does not tell the stream: it is torch's current one."""
-    view = foreign_view(tensor, memory)
-    view.stream = sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream
+    """The same for a torch tensor, whose stream is torch's current one. TypeError for an element type that numpy does
+    not have."""
+    torch = sys.modules["torch"]
+    dtype = _dtype_of(tensor.dtype)
+    if tensor.device.index != memory.index:
+        raise BufferError(f"it lies on {tensor.device}, and the kernel runs on cuda:{memory.index}")
+    strides = tuple([stride * dtype.itemsize for stride in tensor.stride()])
+    buffer: Any = SimpleNamespace(address=tensor.data_ptr(), keeps=tensor, memory=memory)
+    view = DeviceView(buffer, dtype, tuple(tensor.shape), 0, strides)
+    view.stream = torch.cuda.current_stream(memory.index).cuda_stream
     return view
+
+
+@cache
+def _dtype_of(torch_type: Any) -> np.dtype[Any]:
+    name = str(torch_type).removeprefix("torch.")
+    if not hasattr(np, name) or name.startswith("complex"):
+        raise TypeError(f"no type of a kernel is {name}: convert the tensor, as in tensor.float()")
+    return np.dtype(name)
 
 
 def borrowed_view(producer: Any, memory: CudaMemory) -> DeviceView:

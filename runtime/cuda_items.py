@@ -11,7 +11,7 @@ import ctypes
 import struct
 import weakref
 from collections.abc import Callable
-from operator import mul
+from operator import index, mul
 from threading import Lock
 from typing import Any
 
@@ -75,13 +75,13 @@ class DeviceItems:
         self._format, self._values = format, word.values(format)
 
     def _place(self, key: Any) -> int:
-        index = key if key.__class__ is tuple else (key,)
-        if len(index) != len(self._shape):
+        numbers = [index(number) for number in key] if key.__class__ is tuple else [index(key)]
+        if len(numbers) != len(self._shape):
             raise IndexError("too many or too few indices")
-        for number, extent in zip(index, self._shape):
+        for number, extent in zip(numbers, self._shape):
             if not 0 <= number < extent:
                 raise IndexError("out of bounds")
-        return self._address + sum(map(mul, index, self._strides))  # type: ignore[no-any-return]
+        return self._address + sum(map(mul, numbers, self._strides))  # type: ignore[no-any-return]
 
     def __getitem__(self, key: Any) -> Any:
         return self._word.read(self._place(key), self._size, self._values)

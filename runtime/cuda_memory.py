@@ -8,6 +8,7 @@ copies it back. Code that indexes fields need not know which of the two it has.
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -222,11 +223,19 @@ class DeviceView:
     ) -> None:
         self.buffer, self.dtype, self.shape, self.offset, self.strides = buffer, dtype, shape, offset, strides
         self.ndim = len(shape)
-        self.size = int(np.prod(shape, dtype=np.int64))
+        self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
-        self.dense = _dense(shape, strides, dtype.itemsize)
-        in_order = self.dense and _row_major(shape, dtype.itemsize) == strides
-        self.flags = SimpleNamespace(c_contiguous=in_order or self.size == 0, writeable=True)
+
+    @cached_property
+    def dense(self) -> bool:
+        """Whether the elements, in some order of axes, lie side by side without gaps."""
+        return _dense(self.shape, self.strides, self.dtype.itemsize)
+
+    @cached_property
+    def flags(self) -> Any:
+        """`c_contiguous` and `writeable`, as numpy's."""
+        in_order = self.size == 0 or (self.dense and _row_major(self.shape, self.dtype.itemsize) == self.strides)
+        return SimpleNamespace(c_contiguous=in_order, writeable=True)
 
     @property
     def address(self) -> int:
