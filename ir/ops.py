@@ -168,9 +168,8 @@ class Member(Op, name="member", pure=True):
 
 
 class Invoke(Op, name="invoke", reads=True, writes=True):
-    """A call of the function `function`, which may write the fields and arrays named in `touched`. `stream` is that of
-    the random numbers drawn there (see `random`). Once `scalarize` has cut it up, `results` has the types of the
-    result's scalars, and only `returned` uses it; arrays stay one operand, an `arg`."""
+    """A call of the function `function`, which may write the fields and arrays named in `touched`; `stream`: see
+    `random`. After `scalarize`, `results` has the types of the result's scalars, which only `returned` uses."""
 
     function: str = attr()
     values: list[Value] = operands()
@@ -377,9 +376,8 @@ class Print(Op, name="print", writes=True):
 
 
 class Assert(Op, name="assert", writes=True):
-    """Where the u1 `condition` does not hold: stops the task; the launch raises `message` with `{}` filled from
-    the operands. `kind`: "assert" (AssertionError), "bounds" (IndexError-like), "arithmetic" or
-    "recursion". `types` as in Print."""
+    """Where the u1 `condition` does not hold: stops the task; the launch raises `message`, `{}` filled from the operands,
+    as `kind` says: "assert", "bounds", "arithmetic" or "recursion". `types` as in Print."""
 
     condition: Value = operand()
     values: list[Value] = operands()

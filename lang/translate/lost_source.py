@@ -9,6 +9,7 @@ it runs still runs what was imported.
 from __future__ import annotations
 import __future__
 
+import inspect
 import linecache
 import os
 import stat
@@ -44,7 +45,7 @@ def _keep_file(function: Callable[..., Any], code: CodeType) -> None:
     """Keep the lines of the file, one list for all of its functions, as they are now."""
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    if any(f"def {code.co_name}" in line for line in lines[code.co_firstlineno - 1 :]):
+    if _defines(lines, code):
         _found[code] = lines
 
 
@@ -59,15 +60,22 @@ def lines_of_lost(code: CodeType) -> list[str] | None:
     """The lines of the text that `code` was compiled from, if it was found: for it, or for a kernel beside it (a plain
     function has no decorator to look for its own)."""
     known = _found.get(code)
-    if known is not None or not code.co_filename.startswith("<"):
+    if known is not None:
         return known
     texts = {id(lines): lines for other, lines in _found.items() if other.co_filename == code.co_filename}
+    if not code.co_filename.startswith("<"):
+        return next((lines for lines in reversed(texts.values()) if _defines(lines, code)), None)
     typed = (text.splitlines(keepends=True) for text in (_typed() if code.co_filename == "<stdin>" else ()))
     for lines in (*texts.values(), *typed):
         if _gives("".join(lines), code):
             _found[code] = lines
             return lines
     return None
+
+
+def _defines(lines: list[str], code: CodeType) -> bool:
+    """Whether a function of that name begins where it should."""
+    return any(f"def {code.co_name}" in line for line in inspect.getblock(lines[code.co_firstlineno - 1 :]))
 
 
 def _gives(text: str, code: CodeType) -> bool:
