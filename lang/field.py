@@ -255,6 +255,13 @@ class Field(Lender):
         else:
             self.from_numpy(other.to_numpy())
 
+    def __copy__(self) -> Any:
+        """Another name for the same elements."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.forget()  # its window is its own, or it would not hear of the end of its tree
+        return made
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         from weft.lang.make_field import remake
 

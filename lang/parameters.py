@@ -161,7 +161,9 @@ class ArrayParameter(Parameter):
         ndim = array.ndim - inner
         if wanted is not None and element is not wanted:
             self._wrong_element(array, element, wanted)
-        self._check_axes(value, ndim)
+        self._check_axes(array, ndim)
+        if self.annotation.element_shape not in (None, shape):
+            raise self.refuse(array, f"an array whose last axes are {self.annotation.element_shape}")
         kind = ir.array(element, ndim, bool(array.flags.c_contiguous))
         return Argument(self.name, kind, self.annotation, None if array.flags.writeable else "read-only")
 

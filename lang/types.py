@@ -286,11 +286,11 @@ class NdarrayType:
         self,
         dtype: Any = None,
         ndim: int | None = None,
-        needs_grad: bool | None = None,
-        boundary: str = "unsafe",
         element_dim: int | None = None,
         element_shape: tuple[int, ...] | None = None,
         field_dim: int | None = None,
+        needs_grad: bool | None = None,
+        boundary: str = "unsafe",
     ) -> None:
         ndim = field_dim if ndim is None else ndim
         if element_shape is not None and element_dim not in (None, len(element_shape)):
@@ -303,6 +303,9 @@ class NdarrayType:
             raise TypeMismatch(f"boundary is 'unsafe' or 'clamp', not {boundary!r}")
         self.dtype, self.ndim, self.needs_grad, self.boundary = dtype, ndim, needs_grad, boundary
         self.element_dim = len(element_shape) if element_shape is not None else element_dim or 0
+        self.element_shape = element_shape
+        if self.element_dim not in (0, 1, 2):
+            raise TypeMismatch(f"an element is a number, a vector or a matrix: it has no {self.element_dim} axes")
 
     @property
     def element(self) -> Type | None:
