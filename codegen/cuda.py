@@ -17,9 +17,10 @@ from weft.codegen.cuda_host import host_module, threads_of
 from weft.codegen.cuda_math import CudaMath, own_operators
 from weft.codegen.cuda_ops import DEVICE, DeviceWriter, state_word
 from weft.codegen.cuda_private import LIMITS
-from weft.codegen.cuda_simt import arena_of
+from weft.codegen.cuda_simt import arena_of, threads_together
 from weft.codegen.cuda_target import device_machine, header, link_math, most_shared, newest, optimize
 from weft.codegen.cuda_task import Launch, box_of, contains, draws, measured_first, write_launch
+from weft.codegen.cuda_wide_atomics import FIRST
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import shares_of
 from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Artifact, CudaTarget, Slots
@@ -48,7 +49,7 @@ def compile_kernel(
     note = timer or (lambda _stage: None)
     note("emit")
     target = newest(device or CudaTarget())
-    module, math, launches, state_words = emit_kernel(kernel, config, functions)
+    module, math, launches, state_words = emit_kernel(kernel, config, target, functions)
     for launch in launches:
         _check_shared(launch, target)
     text = module.text(header(target, config.opt_level))
@@ -99,7 +100,7 @@ def stack_bytes(config: CompileConfig) -> int:
 
 
 def emit_kernel(
-    kernel: Kernel, config: CompileConfig, functions: Sequence[Kernel] = ()
+    kernel: Kernel, config: CompileConfig, target: CudaTarget, functions: Sequence[Kernel] = ()
 ) -> tuple[ModuleWriter, CudaMath, list[Launch], int]:
     """The LLVM module of a lowered kernel for the device, the math functions it calls, its launches in order, and the
     words of its state before the temporaries."""
@@ -120,8 +121,9 @@ def emit_kernel(
     for callee in module.callees.values():
         write_function(module, callee, DeviceWriter, DEVICE)
     launches, words = plan(kernel, module.callees)
+    wide = target.sm >= FIRST.sm and target.ptx >= FIRST.ptx
     for launch in launches:
-        write_launch(module, launch, words, threads_of(launch.loop))
+        write_launch(module, launch, words, threads_of(launch.loop), wide)
     return module, math, launches, words
 
 
@@ -154,7 +156,7 @@ def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], i
             box = words
             words += 2 * len(box_of(task).begins)
             single().boxes.append((task, box))
-        shares = shares_of(task, kernel.fields, LIMITS)
+        shares = () if threads_together(task) else shares_of(task, kernel.fields, LIMITS)
         launches.append(Launch(f"{name}_{len(launches)}", loop=task, box=box, shares=shares))
     ended = False
     for position, launch in enumerate(launches):

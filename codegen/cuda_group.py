@@ -16,27 +16,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from weft.codegen.cuda_together import ORDERED, size_of
 from weft.ir.core import Block, Op, Value
-from weft.ir.ops import (
-    Address,
-    Alloca,
-    Assert,
-    Atomic,
-    Break,
-    Const,
-    Continue,
-    Exit,
-    For,
-    Invoke,
-    Load,
-    Print,
-    Random,
-    Simt,
-    Store,
-    Task,
-    TreeBase,
-    While,
-)
+from weft.ir.ops import Address, Alloca, Atomic, Const, For, Load, Store, Task, TreeBase
+from weft.ir.types import Pointer, element
 
 __all__ = ["ALONE", "Group", "accumulators", "group_of", "split_at_shared"]
 
@@ -44,7 +27,6 @@ _WORD = 16  # bytes that one instruction moves
 _MOST_OPS = 640  # of all iterations together
 _ROWS = (4, 2)
 _STENCIL = 3  # reads of one field
-_ORDERED = (Assert, Break, Continue, Exit, For, Invoke, Print, Random, Simt, While)
 
 
 @dataclass(frozen=True)
@@ -58,22 +40,33 @@ class Group:
 ALONE = Group()
 
 
+@dataclass(frozen=True)
+class _Row:
+    """An access along memory: what it reaches, its first byte, the bytes from one index to the next, its size."""
+
+    op: Op
+    scope: str
+    offset: int
+    step: int
+    size: int
+
+
 def group_of(task: Task) -> Group:
-    """What a thread takes together. Not where iterations can end early, loop, or draw numbers in order; and only where
-    16-byte accesses are known to be aligned."""
+    """What a thread takes together. Not where iterations can end early, loop on their own, or draw numbers in order;
+    and only where 16-byte accesses are known to be aligned."""
     ops = [inner for op in task.body for inner in op.walk()]
-    if any(isinstance(op, _ORDERED) for op in ops) or not task.body.args:
+    if any(isinstance(op, ORDERED) for op in ops) or not task.body.args or not _alike(task):
         return ALONE
     accesses = list(_rows_of(task, ops))
-    work = max(1, sum(not isinstance(op, Address | Const) for op in ops))
+    work = max(1, size_of(task.body))
     across = _across(accesses)
     while across > 1 and across * work > _MOST_OPS:
         across //= 2
     if across == 1:
         return ALONE
-    if not any(isinstance(op, Store | Atomic) for op, _, _ in accesses) and task.epilogue.first is not None:
+    if not any(isinstance(row.op, Store | Atomic) for row in accesses) and task.epilogue.first is not None:
         across *= 2  # only reads: twice as many under way
-    read = Counter(place.scope for op, place, _ in accesses if isinstance(op, Load))
+    read = Counter(row.scope for row in accesses if isinstance(row.op, Load))
     if len(task.body.args) > 1 and max(read.values(), default=0) >= _STENCIL:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
@@ -81,36 +74,66 @@ def group_of(task: Task) -> Group:
     return Group(across)
 
 
-def _rows_of(task: Task, ops: list[Op]) -> Iterator[tuple[Op, Address, int]]:
-    """The accesses that go along memory as the innermost index grows, with the bytes from one to the next."""
+def _alike(task: Task) -> bool:
+    """Whether its loops make the same rounds in every iteration, and none is inside of a condition."""
+    varying: set[Value] = set(task.body.args)
+    for op in task.body:
+        for inner in op.walk():
+            if isinstance(inner, For) and (inner.parent is not task and not isinstance(inner.parent, For)):
+                return False
+            if isinstance(inner, For) and any(value in varying for value in inner.operands):
+                return False
+            if not inner.pure or any(value in varying for value in inner.operands):
+                varying.add(inner)
+    return True
+
+
+def _rows_of(task: Task, ops: list[Op]) -> Iterator[_Row]:
+    """The accesses that go along memory as the innermost index grows."""
     inner = task.body.args[-1]
     for op in ops:
-        place = op.ptr if isinstance(op, Load | Store | Atomic) else None
+        place, offset = op.ptr if isinstance(op, Load | Store | Atomic) else None, 0
+        while isinstance(place, Address) and isinstance(place.base, Address) and not place.indices:
+            place, offset = place.base, offset + place.offset
         if not isinstance(place, Address) or inner not in place.indices:
             continue
+        assert isinstance(op, Load | Store | Atomic)
         strides = dict(zip(place.indices, place.strides, strict=True))
         own = strides.pop(inner)
         regular = isinstance(place.base, TreeBase) and all(map(_whole_words, strides.values()))
-        yield op, place, int(own.value) if isinstance(own, Const) and regular else 0
+        step = int(own.value) if isinstance(own, Const) and regular else 0
+        assert isinstance(op.ptr, Address)
+        assert isinstance(op.ptr.type, Pointer)
+        yield _Row(op, op.ptr.scope, offset + place.offset, step, element(op.ptr.type.elem).size)
 
 
 def _whole_words(stride: Value) -> bool:
     return isinstance(stride, Const) and int(stride.value) % _WORD == 0
 
 
-def _across(accesses: list[tuple[Op, Address, int]]) -> int:
+def _across(rows: list[_Row]) -> int:
     """As many as make whole words of the widest access; 1 if some access has gaps or stores would be misaligned."""
-    steps = [step for _, _, step in accesses]
-    if not steps or min(steps) <= 0 or max(steps) >= _WORD:
+    steps = [row.step for row in rows]
+    if not steps or min(steps) <= 0 or max(steps) >= _WORD or _has_gaps(rows):
         return 1
-    stores = [place.offset % _WORD < step for op, place, step in accesses if isinstance(op, Store)]
-    others = [place.offset % _WORD < step for op, place, step in accesses if not isinstance(op, Store)]
+    stores = [row.offset % _WORD < row.step for row in rows if isinstance(row.op, Store)]
+    others = [row.offset % _WORD < row.step for row in rows if not isinstance(row.op, Store)]
     if not all(stores) or not (stores or any(others)):
         return 1
     count = 1
     while count * max(steps) % _WORD:
         count *= 2
     return count
+
+
+def _has_gaps(rows: list[_Row]) -> bool:
+    """Whether a field is stored to in part only: one component of a vector that has three."""
+    stored: dict[tuple[str, int], dict[int, int]] = {}
+    for row in rows:
+        if isinstance(row.op, Store):
+            field = row.scope.partition("#")[0]
+            stored.setdefault((field, row.step), {})[row.offset % row.step] = row.size
+    return any(sum(parts.values()) < step for (_, step), parts in stored.items())
 
 
 def accumulators(task: Task) -> frozenset[Value]:

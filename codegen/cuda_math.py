@@ -1,14 +1,10 @@
-"""sin, exp, pow ... on the GPU: NVIDIA's libdevice, and the hardware's approximations where `fast_math` allows them.
-
-The special function unit divides and takes (inverse) square roots to within 2 units in the last place over the whole
-range of f32; those are used with `fast_math`. Its logarithm and power of two are good in absolute terms only, and
-libdevice refines them in a few instructions, so libdevice it is. Sine and cosine have a file of their own.
-"""
+"""sin, exp, pow ... on the GPU: NVIDIA's libdevice, and what is faster where `fast_math` allows it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft.codegen.cuda_approximate import approximations, power
 from weft.codegen.cuda_sine import sine
 from weft.codegen.function import FunctionWriter
 from weft.codegen.spelling import in_register
@@ -42,23 +38,11 @@ def own_operators(math: CudaMath, fast: bool) -> dict[tuple[str, Prim], Callable
 
     own: dict[tuple[str, Prim], Callable[..., str]] = {("raw_mod", type): remainder(type) for type in (f16, f32, f64)}
     if fast:
-        own |= {("div", f32): _divide, ("raw_div", f32): _divide, ("rsqrt", f32): _inverse_root}
+        own |= approximations()
+        own["pow", f32] = lambda f, a, b: power(f, a, b) or math(f, "pow", f32, a, b)
         own |= {("sin", f32): lambda f, x: sine(f, x, 0), ("cos", f32): lambda f, x: sine(f, x, 1)}
         own |= {("floordiv", f32): _floor_divide, ("mod", f32): _modulo}
     return own
-
-
-def _divide(f: FunctionWriter, a: str, b: str) -> str:
-    """`div.full`: 2 ulp and the full range. By a constant: LLVM multiplies by its inverse."""
-    if b.startswith("0x"):
-        return f.set(f"fdiv {f.module.fast}float {a}, {b}")
-    name = f.module.declare("float @llvm.nvvm.div.full(float, float)")
-    return f.set(f"call float @{name}(float {a}, float {b})")
-
-
-def _inverse_root(f: FunctionWriter, x: str) -> str:
-    name = f.module.declare("float @llvm.nvvm.rsqrt.approx.f(float)")
-    return f.set(f"call float @{name}(float {x})")
 
 
 def _floor_divide(f: FunctionWriter, a: str, b: str) -> str:

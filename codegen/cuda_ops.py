@@ -9,12 +9,15 @@ from weft.codegen.control_ops import put_scalars, site_types
 from weft.codegen.cuda_private import OpenShare, add_to_share
 from weft.codegen.cuda_reduce import block_reduce, is_first_thread
 from weft.codegen.cuda_simt import SIMT_EMITTERS, Arena
+from weft.codegen.cuda_together import write_for, write_sum
+from weft.codegen.cuda_wide_atomics import Runs, write_run
 from weft.codegen.function import EMITTERS, Emitters, FunctionWriter
 from weft.codegen.memory_ops import read_slot, store
 from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_register
 from weft.ir.artifact import ERROR_WORDS, STATE_ERROR, STATE_RESULTS, STATE_STOP, Site
-from weft.ir.ops import Address, Assert, Atomic, Const, Exit, Print, StoreResult, TempPtr
+from weft.ir.core import Op, Value
+from weft.ir.ops import Address, Assert, Atomic, Binary, Const, Exit, For, Print, StoreResult, TempPtr
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Prim, f32, f64, flat_size
 
@@ -27,11 +30,14 @@ _WRITERS = (philox, scalar_ops)  # imported for the ops they register
 class DeviceWriter(FunctionWriter):
     """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
     is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
-    constant, `shares` has the fields that the block copied, by scope; `arena` says where those of the block's arrays
-    lie whose memory comes with the launch."""
+    constant; `inside` has the clamps that do nothing here, and what they clamp; `runs` the sums that are written
+    together; `arena` says where those of the block's arrays lie whose memory comes with the launch; `shares` has the
+    fields that the block copied, by scope."""
 
     stops: bool = False
     temps: int = 0
+    inside: dict[Op, Value] = field(default_factory=dict[Op, Value])
+    runs: Runs = field(default_factory=Runs)
     arena: Arena = field(default_factory=Arena)
     shares: dict[str, OpenShare] = field(default_factory=dict[str, OpenShare])
     steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
@@ -121,6 +127,9 @@ def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
     if isinstance(op.ptr, Address) and (share := f.shares.get(scope_of(op.ptr))):
         add_to_share(f, share, op)
         return None
+    if op in f.runs:
+        write_run(f, f.runs[op], op)
+        return None
     if not f.plain and type in (f32, f64) and op.kind in ("min", "max"):
         return _extreme(f, op, type)
     if not f.plain and type.is_float and op.kind == "sub":
@@ -179,7 +188,9 @@ DEVICE: Emitters = {
     Address: _address,
     Assert: _assert,
     Atomic: _atomic,
+    Binary: write_sum,
     Exit: _exit,
+    For: write_for,
     Print: _print,
     StoreResult: _store_result,
     TempPtr: _temp_ptr,

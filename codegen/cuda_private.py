@@ -1,12 +1,13 @@
-"""Histograms and the like: atomics on a small field go to a copy of it in the shared memory of each block.
+"""Histograms and the like: atomics on a small field go to copies of it in the shared memory of each block.
 
     bins[x[i]] += 1
 
-    share[k] = 0 for all k; barrier                    the block's own copy
-    share[x[i]] += 1                                   shared memory: no traffic, few threads in the way
-    barrier; bins[k] += share[k] where that is not 0   once per block
+    share[k, c] = 0 for all k, c; barrier              the block's own copies: as many as there is room for, up to 32
+    share[x[i], lane % copies] += 1                    shared memory: no traffic, and lanes keep out of each other's way
+    barrier; bins[k] += share[k, 0] + share[k, 1] ...  once per block, where that is not 0
 
-`shares.py` says where.
+The copies of a word lie side by side: with 32 of them, each lane has a memory bank to itself. `shares.py` says which
+fields.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from weft.codegen.cuda_reduce import sreg, thread_number
 from weft.codegen.function import FunctionWriter
 from weft.codegen.memory_ops import read_slot
+from weft.codegen.scalar_ops import binary
 from weft.codegen.shares import Limits, Share
 from weft.codegen.spelling import constant, in_register
 from weft.ir.ops import Atomic
@@ -27,41 +29,44 @@ from weft.ir.types import f32, i32, u32
 __all__ = ["LIMITS", "OpenShare", "add_to_share", "flush", "open_share"]
 
 LIMITS = Limits(types=(i32, u32, f32), each=16384, together=32768)
-_SIZE = 4
-
-
-# ---- code ------------------------------------------------------------------------------------------------------------
+_SIZE, _LANES = 4, 32
 
 
 @dataclass(frozen=True)
 class OpenShare:
-    """A copy in use: its variable, and where the field lies."""
+    """Copies in use: their variable, how many there are (a power of two), the number of this thread's as bytes, and
+    where the field lies."""
 
     share: Share
     variable: str
+    copies: int
+    own: str
     home: str
 
 
-def open_share(f: FunctionWriter, share: Share, variable: str) -> OpenShare:
-    """Make the block's copy, neutral everywhere; a barrier must follow."""
-    f.module.declarations[variable] = (
-        f"@{variable} = internal addrspace(3) global [{share.words} x i32] poison, align 16"
-    )
+def open_share(f: FunctionWriter, share: Share, variable: str, together: int) -> OpenShare:
+    """Make the block's copies, neutral everywhere; a barrier must follow. `together`: how many fields do so."""
+    copies = _LANES
+    while copies * share.words * _SIZE * together > LIMITS.together and copies > 1:
+        copies //= 2
+    words = share.words * copies
+    f.module.declarations[variable] = f"@{variable} = internal addrspace(3) global [{words} x i32] poison, align 16"
     base = read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.module.tree_base)
     home = f.set(f"getelementptr inbounds i8, ptr {base}, i64 {share.low}")
-    opened = OpenShare(share, variable, home)
-    with _each_word(f, share.words) as number:
-        name = in_register(share.type)
-        f.do(f"store {name} {_neutral(share)}, ptr addrspace(3) {_word(f, opened, number)}, align 4")
+    copy = f.set(f"and i32 {thread_number(f)}, {copies - 1}")
+    opened = OpenShare(share, variable, copies, f.set(f"shl i32 {copy}, 2"), home)
+    with _each_word(f, words) as number:
+        f.do(f"store {in_register(share.type)} {_neutral(share)}, ptr addrspace(3) {_word(f, opened, number)}, align 4")
     return opened
 
 
 def add_to_share(f: FunctionWriter, opened: OpenShare, op: Atomic) -> None:
-    """The atomic, on the block's copy."""
+    """The atomic, on this thread's copy."""
     share = opened.share
     here, start = (f.set(f"ptrtoint ptr {place} to i64") for place in (f.use(op.ptr), opened.home))
     distance = f.set(f"trunc i64 {f.set(f'sub i64 {here}, {start}')} to i32")
-    place = f.set(f"getelementptr i8, ptr addrspace(3) @{opened.variable}, i32 {distance}")
+    among = f.set(f"add i32 {f.set(f'mul i32 {distance}, {opened.copies}')}, {opened.own}")
+    place = f.set(f"getelementptr i8, ptr addrspace(3) @{opened.variable}, i32 {among}")
     name, value = in_register(share.type), f.use(op.value)
     if op.kind == "sub":
         value = f.set(f"fneg {name} {value}" if share.type.is_float else f"sub {name} 0, {value}")
@@ -73,15 +78,29 @@ def flush(f: FunctionWriter, opened: OpenShare) -> None:
     share, name = opened.share, in_register(opened.share.type)
     with _each_word(f, share.words) as number:
         some, after = f.fresh_label("some"), f.fresh_label("none")
-        bits = f.set(f"load i32, ptr addrspace(3) {_word(f, opened, number)}, align 4")
+        value = _total(f, opened, number)
         neutral = f.set(f"bitcast {name} {_neutral(share)} to i32")
-        f.branch(f.set(f"icmp ne i32 {bits}, {neutral}"), some, after)
+        f.branch(f.set(f"icmp ne i32 {f.set(f'bitcast {name} {value} to i32')}, {neutral}"), some, after)
         f.start(some)
-        value = f.set(f"bitcast i32 {bits} to {name}")
         offset = f.set(f"zext i32 {f.set(f'shl i32 {number}, 2')} to i64")
         place = f.set(f"getelementptr inbounds i8, ptr {opened.home}, i64 {offset}")
         f.do(f"atomicrmw {_native(share)} ptr {place}, {name} {value} {f.module.sync_scope}monotonic")
         f.start(after)
+
+
+def _total(f: FunctionWriter, opened: OpenShare, number: str) -> str:
+    """All copies of a word combined. Each lane begins with another one, so that they read from different banks."""
+    share, name = opened.share, in_register(opened.share.type)
+    first = f.set(f"mul i32 {number}, {opened.copies}")
+    total = f.stack(name, _SIZE)
+    f.do(f"store {name} {_neutral(share)}, ptr {total}, align {_SIZE}")
+    with f.loop("0", str(opened.copies), type="i32") as ahead:
+        copy = f.set(f"and i32 {f.set(f'add i32 {number}, {ahead}')}, {opened.copies - 1}")
+        place = _word(f, opened, f.set(f"add i32 {first}, {copy}"))
+        part = f.set(f"load {name}, ptr addrspace(3) {place}, align {_SIZE}")
+        before = f.set(f"load {name}, ptr {total}, align {_SIZE}")
+        f.do(f"store {name} {binary(f, share.kind, share.type, before, part)}, ptr {total}, align {_SIZE}")
+    return f.set(f"load {name}, ptr {total}, align {_SIZE}")
 
 
 @contextmanager
@@ -114,6 +133,4 @@ def _native(share: Share) -> str:
 
 
 def _word(f: FunctionWriter, opened: OpenShare, number: str) -> str:
-    return f.set(
-        f"getelementptr [{opened.share.words} x i32], ptr addrspace(3) @{opened.variable}, i32 0, i32 {number}"
-    )
+    return f.set(f"getelementptr i32, ptr addrspace(3) @{opened.variable}, i32 {number}")

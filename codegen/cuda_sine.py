@@ -16,6 +16,7 @@ from weft.ir.types import f32, f64
 __all__ = ["sine"]
 
 _FAR = 1e5
+_SHIFT = 12582912.0  # 1.5 * 2^23: a float of that size has no fraction, so adding it rounds; its last bits count
 _PARTS = (1.5707962512969971, 7.549789415861596e-08, 5.390302858158119e-15)  # of pi/2
 _PARTS_64 = (1.5707963267948966, 6.123233995736766e-17)
 _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
@@ -33,12 +34,13 @@ def _function(caller: FunctionWriter) -> str:
     rest, turns = f.stack("float", 4), f.stack("i32", 4)
     far, joined = f.fresh_label("far"), f.fresh_label("joined")
     size = _call(f, "float", "fabs", "%x")
-    whole = _call(f, "float", "rint", f.set(f"fmul float %x, {constant(0.6366197723675814, f32)}"))
+    shifted = _fma(f, "float", "%x", constant(0.6366197723675814, f32), constant(_SHIFT, f32))
+    whole = f.set(f"fsub float {shifted}, {constant(_SHIFT, f32)}")
     near = "%x"
     for part in _PARTS:
         near = _fma(f, "float", f.set(f"fneg float {whole}"), constant(part, f32), near)
     f.do(f"store float {near}, ptr {rest}, align 4")
-    f.do(f"store i32 {_quarter(f, 'float', whole)}, ptr {turns}, align 4")
+    f.do(f"store i32 {f.set(f'bitcast float {shifted} to i32')}, ptr {turns}, align 4")
     f.branch(f.set(f"fcmp ogt float {size}, {constant(_FAR, f32)}"), far, joined)
     f.start(far)
     _reduce_far(f, rest, turns)

@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 
 from weft.codegen.call_ops import calls_one
 from weft.codegen.cuda_group import accumulators, group_of, split_at_shared
+from weft.codegen.cuda_inside import clamps_of, write_inside
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.cuda_private import flush, open_share
 from weft.codegen.cuda_reduce import barrier, sreg
 from weft.codegen.cuda_simt import arena_of, threads_together
+from weft.codegen.cuda_together import write_together
+from weft.codegen.cuda_wide_atomics import runs_of
 from weft.codegen.function import Jump
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import Share
@@ -75,10 +78,12 @@ def measured_first(task: Task) -> bool:
     return any(isinstance(op, Load) for op in task.bounds)
 
 
-def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int) -> None:
-    """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`."""
+def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int, wide: bool) -> None:
+    """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`; `wide`:
+    whether the GPU adds several floats at once."""
     arena, _ = arena_of(launch.loop)
-    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps, arena=arena)
+    runs = runs_of(launch.loop) if launch.loop is not None and wide else {}
+    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps, arena=arena, runs=runs)
     if launch.guards:
         _leave_if_ended(f)
     if launch.loop is None:
@@ -145,7 +150,7 @@ def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
     f.frozen = _FROZEN
     f.block(task.prologue)
     for number, share in enumerate(launch.shares):
-        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}")
+        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}", len(launch.shares))
     if f.shares:
         barrier(f)
     ends = f.exit_label
@@ -293,13 +298,45 @@ def _body(f: DeviceWriter, task: Task, axes: list[_Axis], group: list[list[str]]
 
 
 def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
+    """The body at several places; where indices are clamped to a field, in two versions."""
+    clamps = clamps_of(task)
+    if not clamps:
+        _side_by_side(f, task, group)
+        return
+    inside, edge, done = (f.fresh_label(hint) for hint in ("inside", "edge", "done"))
+    corners = list(zip(group[0], group[-1], strict=True))
+    f.branch(write_inside(f, clamps, corners), inside, edge)
+    f.start(inside)
+    f.inside = {clamp.op: clamp.moved for clamp in clamps}
+    _side_by_side(f, task, group)
+    f.inside = {}
+    f.jump(done)
+    f.start(edge)
+    _one_by_one(f, task, group)
+    f.start(done)
+
+
+def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
+    """The same in a loop over the places."""
+    first, outside = group[0], f.values
+    across = sum(place[:-1] == first[:-1] for place in group)
+    with f.loop("0", str(len(group))) as number:
+        column = f.set(f"and i64 {number}, {across - 1}")
+        indices = [*first[:-1], f.set(f"add nsw i64 {first[-1]}, {column}")]
+        if across < len(group):
+            row = f.set(f"lshr i64 {number}, {across.bit_length() - 1}")
+            indices[-2] = f.set(f"add nsw i64 {first[-2]}, {row}")
+        f.values = {**outside, **dict(zip(task.body.args, indices, strict=True))}
+        f.block(task.body)
+    f.values = outside
+
+
+def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     """Each op at all places before the next op; but place by place from where the thread's own sums come in."""
     apart, in_turn = split_at_shared(task.body, accumulators(task))
     outside = f.values
     each = [{**outside, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
-    for op in apart:
-        for f.values in each:
-            f.op(op)
+    write_together(f, apart, each, set(task.body.args))
     for f.values in each:
         for op in in_turn:
             f.op(op)

@@ -67,14 +67,21 @@ define void @weft_grid(i32 %gx, i32 %gy, i32 %gz) {
   store i32 %gz, ptr getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 11)
   ret void
 }
-define internal float @weft_div(float %a, float %b) { %r = fdiv float %a, %b ret float %r }
-define internal float @weft_rsqrt(float %x) {
+"""
+
+# The hardware's approximations, more exact than it has them.
+_APPROXIMATE = """
+define internal float @weft_div.full.ftz(float %a, float %b) { %r = fdiv float %a, %b ret float %r }
+define internal float @weft_rsqrt.approx.ftz.f(float %x) {
   %s = call float @llvm.sqrt.f32(float %x)
   %r = fdiv float 1.0, %s
   ret float %r
 }
 """
 
+define internal float @weft_sqrt.approx.ftz.f(float %x) { %r = call float @llvm.sqrt.f32(float %x) ret float %r }
+define internal float @weft_ex2.approx.ftz.f(float %x) { %r = call float @llvm.exp2.f32(float %x) ret float %r }
+define internal float @weft_lg2.approx.ftz.f(float %x) { %r = call float @llvm.log2.f32(float %x) ret float %r }
 
 def simt_entries(device: str) -> list[str]:
     """The entries whose threads do something together: blocks of these have a size that they count on."""
@@ -92,19 +99,35 @@ def host_text(device: str, simt: bool = False) -> str:
         text,
         flags=re.S,
     )
-    barrier = r"define internal void @weft_barrier\(\) convergent nounwind \{.*?\n\}\n"
     if simt:
         text = threads.rewrite(text)
     text = re.sub(barrier, "define internal void @weft_barrier() { ret void }\n", text, flags=re.S)
     text = re.sub(r"declare .*@llvm\.nvvm\.(?!read).*\n", "", text)
-    text = text.replace("@llvm.nvvm.div.full", "@weft_div").replace("@llvm.nvvm.rsqrt.approx.f", "@weft_rsqrt")
+    text = re.sub(
+        r"(define internal void @weft_add_v\d\(ptr %p, [^\n]*\{\n).*?\n\}\n",
+        lambda match: match[1] + _sums(match[1].count("float")) + "}\n",
+        text,
+        flags=re.S,
+    )
+    barrier = r"define internal void @weft_barrier\(\) convergent nounwind \{.*?\n\}\n"
+    text = re.sub(r"@llvm\.nvvm\.(\w+(\.approx|\.full)\.ftz)", r"@weft_\1", text)
     for number, name in enumerate(_SREGS):
         text = text.replace(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}()\n", "")
         place = f"getelementptr ([12 x i32], ptr @weft_sreg, i32 0, i32 {number})"
         text = text.replace(f"call i32 @llvm.nvvm.read.ptx.sreg.{name}()", f"load i32, ptr {place}")
-    if "declare float @llvm.sqrt.f32" not in text:
-        text = "declare float @llvm.sqrt.f32(float)\n" + text
-    return machine.host_cpu(1).header + text + _EMULATE
+    for name in ("sqrt", "exp2", "log2"):
+        if f"declare float @llvm.{name}.f32" not in text:
+            text = f"declare float @llvm.{name}.f32(float)\n" + text
+    return machine.host_cpu(1).header + text + _EMULATE + _APPROXIMATE
+
+
+def _sums(width: int) -> str:
+    """Sums into neighbours, one by one."""
+    lines = list[str]()
+    for k in range(width):
+        lines.append(f"  %p{k} = getelementptr float, ptr %p, i64 {k}")
+        lines.append(f"  %o{k} = atomicrmw fadd ptr %p{k}, float %v{k} monotonic")
+    return "\n".join([*lines, "  ret void\n"])
 
 
 class _Library:

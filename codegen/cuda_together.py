@@ -1,0 +1,216 @@
+"""Writes ops at several places together: at neighbours that one thread takes, or in several rounds of a loop.
+
+    d = x[j] - x[i]; a += g(d)                        a loop over j
+
+    d0 = x[j] - x[i]; d1 = x[j + 1] - x[i]; ...       four rounds side by side: one wide load, four chains at once
+    a += g(d0); a += g(d1); ...                       what one round has from the other, in order
+
+What depends neither on the place nor on what other rounds do is written once. An inner loop of few rounds is written
+out, so that neighbours see what they have in common: the taps of a filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from weft.codegen.function import EMITTERS
+from weft.codegen.spelling import in_register
+from weft.ir.core import Op, Value
+from weft.ir.ops import (
+    Address,
+    Assert,
+    Binary,
+    Break,
+    Const,
+    Continue,
+    Exit,
+    For,
+    Invoke,
+    Load,
+    Print,
+    Random,
+    Simt,
+    While,
+)
+from weft.ir.types import Prim
+
+if TYPE_CHECKING:
+    from weft.codegen.cuda_ops import DeviceWriter
+
+__all__ = ["ORDERED", "size_of", "write_for", "write_sum", "write_together"]
+
+ORDERED = (Assert, Break, Continue, Exit, Invoke, Print, Random, Simt, While)  # not at several places at once
+_MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
+_MOST_TRIPS = 32  # of a loop that is written out
+_ROUNDS = 4  # side by side
+_MOST_SIDE_BY_SIDE = 64  # ops of a loop's body
+_FEWEST = 8  # rounds that are worth it
+
+Values = dict[Value, str]
+
+
+def write_together(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values], varying: set[Value]) -> None:
+    """Each op at all places before the next op. `varying`: the values that differ from place to place."""
+    for op in ops:
+        if isinstance(op, For) and not any(value in varying for value in op.operands):
+            _loop(f, op, places, varying)
+        elif _alike(op) and not any(value in varying for value in op.operands):
+            f.values = places[0]
+            f.op(op)
+            for values in places[1:]:
+                values[op] = places[0][op]
+        else:
+            varying.add(op)
+            for f.values in places:
+                f.op(op)
+
+
+def _alike(op: Op) -> bool:
+    """Whether it gives the same wherever its operands are the same."""
+    return op.pure or (isinstance(op, Load) and op.invariant)
+
+
+def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value]) -> None:
+    """A loop that makes the same rounds at all places."""
+    index, trips = op.body.args[0], trips_of(op)
+    if trips is not None and _written_out(op, trips, len(places)):
+        assert isinstance(op.begin, Const)
+        assert isinstance(op.step, Const)
+        for trip in range(trips):
+            for values in places:
+                values[index] = str(int(op.begin.value) + trip * int(op.step.value))
+            write_together(f, op.body, places, varying)
+        return
+    f.values = places[0]
+    if not _counts_by_one(op):
+        varying.add(op)
+        for f.values in places:
+            f.op(op)
+        return
+    with f.loop(f.use(op.begin), f.use(op.end), type=_index_type(op)) as number:
+        for values in places:
+            values[index] = number
+        write_together(f, op.body, places, varying)
+
+
+def trips_of(op: For) -> int | None:
+    """How many rounds the loop makes, where that is known."""
+    if not all(isinstance(value, Const) for value in (op.begin, op.end, op.step)):
+        return None
+    begin, end, step = (int(value.value) for value in (op.begin, op.end, op.step) if isinstance(value, Const))
+    return len(range(begin, end, step)) if step else None
+
+
+def _written_out(op: For, trips: int, places: int) -> bool:
+    return _is_innermost(op) and trips <= _MOST_TRIPS and trips * places * size_of(op.body) <= _MOST_WRITTEN_OUT
+
+
+def _is_innermost(op: For) -> bool:
+    return not any(isinstance(inner, For | While) for inner in op.walk() if inner is not op)
+
+
+def _counts_by_one(op: For) -> bool:
+    signed = isinstance(op.begin.type, Prim) and op.begin.type.is_signed
+    return signed and isinstance(op.step, Const) and op.step.value == 1
+
+
+def _index_type(op: For) -> str:
+    assert isinstance(op.begin.type, Prim)
+    return in_register(op.begin.type)
+
+
+def size_of(ops: Iterable[Op]) -> int:
+    """How many instructions a block is, about."""
+    return sum(not isinstance(inner, Address | Const) for op in ops for inner in op.walk())
+
+
+# ---- rounds side by side ---------------------------------------------------------------------------------------------
+
+
+def write_for(f: DeviceWriter, op: For) -> None:
+    """A loop in one thread: several rounds at once, where they wait for memory that nobody writes."""
+    apart, in_turn = _split(op.body)
+    if not _worth_it(op, apart):
+        EMITTERS[For](f, op)
+        return
+    type, index, trips = _index_type(op), op.body.args[0], trips_of(op)
+    begin, end = f.use(op.begin), f.use(op.end)
+    if trips is None:
+        length = f.set(f"sub {type} {end}, {begin}")
+        most = f.module.declare(f"{type} @llvm.smax.{type}({type}, {type})")
+        length = f.set(f"call {type} @{most}({type} {length}, {type} 0)")
+        whole = f.set(f"lshr {type} {length}, {_ROUNDS.bit_length() - 1}")
+    else:
+        whole = str(trips // _ROUNDS)
+    outside = f.values
+    with f.loop("0", whole, type=type) as number:
+        rounds = [{**outside, index: place} for place in _side_by_side(f, number, begin, type)]
+        write_together(f, apart, rounds, {index})
+        for f.values in rounds:
+            for one in in_turn:
+                f.op(one)
+    f.values = outside
+    if trips is None or trips % _ROUNDS:
+        done = f.set(f"shl {type} {whole}, {_ROUNDS.bit_length() - 1}")
+        once = f.module.loop_hints(f.module.node('!{!"llvm.loop.unroll.disable"}'))
+        with f.loop(f.set(f"add {type} {begin}, {done}"), end, once, type) as number:
+            f.values[index] = number
+            f.block(op.body)
+
+
+def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str) -> list[str]:
+    """The indices of round `number` and of those written beside it."""
+    first = f.set(f"shl {type} {number}, {_ROUNDS.bit_length() - 1}")
+    first = first if begin == "0" else f.set(f"add {type} {first}, {begin}")
+    places = [first, *(f.set(f"add {type} {first}, {ahead}") for ahead in range(1, _ROUNDS))]
+    f.steps |= {place: (first, ahead) for ahead, place in enumerate(places)}
+    return places
+
+
+def _worth_it(op: For, apart: list[Op]) -> bool:
+    trips = trips_of(op)
+    if not _counts_by_one(op) or not _is_innermost(op) or (trips is not None and trips < _FEWEST):
+        return False
+    if size_of(op.body) > _MOST_SIDE_BY_SIDE or any(isinstance(inner, ORDERED) for inner in op.walk()):
+        return False
+    index = op.body.args[0]
+    varying: set[Value] = {index}
+    for inner in apart:
+        if any(value in varying for value in inner.operands):
+            varying.add(inner)
+    return any(isinstance(inner, Load) and inner in varying for inner in apart)
+
+
+def _split(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
+    """What a round computes from nothing that other rounds change, and the rest."""
+    apart, in_turn, waits = list[Op](), list[Op](), set[Value]()
+    for op in ops:
+        alone = _alike(op) and not any(value in waits for value in op.operands)
+        (apart if alone else in_turn).append(op)
+        if not alone:
+            waits.add(op)
+    return apart, in_turn
+
+
+# ---- indices that are another one and a constant ---------------------------------------------------------------------
+
+
+def write_sum(f: DeviceWriter, op: Binary) -> str | None:
+    """An operator; of a sum with a constant it is remembered that it is one, so that addresses show it. A clamp that
+    does nothing here is what it clamps."""
+    if op in f.inside:
+        return f.use(f.inside[op])
+    result = EMITTERS[Binary](f, op)
+    if op.kind in ("add", "sub") and f.steps and result is not None:
+        a, b = f.use(op.lhs), f.use(op.rhs)
+        if op.kind == "add" and _is_integer(a):
+            a, b = b, a
+        if a in f.steps and _is_integer(b):
+            first, ahead = f.steps[a]
+            f.steps[result] = first, ahead + (int(b) if op.kind == "add" else -int(b))
+    return result
+
+
+def _is_integer(text: str) -> bool:
+    return text.lstrip("-").isdigit()

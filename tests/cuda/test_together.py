@@ -1,0 +1,222 @@
+"""Threads that take several neighbours, or several rounds of a loop, at once: filters, clamps, sums of pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+SHAPES = [(37, 50), (300, 1024), (2100, 516)]
+
+
+def picture(shape: tuple[int, ...], seed: int = 0) -> Any:
+    return np.random.default_rng(seed).random(shape, np.float32)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("radius", [1, 2, 3])
+def test_filters_of_the_inside(ti: Any, shape: tuple[int, int], radius: int) -> None:
+    n, m = shape
+    x, y = ti.Vector.field(3, ti.f32, shape), ti.Vector.field(3, ti.f32, shape)
+
+    @ti.kernel
+    def run():
+        for i, j in ti.ndrange((radius, n - radius), (radius, m - radius)):
+            total = ti.Vector([0.0, 0.0, 0.0])
+            for p, q in ti.ndrange((-radius, radius + 1), (-radius, radius + 1)):
+                total += (p + 2 * q + 9) * x[i + p, j + q]
+            y[i, j] = total
+
+    v = picture((n, m, 3))
+    x.from_numpy(v)
+    run()
+    want = np.zeros_like(v)
+    inner = want[radius : n - radius, radius : m - radius]
+    for p in range(-radius, radius + 1):
+        for q in range(-radius, radius + 1):
+            inner += (p + 2 * q + 9) * v[radius + p : n - radius + p, radius + q : m - radius + q]
+    assert np.allclose(y.to_numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("components", [1, 3])
+def test_filters_with_clamped_indices(ti: Any, shape: tuple[int, int], components: int) -> None:
+    n, m = shape
+    kind = ti.types.vector(components, ti.f32)
+    x, y = kind.field(shape), kind.field(shape)
+
+    @ti.func
+    def at(i, j):
+        return x[ti.max(0, ti.min(n - 1, i)), ti.min(ti.max(j, 0), m - 1)]
+
+    @ti.kernel
+    def run():
+        for i, j in y:
+            total = 0.0 * x[0, 0]
+            for p, q in ti.ndrange((-2, 3), (-3, 2)):
+                total += (p + 2 * q + 9) * at(i + p, j + q)
+            y[i, j] = total - at(i - 7, j) + at(i, j + 5)
+
+    v = picture((n, m, components))
+    x.from_numpy(v)
+    run()
+    i, j = np.mgrid[:n, :m]
+
+    def there(p: int, q: int) -> Any:
+        return v[np.clip(i + p, 0, n - 1), np.clip(j + q, 0, m - 1)]
+
+    want = sum((p + 2 * q + 9) * there(p, q) for p in range(-2, 3) for q in range(-3, 2))
+    assert np.allclose(y.to_numpy(), want - there(-7, 0) + there(0, 5), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [0, 3, 4, 7, 100, 1001])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_rounds_side_by_side(ti: Any, count: int, first: int) -> None:
+    n = 1100
+    x, y, hits = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, 20), ti.field(ti.i32, 20)
+
+    @ti.kernel
+    def run(low: ti.i32, high: ti.i32):
+        for i in y:
+            total, last = ti.Vector([0.0, 0.0, 0.0]), -1
+            for j in range(low, high):
+                d = x[j] - x[i]
+                if d.norm_sqr() > 0.1:
+                    total += d
+                    last = j
+            y[i] = total
+            hits[i] = last
+
+    v = picture((n, 3))
+    x.from_numpy(v)
+    run(first, first + count)
+    d = v[None, first : first + count] - v[:20, None]
+    far = (d**2).sum(-1) > 0.1
+    assert np.allclose(y.to_numpy(), (d * far[..., None]).sum(1), rtol=1e-3, atol=1e-3)
+    last = np.where(far.any(1), first + count - 1 - far[:, ::-1].argmax(1), -1) if count else np.full(20, -1)
+    assert (hits.to_numpy() == last).all()
+
+
+def test_rounds_that_read_what_they_write(ti: Any) -> None:
+    x = ti.field(ti.i32, (3, 100))
+    y = ti.field(ti.i32, 100)
+
+    @ti.kernel
+    def run():
+        for i in range(3):
+            for j in range(1, 100):
+                x[i, j] = x[i, j - 1] + y[j]
+
+    x.fill(1)
+    y.from_numpy(np.arange(100, dtype=np.int32))
+    run()
+    assert (x.to_numpy() == 1 + np.cumsum(np.arange(100))).all()
+
+
+@pytest.mark.parametrize("components", [2, 3, 4, 8])
+def test_sums_into_vectors(ti: Any, components: int) -> None:
+    n, cells = 5000, 9000  # more cells than a block copies
+    x = ti.Vector.field(components, ti.f32, cells)
+
+    @ti.kernel
+    def run():
+        for i in range(n):
+            cell = i * 37 % 700
+            x[cell] += ti.Vector([ti.cast(i % 5 + k, ti.f32) for k in ti.static(range(components))])
+            x[cell + 1][0] += 1
+
+    run()
+    want = np.zeros((cells, components), np.float32)
+    i = np.arange(n)
+    np.add.at(want, i * 37 % 700, i[:, None] % 5 + np.arange(components))
+    np.add.at(want[:, 0], i * 37 % 700 + 1, 1)
+    assert (x.to_numpy() == want).all()
+
+
+@pytest.mark.parametrize("bins", [2, 3, 256, 300, 4000])
+@pytest.mark.parametrize("kind", ["add", "max", "xor"])
+def test_many_copies_of_small_targets(ti: Any, bins: int, kind: str) -> None:
+    n = 50_000
+    x = ti.field(ti.i32, bins)
+
+    @ti.kernel
+    def run():
+        for i in range(n):
+            at = i * 7919 % bins
+            if ti.static(kind == "add"):
+                x[at] += 1
+            elif ti.static(kind == "max"):
+                ti.atomic_max(x[at], i)
+            else:
+                x[at] ^= i
+
+    run()
+    i, want = np.arange(n), np.zeros(bins, np.int32)
+    at = i * 7919 % bins
+    {"add": np.add, "max": np.maximum, "xor": np.bitwise_xor}[kind].at(want, at, 1 if kind == "add" else i)
+    assert (x.to_numpy() == want).all()
+
+
+FUNCTIONS: dict[str, tuple[Any, float, float, float, float]] = {
+    # numpy's; from, to; relative error, and for each unit of size of the operand
+    "exp": (np.exp, -80, 80, 3e-7, 1e-7),
+    "log": (np.log, 1e-3, 1e6, 1e-6, 0),
+    "sqrt": (np.sqrt, 1e-3, 1e6, 3e-7, 0),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 1e-3, 1e6, 3e-7, 0),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_fast_functions(ti: Any, name: str) -> None:
+    exact, low, high, error, growth = FUNCTIONS[name]
+    n = 20001
+    x, y = ti.field(ti.f32, n), ti.field(ti.f32, n)
+    function = getattr(ti, name)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            y[i] = function(x[i])
+
+    wide = np.linspace(low, high, n // 2)
+    values = np.concatenate([wide, 1 + np.linspace(-0.4, 0.4, n - n // 2)]).astype(np.float32)
+    x.from_numpy(values)
+    run()
+    v = values.astype(np.float64)
+    want = exact(v)
+    allowed = (error + growth * np.abs(v)) * np.abs(want)
+    assert (np.abs(y.to_numpy() - want) <= allowed).all()
+
+
+def test_fast_functions_of_what_is_no_number(ti: Any) -> None:
+    x, y = ti.field(ti.f32, 4), ti.Vector.field(5, ti.f32, 4)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            y[i] = [ti.exp(x[i]), ti.log(x[i]), ti.sqrt(x[i]), ti.rsqrt(x[i]), x[i] ** 0.3]
+
+    inf, nan = np.inf, np.nan
+    x.from_numpy(np.array([nan, inf, -inf, 0], np.float32))
+    run()
+    want = [[nan] * 5, [inf, inf, inf, 0, inf], [0, nan, nan, nan, nan], [1, -inf, 0, inf, 0]]
+    assert np.array_equal(y.to_numpy(), np.array(want, np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("exponent", [0.3, 2.2, -1.7, 0.4545])
+def test_fast_powers(ti: Any, exponent: float) -> None:
+    n = 2001
+    x, y = ti.field(ti.f32, n), ti.field(ti.f32, n)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            y[i] = ti.pow(x[i], exponent)
+
+    values = np.logspace(-3, 3, n).astype(np.float32)
+    x.from_numpy(values)
+    run()
+    want = values.astype(np.float64) ** exponent
+    allowed = (2e-6 + 2e-7 * np.abs(np.log2(want))) * want
+    assert (np.abs(y.to_numpy() - want) <= allowed).all()
