@@ -207,8 +207,11 @@ class Matrix:
 
     def __matmul__(self, other: Any) -> Any:
         a, b = self.values, np.asarray(getattr(other, "values", other))
-        if not b.ndim or a.shape[-1] != b.shape[0]:
+        column = a.ndim == 1 and b.shape[:1] == (1,) and b.ndim == 2 and a.shape != (1,)
+        if not column and (not b.ndim or a.shape[-1] != b.shape[0]):
             raise TypeMismatch(f"@ of shapes {a.shape} and {b.shape}: columns of the left must be rows of the right")
+        if column:
+            a = a[:, np.newaxis]
         common = promote(self.dtype, prim_of_numpy(b.dtype))
         product = np.matmul(cast_value(a, common), cast_value(b, common))
         return Matrix.wrap(product) if product.ndim else product

@@ -142,10 +142,16 @@ def _shape(t: Translator, kind: str, a: Type, b: Type, node: ast.AST) -> tuple[i
 
 
 def matmul(t: Translator, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Expr:
-    """`a @ b`. A vector on the left of a matrix is a column."""
+    """`a @ b`. A vector on the left is a row where it is as long as b has rows, else a column."""
     left, right = shape_of(a.type), shape_of(b.type)
     if not left or not right:
         raise t.error(f"'@' takes matrices and vectors, not {a.type} and {b.type}", node, TypeMismatch)
+    if len(left) == 1 and left == right:  # of two vectors
+        product = binary(t, "mul", a, b, node)
+        return tree.Reduce("add", product, type=element(product.type), span=t.span(node))
+    if len(left) == 1 and left == right[:1]:
+        row = tree.Transpose(b, type=tensor(element(b.type), right[::-1]), span=b.span)
+        return matmul(t, row, a, node)
     if len(left) == 1:
         left = (left[0], 1)
         a = tree.MakeTensor(tensor_elements(t, a), type=tensor(element(a.type), left), span=a.span)

@@ -76,6 +76,7 @@ def test_mixed_types_combine_by_the_kernel_rules():
 def test_wrong_shapes():
     with pytest.raises(TypeMismatch, match=r"shapes \(3,\) and \(2,\)"):
         v + ti.Vector([1, 2])
+    assert (ti.Vector([1, 2, 3]) @ ti.Matrix([[4, 5]])).to_list() == [[4, 5], [8, 10], [12, 15]]
     with pytest.raises(TypeMismatch, match="columns of the left"):
         ti.Matrix([[1, 2]]) @ ti.Matrix([[1, 2]])
     with pytest.raises(TypeMismatch, match="takes 2 indices, got 1"):

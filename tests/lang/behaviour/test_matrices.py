@@ -53,9 +53,27 @@ def test_products(ti, n, k):
     def apply(a: left, v: column) -> ti.types.vector(n, ti.f32):
         return a @ v
 
+    @ti.kernel
+    def apply_left(v: column, b: right) -> ti.types.vector(n, ti.f32):
+        return v @ b
+
+    @ti.kernel
+    def dot(v: column) -> ti.f32:
+        return v @ (2 * v)
+
     a, b, v = made((n, k), 1), made((k, n), 2), made((k,), 3)
+    np.testing.assert_allclose(np.array(apply_left(v, b).to_numpy()), v @ b, rtol=1e-5)
+    np.testing.assert_allclose(dot(v), v @ (2 * v), rtol=1e-5)
     np.testing.assert_allclose(np.array(run(a, b).to_numpy()), a @ b, rtol=1e-5)
     np.testing.assert_allclose(np.array(apply(a, v).to_numpy()), a @ v, rtol=1e-5)
+
+
+def test_a_vector_times_a_row_is_a_matrix(ti):
+    @ti.kernel
+    def run(v: ti.math.vec3) -> ti.types.matrix(3, 2, ti.f32):
+        return v @ ti.Matrix([[4, 5]])
+
+    assert run(ti.math.vec3(1, 2, 3)).to_list() == [[4, 5], [8, 10], [12, 15]]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
