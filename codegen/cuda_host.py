@@ -78,6 +78,8 @@ def host_module(config: CompileConfig, slots: Slots, launches: Sequence[Launch],
         services.call("memset", f"ptr {services.word('state')}, i32 0, i64 {words}, ptr {services.word('stream')}")
     for number, launch in enumerate(launches):
         _launch(f, services, launch, number)
+    if launches:
+        _flush(f, services)
     _answer(f, services, slots, wary)
     services.write_failure()
     module.functions.append(f.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
@@ -135,9 +137,9 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int)
     blocks = ", ".join(f"i32 {count}" for count in grid)
     threads = f"i32 {shape.x}, i32 {shape.y}, i32 {shape.z}"
     _, shared = arena_of(launch.loop)
-    function, stream = services.word("functions", number=number), services.word("stream")
+    function, queue = services.word("functions", number=number), services.word("queue")
     services.call(
-        "launch", f"ptr {function}, {blocks}, {threads}, i32 {shared}, ptr {stream}, ptr {services.params}, ptr null"
+        "launch", f"ptr {function}, {blocks}, {threads}, i32 {shared}, ptr {queue}, ptr {services.params}, ptr null"
     )
     f.start(after)
 
@@ -212,6 +214,16 @@ def _share(f: FunctionWriter, total: str, among: str) -> str:
 
 def _least(f: FunctionWriter, a: str, b: str) -> str:
     return f.set(f"call i64 @{f.module.declare('i64 @llvm.umin.i64(i64, i64)')}(i64 {a}, i64 {b})")
+
+
+def _flush(f: FunctionWriter, services: _Services) -> None:
+    """What was launched is sent off now, where it was only collected."""
+    collected, sent = f.fresh_label("collected"), f.fresh_label("sent")
+    f.branch(f.set(f"icmp ne ptr {services.word('flush')}, null"), collected, sent)
+    f.start(collected)
+    services.call("flush", f"ptr {services.word('queue')}")
+    f.jump(sent)
+    f.start(sent)
 
 
 def _answer(f: FunctionWriter, services: _Services, slots: Slots, wary: bool) -> None:

@@ -71,7 +71,9 @@ STATE_RESULTS = STATE_ERROR + ERROR_WORDS
 #   launch, memset, copy_out, synchronize, set_current
 #               cuLaunchKernel, cuMemsetD32Async, cuMemcpyDtoHAsync, cuStreamSynchronize, cuCtxSetCurrent
 #   pool        not a function, and where SERVICES has it: a block of memory with the word that a launch holds
-#   context, stream, state, prints   the context and stream of the device, the addresses of state and print buffer
+#   context, stream   those of the device
+#   queue, flush   what `launch` is given as its stream; a function of it that sends off what was collected, or null
+#   state, prints   the addresses of the kernel's state and of the print buffer
 #   processors  not an address: how many multiprocessors the device has
 #   functions   the handles of the device's entries, one word each, in the order of `Artifact.tasks`
 CUDA_SERVICES: tuple[str, ...] = (
@@ -83,6 +85,8 @@ CUDA_SERVICES: tuple[str, ...] = (
     "set_current",
     "context",
     "stream",
+    "queue",
+    "flush",
     "state",
     "prints",
     "processors",

@@ -23,6 +23,7 @@ from weft.ir.types import Array, flat_size
 from weft.runtime import cuda_driver, cuda_gpu
 from weft.runtime.console import format_print
 from weft.runtime.cuda_driver import CudaError, CudaUnavailable, Driver
+from weft.runtime.cuda_graph import Graph, graph_of
 from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 from weft.runtime.cuda_staging import Staging
 from weft.runtime.cuda_streams import UNKNOWN, ForeignArray
@@ -150,9 +151,7 @@ class CudaKernel:
         self._printing = any(site.kind == "print" for site in artifact.sites)
         driver: Driver = device.gpu.driver
         words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()}
-        if device.timer is not None:
-            device.timer.know(functions, artifact.tasks)
-            words["launch"] = device.timer.address
+        words |= self._launching(functions)
         words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
         words |= {"pool": device.turn.ctypes.data, "state": self._state.address, "prints": 0}
         if self._printing:
@@ -169,6 +168,18 @@ class CudaKernel:
         types = [param.type for param in artifact.slots.params]
         self._axes = {k: type.ndim for k, type in enumerate(types) if isinstance(type, Array)}
         self._arrays = list(self._axes)
+
+    def _launching(self, functions: Sequence[int]) -> dict[str, int]:
+        """The words of the service table about launches: timed one by one, or collected in a graph, or neither."""
+        device, gpu = self._device, self._device.gpu
+        if device.timer is not None:
+            device.timer.know(functions, self.artifact.tasks)
+            return {"launch": device.timer.address, "queue": gpu.stream, "flush": 0}
+        words = self.artifact.slots.result_start
+        graph = self._module.graph = graph_of(gpu.driver, gpu.stream, functions, words, lambda: gpu.usable)
+        if graph is None:
+            return {"queue": gpu.stream, "flush": 0}
+        return {"launch": graph.node, "queue": graph.queue, "flush": graph.flush}
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
         streams = {args[k].stream for k in self._arrays if args[k].__class__ is ForeignArray}
@@ -228,11 +239,14 @@ class CudaKernel:
 
 
 class _Module:
-    """Keeps a module of the driver loaded for as long as it lives."""
+    """Keeps a module of the driver loaded for as long as it lives, and the graph of its functions."""
+
+    graph: Graph | None = None
 
     def __init__(self, device: CudaDevice, module: int) -> None:
         self._device, self._module = device, module
 
     def __del__(self) -> None:
+        self.graph = None
         if not sys.is_finalizing():
             self._device.unload(self._module)

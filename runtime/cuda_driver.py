@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_ushort, c_void_p
+from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_ulonglong, c_ushort, c_void_p
 from functools import cache
 from typing import Any
 
@@ -74,6 +74,14 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuModuleUnload": (_HANDLE,),
     "cuModuleGetFunction": (_OUT, _HANDLE, c_char_p),
     "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
+    "cuGraphCreate": (_OUT, c_uint),
+    "cuGraphAddKernelNode": (_OUT, _HANDLE, _OUT, c_size_t, c_void_p),
+    "cuGraphInstantiateWithFlags": (_OUT, _HANDLE, c_ulonglong),
+    "cuGraphExecKernelNodeSetParams": (_HANDLE, _HANDLE, c_void_p),
+    "cuGraphNodeSetEnabled": (_HANDLE, _HANDLE, c_uint),
+    "cuGraphLaunch": (_HANDLE, _HANDLE),
+    "cuGraphExecDestroy": (_HANDLE,),
+    "cuGraphDestroy": (_HANDLE,),
     "cuLaunchKernel": (_HANDLE, *[c_uint] * 7, _HANDLE, _OUT, _OUT),
 }
 

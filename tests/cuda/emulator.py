@@ -17,6 +17,7 @@ import weft.runtime.cuda as cuda
 from weft.codegen import machine
 from weft.ir.artifact import Artifact, CudaTarget
 from weft.runtime import cuda_driver
+from weft.runtime.cuda_graph import NodeParams
 from weft.runtime.jit import Loader
 
 _SREGS = [f"{kind}.{axis}" for kind in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
@@ -137,6 +138,7 @@ class _Library:
         self.blocks: dict[int, Any] = {}
         self.kernels: dict[int, tuple[Any, Any]] = {}
         self.launches: list[tuple[int, ...]] = []
+        self.graphs: dict[int, dict[int, list[Any]]] = {}
         self._callbacks: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -199,6 +201,51 @@ class _Library:
             return 0
         grid(gx, gy, gz)
         emulate(f, params[0], gx, gy, gz)
+        return 0
+
+    def do_DriverGetVersion(self, out: Any) -> int:
+        out[0] = 12_080
+        return 0
+
+    # A graph and its executable are the same here: the nodes in order, each with its last parameters, and whether it
+    # is on. The parameters lie in the launch's context, which is still there when the graph is launched.
+
+    def do_GraphCreate(self, out: Any, flags: int) -> int:
+        handle = out[0] = 1000 + len(self.graphs)
+        self.graphs[handle] = {}
+        return 0
+
+    def do_GraphAddKernelNode(self, out: Any, graph: int, before: Any, count: int, params: int) -> int:
+        nodes = self.graphs[graph]
+        assert count == min(len(nodes), 1)
+        assert count == 0 or before[0] == len(nodes)
+        out[0] = len(nodes) + 1
+        nodes[out[0]] = [None, True]
+        return 0
+
+    def do_GraphInstantiateWithFlags(self, out: Any, graph: int, flags: int) -> int:
+        out[0] = graph
+        return 0
+
+    def do_GraphExecKernelNodeSetParams(self, graph: int, node: int, params: int) -> int:
+        facts = NodeParams.from_buffer_copy(ctypes.string_at(params, ctypes.sizeof(NodeParams)))
+        self.graphs[graph][node][0] = facts
+        return 0
+
+    def do_GraphNodeSetEnabled(self, graph: int, node: int, on: int) -> int:
+        self.graphs[graph][node][1] = bool(on)
+        return 0
+
+    def do_GraphLaunch(self, graph: int, stream: int) -> int:
+        for f, on in self.graphs[graph].values():
+            if on:
+                grid, block = (f.grid_x, f.grid_y, f.grid_z), (f.block_x, f.block_y, f.block_z)
+                params = ctypes.cast(f.params, ctypes.POINTER(ctypes.c_void_p))
+                self.do_LaunchKernel(f.function, *grid, *block, f.shared, stream, params, None)
+        return 0
+
+    def do_GraphDestroy(self, graph: int) -> int:
+        del self.graphs[graph]
         return 0
 
     def do_EventElapsedTime(self, out: Any, begin: int, end: int) -> int:

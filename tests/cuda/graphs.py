@@ -3,7 +3,7 @@
     python tests/cuda/graphs.py
 
 Each row is the time of one call in microseconds, back to back, for empty tasks with 256 bytes of parameters: on the
-host until the last call returns, and until the device is done. ADR 11 draws the conclusion.
+host until the last call returns, and until the device is done. docs/adr/0009-graphs.md draws the conclusion.
 """
 
 from __future__ import annotations
