@@ -214,7 +214,9 @@ def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
         found = getattr(importlib.import_module(source), name, None)
         if found is not None and not name.startswith("__"):
             return found
-    raise AttributeError(f"module '{module}' has no attribute '{name}'")
+    what = later(f"{module}.{name}".removeprefix("weft."))
+    when = f" yet: it belongs to {what}" if what else ""
+    raise AttributeError(f"module '{module}' has no attribute '{name}'{when}")
 
 
 # -- import taichi -----------------------------------------------------------------------------------------------------

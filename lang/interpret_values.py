@@ -421,7 +421,10 @@ class Semantics(References):
 
 def _matrix_key(matrix: Matrix, index: Any) -> Any:
     """The indices of a matrix's element; IndexError outside it."""
-    key = tuple(map(_python_index, index)) if isinstance(index, tuple) else _python_index(index)
+    given = index if isinstance(index, tuple) else (index,)
+    # A constant counts from the end where it is negative; an index computed when the kernel runs does not.
+    parts = [i + n if type(i) is int and -n <= i < 0 else _python_index(i) for i, n in zip(given, matrix.shape)]
+    key = (*parts, *given[len(parts) :]) if isinstance(index, tuple) else parts[0]
     for i, extent in zip(key if isinstance(key, tuple) else (key,), matrix.shape):
         if not isinstance(i, slice) and not 0 <= i < extent:
             raise IndexError(f"index {key} is outside a matrix of shape {matrix.shape}")

@@ -226,6 +226,9 @@ class Kernel(DirectCallable):
             bound = self._signature.bind(*([owner] if self._has_self else []), *args, **keywords)
         except TypeError as error:
             wanted = ", ".join(name for name, _ in self.params) or "no arguments"
+            for name in keywords:
+                if name not in self._signature.parameters:
+                    raise ArgumentError(f"kernel '{self.__name__}' takes {wanted}: it has no '{name}'") from None
             raise ArgumentError(f"kernel '{self.__name__}' takes {wanted}: {error}") from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())[1 if self._has_self else 0 :]

@@ -15,6 +15,7 @@ from weft.lang.field import Field, MatrixField
 from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.matrix import Matrix, swizzle
 from weft.lang.ndarray import Ndarray
+from weft.lang.options import did_you_mean
 from weft.lang.struct import Struct, StructField
 from weft.lang.translate.indexing import constant_element, dotted
 from weft.lang.translate.operators import run_now
@@ -38,6 +39,13 @@ class ValueMethod(Unfinished):
     def phrase(self) -> str:  # type: ignore[override]
         """What messages call it."""
         return f"the method {self.name}, without the parentheses of a call,"
+
+
+def _what_it_has(kind: Tensor, name: str) -> str:
+    """What to write instead of a name that vectors or matrices do not have."""
+    if len(kind.shape) == 1 and len(name) <= 4 and set(name) <= set("xyzwrgbastpq"):
+        return f": its elements are {', '.join('xyzw'[: kind.shape[0]])}"
+    return did_you_mean(name, (*TENSOR_METHODS, *LINEAR_ALGEBRA, "n", "m", "shape", "dtype"))
 
 
 @translates(ast.Attribute)
@@ -97,7 +105,7 @@ def _of_value(t: Translator, base: tree.Expr, node: ast.Attribute) -> Any:
             return facts[name]
         if name in TENSOR_METHODS or name in LINEAR_ALGEBRA:
             return ValueMethod(name, base)
-        raise t.error(f"a value of type {kind} has no '{name}'", node, UnknownName)
+        raise t.error(f"a value of type {kind} has no '{name}'{_what_it_has(kind, name)}", node, UnknownName)
     if name == "dtype":
         return kind
     if name in ("cast",):

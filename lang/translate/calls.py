@@ -8,12 +8,14 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
+from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Prim
+from weft.ir.types import Prim, Tensor
 from weft.lang.builtins import BUILTINS, Builtin, ndrange
 from weft.lang.field import Field
 from weft.lang.indices import fill_field
 from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
+from weft.lang.matrix import Matrix
 from weft.lang.translate import constructors, functions, methods, simt
 from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.expressions import unpack
@@ -97,7 +99,19 @@ def _method(t: Translator, method: ValueMethod, c: Call) -> Any:
     handler = methods.METHODS.get(method.name)
     if handler is not None:
         return handler(t, method.owner, c)
+    if method.name in _OF_TWO and c.args and not _is_tensor(c.args[0]):
+        raise t.error(
+            f"{method.name} takes another vector or matrix, not {kind_of(c.args[0])}", c.node.args[0], TypeMismatch
+        )
     return inline(t, LINEAR_ALGEBRA[method.name].function, c.with_first(method.owner))
+
+
+_OF_TWO = ("cross", "dot", "outer_product")
+
+
+def _is_tensor(value: Any) -> bool:
+    """Whether a meaning is a vector or matrix."""
+    return isinstance(value, (Matrix, list, tuple)) or (isinstance(value, tree.Expr) and isinstance(value.type, Tensor))
 
 
 def _bound(t: Translator, function: MethodType, c: Call) -> Any:

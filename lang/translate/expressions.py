@@ -94,11 +94,18 @@ def unpack(t: Translator, value: Any, node: ast.AST) -> list[Any]:
         width = value.type.shape[1]
         return [scalars[k : k + width] for k in range(0, len(scalars), width)]
     if isinstance(value, (tree.Expr, Record)):
-        raise t.error(f"{kind_of(value)} cannot be unpacked", node, TypeMismatch)
+        raise t.error(f"{kind_of(value)} cannot be taken apart into several values", node, TypeMismatch)
+    if getattr(value, "phrase", "").startswith("a range"):
+        raise t.error(
+            "a list is made at compile time, but the ends of this range are known only when the kernel runs: loop over "
+            "the range, or give it ends known at compile time",
+            node,
+            TypeMismatch,
+        )
     try:
         return list(value)
     except TypeError:
-        raise t.error(f"{kind_of(value)} cannot be unpacked", node, TypeMismatch) from None
+        raise t.error(f"{kind_of(value)} cannot be taken apart into several values", node, TypeMismatch) from None
 
 
 def iterate(t: Translator, target: ast.expr, value: Any) -> None:

@@ -46,6 +46,11 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
             f"loop with ti.static(range(...)), or keep the values in a vector or field",
             node.slice,
         )
+    if not hasattr(base, "__getitem__"):
+        what = "None" if base is None else kind_of(base)
+        raise t.error(f"{what} has no elements", node, TypeMismatch)
+    if isinstance(base, (list, tuple)) and isinstance(key, int) and not -len(base) <= key < len(base):
+        raise t.error(f"index {key} lies outside of a {type(base).__name__} of {len(base)} items", node, WrongIndex)
     return run_now(t, node, lambda: base[key])
 
 

@@ -309,6 +309,9 @@ class _Result:
 
     def _wrapped(self, value: Any, position: int, expr: tree.Expr) -> Any:
         """A Record where the value is a struct."""
+            if isinstance(type, Tensor) != isinstance(expr.type, Tensor):
+                message = f"the returns of '{self.child.source.name}' differ: {type} before, {expr.type} here"
+                raise self.child.error(message, returned.node, TypeMismatch)
         kind = struct_kind(value)
         if position < len(self.wanted) and isinstance(self.wanted[position], StructType):
             kind = self.wanted[position]

@@ -195,6 +195,9 @@ def _compare(t: Translator, node: ast.Compare) -> Any:
     results: list[Any] = []
     for op, place in zip(node.ops, node.comparators, strict=True):
         right = t.expr(place)
+        if type(op) in _COMPARES or isinstance(op, ast.In | ast.NotIn):
+            _no_field(t, left, node.left)
+            _no_field(t, right, place)
         if chained and not is_known(right):
             right = t.frozen(to_expr(t, right, place))
         results.append(_compare_two(t, op, left, right, node))

@@ -36,6 +36,11 @@ def _range(t: Translator, c: Call) -> Any:
     if not 1 <= len(c.args) <= 3 or c.keywords:
         raise t.error(f"range takes 1 to 3 arguments, got {len(c.args) + len(c.keywords)}", c.node, TypeMismatch)
     if is_known(c.args):
+        for bound, place in zip(c.args, c.node.args):
+            if isinstance(bound, float):
+                raise t.error(
+                    f"range takes integers, not the number {bound}: cast it with int(...)", place, TypeMismatch
+                )
         return run_now(t, c.node, range, *c.args)
     return RangeOf(tuple(c.args))
 

@@ -94,7 +94,9 @@ def _assign_several(t: Translator, target: ast.Tuple | ast.List, value: Any, sta
         raise t.error("'*' cannot be used on the left of '='", target, UnsupportedSyntax)
     items = unpack(t, value, node)
     if len(items) != len(target.elts):
-        raise t.error(f"{len(target.elts)} targets, but {len(items)} values", node, TypeMismatch)
+        raise t.error(
+            f"{len(target.elts)} names on the left of '=', {len(items)} values on the right", node, TypeMismatch
+        )
     fresh = all(isinstance(part, ast.Name) and t.names.find(part.id) is None for part in target.elts)
     if not fresh:  # an item may read what an earlier assignment writes, as in a, b = b, a
         items = [settled(t, item) for item in items]
@@ -288,7 +290,10 @@ def _refuse(t: Translator, place: Any, node: ast.AST) -> None:
     while isinstance(root, (tree.Element, tree.Member)):
         root = root.base
     if isinstance(root, tree.ParamRef):
-        raise t.error("a kernel parameter cannot be changed: assign it to a new variable first", node)
+        name = t.unit.params[root.index].name
+        raise t.error(
+            f"'{name}' is a kernel parameter, which cannot be changed: assign it to a new variable first", node
+        )
     if not isinstance(place, (tree.Expr, Record)):
         raise t.error(f"{kind_of(place)} is a constant in a kernel: keep what changes in a field", node)
     raise t.error("only variables, fields and arrays, their elements and members can be assigned", node)

@@ -264,7 +264,7 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "ImportFrom": ("'import'", "import outside of the kernel"),
     "Global": ("'global'", "globals are constants in a kernel: keep what changes in a field"),
     "Nonlocal": ("'nonlocal'", "outer variables are constants in a kernel: keep what changes in a field"),
-    "Delete": ("'del'", ""),
+    "Delete": ("'del'", "a variable ends with the block that it was first assigned in"),
     "Match": ("'match'", "write if/elif"),
     "Starred": ("'*' outside of a call", ""),
     "Slice": ("a slice of this", ""),
