@@ -15,42 +15,55 @@ from operator import index, mul
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from weft.runtime.cuda_driver import Driver
 
 __all__ = ["DeviceItems", "Word"]
 
 
 class Word:
-    """Eight bytes of pinned memory, and the calls that carry an element there. `enter` makes the device's context
+    """A little pinned memory, and the calls that carry an element there. `enter` makes the device's context
     current; a thread that has another one, or none, finds out by a failing call."""
+
+    SIZE = 256  # bytes: a matrix, a struct
 
     def __init__(self, driver: Driver, stream: int, enter: Callable[[], None]) -> None:
         self._driver, self._stream, self._enter, self._lock = driver, ctypes.c_void_p(stream), enter, Lock()
         enter()
-        self._place = driver.made("cuMemHostAlloc", 8, 0)
+        self._place = driver.made("cuMemHostAlloc", self.SIZE, 0)
         weakref.finalize(self, _free, driver, enter, self._place).atexit = False
+        self._bytes: Any = memoryview((ctypes.c_uint8 * self.SIZE).from_address(self._place)).cast("B")
         self._to_host = driver.function("cuMemcpyDtoHAsync_v2")
         self._to_device = driver.function("cuMemcpyHtoDAsync_v2")
         self._wait = driver.function("cuStreamSynchronize")
         self._fills = {size: driver.function(f"cuMemsetD{8 * size}Async") for size in (1, 2, 4)}
 
     def values(self, format: str) -> Any:
-        """The word as a memoryview of numbers."""
-        whole: Any = memoryview((ctypes.c_uint8 * 8).from_address(self._place)).cast("B")
-        return whole.cast(format)
+        """The memory as a memoryview of numbers."""
+        return self._bytes.cast(format)
 
     def read(self, address: int, size: int, values: Any) -> Any:
         """The element there; `values` is a view of this word."""
         with self._lock:
-            status = self._to_host(self._place, address, size, self._stream) or self._wait(self._stream)
-            if status:
-                self._enter()
-                self._driver.call("cuMemcpyDtoHAsync_v2", self._place, address, size, self._stream)
-                self._driver.call("cuStreamSynchronize", self._stream)
+            self._fetch(address, size)
             return values[0]
 
+    def read_bytes(self, address: int, size: int) -> Any:
+        """So many bytes, as a numpy array of their own."""
+        with self._lock:
+            self._fetch(address, size)
+            return np.frombuffer(bytearray(self._bytes[:size]), np.uint8)
+
+    def _fetch(self, address: int, size: int) -> None:
+        status = self._to_host(self._place, address, size, self._stream) or self._wait(self._stream)
+        if status:
+            self._enter()
+            self._driver.call("cuMemcpyDtoHAsync_v2", self._place, address, size, self._stream)
+            self._driver.call("cuStreamSynchronize", self._stream)
+
     def write(self, address: int, data: bytes) -> None:
-        """Put 1, 2, 4 or 8 bytes there."""
+        """Put a few bytes there."""
         fill = self._fills.get(len(data))
         if fill is None:  # the driver takes the bytes away before it returns: they are not pinned
             if self._to_device(address, data, len(data), self._stream):

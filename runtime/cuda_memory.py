@@ -31,13 +31,15 @@ _LISTED = 10
 
 
 class DeviceBuffer:
-    """So many bytes at `address`. `read` and `write` wait until the bytes are copied."""
+    """So many bytes at `address`. `read` and `write` wait until the bytes are copied (from here)."""
 
     def __init__(self, memory: CudaMemory, address: int, size: int) -> None:
         self.memory, self.address, self.size = memory, address, size
 
     def read(self, offset: int, size: int) -> Any:
         """Those bytes, as a new numpy array."""
+        if 0 < size <= Word.SIZE:
+            return self.memory.word.read_bytes(self.address + offset, size)
         result = np.empty(size, np.uint8)
         if size:
             self.memory.copy_out(result.ctypes.data, self.address + offset, size)
@@ -45,7 +47,9 @@ class DeviceBuffer:
 
     def write(self, offset: int, data: Any) -> None:
         """Put a contiguous numpy array at `offset`."""
-        if data.nbytes:
+        if 0 < data.nbytes <= Word.SIZE:
+            self.memory.word.write(self.address + offset, data.tobytes())
+        elif data.nbytes:
             self.memory.copy_in(self.address + offset, data.ctypes.data, data.nbytes)
 
     def fill(self, offset: int, pattern: Any, times: int) -> None:
