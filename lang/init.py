@@ -178,13 +178,14 @@ def init(
     Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
     Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former), `fast_math` (True),
-    `random_seed` (0), `cpu_max_num_threads` (0: all), `device` (0: which GPU), `kernel_profiler`, `log_level`,
-    `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on stderr), `offline_cache` (True:
-    keep compiled kernels on disk), `offline_cache_file_path` (in which folder), `offline_cache_max_size_of_files`
-    (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"), `offline_cache_cleaning_factor`
-    (0.25), `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options
-    are taken, and said to mean nothing here. The environment has the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or
-    TI_DEBUG ... UnknownOption (a KeyError) for a name that is no option; TypeError for a wrong type.
+    `random_seed` (0), `cpu_max_num_threads` (0: all), `device` (0: which GPU), `kernel_profiler`, `nvtx` (name launches
+    for NVIDIA's tools), `log_level`, `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on
+    stderr), `offline_cache` (True: keep compiled kernels on disk), `offline_cache_file_path` (in which folder),
+    `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"),
+    `offline_cache_cleaning_factor` (0.25), `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each
+    pass). Taichi's other options are taken, and said to mean nothing here. The environment has the last word: WEFT_ARCH
+    or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... UnknownOption (a KeyError) for a name that is no option; TypeError for a
+    wrong type.
     """
     global _current, _generation
     chosen = collect(options)
