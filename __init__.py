@@ -155,7 +155,7 @@ if TYPE_CHECKING:
         TaichiTypeError,
         WeftError,
     )
-    from weft.lang.kernel import data_oriented, func, kernel, real_func
+    from weft.lang.kernel import data_oriented, func, kernel, real_func, warm
 
 __version__ = "0.1.0"
 
@@ -192,7 +192,7 @@ _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
     "Timer": "weft.lang.tools",
     "global_thread_idx": "weft.lang.simt_block",
-    **dict.fromkeys(("data_oriented", "func", "kernel", "real_func"), "weft.lang.kernel"),
+    **dict.fromkeys(("data_oriented", "func", "kernel", "real_func", "warm"), "weft.lang.kernel"),
     **dict.fromkeys(
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
@@ -401,6 +401,7 @@ __all__ = [
     "uint32",
     "uint64",
     "vulkan",
+    "warm",
     "x64",
     "x86_64",
     "zero",

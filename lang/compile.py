@@ -120,7 +120,8 @@ def compile_instance(
     trace = Trace.from_environment(also=program.dumps)
     with ScopedProfiler("compile"), ScopedProfiler(function.__name__):
         lookup = None if trace.active else look_up(program, function, arguments, results)
-        made = lookup and lookup.find(program.device)
+        with program.lock:  # what the device makes at its first use, it makes once
+            made = lookup and lookup.find(program.device)
         if not made:
             made = _compile(program, function, arguments, results, trace, lookup)
     run = measured(function.__name__, made.run) if program.profiling else made.run
@@ -143,7 +144,8 @@ def _compile(
     _refuse_writes(translation, arguments)
     with ScopedProfiler("generate code"):
         artifact = make_artifact(translation.tree, program.config, program.device, trace)
-        run = load_artifact(artifact, program.config, program.device, trace)
+        with program.lock:
+            run = load_artifact(artifact, program.config, program.device, trace)
     if lookup is not None:
         lookup.keep(artifact, translation)
     return Found(run, translation.trees, translation.captures)

@@ -106,6 +106,7 @@ class Program:
     epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
     chosen: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
     _device: Any = None
+    _compilers: Any = None
     _kinds: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
 
     def touch(self) -> None:
@@ -146,6 +147,17 @@ class Program:
         """The disk cache of compiled kernels; None if the options want none."""
         return importlib.import_module("weft.lang.kernel_cache").open_store(self.chosen)
 
+    @property
+    def compilers(self) -> Any:
+        """The threads that compile kernels ahead of their use."""
+        with self.lock:
+            if self._compilers is None:
+                futures = importlib.import_module("concurrent.futures")
+                system = importlib.import_module("weft.runtime.system")
+                count = max(0, self.chosen.get("compile_threads", 0)) or system.threads_available()
+                self._compilers = futures.ThreadPoolExecutor(count, "weft-compiler")
+        return self._compilers
+
     def opened(self) -> Any:
         """The device if one was opened already, else None."""
         return self._device
@@ -178,14 +190,14 @@ def init(
     Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
     Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former), `fast_math` (True),
-    `random_seed` (0), `cpu_max_num_threads` (0: all), `device` (0: which GPU), `kernel_profiler`, `nvtx` (name launches
-    for NVIDIA's tools), `log_level`, `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on
-    stderr), `offline_cache` (True: keep compiled kernels on disk), `offline_cache_file_path` (in which folder),
-    `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"),
-    `offline_cache_cleaning_factor` (0.25), `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each
-    pass). Taichi's other options are taken, and said to mean nothing here. The environment has the last word: WEFT_ARCH
-    or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... UnknownOption (a KeyError) for a name that is no option; TypeError for a
-    wrong type.
+    `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once), `device`
+    (0: which GPU), `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `log_level`, `verbose` (False: only
+    errors), `print_ir` and its kin (texts of the compiler on stderr), `offline_cache` (True: keep compiled kernels on
+    disk), `offline_cache_file_path` (in which folder), `offline_cache_max_size_of_files` (bytes),
+    `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"), `offline_cache_cleaning_factor` (0.25),
+    `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options are taken,
+    and said to mean nothing here. The environment has the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ...
+    UnknownOption (a KeyError) for a name that is no option; TypeError for a wrong type.
     """
     global _current, _generation
     chosen = collect(options)
@@ -217,6 +229,8 @@ def reset() -> None:
     for tree in list(old.trees):
         tree.end("the program was reset (by `init` or `reset`) after this field was made")
     old.alive = False
+    if old._compilers is not None:
+        old._compilers.shutdown(wait=False, cancel_futures=True)
     old.touch()
     device = old.opened()
     if device is not None:

@@ -11,8 +11,10 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import chain
+from threading import RLock
 from types import MethodType
 from typing import Any, TypeVar
 
@@ -32,7 +34,7 @@ from weft.lang.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Plan, follow, native_type
 
-__all__ = ["BoundKernel", "Func", "Kernel", "PyFunc", "data_oriented", "func", "kernel", "pyfunc", "real_func"]
+__all__ = ["BoundKernel", "Func", "Kernel", "PyFunc", "data_oriented", "func", "kernel", "pyfunc", "real_func", "warm"]
 
 C = TypeVar("C", bound=type)
 
@@ -95,6 +97,7 @@ class Kernel(DirectCallable):
         self._generation = -1
         self._interpreted = False
         self._instances: dict[Any, Instance] = {}
+        self._lock = RLock()  # held while an instance is made
         self._plans: list[Plan] = []
         self._is_native = type(self) is not Kernel
         self._check_signature()
@@ -159,27 +162,56 @@ class Kernel(DirectCallable):
 
     def call_on(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run it, as a method of `owner` unless that is None."""
-        program = program_state.program()
-        if program.generation != self._generation:
-            with program.lock:
-                self._start_over(program)
+        program = self._program()
         if keywords or len(args) != len(self.params):
             args = self._matched(owner, args, keywords)
         flat = self._unpacked(args) if self._packs else args
-        key: Any = ()
-        if self._keyed or owner is not None:
-            key = (id(owner), *(p.key(flat[position]) for position, p in self._keyed))
-        instance = self._instances.get(key)
-        if instance is None or not instance.alive():
-            with program.lock:
-                instance = self._instances.get(key)
-                if instance is None or not instance.alive():
-                    instance = self._compile(program, key, owner, flat)
+        instance = self._instance(program, owner, flat)
         if self._interpreted:
             return self._interpret(owner, args, flat)
         if instance.plans_made < _MOST_PLANS:
             self._plan(program, instance, owner, args)
         return instance(flat)
+
+    def compile(self, *args: Any, **keywords: Any) -> None:
+        """Compile for a call with arguments like these, without running it: a later call finds the code. What counts
+        is what a call looks at: values of `template()` parameters, kinds of arrays; numbers can be any. Errors are
+        those of a call. Any thread may do this; other kernels compile meanwhile."""
+        owner = None
+        if self._has_self:
+            if not args:
+                raise ArgumentError(f"kernel '{self.__name__}' is a method: compile it for an instance of its class")
+            owner, *args = args  # type: ignore[assignment]
+        program = self._program()
+        matched = self._matched(owner, tuple(args), keywords)
+        self._instance(program, owner, self._unpacked(matched) if self._packs else matched)
+
+    def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
+        """As `compile`, on another thread. Gives a future: its `result()` waits, and raises what `compile` would. Who
+        does not look at it meets an error at the first call, and a call meanwhile waits for the code."""
+        compilers: ThreadPoolExecutor = program_state.program().compilers
+        return compilers.submit(self.compile, *args, **keywords)
+
+    def _program(self) -> Any:
+        """The current program, this kernel being ready for it."""
+        program = program_state.program()
+        if program.generation != self._generation:
+            with program.lock:
+                self._start_over(program)
+        return program
+
+    def _instance(self, program: Any, owner: Any, flat: Sequence[Any]) -> Instance:
+        """The code for such arguments; compiled if need be."""
+        key: Any = ()
+        if self._keyed or owner is not None:
+            key = (id(owner), *(p.key(flat[position]) for position, p in self._keyed))
+        instance = self._instances.get(key)
+        if instance is None or not instance.alive():
+            with self._lock:
+                instance = self._instances.get(key)
+                if instance is None or not instance.alive():
+                    instance = self._compile(program, key, owner, flat)
+        return instance
 
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
         """Let native code make the next calls like this one."""
@@ -254,6 +286,7 @@ class Kernel(DirectCallable):
         return interpret_kernel(_Interpreted(self.function, self.params, owner), args)
 
     def _compile(self, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
+        instances = self._instances  # those of this program, whatever `init` does meanwhile
         arguments: list[Argument] = []
         watched: list[Any] = []
         if self._has_self:
@@ -265,8 +298,8 @@ class Kernel(DirectCallable):
                 watched.append(value)
         make = rehearse if self._interpreted else compile_instance
         instance = make(program, self.function, arguments, self._parameters, self.results)
-        self._instances[key] = instance
-        instance.guards = _guards(watched, self._instances, key, weakref.WeakMethod(self._follow))
+        instances[key] = instance
+        instance.guards = _guards(watched, instances, key, weakref.WeakMethod(self._follow))
         return instance
 
     def __repr__(self) -> str:
@@ -319,6 +352,14 @@ class BoundKernel:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.kernel(self.class_instance, *args, **keywords)
 
+    def compile(self, *args: Any, **keywords: Any) -> None:
+        """As `Kernel.compile`, for this object."""
+        self.kernel.compile(self.class_instance, *args, **keywords)
+
+    def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
+        """As `Kernel.compile_async`, for this object."""
+        return self.kernel.compile_async(self.class_instance, *args, **keywords)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kernel, name)
 
@@ -337,6 +378,21 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     find_lost(function, 1)
     make: type[Kernel] = native_type(Kernel, _is_method(function))
     return make(function)
+
+
+def warm(*calls: Any) -> None:
+    """Compile several kernels at once, before their first use: `ti.warm(step, (draw, image), (solver.solve, 0.1))`.
+
+    Each of `calls` is a kernel without parameters, or a tuple of a kernel and arguments as in `Kernel.compile`. Returns
+    when all are compiled; raises the first error in the order of `calls`."""
+    asked = [call if isinstance(call, tuple) else (call,) for call in calls]
+    for one, *_ in asked:
+        if not getattr(one, "is_kernel", False):
+            raise ArgumentError(f"warm takes kernels, and tuples of a kernel and arguments, not {one!r}")
+    futures = [one.compile_async(*args) for one, *args in asked]
+    wait(futures)
+    for future in futures:
+        future.result()
 
 
 def _check_function(function: Any, decorator: str) -> None:

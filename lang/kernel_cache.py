@@ -27,7 +27,7 @@ from weft.ir.errors import InternalError
 from weft.lang.fingerprint import Fingerprint, TooLarge, fingerprint
 from weft.lang.init import imported_at
 
-__all__ = ["Found", "Lookup", "look_up", "keeping", "open_store", "version_stamp"]
+__all__ = ["Found", "Lookup", "keeping", "look_up", "open_store", "version_stamp"]
 
 _log = logging.getLogger("weft")
 

@@ -16,10 +16,11 @@ from weft.lang.log import logger
 
 __all__ = ["OPTIONS", "UnknownOption", "collect", "did_you_mean", "environment", "inert", "mention_inert", "parse"]
 
-# What changes something here. `cpu_max_num_threads` is Taichi's name of `threads`.
+# What changes something here.
 OPTIONS: dict[str, type] = {
     "advanced_optimization": bool,
     "check_out_of_bound": bool,
+    "compile_threads": int,
     "cpu_max_num_threads": int,
     "cuda_stack_limit": int,
     "debug": bool,
@@ -27,6 +28,7 @@ OPTIONS: dict[str, type] = {
     "fast_math": bool,
     "kernel_profiler": bool,
     "log_level": str,
+    "num_compile_threads": int,
     "offline_cache": bool,
     "offline_cache_cleaning_factor": float,
     "offline_cache_cleaning_policy": str,
@@ -56,7 +58,7 @@ _INERT = frozenset(
         *("force_scalarize_matrix", "gdb_trigger", "gpu_max_reg", "half2_vectorization", "lower_access"),
         *("make_block_local", "make_cpu_multithreading_loop", "make_mesh_block_local", "make_thread_local"),
         *("max_block_dim", "max_vector_width", "mesh_localize_all_attr_mappings", "mesh_localize_from_end_mapping"),
-        *("mesh_localize_to_end_mapping", "move_loop_invariant_outside_if", "num_compile_threads"),
+        *("mesh_localize_to_end_mapping", "move_loop_invariant_outside_if"),
         *("optimize_mesh_reordered_mapping", "packed", "print_accessor_ir"),
         *("print_ir_dbg_info", "print_kernel_amdgcn", "print_struct_llvm_ir", "quant_opt_atomic_demotion"),
         *("quant_opt_store_fusion", "real_matrix_scalarize", "saturating_grid_dim", "short_circuit_operators"),
@@ -64,6 +66,9 @@ _INERT = frozenset(
         *("use_mesh", "verbose_kernel_launches", "vk_api_version"),
     )
 )
+
+# Options by Taichi's names, and by ours.
+_TWINS = {"cpu_max_num_threads": "threads", "num_compile_threads": "compile_threads"}
 
 _TRUE, _FALSE = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 _mentioned: set[str] = set()
@@ -85,8 +90,9 @@ def collect(given: Mapping[str, Any]) -> dict[str, Any]:
             raise UnknownOption(f"init has no option '{name}'{did_you_mean(name, (*OPTIONS, *_INERT))}")
     chosen = {name: _checked(name, kind, given[name]) for name, kind in OPTIONS.items() if given.get(name) is not None}
     chosen |= {name: parse(name, kind, text) for name, kind in OPTIONS.items() if (text := environment(name))}
-    if "cpu_max_num_threads" in chosen:
-        chosen.setdefault("threads", chosen.pop("cpu_max_num_threads"))
+    for name, ours in _TWINS.items():
+        if name in chosen:
+            chosen.setdefault(ours, chosen.pop(name))
     return chosen
 
 
