@@ -14,7 +14,7 @@ from weft.ir.errors import WeftError
 
 def library(name):
     if importlib.util.find_spec(name) is None:
-        pytest.skip(f"{name} is not installed (pip install weft[{name}])")
+        pytest.skip(f"{name} is not installed (pip install weft[arrays])")
     return importlib.import_module(name)
 
 
