@@ -23,6 +23,7 @@ from weft.lang.matrix import Matrix
 from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
 from weft.lang.parameters import ArrayParameter, Compound, Parameter, Scalar, Template, template_key
 from weft.lang.struct import Struct as PyStruct
+from weft.lang.struct_ndarray import StructNdarray
 from weft.lang.types import to_ir
 from weft.runtime.direct import Guard, Plan, exact, number, numpy_array, packed, recorded
 from weft.runtime.errors import FORMATS
@@ -30,7 +31,7 @@ from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 
 __all__ = ["plan_for"]
 
-_NDARRAYS = (ScalarNdarray, VectorNdarray, MatrixNdarray)
+_NDARRAYS = (ScalarNdarray, VectorNdarray, MatrixNdarray, StructNdarray)
 _KINDS: dict[Prim, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
 
 
@@ -103,7 +104,7 @@ class _Build:
             raise _Unfit
         return rule
 
-    def _record(self, value: Ndarray, kind: Any, words: Any) -> Ndarray:
+    def _record(self, value: Ndarray | StructNdarray, kind: Any, words: Any) -> Ndarray | StructNdarray:
         """That array, with its record written: a number for its kind, its address, extents and strides."""
         if not isinstance(words, tuple):
             words = words.ctypes.data, words.shape[: value.ndim], words.strides[: value.ndim]

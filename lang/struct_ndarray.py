@@ -20,6 +20,7 @@ from weft.lang.init import program
 from weft.lang.ndarray import Ndarray, ndarray_over
 from weft.lang.struct import StructElement, convert
 from weft.lang.types import NdarrayType, StructType, shape_tuple, to_ir
+from weft.runtime.direct import Recorded
 
 __all__ = ["StructLayout", "StructMembers", "StructNdarray", "current_layout", "struct_layout"]
 
@@ -160,7 +161,7 @@ class StructMembers:
         return f"<ndarray {self.struct_type!r}, shape={self.shape}>"
 
 
-class StructNdarray(StructMembers):
+class StructNdarray(Recorded, StructMembers):
     """An ndarray of structs, zero at first. `s[i].pos` reads and writes elements, `s.pos` is the ndarray of a member.
 
     FieldIndexError for a wrong index, FieldError after a reset. Structs have no gradients."""
