@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from weft.codegen.cuda_together import ORDERED, size_of
 from weft.ir.core import Block, Op, Value
-from weft.ir.ops import Address, Alloca, Atomic, Const, For, Load, Store, Task, TreeBase
+from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.types import Pointer, element
 
 __all__ = ["ALONE", "Group", "accumulators", "group_of", "split_at_shared"]
@@ -31,10 +31,12 @@ _STENCIL = 3  # reads of one field
 
 @dataclass(frozen=True)
 class Group:
-    """So many neighbours along the innermost axis (a power of two), in so many rows."""
+    """So many neighbours along the innermost axis (a power of two), in so many rows; where those values, bases and
+    strides of array arguments, turn out to be multiples of 16 bytes."""
 
     across: int = 1
     rows: int = 1
+    aligned: tuple[Value, ...] = ()
 
 
 ALONE = Group()
@@ -42,18 +44,20 @@ ALONE = Group()
 
 @dataclass(frozen=True)
 class _Row:
-    """An access along memory: what it reaches, its first byte, the bytes from one index to the next, its size."""
+    """An access along memory: what it reaches, its first byte, the bytes from one index to the next, its size, and the
+    values that must be multiples of a word."""
 
     op: Op
     scope: str
     offset: int
     step: int
     size: int
+    needs: tuple[Value, ...]
 
 
 def group_of(task: Task) -> Group:
     """What a thread takes together. Not where iterations can end early, loop on their own, or draw numbers in order;
-    and only where 16-byte accesses are known to be aligned."""
+    and only where 16-byte accesses are known to be aligned, or that is easily seen."""
     ops = [inner for op in task.body for inner in op.walk()]
     if any(isinstance(op, ORDERED) for op in ops) or not task.body.args or not _alike(task):
         return ALONE
@@ -64,14 +68,15 @@ def group_of(task: Task) -> Group:
         across //= 2
     if across == 1:
         return ALONE
+    aligned = tuple(dict.fromkeys(value for row in accesses for value in row.needs))
     if not any(isinstance(row.op, Store | Atomic) for row in accesses) and task.epilogue.first is not None:
         across *= 2  # only reads: twice as many under way
     read = Counter(row.scope for row in accesses if isinstance(row.op, Load))
     if len(task.body.args) > 1 and max(read.values(), default=0) >= _STENCIL:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
-                return Group(across, rows)
-    return Group(across)
+                return Group(across, rows, aligned)
+    return Group(across, 1, aligned)
 
 
 def _alike(task: Task) -> bool:
@@ -100,11 +105,14 @@ def _rows_of(task: Task, ops: list[Op]) -> Iterator[_Row]:
         assert isinstance(op, Load | Store | Atomic)
         strides = dict(zip(place.indices, place.strides, strict=True))
         own = strides.pop(inner)
-        regular = isinstance(place.base, TreeBase) and all(map(_whole_words, strides.values()))
+        others = [stride for stride in strides.values() if not _whole_words(stride)]
+        of_array = isinstance(place.base, ArrayBase) and not any(isinstance(stride, Const) for stride in others)
+        regular = of_array or (isinstance(place.base, TreeBase) and not others)
         step = int(own.value) if isinstance(own, Const) and regular else 0
+        needs = (place.base, *others) if of_array else ()
         assert isinstance(op.ptr, Address)
         assert isinstance(op.ptr.type, Pointer)
-        yield _Row(op, op.ptr.scope, offset + place.offset, step, element(op.ptr.type.elem).size)
+        yield _Row(op, op.ptr.scope, offset + place.offset, step, element(op.ptr.type.elem).size, needs)
 
 
 def _whole_words(stride: Value) -> bool:

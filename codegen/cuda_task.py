@@ -7,13 +7,14 @@ nothing is divided per element. Every loop strides by the size of the grid: any 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from weft.codegen.call_ops import calls_one
 from weft.codegen.cuda_group import accumulators, group_of, split_at_shared
 from weft.codegen.cuda_inside import clamps_of, write_inside
+from weft.codegen.cuda_lines import LineTable
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.cuda_private import flush, open_share
 from weft.codegen.cuda_reduce import barrier, sreg
@@ -28,6 +29,7 @@ from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.intervals import interval
 from weft.ir.ops import Const, Load, Random, Task, Yield
+from weft.ir.types import Pointer
 
 __all__ = ["Launch", "box_of", "contains", "draws", "write_launch"]
 
@@ -84,6 +86,8 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int,
     arena, _ = arena_of(launch.loop)
     runs = runs_of(launch.loop) if launch.loop is not None and wide else {}
     f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps, arena=arena, runs=runs)
+    if module.config.line_info:
+        f.lines_from = LineTable(module, launch.name, launch.tasks()[0].span if launch.tasks() else None)
     if launch.guards:
         _leave_if_ended(f)
     if launch.loop is None:
@@ -95,7 +99,8 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int,
     signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8{shared} %ctx)"
     limit = 1 if launch.loop is None else threads
     size = "reqntid" if launch.loop is not None and threads_together(launch.loop) else "maxntid"
-    module.functions.append(f.text(f'{signature} nounwind "nvvm.{size}"="{limit}"'))
+    where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
+    module.functions.append(f.text(f'{signature} nounwind "nvvm.{size}"="{limit}"{where}'))
 
 
 def _leave_if_ended(f: DeviceWriter) -> None:
@@ -237,16 +242,19 @@ def _digits(f: DeviceWriter, number: str, axes: list[_Axis], lengths: list[str])
 def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
     """The rows of a plane and their elements, in groups as far as there are whole ones."""
     group, inner = group_of(task), axes[-1]
+    allowed = _aligned(f, group.aligned)
     if len(axes) == 1:
-        for xs in _positions(f, "x", inner, lengths[-1], group.across):
+        for xs in _positions(f, "x", inner, lengths[-1], group.across, allowed):
             _body(f, task, axes, [[x] for x in xs], lengths)
         return
-    for ys in _positions(f, "y", axes[-2], lengths[-2], group.rows):
-        for xs in _positions(f, "x", inner, lengths[-1], group.across):
+    for ys in _positions(f, "y", axes[-2], lengths[-2], group.rows, allowed):
+        for xs in _positions(f, "x", inner, lengths[-1], group.across, allowed):
             _body(f, task, axes, [[*indices, y, x] for y in ys for x in xs], lengths)
 
 
-def _positions(f: DeviceWriter, letter: str, axis: _Axis, length: str, size: int) -> Generator[list[str], None, None]:
+def _positions(
+    f: DeviceWriter, letter: str, axis: _Axis, length: str, size: int, allowed: str
+) -> Generator[list[str], None, None]:
     """The loops of a thread along an axis: gives the indices that are taken together, inside of each loop. Where a grid
     has a thread for each index, none takes several."""
     if size == 1:
@@ -260,6 +268,7 @@ def _positions(f: DeviceWriter, letter: str, axis: _Axis, length: str, size: int
     count = f.set(f"sub nsw i64 {high}, {low}")
     few = f.set(f"icmp ult i64 {f.set(f'zext i32 {reach} to i64')}, {length}")
     whole = f.set(f"and i1 {few}, {f.set(f'icmp sgt i64 {count}, 0')}")
+    whole = whole if allowed == "true" else f.set(f"and i1 {whole}, {allowed}")
     with _strided(f, letter, f.set(f"select i1 {whole}, i64 {count}, i64 0"), axis.short) as number:
         first = f.set(f"shl nsw i64 {f.set(f'add nsw i64 {number}, {low}')}, {digits}")
         places = [first, *(f.set(f"add nsw i64 {first}, {k}") for k in range(1, size))]
@@ -273,6 +282,32 @@ def _positions(f: DeviceWriter, letter: str, axis: _Axis, length: str, size: int
         before = f.set(f"icmp slt i64 {position}, {head}")
         base = f.set(f"select i1 {before}, i64 {axis.begin}, i64 {behind}")
         yield [f.set(f"add nsw i64 {position}, {base}")]
+
+
+def _aligned(f: DeviceWriter, values: Sequence[Value]) -> str:
+    """Whether all of those, bases and strides of arrays, are multiples of a word."""
+    bits = list[str]()
+    for value in values:
+        name = f.use(value)
+        bits.append(f.set(f"ptrtoint ptr {name} to i64") if isinstance(value.type, Pointer) else name)
+    if not bits:
+        return "true"
+    every = bits[0]
+    for one in bits[1:]:
+        every = f.set(f"or i64 {every}, {one}")
+    return f.set(f"icmp eq i64 {f.set(f'and i64 {every}, 15')}, 0")
+
+
+def _words(f: DeviceWriter, values: Sequence[Value]) -> dict[Value, str]:
+    """Where it is so: tell LLVM of the bases, and give strides that show it."""
+    known = dict[Value, str]()
+    for value in values:
+        if isinstance(value.type, Pointer):
+            assume = f.module.declare("void @llvm.assume(i1)")
+            f.do(f'call void @{assume}(i1 true) [ "align"(ptr {f.use(value)}, i64 16) ]')
+        else:
+            known[value] = f.set(f"and i64 {f.use(value)}, -16")
+    return known
 
 
 def _moved(f: DeviceWriter, position: str, axis: _Axis) -> str:
@@ -335,7 +370,8 @@ def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     """Each op at all places before the next op; but place by place from where the thread's own sums come in."""
     apart, in_turn = split_at_shared(task.body, accumulators(task))
     outside = f.values
-    each = [{**outside, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
+    words = _words(f, group_of(task).aligned)
+    each = [{**outside, **words, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
     write_together(f, apart, each, set(task.body.args))
     for f.values in each:
         for op in in_turn:

@@ -13,7 +13,7 @@ __all__ = ["CompileConfig"]
 class CompileConfig:
     """`arch` is "cpu", "cuda" or "python". `verify` checks the IR after every pass. `index_bits` is 32 where every
     field and array of the launch has fewer than 2**31 elements per axis. `cuda_stack_limit`: bytes of stack of a GPU's
-    thread, for recursion; 0: the usual."""
+    thread, for recursion; 0: the usual. `line_info`: PTX says which lines of the program it comes from."""
 
     arch: str = "cpu"
     debug: bool = False
@@ -27,3 +27,4 @@ class CompileConfig:
     random_seed: int = 0
     threads: int = 0
     cuda_stack_limit: int = 0
+    line_info: bool = False

@@ -58,6 +58,7 @@ _CONFIG = (
     "debug",
     "cuda_stack_limit",
     "fast_math",
+    "line_info",
     "opt_level",
     "advanced_optimization",
     "verify",
@@ -191,7 +192,8 @@ def init(
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
     Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former), `fast_math` (True),
     `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once), `device`
-    (0: which GPU), `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `log_level`, `verbose` (False: only
+    (0: which GPU), `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools
+    which line of the program an instruction comes from), `log_level`, `verbose` (False: only
     errors), `print_ir` and its kin (texts of the compiler on stderr), `offline_cache` (True: keep compiled kernels on
     disk), `offline_cache_file_path` (in which folder), `offline_cache_max_size_of_files` (bytes),
     `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"), `offline_cache_cleaning_factor` (0.25),

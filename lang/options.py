@@ -27,6 +27,7 @@ OPTIONS: dict[str, type] = {
     "device": int,
     "fast_math": bool,
     "kernel_profiler": bool,
+    "line_info": bool,
     "log_level": str,
     "num_compile_threads": int,
     "offline_cache": bool,

@@ -27,7 +27,7 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.tasks import accesses, touched_spaces
-from weft.ir.types import Array, Pointer, i32, pointer
+from weft.ir.types import Array, Pointer, i32, i64, pointer
 
 __all__ = ["offload"]
 
@@ -270,10 +270,11 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
     order = symbol.order or tuple(range(len(symbol.shape)))
     bounds = Builder(segment.bounds, None, loop.span)
     extents = [symbol.shape[axis] for axis in order] or [1]
-    begins: list[Value] = [bounds.add(Const(0, type=i32)) for _ in extents]
-    ends: list[Value] = [bounds.add(Const(extent, type=i32)) for extent in extents]
+    index = i32 if max(extents) < 2**31 else i64
+    begins: list[Value] = [bounds.add(Const(0, type=index)) for _ in extents]
+    ends: list[Value] = [bounds.add(Const(extent, type=index)) for extent in extents]
     old, start = body.args, Builder(body, body.first, loop.span)
-    body.args = [BlockArg(i32, old[axis].name if old else "", loop.span) for axis in order or (0,)]
+    body.args = [BlockArg(index, old[axis].name if old else "", loop.span) for axis in order or (0,)]
     for position, arg in enumerate(body.args):
         arg.block = body
         if not old:
@@ -281,8 +282,8 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
         axis = order[position]
         user: Value = arg
         if symbol.offset and symbol.offset[axis]:
-            user = start.add(Binary("add", arg, start.add(Const(symbol.offset[axis], type=i32)), name=arg.name))
-        if old[axis].type is not i32:
+            user = start.add(Binary("add", arg, start.add(Const(symbol.offset[axis], type=index)), name=arg.name))
+        if old[axis].type is not index:
             user = start.add(Cast(user, type=old[axis].type, name=arg.name))
         old[axis].replace_uses(user)
     return begins, ends

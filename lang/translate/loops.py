@@ -250,7 +250,8 @@ class _Runtime:
             self.once(names[0])
             return
         hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names
-        variables = [self.variable(name, i32) for name in hidden]
+        wide = isinstance(over, FieldSymbol) and any(map(_beyond_i32, over.shape, over.offset or (0,) * axes))
+        variables = [self.variable(name, i64 if wide else i32) for name in hidden]
         made = tree.StructFor(variables, over, [], self.parallel, self.config, span=self.t.span(self.node))
         self.t.emit(made)
         self.fill(made.body, lambda: self.bind(names, variables, grouped))
@@ -278,6 +279,10 @@ class _Runtime:
     def fill(self, into: list[tree.Stmt], prepare: Any) -> None:
         """Translate the body."""
         _fill(self.t, into, self.node.body, self.kind, prepare)
+
+
+def _beyond_i32(extent: int, first: int) -> bool:
+    return first < -(2**31) or max(extent, first + extent) >= 2**31
 
 
 def _small(expr: tree.Expr) -> bool:

@@ -452,3 +452,44 @@ def test_shared_memory_beyond_what_code_may_bring(compiling: Callable[..., Recor
     assembled(ptx, 90, tmp_path)
     with pytest.raises(ti.CompilationError, match=r"a block of this GPU \(sm_90\) has 232448"):
         kernel(300)()
+
+
+def test_lines_of_the_program(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling(line_info=True)
+    x = ti.field(ti.f32, 1024)
+
+    @ti.kernel
+    def run():
+        x[0] = 1
+        for i in x:
+            if x[i] > 0.5:
+                x[i] = ti.sin(x[i])
+
+    ptx = compiled(device, run)
+    first = run.function.__code__.co_firstlineno
+    named = {int(line) for line in re.findall(r"\.loc\s+\d+ (\d+) \d+", ptx)} - {0}
+    assert {first + 2, first + 4, first + 5} <= named <= set(range(first, first + 6))
+    assert re.search(r'\.file\s+1 "\S*test_ptx\.py"', ptx)
+    assembled(ptx, 90, tmp_path)
+
+
+def test_neighbours_in_arrays_move_in_one_piece(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+
+    @ti.kernel
+    def saxpy(a: ti.f32, x: ti.types.ndarray(ti.f32, 1), y: ti.types.ndarray(ti.f32, 1)):
+        for i in x:
+            y[i] = a * x[i] + y[i]
+
+    @ti.kernel
+    def heat(x: ti.types.ndarray(ti.f32, 2), y: ti.types.ndarray(ti.f32, 2)):
+        for i, j in ti.ndrange((1, x.shape[0] - 1), (1, x.shape[1] - 1)):
+            y[i, j] = x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4 * x[i, j]
+
+    line, plane = ti.ndarray(ti.f32, 1024), ti.ndarray(ti.f32, (64, 64))
+    for kernel, args, loads, stores in ((saxpy, (2.0, line, line), 2, 1), (heat, (plane, plane), 9, 5)):
+        ptx = compiled(device, kernel, *args)
+        assert len(re.findall(r"ld\.global\S*\.v4\.b32", ptx)) == loads
+        assert len(re.findall(r"st\.global\.v4\.b32", ptx)) == stores
+        assert not re.search(r"\b(ld|st)\.(b|u|f|s|v)\d", ptx)
+        assembled(ptx, 90, tmp_path)

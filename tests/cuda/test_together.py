@@ -220,3 +220,75 @@ def test_fast_powers(ti: Any, exponent: float) -> None:
     want = values.astype(np.float64) ** exponent
     allowed = (2e-6 + 2e-7 * np.abs(np.log2(want))) * want
     assert (np.abs(y.to_numpy() - want) <= allowed).all()
+
+
+@pytest.mark.parametrize("width", [5, 64, 1001, 2048])
+def test_neighbours_in_arrays(ti: Any, width: int) -> None:
+    rows = 2500
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(ndim=2), b: ti.types.ndarray(ndim=2), u: ti.types.ndarray(ndim=1), k: ti.i32):
+        for i, j in ti.ndrange((1, a.shape[0] - 1), (1, a.shape[1] - 1)):
+            b[i, j] = a[i - 1, j] + a[i + 1, j] + 2 * a[i, j - 1] + 3 * a[i, j + 1]
+        for i in u:
+            u[i] = u[i] + k
+
+    x, y = picture((rows, width)), np.zeros((rows, width), np.float32)
+    u = np.arange(rows * width).astype(np.uint8)
+    run(x, y, u, 3)
+    want = np.zeros_like(x)
+    want[1:-1, 1:-1] = x[:-2, 1:-1] + x[2:, 1:-1] + 2 * x[1:-1, :-2] + 3 * x[1:-1, 2:]
+    assert np.allclose(y, want, rtol=1e-5)
+    assert (u == (np.arange(rows * width) + 3).astype(np.uint8)).all()
+
+
+@pytest.mark.parametrize("first", [0, 1, 4])
+def test_arrays_that_begin_anywhere(gpu: Any, first: int) -> None:
+    torch, n = pytest.importorskip("torch"), 1 << 20
+
+    @gpu.kernel
+    def run(x: gpu.types.ndarray(), y: gpu.types.ndarray()):
+        for i in x:
+            y[i] = 2 * x[i] + y[i]
+
+    x, y = torch.arange(n + 8, device="cuda", dtype=torch.float32), torch.ones(n + 8, device="cuda")
+    run(x[first : first + n], y[first : first + n])
+    i = torch.arange(n + 8, device="cuda")
+    want = torch.where((i >= first) & (i < first + n), 2.0 * i + 1, 1.0)
+    assert (y == want).all()
+
+
+def test_more_elements_than_an_i32_counts(gpu: Any) -> None:
+    n, wide, rows = (1 << 31) + 77, 3 << 15, 1 << 15
+    x, y = gpu.field(gpu.u8, n), gpu.field(gpu.u8, (wide, rows))
+    z = gpu.ndarray(gpu.u8, (wide, rows))
+
+    @gpu.kernel
+    def fill(z: gpu.types.ndarray()):
+        for i in x:
+            x[i] = gpu.cast(i * 7 + (i >> 31), gpu.u8)
+        for i, j in y:
+            y[i, j] = gpu.cast(i * 7 + j + (i >> 16), gpu.u8)
+        for i, j in z:
+            z[i, j] = gpu.cast(i * 7 + j + (i >> 16), gpu.u8)
+
+    @gpu.kernel
+    def sums(z: gpu.types.ndarray()) -> gpu.types.vector(3, gpu.i64):
+        a, b, c = gpu.i64(0), gpu.i64(0), gpu.i64(0)
+        for i in x:
+            a += x[i]
+        for i, j in y:
+            b += y[i, j]
+        for i, j in z:
+            c += z[i, j]
+        return [a, b, c]
+
+    fill(z)
+    for i in (0, 5, 2**31 - 1, 2**31, n - 1):
+        assert x[i] == (i * 7 + (i >> 31)) % 256
+    for i, j in ((0, 0), (65535, 32767), (65536, 0), (wide - 1, rows - 1)):
+        assert y[i, j] == z[i, j] == (i * 7 + j + (i >> 16)) % 256
+    a, b, c = sums(z)
+    blocks, rest = divmod(n, 256)
+    assert a == blocks * 255 * 128 + sum((i * 7 + (i >> 31)) % 256 for i in range(n - rest, n))
+    assert b == c == wide * rows // 256 * 255 * 128

@@ -272,3 +272,33 @@ def test_indices_of_every_kind(ti):
     wanted = np.zeros((4, 5), int)
     wanted[3, 4], wanted[1, 2], wanted[2, 2], wanted[1, 0] = 1, 2, 3, 4
     assert x.to_numpy().tolist() == wanted.tolist()
+
+
+def test_fields_of_more_elements_than_an_i32_counts(ti):
+    """On a GPU the whole of it is touched; elsewhere that would take its time."""
+    n = (1 << 31) + 77
+    x = ti.field(ti.u8, n)
+
+    @ti.kernel
+    def put(i: ti.i64, value: ti.u8):
+        x[i] = value
+
+    @ti.kernel
+    def count(first: ti.i64) -> ti.i64:
+        total = ti.i64(0)
+        for i in range(first, ti.i64(n)):
+            total += x[i]
+        return total
+
+    @ti.kernel
+    def all_of_it():
+        for i in x:
+            x[i] = 1 if i >= n - 3 else 0
+
+    for i in (0, 2**31 - 1, 2**31, n - 1):
+        put(i, 3)
+        assert x[i] == 3
+    assert count(2**31 - 1) == 9
+    if ti.cfg.arch == ti.cuda:
+        all_of_it()
+        assert count(0) == 3
