@@ -32,7 +32,7 @@ from weft.lang.interpret_types import assigned, captured, fit, is_known, is_valu
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.snode_api import SNode
 from weft.lang.struct import Struct, StructElement
-from weft.lang.types import CompoundType, prim_of_numpy, primitive
+from weft.lang.types import CompoundType, MatrixType, prim_of_numpy, primitive
 
 __all__ = ["Semantics"]
 
@@ -108,7 +108,8 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 def _nary(kind: str) -> Callable[..., Any]:
     def run(*values: Any) -> Any:
-        return reduce(lambda a, b: binary(kind, a, b), values)
+        one = values[0] if len(values) == 1 else values
+        return reduce(lambda a, b: binary(kind, a, b), one.values.ravel() if isinstance(one, Matrix) else one)
 
     return run
 
@@ -245,6 +246,8 @@ class Semantics(References):
     def result(self, value: Any) -> Any:
         """What `return value` gives: the annotated type, a tuple by its parts."""
         wanted = getattr(self.returns, "__args__", self.returns)
+        if isinstance(value, (tuple, list)) and isinstance(wanted, MatrixType):
+            return wanted(list(value))
         if isinstance(value, (tuple, list)):
             parts = wanted if isinstance(wanted, (tuple, list)) else [None] * len(value)
             return tuple(fit(strong(item), part) for item, part in zip(value, parts, strict=True))

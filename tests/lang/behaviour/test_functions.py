@@ -225,6 +225,18 @@ def test_bool_arguments_and_results(ti):
     assert [run(a, b) for a in (False, True) for b in (False, True)] == [False, False, True, False]
 
 
+def test_numbers_returned_as_a_vector(ti):
+    @ti.func
+    def pair(x) -> ti.math.vec2:
+        return x, 2 * x
+
+    @ti.kernel
+    def run(x: ti.i32) -> ti.types.matrix(2, 2, ti.f32):
+        return [pair(x), [7, pair(0.25).y]]
+
+    assert run(3).to_list() == [[3, 6], [7, 0.5]]
+
+
 def test_many_arguments(ti):
     mat, vec = ti.types.matrix(2, 3, ti.f32), ti.types.vector(2, ti.i64)
 

@@ -68,6 +68,15 @@ def test_products(ti, n, k):
     np.testing.assert_allclose(np.array(apply(a, v).to_numpy()), a @ v, rtol=1e-5)
 
 
+def test_pythons_functions_take_vectors(ti):
+    @ti.kernel
+    def run(v: ti.math.vec3) -> ti.types.vector(5, ti.f32):
+        m = ti.Matrix([[1, 2], [7, 3]])
+        return ti.Vector([sum(v), min(v), max(v), ti.max(m), min(v.x, v.y)])
+
+    assert run(ti.math.vec3(5, 1, 2)).to_list() == [8, 1, 5, 7, 1]
+
+
 def test_a_vector_times_a_row_is_a_matrix(ti):
     @ti.kernel
     def run(v: ti.math.vec3) -> ti.types.matrix(3, 2, ti.f32):
