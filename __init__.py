@@ -145,6 +145,7 @@ from weft.lang.types import (
 if TYPE_CHECKING:
     from weft.lang.errors import (
         CompilationError,
+        PrecisionWarning,
         TaichiAssertionError,
         TaichiCompilationError,
         TaichiIndexError,
@@ -197,7 +198,7 @@ _LAZY: dict[str, str] = {
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
             *("TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError"),
-            *("TaichiTypeError",),
+            *("PrecisionWarning", "TaichiTypeError"),
         ),
         "weft.lang.errors",
     ),
@@ -234,6 +235,7 @@ __all__ = [
     "MatrixNdarray",
     "NDArray",
     "Ndarray",
+    "PrecisionWarning",
     "SNode",
     "ScalarField",
     "ScalarNdarray",

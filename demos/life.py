@@ -27,7 +27,7 @@ def build():
             for a, b in ti.static(ti.ndrange((-1, 2), (-1, 2))):
                 if ti.static(a != 0 or b != 0):
                     count += alive[(i + a) % N, (j + b) % N]
-            neighbours[i, j] = count
+            neighbours[i, j] = ti.cast(count, ti.u8)
         for i, j in alive:
             count = neighbours[i, j]
             alive[i, j] = count == 3 or (count == 2 and alive[i, j] == 1)

@@ -2,7 +2,8 @@
 
 A mistake in a kernel is a `CompilationError`: it shows file, line and a caret. Each kind is also the Python exception
 one would expect: an unknown name is a `NameError`, a wrong type a `TypeError`. A wrong argument of a launch is an
-`ArgumentError`; what goes wrong while a kernel runs is a `KernelFault`.
+`ArgumentError`; what goes wrong while a kernel runs is a `KernelFault`. A value that may lose something where it is
+stored is a `PrecisionWarning`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ __all__ = [
     "InternalError",
     "KernelFault",
     "OutOfMemory",
+    "PrecisionWarning",
     "RecursionFault",
     "TaichiAssertionError",
     "TaichiCompilationError",
@@ -45,6 +47,10 @@ class UnknownName(CompilationError, NameError):
 
 class WrongIndex(CompilationError, IndexError):
     """A wrong number of indices, or one that lies outside."""
+
+
+class PrecisionWarning(UserWarning):
+    """A kernel makes a value fit a place that may not hold it whole. Given when it is compiled, once for each place."""
 
 
 class ArgumentError(WeftError, RuntimeError, TypeError):

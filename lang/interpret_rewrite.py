@@ -10,6 +10,7 @@ closure: the user's globals gain no name.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -51,6 +52,13 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
+# What a kernel may call for its value alone, besides the language's own functions.
+_HARMLESS = (
+    Matrix,
+    Vector,
+    *(abs, bool, float, int, len, max, min, pow, round, sum),
+    *filter(callable, vars(math).values()),
+)
 NodeT = TypeVar("NodeT", bound=ast.AST)
 
 
@@ -292,7 +300,7 @@ class Rewriter(ast.NodeTransformer):
         known = self.resolve(part.func)
         if isinstance(known, Builtin):
             return not known.name.startswith(("atomic_", "rand"))
-        return isinstance(known, (Prim, CompoundType)) or known in (Matrix, Vector)
+        return isinstance(known, (Prim, CompoundType)) or any(known is one for one in _HARMLESS)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """`callee` finds what a call runs: a semantic function, a rewritten `@func`, or the function itself."""

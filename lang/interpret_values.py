@@ -103,6 +103,8 @@ def _wrapped(result: Any) -> Any:
 
 
 def _cast(x: Any, dtype: Any) -> Any:
+    if type(x) is int:  # a literal may be wider than default_ip
+        return cast_value(x, primitive(dtype))
     return _wrapped(cast_value(_values(x), primitive(dtype)))
 
 

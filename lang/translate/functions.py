@@ -16,6 +16,7 @@ from weft.ir.symbols import LoopConfig
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, u1, u16, u32, u64, with_element
 from weft.lang.builtins import BUILTINS
 from weft.lang.translate.operators import binary, condition, run_now, select, truth, unary
+from weft.lang.translate.precision import range_of, warn_of_loss
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import (
     Record,
@@ -211,6 +212,9 @@ def _ifte(t: Translator, c: Call) -> Any:
 @function("cast")
 def _cast(t: Translator, c: Call) -> Any:
     x, dtype = arguments(t, c, 2, 2, "obj", "dtype")
+    prim = dtype if isinstance(dtype, Prim) else None
+    if prim is not None and prim.is_int and prim is not u1 and isinstance(x, int) and not isinstance(x, bool):
+        return cast_value_to(t, scalar_of(t, x, prim, c.node), prim, c.node)
     return cast_value_to(t, to_expr(t, x, _place(c, 0)), dtype, c.node)
 
 
@@ -230,6 +234,14 @@ def cast_to(t: Translator, prim: Prim, c: Call) -> tree.Expr:
     (x,) = arguments(t, c, 0, 1, "x")
     x = 0 if x is None else x
     if isinstance(x, int) and not isinstance(x, bool) and prim.is_int and prim is not u1:
+        low, high = range_of(prim)
+        if not low <= x <= high:
+            raise t.error(
+                f"the integer {x} does not fit {prim}, whose numbers are {low} to {high}: "
+                f"ti.cast({x}, ti.{prim}) keeps its lowest {prim.bits} bits",
+                c.node,
+                TypeMismatch,
+            )
         return cast_value_to(t, scalar_of(t, x, prim, c.node), prim, c.node)
     if isinstance(x, (int, float)) and prim.is_float:
         return scalar_of(t, float(x), prim, c.node)
@@ -344,7 +356,9 @@ def _atomic_handler(kind: str) -> Handler:
             )
         if kind in ("and", "or", "xor") and element_type(t, place, c.node).is_float:
             raise t.error(f"atomic_{kind} takes integers, not {place.type}", _place(c, 0), TypeMismatch)
-        operand = coerce(t, to_expr(t, value, _place(c, 1)), place.type, c.node)
+        operand = to_expr(t, value, _place(c, 1))
+        warn_of_loss(t, "the target", place.type, operand, _place(c, 1))
+        operand = coerce(t, operand, place.type, c.node)
         return tree.Atomic(kind, place, operand, type=place.type, span=t.span(c.node))
 
     return handle

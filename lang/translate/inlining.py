@@ -18,14 +18,16 @@ from weft.ir.types import VOID, Array, Prim, Tensor, Type, struct
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct
 from weft.lang.translate.annotations import MISSING, annotation_of, is_template, result_annotations
+from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.functions import Call
 from weft.lang.translate.names import Names
+from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Returned, Translator
 from weft.lang.translate.values import Record, coerce, common_type, in_memory, is_number, struct_kind, to_expr
 from weft.lang.types import CompoundType, NdarrayType, StructType, to_ir
 
-__all__ = ["DEEPEST", "declared_type", "inline", "inline_body", "matched", "settled", "settled_place"]
+__all__ = ["DEEPEST", "argument_node", "declared_type", "inline", "inline_body", "matched", "settled", "settled_place"]
 
 DEEPEST = 64  # open calls; template recursion that ends stays below
 
@@ -149,6 +151,7 @@ def _by_value(
         try:
             if isinstance(wanted, Tensor) and isinstance(expr.type, Prim):
                 raise TypeMismatch("a number is no vector here")
+            warn_of_loss(t, f"argument '{name}' of '{child.source.name}'", wanted, expr, argument_node(c, name, value))
             expr = coerce(t, expr, wanted, c.node)
         except TypeMismatch:
             raise t.error(
@@ -159,6 +162,16 @@ def _by_value(
     lets.append((variable, expr))
     child.bind(name, variable if kind is None else Record(kind, tree.Var(variable, type=expr.type)), "")
     return expr.type
+
+
+def argument_node(c: Call, name: str, value: Any) -> ast.AST:
+    """Where the argument for parameter `name` is written; the whole call if it is not."""
+    written = {keyword.arg: keyword.value for keyword in c.node.keywords}
+    if name in written:
+        return written[name]
+    extra = len(c.args) - len(c.node.args)  # `self` and the like
+    places = (place for given, place in zip(c.args[extra:], c.node.args) if given is value)
+    return next(places, c.node)
 
 
 def declared_type(annotation: Any) -> Type | None:
@@ -241,6 +254,10 @@ class _Result:
         if all(returned.value is None for returned in returns):
             self._no_value()
             return None
+        refuse_open_end(self.child)
+        for returned in returns:
+            if returned.value is None:
+                raise self.child.error("this 'return' gives no value, but another one does", returned.node)
         if len(returns) == 1 and self.child.out and self.child.out[-1] is returns[0].stmt:
             return self._single(returns[0])
         if any(isinstance(returned.value, (list, tuple)) for returned in returns):
@@ -275,6 +292,7 @@ class _Result:
         exprs = [to_expr(self.child, returned.value, returned.node) for returned in returns]
         type = self._type(0, exprs, returns)
         for returned, expr in zip(returns, exprs, strict=True):
+            self._warn(0, expr, returned)
             returned.stmt.values = [coerce(self.child, expr, type, returned.node)]
         return self._wrapped(returns[0].value, 0, self._call(type))
 
@@ -287,6 +305,8 @@ class _Result:
         for position in range(len(rows[0])):
             exprs = [to_expr(self.child, row[position], r.node) for row, r in zip(rows, returns, strict=True)]
             type = self._type(position, exprs, returns)
+            for expr, r in zip(exprs, returns, strict=True):
+                self._warn(position, expr, r)
             columns.append([coerce(self.child, e, type, r.node) for e, r in zip(exprs, returns, strict=True)])
         for row, returned in enumerate(returns):
             returned.stmt.values = [column[row] for column in columns]
@@ -294,6 +314,12 @@ class _Result:
         place = self.t.local(self._call(whole), self.child.source.name)
         parts = [tree.Member(place, f"_{k}", type=column[0].type) for k, column in enumerate(columns)]
         return tuple(self._wrapped(rows[0][k], k, part) for k, part in enumerate(parts))
+
+    def _warn(self, position: int, expr: tree.Expr, returned: Returned) -> None:
+        declared = self._declared(position)
+        if declared is not None:
+            what = f"the result of '{self.child.source.name}'"
+            warn_of_loss(self.child, what, declared, expr, returned.node.value or returned.node)
 
     def _declared(self, position: int) -> Type | None:
         return declared_type(self.wanted[position]) if position < len(self.wanted) else None
@@ -304,14 +330,14 @@ class _Result:
             return declared
         type = exprs[0].type
         for expr, returned in zip(exprs[1:], returns[1:], strict=True):
+            if isinstance(type, Tensor) != isinstance(expr.type, Tensor):
+                message = f"the returns of '{self.child.source.name}' differ: {type} before, {expr.type} here"
+                raise self.child.error(message, returned.node, TypeMismatch)
             type = common_type(self.child, type, expr.type, returned.node)
         return type
 
     def _wrapped(self, value: Any, position: int, expr: tree.Expr) -> Any:
         """A Record where the value is a struct."""
-            if isinstance(type, Tensor) != isinstance(expr.type, Tensor):
-                message = f"the returns of '{self.child.source.name}' differ: {type} before, {expr.type} here"
-                raise self.child.error(message, returned.node, TypeMismatch)
         kind = struct_kind(value)
         if position < len(self.wanted) and isinstance(self.wanted[position], StructType):
             kind = self.wanted[position]

@@ -13,6 +13,7 @@ from weft.ir.symbols import Param
 from weft.ir.types import Type
 from weft.lang.argpack import Members
 from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, rehearsal, statements
+from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.real_calls import finish_functions
 from weft.lang.translate.source import source_of
@@ -82,6 +83,8 @@ def translate_kernel(
         raise CompilationError(
             f"kernel '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
         )
+    if results:
+        refuse_open_end(t)
     made = t.finish(source.header())
     made.functions = finish_functions(unit)
     seen = tuple(unit.reads), tuple(unit.ran)

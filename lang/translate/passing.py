@@ -20,7 +20,8 @@ from weft.ir.symbols import Param
 from weft.ir.types import Array, Prim, Tensor, Type, i32
 from weft.lang.translate.annotations import MISSING, is_template
 from weft.lang.translate.functions import Call
-from weft.lang.translate.inlining import declared_type, settled_place
+from weft.lang.translate.inlining import argument_node, declared_type, settled_place
+from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, coerce, in_memory, is_number, struct_kind, to_expr
 from weft.lang.types import CompoundType, NdarrayType, StructType
@@ -51,7 +52,7 @@ class Passing:
     """The arguments of one call: what is `given` at run time, and the places that are `returned` new values."""
 
     def __init__(self, t: Translator, function: str, c: Call) -> None:
-        self.t, self.function, self.node = t, function, c.node
+        self.t, self.function, self.call, self.node = t, function, c, c.node
         self.given: list[tree.Expr] = []
         self.returned: list[tree.Expr] = []
 
@@ -86,6 +87,8 @@ class Passing:
             try:
                 if isinstance(wanted, Tensor) and isinstance(expr.type, Prim):
                     raise TypeMismatch("a number is no vector here")
+                place = argument_node(self.call, name, value)
+                warn_of_loss(self.t, f"argument '{name}' of '{self.function}'", wanted, expr, place)
                 expr = coerce(self.t, expr, wanted, self.node)
             except TypeMismatch:
                 raise self.t.error(

@@ -15,8 +15,9 @@ from weft.ir import tree
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.lower_tree_facts import walk
-from weft.ir.types import VOID, Prim, Struct, Tensor, Type, struct
+from weft.ir.types import VOID, Type, struct
 from weft.lang.translate.annotations import annotation_of, result_annotations
+from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.functions import Call
 from weft.lang.translate.inlining import DEEPEST, matched
 from weft.lang.translate.names import Names
@@ -109,21 +110,12 @@ def _translate(t: Translator, function: Callable[..., Any], source: Source, inst
         raise CompilationError(
             f"function '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
         )
-    if unit.handed_back and not child.jump:
-        values = [*(_zero(to_ir(result)) for result in instance.results)]
-        child.emit(tree.Return([*values, *unit.current()], span=source.header()))
+    if instance.results:
+        refuse_open_end(child)
+    elif unit.handed_back and not child.jump:
+        child.emit(tree.Return(unit.current(), span=source.header()))
     made = child.finish(source.header())
     instance.tree = replace(made, results=(*made.results, *(variable.type for variable in unit.handed_back)))
-
-
-def _zero(type: Type) -> tree.Expr:
-    """What a function gives whose end is reached without a `return`."""
-    if isinstance(type, Prim):
-        return tree.Const(0.0 if type.is_float else 0, type=type)
-    if isinstance(type, Tensor):
-        return tree.Splat(_zero(type.elem), type=type)
-    assert isinstance(type, Struct)
-    return tree.MakeStruct([_zero(member) for _, member in type.members], type=type)
 
 
 def finish_functions(unit: Unit) -> list[tree.KernelTree]:

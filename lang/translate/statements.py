@@ -18,6 +18,7 @@ from weft.lang.translate.indexing import constant_element, static_indices
 from weft.lang.translate.inlining import settled
 from weft.lang.translate.names import Binding
 from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now, tested
+from weft.lang.translate.precision import warn_of_literal, warn_of_loss, warn_of_update
 from weft.lang.translate.printing import assertion
 from weft.lang.translate.translator import Returned, Translator, translates
 from weft.lang.translate.values import (
@@ -175,6 +176,7 @@ def _variable(t: Translator, name: str, value: Any, node: ast.AST, wanted: Type 
     if expr.type is VOID:
         raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
     if wanted is not None:
+        warn_of_literal(t, f"'{name}'", wanted, expr, _right(node))
         expr = coerce(t, expr, wanted, node)
     variable = tree.Variable(name, expr.type)
     t.emit(tree.Let(variable, expr, span=t.span(node)))
@@ -264,7 +266,9 @@ def _parts(t: Translator, target: ast.expr) -> list[tree.Expr] | None:
 
 def _right(node: ast.AST) -> ast.AST:
     """What stands on the right of an assignment."""
-    return node.value if isinstance(node, ast.Assign) else node
+    if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+        return node.value
+    return node
 
 
 def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") -> None:
@@ -280,6 +284,7 @@ def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") 
         raise t.error(f"{what} is {place.type}, the value {expr.type}", node, TypeMismatch)
     if not isinstance(expr.type, Struct) and shape_of(expr.type) not in ((), shape_of(place.type)):
         raise t.error(f"{what} is {place.type}, the value {expr.type}: their shapes differ", node, TypeMismatch)
+    warn_of_loss(t, what, place.type, expr, _right(node))
     t.emit(tree.Assign(place, expr, span=t.span(node)))
 
 
@@ -346,7 +351,7 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
         _update(t, kind, symbol, part, scalar, node)
 
 
-def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr, node: ast.AST) -> None:
+def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr, node: ast.AugAssign) -> None:
     if isinstance(place, Record) or isinstance(value.type, Struct):
         raise t.error(f"'{symbol}=' does not work on a struct: use its members", node, TypeMismatch)
     if not isinstance(place, tree.Expr) or not in_memory(place):
@@ -359,6 +364,8 @@ def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr,
         raise t.error(f"the target is {place.type}, the value {value.type}: their shapes differ", node, TypeMismatch)
     if shape_of(place.type) and not shape_of(value.type):
         value = coerce(t, value, _with_shape(place.type, value.type), node)
+    what = f"'{place.variable.name}'" if isinstance(place, tree.Var) else "the target"
+    warn_of_update(t, what, kind, place, value, node)
     t.emit(tree.AugAssign(kind, place, value, span=t.span(node)))
 
 
@@ -429,6 +436,7 @@ def _kernel_return(t: Translator, stmt: tree.Return, value: Any, node: ast.Retur
         expr, type = to_expr(t, item, node), to_ir(annotation)
         if shape_of(type) and not shape_of(expr.type):
             raise t.error(f"the {word} returns {type}, this 'return' {expr.type}", node, TypeMismatch)
+        warn_of_loss(t, "the result", type, expr, node.value or node)
         stmt.values.append(coerce(t, expr, type, node))
     stmt.values += t.unit.current()
     t.unit.returned = True

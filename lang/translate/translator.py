@@ -64,6 +64,7 @@ class Unit:
     of_structs: dict[int, Any] = field(default_factory=dict[int, Any])  # the struct types of array parameters
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
+    warned: set[str] = field(default_factory=set[str])  # warnings given
 
     @property
     def rehearsed(self) -> bool:

@@ -14,6 +14,8 @@ import pytest
 
 import weft as ti
 
+pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
+
 
 @pytest.fixture(autouse=True)
 def python_arch() -> Iterator[None]:

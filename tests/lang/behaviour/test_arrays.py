@@ -5,6 +5,8 @@ import pytest
 
 from weft.ir.errors import WeftError
 
+pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
+
 NUMPY_TYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
 
 

@@ -6,6 +6,8 @@ import operator
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
+
 KINDS = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "min": min, "max": max,
     "and": operator.and_, "or": operator.or_, "xor": operator.xor,

@@ -7,6 +7,8 @@ import pytest
 
 from weft.ir.errors import WeftError
 
+pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
+
 DTYPES = ("u1", "i8", "u8", "i16", "u16", "f16", "i32", "u32", "f32", "i64", "u64", "f64")
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from weft.lang.errors import ArgumentError
 
+pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
+
 
 def test_nested_calls_and_early_returns(ti):
     @ti.func
@@ -404,3 +406,28 @@ def test_functions_made_from_functions(ti):
         return f(x)
 
     assert run(5) == 22
+
+
+def test_every_path_returns(ti):
+    @ti.func
+    def sign(a: ti.i32):
+        if a > 0:
+            return 1
+        elif a < 0:
+            return -1
+        else:
+            return 0
+
+    @ti.func
+    def first_square_above(a: ti.i32):
+        n = 0
+        while True:
+            n += 1
+            if n * n > a:
+                return n
+
+    @ti.kernel
+    def run(a: ti.i32) -> ti.i32:
+        return 10 * first_square_above(a) + sign(a)
+
+    assert [run(a) for a in (-5, 0, 17)] == [9, 10, 51]

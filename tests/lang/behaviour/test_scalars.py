@@ -6,6 +6,8 @@ import operator
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
+
 INTS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 FLOATS = ("f16", "f32", "f64")
 SAMPLES = (-130, -7, -3, -1, 0, 1, 2, 3, 7, 127, 128, 200, 255, 65_535, 2**31 - 1, -(2**31), 2**32 - 1, 2**63 - 1)

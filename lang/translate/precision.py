@@ -1,0 +1,139 @@
+"""Warnings where a value that is made to fit its place may lose something.
+
+    x = 1                     <- x is i32
+    x = v[i]                  <- an f32: PrecisionWarning, its fraction is lost
+
+A value that takes its type from the place (an assignment, an update, an argument, a result) loses something where the
+common type of both is not the place's. Numbers known at compile time are looked at themselves: `x = 2.0` loses nothing,
+`u8s[i] = 300` does, and in 0.1 nobody misses the digits that an f32 does not have. Casts that are written down, and
+annotations of variables, are meant, and warn of nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+
+import numpy as np
+
+from weft.ir import tree
+from weft.ir.scalar import ATOMICS, binary_type, promote
+from weft.ir.types import Prim, Tensor, Type, element, u1
+from weft.lang.errors import PrecisionWarning
+from weft.lang.translate.operators import OPERATORS
+from weft.lang.translate.translator import Translator
+
+__all__ = ["range_of", "warn_of_literal", "warn_of_loss", "warn_of_update"]
+
+
+def warn_of_loss(t: Translator, what: str, place: Type, value: tree.Expr, node: ast.AST) -> None:
+    """PrecisionWarning at `node` if `value` may lose something as a `place`; `what` is what the message calls that."""
+    if place is value.type or not _comparable(place, value.type) or _fits(value, element(place)):
+        return
+    _warn(t, what, element(place), value, element(value.type), node)
+
+
+def warn_of_literal(t: Translator, what: str, place: Type, value: tree.Expr, node: ast.AST) -> None:
+    """The same where the type is written beside the value: it says that a loss is meant, except of a literal."""
+    if isinstance(value, tree.Const):
+        warn_of_loss(t, what, place, value, node)
+
+
+def warn_of_update(
+    t: Translator, what: str, kind: str, place: tree.Expr, value: tree.Expr, node: ast.AugAssign
+) -> None:
+    """PrecisionWarning for `place kind= value`. What is in memory is updated by an atomic, in its own type; a variable
+    in the common type of both."""
+    if not _comparable(place.type, value.type):
+        return
+    own, other = element(place.type), element(value.type)
+    if kind in ATOMICS and not isinstance(place, tree.Var):
+        warn_of_loss(t, what, place.type, value, node.value)
+        return
+    if own.is_int and other.is_int and _fits(value, own):
+        other = own
+    result = binary_type(kind, own, other, t.unit.config.default_fp)[2]
+    if not _keeps(own, result):
+        _warn(t, what, own, None, result, node)
+
+
+def _assignment(node: ast.AugAssign) -> tuple[str, str]:
+    """The two sides of the assignment that an update stands for: `x = `, `x * 2`."""
+    target, symbol, value = ast.unparse(node.target), OPERATORS[type(node.op)][1], ast.unparse(node.value)
+    return f"{target} = ", f"{target} {symbol} {value}"
+
+
+def range_of(prim: Prim) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    low = -(1 << (prim.bits - 1)) if prim.is_signed else 0
+    return low, (1 << (prim.bits - (1 if prim.is_signed else 0))) - 1
+
+
+def _comparable(place: Type, value: Type) -> bool:
+    return isinstance(place, (Prim, Tensor)) and isinstance(value, (Prim, Tensor))
+
+
+def _fits(value: tree.Expr, place: Prim) -> bool:
+    """Whether nothing of `value` is lost in numbers of type `place`."""
+    if isinstance(value, tree.Const):
+        return _number_fits(value.value, place)
+    if isinstance(value, tree.MakeTensor):
+        return all(_fits(item, place) for item in value.values)
+    if isinstance(value, tree.Splat):
+        return _fits(value.x, place)
+    if isinstance(value, (tree.IfExp, tree.Select)):
+        return _fits(value.a, place) and _fits(value.b, place)
+    return _keeps(place, element(value.type))
+
+
+def _keeps(place: Prim, value: Prim) -> bool:
+    return promote(place, value) is place or value is u1
+
+
+def _number_fits(number: float, place: Prim) -> bool:
+    if place.is_float:
+        with np.errstate(over="ignore"):
+            return not math.isfinite(number) or bool(np.isfinite(place.np.type(number)))
+    low, high = range_of(place)
+    return math.isfinite(number) and number == int(number) and low <= number <= high
+
+
+def _warn(t: Translator, what: str, place: Prim, value: tree.Expr | None, found: Prim, node: ast.AST) -> None:
+    """`value`: what is stored, None for the result of an update."""
+    target, written = "", "..."
+    if isinstance(node, ast.AugAssign):
+        target, written = _assignment(node)
+    elif isinstance(node, ast.expr) and not isinstance(node, (ast.Tuple, ast.List)):
+        written = ast.unparse(node)
+    written = written if len(written) <= 40 else "..."
+    if isinstance(value, tree.Const):
+        message = f"{what} is {place}, the value {value.value}: {_literal_loss(place, value.value)}"
+    else:
+        message = f"{what} is {place}, the {'result' if value is None else 'value'} {found}: {_loss(place, found)}"
+    message += f"; if that is meant, write {target}ti.cast({written}, ti.{place})"
+    span = t.span(node)
+    text = f"\n{span.render()}\n{message}"
+    if text in t.unit.warned:  # the body of a static loop, say, is translated more than once
+        return
+    t.unit.warned.add(text)
+    space = getattr(t.names.function, "__globals__", {})
+    registry = space.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(PrecisionWarning(text), None, span.file, span.line, space.get("__name__"), registry)
+
+
+def _loss(place: Prim, found: Prim) -> str:
+    if place is u1:
+        return "all but 0 becomes 1"
+    if place.is_int and found.is_float:
+        return "its fraction is lost"
+    return "digits are lost" if place.is_float else "what does not fit wraps around"
+
+
+def _literal_loss(place: Prim, number: float) -> str:
+    if place.is_float:
+        return "it becomes infinite"
+    if math.isfinite(number) and number != int(number):
+        return "its fraction is lost"
+    low, high = range_of(place)
+    return f"{place} goes from {low} to {high}"
