@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,16 @@ def test_elements_on_the_device(ti: Any) -> None:
         x[2, 1], n[4] = 1, 1
         assert (x[2, 1], n[4], x[0, 0], n[0]) == (1, 1, 0, 0)
         assert x.to_numpy().astype(int).sum() == n.to_numpy().astype(int).sum() == 1
+    v, m = ti.Vector.field(3, ti.f32, 4), ti.Matrix.ndarray(2, 2, ti.f64, (2, 2))
+    v[np.int32(2)] = [1, 2, 3]
+    v[2][1] = 5
+    m[1, 0] = [[1, 2], [3, 4]]
+    assert v[2].to_list() == [1, 5, 3]
+    assert v[1].to_list() == [0, 0, 0]
+    assert m[np.int8(1), 0].to_list() == [[1, 2], [3, 4]]
+    far = ti.field(ti.i64, (2, 40))
+    far[np.int8(1), np.int8(39)] = 7  # beyond what its indices can count
+    assert (far[np.int8(1), np.int8(39)], far[1, 39]) == (7, 7)
     x = ti.field(ti.u8, 2)
     x[0] = 300
     assert (x[0], x[1]) == (44, 0)
@@ -161,7 +173,7 @@ def test_structs_on_the_device(ti: Any) -> None:
     @ti.kernel
     def run(s: ti.types.ndarray(dtype=kind, ndim=1)):
         for i in s:
-            s[i].tag = i
+            s[i].tag = ti.cast(i, ti.u8)
             s[i].pos = [i, 2 * i, 3]
             s[i].mass += 0.5 * i
 
@@ -172,6 +184,58 @@ def test_structs_on_the_device(ti: Any) -> None:
     s[1].mass = 7
     assert s.pos.to_numpy()[2].tolist() == [2, -1, 3]
     assert s.to_numpy()["mass"].tolist() == [0, 7, 1, 1.5, 2]
+
+
+class Tensor:
+    """A torch tensor, as far as arguments need one, over memory of ours."""
+
+    dtype, is_cuda, device = "torch.float32", True, SimpleNamespace(index=0)
+
+    def __init__(self, of: Any) -> None:
+        self.of, self.shape = of, of.shape
+
+    def detach(self) -> Any:
+        return self
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(stride // 4 for stride in self.of.array().strides)
+
+    def data_ptr(self) -> int:
+        return self.of.array().address
+
+
+@pytest.mark.parametrize("stream", [0, 7])
+def test_the_order_of_streams(ti: Any, stream: int, monkeypatch: Any) -> None:
+    memory = program().device.memory
+    library = getattr(program().device.gpu, "library", None)
+    if library is None:
+        pytest.skip("the GPU itself is asked below")
+    monkeypatch.setattr(memory, "_stream", 5)  # the emulator's is the default one
+    current = SimpleNamespace(current_stream=lambda index: SimpleNamespace(cuda_stream=stream))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor, cuda=current))
+    seen: list[tuple[Any, ...]] = []
+
+    def record(self: Any, event: int, of: int) -> int:
+        seen.append(("record", of))
+        return 0
+
+    def wait(self: Any, waits: int, event: int, flags: int) -> int:
+        seen.append(("wait", waits))
+        return 0
+
+    monkeypatch.setattr(type(library), "do_EventRecord", record, raising=False)
+    monkeypatch.setattr(type(library), "do_StreamWaitEvent", wait, raising=False)
+    a, b = ti.ndarray(ti.f32, (3, 4)), ti.ndarray(ti.f32, (3, 4))
+    a.fill(3)
+    double = doubling(ti)
+    double(Tensor(a))
+    assert a.to_numpy().tolist() == [[6] * 4] * 3
+    ours = memory.stream
+    around = [("record", stream), ("wait", ours), ("record", ours), ("wait", stream)]
+    assert seen == ([] if stream == 0 else around)
+    seen.clear()
+    double(b)  # an array of ours needs no order
+    assert seen == []
 
 
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_kernels_read_and_write_members(ti, particle):
     @ti.kernel
     def fill(s: ti.types.ndarray()):
         for i, j in s:
-            s[i, j].tag = i * 3 + j
+            s[i, j].tag = ti.cast(i * 3 + j, ti.u8)
             s[i, j].pos = [i, j, 0.5]
             s[i, j].pos.y += 10
             s[i, j].inner.b = 2.5 * i
