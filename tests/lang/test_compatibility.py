@@ -39,6 +39,8 @@ REFUSED = {
         for name in ("pointer", "bitmasked", "dynamic")
     },
     "SNode.deactivate_all": "sparse SNodes",
+    "SNode.quant_array": "quantized types",
+    "FieldsBuilder.quant_array": "quantized types",
 }
 
 _BACKEND = "no such backend: the program runs on cpu, with a warning"
