@@ -19,7 +19,6 @@ import numpy as np
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten, u1
 from weft.lang.captures import Captures
 from weft.lang.compile import Instance, rebuilt
-from weft.lang.matrix import Matrix
 from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
 from weft.lang.parameters import ArrayParameter, Compound, Parameter, Scalar, Template, template_key
 from weft.lang.struct import Struct as PyStruct
@@ -154,29 +153,63 @@ def _packer(type: Type, pack: Callable[[Any], Any]) -> Callable[[Any], bytes]:
     """Makes the slots of an argument: at once where its numbers have the kinds that are wanted, else by way of `pack`,
     which refuses what does not fit."""
     layout = struct.Struct("=" + "".join(FORMATS[prim.text] for prim in flatten(type)))
+    compound, flat = isinstance(type, (Tensor, Struct)), _FLAT[type.__class__](type)
 
     def slots(value: Any) -> bytes:
-        flat: list[Any] = []
-        if not _flatten(type, value, flat):
-            flat = pack(value) if isinstance(type, (Tensor, Struct)) else [pack(value)]
-        return layout.pack(*flat)
+        try:
+            return layout.pack(*flat(value))
+        except _NOT_PLAIN:
+            return layout.pack(*(pack(value) if compound else (pack(value),)))
 
     return slots
 
 
-def _flatten(type: Type, value: Any, flat: list[Any]) -> bool:
-    """Put the numbers of `value` at the end of `flat`; False if its kind is not plainly that of `type`."""
-    if isinstance(type, Tensor):
-        values = value.values if isinstance(value, Matrix) else value
-        if not isinstance(values, np.ndarray):
-            return False
-        flat += values.ravel().tolist()
-        return values.shape == type.shape and (type.elem.is_float or values.dtype.kind in "iu")
-    if isinstance(type, Struct):
+# What `_FLAT`'s functions raise for a value whose kind is not plainly the one that is wanted.
+_NOT_PLAIN = (AttributeError, KeyError, TypeError, struct.error, OverflowError)
+
+
+def _flat_prim(prim: Prim) -> Callable[[Any], Sequence[Any]]:
+    wanted = float if prim.is_float else int
+
+    def flat(value: Any) -> Sequence[Any]:
+        number = value.item() if isinstance(value, np.generic) else value
+        if number.__class__ is not wanted:
+            raise TypeError
+        return (number,)
+
+    return flat
+
+
+def _flat_tensor(tensor: Tensor) -> Callable[[Any], Sequence[Any]]:
+    shape, kinds = tensor.shape, "iuf" if tensor.elem.is_float else "iu"
+
+    def flat(value: Any) -> Sequence[Any]:
+        values = getattr(value, "values", value)
+        if values.shape != shape or values.dtype.kind not in kinds:
+            raise TypeError
+        numbers: list[Any] = values.ravel().tolist()
+        return numbers
+
+    return flat
+
+
+def _flat_struct(whole: Struct) -> Callable[[Any], Sequence[Any]]:
+    members = [(name, _FLAT[member.__class__](member)) for name, member in whole.members]
+
+    def flat(value: Any) -> Sequence[Any]:
         if value.__class__ is not PyStruct:
-            return False
-        entries = value.entries
-        return all(name in entries and _flatten(member, entries[name], flat) for name, member in type.members)
-    assert isinstance(type, Prim)
-    flat.append(value.item() if isinstance(value, np.generic) else value)
-    return flat[-1].__class__ is (float if type.is_float else int)
+            raise TypeError
+        entries, numbers = value.entries, list[Any]()
+        for name, member in members:
+            numbers += member(entries[name])
+        return numbers
+
+    return flat
+
+
+# By the class of a type: what makes a function that lists the numbers of a value.
+_FLAT: dict[Any, Callable[[Any], Callable[[Any], Sequence[Any]]]] = {
+    Prim: _flat_prim,
+    Tensor: _flat_tensor,
+    Struct: _flat_struct,
+}

@@ -1,17 +1,18 @@
 """A GPU in software, for tests on machines without one: the driver's functions in Python, kernels on the CPU.
 
 The code that a GPU would run is compiled for the CPU instead, with blocks of one thread that run one after the other;
-so grids, boxes, contexts, states, copies and prints are the real ones. Only what threads do together is not tried:
-races, shuffles and barriers (a block's sum is that of its one thread).
+so grids, boxes, contexts, states, copies and prints are the real ones. What threads do together is tried where a
+program does it itself, by SIMT intrinsics: then blocks have all their threads (see `emulated_threads.py`). Not tried is
+what Weft does so: a block's sum is that of its one thread.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
 import importlib.util
-from typing import Any
+import re
 from pathlib import Path
+from typing import Any
 
 import weft.runtime.cuda as cuda
 from weft.codegen import machine
@@ -20,13 +21,13 @@ from weft.runtime import cuda_driver
 from weft.runtime.cuda_graph import NodeParams
 from weft.runtime.jit import Loader
 
-_SREGS = [f"{kind}.{axis}" for kind in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
 _spec = importlib.util.spec_from_file_location("weft_emulated_threads", Path(__file__).parent / "emulated_threads.py")
 assert _spec is not None
 assert _spec.loader is not None
 threads: Any = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(threads)
 
+_SREGS = [f"{kind}.{axis}" for kind in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
 
 _EMULATE = """
 @weft_sreg = global [12 x i32] zeroinitializer
@@ -78,11 +79,11 @@ define internal float @weft_rsqrt.approx.ftz.f(float %x) {
   %r = fdiv float 1.0, %s
   ret float %r
 }
-"""
-
 define internal float @weft_sqrt.approx.ftz.f(float %x) { %r = call float @llvm.sqrt.f32(float %x) ret float %r }
 define internal float @weft_ex2.approx.ftz.f(float %x) { %r = call float @llvm.exp2.f32(float %x) ret float %r }
 define internal float @weft_lg2.approx.ftz.f(float %x) { %r = call float @llvm.log2.f32(float %x) ret float %r }
+"""
+
 
 def simt_entries(device: str) -> list[str]:
     """The entries whose threads do something together: blocks of these have a size that they count on."""
@@ -102,8 +103,6 @@ def host_text(device: str, simt: bool = False) -> str:
     )
     if simt:
         text = threads.rewrite(text)
-    text = re.sub(barrier, "define internal void @weft_barrier() { ret void }\n", text, flags=re.S)
-    text = re.sub(r"declare .*@llvm\.nvvm\.(?!read).*\n", "", text)
     text = re.sub(
         r"(define internal void @weft_add_v\d\(ptr %p, [^\n]*\{\n).*?\n\}\n",
         lambda match: match[1] + _sums(match[1].count("float")) + "}\n",
@@ -111,6 +110,8 @@ def host_text(device: str, simt: bool = False) -> str:
         flags=re.S,
     )
     barrier = r"define internal void @weft_barrier\(\) convergent nounwind \{.*?\n\}\n"
+    text = re.sub(barrier, "define internal void @weft_barrier() { ret void }\n", text, flags=re.S)
+    text = re.sub(r"declare .*@llvm\.nvvm\.(?!read).*\n", "", text)
     text = re.sub(r"@llvm\.nvvm\.(\w+(\.approx|\.full)\.ftz)", r"@weft_\1", text)
     for number, name in enumerate(_SREGS):
         text = text.replace(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}()\n", "")
@@ -136,7 +137,7 @@ class _Library:
 
     def __init__(self) -> None:
         self.blocks: dict[int, Any] = {}
-        self.kernels: dict[int, tuple[Any, Any]] = {}
+        self.kernels: dict[int, tuple[Any, ...]] = {}
         self.launches: list[tuple[int, ...]] = []
         self.graphs: dict[int, dict[int, list[Any]]] = {}
         self._callbacks: dict[str, Any] = {}

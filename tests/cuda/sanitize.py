@@ -58,7 +58,7 @@ def verdict(tool: str, arguments: list[str], limit: float) -> str:
         return f"not done in {limit:.0f} s"
     said = done.stdout + done.stderr
     sums = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
-    first = next(iter(re.findall(r"========= ((?:Invalid|Error|Warning|Race).*)", said)), "")
+    first = next(iter(re.findall(r"========= ((?:Invalid|Error|Warning|Race|Program hit).*)", said)), "")
     ended = "" if done.returncode == 0 else f", exit {done.returncode}: {said.strip().splitlines()[-1][:120]}"
     return f"{'; '.join(dict.fromkeys(sums)) or 'no summary'}{' - ' + first if first else ''}{ended}"
 

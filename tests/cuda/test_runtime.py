@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 import weft
+from weft.lang.init import program
 from weft.runtime import cuda_driver, cuda_gpu, nvtx
 from weft.runtime.cuda_driver import CudaError, Driver
+from weft.runtime.cuda_graph import graph_of
 
 _ERRORS = {3: b"CUDA_ERROR_NOT_INITIALIZED", 100: b"CUDA_ERROR_NO_DEVICE", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
 
@@ -58,9 +60,15 @@ class _Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Puts a machine under the driver: `machine(gpus=2)`."""
 
+    real: Any = ctypes.CDLL
+
     def install(**facts: Any) -> _Machine:
         made = _Machine(**facts)
-        monkeypatch.setattr(ctypes, "CDLL", lambda name: made)
+
+        def load(name: str, *rest: Any, **keywords: Any) -> Any:
+            return made if name == cuda_driver.LIBRARY else real(name, *rest, **keywords)
+
+        monkeypatch.setattr(ctypes, "CDLL", load)
         return made
 
     monkeypatch.setattr(cuda_gpu, "_gpus", {})
@@ -222,6 +230,51 @@ def test_errors_without_advice_name_the_function() -> None:
     error = Driver(_Machine()).error(999, "cuSomething")
     assert str(error).startswith("cuSomething: CUDA_ERROR_UNKNOWN")
     assert "lost" not in str(error)
+
+
+# ---- graphs ----------------------------------------------------------------------------------------------------------
+
+
+def test_only_tasks_with_something_to_do_are_launched(ti: Any) -> None:
+    library = getattr(program().device.gpu, "library", None)
+    x = ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def steps(a: ti.i32, b: ti.i32, c: ti.i32):
+        for i in range(a):
+            x[i] += 1
+        for i in range(b):
+            x[i] += 10
+        for i in range(c):
+            x[i] += 100
+
+    expected = [0] * 8
+    for lengths in ((8, 8, 8), (0, 3, 0), (2, 0, 0), (0, 0, 0), (1, 1, 8), (0, 0, 1)):
+        before = len(library.launches) if library else 0
+        steps(*lengths)
+        assert not library or len(library.launches) - before == sum(n > 0 for n in lengths)
+        for n, step in zip(lengths, (1, 10, 100)):
+            expected = [value + step * (i < n) for i, value in enumerate(expected)]
+    assert x.to_numpy().tolist() == expected
+
+
+def test_drivers_that_cannot_do_graphs(machine: Any) -> None:
+    made = machine()
+    driver = cuda_driver.driver()
+
+    def graph() -> Any:
+        return graph_of(driver, 0, [5, 6], 4, lambda: True)
+
+    assert graph() is not None
+    assert made.calls.count("cuGraphAddKernelNode") == 2
+    assert made.calls.count("cuGraphDestroy") == 1  # it is gone already
+    made.failing["cuGraphInstantiateWithFlags"] = 801
+    assert graph() is None
+    assert made.calls.count("cuGraphDestroy") == 2
+    made.failing.clear()
+    made.version = 11_040
+    assert graph() is None
+    assert graph_of(driver, 0, [], 4, lambda: True) is None
 
 
 # ---- the profiler ----------------------------------------------------------------------------------------------------
