@@ -7,7 +7,8 @@
 
 Each op is written for all neighbours before the next op. So their loads stand side by side: LLVM joins them, and all
 are under way at once. Iterations of a parallel loop may run in any order, so they may run so. In a stencil a thread
-takes several rows as well: cells next to one another have neighbours in common, and they are read once.
+takes several rows as well (in a volume, planes, since a block spans several rows already): cells next to one another
+have neighbours in common, and they are read once.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ _STENCIL = 3  # reads of one field
 
 @dataclass(frozen=True)
 class Group:
-    """So many neighbours along the innermost axis (a power of two), in so many rows; where those values, bases and
-    strides of array arguments, turn out to be multiples of 16 bytes."""
+    """So many neighbours along the innermost axis (a power of two), in so many rows, or planes of a box of three axes;
+    where those values, bases and strides of array arguments, turn out to be multiples of 16 bytes."""
 
     across: int = 1
     rows: int = 1
+    planes: int = 1
     aligned: tuple[Value, ...] = ()
 
 
@@ -75,8 +77,9 @@ def group_of(task: Task) -> Group:
     if len(task.body.args) > 1 and max(read.values(), default=0) >= _STENCIL:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
-                return Group(across, rows, aligned)
-    return Group(across, 1, aligned)
+                in_planes = len(task.body.args) == 3
+                return Group(across, 1 if in_planes else rows, rows if in_planes else 1, aligned)
+    return Group(across, aligned=aligned)
 
 
 def _alike(task: Task) -> bool:

@@ -210,11 +210,16 @@ def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
         _numbered(f, task, axes, lengths)
         return
     if not outer:
-        _planes(f, task, axes, [], lengths)
+        _planes(f, task, axes, [[]], lengths)
+        return
+    group = group_of(task)
+    if group.planes > 1:
+        for zs in _positions(f, "z", outer[0], lengths[0], group.planes, _aligned(f, group.aligned)):
+            _planes(f, task, axes, [[z] for z in zs], lengths)
         return
     count = _product(f, lengths[: len(outer)])
     with _strided(f, "z", count, len(outer) == 1 and outer[0].short) as number:
-        _planes(f, task, axes, _digits(f, number, outer, lengths[: len(outer)]), lengths)
+        _planes(f, task, axes, [_digits(f, number, outer, lengths[: len(outer)])], lengths)
 
 
 def _numbered(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str]) -> None:
@@ -239,8 +244,8 @@ def _digits(f: DeviceWriter, number: str, axes: list[_Axis], lengths: list[str])
     return [_moved(f, rest, axes[0]), *indices]
 
 
-def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
-    """The rows of a plane and their elements, in groups as far as there are whole ones."""
+def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], planes: list[list[str]], lengths: list[str]) -> None:
+    """The rows of some planes and their elements, in groups as far as there are whole ones."""
     group, inner = group_of(task), axes[-1]
     allowed = _aligned(f, group.aligned)
     if len(axes) == 1:
@@ -249,7 +254,7 @@ def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], 
         return
     for ys in _positions(f, "y", axes[-2], lengths[-2], group.rows, allowed):
         for xs in _positions(f, "x", inner, lengths[-1], group.across, allowed):
-            _body(f, task, axes, [[*indices, y, x] for y in ys for x in xs], lengths)
+            _body(f, task, axes, [[*plane, y, x] for plane in planes for y in ys for x in xs], lengths)
 
 
 def _positions(
@@ -353,14 +358,14 @@ def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 
 def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     """The same in a loop over the places."""
-    first, outside = group[0], f.values
-    across = sum(place[:-1] == first[:-1] for place in group)
-    with f.loop("0", str(len(group))) as number:
-        column = f.set(f"and i64 {number}, {across - 1}")
-        indices = [*first[:-1], f.set(f"add nsw i64 {first[-1]}, {column}")]
-        if across < len(group):
-            row = f.set(f"lshr i64 {number}, {across.bit_length() - 1}")
-            indices[-2] = f.set(f"add nsw i64 {first[-2]}, {row}")
+    outside, indices = f.values, list[str]()
+    with f.loop("0", str(len(group))) as rest:
+        for axis, first in reversed(list(enumerate(group[0]))):
+            size = len({place[axis] for place in group})
+            if size > 1:
+                first = f.set(f"add nsw i64 {first}, {f.set(f'and i64 {rest}, {size - 1}')}")
+                rest = f.set(f"lshr i64 {rest}, {size.bit_length() - 1}")
+            indices.insert(0, first)
         f.values = {**outside, **dict(zip(task.body.args, indices, strict=True))}
         f.block(task.body)
     f.values = outside

@@ -292,3 +292,32 @@ def test_more_elements_than_an_i32_counts(gpu: Any) -> None:
     blocks, rest = divmod(n, 256)
     assert a == blocks * 255 * 128 + sum((i * 7 + (i >> 31)) % 256 for i in range(n - rest, n))
     assert b == c == wide * rows // 256 * 255 * 128
+
+
+@pytest.mark.parametrize("shape", [(5, 7, 9), (66, 70, 512), (130, 20, 260)])
+@pytest.mark.parametrize("clamped", [False, True])
+def test_stencils_of_volumes(ti: Any, shape: tuple[int, int, int], clamped: bool) -> None:
+    n, m, k = shape
+    x, y = ti.field(ti.f32, shape), ti.field(ti.f32, shape)
+
+    @ti.func
+    def at(a, b, c):
+        if ti.static(clamped):
+            a, b = ti.max(0, ti.min(n - 1, a)), ti.max(0, ti.min(m - 1, b))
+            c = ti.max(0, ti.min(k - 1, c))
+        return x[a, b, c]
+
+    @ti.kernel
+    def run():
+        for a, b, c in ti.ndrange((1, n - 1), (1, m - 1), (1, k - 1)):
+            near = at(a - 1, b, c) + 2 * at(a + 1, b, c) + 3 * at(a, b - 1, c) + 4 * at(a, b + 1, c)
+            y[a, b, c] = near + 5 * at(a, b, c - 1) + 6 * at(a, b, c + 1) - 21 * at(a, b, c)
+
+    v = picture(shape)
+    x.from_numpy(v)
+    run()
+    want = np.zeros_like(v)
+    inner = (slice(1, -1),) * 3
+    terms = [(0, -1), (0, 1), (1, -1), (1, 1), (2, -1), (2, 1)]
+    want[inner] = sum(w * np.roll(v, -by, axis)[inner] for w, (axis, by) in enumerate(terms, 1)) - 21 * v[inner]
+    assert np.allclose(y.to_numpy(), want, rtol=1e-4, atol=1e-4)
