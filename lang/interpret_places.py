@@ -38,10 +38,10 @@ def flat_index(index: Any) -> tuple[int, ...]:
 
 
 class FieldCells:
-    """The elements of a field."""
+    """The elements of a field, or of an ndarray of structs."""
 
-    def __init__(self, field: Any) -> None:
-        self.field = field
+    def __init__(self, field: Any, clamp: bool = False) -> None:
+        self.field, self.clamp = field, clamp
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,11 +54,16 @@ class FieldCells:
 
     def load(self, index: Any) -> Any:
         """A numpy scalar, or a window onto a vector, matrix or struct."""
-        return self.field.load(flat_index(index))
+        return self.field.load(self.position(index))
 
     def store(self, index: Any, value: Any) -> None:
         """Set one element, cast to the field's type."""
-        self.field[flat_index(index)] = value
+        self.field[self.position(index)] = value
+
+    def position(self, index: Any) -> tuple[int, ...]:
+        """The index, or the nearest one inside."""
+        position = flat_index(index)
+        return _nearest(position, self.shape) if self.clamp else position
 
 
 class ArrayCells:
@@ -85,7 +90,7 @@ class ArrayCells:
         """The index, checked. IndexError outside the array."""
         position = flat_index(index)
         if self.clamp:
-            position = tuple(min(max(i, 0), n - 1) for i, n in zip(position, self.shape))
+            position = _nearest(position, self.shape)
         if len(position) != len(self.shape) or not all(0 <= i < n for i, n in zip(position, self.shape)):
             raise IndexError(f"index {position} is outside an array of shape {self.shape}")
         return position
@@ -101,22 +106,26 @@ def cells_of(x: Any) -> Cells | None:
     """The elements of a field or array; None for anything else."""
     if isinstance(x, (Field, StructField, StructMembers)):
         return FieldCells(x)
-    if isinstance(x, ArrayCells):
+    if isinstance(x, (ArrayCells, FieldCells)):
         return x
     return ArrayCells(x) if isinstance(x, np.ndarray) and x.ndim else None
 
 
 def as_array(x: Any, annotation: Any) -> Any:
     """An argument annotated as an array: numpy's memory itself, in cells of the annotated element type."""
+    clamp = getattr(annotation, "boundary", "") == "clamp"
     if isinstance(x, StructMembers):
-        return x
+        return FieldCells(x, clamp) if clamp else x
     array = x if isinstance(x, np.ndarray) else _storage(x)
     element = annotation.element if isinstance(annotation, NdarrayType) else None
     axes = annotation.element_dim if isinstance(annotation, NdarrayType) else 0
     tail = tuple(array.shape[array.ndim - axes :])
     inner = shape_of(element) if element is not None else tuple(getattr(x, "element_shape", tail))
-    clamp = getattr(annotation, "boundary", "") == "clamp"
     return ArrayCells(array, inner, clamp) if inner or clamp else array
+
+
+def _nearest(index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(min(max(i, 0), n - 1) for i, n in zip(index, shape))
 
 
 def _storage(x: Any) -> Any:

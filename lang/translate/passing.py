@@ -118,8 +118,9 @@ class Passing:
             raise self.t.error("this array cannot be passed on", self.node)
         kind = value.type
         assert isinstance(kind, Array)
+        structs = self.t.unit.of_structs.get(value.index)
         if isinstance(annotation, NdarrayType):
-            self._check(name, kind, annotation)
+            self._check(name, kind, annotation, structs)
         clamped = value.index in self.t.unit.clamped or getattr(annotation, "boundary", "") == "clamp"
         self.given.append(value)
 
@@ -127,12 +128,15 @@ class Passing:
             inside = _parameter(child, name, kind)
             if clamped:
                 child.unit.clamped.add(inside.index)
+            if structs is not None:
+                child.unit.of_structs[inside.index] = structs
             return inside
 
-        return Passed(name, (kind, clamped), rebuild, "template parameter")
+        return Passed(name, (kind, clamped, id(structs)), rebuild, "template parameter", kept=structs)
 
-    def _check(self, name: str, kind: Array, annotation: NdarrayType) -> None:
-        for what, wanted, found in (("elements", annotation.element, kind.elem), ("axes", annotation.ndim, kind.ndim)):
+    def _check(self, name: str, kind: Array, annotation: NdarrayType, structs: StructType | None) -> None:
+        elements = (annotation.element, kind.elem) if structs is None else (annotation.dtype, structs)
+        for what, wanted, found in (("elements", *elements), ("axes", annotation.ndim, kind.ndim)):
             if wanted is not None and wanted != found:
                 raise self.t.error(
                     f"argument '{name}' of '{self.function}' is an array with {what} {wanted}, got {found}",

@@ -167,3 +167,52 @@ def test_mistakes(ti, particle):
         s.copy_from(ti.ndarray(ti.types.struct(a=ti.f32), 3))
     with pytest.raises(ValueError, match=r"shape \(3,\), but the array has shape \(4,\)"):
         s.from_numpy({"tag": np.zeros(4)})
+
+
+def test_functions_take_them(ti, particle):
+    @ti.func
+    def by_reference(a: ti.template(), i):
+        a[i].inner.b += 1
+
+    @ti.func
+    def plain(a, i):
+        a[i].inner.b += 10
+
+    @ti.real_func
+    def called(a: ti.types.ndarray(dtype=particle, ndim=1), i: ti.i32) -> ti.f64:
+        a[i].inner.b += 100
+        return a[i].inner.b
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(dtype=particle, ndim=1)):
+        for i in a:
+            by_reference(a, i)
+            plain(a, i)
+            a[i].pos.x = ti.cast(called(a, i), ti.f32)
+
+    s = ti.ndarray(particle, 4)
+    run(s)
+    assert s.inner.b.to_numpy().tolist() == [111] * 4
+    assert s.pos.to_numpy()[:, 0].tolist() == [111] * 4
+
+
+def test_indices_are_kept_inside(ti, particle):
+    @ti.kernel
+    def run(a: ti.types.ndarray(dtype=particle, ndim=1, boundary="clamp")):
+        a[7].inner.b = 2
+        a[-3].inner.b = 1
+
+    s = ti.ndarray(particle, 4)
+    run(s)
+    assert s.inner.b.to_numpy().tolist() == [1, 0, 0, 2]
+
+
+def test_an_index_outside_is_a_fault(ti, particle):
+    ti.init(arch=ti.cfg.arch, debug=True)
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(dtype=particle, ndim=1), i: ti.i32):
+        a[i].inner.b = 2
+
+    with pytest.raises(WeftError, match=r"a\[7\] is out of bounds: its shape is \(4,\)"):
+        run(ti.ndarray(particle, 4), 7)
