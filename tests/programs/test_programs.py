@@ -21,7 +21,10 @@ import weft.compat
 FOLDER = Path(__file__).parent
 EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 RECORD = runpy.run_path(str(FOLDER / "record.py"))
-SLOW_IN_PYTHON = {"cloth", "euler", "fractal", "mpm128", "sdf_renderer", "waterwave"}
+SLOW_IN_PYTHON = {
+    *("bilateral", "cloth", "euler", "fractal", "laplace", "lattice", "mpm128", "pendulums", "sdf_renderer"),
+    *("spheres", "spots", "waterwave"),
+}
 
 # Single precision, other orders of sums: how far results may drift over the steps taken.
 TOLERANCE = {"mpm128": 2e-3, "cloth": 5e-3, "sdf_renderer": 5e-3}
