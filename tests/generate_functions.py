@@ -5,7 +5,7 @@
     @ti.real_func                                   called: with types, it may call itself until `n` is 0
     def r2(i: ti.i32, n: ti.i32, p0: S) -> ti.f32: ...
     @ti.func
-    def c3(i, p0: ti.template()): ...               changes the vector, matrix or struct of its caller
+    def f3(i, p0: ti.template()): ...               may change the variable of its caller
 
 Every function takes the iteration's index first, so that it may touch what belongs to the iteration.
 """
@@ -38,13 +38,13 @@ _VALUES = ("int", "float", "v3", "v2", "m2", "s")
 class _Body(Writer):
     """The body of a function that returns `result`; inside `loops` loops a `return` leaves all of them."""
 
-    def __init__(self, draw: Any, functions: list[Function], function: Function, again: bool) -> None:
-        super().__init__(draw, functions, pure=not function.effects)
+    def __init__(self, draw: Any, functions: list[Function], function: Function, pure: bool, again: bool) -> None:
+        super().__init__(draw, functions, pure)
         self.function, self.again = function, again
         names = [f"p{k}" for k, _ in enumerate(function.params)]
-        kinds = {"small": "index", "xs": "index", "ks": "index"}
         self.scopes = [{"i": "index"}]
-        self.scopes[0] |= {n: kinds.get(k, k) for n, k in zip(names, function.params) if k not in ("xs", "ks")}
+        known = {n: k for n, k in zip(names, function.params) if k not in ("xs", "ks")}
+        self.scopes[0] |= {n: "index" if k == "small" else k.lstrip("&") for n, k in known.items()}
 
     def element(self, *types: str) -> str:
         """Arrays are in sight only where they are passed."""
@@ -94,7 +94,8 @@ class _Body(Writer):
             self.put(2, self.given_back(1))
         for _ in range(self.draw(st.integers(1, 3))):
             self.statement(1, 1)
-            if self.function.result not in ("", "pair") and self.again and self.chance(1):
+            ready = all(self.known(kind[1:]) for kind in self.function.params if kind[0] == "&")
+            if self.function.result not in ("", "pair") and self.again and ready and self.chance(1):
                 others = [self.argument(kind, 1) for kind in self.function.params[1:]]
                 call = f"{self.function.name}({', '.join(['i', 'p0 - 1', *others])})"
                 self.let(self.function.result, call, 1)
@@ -105,19 +106,21 @@ class _Body(Writer):
 
 
 def _function(draw: Any, number: int, functions: list[Function]) -> tuple[Function, list[str]]:
-    """One function and its lines. A reference changes elements and members only: `arch=python` knows no others."""
+    """One function and its lines. At most one parameter is a reference, so that no variable has two names."""
     real = draw(st.booleans())
     again = real and draw(st.booleans())
     arrays = draw(st.sampled_from(((), (), ("xs",), ("ks",), ("xs", "ks"))))
     values = draw(st.lists(st.sampled_from(_VALUES), max_size=3))
     result = draw(st.sampled_from(("int", "int", "float", "float", "v3", "v2", "m2", "s", "pair", "")))
-    params = (*(["small"] if again else []), *values, *arrays)
-    effects = draw(st.booleans()) or result in ("", "pair")
-    made = Function(f"{'r' if real else 'f'}{number}", params, result, effects)
-    body = _Body(draw, functions, made, again)
+    changed = [f"&{draw(st.sampled_from(_VALUES))}"] if draw(st.integers(0, 2)) == 2 else []
+    params = (*(["small"] if again else []), *changed, *values, *arrays)
+    pure = draw(st.booleans()) and result not in ("", "pair")
+    made = Function(f"{'r' if real else 'f'}{number}", params, result, not pure or bool(changed))
+    body = _Body(draw, functions, made, pure, again)
     body.write()
     names = [kind if kind in ("xs", "ks") else f"p{k}" for k, kind in enumerate(params)]
-    typed = [f"{name}: {_TYPES[kind]}" if real else name for name, kind in zip(names, params)]
+    types = {name: "ti.template()" if kind[0] == "&" else _TYPES[kind] for name, kind in zip(names, params)}
+    typed = [f"{name}: {type}" if real or type == "ti.template()" else name for name, type in types.items()]
     head = f"def {made.name}({', '.join(['i: ti.i32' if real else 'i', *typed])})"
     arrow = f" -> {_TYPES[result]}" if real and result else ""
     return made, [f"@ti.{'real_func' if real else 'func'}", f"{head}{arrow}:", *body.lines, ""]

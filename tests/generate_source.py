@@ -47,8 +47,9 @@ _COMPARES = ("<", "<=", ">", ">=", "==", "!=")
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the program: the kinds of its parameters after the index, the kind it returns. One with `effects`
-    is called only where a statement begins, so that the order of operands does not show."""
+    """A function of the program: the kinds of its parameters after the index ("&int": a variable that it may change),
+    the kind it returns. One with `effects` is called only where a statement begins, so that the order of operands does
+    not show."""
 
     name: str
     params: tuple[str, ...]
@@ -203,7 +204,8 @@ class Writer:
         return ["call"] if self._fitting(kind, effects) else []
 
     def _fitting(self, kind: str, effects: bool) -> list[Function]:
-        return [one for one in self.functions if one.result == kind and (effects or not one.effects)]
+        fitting = [one for one in self.functions if one.result == kind and (effects or not one.effects)]
+        return [one for one in fitting if all(self.known(param[1:]) for param in one.params if param[0] == "&")]
 
     def call(self, kind: str, depth: int, effects: bool = False) -> str:
         """A call of a function that returns that kind."""
@@ -215,6 +217,8 @@ class Writer:
         """An argument for a parameter of that kind; a small number for one that counts down."""
         if kind in ("xs", "ks"):
             return kind
+        if kind[0] == "&":
+            return self.pick(self.known(kind[1:]))
         if kind == "small":
             return self.pick(("2", "3", "i & 3"))
         return self.value(kind, depth)
@@ -244,7 +248,7 @@ class Writer:
     def statement(self, depth: int, indent: int) -> None:
         kinds = ["let", "let", "assign", "augment", "part", "member", "entry"]
         if not self.pure:
-            kinds += ["own", "own", "atomic", "quarters", "array", "record", "called"]
+            kinds += ["own", "own", "atomic", "quarters", "array", "record", "called", "called"]
         if depth > 0:
             kinds += ["if", "for", "while"]
         getattr(self, "_" + self.pick(kinds))(depth, indent)
@@ -267,10 +271,11 @@ class Writer:
 
     def _called(self, depth: int, indent: int) -> None:
         """A call with effects, by itself or for its value."""
-        if not self.functions:
-            self._own(depth, indent)
+        fitting = [one for one in self.functions if one in self._fitting(one.result, True)]
+        if not fitting:
+            self._let(depth, indent)
             return
-        one = self.pick(self.functions)
+        one = self.pick(fitting)
         if one.result == "" or self.chance(3):
             self.put(indent, self.call(one.result, 1, effects=True))
         elif one.result == "pair":

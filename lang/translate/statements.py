@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
+from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import VOID, Array, Struct, Tensor, Type, element, shape_of
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.field import Field
@@ -42,16 +43,18 @@ def _pass(t: Translator, node: ast.Pass) -> None:
     del t, node
 
 
+_EFFECTS = (tree.Call, tree.Invoke, tree.Atomic, tree.Random)
+
+
 @translates(ast.Expr)
 def _expression(t: Translator, node: ast.Expr) -> None:
     if isinstance(node.value, ast.Constant):  # a docstring
         return
     t.alone = node.value
     value = t.expr(node.value)
-    if isinstance(value, (tree.Call, tree.Atomic, tree.Random)):
-        t.emit(tree.Eval(value, span=t.span(node)))
-    elif isinstance(value, Record) and isinstance(value.whole, tree.Call):
-        t.emit(tree.Eval(value.whole, span=t.span(node)))
+    whole = value.whole if isinstance(value, Record) else value
+    if isinstance(whole, tree.Expr) and any(isinstance(inner, _EFFECTS) for inner in walk(whole)):
+        t.emit(tree.Eval(whole, span=t.span(node)))
 
 
 # ---- assignment ------------------------------------------------------------------------------------------------------

@@ -493,3 +493,28 @@ def test_neighbours_in_arrays_move_in_one_piece(compiling: Callable[..., Recorde
         assert len(re.findall(r"st\.global\.v4\.b32", ptx)) == stores
         assert not re.search(r"\b(ld|st)\.(b|u|f|s|v)\d", ptx)
         assembled(ptx, 90, tmp_path)
+
+
+@pytest.mark.parametrize(("sm", "ptx"), [(75, 63), (80, 77), (90, 83), (120, 87)])
+def test_real_functions_are_called(sm: int, ptx: int, compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling(sm, ptx, cuda_stack_limit=4096)
+    x = ti.field(ti.i32, 100)
+
+    @ti.real_func
+    def climb(n: ti.i32, a: ti.types.ndarray(dtype=ti.f32, ndim=1)) -> ti.f32:
+        if n < 2:
+            return ti.random()
+        a[n] += 1
+        return climb(n - 1, a) + climb(n - 2, a)
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(dtype=ti.f32, ndim=1)):
+        for i in x:
+            x[i] = ti.i32(climb(i, a))
+
+    text = compiled(device, k, np.zeros(100, np.float32))
+    assert text.count(".func ") == 1
+    assert text.count("weft_fn_climb_0,") == 3  # called from the kernel, and twice from itself
+    assert device.loaded[-1].stack_bytes == 4096
+    assert ("cvta.param" in text) == (ptx >= 77)  # the context is read where it is
+    assembled(text, sm, tmp_path)

@@ -11,7 +11,7 @@ from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder
 from weft.ir.evaluate import Fault, Memory, evaluate
-from weft.ir.pipeline import run_passes
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.symbols import FieldSymbol, Param, Term
 from weft.ir.types import array, f32, f64, i32, pointer, tensor, u1
 
@@ -90,3 +90,33 @@ def test_locals_are_structs_and_tensors_alike() -> None:
     build.add(ops.Store(build.add(ops.ElementPtr(place, [one, one])), one))
     build.add(ops.Return([build.add(ops.Reduce("add", build.add(ops.Load(place))))]))
     assert evaluate(kernel, [], Memory.of([LINE]), CONFIG) == [10]
+
+
+def counter(base: int) -> ops.Kernel:
+    """f(n) = n, added up one call at a time; it ends where n is `base`."""
+    kernel = ops.Kernel("f", (Param("n", i32),), (i32,), ())
+    build = Builder(kernel.body)
+    n = build.add(ops.Arg(0, type=i32))
+    ends = build.add(ops.If(build.add(ops.Binary("eq", n, build.add(ops.Const(base, type=i32))))))
+    ends.then.append(ops.Return([n]))
+    one = build.add(ops.Const(1, type=i32))
+    rest = build.add(ops.Invoke("f", [build.add(ops.Binary("sub", n, one))], type=i32))
+    build.add(ops.Return([build.add(ops.Binary("add", rest, one))]))
+    return kernel
+
+
+@pytest.mark.parametrize(("base", "fault"), [(0, ""), (-(10**6), "recursion")])
+def test_functions_call_themselves(base: int, fault: str) -> None:
+    kernel, build = small(i32)
+    call = build.add(ops.Invoke("f", [build.add(ops.Const(20, type=i32))], type=i32))
+    build.add(ops.Return([build.add(ops.Binary("mul", call, call))]))
+    function, memory = counter(base), Memory.of([LINE])
+    if fault:
+        with pytest.raises(Fault, match="calls itself") as caught:
+            evaluate(kernel, [], memory, CONFIG, functions=[function])
+        assert caught.value.kind == fault
+        return
+    assert evaluate(kernel, [], memory, CONFIG, functions=[function]) == [400]
+    for root in (kernel, function):
+        run_passes(root, TO_TASKS + TO_LOWERED, CONFIG)
+    assert evaluate(kernel, [], memory, CONFIG, functions=[function]) == [400]

@@ -226,6 +226,36 @@ def test_what_it_writes_to_an_array_is_seen_in_between(ti):
     assert b.tolist() == [1000, 1101, 1202, 1303]
 
 
+def test_calls_whose_value_nobody_wants(ti):
+    x = ti.field(ti.i32, ())
+
+    @ti.real_func
+    def number() -> ti.i32:
+        x[None] += 1
+        return 5
+
+    @ti.real_func
+    def record() -> S:
+        x[None] += 10
+        return S(a=1, v=ti.math.vec2(2, 3))
+
+    @ti.func
+    def inlined():
+        x[None] += 100
+        return ti.math.vec2(1, 2)
+
+    @ti.kernel
+    def k():
+        number()
+        number() + 1
+        record()
+        record().v.x  # noqa: B018
+        inlined().y  # noqa: B018
+
+    k()
+    assert x[None] == 122
+
+
 def test_read_only_arrays_stay_as_they_are(ti):
     @ti.real_func
     def put(a: ti.types.ndarray(dtype=ti.i32, ndim=1), i: ti.i32):
