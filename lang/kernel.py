@@ -88,6 +88,11 @@ class Kernel(DirectCallable):
     is_kernel = True
     class_instance: Any = None
 
+    @property
+    def grad(self) -> Any:
+        """The kernel that differentiates this one: not there yet."""
+        raise AttributeError(f"kernel '{self.__name__}' has no 'grad' yet: it belongs to automatic differentiation")
+
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = function.__name__

@@ -241,7 +241,12 @@ def condition(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
 
 def tested(t: Translator, node: ast.expr) -> Any:
     """What an expression means where only its truth counts: there `and`, `or` need not say which operand decided."""
-    return _decided(t, node, True) if isinstance(node, ast.BoolOp) else t.expr(node)
+    if isinstance(node, ast.BoolOp):
+        return _decided(t, node, True)
+    value = t.expr(node)
+    if not isinstance(node, ast.Call):  # `ti.static(field)` asks whether there is one
+        _no_field(t, value, node)
+    return value
 
 
 @translates(ast.BoolOp)

@@ -8,9 +8,11 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim, Struct, Tensor, element, i64, with_element
+from weft.lang.field import Field
 from weft.lang.formats import parse_braces, parse_percent
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct as PyStruct
+from weft.lang.struct import StructField
 from weft.lang.translate.functions import Call
 from weft.lang.translate.operators import condition, run_now, tested
 from weft.lang.translate.translator import Translator
@@ -89,6 +91,8 @@ def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
     """How a value prints: structs member by member, tuples item by item."""
     if isinstance(value, Pieces):
         return list(value)
+    if isinstance(value, (Field, StructField)):
+        raise t.error("a field is not a value: print its elements here, or the whole of it outside", node, TypeMismatch)
     if is_known(value) and not isinstance(value, (Matrix, PyStruct)) and not is_number(value):
         return [str(value)]
     if isinstance(value, (list, tuple)):

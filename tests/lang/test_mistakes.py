@@ -39,6 +39,7 @@ BODIES: dict[str, str] = {
     "huge_integer": "a = 10 ** 100",
     "raise_nothing": "raise",
     "sqrt_arguments": "a = ti.sqrt()",
+    "truth_of_field": "if n and z:\n        y[0] = 1",
     "quantized_type": "a = ti.cast(1, ti.types.quant.int(8))",
 }
 
