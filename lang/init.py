@@ -24,7 +24,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.log import ERROR, logger, set_logging_level
-from weft.lang.options import collect, did_you_mean, environment, inert, mention_inert, parse
+from weft.lang.options import OPTIONS, collect, did_you_mean, environment, inert, mention_inert, parse
 
 __all__ = [
     "Program",
@@ -77,8 +77,7 @@ _DUMPS = {
 
 imported_at = time.time()  # files of Weft that are newer may not be what runs
 
-# Options that are kept in the program itself.
-_OF_PROGRAM = {"kernel_profiler": "profiling", "device": "gpu"}
+_ON = ("offline_cache", "verbose")  # options that passes do not read, and that are true unless given
 
 _FOLLOWS = "1.7.4"
 _ARCHES = (cpu, cuda, gpu, python)
@@ -269,8 +268,9 @@ class _CurrentConfig:
             return current.config.threads or os.cpu_count()
         if name in _DUMPS:
             return _DUMPS[name] in current.dumps
-        if name in _OF_PROGRAM:
-            return getattr(current, _OF_PROGRAM[name])
+        if name in OPTIONS:
+            usual = name in _ON if OPTIONS[name] is bool else None
+            return current.chosen.get(name, usual)
         what = f"the option '{name}' of init has no meaning in Weft" if inert(name) else f"cfg has no '{name}'"
         raise AttributeError(what)
 

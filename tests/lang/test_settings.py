@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import weft as ti
+from weft.lang import options
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +29,7 @@ def test_cfg_knows_every_option_that_has_a_meaning() -> None:
     assert (ti.cfg.cpu_max_num_threads, ti.cfg.threads, ti.cfg.advanced_optimization) == (3, 3, False)
     ti.init(arch=ti.cpu)
     assert ti.cfg.cpu_max_num_threads == os.cpu_count()
+    assert (ti.cfg.verbose, ti.cfg.nvtx, ti.cfg.log_level) == (True, False, None)
 
 
 def test_what_cfg_does_not_know() -> None:
@@ -33,6 +37,19 @@ def test_what_cfg_does_not_know() -> None:
         _ = ti.cfg.saturating_grid_dim
     with pytest.raises(AttributeError, match="cfg has no 'nonsense'"):
         _ = ti.cfg.nonsense
+
+
+def test_the_page_on_options_has_them_all() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "options.md").read_text(encoding="utf-8")
+    rows = {
+        name
+        for line in page.splitlines()
+        if line.startswith("|")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    known = {"arch", "default_fp", "default_ip", "enable_fallback", "require_version", *options.OPTIONS}
+    assert known <= rows
+    assert {name for name in rows if not name.isupper()} - known <= options._INERT
 
 
 def test_a_second_init_starts_from_the_defaults() -> None:
