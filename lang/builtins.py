@@ -19,6 +19,7 @@ import numpy as np
 from weft.ir.errors import CompilationError, TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
 from weft.ir.types import Prim, f64, i64, u1
+from weft.lang.errors import StaticAssertion
 from weft.lang.init import program, python_random
 from weft.lang.types import prim_of_numpy, primitive
 
@@ -292,7 +293,7 @@ def _static(x: Any, *more: Any) -> Any:
 
 def _static_assert(condition: Any, message: Any = None) -> None:
     if not condition:
-        raise CompilationError(str(message) if message is not None else "static_assert failed")
+        raise StaticAssertion(str(message) if message is not None else "static_assert failed")
 
 
 def _filled(value: int) -> Callable[[Any], Any]:

@@ -21,6 +21,7 @@ __all__ = [
     "OutOfMemory",
     "PrecisionWarning",
     "RecursionFault",
+    "StaticAssertion",
     "TaichiAssertionError",
     "TaichiCompilationError",
     "TaichiIndexError",
@@ -35,6 +36,10 @@ __all__ = [
     "WeftError",
     "WrongIndex",
 ]
+
+
+class StaticAssertion(CompilationError, AssertionError):
+    """A `static_assert` does not hold."""
 
 
 class UnsupportedSyntax(CompilationError, SyntaxError):

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.ir import tree
-from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY
 from weft.ir.symbols import LoopConfig
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, u1, u16, u32, u64, with_element
 from weft.lang.builtins import BUILTINS
+from weft.lang.errors import StaticAssertion
 from weft.lang.translate.operators import binary, condition, run_now, select, truth, unary
 from weft.lang.translate.precision import range_of, warn_of_loss
 from weft.lang.translate.translator import Translator
@@ -413,7 +414,7 @@ def _static_assert(t: Translator, c: Call) -> Any:
     if not is_known(decide):
         raise t.error("static_assert needs a condition known at compile time", _place(c, 0))
     if not run_now(t, c.node, bool, decide):
-        raise CompilationError("static_assert failed" + (f": {message}" if message is not None else ""), t.span(c.node))
+        raise StaticAssertion("static_assert failed" + (f": {message}" if message is not None else ""), t.span(c.node))
 
 
 @function("loop_config")

@@ -193,6 +193,8 @@ def test_an_error_is_the_python_exception_one_expects() -> None:
         exec_kernel("del n")
     with pytest.raises(IndexError):
         exec_kernel("x[0] = 1")
+    with pytest.raises(AssertionError):
+        exec_kernel("ti.static_assert(n == 4)")
 
 
 def exec_kernel(body: str) -> None:
