@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from weft.ir.errors import WeftError
 from weft.lang.ui import ffmpeg
 
 __all__ = ["add_commands"]
@@ -19,7 +22,7 @@ def add_commands(commands: Any) -> None:
     video.add_argument("-o", "--output", default="video.mp4", metavar="FILE")
     video.add_argument("-f", "--framerate", type=float, default=24, metavar="N", help="frames per second")
     video.add_argument("-c", "--crf", type=int, default=20, metavar="N", help="from 0, the best, to 51")
-    video.set_defaults(action=_video)
+    video.set_defaults(action=partial(_told, _video))
     gif = _on_a_video(commands, "gif", "make a gif of a video", _gif)
     gif.add_argument("-f", "--framerate", type=float, default=24, metavar="N", help="frames per second")
     speed = _on_a_video(commands, "video_speed", "make a video faster", _speed)
@@ -35,8 +38,17 @@ def add_commands(commands: Any) -> None:
 def _on_a_video(commands: Any, name: str, text: str, action: Callable[[Any], int]) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text)
     parser.add_argument("-i", "--input", required=True, metavar="FILE")
-    parser.set_defaults(action=action)
+    parser.set_defaults(action=partial(_told, action))
     return parser
+
+
+def _told(action: Callable[[Any], int], given: argparse.Namespace) -> int:
+    """Run it; what cannot be done is said in a line."""
+    try:
+        return action(given)
+    except (OSError, RuntimeError, ValueError, WeftError) as error:
+        print(f"weft: {error}", file=sys.stderr)
+        return 2
 
 
 def _beside(source: str, ending: str) -> str:
