@@ -282,7 +282,7 @@ def _write_body(
     assert isinstance(limits, Yield)
     begins = [_bound(f, value, k) for k, value in enumerate(limits.begins)]
     ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
-    f.homes = homes(f, shares, axes)
+    f.moved = homes(f, shares, axes)
     f.block(task.prologue)
     if axes == 1:
         first, last = _part(f, begins[0], ends[0])

@@ -79,8 +79,8 @@ def run_shares(f: FunctionWriter, shares: Sequence[Share], body: str, box: str, 
     grain = f.set(f"add i64 {f.set(f'udiv i64 {count}, {parts}')}, 1")
     run = service(f, "parallel_for")
     f.do(f"call void {run}(i64 {pool}, ptr @{body}_private, ptr %ctx, ptr {box}, i64 {count}, i64 {grain})")
-    for number, share in enumerate(shares):
-        merge = f"ptr @{body}_merge{number}, ptr %ctx, ptr {box}"
+    for position, share in enumerate(shares):
+        merge = f"ptr @{body}_merge{position}, ptr %ctx, ptr {box}"
         f.do(f"call void {run}(i64 {pool}, {merge}, i64 {share.words}, i64 {_MERGE})")
     f.start(done)
     return got

@@ -51,7 +51,7 @@ class Jump:
 class FunctionWriter:
     """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs). `frozen` is
     put on loads of memory that the task does not write. `width` is how many lanes the values being written have (see
-    `lanes.py`). `homes` has the base addresses, by scope, of fields that lie elsewhere than in their tree. `emitters`
+    `lanes.py`). `moved` has the base addresses, by scope, of fields that lie elsewhere than in their tree. `emitters`
     says how to write ops. `draws`, `lane`, `stream` number the random numbers (`stream`: where the caller says which),
     `floor` is where the stack must end."""
 
@@ -72,7 +72,7 @@ class FunctionWriter:
     counter: int = 0
     frozen: str = ""
     width: int = 1
-    homes: dict[str, str] = field(default_factory=dict[str, str])
+    moved: dict[str, str] = field(default_factory=dict[str, str])
     emitters: Emitters = field(default_factory=lambda: EMITTERS)
 
     # ---- registers and lines ----

@@ -105,7 +105,7 @@ def _address(f: FunctionWriter, op: Address) -> str:
             terms.append(f.use(index))
         else:
             terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))
-    home = f.homes.get(scope_of(op)) if isinstance(op.base, TreeBase) else None
+    home = f.moved.get(scope_of(op)) if isinstance(op.base, TreeBase) else None
     pointer = home or f.use(op.base)
     for term in terms:
         pointer = f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {term}")

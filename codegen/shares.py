@@ -56,7 +56,7 @@ def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tupl
     found, room = list[Share](), limits.together
     for scope, seen in kinds.items():
         if scope in symbols and len(seen) == 1 and "" not in seen:
-            share = _share(scope, symbols[scope], *seen, limits)
+            share = _share(scope, symbols[scope], seen.pop(), limits)
             if share is not None and share.words * share.type.size <= room:
                 room -= share.words * share.type.size
                 found.append(share)
