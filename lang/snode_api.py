@@ -213,7 +213,9 @@ class SNode:
         """A dense node in this one's cell: `dimensions` (one number for all axes, or one each) along `axes`, the
         first axis slowest. CompilationError where the two do not match or an extent is not positive."""
         self.tree.check_open()
-        numbers = tuple(axes)
+        numbers: tuple[Any, ...] = tuple(axes)
+        if not all(isinstance(number, int) for number in numbers):
+            raise CompilationError(f"axes are given as ti.i, ti.ij, ti.axes(...): not {numbers}")
         if not set(numbers) <= set(range(MAX_AXES)):
             raise CompilationError(f"a field has at most {MAX_AXES} axes, numbered from 0: not {numbers}")
         extents = shape_tuple(dimensions)
@@ -383,7 +385,7 @@ root = Root()
 
 def offset_tuple(offset: int | Iterable[int], ndim: int) -> tuple[int, ...]:
     """An offset, checked: `ndim` integers."""
-    values: tuple[Any, ...] = (offset,) if isinstance(offset, int | np.integer) else tuple(offset)
+    values: tuple[Any, ...] = tuple(offset) if isinstance(offset, Iterable) else (offset,)
     if len(values) != ndim:
         raise CompilationError(f"offset has {len(values)} numbers, shape has {ndim}: they must be as many")
     if not all(isinstance(value, int | np.integer) for value in values):

@@ -98,6 +98,10 @@ def test_misplaced_fields():
         ti.root.place(x)
     with pytest.raises(CompilationError, match="place takes fields, not int"):
         ti.root.place(3)
+    with pytest.raises(CompilationError, match=r"axes are given as ti.i, ti.ij, .* not \('i',\)"):
+        ti.root.dense("i", 4)
+    with pytest.raises(CompilationError, match=r"an offset consists of integers, not \(1.5,\)"):
+        ti.field(ti.f32, 4, offset=1.5)
     with pytest.raises(CompilationError, match="1 axes, 2 extents"):
         ti.root.dense(ti.i, (2, 3))
     with pytest.raises(CompilationError, match="there is no pointer yet"):
