@@ -73,6 +73,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuModuleLoadDataEx": (_OUT, c_char_p, c_uint, POINTER(c_int), _OUT),
     "cuModuleUnload": (_HANDLE,),
     "cuModuleGetFunction": (_OUT, _HANDLE, c_char_p),
+    "cuFuncGetAttribute": (POINTER(c_int), c_int, _HANDLE),
     "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
     "cuGraphCreate": (_OUT, c_uint),
     "cuGraphAddKernelNode": (_OUT, _HANDLE, _OUT, c_size_t, c_void_p),
@@ -167,7 +168,7 @@ class Driver:
         self.function("cuGetErrorName")(status, ctypes.byref(name))
         self.function("cuGetErrorString")(status, ctypes.byref(text))
         known = (name.value or b"").decode() or f"status {status}"
-        advice = _ADVICE.get(known, "")
+        advice = FORKED if self.forked else _ADVICE.get(known, "")
         described = (text.value or b"").decode()
         lost = f". {_LOST}" if status in BROKEN else ""
         return CudaError(f"{what}: {known} ({described})" + (f": {advice}" if advice else "") + lost, status)

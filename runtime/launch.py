@@ -23,6 +23,7 @@ from weft.runtime.call_ir import CALL_IR
 from weft.runtime.console import PrintService
 from weft.runtime.direct import Native
 from weft.runtime.errors import fault
+from weft.runtime.graph_ir import GRAPH_IR
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch_ir import ARRAY, FLOAT32, FLOAT64, INTEGER, LAUNCH_IR, PYTHON_API, TRUTH, UNSIGNED
 from weft.runtime.pool import Pool
@@ -40,8 +41,8 @@ _loading = Lock()
 
 
 def load_runtime(emit: Callable[[str], bytes] = emit) -> Code:
-    """The runtime's own machine code: launches and the pool. It stays for good: a program may end while a call that
-    began in it is under way. `emit` makes an object file of LLVM IR; the first caller's is asked."""
+    """The runtime's own machine code: launches, graphs and the pool. It stays for good: a program may end while a call
+    that began in it is under way. `emit` makes an object file of LLVM IR; the first caller's is asked."""
     with _loading:
         if not _runtime:
             _runtime.append(_load_runtime(emit))
@@ -51,8 +52,8 @@ def load_runtime(emit: Callable[[str], bytes] = emit) -> Code:
 def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-    functions = (*Pool.FUNCTIONS, "launch", "call")
-    return Loader().load(emit(POOL_IR + LAUNCH_IR + CALL_IR), functions, symbols=symbols)
+    functions = (*Pool.FUNCTIONS, "launch", "call", "graph_node", "graph_flush")
+    return Loader().load(emit(POOL_IR + LAUNCH_IR + CALL_IR + GRAPH_IR), functions, symbols=symbols)
 
 
 def array_argument(array: Any, ndim: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

@@ -217,11 +217,11 @@ def test_a_forked_child_is_told_what_to_do(machine: Any) -> None:
         try:
             gpu.synchronize()
         except CudaError as error:
-            os.write(writing, str(error).encode())
+            os.write(writing, f"{error}\n{gpu.driver.error(1, 'launching')}".encode())
         os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
-    assert 'multiprocessing\'s "spawn" method' in os.read(reading, 1000).decode()
+    assert os.read(reading, 1000).decode().count('multiprocessing\'s "spawn" method') == 2
     os.close(reading)
     gpu.synchronize()
 
