@@ -204,6 +204,8 @@ def _member(base: Any, name: str) -> Any:
     """`base.name`; a number out of a struct field has the member's exact type."""
     if isinstance(base, StructElement) and name in base.struct_type.members:
         return base._over.members[name].load(base._at)
+    if isinstance(base, Struct) and name in base.struct_type.members:
+        return base.typed(name)
     found = getattr(base, name)
     return found if isinstance(base, (Matrix, Struct, Members)) else captured(found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from types import MethodType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from weft.ir import tree
@@ -79,9 +79,8 @@ def _is_static(base: Any, name: str) -> bool:
 def _member(t: Translator, base: Record, node: ast.Attribute) -> Any:
     if node.attr in base.type.members:
         return base.member(node.attr, t.span(node))
-    method = base.type.methods.get(node.attr)
-    if method is not None:
-        return MethodType(method, base)
+    if node.attr in base.type.methods:
+        return base.type.bound(node.attr, base)
     names = ", ".join([*base.type.members, *base.type.methods])
     raise t.error(f"a struct {base.type!r} has no '{node.attr}'; it has {names}", node, UnknownName)
 

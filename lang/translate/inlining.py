@@ -252,6 +252,11 @@ class _Result:
         """The meaning of the call; what must run before it is emitted or kept in a `Call`."""
         returns = self.child.returns
         if all(returned.value is None for returned in returns):
+            if self.wanted:
+                raise self.t.error(
+                    f"'{self.child.source.name}' says that it returns a value ('-> ...') but has no 'return' of one",
+                    self.node,
+                )
             self._no_value()
             return None
         refuse_open_end(self.child)

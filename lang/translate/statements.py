@@ -219,11 +219,15 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
     wanted = run_now(t, node.annotation, to_ir, annotation)
     value = t.expr(node.value)
     binding = t.names.find(node.target.id)
-    if binding is not None:
+    if binding is None:
+        define(t, node.target.id, value, node, wanted, annotation if isinstance(annotation, StructType) else None)
+        return
+    known = getattr(binding.value, "type", None)
+    if known is not wanted and getattr(known, "ir", None) is not wanted:
         raise t.error(
-            f"'{node.target.id}' has a type already, from its first assignment: leave out the annotation", node
+            f"'{node.target.id}' is {known} since its first assignment, not {wanted}: leave out the annotation", node
         )
-    define(t, node.target.id, value, node, wanted, annotation if isinstance(annotation, StructType) else None)
+    _assign_name(t, node.target, value, False, node)
 
 
 # ---- elements and members --------------------------------------------------------------------------------------------
