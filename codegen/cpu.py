@@ -17,7 +17,7 @@ from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.function import EMITTERS, FunctionWriter
-from weft.codegen.lane_choice import LanePlan, lane_plan
+from weft.codegen.lane_choice import LanePlan, lane_plan, length
 from weft.codegen.lane_control import write_body
 from weft.codegen.lanes import LaneWriter
 from weft.codegen.memory_ops import read_slot
@@ -40,6 +40,9 @@ _SHARE = 40_000.0
 
 # Ops in the body of a loop that LLVM shall not copy.
 _LONG = 128
+
+# Ops in the body of a loop that LLVM shall not vectorize: it would take time by their square.
+_TOO_LONG = 5000
 
 # How a task finds the end of the stack that it may use: so many bytes, of which the runtime knows, below its own frame.
 _FLOOR = (
@@ -348,14 +351,18 @@ def _innermost(
 
 def _hints(f: FunctionWriter, task: Task) -> str:
     """The metadata of the loop: that iterations touch nothing of one another's, if so; that one copy of a long body is
-    enough, with its rest masked off: more would cost compile time and hide nothing that the body itself does not."""
+    enough, with its rest masked off: more would cost compile time and hide nothing that the body itself does not; that
+    a very long one is left as it is."""
     hints: list[str] = []
     if _plainly_apart(task):
         hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
-    if sum(1 for op in task.body for _ in op.walk()) > _LONG:
+    ops = length(task)
+    if ops > _LONG:
         hints.append(f.module.node('!{!"llvm.loop.interleave.count", i32 1}'))
         hints.append(f.module.node('!{!"llvm.loop.unroll.disable"}'))
         hints.append(f.module.node('!{!"llvm.loop.vectorize.predicate.enable", i1 true}'))
+    if ops > _TOO_LONG:
+        hints = [f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')]
     return f.module.loop_hints(*hints)
 
 

@@ -1,6 +1,7 @@
 """Whether a parallel loop runs in SIMD lanes, and in how many.
 
-Lanes are for bodies that LLVM leaves scalar: those with loops inside. Both ways are priced, in rough units of one
+Lanes are for bodies that LLVM leaves scalar: those with loops inside; and for long ones without branches, since its
+vectorizer takes time by the square of the length. Both ways are priced, in rough units of one
 arithmetic instruction; lanes are taken where they are clearly cheaper. They are not where lanes would mostly gather, or
 where LLVM vectorizes the inner loop as well.
 """
@@ -37,10 +38,11 @@ from weft.ir.ops import (
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import Uniformity
 
-__all__ = ["LanePlan", "lane_plan"]
+__all__ = ["LanePlan", "lane_plan", "length"]
 
 _MARGIN, _STEADY = 1.5, 1.2  # prices are guesses: lanes must be cheaper by this factor, less where none is idle
 _FOUR, _TWO = 16, 24  # arithmetic instructions of a loop of which so many vectors run at once
+_LONG = 1000  # ops of a body
 _GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
 
 
@@ -58,7 +60,7 @@ def lane_plan(task: Task, features: frozenset[str], near: frozenset[str], vector
     wanted = task.config.simd
     bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
     asked = wanted in (2, 4, 8, 16, 32, 64)
-    if not bits or (wanted and not asked) or not (asked or _has_loop(task.body)):
+    if not bits or (wanted and not asked) or not (asked or _has_loop(task.body) or _is_long(task)):
         return None
     facts = Uniformity(task)
     if facts.reason:
@@ -72,6 +74,16 @@ def lane_plan(task: Task, features: frozenset[str], near: frozenset[str], vector
     if price.lanes_cost * margin > lanes * price.scalar_cost * _filled(task, lanes):
         return None
     return LanePlan(lanes * _interleaved(task, lanes, bits), facts, near)
+
+
+def _is_long(task: Task) -> bool:
+    """Whether the body has no branches, and LLVM's loop vectorizer would take a good part of the time of compiling."""
+    return length(task) > _LONG and not any(op.region_names for op in task.body)
+
+
+def length(task: Task) -> int:
+    """How many ops the body has, those of inner blocks too."""
+    return sum(1 for op in task.body for _ in op.walk())
 
 
 def _has_loop(block: Block) -> bool:

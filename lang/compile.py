@@ -22,6 +22,7 @@ from weft.ir.transforms.lower_tree_facts import written_arrays
 from weft.ir.treetext import print_tree
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
 from weft.lang.captures import Captures
+from weft.lang.collecting import uncollected
 from weft.lang.errors import ArgumentError
 from weft.lang.kernel_cache import Found, Lookup, look_up
 from weft.lang.matrix import Matrix
@@ -123,7 +124,8 @@ def compile_instance(
         with program.lock:  # what the device makes at its first use, it makes once
             made = lookup and lookup.find(program.device)
         if not made:
-            made = _compile(program, function, arguments, results, trace, lookup)
+            with uncollected():
+                made = _compile(program, function, arguments, results, trace, lookup)
     run = measured(function.__name__, made.run) if program.profiling else made.run
     if program.chosen.get("nvtx"):
         run = named(function, run)
