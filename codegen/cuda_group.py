@@ -7,8 +7,7 @@
 
 Each op is written for all neighbours before the next op. So their loads stand side by side: LLVM joins them, and all
 are under way at once. Iterations of a parallel loop may run in any order, so they may run so. In a stencil a thread
-takes several rows as well (in a volume, planes, since a block spans several rows already): cells next to one another
-have neighbours in common, and they are read once.
+takes several rows as well: cells next to one another have neighbours in common, and they are read once.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weft.codegen.cuda_together import ORDERED, size_of
+from weft.codegen.cuda_together import ORDERED, size_of, trips_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.types import Pointer, element
 
-__all__ = ["ALONE", "Group", "accumulators", "group_of", "split_at_shared"]
+__all__ = ["ALONE", "Group", "accumulators", "group_of", "has_long_loop", "split_at_shared"]
 
 _WORD = 16  # bytes that one instruction moves
 _MOST_OPS = 640  # of all iterations together
 _ROWS = (4, 2)
 _STENCIL = 3  # reads of one field
+_SHORT, _SHARERS = 64, 2  # rounds of a loop; places that make the rounds of a longer one together
 
 
 @dataclass(frozen=True)
 class Group:
-    """So many neighbours along the innermost axis (a power of two), in so many rows, or planes of a box of three axes;
-    where those values, bases and strides of array arguments, turn out to be multiples of 16 bytes."""
+    """So many neighbours along the innermost axis (a power of two), in so many rows; where those values, bases and
+    strides of array arguments, turn out to be multiples of 16 bytes."""
 
     across: int = 1
     rows: int = 1
-    planes: int = 1
     aligned: tuple[Value, ...] = ()
 
 
@@ -65,7 +64,7 @@ def group_of(task: Task) -> Group:
         return ALONE
     accesses = list(_rows_of(task, ops))
     work = max(1, size_of(task.body))
-    across = _across(accesses)
+    across = min(_across(accesses), _SHARERS if has_long_loop(task) else _WORD)
     while across > 1 and across * work > _MOST_OPS:
         across //= 2
     if across == 1:
@@ -77,9 +76,19 @@ def group_of(task: Task) -> Group:
     if len(task.body.args) > 1 and max(read.values(), default=0) >= _STENCIL:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
-                in_planes = len(task.body.args) == 3
-                return Group(across, 1 if in_planes else rows, rows if in_planes else 1, aligned)
-    return Group(across, aligned=aligned)
+                return Group(across, rows, aligned)
+    return Group(across, 1, aligned)
+
+
+def has_long_loop(task: Task) -> bool:
+    """Whether the body has a loop of many rounds, each of which reads what all iterations want: little parallelism, and
+    much of it in each thread."""
+    return any(isinstance(op, For) and not _is_short(op) for op in task.body)
+
+
+def _is_short(op: For) -> bool:
+    trips, inner = trips_of(op), [below for below in op.walk() if isinstance(below, For)]
+    return inner != [op] or (trips is not None and trips <= _SHORT)
 
 
 def _alike(task: Task) -> bool:

@@ -60,7 +60,7 @@ def _shape(task: Task) -> _Shape:
         length = max(1, int(end.value) - int(begin.value))
         width = min(32, 1 << (length - 1).bit_length())
     rest = threads // width
-    depth = 2 if axes == 3 and rest >= 8 and group_of(task).planes == 1 else 1
+    depth = 2 if axes == 3 and rest >= 8 else 1
     return _Shape(width, rest // depth, depth)
 
 
@@ -176,7 +176,7 @@ def _grid(f: FunctionWriter, services: _Services, launch: Launch, task: Task, sh
     each = _group_sizes(f, services, area, group)
     across = _blocks(f, lengths[-1], shape.x, "x", each(group.across))
     down = _blocks(f, middle, shape.y, "y", each(group.rows))
-    deep = _blocks(f, outer, shape.z, "z", each(group.planes))
+    deep = _blocks(f, outer, shape.z, "z")
     if (
         launch.shares or task.epilogue.first is not None
     ):  # each block adds to the total: few blocks, each of long threads
@@ -194,7 +194,7 @@ def _length(f: FunctionWriter, begin: Value, end: Value) -> str:
 
 def _group_sizes(f: FunctionWriter, services: _Services, area: str, group: Group) -> Callable[[int], str]:
     """Gives how many of a group's neighbours a thread shall take: all, unless that leaves processors idle."""
-    enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {_BUSY * group.across * group.rows * group.planes}")
+    enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {_BUSY * group.across * group.rows}")
     many = f.set(f"icmp uge i64 {area}, {enough}")
     return lambda size: f.set(f"select i1 {many}, i64 {size}, i64 1") if size > 1 else "1"
 

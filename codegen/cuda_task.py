@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from weft.codegen.call_ops import calls_one
-from weft.codegen.cuda_group import accumulators, group_of, split_at_shared
+from weft.codegen.cuda_group import accumulators, group_of, has_long_loop, split_at_shared
 from weft.codegen.cuda_inside import clamps_of, write_inside
 from weft.codegen.cuda_lines import LineTable
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
@@ -97,10 +97,18 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int,
     words = module.slots.result_start
     shared = ' "nvvm.grid_constant"' if module.callees else ""  # functions read it where it is, not a copy
     signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8{shared} %ctx)"
-    limit = 1 if launch.loop is None else threads
-    size = "reqntid" if launch.loop is not None and threads_together(launch.loop) else "maxntid"
     where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
-    module.functions.append(f.text(f'{signature} nounwind "nvvm.{size}"="{limit}"{where}'))
+    module.functions.append(f.text(f"{signature} nounwind {_block_size(launch.loop, threads)}{where}"))
+
+
+def _block_size(task: Task | None, threads: int) -> str:
+    """What NVIDIA's assembler is told of the blocks: their size, exactly where the program counts its threads. Left to
+    itself it saves registers so that many fit a multiprocessor; loops that live on what one thread has under way at a
+    time get all that they want."""
+    if task is None:
+        return '"nvvm.maxntid"="1"'
+    size = f'"nvvm.{"reqntid" if threads_together(task) else "maxntid"}"="{threads}"'
+    return f'{size} "nvvm.minctasm"="1"' if has_long_loop(task) else size
 
 
 def _leave_if_ended(f: DeviceWriter) -> None:
@@ -210,16 +218,11 @@ def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
         _numbered(f, task, axes, lengths)
         return
     if not outer:
-        _planes(f, task, axes, [[]], lengths)
-        return
-    group = group_of(task)
-    if group.planes > 1:
-        for zs in _positions(f, "z", outer[0], lengths[0], group.planes, _aligned(f, group.aligned)):
-            _planes(f, task, axes, [[z] for z in zs], lengths)
+        _planes(f, task, axes, [], lengths)
         return
     count = _product(f, lengths[: len(outer)])
     with _strided(f, "z", count, len(outer) == 1 and outer[0].short) as number:
-        _planes(f, task, axes, [_digits(f, number, outer, lengths[: len(outer)])], lengths)
+        _planes(f, task, axes, _digits(f, number, outer, lengths[: len(outer)]), lengths)
 
 
 def _numbered(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str]) -> None:
@@ -244,8 +247,8 @@ def _digits(f: DeviceWriter, number: str, axes: list[_Axis], lengths: list[str])
     return [_moved(f, rest, axes[0]), *indices]
 
 
-def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], planes: list[list[str]], lengths: list[str]) -> None:
-    """The rows of some planes and their elements, in groups as far as there are whole ones."""
+def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
+    """The rows of a plane and their elements, in groups as far as there are whole ones."""
     group, inner = group_of(task), axes[-1]
     allowed = _aligned(f, group.aligned)
     if len(axes) == 1:
@@ -254,7 +257,7 @@ def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], planes: list[list[st
         return
     for ys in _positions(f, "y", axes[-2], lengths[-2], group.rows, allowed):
         for xs in _positions(f, "x", inner, lengths[-1], group.across, allowed):
-            _body(f, task, axes, [[*plane, y, x] for plane in planes for y in ys for x in xs], lengths)
+            _body(f, task, axes, [[*indices, y, x] for y in ys for x in xs], lengths)
 
 
 def _positions(
@@ -358,14 +361,14 @@ def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 
 def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     """The same in a loop over the places."""
-    outside, indices = f.values, list[str]()
-    with f.loop("0", str(len(group))) as rest:
-        for axis, first in reversed(list(enumerate(group[0]))):
-            size = len({place[axis] for place in group})
-            if size > 1:
-                first = f.set(f"add nsw i64 {first}, {f.set(f'and i64 {rest}, {size - 1}')}")
-                rest = f.set(f"lshr i64 {rest}, {size.bit_length() - 1}")
-            indices.insert(0, first)
+    first, outside = group[0], f.values
+    across = sum(place[:-1] == first[:-1] for place in group)
+    with f.loop("0", str(len(group))) as number:
+        column = f.set(f"and i64 {number}, {across - 1}")
+        indices = [*first[:-1], f.set(f"add nsw i64 {first[-1]}, {column}")]
+        if across < len(group):
+            row = f.set(f"lshr i64 {number}, {across.bit_length() - 1}")
+            indices[-2] = f.set(f"add nsw i64 {first[-2]}, {row}")
         f.values = {**outside, **dict(zip(task.body.args, indices, strict=True))}
         f.block(task.body)
     f.values = outside

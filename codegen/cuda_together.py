@@ -38,7 +38,7 @@ from weft.ir.types import Prim
 if TYPE_CHECKING:
     from weft.codegen.cuda_ops import DeviceWriter
 
-__all__ = ["ORDERED", "size_of", "write_for", "write_sum", "write_together"]
+__all__ = ["ORDERED", "size_of", "trips_of", "write_for", "write_sum", "write_together"]
 
 ORDERED = (Assert, Break, Continue, Exit, Invoke, Print, Random, Simt, While)  # not at several places at once
 _MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
@@ -88,6 +88,10 @@ def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value
         for f.values in places:
             f.op(op)
         return
+    apart, in_turn = _split(op.body)
+    if _worth_it(op, apart):
+        _rounds(f, op, places, varying, apart, in_turn)
+        return
     with f.loop(f.use(op.begin), f.use(op.end), type=_index_type(op)) as number:
         for values in places:
             values[index] = number
@@ -134,29 +138,36 @@ def write_for(f: DeviceWriter, op: For) -> None:
     if not _worth_it(op, apart):
         EMITTERS[For](f, op)
         return
+    _rounds(f, op, [f.values], set(), apart, in_turn)
+
+
+def _rounds(
+    f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value], apart: list[Op], in_turn: list[Op]
+) -> None:
+    """The loop at all places, several rounds at once, then those that are left."""
     type, index, trips = _index_type(op), op.body.args[0], trips_of(op)
     begin, end = f.use(op.begin), f.use(op.end)
+    digits = _ROUNDS.bit_length() - 1
     if trips is None:
         length = f.set(f"sub {type} {end}, {begin}")
         most = f.module.declare(f"{type} @llvm.smax.{type}({type}, {type})")
-        length = f.set(f"call {type} @{most}({type} {length}, {type} 0)")
-        whole = f.set(f"lshr {type} {length}, {_ROUNDS.bit_length() - 1}")
+        whole = f.set(f"lshr {type} {f.set(f'call {type} @{most}({type} {length}, {type} 0)')}, {digits}")
     else:
         whole = str(trips // _ROUNDS)
     outside = f.values
     with f.loop("0", whole, type=type) as number:
-        rounds = [{**outside, index: place} for place in _side_by_side(f, number, begin, type)]
-        write_together(f, apart, rounds, {index})
-        for f.values in rounds:
-            for one in in_turn:
-                f.op(one)
-    f.values = outside
+        rounds = [[{**values, index: here} for values in places] for here in _side_by_side(f, number, begin, type)]
+        write_together(f, apart, [values for one in rounds for values in one], {*varying, index})
+        for one in rounds:
+            write_together(f, in_turn, one, {*varying, index, *apart})
     if trips is None or trips % _ROUNDS:
-        done = f.set(f"shl {type} {whole}, {_ROUNDS.bit_length() - 1}")
+        done = f.set(f"shl {type} {whole}, {digits}")
         once = f.module.loop_hints(f.module.node('!{!"llvm.loop.unroll.disable"}'))
         with f.loop(f.set(f"add {type} {begin}, {done}"), end, once, type) as number:
-            f.values[index] = number
-            f.block(op.body)
+            for values in places:
+                values[index] = number
+            write_together(f, op.body, places, varying)
+    f.values = outside
 
 
 def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str) -> list[str]:

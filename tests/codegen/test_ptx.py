@@ -369,7 +369,8 @@ def test_rounds_of_a_loop_stand_side_by_side(compiling: Callable[..., Recorder],
     ]
     loops = {(roots, loads) for roots, loads, block in blocks if roots}
     assert (4, 3) in loops  # four rounds for one i
-    assert (4, 0) in loops  # one round for four i
+    assert (8, 3) in loops  # the same for two i
+    assert ".minnctapersm 1" in ptx  # all the registers that it wants
     assert "div." not in ptx
     assembled(ptx, 90, tmp_path)
 
