@@ -1,0 +1,253 @@
+"""PTX of what makes kernels fast: wide accesses, rounds side by side, sums of vectors; and of `ti.simt`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft as ti
+from tests.codegen.ptx import Recorder, assembled, compiled, compiling
+from weft.codegen.cuda_target import libdevice
+
+__all__ = ["compiling"]  # a fixture
+
+pytestmark = pytest.mark.skipif(libdevice() is None, reason="no libdevice.10.bc: pip install nvidia-nvvm")
+
+
+def test_neighbours_move_in_one_piece(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    x, y, total = ti.field(ti.f32, 1 << 20), ti.field(ti.f32, 1 << 20), ti.field(ti.f32, ())
+    a, b = ti.field(ti.f32, (64, 96)), ti.field(ti.f32, (64, 96))
+    u, v = ti.field(ti.u8, (64, 96)), ti.field(ti.u8, (64, 97))
+
+    @ti.kernel
+    def saxpy(k: ti.f32):
+        for i in x:
+            y[i] = k * x[i] + y[i]
+
+    @ti.kernel
+    def add():
+        for i in x:
+            total[None] += x[i]
+
+    @ti.kernel
+    def heat():
+        for i, j in ti.ndrange((1, 63), (1, 95)):
+            b[i, j] = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1] - 4 * a[i, j]
+
+    @ti.kernel
+    def count():
+        for i, j in ti.ndrange(64, (1, 95)):
+            u[i, j] = u[i, j] + 1
+
+    @ti.kernel
+    def odd():
+        for i, j in ti.ndrange(64, (1, 95)):
+            v[i, j] = v[i, j] + 1
+
+    for kernel, loads, stores in ((lambda: saxpy(2.0), 2, 1), (add, 2, 0), (heat, 9, 5), (count, 1, 1), (odd, 0, 0)):
+        ptx = compiled(device, kernel)
+        assert len(re.findall(r"ld\.global\S*\.v4\.b32", ptx)) == loads
+        assert len(re.findall(r"st\.global\.v4\.b32", ptx)) == stores
+        assembled(ptx, 90, tmp_path)
+
+
+def test_histograms_are_counted_in_the_block(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    x, bins, sums = ti.field(ti.u8, 1 << 20), ti.field(ti.i32, 256), ti.Vector.field(2, ti.f32, 64)
+    large, seen = ti.field(ti.i32, 1 << 14), ti.field(ti.i32, 256)
+
+    @ti.kernel
+    def histogram():
+        for i in x:
+            bins[x[i]] += 1
+
+    @ti.kernel
+    def moments():
+        for i in x:
+            sums[x[i] % 64] += ti.Vector([1.0, i])
+
+    @ti.kernel
+    def others():
+        for i in x:
+            large[x[i]] += 1
+            seen[x[i]] += bins[i % 256]
+            if seen[x[i] // 2] > 5:
+                large[0] -= 1
+
+    ptx = compiled(device, histogram)
+    assert len(re.findall(r"(atom|red)\.shared\.add", ptx)) >= 16
+    assert len(re.findall(r"(atom|red)\.global\S*\.add", ptx)) == 1
+    assert "ld.global.nc.v4.b32" in ptx
+    assembled(ptx, 90, tmp_path)
+    ptx = compiled(device, moments)
+    assert re.search(r"atom\.shared\.add\.f32", ptx)
+    assert "16384 bytes smem" in assembled(ptx, 90, tmp_path) or shutil.which("ptxas") is None
+    assert "others_0_share" not in compiled(device, others)
+
+
+def test_filters_read_each_neighbour_once(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    n = 512
+    x, y = ti.Vector.field(3, ti.f32, (n, n)), ti.Vector.field(3, ti.f32, (n, n))
+
+    @ti.kernel
+    def inside():
+        for i, j in ti.ndrange((2, n - 2), (2, n - 2)):
+            total = ti.Vector([0.0, 0.0, 0.0])
+            for p, q in ti.ndrange((-2, 3), (-2, 3)):
+                total += x[i + p, j + q]
+            y[i, j] = total
+
+    @ti.kernel
+    def clamped():
+        for i, j in y:
+            total = ti.Vector([0.0, 0.0, 0.0])
+            for p, q in ti.ndrange((-2, 3), (-2, 3)):
+                total += x[ti.max(0, ti.min(n - 1, i + p)), ti.max(0, ti.min(n - 1, j + q))]
+            y[i, j] = total
+
+    for kernel in (inside, clamped):
+        ptx = compiled(device, kernel)
+        wide = re.findall(r"ld\.global\.nc\.v4\.b32", ptx)
+        pairs = re.findall(r"ld\.global\.nc\.v2\.b32", ptx)
+        # A row of four pixels and their neighbours: 96 bytes from byte -24 on.
+        assert len(wide) >= 5
+        assert len(pairs) >= 1
+        assert len(re.findall(r"st\.global\.v4\.b32", ptx)) >= 3
+        assembled(ptx, 90, tmp_path)
+
+
+def test_rounds_of_a_loop_stand_side_by_side(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    n = 4096
+    x, f = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, n)
+
+    @ti.kernel
+    def attract(count: ti.i32):
+        for i in range(n):
+            a = ti.Vector([0.0, 0.0, 0.0])
+            for j in range(count):
+                d = x[j] - x[i]
+                inverse = 1.0 / ti.sqrt(d.dot(d) + 1e-3)
+                a += d * (inverse * inverse * inverse)
+            f[i] = a
+
+    ptx = compiled(device, attract, 100)
+    blocks = [
+        (block.count("rsqrt.approx.ftz"), len(re.findall(r"ld\.global\.nc\.v4", block)), block)
+        for block in re.split(r"^\$L__BB\w+:", ptx, flags=re.M)
+    ]
+    loops = {(roots, loads) for roots, loads, block in blocks if roots}
+    assert (4, 3) in loops  # four rounds for one i
+    assert (8, 3) in loops  # the same for two i
+    assert ".minnctapersm 1" in ptx  # all the registers that it wants
+    assert "div." not in ptx
+    assembled(ptx, 90, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("sm", "ptx_version", "wide"), [(90, 83, True), (100, 88, True), (89, 83, False), (90, 80, False)]
+)
+def test_sums_of_vectors(
+    sm: int, ptx_version: int, wide: bool, compiling: Callable[..., Recorder], tmp_path: Path
+) -> None:
+    device = compiling(sm, ptx_version)
+    v, w = ti.Vector.field(2, ti.f32, 1 << 16), ti.Vector.field(3, ti.f32, 1 << 16)
+    m = ti.Matrix.field(2, 2, ti.f32, 1 << 16)
+
+    @ti.kernel
+    def scatter(n: ti.i32):
+        for i in range(n):
+            v[i * 7 % 1000] += ti.Vector([1.0, i])
+            w[i * 7 % 1000] += ti.Vector([1.0, i, 2.0])
+            m[i * 7 % 1000] += ti.Matrix([[1.0, i], [2.0, 3.0]])
+
+    ptx = compiled(device, scatter, 9)
+    assert ("red.relaxed.gpu.global.add.v2.f32" in ptx) == wide
+    assert ("red.relaxed.gpu.global.add.v4.f32" in ptx) == wide
+    assert len(re.findall(r"(atom|red)\.global\.add\.f32", ptx)) == (3 if wide else 9)
+    assembled(ptx, sm, tmp_path)
+
+
+def test_threads_that_work_together(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    x = ti.field(ti.f32, 1024)
+
+    @ti.kernel
+    def run():
+        ti.loop_config(block_dim=96)
+        for i in x:
+            pad = ti.simt.block.SharedArray((96,), ti.f32)
+            pad[i % 96] = x[i]
+            ti.simt.block.sync()
+            value = ti.simt.warp.shfl_xor_f32(ti.simt.warp.active_mask(), pad[95 - i % 96], 1)
+            votes = ti.simt.warp.ballot(value > 0.5) + ti.simt.warp.match_any(0xFFFFFFFF, i)
+            x[i] = value + votes + ti.simt.block.sync_count_nonzero(i)
+
+    ptx = compiled(device, run)
+    assert ".reqntid 96" in ptx
+    for wanted in (
+        "st.shared.b32",
+        "ld.shared.b32",
+        "bar.sync",
+        "shfl.sync.bfly",
+        "vote.sync.ballot",
+        "match.any.sync",
+    ):
+        assert wanted in ptx, wanted
+    assert "barrier.cta.red.popc" in ptx or "bar.red.popc" in ptx or "barrier.red.popc" in ptx
+    assert "384 bytes smem" in assembled(ptx, 90, tmp_path) or shutil.which("ptxas") is None
+    assert device.loaded[-1].shared == (0,)
+
+
+def test_shared_memory_beyond_what_code_may_bring(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    x = ti.field(ti.f32, 1024)
+
+    def kernel(rows: int) -> Any:
+        @ti.kernel
+        def run():
+            for i in x:
+                a = ti.simt.block.SharedArray((rows, 256), ti.f32)
+                b = ti.simt.block.SharedArray((5,), ti.f64)
+                a[i % rows, i % 256] = i
+                b[i % 5] = i
+                ti.simt.block.sync()
+                x[i] = a[0, i % 256] + b[0]
+
+        return run
+
+    ptx = compiled(device, kernel(100))
+    assert device.loaded[-1].shared == (100 * 1024 + 48,)
+    assert ".extern .shared" in ptx
+    assembled(ptx, 90, tmp_path)
+    with pytest.raises(ti.CompilationError, match=r"a block of this GPU \(sm_90\) has 232448"):
+        kernel(300)()
+
+
+def test_neighbours_in_arrays_move_in_one_piece(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+
+    @ti.kernel
+    def saxpy(a: ti.f32, x: ti.types.ndarray(ti.f32, 1), y: ti.types.ndarray(ti.f32, 1)):
+        for i in x:
+            y[i] = a * x[i] + y[i]
+
+    @ti.kernel
+    def heat(x: ti.types.ndarray(ti.f32, 2), y: ti.types.ndarray(ti.f32, 2)):
+        for i, j in ti.ndrange((1, x.shape[0] - 1), (1, x.shape[1] - 1)):
+            y[i, j] = x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4 * x[i, j]
+
+    line, plane = ti.ndarray(ti.f32, 1024), ti.ndarray(ti.f32, (64, 64))
+    for kernel, args, loads, stores in ((saxpy, (2.0, line, line), 2, 1), (heat, (plane, plane), 9, 5)):
+        ptx = compiled(device, kernel, *args)
+        assert len(re.findall(r"ld\.global\S*\.v4\.b32", ptx)) == loads
+        assert len(re.findall(r"st\.global\.v4\.b32", ptx)) == stores
+        assert not re.search(r"\b(ld|st)\.(b|u|f|s|v)\d", ptx)
+        assembled(ptx, 90, tmp_path)
