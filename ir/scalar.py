@@ -21,7 +21,7 @@ import numpy as np
 
 from weft.ir.types import FLOATS, Prim, f32, i32, u1, u8, u16, u32, u64
 
-__all__ = ["ATOMICS", "BINARY", "COMPARES", "UNARY", "BinaryRow", "UnaryRow", "cast_value", "promote"]
+__all__ = ["ATOMICS", "BINARY", "COMPARES", "UNARY", "BinaryRow", "UnaryRow", "cast_value", "promote", "range_of"]
 
 Scalar = Any  # a numpy scalar or array
 
@@ -63,7 +63,7 @@ def cast_value(value: Any, type: Prim) -> Any:
     """`value` (a number or a numpy array) as `type`, by the rules at the top of this file."""
     array = np.asarray(value)
     if array.dtype == object:  # integers beyond 64 bits
-        array = np.asarray(int(value) & (2**64 - 1), np.uint64)
+        array = np.asarray(int(value) & (2**64 - 1), np.uint64) if type.is_int and type is not u1 else _wide(value)
     if array.dtype == type.np:
         result = array
     elif type is u1:
@@ -77,13 +77,25 @@ def cast_value(value: Any, type: Prim) -> Any:
 
 
 def _saturate(array: Any, type: Prim) -> Any:
-    low = -(2 ** (type.bits - 1)) if type.is_signed else 0
-    high = 2 ** (type.bits - (1 if type.is_signed else 0)) - 1
+    low, high = range_of(type)
     with np.errstate(invalid="ignore"):
         wide = np.trunc(np.nan_to_num(array.astype(np.float64), nan=0.0))
         inside = (wide > low) & (wide < float(high))
         exact = np.where(inside, wide, 0).astype(type.np)
     return np.where(inside, exact, np.where(wide >= float(high), type.np.type(high), type.np.type(low))).astype(type.np)
+
+
+def _wide(value: Any) -> Any:
+    """An integer beyond 64 bits as a float, which is all that a float or a truth value takes of it."""
+    try:
+        return np.asarray(float(value))
+    except OverflowError:
+        return np.asarray(np.inf if value > 0 else -np.inf)
+
+
+def range_of(type: Prim) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    return -(2 ** (type.bits - 1)) if type.is_signed else 0, 2 ** (type.bits - (1 if type.is_signed else 0)) - 1
 
 
 def _is_int(x: Scalar) -> bool:

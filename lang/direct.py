@@ -79,7 +79,7 @@ class _Build:
         """The rule for a number."""
         if parameter.prim is f16:
             return self._packed(_packer(f16, parameter.pack), 1)
-        return number(_KINDS.get(parameter.prim, INTEGER))
+        return number(_KINDS.get(parameter.prim, INTEGER), *(parameter.range or ()))
 
     def compound(self, parameter: Compound, value: Any) -> list[int]:
         """The rule for a matrix or struct."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch, WeftError
-from weft.ir.types import Prim, Struct, Tensor, Type
+from weft.ir.scalar import cast_value, range_of
+from weft.ir.types import Prim, Struct, Tensor, Type, u1
 from weft.lang.borrow import view_of
 from weft.lang.errors import ArgumentError
 from weft.lang.matrix import Matrix
@@ -54,6 +55,8 @@ class Parameter:
 
 
 def _described(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return f"{type(value).__name__} {value}"
     if isinstance(value, np.ndarray) or (hasattr(value, "dtype") and hasattr(value, "shape")):
         kind = "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         return f"{kind} of {value.dtype} with shape {tuple(value.shape)}"
@@ -68,19 +71,23 @@ class Scalar(Parameter):
     def __init__(self, name: str, annotation: Any, prim: Prim) -> None:
         super().__init__(name, annotation)
         self.prim = prim
-        self._exact = float if prim.is_float else int
         self._fits = _NUMBERS if prim.is_float else _INTEGERS
+        self.range = range_of(prim) if prim.is_int and prim is not u1 else None
 
     def pack(self, value: Any) -> Any:
-        if type(value) is self._exact:
-            return value
         number: Any = value
         if not isinstance(value, self._fits):
             item = getattr(value, "item", None)  # one-element arrays and tensors
             number = item() if item is not None and getattr(value, "ndim", 1) == 0 else value
             if not isinstance(number, self._fits):
                 raise self.refuse(value, f"{'a number' if self.prim.is_float else 'an integer'} ({self.prim})")
-        return float(number) if self.prim.is_float else int(number)
+        if self.range is not None and not self.range[0] <= number <= self.range[1]:
+            low, high = self.range
+            raise self.refuse(value, f"an integer from {low} to {high} ({self.prim})")
+        try:
+            return float(number) if self.prim.is_float else int(number)
+        except OverflowError:
+            raise self.refuse(value, f"a number ({self.prim})") from None
 
 
 class Compound(Parameter):
@@ -89,12 +96,15 @@ class Compound(Parameter):
     def __init__(self, name: str, annotation: Any) -> None:
         super().__init__(name, annotation)
         self.type: Type = to_ir(annotation)
+        self._wanted = repr(annotation)
+        if isinstance(self.type, Tensor) and self.type.elem.is_int and self.type.elem is not u1:
+            self._wanted += ", of integers from {} to {}".format(*range_of(self.type.elem))
 
     def pack(self, value: Any) -> Any:
         try:
             return _scalars(self.type, _converted(value, self.annotation))
         except (WeftError, ValueError, TypeError) as error:
-            raise self.refuse(value, f"{self.annotation!r}") from error
+            raise self.refuse(value, self._wanted) from error
 
 
 def _converted(value: Any, annotation: Any) -> Any:
@@ -115,10 +125,17 @@ def _scalars(type: Type, value: Any) -> list[Any]:
         return [scalar for name, member in type.members for scalar in _scalars(member, value.entries[name])]
     values = np.asarray(getattr(value, "values", value))
     prim = ir.element(type)
-    from weft.ir.scalar import cast_value
-
+    if isinstance(type, Tensor) and prim.is_int and prim is not u1:
+        _check_integers(values, prim)
     cast = np.asarray(cast_value(values, prim))
     return list(cast.ravel().tolist()) if isinstance(type, Tensor) else [cast.item()]
+
+
+def _check_integers(values: Any, prim: Prim) -> None:
+    """TypeMismatch where integers of type `prim` cannot be these numbers."""
+    low, high = range_of(prim)
+    if values.dtype.kind == "f" or not all(low <= number <= high for number in values.ravel().tolist()):
+        raise TypeMismatch(f"not integers from {low} to {high}")
 
 
 class ArrayParameter(Parameter):

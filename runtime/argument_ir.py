@@ -3,7 +3,7 @@
 `call_argument` fills the slots of an argument by a *rule* of eight words, and gives how many slots those are. Where the
 argument is not of that kind it gives less than 0: a code, MISS or SLOW.
 
-    a number     kind (see `launch_ir.py`), type, another type that is as good
+    a number     kind (see `launch_ir.py`), type, another type that is as good; integers: the least, the greatest
     EXACT        the object
     NUMPY        type, dtype, axes, flags, axes of the element, their extents (two at most)
     RECORDED     type, null, what the record begins with, words behind that
@@ -34,6 +34,7 @@ NUMPY_FLAGS = 0x401  # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE
 ARGUMENT_IR = f"""
 define internal i64 @call_argument(ptr %rule, ptr %arg, ptr %slot) {{
 entry:
+  %beyond = alloca i32
   %kind = load i64, ptr %rule
   %w1.at = getelementptr i64, ptr %rule, i64 1
   %w1 = load ptr, ptr %w1.at
@@ -64,9 +65,19 @@ number:
     i64 {TRUTH}, label %truth
   ]
 integer:
-  %whole = call i64 @PyLong_AsUnsignedLongLongMask(ptr %arg)
+  %whole = call i64 @PyLong_AsLongLongAndOverflow(ptr %arg, ptr %beyond)
+  %beyond.sign = load i32, ptr %beyond
+  %within64 = icmp eq i32 %beyond.sign, 0
+  %above = icmp sge i64 %whole, %w3
+  %below = icmp sle i64 %whole, %w4
+  %between = and i1 %above, %below
+  %fits = and i1 %between, %within64
+  br i1 %fits, label %whole.fits, label %slow
+whole.fits:
   store i64 %whole, ptr %slot
   ret i64 1
+slow:
+  ret i64 -{SLOW}
 truth:
   %true = call i32 @PyObject_IsTrue(ptr %arg)
   %bit = zext i32 %true to i64

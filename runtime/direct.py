@@ -41,6 +41,7 @@ __all__ = [
 _TP_MEMBERS, _SSIZE, _READ_ONLY = 72, 19, 1
 _BASETYPE, _VECTORCALL, _METHOD, _VERSION_TAG = 1 << 10, 1 << 11, 1 << 17, 1 << 18
 _MOST_AXES_OF_ELEMENTS = 2
+_WORD = 2**64 - 1
 
 Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the object that it must mean
 
@@ -145,10 +146,10 @@ def _numpy_supported() -> bool:
     )
 
 
-def number(kind: int) -> list[int]:
-    """The rule for a Python number, by the kinds of `launch_ir.py`."""
+def number(kind: int, least: int = 0, greatest: int = 0) -> list[int]:
+    """The rule for a Python number, by the kinds of `launch_ir.py`; integers from `least` to `greatest`."""
     types = {FLOAT32: (float, int), FLOAT64: (float, int), TRUTH: (bool, int), INTEGER: (int, bool)}[kind]
-    return [kind, *map(id, types)]
+    return [kind, *map(id, types), least & _WORD, min(greatest, _WORD >> 1)]
 
 
 def exact(value: Any) -> list[int]:

@@ -37,6 +37,7 @@ _API = {
     "PyBytes_AsString": "ptr (ptr)",
     "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyLong_AsUnsignedLongLongMask": "i64 (ptr)",
+    "PyLong_AsLongLongAndOverflow": "i64 (ptr, ptr)",
     "PyLong_FromLongLong": "ptr (i64)",
     "PyLong_FromUnsignedLongLong": "ptr (i64)",
     "PyFloat_AsDouble": "double (ptr)",

@@ -11,13 +11,13 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.scalar import ATOMICS, BINARY, UNARY
+from weft.ir.scalar import ATOMICS, BINARY, UNARY, range_of
 from weft.ir.symbols import LoopConfig
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, u1, u16, u32, u64, with_element
 from weft.lang.builtins import BUILTINS
 from weft.lang.errors import StaticAssertion
 from weft.lang.translate.operators import binary, condition, run_now, select, truth, unary
-from weft.lang.translate.precision import range_of, warn_of_loss
+from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import (
     Record,

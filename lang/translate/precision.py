@@ -18,13 +18,13 @@ import warnings
 import numpy as np
 
 from weft.ir import tree
-from weft.ir.scalar import ATOMICS, binary_type, promote
+from weft.ir.scalar import ATOMICS, binary_type, promote, range_of
 from weft.ir.types import Prim, Tensor, Type, element, u1
 from weft.lang.errors import PrecisionWarning
 from weft.lang.translate.operators import OPERATORS
 from weft.lang.translate.translator import Translator
 
-__all__ = ["range_of", "warn_of_literal", "warn_of_loss", "warn_of_update"]
+__all__ = ["warn_of_literal", "warn_of_loss", "warn_of_update"]
 
 
 def warn_of_loss(t: Translator, what: str, place: Type, value: tree.Expr, node: ast.AST) -> None:
@@ -62,12 +62,6 @@ def _assignment(node: ast.AugAssign) -> tuple[str, str]:
     """The two sides of the assignment that an update stands for: `x = `, `x * 2`."""
     target, symbol, value = ast.unparse(node.target), OPERATORS[type(node.op)][1], ast.unparse(node.value)
     return f"{target} = ", f"{target} {symbol} {value}"
-
-
-def range_of(prim: Prim) -> tuple[int, int]:
-    """The least and the greatest number of an integer type."""
-    low = -(1 << (prim.bits - 1)) if prim.is_signed else 0
-    return low, (1 << (prim.bits - (1 if prim.is_signed else 0))) - 1
 
 
 def _comparable(place: Type, value: Type) -> bool:

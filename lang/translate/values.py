@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.ir import tree
 from weft.ir.errors import CompilationError, Span, TypeMismatch
-from weft.ir.scalar import promote
+from weft.ir.scalar import promote, range_of
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, f64, i64, shape_of, tensor, u1, with_element
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix
@@ -179,8 +179,8 @@ def _unsigned(value: Any) -> Prim:
 
 
 def _fits(number: int, prim: Prim) -> bool:
-    low = -(1 << (prim.bits - 1)) if prim.is_signed else 0
-    return low <= number < 1 << (prim.bits - (1 if prim.is_signed else 0))
+    low, high = range_of(prim)
+    return low <= number <= high
 
 
 def scalar_of(t: Translator, number: int | float, prim: Prim, node: ast.AST) -> tree.Const:

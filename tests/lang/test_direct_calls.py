@@ -201,14 +201,19 @@ def test_arguments_that_do_not_fit_raise_as_ever(by_python: list[str]) -> None:
 
     v = ti.Vector([1, 2])
     assert take(1, 2, v) == 4
-    for wrong in ((1.5, 2.0, v), (1, "x", v), (1, 2.0, 3), (1, 2.0), (1, 2.0, v, 4)):
+    for wrong in (
+        (1.5, 2.0, v),
+        (1, "x", v),
+        (1, 2.0, 3),
+        (1, 2.0),
+        (1, 2.0, v, 4),
+        (2**32 + 1, 2, v),
+        (1, 10**400, v),
+    ):
         with pytest.raises(ArgumentError):
             take(*wrong)
     assert take(np.int64(1), np.float32(2), [1, 2]) == 4
     assert take(a=1, b=2, v=v) == 4
-    assert take(2**32 + 1, 2, v) == 4
-    with pytest.raises(OverflowError):
-        take(1, 10**400, v)
 
 
 def test_a_destroyed_tree_and_a_reset_are_noticed(by_python: list[str]) -> None:

@@ -120,7 +120,7 @@ def test_it_can_be_silenced_and_made_an_error() -> None:
         warned("i32s[0] = a", action="error")
 
 
-# Programs in which a path ends without the value that it should give, and literals that do not fit where they are cast.
+# Programs in which a path ends without the value that it should give, or a number does not fit where it is put.
 PROGRAMS: dict[str, str] = {
     "open_end_kernel": "@ti.kernel\ndef k(a: ti.i32) -> ti.i32:\n    if a > 0:\n        return 1\nk(1)\n",
     "open_end_else": (
@@ -142,6 +142,10 @@ PROGRAMS: dict[str, str] = {
         "@ti.func\ndef q(a):\n    if a > 0:\n        return 1\n    return\n"
         "@ti.kernel\ndef k() -> ti.i32:\n    return q(y[0])\nk()\n"
     ),
+    "argument_too_large": "@ti.kernel\ndef k(a: ti.u8):\n    pass\nk(1)\nk(300)\n",
+    "argument_below_zero": "@ti.kernel\ndef k(a: ti.u32):\n    pass\nk(1)\nk(-1)\n",
+    "argument_numpy_too_large": "@ti.kernel\ndef k(a: ti.i32):\n    pass\nk(np.int64(2**40))\n",
+    "argument_of_floats": ("@ti.kernel\ndef k(a: ti.types.vector(2, ti.i32)):\n    pass\nk(ti.Vector([1.5, 2.0]))\n"),
     "literal_of_byte": "@ti.kernel\ndef k():\n    y[0] = ti.u8(300)\nk()\n",
     "literal_of_unsigned": "@ti.kernel\ndef k():\n    y[0] = ti.u32(-1)\nk()\n",
 }

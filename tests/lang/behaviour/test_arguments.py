@@ -1,0 +1,96 @@
+"""Numbers as arguments of kernels: what fits arrives whole, at every call; the rest is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+INTS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
+
+
+def extremes(name):
+    """The least and the greatest number of an integer type."""
+    bits = int(name[1:])
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if name[0] == "i" else (0, 2**bits - 1)
+
+
+@pytest.fixture(params=INTS)
+def echo(ti, request):
+    """A kernel that gives its integer back, and the extremes of that type. It has run before: launches are direct."""
+    kind = getattr(ti, request.param)
+
+    @ti.kernel
+    def run(a: kind, b: ti.f32) -> kind:
+        return a
+
+    for _ in range(3):
+        run(1, 0.5)
+    return run, extremes(request.param)
+
+
+def test_integers_that_fit(echo):
+    run, (low, high) = echo
+    for number in (low, low + 1, -1, 0, 1, high - 1, high):
+        if low <= number <= high:
+            assert run(number, 1.0) == number
+
+
+def test_integers_that_do_not_fit(ti, echo):
+    run, (low, high) = echo
+    for number in (low - 1, high + 1, 2**40, -(2**40), 2**63, -(2**63) - 1, 2**64, 2**70, -(2**70)):
+        if not low <= number <= high:
+            with pytest.raises(ti.lang.errors.ArgumentError, match=f"'a' is an integer from {low} to {high} "):
+                run(number, 1.0)
+    assert run(1, 1.0) == 1
+
+
+def test_numpys_integers(ti, echo):
+    run, (low, high) = echo
+    assert run(np.int8(5), 1.0) == run(np.uint64(5), 1.0) == run(np.array(5), 1.0) == run(True, 1.0) + 4 == 5
+    if high < 2**40:
+        with pytest.raises(ti.lang.errors.ArgumentError, match="got int64 1099511627776"):
+            run(np.int64(2**40), 1.0)
+
+
+@pytest.mark.parametrize("value", [1.5, 2.0, math.nan, math.inf, np.float32(1), "1", None, 1j, [1]])
+def test_what_is_no_integer(ti, echo, value):
+    with pytest.raises(ti.lang.errors.ArgumentError, match="'a' is an integer"):
+        echo[0](value, 1.0)
+
+
+@pytest.mark.parametrize("name", ["f16", "f32", "f64"])
+def test_floats_take_every_number(ti, name):
+    kind = getattr(ti, name)
+
+    @ti.kernel
+    def run(a: kind) -> kind:
+        return a
+
+    for value in (1.5, 2, True, -0.0, math.inf, -math.inf, 1e300, 2**70, np.float64(0.1), np.int64(3), np.array(7)):
+        with np.errstate(over="ignore"):
+            assert run(value) == float(np.array(value, "f8").astype(f"f{int(name[1:]) // 8}"))
+    assert math.isnan(run(math.nan))
+    for value in (10**400, "1", None, 1j):
+        with pytest.raises(ti.lang.errors.ArgumentError, match="'a' is a number"):
+            run(value)
+
+
+def test_any_integer_is_true_or_false(ti):
+    @ti.kernel
+    def run(a: ti.u1) -> ti.i32:
+        return a
+
+    for _ in range(2):
+        assert [run(a) for a in (0, 1, -1, 300, 2**70, True, False)] == [0, 1, 1, 1, 1, 1, 0]
+
+
+def test_vectors_of_integers(ti):
+    @ti.kernel
+    def run(a: ti.types.vector(2, ti.u8)) -> ti.i32:
+        return a[0] * 1000 + a[1]
+
+    for _ in range(2):
+        assert run(ti.Vector([255, 0])) == 255000
+        for wrong in ([256, 0], [0, -1], [1.0, 2.0], [1, 2**40]):
+            with pytest.raises(ti.lang.errors.ArgumentError, match=r"of integers from 0 to 255"):
+                run(ti.Vector(wrong))
