@@ -53,7 +53,11 @@ def _formatted(t: Translator, value: Any, spec: str, quoted: bool, node: ast.AST
 def format_percent(t: Translator, text: str, values: Any, node: ast.AST) -> Any:
     """`text % values`."""
     given = values if isinstance(values, tuple) else (values,)
-    return _filled(t, run_now(t, node, parse_percent, text), given, {}, node)
+    slots = run_now(t, node, parse_percent, text)
+    wanted = sum(not isinstance(slot, str) for slot in slots)
+    if len(given) > wanted:
+        raise t.error(f"this text takes {wanted} values after '%', got {len(given)}", node, TypeMismatch)
+    return _filled(t, slots, given, {}, node)
 
 
 def format_braces(t: Translator, text: str, c: Call) -> Any:

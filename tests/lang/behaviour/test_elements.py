@@ -32,7 +32,7 @@ def test_values_are_cast_as_in_kernels(ti):
         assert [x[i] for i in range(4)] == [255, 44, 255, 0]
     for x in both(ti, ti.f32, 4):
         x[0], x[1], x[2], x[3] = 1e300, 0.1, 2**70, -0.0
-        assert [x[i] for i in range(4)] == [float("inf"), float(np.float32(0.1)), float(2**70 % 2**64), 0]
+        assert [x[i] for i in range(4)] == [float("inf"), float(np.float32(0.1)), float(2**70), 0]
         assert str(x[3]) == "-0.0"
     for x in both(ti, ti.u1, 2):
         x[0], x[1] = 7, 0.5

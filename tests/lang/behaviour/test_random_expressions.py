@@ -4,9 +4,18 @@ import linecache
 from itertools import count
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
+import weft
 from tests.generate_expressions import NUMBERS, columns, expressions, meaning, numpy_type, program
+from weft.ir.evaluate import evaluate
+from weft.ir.memory_model import Memory
+from weft.ir.pipeline import run_passes
+from weft.ir.transforms.lower_tree import lower_tree
+from weft.lang.translate import translate_kernel
+
+pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
 
 _numbers = count()
 
@@ -38,8 +47,27 @@ def check(run, trees, data):
             raise AssertionError(f"{tree} : {tree.type}\nis {found[k]!r}, must be {wanted[k]!r}, of {used}")
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(expressions())
 def test_random_expressions(ti, trees):
     ti.init(arch=ti.cfg.arch, fast_math=False)
     check(compiled(ti, program(trees)), trees, columns(len(str(trees[0]))))
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(expressions(count=2, depth=2))
+def test_random_expressions_in_the_evaluator(trees):
+    ti = weft
+    ti.init(arch="cpu", fast_math=False)
+    config = ti.lang.init.program().config
+
+    def run(*arrays):
+        kernel = compiled(ti, program(trees))
+        kernel._start_over(ti.lang.init.program())
+        arguments = [parameter.argument(array) for parameter, array in zip(kernel._parameters, arrays)]
+        chi = lower_tree(translate_kernel(kernel.function, arguments, (), config).tree, config)
+        run_passes(chi, ["infer_types"], config, level="untyped")
+        evaluate(chi, list(arrays), Memory([]), config)
+
+    check(run, trees, columns(3))
+    ti.reset()
