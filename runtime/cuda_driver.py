@@ -58,6 +58,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuEventSynchronize": (_HANDLE,),
     "cuEventElapsedTime": (POINTER(c_float), _HANDLE, _HANDLE),
     "cuDeviceGetDefaultMemPool": (_OUT, c_int),
+    "cuMemPoolGetAttribute": (_HANDLE, c_int, c_void_p),
     "cuMemPoolSetAttribute": (_HANDLE, c_int, c_void_p),
     "cuMemPoolTrimTo": (_HANDLE, c_size_t),
     "cuMemAllocAsync": (_OUT, c_size_t, _HANDLE),

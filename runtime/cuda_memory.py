@@ -28,6 +28,7 @@ from weft.runtime.memory import readable_size
 __all__ = ["CudaMemory", "DeviceBuffer", "DeviceView"]
 
 _LISTED = 10
+_UNIT = 16  # buffers are multiples of it: atomics on less than a word exchange the whole word
 
 
 class DeviceBuffer:
@@ -78,14 +79,14 @@ class CudaMemory:
     def allocate(self, size: int, owner: str) -> DeviceBuffer:
         """A zeroed buffer of `size` bytes. `owner` names it in the account."""
         self._enter()
-        place = ctypes.c_void_p()
-        status = self._driver.function("cuMemAllocAsync")(ctypes.byref(place), max(size, 1), self._stream)
+        place, room = ctypes.c_void_p(), -(-max(size, 1) // _UNIT) * _UNIT
+        status = self._driver.function("cuMemAllocAsync")(ctypes.byref(place), room, self._stream)
         if status == OUT_OF_MEMORY:
             raise self._refuse(size, owner)
         if status:
             raise self._driver.error(status, f"allocating {readable_size(size)} for {owner}")
         address = place.value or 0
-        self._driver.call("cuMemsetD8Async", address, 0, max(size, 1), self._stream)
+        self._driver.call("cuMemsetD8Async", address, 0, room, self._stream)
         buffer, key = DeviceBuffer(self, address, size), next(self._keys)
         self._held[key] = (owner, size)
         weakref.finalize(buffer, self._free, key, address).atexit = False
@@ -352,7 +353,7 @@ class DeviceView:
 
     def copy(self) -> Any:
         """The elements as a contiguous numpy array."""
-        return np.ascontiguousarray(self.fetch())
+        return np.asarray(self.fetch(), order="C")  # (ascontiguousarray would give a 0-D array an axis)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         del copy

@@ -295,7 +295,7 @@ def test_fields_of_more_elements_than_an_i32_counts(ti):
     @ti.kernel
     def all_of_it():
         for i in x:
-            x[i] = 1 if i >= n - 3 else 0
+            x[i] = ti.u8(1 if i >= ti.i64(n - 3) else 0)
 
     for i in (0, 2**31 - 1, 2**31, n - 1):
         put(i, 3)
