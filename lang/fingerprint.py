@@ -19,11 +19,21 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.fingerprint_code import PURE_BUILTINS, PURE_LIBRARIES, facts_of, in_weft, is_fixed_file, is_fixed_module
+from weft.lang.fingerprint_code import (
+    PURE_BUILTINS,
+    facts_of,
+    in_weft,
+    is_fixed_file,
+    is_fixed_module,
+    is_pure_library,
+    module_of,
+)
 
 __all__ = ["Fingerprint", "fingerprint"]
 
-_LITERALS: frozenset[type] = frozenset((type(None), bool, int, float, complex, str, bytes, type(...)))
+_LITERALS: frozenset[type] = frozenset(
+    (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
+)
 _MOST_OBJECTS = 20_000
 _MOST_ROUNDS = 16
 _MUTATORS = frozenset(
@@ -99,11 +109,13 @@ class Fingerprint:
         if isinstance(owner, FunctionType):
             return in_weft(owner.__code__.co_filename) or name in self._outer.get(id(owner), ())
         kind = type(owner)
+        if kind is super:
+            return self._explains_read(owner.__self__, name, value)
         if kind in _VALUES or issubclass(kind, np.generic):
             return id(owner) not in self._opaque
-        if kind.__module__.startswith("weft."):
+        if module_of(kind).startswith("weft."):
             return not (kind.__name__ == "_CurrentConfig" and name in _SETTINGS)
-        if isinstance(owner, type) and is_fixed_module(owner.__module__):
+        if isinstance(owner, type) and is_fixed_module(module_of(owner)):
             return True
         return id(owner) in self._numbers and name in self.names
 
@@ -238,26 +250,16 @@ def _names_of_annotations(function: FunctionType) -> set[str]:
 
 def _is_pure(function: Any) -> bool:
     """Whether calling it at compile time needs no explanation: it is Weft's, or one of Python's that only compute."""
-    module: str = getattr(function, "__module__", None) or ""
-    if module.startswith("numpy.random"):
-        return False
-    if isinstance(function, type):
-        return function.__name__ in PURE_BUILTINS if module == "builtins" else _is_of(module)
+    module: str = module_of(function)
+    name: str = getattr(function, "__name__", "")
     if isinstance(function, MethodType):
         return in_weft(getattr(getattr(function.__func__, "__code__", None), "co_filename", ""))
-    if isinstance(function, FunctionType):
-        return in_weft(function.__code__.co_filename) or (
-            is_fixed_file(function.__code__.co_filename) and _is_of(module)
-        )
+    if isinstance(function, FunctionType) and not is_fixed_file(function.__code__.co_filename):
+        return False
     owner = getattr(function, "__self__", None)
     if isinstance(function, BuiltinFunctionType) and not isinstance(owner, (ModuleType, type(None))):
         return isinstance(owner, (str, int, float, tuple, bytes, range, list, dict))
-    return function.__name__ in PURE_BUILTINS | {"getattr"} if module == "builtins" else _is_of(module)
-
-
-def _is_of(module: str) -> bool:
-    """Whether a module is of a library whose functions only compute."""
-    return module.lstrip("_").partition(".")[0] in (*PURE_LIBRARIES, "weft")
+    return name in PURE_BUILTINS | {"getattr"} if module == "builtins" else is_pure_library(module, name)
 
 
 def _digest(words: Sequence[str]) -> str:

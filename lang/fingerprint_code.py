@@ -18,7 +18,16 @@ import numpy as np
 
 from weft.lang.translate.source import source_lines
 
-__all__ = ["PURE_BUILTINS", "PURE_LIBRARIES", "CodeFacts", "facts_of", "in_weft", "is_fixed_file", "is_fixed_module"]
+__all__ = [
+    "PURE_BUILTINS",
+    "CodeFacts",
+    "facts_of",
+    "in_weft",
+    "is_fixed_file",
+    "is_fixed_module",
+    "is_pure_library",
+    "module_of",
+]
 
 _WEFT = dirname(dirname(abspath(__file__))) + sep
 _FIXED = (_WEFT, dirname(abspath(np.__file__)) + sep, "<frozen ")
@@ -36,8 +45,29 @@ PURE_BUILTINS = frozenset(
     )
 )
 
-# Libraries whose functions are alike, but for those of numpy.random.
-PURE_LIBRARIES = ("math", "cmath", "numpy", "operator", "itertools", "functools", "fractions", "dataclasses", "enum")
+# Libraries whose functions are alike.
+_PURE_LIBRARIES = frozenset(
+    (
+        *("math", "cmath", "operator", "itertools", "functools", "fractions", "dataclasses", "enum", "collections"),
+        *("typing", "weft"),
+    )
+)
+
+# Those of numpy's, besides what numpy calls ufuncs and linear algebra. (Others read files, or draw random numbers.)
+_PURE_NUMPY = frozenset(
+    (
+        *("abs", "all", "allclose", "any", "append", "arange", "argmax", "argmin", "argsort", "around", "array"),
+        *("array_equal", "asarray", "atleast_1d", "atleast_2d", "average", "broadcast_to", "clip", "concatenate"),
+        *("copy", "cross", "cumprod", "cumsum", "delete", "diag", "diff", "dot", "dtype", "einsum", "empty_like"),
+        *("expand_dims", "eye", "fill_diagonal", "flip", "full", "full_like", "gradient", "histogram", "hstack"),
+        *("identity", "inner", "insert", "interp", "isclose", "kron", "linspace", "logspace", "max", "mean", "median"),
+        *("meshgrid", "min", "moveaxis", "ndarray", "ndim", "nonzero", "ones", "ones_like", "outer", "pad"),
+        *("percentile", "polyfit", "polyval", "prod", "ravel", "repeat", "reshape", "roll", "rot90", "round"),
+        *("searchsorted", "shape", "size", "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take"),
+        *("tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "triu", "unique", "vander", "var"),
+        *("vdot", "vstack", "where", "zeros", "zeros_like"),
+    )
+)
 
 # Ops of Python's machine that change something outside of the function.
 _CHANGES = frozenset(
@@ -88,8 +118,8 @@ def _facts(code: CodeType) -> CodeFacts:
     if names & {"getattr", "hasattr"}:
         names.update(const for part in inner for const in part.co_consts if isinstance(const, str))
     changes = bool(names & _LOOKS_ANYWHERE) or any(_CHANGES.intersection(part.co_code[::2]) for part in inner)
-    builtin = {name for part in inner for name in part.co_names if hasattr(builtins, name)}
-    unsure = {name for name in builtin - PURE_BUILTINS if not isinstance(getattr(builtins, name), type)}
+    called = {name for part in inner for name in part.co_names if callable(getattr(builtins, name, None))}
+    unsure = {name for name in called - PURE_BUILTINS if not isinstance(getattr(builtins, name), type)}
     return CodeFacts(text, _spelled(code), frozenset(names), changes or bool(unsure))
 
 
@@ -127,6 +157,24 @@ def is_fixed_file(file: str) -> bool:
     return file.startswith(_FIXED) or (file.startswith(_STANDARD) and not any(part in file for part in _PACKAGES))
 
 
-def is_fixed_module(name: str | None) -> bool:
+def module_of(x: Any) -> str:
+    """The name of the module that `x` says it is from; "" if it says none."""
+    module = getattr(x, "__module__", None)
+    return module if isinstance(module, str) else ""
+
+
+def is_fixed_module(name: str) -> bool:
     """Whether a module of that name is Python's, numpy's or Weft's."""
-    return (name or "").partition(".")[0] in _LIBRARY_MODULES
+    return name.partition(".")[0] in _LIBRARY_MODULES
+
+
+def is_pure_library(module: str, name: str) -> bool:
+    """Whether that function or class of a library depends on nothing but its arguments, and changes nothing."""
+    library = module.lstrip("_").partition(".")[0]
+    if library == "numpy":
+        kind = getattr(np, name, None)
+        scalar = isinstance(kind, np.ufunc) or (isinstance(kind, type) and issubclass(kind, np.generic))
+        return not module.startswith("numpy.random") and (
+            name in _PURE_NUMPY or scalar or module.startswith("numpy.linalg")
+        )
+    return library in _PURE_LIBRARIES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import sys
+from collections import namedtuple
 from collections.abc import Callable
 from contextlib import suppress
 from types import (
@@ -29,7 +30,14 @@ from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import Builtin, PyFunc
 from weft.lang.field import Field, Slot
 from weft.lang.fingerprint import Fingerprint
-from weft.lang.fingerprint_code import PURE_BUILTINS, PURE_LIBRARIES, in_weft, is_fixed_file, is_fixed_module
+from weft.lang.fingerprint_code import (
+    PURE_BUILTINS,
+    in_weft,
+    is_fixed_file,
+    is_fixed_module,
+    is_pure_library,
+    module_of,
+)
 from weft.lang.init import Program
 from weft.lang.matrix import Matrix
 from weft.lang.ndarray import Ndarray
@@ -62,7 +70,12 @@ def _row(kind: Any) -> Callable[[Fingerprint, Any], None]:
 
 def in_weft_module(kind: type) -> bool:
     """Whether a class is Weft's own."""
-    return kind.__module__.startswith("weft.")
+    return module_of(kind).startswith("weft.")
+
+
+def _is_of_weft(x: Any) -> bool:
+    kind: Any = type(x)
+    return in_weft_module(kind)
 
 
 # ---- data ------------------------------------------------------------------------------------------------------------
@@ -119,6 +132,11 @@ def _dict(walk: Fingerprint, x: Any) -> None:
 
 def _dtype(walk: Fingerprint, x: Any) -> None:
     walk.say("dtype", x.str)
+
+
+def _item(walk: Fingerprint, x: Any) -> None:
+    """The descriptor of a named tuple's item: which one it is."""
+    walk.say("item", x.__reduce__()[1][0])
 
 
 def _slice(walk: Fingerprint, x: Any) -> None:
@@ -205,9 +223,9 @@ def _function(walk: Fingerprint, x: FunctionType, runs: bool = True) -> None:
     if not is_fixed_file(file):
         walk.function(x, runs)
         return
-    module = x.__module__ or ""
+    module = module_of(x)
     walk.say("function", module, x.__qualname__)
-    walk.impure |= runs and not in_weft(file) and not module.startswith(PURE_LIBRARIES)
+    walk.impure |= runs and not in_weft(file) and not is_pure_library(module, x.__name__)
     if x.__closure__ and in_weft(file):  # made around something that may be the user's
         walk.value(x.__defaults__)
         for cell in x.__closure__:
@@ -216,11 +234,12 @@ def _function(walk: Fingerprint, x: FunctionType, runs: bool = True) -> None:
 
 def _native(walk: Fingerprint, x: Any) -> None:
     owner = getattr(x, "__self__", None)
-    module: str = getattr(x, "__module__", None) or ""
+    module: str = module_of(x)
     walk.say("native", module, getattr(x, "__qualname__", getattr(x, "__name__", "")))
     if owner is None or isinstance(owner, (ModuleType, type)):
-        pure = x.__name__ in PURE_BUILTINS if module == "builtins" else module.lstrip("_").startswith(PURE_LIBRARIES)
-        walk.impure |= not pure or module.startswith("numpy.random")
+        walk.impure |= not (
+            x.__name__ in PURE_BUILTINS if module == "builtins" else is_pure_library(module, x.__name__)
+        )
         return
     walk.value(owner)
     walk.impure |= not isinstance(owner, (str, int, float, tuple, list, dict))
@@ -274,7 +293,7 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
     for key in sorted(walk.names.intersection(space)):
         part = space[key]
         if _is_its_own(name, key, part):  # it is there, or it will be once it is asked for
-            walk.impure |= not name.startswith(("weft", *PURE_LIBRARIES))
+            walk.impure |= not is_pure_library(name, key)
         else:
             walk.say(key)
             walk.value(part)
@@ -285,7 +304,7 @@ def _is_its_own(module: str, name: str, part: Any) -> bool:
     """Whether a library's function, class or module is what its name always means."""
     if isinstance(part, ModuleType):
         return module.startswith("weft") and sys.modules.get(f"{module}.{name}") is part
-    home = getattr(part, "__module__", None)
+    home = module_of(part)
     return (
         isinstance(part, (FunctionType, type, Builtin, PyFunc))
         and is_fixed_module(home)
@@ -295,9 +314,9 @@ def _is_its_own(module: str, name: str, part: Any) -> bool:
 
 
 def _class(walk: Fingerprint, x: type) -> None:
-    if is_fixed_module(x.__module__):
-        walk.say("class", x.__module__, x.__qualname__)
-        walk.impure |= x.__module__ != "builtins" and not x.__module__.startswith(("weft", *PURE_LIBRARIES))
+    if is_fixed_module(module_of(x)):
+        walk.say("class", module_of(x), x.__qualname__)
+        walk.impure |= module_of(x) != "builtins" and not is_pure_library(module_of(x), x.__name__)
         return
     walk.say("class", x.__name__, len(x.__mro__))
     walk.value(type(x))
@@ -307,18 +326,21 @@ def _class(walk: Fingerprint, x: type) -> None:
         walk.value(x._member_map_)
     space = vars(x)
     for name in sorted(space):
-        part = space[name]
         special = name.startswith("__") and name.endswith("__")
-        if special and isinstance(part, FunctionType) and name not in _MAKING:
-            walk.shows |= name in _SHOWING
-            walk.runs |= name not in _SHOWING
-            if name in _SHOWING:
-                continue
-        elif name not in walk.names or special:
-            continue
-        walk.say(name)
-        walk.value(part)
+        if _special(walk, name, space[name]) if special else name in walk.names:
+            walk.say(name)
+            walk.value(space[name])
     walk.say(".")
+
+
+def _special(walk: Fingerprint, name: str, part: Any) -> bool:
+    """Whether Python, or the translator, may call a class's `__name__` at compile time."""
+    if not isinstance(part, FunctionType):
+        return _is_of_weft(part)  # `__call__` may be a `@func`
+    walk.shows |= name in _SHOWING
+    runs = name not in _MAKING and name not in _SHOWING
+    walk.runs |= runs
+    return runs
 
 
 def _descriptor(walk: Fingerprint, x: Any) -> None:
@@ -330,13 +352,15 @@ def _other(walk: Fingerprint, x: Any) -> None:
     kind: Any = type(x)
     if isinstance(x, np.ufunc):
         walk.say("ufunc", x.__name__)
-    elif type(x).__module__.startswith("numpy") and callable(x):
-        walk.say("numpy function", getattr(x, "__module__", ""), getattr(x, "__name__", ""))
+    elif module_of(kind).startswith("numpy") and callable(x):
+        module, name = module_of(x), getattr(x, "__name__", "")
+        walk.say("numpy function", module, name)
+        walk.impure |= not is_pure_library(module, name)
     elif _is_plain(kind):
         walk.say("instance")
         _instance(walk, x)
     else:
-        walk.opaque(x, f"{type(x).__module__}.{type(x).__qualname__}")
+        walk.opaque(x, f"{module_of(type(x))}.{type(x).__qualname__}")
 
 
 @functools.lru_cache(1024)
@@ -348,13 +372,13 @@ def _is_plain(kind: Any) -> bool:
         new = vars(base).get("__new__")
         if new is not None and not isinstance(new, (FunctionType, staticmethod)):
             return base is SimpleNamespace
-    return not is_fixed_module(kind.__module__)
+    return not is_fixed_module(module_of(kind))
 
 
 def _instance(walk: Fingerprint, x: Any) -> None:
     """The attributes of an instance that the code has names for, and its class."""
     kind = type(x)
-    if not is_fixed_module(kind.__module__):
+    if not is_fixed_module(module_of(kind)):
         walk.value(kind)
     with suppress(AttributeError):
         space: dict[str, Any] = object.__getattribute__(x, "__dict__")
@@ -408,5 +432,6 @@ _ROWS: tuple[tuple[Any, Callable[[Fingerprint, Any], None]], ...] = (
     (dict, _dict),
     (slice, _slice),
     (range, _range),
+    (type(namedtuple("Pair", "a").a), _item),  # type: ignore[misc,attr-defined,unused-ignore]
     ((int, float, str), _number),
 )

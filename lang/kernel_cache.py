@@ -23,8 +23,8 @@ import numpy as np
 
 from weft.ir.archive import ArchiveError, pack, unpack
 from weft.ir.artifact import Artifact
-from weft.ir.errors import InternalError
-from weft.lang.fingerprint import Fingerprint, TooLarge, fingerprint
+from weft.ir.errors import WeftError
+from weft.lang.fingerprint import Fingerprint, fingerprint
 from weft.lang.init import imported_at
 
 __all__ = ["Found", "Lookup", "keeping", "look_up", "open_store", "version_stamp"]
@@ -59,7 +59,7 @@ class Lookup:
             trees = [self._walked.trees[number] for number in head["trees"]]
             captures = [self._capture(*pair) for pair in head["captures"]]
             return Found(device.load(artifact), trees, captures)
-        except (ArchiveError, InternalError, LookupError, TypeError, ValueError, AttributeError) as error:
+        except (ArchiveError, WeftError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             _log.info("an entry of the cache cannot be used (%s): compiling anew", error)
             return None
 
@@ -109,13 +109,14 @@ def look_up(program: Any, function: Any, arguments: Sequence[Any], results: Sequ
     def walk() -> Fingerprint:
         return fingerprint(roots)
 
+    options = astuple(replace(program.config, random_seed=0, threads=0))
     try:
         walked = walk()
-    except (TooLarge, RecursionError) as error:
-        _log.debug("kernel %s is not kept: %s", function.__name__, type(error).__name__)
+        key = _hashed(f"{walked.key()} {options} {_target(program)}")
+    except Exception as error:  # the walk meets objects of all kinds, and what they do is no reason to fail
+        _log.debug("kernel %s is not kept: %s: %s", function.__name__, type(error).__name__, error)
         return None
-    options = astuple(replace(program.config, random_seed=0, threads=0))
-    return Lookup(store, _hashed(f"{walked.key()} {options} {_target(program)}"), walked, walk)
+    return Lookup(store, key, walked, walk)
 
 
 def _hashed(text: str) -> str:
@@ -124,8 +125,11 @@ def _hashed(text: str) -> str:
 
 def _target(program: Any) -> str:
     """What machine the code is for."""
-    native = _native_target()
-    return native if program.arch == "cpu" else f"{native} {program.device.target}"
+    if program.arch == "cpu":
+        return _native_target()
+    library = import_module("weft.codegen.cuda_target").libdevice()
+    stamp = "" if library is None else f"{library} {library.stat().st_mtime_ns}"
+    return f"{_native_target()} {program.device.target} {stamp}"
 
 
 @cache

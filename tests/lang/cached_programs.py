@@ -35,19 +35,20 @@ class Session:
         """What `main()` of a program gives; `text` is a file of that name. `modules` are texts it can import."""
         ti.init(arch=ti.cpu, **options)
         for module, source in (modules or {}).items():
-            sys.modules[module] = self._module(source, module, f"{module}.py")
+            self._module(source, module, f"{module}.py")
         try:
             made = self._module(text, "program", name or f"program_{next(_numbers)}.py")
             return made.main()
         finally:
-            for module in modules or {}:
-                del sys.modules[module]
+            for module in ("program", *(modules or {})):
+                sys.modules.pop(module, None)
 
     def _module(self, text: str, module: str, file: str) -> Any:
         path = self.folder / file
         path.write_text(text)
         made = types.ModuleType(module)
         made.__file__ = str(path)
+        sys.modules[module] = made
         exec(compile(text, str(path), "exec"), made.__dict__)
         return made
 
