@@ -6,7 +6,7 @@ A walk from the kernel over all that its translation can look up: names in closu
 by the names that occur in the code, functions and what these name in turn. The walk runs no code of the user's and does
 not parse: it is quick enough to come before every compilation. What it cannot tell apart is `opaque`: no kernel that
 used such a thing is kept. That it missed nothing is not taken on trust: a compilation notes what it looked up, and
-`explains` must find all of it here (see docs/adr/0009-cache-key.md).
+`explains` must find all of it here (see docs/adr/0013-cache-key.md).
 """
 
 from __future__ import annotations

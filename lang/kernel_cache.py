@@ -112,7 +112,8 @@ def look_up(program: Any, function: Any, arguments: Sequence[Any], results: Sequ
     options = astuple(replace(program.config, random_seed=0, threads=0))
     try:
         walked = walk()
-        key = _hashed(f"{walked.key()} {options} {_target(program)}")
+        lines = walked.place() if program.config.line_info else ""
+        key = _hashed(f"{walked.key()} {options} {_target(program)} {lines}")
     except Exception as error:  # the walk meets objects of all kinds, and what they do is no reason to fail
         _log.debug("kernel %s is not kept: %s: %s", function.__name__, type(error).__name__, error)
         return None
