@@ -20,6 +20,7 @@ from weft.codegen.function import EMITTERS, FunctionWriter
 from weft.codegen.lane_choice import LanePlan, lane_plan, length
 from weft.codegen.lane_control import write_body
 from weft.codegen.lanes import LaneWriter
+from weft.codegen.line_table import LineTable
 from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import Limits, Share, scope_of, shares_of
@@ -93,17 +94,35 @@ def emit_kernel(
     module.callees, module.floor, module.record = survey(functions), _FLOOR, lambda f: read_slot(f, 1, "ptr")
     for callee in module.callees.values():
         write_function(module, callee, FunctionWriter, EMITTERS)
-    entry = FunctionWriter(module)
+    entry = FunctionWriter(module, lines_from=_line_table(module, "weft_entry", kernel))
     near = frozenset(f"field:{symbol.name}" for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
+        first = len(entry.lines)
         if task.kind == "serial":
             _serial(entry, task)
         else:
             plan = lane_plan(task, features, near, config.fast_math)
             shares = () if plan else _private(task, kernel)
             _parallel(entry, task, number, plan, shares)
-    module.functions.append(entry.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
+        _mark_rest(entry, first, task)
+    module.functions.append(_text(entry, "define void @weft_entry(ptr noalias %ctx)"))
     return module
+
+
+def _line_table(module: ModuleWriter, name: str, whole: Kernel | Task) -> LineTable | None:
+    return LineTable(module, name, whole.span) if module.config.line_info else None
+
+
+def _mark_rest(f: FunctionWriter, first: int, task: Task) -> None:
+    """What belongs to no op (heads of loops, calls) comes from the line of the task."""
+    if f.lines_from is not None:
+        f.lines_from.mark(f.lines, first, task.span)
+
+
+def _text(f: FunctionWriter, signature: str, attributes: str = "") -> str:
+    """The finished function."""
+    where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
+    return f.text(f"{signature} {attributes}{f.module.attributes}{where}")
 
 
 def _extent_bytes(symbol: FieldSymbol) -> int:
@@ -278,6 +297,7 @@ def _write_body(
         f = FunctionWriter(module, plain=plain, access_group=module.node("distinct !{}"))
     else:
         f = LaneWriter(module, plain=plain, lanes=plan.lanes, facts=plan.facts, near=plan.near)
+    f.lines_from = _line_table(module, name, task)
     if _draws(module, task):
         f.draws = f.stack("i32" if plan is None else f"<{plan.lanes} x i32>", align=4)
     axes = len(task.body.args)
@@ -295,7 +315,8 @@ def _write_body(
     f.plain = plain and not shares
     f.block(task.epilogue)
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
-    module.functions.append(f.text(f"{signature} noinline {module.attributes}"))
+    _mark_rest(f, 0, task)
+    module.functions.append(_text(f, signature, "noinline "))
 
 
 def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:

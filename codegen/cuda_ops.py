@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from weft.codegen import philox, scalar_ops
 from weft.codegen.control_ops import put_scalars, site_types
-from weft.codegen.cuda_lines import LineTable
 from weft.codegen.cuda_private import OpenShare, add_to_share
 from weft.codegen.cuda_reduce import block_reduce, is_first_thread
 from weft.codegen.cuda_simt import SIMT_EMITTERS, Arena
@@ -29,13 +28,12 @@ _WRITERS = (philox, scalar_ops)  # imported for the ops they register
 
 @dataclass
 class DeviceWriter(FunctionWriter):
-    """A function of the device. `lines_from` knows the lines of the program, if they are wanted; `stops`: a `return`
-    here must keep later launches of the kernel from running; `temps` is the word of the state where the temporaries
-    begin; `steps` says of an index that it is another one plus a constant; `inside` has the clamps that do nothing
-    here, and what they clamp; `runs` the sums that are written together; `arena` says where those of the block's arrays
-    lie whose memory comes with the launch; `shares` has the fields that the block copied, by scope."""
+    """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
+    is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
+    constant; `inside` has the clamps that do nothing here, and what they clamp; `runs` the sums that are written
+    together; `arena` says where those of the block's arrays lie whose memory comes with the launch; `shares` has the
+    fields that the block copied, by scope."""
 
-    lines_from: LineTable | None = None
     stops: bool = False
     temps: int = 0
     inside: dict[Op, Value] = field(default_factory=dict[Op, Value])
@@ -43,13 +41,6 @@ class DeviceWriter(FunctionWriter):
     arena: Arena = field(default_factory=Arena)
     shares: dict[str, OpenShare] = field(default_factory=dict[str, OpenShare])
     steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
-
-    def op(self, op: Op) -> None:
-        """Write one op, and where it comes from."""
-        first = len(self.lines)
-        super().op(op)
-        if self.lines_from is not None:
-            self.lines_from.mark(self.lines, first, op.span)
 
 
 def state_word(f: FunctionWriter, word: int) -> str:

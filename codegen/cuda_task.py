@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from weft.codegen.call_ops import calls_one
 from weft.codegen.cuda_group import accumulators, group_of, has_long_loop, split_at_shared
 from weft.codegen.cuda_inside import clamps_of, write_inside
-from weft.codegen.cuda_lines import LineTable
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.cuda_private import flush, open_share
 from weft.codegen.cuda_reduce import barrier, sreg
@@ -22,6 +21,7 @@ from weft.codegen.cuda_simt import arena_of, threads_together
 from weft.codegen.cuda_together import write_together
 from weft.codegen.cuda_wide_atomics import runs_of
 from weft.codegen.function import Jump
+from weft.codegen.line_table import LineTable
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import Share
 from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
@@ -97,7 +97,10 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int,
     words = module.slots.result_start
     shared = ' "nvvm.grid_constant"' if module.callees else ""  # functions read it where it is, not a copy
     signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8{shared} %ctx)"
-    where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
+    where = ""
+    if f.lines_from is not None:  # what belongs to no op, such as the heads of loops, comes from the line of the task
+        f.lines_from.mark(f.lines, 0, launch.tasks()[0].span if launch.tasks() else None)
+        where = f" !dbg {f.lines_from.subprogram}"
     module.functions.append(f.text(f"{signature} nounwind {_block_size(launch.loop, threads)}{where}"))
 
 

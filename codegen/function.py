@@ -20,6 +20,7 @@ from weft.ir.types import Pointer, Prim, Type, u1
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from weft.codegen.line_table import LineTable
     from weft.codegen.module import ModuleWriter
 
 __all__ = ["EMITTERS", "FunctionWriter", "Jump", "emits", "spell"]
@@ -53,7 +54,7 @@ class FunctionWriter:
     put on loads of memory that the task does not write. `width` is how many lanes the values being written have (see
     `lanes.py`). `moved` has the base addresses, by scope, of fields that lie elsewhere than in their tree. `emitters`
     says how to write ops. `draws`, `lane`, `stream` number the random numbers (`stream`: where the caller says which),
-    `floor` is where the stack must end."""
+    `floor` is where the stack must end. `lines_from` knows the lines of the program, if they are wanted."""
 
     module: ModuleWriter
     plain: bool = False
@@ -74,6 +75,7 @@ class FunctionWriter:
     width: int = 1
     moved: dict[str, str] = field(default_factory=dict[str, str])
     emitters: Emitters = field(default_factory=lambda: EMITTERS)
+    lines_from: LineTable | None = None
 
     # ---- registers and lines ----
 
@@ -186,6 +188,15 @@ class FunctionWriter:
             self.op(op)
 
     def op(self, op: Op) -> None:
+        """Write one op, and where it comes from."""
+        if self.lines_from is None:
+            self.write(op)
+            return
+        first = len(self.lines)
+        self.write(op)
+        self.lines_from.mark(self.lines, first, op.span)
+
+    def write(self, op: Op) -> None:
         """Write one op."""
         emitter = self.emitters.get(type(op))
         if emitter is None:

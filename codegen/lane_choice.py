@@ -38,7 +38,7 @@ from weft.ir.ops import (
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import Uniformity
 
-__all__ = ["LanePlan", "lane_plan", "length"]
+__all__ = ["LanePlan", "lane_decision", "lane_plan", "length"]
 
 _MARGIN, _STEADY = 1.5, 1.2  # prices are guesses: lanes must be cheaper by this factor, less where none is idle
 _FOUR, _TWO = 16, 24  # arithmetic instructions of a loop of which so many vectors run at once
@@ -57,22 +57,33 @@ class LanePlan:
 
 def lane_plan(task: Task, features: frozenset[str], near: frozenset[str], vector_math: bool) -> LanePlan | None:
     """How the task runs in lanes; None: it does not. `loop_config(simd=...)` decides, if given."""
+    chosen = lane_decision(task, features, near, vector_math)
+    return chosen if isinstance(chosen, LanePlan) else None
+
+
+def lane_decision(task: Task, features: frozenset[str], near: frozenset[str], vector_math: bool) -> LanePlan | str:
+    """As `lane_plan`, or in words why not."""
     wanted = task.config.simd
     bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
     asked = wanted in (2, 4, 8, 16, 32, 64)
-    if not bits or (wanted and not asked) or not (asked or _has_loop(task.body) or _is_long(task)):
-        return None
+    if not bits:
+        return "no lanes: they need AVX2 or AVX-512"
+    if wanted and not asked:
+        return f"no lanes: loop_config(simd={wanted}) says so"
+    if not (asked or _has_loop(task.body) or _is_long(task)):
+        return "no lanes: the body has no loop inside, so it is left to LLVM's vectorizer"
     facts = Uniformity(task)
     if facts.reason:
-        return None
+        return f"no lanes: {facts.reason}"
     if asked:
         return LanePlan(wanted, facts, near)
     lanes = bits // _usual_bits(task)
     price = _Price(facts, lanes, bits, vector_math)
     price.block(task.body, 1.0, 1.0)
     margin = _MARGIN if facts.divergent else _STEADY
-    if price.lanes_cost * margin > lanes * price.scalar_cost * _filled(task, lanes):
-        return None
+    alone = lanes * price.scalar_cost * _filled(task, lanes)
+    if price.lanes_cost * margin > alone:
+        return f"no lanes: {lanes} of them would cost {price.lanes_cost:.0f}, one after another {alone:.0f}"
     return LanePlan(lanes * _interleaved(task, lanes, bits), facts, near)
 
 

@@ -87,17 +87,17 @@ class LaneWriter(FunctionWriter):
         yield
         self.width = before
 
-    def op(self, op: Op) -> None:
+    def write(self, op: Op) -> None:
         """Write one op: its own way, or as a scalar if the lanes agree on it, or as vectors."""
         if not self.mask:  # before and after the parallel loop
-            return super().op(op)
+            return super().write(op)
         if op in self.facts.skipped:
             return None
         own = LANE_EMITTERS.get(type(op))
         if own is not None:
             result = own(self, op)
         elif self.facts.step(op) is not None:
-            return super().op(op)
+            return super().write(op)
         else:
             with self.wide():
                 result = EMITTERS[type(op)](self, op)

@@ -30,11 +30,12 @@ from typing import Any
 import numpy as np
 
 from weft.ir.core import Block, BlockArg, Field, Op, Value
+from weft.ir.errors import Span
 from weft.ir.ops import Kernel
 from weft.ir.symbols import FieldSymbol, LoopConfig, Term
 from weft.ir.types import VOID, Type
 
-__all__ = ["RESERVED", "Names", "attribute", "is_bare", "print_ir"]
+__all__ = ["RESERVED", "Lister", "Names", "attribute", "is_bare", "print_ir"]
 
 RESERVED = ("true", "false", "nan", "inf")  # words that are numbers, never strings
 _WORD = re.compile(r"[^\W\d][\w.]*\Z")
@@ -82,11 +83,31 @@ def print_ir(what: Op | Block, spans: bool = False) -> str:
     return "\n".join(printer.lines) + "\n"
 
 
+class Lister:
+    """Lists one program time and again, as passes change it: what stays the same value keeps its name, its number too,
+    so that two lists can be compared line by line."""
+
+    def __init__(self) -> None:
+        self._printer = _Printer(False)
+
+    def lines(self, what: Op) -> tuple[list[str], list[Span | None]]:
+        """The lines of the text of an op with all inside it, and where in the source each comes from."""
+        printer = self._printer
+        printer.lines, printer.places = [], []
+        printer.op(what, "")
+        return printer.lines, printer.places
+
+
 class _Printer:
     def __init__(self, spans: bool) -> None:
         self.names, self.spans = Names(), spans
         self.fields = Names()
         self.lines: list[str] = []
+        self.places: list[Span | None] = []  # of the lines
+
+    def line(self, text: str, span: Span | None) -> None:
+        self.lines.append(text)
+        self.places.append(span)
 
     def block(self, block: Block, indent: str) -> None:
         for op in block:
@@ -103,7 +124,7 @@ class _Printer:
         place = f"  # {op.span}" if self.spans and op.span is not None else ""
         regions = [field for field in op.declared if field.role == "region"]
         if not regions:
-            self.lines.append(indent + head + place)
+            self.line(indent + head + place, op.span)
             return
         line = indent + head
         for field in regions:
@@ -112,20 +133,20 @@ class _Printer:
                 if region.first is None and not region.args:
                     continue
                 line += f" {field.name}"
-            self.lines.append(f"{line}{self.arguments(region.args)} {{{place}")
+            self.line(f"{line}{self.arguments(region.args)} {{{place}", op.span)
             self.block(region, indent + "  ")
             line, place = indent + "}", ""
-        self.lines.append(line + place)
+        self.line(line + place, op.span)
 
     def kernel(self, op: Kernel, indent: str) -> None:
         params = ", ".join(f"{param.name}: {param.type}" for param in op.params)
         results = ", ".join(map(str, op.results))
         temp = f" temp_bytes={op.temp_bytes}" if op.temp_bytes else ""
-        self.lines.append(f"{indent}kernel {symbol(op.symbol)}({params}) -> ({results}){temp} {{")
+        self.line(f"{indent}kernel {symbol(op.symbol)}({params}) -> ({results}){temp} {{", op.span)
         for field in op.fields:
-            self.lines.append(f"{indent}  field {self.field(field)}: {field.dtype}{_layout(field)}")
+            self.line(f"{indent}  field {self.field(field)}: {field.dtype}{_layout(field)}", None)
         self.block(op.body, indent + "  ")
-        self.lines.append(indent + "}")
+        self.line(indent + "}", None)
 
     def items(self, op: Op) -> str:
         """The operands and attributes, each with what separates it from what stands before."""

@@ -19,11 +19,12 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from weft.ir import tree
+from weft.ir.errors import Span
 from weft.ir.symbols import FieldSymbol, LoopConfig
 from weft.ir.text import Names
 from weft.ir.types import VOID, Tensor
 
-__all__ = ["print_tree"]
+__all__ = ["print_tree", "tree_lines"]
 
 # fmt: off
 _SIGNS: dict[str, str] = {
@@ -40,6 +41,11 @@ _PRINTERS: dict[type[tree.Node], Callable[[Any, Any], str]] = {}
 
 def print_tree(kernel: tree.KernelTree) -> str:
     """The text of a kernel."""
+    return "\n".join(tree_lines(kernel)[0]) + "\n"
+
+
+def tree_lines(kernel: tree.KernelTree) -> tuple[list[str], list[Span | None]]:
+    """The lines of that text, and where in the source each comes from."""
     writer = _Writer()
     params = ", ".join(f"{param.name}: {param.type}" for param in kernel.params)
     results = f" -> {', '.join(map(str, kernel.results))}" if kernel.results else ""
@@ -51,19 +57,21 @@ def print_tree(kernel: tree.KernelTree) -> str:
         shape = f"[{', '.join(map(str, field.shape))}]" if field.shape else ""
         writer.line(f"field {writer.name(field, field.name)}: {field.dtype}{shape}")
     writer.body(kernel.body)
-    return "\n".join(writer.lines) + "\n"
+    return writer.lines, writer.places
 
 
 class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.places: list[Span | None] = []  # of the lines
         self.indent = ""
         self.names = Names()
         self.params: list[str] = []
         self.calls: list[tree.Call] = []  # whose bodies are still to be written
 
-    def line(self, text: str) -> None:
+    def line(self, text: str, span: Span | None = None) -> None:
         self.lines.append(self.indent + text)
+        self.places.append(span)
 
     def name(self, thing: object, stem: str) -> str:
         """The unique name of a variable or field."""
@@ -84,12 +92,12 @@ class _Writer:
     def body(self, statements: Sequence[tree.Stmt]) -> None:
         """Statements, each followed by the bodies of the functions it calls, then by its own blocks."""
         for statement in statements:
-            self.line(self.text(statement))
+            self.line(self.text(statement), statement.span)
             calls, self.calls = self.calls, []
             for call in calls:
                 listed = ", ".join(f"{self.variable(v)}: {v.type}" for v, _ in call.arguments)
                 result = "" if call.type is VOID else f" -> {call.type}"
-                self.block(f"where {call.name}({listed}){result}:", call.body)
+                self.block(f"where {call.name}({listed}){result}:", call.body, call.span)
             if isinstance(statement, tree.If):
                 self.block(None, statement.then)
                 if statement.orelse:
@@ -99,9 +107,9 @@ class _Writer:
         if not statements:
             self.line("pass")
 
-    def block(self, heading: str | None, statements: Sequence[tree.Stmt]) -> None:
+    def block(self, heading: str | None, statements: Sequence[tree.Stmt], span: Span | None = None) -> None:
         if heading is not None:
-            self.line(heading)
+            self.line(heading, span)
         outer, self.indent = self.indent, self.indent + "    "
         self.body(statements)
         self.indent = outer

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class Instance:
         self._all_packed = len(self._packs) == len(parameters)
         self.single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
         self.guards: list[Any] = []
+        self.recipe: Any = None  # how to compile it again, see `stages.py`
         self.plan: Any = None  # how native code calls it, see `direct.py`
         self.plans_made = 0
 
@@ -120,7 +122,7 @@ def compile_instance(
     ask for."""
     trace = Trace.from_environment(also=program.dumps)
     with ScopedProfiler("compile"), ScopedProfiler(function.__name__):
-        lookup = None if trace.active else look_up(program, function, arguments, results)
+        lookup = None if trace.active or program.config.check_races else look_up(program, function, arguments, results)
         with program.lock:  # what the device makes at its first use, it makes once
             made = lookup and lookup.find(program.device)
         if not made:
@@ -145,6 +147,9 @@ def _compile(
         translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
     with ScopedProfiler("generate code"):
+        if program.config.check_races:
+            run = _checked(translation.tree, program, trace)
+            return Found(run, translation.trees, translation.captures)
         artifact = make_artifact(translation.tree, program.config, program.device, trace)
         with program.lock:
             run = load_artifact(artifact, program.config, program.device, trace)
@@ -179,6 +184,18 @@ def compile_tree(
     """From tree to something that runs: `run(tree addresses, arguments) -> scalars of the results`."""
     trace = trace or Trace()
     return load_artifact(make_artifact(root, config, device, trace), config, device, trace)
+
+
+def _checked(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
+    """From tree to something that runs, with the race check in it. What runs as Python elsewhere is compiled too."""
+    from weft.lang.races import Checked, lower_checked
+
+    config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
+    trace.show("tree", root.name, lambda: print_tree(root))
+    kernel, functions, table = lower_checked(root, config, trace)
+    artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions)
+    with program.lock:
+        return Checked(program, load_artifact(artifact, config, program.device, trace), artifact, table)
 
 
 def make_artifact(root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace) -> Artifact:

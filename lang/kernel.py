@@ -26,6 +26,7 @@ from weft.lang.compile import Instance, compile_instance, rehearse
 from weft.lang.direct import plan_for
 from weft.lang.errors import ArgumentError, UnknownName
 from weft.lang.parameters import Parameter, Template, make_parameter, template_key
+from weft.lang.stages import ON_COMPILED, Recipe, Stages
 from weft.lang.translate import Argument
 from weft.lang.translate.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
 from weft.lang.translate.lost_source import find_lost
@@ -104,6 +105,7 @@ class Kernel(DirectCallable):
         self._instances: dict[Any, Instance] = {}
         self._lock = RLock()  # held while an instance is made
         self._plans: list[Plan] = []
+        self._latest: Recipe | None = None
         self._is_native = type(self) is not Kernel
         self._check_signature()
 
@@ -182,6 +184,10 @@ class Kernel(DirectCallable):
         """Compile for a call with arguments like these, without running it: a later call finds the code. What counts
         is what a call looks at: values of `template()` parameters, kinds of arrays; numbers can be any. Errors are
         those of a call. Any thread may do this; other kernels compile meanwhile."""
+        self._prepared(args, keywords)
+
+    def _prepared(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Instance:
+        """The code for a call with arguments like these."""
         owner = None
         if self._has_self:
             if not args:
@@ -189,7 +195,27 @@ class Kernel(DirectCallable):
             owner, *args = args  # type: ignore[assignment]
         program = self._program()
         matched = self._matched(owner, tuple(args), keywords)
-        self._instance(program, owner, self._unpacked(matched) if self._packs else matched)
+        return self._instance(program, owner, self._unpacked(matched) if self._packs else matched)
+
+    def stages(self, *args: Any, **keywords: Any) -> Stages:
+        """What the kernel becomes, stage by stage, for a call with arguments like these (see `compile`); compiles it,
+        runs nothing. See `Stages`."""
+        return Stages(self._prepared(args, keywords).recipe)
+
+    @property
+    def last(self) -> Stages:
+        """The stages of the instance that was compiled or found last. (Calls like earlier ones go to the machine code
+        at once: they do not count.) WeftError before the first."""
+        if self._latest is None:
+            raise WeftError(f"kernel '{self.__name__}' was not compiled yet: call it, or use stages(...)")
+        return Stages(self._latest)
+
+    def explore(self, path: str, *args: Any, **keywords: Any) -> None:
+        """Write a page (HTML, all in one file) that shows what becomes of each line of the kernel, for a call with
+        arguments like these. Compiles it, runs nothing."""
+        from weft.lang.explore import write_page
+
+        write_page(path, [self.stages(*args, **keywords)])
 
     def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
         """As `compile`, on another thread. Gives a future: its `result()` waits, and raises what `compile` would. Who
@@ -216,6 +242,7 @@ class Kernel(DirectCallable):
                 instance = self._instances.get(key)
                 if instance is None or not instance.alive():
                     instance = self._compile(program, key, owner, flat)
+        self._latest = instance.recipe
         return instance
 
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
@@ -240,7 +267,7 @@ class Kernel(DirectCallable):
             return
         self._instances = {}
         self._follow()
-        self._interpreted = program.config.arch == "python"
+        self._interpreted = program.interprets
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._parameters = self._make_parameters()
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
@@ -303,6 +330,9 @@ class Kernel(DirectCallable):
                 watched.append(value)
         make = rehearse if self._interpreted else compile_instance
         instance = make(program, self.function, arguments, self._parameters, self.results)
+        instance.recipe = Recipe(program, self.function, arguments, self.results)
+        if (told := ON_COMPILED.get()) is not None:
+            told(instance.recipe)
         instances[key] = instance
         instance.guards = _guards(watched, instances, key, weakref.WeakMethod(self._follow))
         return instance
@@ -360,6 +390,14 @@ class BoundKernel:
     def compile(self, *args: Any, **keywords: Any) -> None:
         """As `Kernel.compile`, for this object."""
         self.kernel.compile(self.class_instance, *args, **keywords)
+
+    def stages(self, *args: Any, **keywords: Any) -> Stages:
+        """As `Kernel.stages`, for this object."""
+        return self.kernel.stages(self.class_instance, *args, **keywords)
+
+    def explore(self, path: str, *args: Any, **keywords: Any) -> None:
+        """As `Kernel.explore`, for this object."""
+        self.kernel.explore(path, self.class_instance, *args, **keywords)
 
     def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
         """As `Kernel.compile_async`, for this object."""

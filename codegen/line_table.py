@@ -1,7 +1,7 @@
-"""Which line of the program an instruction comes from, for NVIDIA's tools: `.loc` in PTX, by LLVM's debug metadata.
+"""Which line of the program an instruction comes from: LLVM's debug metadata, which becomes `.loc` in PTX and assembly.
 
-Only lines, no variables (what `nvcc -lineinfo` gives), so the code stays as fast. Paths of source files get into the
-PTX: this is for profiling and finding faults, and an option.
+It is for profilers, debuggers and `weft explore`. Only lines, no variables (what `nvcc -lineinfo` gives), so the code
+stays as fast. Paths of source files get into the code, so it is an option.
 """
 
 from __future__ import annotations

@@ -1,0 +1,126 @@
+"""Texts of the compiler whose lines know where in the program they come from.
+
+A place is a number, a *spot*: the source line, and the lines of the calls that led to it, innermost first. What LLVM
+makes of a kernel is followed by giving each op its spot for a line number (`Spots.mark`): the debug metadata of the
+optimized module, and `.loc` in assembly and PTX, bring it back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from weft.ir.core import Op
+from weft.ir.errors import Span
+
+__all__ = ["Line", "Listing", "Spots", "of_assembly", "of_llvm", "of_sass"]
+
+Line = tuple[str, int]  # file and line
+
+_DEBUG = re.compile(r",? !dbg !(\d+)")
+_LOCATION = re.compile(r"!(\d+) = (?:distinct )?!DILocation\(line: (\d+)")
+_METADATA = re.compile(r"!(llvm\.dbg\.cu|llvm\.module\.flags|\d+) = ")
+_OF_DEBUGGING = re.compile(r"!DI|!\{null\}|\"Debug Info Version\"|^!llvm\.")
+_LOC = re.compile(r"\s*\.loc\s+\d+\s+(\d+)")
+_NOISE = re.compile(r"\s*(\.cfi_|\.file\s|\.loc\s|\.p2align|\.L(tmp|func_begin|func_end|debug)|\$L__(tmp|func))")
+_SASS_LINE = re.compile(r'\s*//## File "spots", line (\d+)')
+
+
+class Listing(str):
+    """A text; `spots` has the number of the place of each line, 0 where it has none."""
+
+    spots: tuple[int, ...]
+
+    def __new__(cls, lines: Iterable[str], spots: Iterable[int]) -> Listing:
+        made = super().__new__(cls, "".join(f"{line}\n" for line in lines))
+        made.spots = tuple(spots)
+        return made
+
+
+class Spots:
+    """Numbers for places, from 1. `chains[number]` lists (file, line), innermost first."""
+
+    FILE = "spots"
+
+    def __init__(self) -> None:
+        self.chains: list[tuple[Line, ...]] = [()]
+        self._numbers: dict[tuple[Line, ...], int] = {(): 0}
+
+    def number(self, span: Span | None) -> int:
+        """The number of the place that a span begins at."""
+        chain: list[Line] = []
+        while span is not None:
+            if not chain or chain[-1] != (span.file, span.line):
+                chain.append((span.file, span.line))
+            span = span.caller
+        key = tuple(chain)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.chains)
+            self.chains.append(key)
+        return self._numbers[key]
+
+    def listing(self, lines: Sequence[str], spans: Iterable[Span | None]) -> Listing:
+        """A text whose lines come from those spans."""
+        return Listing(lines, map(self.number, spans))
+
+    def mark(self, root: Op) -> None:
+        """From now on the ops say their spots for line numbers."""
+        for op in root.walk():
+            number = self.number(op.span)
+            op.span = Span(self.FILE, number) if number else None
+
+
+def of_llvm(text: str) -> Listing:
+    """LLVM IR without its debug metadata."""
+    places = {number: int(line) for number, line in _LOCATION.findall(text)}
+    lines: list[str] = []
+    spots: list[int] = []
+    for line in text.splitlines():
+        if _METADATA.match(line) and _OF_DEBUGGING.search(line):
+            continue
+        found = _DEBUG.search(line)
+        lines.append(_DEBUG.sub("", line) if found else line)
+        spots.append(places.get(found[1], 0) if found else 0)
+    return Listing(lines, spots)
+
+
+def of_assembly(text: str) -> Listing:
+    """Assembly or PTX without directives that only debuggers read."""
+    lines: list[str] = []
+    spots: list[int] = []
+    spot = 0
+    for line in text.splitlines():
+        where = _LOC.match(line)
+        if where is not None:
+            spot = int(where[1])
+            continue
+        if line.lstrip().startswith(".section") and ".debug" in line:
+            break
+        if _NOISE.match(line) or (not line.strip() and lines and not lines[-1]):
+            continue
+        spot = spot if line.startswith(("\t", " ", "$L", ".LBB")) else 0
+        lines.append(line)
+        spots.append(spot if _is_instruction(line) else 0)
+    return Listing(lines, spots)
+
+
+def of_sass(text: str) -> Listing:
+    """What nvdisasm prints with lines."""
+    lines: list[str] = []
+    spots: list[int] = []
+    spot = 0
+    for line in text.splitlines():
+        where = _SASS_LINE.match(line)
+        if where is not None:
+            spot = int(where[1])
+            continue
+        if ".debug" in line:
+            break
+        lines.append(line)
+        spots.append(spot if "/*" in line and ";" in line else 0)
+    return Listing(lines, spots)
+
+
+def _is_instruction(line: str) -> bool:
+    body = line.strip()
+    return bool(body) and line[0] in "\t " and not body.startswith((".", "//", "#")) and not body.endswith(":")

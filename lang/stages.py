@@ -1,0 +1,308 @@
+"""What a kernel becomes on its way to machine code, stage by stage: `kernel.stages(...)` and `kernel.last`.
+
+    print(step.last.tree)                    the typed tree
+    for one in step.last.passes: ...         the IR after each pass
+    print(step.last.asm)                     the machine code
+
+Nothing is kept while kernels are compiled. A `Stages` compiles its kernel again when it is first asked for something,
+with an observer of the passes and line numbers in the code; what it makes is never launched.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from weft.ir.artifact import Artifact, CudaTarget
+from weft.ir.config import CompileConfig
+from weft.ir.errors import Span, WeftError
+from weft.ir.ops import Kernel
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, lower
+from weft.ir.text import Lister
+from weft.ir.treetext import tree_lines
+from weft.lang.errors import ArgumentError
+from weft.lang.listing import Listing, Spots, of_assembly, of_llvm
+from weft.lang.parameters import template_key
+from weft.lang.translate import Argument, Translation, translate_kernel
+from weft.lang.translate.source import source_lines, source_of
+
+if TYPE_CHECKING:
+    from weft.lang.disassembly import Cubin
+
+__all__ = ["ON_COMPILED", "PassRecord", "Recipe", "Stages"]
+
+# Hears of every instance of a kernel, as soon as it is compiled.
+ON_COMPILED: ContextVar[Callable[[Recipe], None] | None] = ContextVar("ON_COMPILED", default=None)
+
+_STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED))
+
+
+@dataclass(frozen=True)
+class PassRecord:
+    """One run of a pass: the IR after it, whether it changed that, and how long it took. A `nested` one ran inside the
+    stage whose record comes next after it, and whose time counts its time already."""
+
+    name: str
+    ir: Listing
+    changed: bool
+    milliseconds: float
+    nested: bool
+
+    def __str__(self) -> str:
+        return self.ir
+
+
+class Recipe:
+    """What an instance of a kernel was compiled from: enough to compile it again, as long as the program lives. Fields
+    and objects are not kept alive."""
+
+    def __init__(
+        self,
+        program: Any,
+        function: Callable[..., Any],
+        arguments: Sequence[Argument],
+        results: Sequence[Any],
+    ) -> None:
+        self.function, self.results = function, tuple(results)
+        self.config: CompileConfig = program.config
+        self._program = weakref.ref(program)
+        self._arguments = [(one, _weakly(one.value)) for one in arguments]
+
+    def translate(self) -> Translation:
+        """The kernel's tree, made anew. WeftError where what it was compiled for is gone."""
+        program = self._program()
+        if program is None or not program.alive:
+            raise WeftError(f"kernel '{self.function.__name__}' was compiled before the last `init` or `reset`")
+        return translate_kernel(
+            self.function, [self._again(*one) for one in self._arguments], self.results, self.config
+        )
+
+    def target(self) -> CudaTarget:
+        """The GPU to compile for: that of the program, or else the oldest that will do."""
+        program = self._program()
+        if self.config.arch != "cuda" or program is None:
+            return CudaTarget()
+        target: CudaTarget = program.device.target
+        return target
+
+    def _again(self, argument: Argument, ref: Any) -> Argument:
+        if ref is None:
+            return argument
+        value = ref()
+        if value is None:
+            name = self.function.__name__
+            raise WeftError(f"kernel '{name}' was compiled for an object that is gone: its argument '{argument.name}'")
+        return replace(argument, value=value)
+
+
+def _weakly(value: Any) -> Any:
+    """A weak reference to what a kernel is compiled for by identity; None for plain values."""
+    if not isinstance(template_key(value), int):
+        return None
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return None
+
+
+@dataclass
+class _Lowered:
+    """The half that is ours: the tree and what the passes made of it. `functions` are those that are called."""
+
+    tree: Listing
+    kernel: Kernel
+    functions: list[Kernel]
+    passes: list[PassRecord]
+    spots: Spots
+    times: dict[str, float]
+
+
+class Stages:
+    """The stages of one instance of a kernel. Every text is a `Listing`: a string whose lines know their places.
+
+    `source` (Python), `tree`, `chi` (simplified, whole), `tasks`, `lowered`, `passes` (a list of `PassRecord`), `llvm`
+    (as Weft writes it), `llvm_optimized`, and what the machine runs: `asm` on a CPU, `ptx` and `sass` on a GPU. What
+    the arch does not have is None. `sass` raises WeftError where NVIDIA's tools are missing, and says which."""
+
+    def __init__(self, recipe: Recipe, arch: str = "") -> None:
+        self._recipe = recipe
+        self.name: str = recipe.function.__name__
+        self.arch: str = arch or recipe.config.arch
+        if self.arch not in ("cpu", "cuda", "python"):
+            raise ArgumentError(f"stages are of arch cpu, cuda or python, not {arch!r}")
+
+    def on(self, arch: str) -> Stages:
+        """The same kernel, compiled for another arch; no GPU is needed for "cuda"."""
+        return Stages(self._recipe, arch)
+
+    @cached_property
+    def config(self) -> CompileConfig:
+        """What the compiler is told: the program's options, and that line numbers are wanted."""
+        config: CompileConfig = replace(self._recipe.config, arch=self.arch, line_info=True)
+        return config
+
+    # -- ours ----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _half(self) -> _Lowered:
+        start = perf_counter()
+        translation = self._recipe.translate()
+        times = {"translate": (perf_counter() - start) * 1e3}
+        spots = Spots()
+        tree = spots.listing(*tree_lines(translation.tree))
+        observer = _Observer(spots)
+        config = replace(self.config, arch="cpu") if self.arch == "python" else self.config
+        kernel = lower(translation.tree, config, observer)
+        functions = [lower(function, config) for function in translation.tree.functions]
+        return _Lowered(tree, kernel, functions, observer.records, spots, times)
+
+    @cached_property
+    def source(self) -> Listing:
+        """The kernel in Python, from its decorators on."""
+        lines, first = source_lines(self._recipe.function.__code__)
+        file = source_of(self._recipe.function).file
+        spans = [Span(file, first + k) for k in range(len(lines))]
+        return self.spots.listing([line.rstrip() for line in lines], spans)
+
+    @property
+    def spots(self) -> Spots:
+        """The places that the lines of all texts refer to by number."""
+        return self._half.spots
+
+    @property
+    def tree(self) -> Listing:
+        """The typed tree that the translator made."""
+        return self._half.tree
+
+    @property
+    def passes(self) -> list[PassRecord]:
+        """Every run of every pass, in order. Values keep their names from one record to the next."""
+        return self._half.passes
+
+    @property
+    def chi(self) -> Listing:
+        """The IR before it is cut into tasks."""
+        return self._before("offload")
+
+    @property
+    def tasks(self) -> Listing:
+        """The IR cut into tasks, before each is lowered."""
+        return self._before(TO_LOWERED[0])
+
+    @property
+    def lowered(self) -> Listing:
+        """The IR with every address spelled out: what code is made of."""
+        return self.passes[-1].ir
+
+    def _before(self, name: str) -> Listing:
+        """What the stage `name`, nested passes included, was given."""
+        stages = [k for k, one in enumerate(self.passes) if not one.nested]
+        place = next(k for k in stages if self.passes[k].name == name)
+        return self.passes[max(k for k in stages if k < place)].ir
+
+    # -- LLVM's --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def artifact(self) -> Artifact | None:
+        """The code, with line numbers that are spots; None for arch=python."""
+        if self.arch == "python":
+            return None
+        half = self._half
+        for kernel in (half.kernel, *half.functions):
+            half.spots.mark(kernel)
+        lap = _Laps(half.times)
+        device = () if self.arch == "cpu" else (self._recipe.target(),)
+        backend: Any = import_module(f"weft.codegen.{self.arch}")
+        made: Artifact = backend.compile_kernel(half.kernel, self.config, lap, *device, half.functions)
+        lap("")
+        return made
+
+    @property
+    def kernel(self) -> Kernel:
+        """The lowered kernel itself; its ops say spots for lines once code was made."""
+        return self._half.kernel
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Milliseconds outside of the passes: translate, emit, optimize, codegen."""
+        _ = self.artifact
+        return self._half.times
+
+    @cached_property
+    def llvm(self) -> Listing | None:
+        """The LLVM IR that Weft writes."""
+        return None if self.artifact is None else of_llvm(self.artifact.llvm)
+
+    @cached_property
+    def llvm_optimized(self) -> Listing | None:
+        """The LLVM IR after LLVM's passes."""
+        return None if self.artifact is None else of_llvm(str(self.artifact.native))
+
+    @cached_property
+    def asm(self) -> Listing | None:
+        """The machine code as assembly; None on a GPU, where `ptx` and `sass` are."""
+        if self.artifact is None or self.arch != "cpu":
+            return None
+        return of_assembly(import_module("weft.codegen.machine").assembly(self.artifact.native, self.config.opt_level))
+
+    @cached_property
+    def ptx(self) -> Listing | None:
+        """What the driver is given; None on a CPU."""
+        return of_assembly(self.artifact.ptx) if self.artifact is not None and self.arch == "cuda" else None
+
+    @cached_property
+    def cubin(self) -> Cubin | None:
+        """What ptxas makes of the PTX, and what it says; None on a CPU. WeftError where there is no ptxas."""
+        if self.artifact is None or self.arch != "cuda":
+            return None
+        made: Cubin = import_module("weft.lang.disassembly").cubin_of(self.artifact.ptx)
+        return made
+
+    @cached_property
+    def sass(self) -> Listing | None:
+        """The instructions of the GPU; None on a CPU. WeftError where NVIDIA's tools are missing."""
+        if self.cubin is None:
+            return None
+        made: Listing = import_module("weft.lang.disassembly").sass_of(self.cubin)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<stages of kernel {self.name} on arch={self.arch}>"
+
+
+class _Observer:
+    """Records passes. The time that takes is not theirs: it is kept out of the stage around nested ones."""
+
+    def __init__(self, spots: Spots) -> None:
+        self.spots, self.lister = spots, Lister()
+        self.records: list[PassRecord] = []
+        self.own = 0.0
+
+    def __call__(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
+        start, nested = perf_counter(), name not in _STAGES
+        if not nested:
+            milliseconds, self.own = max(0.0, milliseconds - self.own), 0.0
+        last = self.records[-1].ir if self.records else None
+        ir = self.spots.listing(*self.lister.lines(kernel)) if changed or last is None else last
+        self.records.append(PassRecord(name, ir, changed, milliseconds, nested))
+        if nested:
+            self.own += (perf_counter() - start) * 1e3
+
+
+class _Laps:
+    """Counts the time of stages that follow one another; an empty name ends the last."""
+
+    def __init__(self, times: dict[str, float]) -> None:
+        self.times, self.name, self.start = times, "", perf_counter()
+
+    def __call__(self, name: str) -> None:
+        now = perf_counter()
+        if self.name:
+            self.times[self.name] = self.times.get(self.name, 0.0) + (now - self.start) * 1e3
+        self.name, self.start = name, now
