@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from weft.ir.types import Prim, f32, i32
+
+if TYPE_CHECKING:
+    from weft.ir.races import RaceTable
 
 __all__ = ["CompileConfig"]
 
@@ -13,7 +17,8 @@ __all__ = ["CompileConfig"]
 class CompileConfig:
     """`arch` is "cpu", "cuda" or "python". `verify` checks the IR after every pass. `index_bits` is 32 where every
     field and array of the launch has fewer than 2**31 elements per axis. `cuda_stack_limit`: bytes of stack of a GPU's
-    thread, for recursion; 0: the usual. `line_info`: PTX says which lines of the program it comes from."""
+    thread, for recursion; 0: the usual. `line_info`: the code says which lines of the program it comes from.
+    `check_races`: kernels are checked for races; `races` is then what the check of this kernel fills in."""
 
     arch: str = "cpu"
     debug: bool = False
@@ -28,3 +33,5 @@ class CompileConfig:
     threads: int = 0
     cuda_stack_limit: int = 0
     line_info: bool = False
+    check_races: bool = False
+    races: RaceTable | None = field(default=None, repr=False, compare=False)

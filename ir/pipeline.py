@@ -24,6 +24,7 @@ __all__ = ["LEVEL_AFTER", "TO_LOWERED", "TO_TASKS", "find_pass", "lower", "run_p
 
 TO_TASKS: tuple[str, ...] = (
     "infer_types",
+    "races",
     "full_simplify",
     "bounds",
     "full_simplify",

@@ -55,6 +55,7 @@ x64 = x86_64 = arm64 = cpu
 vulkan, metal, opengl, gles, dx11, dx12, amdgpu = "vulkan", "metal", "opengl", "gles", "dx11", "dx12", "amdgpu"
 
 _CONFIG = (
+    "check_races",
     "debug",
     "cuda_stack_limit",
     "fast_math",
@@ -102,12 +103,18 @@ class Program:
     draws: Any = None  # where the random numbers of arch=python stand
     alive: bool = True
     builder: Any = None
+    shadow: Any = None  # of the race check, see `races.py`
     lock: Any = field(default_factory=threading.RLock)  # held while something is made at its first use
     epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
     chosen: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
     _device: Any = None
     _compilers: Any = None
     _kinds: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
+
+    @property
+    def interprets(self) -> bool:
+        """Whether kernels run as Python. (The race check compiles them: one check for all.)"""
+        return self.arch == python and not self.config.check_races
 
     def touch(self) -> None:
         """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
@@ -189,7 +196,8 @@ def init(
     `arch` is `cpu` (the default), `cuda`, `gpu` (cuda if it works, else cpu) or `python` (kernel bodies run as plain
     Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
-    Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former), `fast_math` (True),
+    Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former),
+    `check_races` (find iterations that touch one element without an order; slow), `fast_math` (True),
     `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once), `device`
     (0: which GPU), `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools
     which line of the program an instruction comes from), `log_level`, `verbose` (False: only

@@ -20,6 +20,7 @@ __all__ = ["OPTIONS", "UnknownOption", "collect", "did_you_mean", "environment",
 OPTIONS: dict[str, type] = {
     "advanced_optimization": bool,
     "check_out_of_bound": bool,
+    "check_races": bool,
     "compile_threads": int,
     "cpu_max_num_threads": int,
     "cuda_stack_limit": int,

@@ -14,6 +14,7 @@ from weft.ir.types import Prim, Struct, Tensor, Type, flat_size, flatten
 
 __all__ = [
     "ArithmeticFault",
+    "DataRace",
     "IndexFault",
     "KernelFault",
     "OutOfMemory",
@@ -56,6 +57,10 @@ class RecursionFault(KernelFault, RecursionError):
     """Functions of a kernel called one another until the stack was full."""
 
 
+class DataRace(KernelFault):
+    """Two iterations of a parallel loop touch one element, one of them writes it, and nothing orders them."""
+
+
 class OutOfMemory(WeftError, MemoryError):
     """There is not enough memory; says what was asked for and who holds what."""
 
@@ -65,6 +70,7 @@ _FAULTS: dict[str, type[KernelFault]] = {
     "bounds": IndexFault,
     "arithmetic": ArithmeticFault,
     "recursion": RecursionFault,
+    "race": DataRace,
 }
 
 

@@ -29,7 +29,7 @@ from weft.ir.passes import pass_
 from weft.ir.tasks import accesses, touched_spaces
 from weft.ir.types import Array, Pointer, i32, i64, pointer
 
-__all__ = ["offload"]
+__all__ = ["accumulate_atomically", "offload"]
 
 _CHEAP = 24  # ops that a task rather computes again than reads from a temporary
 
@@ -79,7 +79,7 @@ class _Offload:
     def run(self) -> None:
         for segment in self.segments:
             if segment.loop is not None:
-                _accumulate_atomically(segment.loop)
+                accumulate_atomically(segment.loop)
         self.locals()
         self.written = {space_of(op.ptr) for op in accesses(self.kernel) if not isinstance(op, Load)}
         self.written.update(touched_spaces(self.kernel, self.kernel))
@@ -292,7 +292,7 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
 # ---- locals that a parallel loop adds to -----------------------------------------------------------------------------
 
 
-def _accumulate_atomically(loop: ParallelFor | StructFor) -> None:
+def accumulate_atomically(loop: ParallelFor | StructFor) -> None:
     """`s = s + a` in a parallel loop, where `s` is a local of the kernel: iterations share it, so it must be atomic."""
     inside = set(loop.walk())
     for op in list(loop.walk()):

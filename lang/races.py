@@ -1,0 +1,175 @@
+"""`init(check_races=True)`: kernels look for iterations that touch one element without an order between them.
+
+A checked kernel runs its parallel loops one iteration after the other, and notes in a shadow (`ir/races.py`) who
+touched what; the first two accesses that no order is sure of end it. Here its code is made, the shadow is given its
+memory at each launch, and what the shadow then says becomes an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from weft.ir.artifact import Artifact
+from weft.ir.config import CompileConfig
+from weft.ir.errors import Span
+from weft.ir.ops import Kernel
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, lower, run_passes
+from weft.ir.races import (
+    ARRAYS,
+    BEFORE,
+    BOX,
+    CELL,
+    CELL_WORDS,
+    FIRST,
+    HEADER,
+    LOOP,
+    NOW,
+    SITE_BITS,
+    RaceTable,
+    Region,
+    shadow_symbol,
+)
+from weft.ir.races_touch import touch_kernels
+from weft.ir.trace import Trace
+from weft.ir.tree import KernelTree
+from weft.ir.types import Struct, Tensor, Type, flat_size
+from weft.lang.log import logger
+from weft.runtime.errors import DataRace
+
+__all__ = ["Checked", "lower_checked"]
+
+_DOES = {"read": "reads", "write": "writes", "atomic": "updates"}
+_WHY = """nothing orders iterations: make both accesses atomic (`x[i] += 1`, ti.atomic_max), let each iteration write
+elements of its own, or read from one field and write to another"""
+
+
+def lower_checked(root: KernelTree, config: CompileConfig, trace: Trace) -> tuple[Kernel, list[Kernel], RaceTable]:
+    """A kernel with the check in it, the functions that it calls, and what the numbers in the shadow will mean."""
+    tree = 1 + max((symbol.tree for symbol in root.fields), default=-1)
+    table = RaceTable(shadow_symbol(tree), frozenset(function.name for function in root.functions))
+    checked = replace(config, races=table, boundary_check=True)  # an element out of bounds has no shadow
+    kernel = lower(root, checked, trace.observer)
+    if table.unchecked is not None:
+        logger.warning("kernel %s is not checked for races: its threads work in blocks", root.name)
+        return kernel, [lower(function, config) for function in root.functions], table
+    functions = [lower(function, checked) for function in root.functions]
+    touches = [run_passes(touch, TO_TASKS + TO_LOWERED, config) for touch in touch_kernels(table.shadow)]
+    return kernel, functions + touches, table
+
+
+class Checked:
+    """A loaded kernel with its shadow: takes what the kernel takes, and raises DataRace for what it found."""
+
+    def __init__(self, program: Any, run: Callable[..., Any], artifact: Artifact, table: RaceTable) -> None:
+        self.program, self.inner, self.table = program, run, table
+        self.tree = table.shadow.tree
+        self.takes_shadow = artifact.slots.trees > self.tree
+
+    def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> Any:
+        if not self.takes_shadow:
+            return self.inner(trees, args)
+        with self.program.lock:
+            memory = self.program.device.memory
+            regions, cells = self.placed(args)
+            buffer = self.shadow(memory, HEADER + CELL_WORDS * cells)
+            header = memory.view(buffer, np.int64, (HEADER,))
+            for region in regions:
+                if region.array >= 0:
+                    header[ARRAYS + region.array] = region.first
+            try:
+                return self.inner([*trees, memory.address(buffer)], args)
+            except DataRace as race:
+                raise report(self.table, regions, np.array(header)).with_traceback(race.__traceback__) from None
+
+    def placed(self, args: Sequence[Any]) -> tuple[list[Region], int]:
+        """Everything with its cells, arrays behind fields, and how many cells there are. One array passed twice has its
+        cells once."""
+        regions = [region for region in self.table.regions.values() if region.array < 0]
+        cells, known = self.table.cells, dict[Any, int]()
+        for region in self.table.arrays():
+            where, shape = _memory_of(args[region.array], region.axes)
+            first = known.setdefault((where, shape, region.width), cells)
+            regions.append(replace(region, first=first, shape=shape, offset=(0,) * len(shape)))
+            if first == cells:
+                cells += prod(shape) * region.width
+        return regions, cells
+
+    def shadow(self, memory: Any, words: int) -> Any:
+        """The program's shadow, at least that large; a larger one starts empty."""
+        held = self.program.shadow
+        if held is None or held[0] < words:
+            self.program.shadow = None  # gone before the new one is asked for
+            held = self.program.shadow = (words, memory.allocate(8 * words, "the race check (init(check_races=True))"))
+        return held[1]
+
+
+def _memory_of(arg: Any, axes: int) -> tuple[int, tuple[int, ...]]:
+    """Where an array argument lies, and the extents of its first `axes` axes."""
+    if isinstance(arg, tuple):
+        return int(arg[0]), tuple(map(int, arg[1][:axes]))
+    return int(arg.__array_interface__["data"][0]), tuple(map(int, arg.shape[:axes]))
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+
+
+def report(table: RaceTable, regions: Sequence[Region], header: Any) -> DataRace:
+    """What the header of the shadow says, as an exception: both places, the element, both iterations."""
+    before, now = int(header[BEFORE]), int(header[NOW])
+    mask = (1 << SITE_BITS) - 1
+    earlier, later = table.accesses[before & mask], table.accesses[now & mask]
+    place = _place(regions, int(header[CELL]))
+    old, new = (_iteration(table, header, entry >> SITE_BITS) for entry in (before, now))
+    lines = [
+        _render(later.span),
+        f"{new} {_DOES[later.kind]} {place}, and",
+        _render(earlier.span),
+        f"{old} {_DOES[earlier.kind]} it:",
+        _WHY,
+    ]
+    return DataRace("\n" + "\n".join(line for line in lines if line))
+
+
+def _render(span: Span | None) -> str:
+    return span.render() if span is not None else ""
+
+
+def _iteration(table: RaceTable, header: Any, number: int) -> str:
+    """Iteration `number` of the loop, by the user's names: "iteration i = 3, j = 0"."""
+    loop = table.loops[int(header[LOOP])]
+    rest = number - (int(header[FIRST]) >> SITE_BITS)
+    found: dict[int, int] = {}
+    for axis in reversed(range(len(loop.order))):
+        begin, end, start, step = (int(header[BOX + 4 * axis + part]) for part in range(4))
+        rest, digit = divmod(rest, max(1, end - begin))
+        found[loop.order[axis]] = start + step * (begin + digit)
+    shown = [f"{name} = {found[axis]}" for axis, name in enumerate(loop.names)]
+    return "iteration " + ", ".join(shown) if shown else "the iteration"
+
+
+def _place(regions: Sequence[Region], cell: int) -> str:
+    """What the user calls a cell: `x[3, 1]`, `v[2][0]`."""
+    region = max((one for one in regions if one.first <= cell), key=lambda one: (one.first, one.cells))
+    element, part = divmod(cell - region.first, region.width)
+    indices = np.unravel_index(element, region.shape) if region.shape else ()
+    shown = ", ".join(str(int(i) + first) for i, first in zip(indices, region.offset))
+    subscript = f"[{shown or None}]" if region.shape or region.is_field else ""
+    assert isinstance(region.kind, Type)
+    return region.name + subscript + _part(region.kind, part)
+
+
+def _part(kind: Type, part: int) -> str:
+    """The scalar of that number of an element: `.p[1]`."""
+    if isinstance(kind, Tensor):
+        return "[" + ", ".join(str(int(i)) for i in np.unravel_index(part, kind.shape)) + "]"
+    if isinstance(kind, Struct):
+        for name, member in kind.members:
+            if part < flat_size(member):
+                return f".{name}{_part(member, part)}"
+            part -= flat_size(member)
+    return ""
