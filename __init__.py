@@ -184,6 +184,7 @@ def _deferred(name: str) -> ModuleType:
 algorithms = _deferred("algorithms")
 profiler = _deferred("profiler")
 simt = _deferred("simt")
+testing = _deferred("testing")
 tools = _deferred("tools")
 ui = _deferred("ui")
 sys.modules[f"{__name__}.compat"] = compat
@@ -388,6 +389,7 @@ __all__ = [
     "tan",
     "tanh",
     "template",
+    "testing",
     "tools",
     "trunc",
     "types",

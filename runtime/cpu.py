@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from weft.ir.artifact import SERVICES, Artifact
 from weft.ir.philox import launch_key
@@ -13,9 +16,12 @@ from weft.runtime import system
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.memory import Memory
+from weft.runtime.observer import Observer
 from weft.runtime.pool import Pool
 
 __all__ = ["CpuDevice"]
+
+_CACHES = 128 << 20  # bytes: more than the last-level cache of nearly all processors holds
 
 
 class CpuDevice:
@@ -72,6 +78,23 @@ class CpuDevice:
 
     def synchronize(self) -> None:
         """Nothing to wait for: a launch returns when it is done."""
+
+    def stamp(self) -> float:
+        """Now: a launch is done when it returns."""
+        return time.perf_counter()
+
+    def seconds_between(self, begin: float, end: float) -> float:
+        """From one stamp to another."""
+        return end - begin
+
+    def cache_flush(self) -> Callable[[], None]:
+        """A function that empties the caches, by writing over memory larger than they are."""
+        block = np.zeros(_CACHES, np.uint8)
+        return lambda: block.fill(1)
+
+    def observe(self, observer: Observer | None) -> None:
+        """Tell that one of memory from now on; None: nobody. (Copies there are none, and tasks are not timed.)"""
+        self.memory.observer = observer
 
     def time_tasks(self) -> None:
         """Tasks are not timed by themselves here."""

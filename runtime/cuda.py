@@ -11,7 +11,7 @@ import ctypes
 import struct
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,9 +27,11 @@ from weft.runtime.cuda_graph import Graph, graph_of
 from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 from weft.runtime.cuda_staging import Staging
 from weft.runtime.cuda_streams import UNKNOWN, ForeignArray
-from weft.runtime.cuda_timer import LaunchTimer
+from weft.runtime.cuda_timer import LaunchTimer, Stamp, Stamps
+from weft.runtime.direct import Native
 from weft.runtime.jit import Loader
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
+from weft.runtime.observer import Observer
 from weft.runtime.pool_ir import TURN
 
 __all__ = ["CudaDevice", "CudaKernel", "missing"]
@@ -38,6 +40,7 @@ missing = cuda_gpu.missing
 
 _PRINT_WORDS = 1 << 20  # of the print buffer
 _LOG_BYTES = 8192
+_CACHES = 256 << 20  # bytes: more than any second-level cache holds
 _JIT_ERROR_LOG, _JIT_ERROR_LOG_SIZE = 5, 6
 _DRIVER_FUNCTIONS = {
     "launch": "cuLaunchKernel",
@@ -66,6 +69,8 @@ class CudaDevice:
         self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index, lambda: gpu.usable)
         self.loader = Loader()
         self.timer: LaunchTimer | None = None
+        self._always_timed = False
+        self._observer: Observer | None = None
 
     @property
     def target(self) -> CudaTarget:
@@ -119,14 +124,47 @@ class CudaDevice:
         """Returns when everything launched so far is done."""
         self.gpu.synchronize()
 
+    @cached_property
+    def _stamps(self) -> Stamps:
+        return Stamps(self.gpu.driver, self.gpu.stream, self.gpu.enter, lambda: self.gpu.usable)
+
+    def stamp(self) -> Stamp:
+        """The point after all that was launched so far."""
+        return self._stamps.take()
+
+    def seconds_between(self, begin: Stamp, end: Stamp) -> float:
+        """On the device's clock; it must have passed both."""
+        return self._stamps.seconds(begin, end)
+
+    def cache_flush(self) -> Callable[[], None]:
+        """A function that empties the caches, by filling memory larger than they are; does not wait."""
+        buffer = self.memory.allocate(_CACHES, "what is written over to empty the caches")
+        return lambda: buffer.fill(0, np.uint32(0), _CACHES // 4)
+
     def time_tasks(self) -> None:
-        """Measure on the device how long the tasks of the kernels take that are loaded from now on."""
-        self.timer = LaunchTimer(self.gpu.driver)
+        """Measure on the device how long the tasks of kernels take."""
+        self._always_timed = True
+        self.timer = self._made_timer()
+
+    def _made_timer(self) -> LaunchTimer:
+        return self.timer or LaunchTimer(self.gpu.driver, self._stamps, self.gpu.synchronize)
 
     def task_times(self) -> list[tuple[str, float]]:
         """(task, seconds) of the launches since the last time; waits for them."""
-        self.gpu.synchronize()
-        return self.timer.take() if self.timer is not None else []
+        if self.timer is None:
+            return []
+        spans, observer = self.timer.take(), self._observer
+        if observer is not None:
+            for span in spans:
+                observer.task(f"GPU {self.gpu.index}", *span)
+        return [(span.name, span.seconds) for span in spans]
+
+    def observe(self, observer: Observer | None) -> None:
+        """Tell that one of tasks, copies and memory from now on; None: nobody."""
+        if self._observer is not None:
+            self.task_times()
+        self._observer = self.memory.observer = observer
+        self.timer = self._made_timer() if observer is not None or self._always_timed else None
 
     def reseed(self, random_seed: int) -> None:
         """Decide the random numbers of the launches to come anew."""
@@ -136,6 +174,8 @@ class CudaDevice:
 
     def close(self) -> None:
         """Wait, and give memory that nobody holds back to the system."""
+        if self._observer is not None and self.gpu.usable:
+            self.task_times()
         self.gpu.trim()
 
 
@@ -145,38 +185,60 @@ class CudaKernel:
 
     def __init__(self, artifact: Artifact, device: CudaDevice) -> None:
         self.artifact, self._device = artifact, device
-        module, functions = device.load_functions(artifact)
+        module, self._functions = device.load_functions(artifact)
         self._module = _Module(device, module)
         self._state = device.memory.allocate(artifact.state_bytes, f"kernel {artifact.name}")
         self._printing = any(site.kind == "print" for site in artifact.sites)
-        driver: Driver = device.gpu.driver
-        words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()}
-        words |= self._launching(functions)
-        words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
-        words |= {"pool": device.turn.ctypes.data, "state": self._state.address, "prints": 0}
-        if self._printing:
-            words["prints"] = device.prints.address
-        table = [words[name] for name in CUDA_SERVICES[:-1]] + functions
-        self._host = CpuKernel(
-            artifact,
-            device.loader.load(artifact.host, (artifact.entry,)),
-            device.launcher,
-            lambda _: (ctypes.c_int64 * len(table))(*table),
-            lambda status: driver.error(status, f"kernel {artifact.name}"),
-        )
-        self.conclude, self.native = self._host.conclude, None if self._printing else self._host.native
+        self._code = device.loader.load(artifact.host, (artifact.entry,))
+        self._host = self._hosted(self._collected())
+        self._timed: tuple[LaunchTimer, CpuKernel] | None = None
+        self.conclude = self._host.conclude
         types = [param.type for param in artifact.slots.params]
         self._axes = {k: type.ndim for k, type in enumerate(types) if isinstance(type, Array)}
         self._arrays = list(self._axes)
 
-    def _launching(self, functions: Sequence[int]) -> dict[str, int]:
-        """The words of the service table about launches: timed one by one, or collected in a graph, or neither."""
-        device, gpu = self._device, self._device.gpu
-        if device.timer is not None:
-            device.timer.know(functions, self.artifact.tasks)
-            return {"launch": device.timer.address, "queue": gpu.stream, "flush": 0}
-        words = self.artifact.slots.result_start
-        graph = self._module.graph = graph_of(gpu.driver, gpu.stream, functions, words, lambda: gpu.usable)
+    @property
+    def native(self) -> Native | None:
+        """What a direct call needs; None where there can be none now."""
+        return None if self._printing or self._device.timer is not None else self._host.native
+
+    def _host_now(self) -> CpuKernel:
+        """The host's half, as launches are to be made now."""
+        timer = self._device.timer
+        if timer is None:
+            return self._host
+        if self._timed is None or self._timed[0] is not timer:
+            self._timed = timer, self._hosted(self._timing(timer))
+        timer.ease()
+        return self._timed[1]
+
+    def _hosted(self, launching: dict[str, int]) -> CpuKernel:
+        """The host's half, its service table having those words about launches."""
+        device, artifact = self._device, self.artifact
+        driver: Driver = device.gpu.driver
+        words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()} | launching
+        words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
+        words |= {"pool": device.turn.ctypes.data, "state": self._state.address, "prints": 0}
+        if self._printing:
+            words["prints"] = device.prints.address
+        table = [words[name] for name in CUDA_SERVICES[:-1]] + self._functions
+        return CpuKernel(
+            artifact,
+            self._code,
+            device.launcher,
+            lambda _: (ctypes.c_int64 * len(table))(*table),
+            lambda status: driver.error(status, f"kernel {artifact.name}"),
+        )
+
+    def _timing(self, timer: LaunchTimer) -> dict[str, int]:
+        """The words about launches that are timed, one by one."""
+        timer.know(self._functions, self.artifact.tasks)
+        return {"launch": timer.address, "queue": self._device.gpu.stream, "flush": 0}
+
+    def _collected(self) -> dict[str, int]:
+        """Those of launches that are collected in a graph, where the driver can do that."""
+        gpu, words = self._device.gpu, self.artifact.slots.result_start
+        graph = self._module.graph = graph_of(gpu.driver, gpu.stream, self._functions, words, lambda: gpu.usable)
         if graph is None:
             return {"queue": gpu.stream, "flush": 0}
         return {"launch": graph.node, "queue": graph.queue, "flush": graph.flush}
@@ -209,10 +271,11 @@ class CudaKernel:
         return result
 
     def _run(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
+        host = self._host_now()
         if not self._printing:
-            return self._host(trees, args)
+            return host(trees, args)
         with self._device.lock:
-            result = self._host(trees, args)
+            result = host(trees, args)
             self._show_prints()
         return result
 

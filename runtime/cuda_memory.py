@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -24,6 +25,7 @@ from weft.runtime.cuda_items import DeviceItems, Word
 from weft.runtime.cuda_streams import Events, ForeignArray, is_default
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.memory import readable_size
+from weft.runtime.observer import Observer
 
 __all__ = ["CudaMemory", "DeviceBuffer", "DeviceView"]
 
@@ -75,6 +77,7 @@ class CudaMemory:
         self._held: dict[int, tuple[str, int]] = {}
         self._lent: set[int] = set()
         self._keys = count()
+        self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str) -> DeviceBuffer:
         """A zeroed buffer of `size` bytes. `owner` names it in the account."""
@@ -90,10 +93,14 @@ class CudaMemory:
         buffer, key = DeviceBuffer(self, address, size), next(self._keys)
         self._held[key] = (owner, size)
         weakref.finalize(buffer, self._free, key, address).atexit = False
+        if self.observer is not None:
+            self.observer.held(f"GPU {self.index}", size, owner)
         return buffer
 
     def _free(self, key: int, address: int) -> None:
-        del self._held[key]
+        owner, size = self._held.pop(key)
+        if self.observer is not None:
+            self.observer.held(f"GPU {self.index}", -size, owner)
         if not self._usable():  # gone with its context
             return
         self._enter()
@@ -155,20 +162,26 @@ class CudaMemory:
     def copy_in(self, address: int, source: int, size: int) -> None:
         """From the host to the device; waits."""
         self._enter()
+        began = time.perf_counter()
         if size > SMALL:
             self._pinned.copy_in(address, source, size)
-            return
-        self._driver.call("cuMemcpyHtoDAsync_v2", address, source, size, self._stream)
-        self._driver.call("cuStreamSynchronize", self._stream)
+        else:
+            self._driver.call("cuMemcpyHtoDAsync_v2", address, source, size, self._stream)
+            self._driver.call("cuStreamSynchronize", self._stream)
+        if self.observer is not None:
+            self.observer.copied("host to device", size, began)
 
     def copy_out(self, target: int, address: int, size: int) -> None:
         """From the device to the host; waits."""
         self._enter()
+        began = time.perf_counter()
         if size > SMALL:
             self._pinned.copy_out(target, address, size)
-            return
-        self._driver.call("cuMemcpyDtoHAsync_v2", target, address, size, self._stream)
-        self._driver.call("cuStreamSynchronize", self._stream)
+        else:
+            self._driver.call("cuMemcpyDtoHAsync_v2", target, address, size, self._stream)
+            self._driver.call("cuStreamSynchronize", self._stream)
+        if self.observer is not None:
+            self.observer.copied("device to host", size, began)
 
     def fill(self, address: int, pattern: int, size: int, times: int) -> None:
         """Put a pattern of 1, 2 or 4 bytes there, so many times."""

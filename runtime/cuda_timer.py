@@ -1,47 +1,124 @@
-"""How long tasks take on the device: an event before each launch, and one behind it.
+"""When things happen on the device, by events of its stream.
 
-A kernel that is timed calls this launch function instead of the driver's; see `_DRIVER_FUNCTIONS` in `cuda.py`.
+`Stamps` are for whoever measures a stretch of the stream. `LaunchTimer` measures each launch by itself: a kernel that
+is timed calls its launch function instead of the driver's; see `_DRIVER_FUNCTIONS` in `cuda.py`.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import time
+import weakref
+from collections.abc import Callable, Sequence
 from ctypes import c_float, c_int
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.runtime.cuda_driver import PROTOTYPES, Driver
 
-__all__ = ["LaunchTimer"]
+__all__ = ["LaunchTimer", "Span", "Stamp", "Stamps"]
 
 _LAUNCH = ctypes.CFUNCTYPE(c_int, *PROTOTYPES["cuLaunchKernel"])
 _STREAM = 8  # which argument of a launch
+_MOST_WAITING = 4096  # launches whose times nobody has asked for: their events are read now and then
+
+
+class Span(NamedTuple):
+    """A task that ran: when it began, by the host's `time.perf_counter`, and how long it took, in seconds."""
+
+    name: str
+    began: float
+    seconds: float
+
+
+class Stamp:
+    """A point in the order of the stream. Its event is used again when nobody refers to it any more."""
+
+    def __init__(self, event: int, free: list[int]) -> None:
+        self.event, self._free = event, free
+
+    def __del__(self) -> None:
+        self._free.append(self.event)
+
+
+class Stamps:
+    """Makes stamps of one stream. `enter` makes the device's context current, if it is `usable`."""
+
+    def __init__(
+        self, driver: Driver, stream: int, enter: Callable[[], None], usable: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._driver, self._stream, self._enter = driver, stream, enter
+        self._free: list[int] = []
+        weakref.finalize(self, _destroy, driver, enter, usable, self._free).atexit = False
+
+    def take(self) -> Stamp:
+        """The point after all that was put into the stream so far."""
+        self._enter()
+        event = self._free.pop() if self._free else self._driver.made("cuEventCreate", 0)
+        self._driver.call("cuEventRecord", event, self._stream)
+        return Stamp(event, self._free)
+
+    def seconds(self, begin: Stamp, end: Stamp) -> float:
+        """From one to the other; both must be passed."""
+        self._enter()
+        return _elapsed(self._driver, begin.event, end.event)
 
 
 class LaunchTimer:
-    """Times every launch that goes through the function at `address`."""
+    """Times every launch that goes through the function at `address`. `synchronize` waits for the stream."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver, self._names = driver, dict[int, str]()
+    def __init__(self, driver: Driver, stamps: Stamps, synchronize: Callable[[], None]) -> None:
+        self._driver, self._stamps, self._synchronize = driver, stamps, synchronize
+        self._names = dict[int, str]()
         self._waiting: list[tuple[str, int, int]] = []
+        self._done: list[Span] = []
         self._free: list[int] = []
+        self._anchor = self._anchored()
         self._callback = _LAUNCH(_bound(driver, self._names, self._waiting, self._free))
         self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def _anchored(self) -> tuple[Stamp, float]:
+        """A stamp, and what the host's clock showed then: some microseconds late, since the host has to notice."""
+        self._synchronize()
+        stamp = self._stamps.take()
+        self._synchronize()
+        return stamp, time.perf_counter()
 
     def know(self, functions: Sequence[int], names: Sequence[str]) -> None:
         """The names of the tasks whose entries have those handles."""
         self._names.update(zip(functions, names, strict=True))
 
-    def take(self) -> list[tuple[str, float]]:
-        """(task, seconds) of the launches since the last time, in order; the work must be done."""
-        found: list[tuple[str, float]] = []
+    def ease(self) -> None:
+        """Read the events of many launches, so that they can be used again. Waits, if there are many."""
+        if len(self._waiting) >= _MOST_WAITING:
+            self._done += self.take()
+
+    def take(self) -> list[Span]:
+        """The launches since the last time, in order; waits for them."""
+        self._synchronize()
         waiting, self._waiting[:] = list(self._waiting), []
+        found, self._done = self._done, []
+        event, then = self._anchor[0].event, self._anchor[1]
         for name, begin, end in waiting:
-            spent = c_float()
-            self._driver.call("cuEventElapsedTime", ctypes.byref(spent), begin, end)
-            found.append((name, spent.value * 1e-3))
+            after = _elapsed(self._driver, event, begin)
+            found.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
             self._free += [begin, end]
+        if waiting:  # elapsed times are floats: from far away they would be coarse
+            self._anchor = self._anchored()
         return found
+
+
+def _elapsed(driver: Driver, begin: int, end: int) -> float:
+    """Seconds between two events."""
+    spent = c_float()
+    driver.call("cuEventElapsedTime", ctypes.byref(spent), begin, end)
+    return spent.value * 1e-3
+
+
+def _destroy(driver: Driver, enter: Callable[[], None], usable: Callable[[], bool], events: list[int]) -> None:
+    if usable():
+        enter()
+        for event in events:
+            driver.function("cuEventDestroy_v2")(event)
 
 
 def _bound(driver: Driver, names: dict[int, str], waiting: list[tuple[str, int, int]], free: list[int]) -> Any:

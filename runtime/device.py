@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from weft.ir.artifact import Artifact
 from weft.runtime.cuda_memory import CudaMemory
 from weft.runtime.memory import Memory
+from weft.runtime.observer import Observer
 
 __all__ = ["Device", "LoadedKernel"]
 
@@ -39,6 +40,22 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Returns when everything launched so far is done."""
+        ...
+
+    def stamp(self) -> Any:
+        """The point in time when all that was launched so far is done."""
+        ...
+
+    def seconds_between(self, begin: Any, end: Any) -> float:
+        """From one stamp to another, when both are passed: by the device's own clock."""
+        ...
+
+    def cache_flush(self) -> Callable[[], None]:
+        """A function that empties the caches, in the order of the launches."""
+        ...
+
+    def observe(self, observer: Observer | None) -> None:
+        """Tell that one what happens from now on, as far as it can be told; None: nobody."""
         ...
 
     def time_tasks(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.runtime import system
 from weft.runtime.errors import OutOfMemory
+from weft.runtime.observer import Observer
 
 __all__ = ["ALIGNMENT", "Memory", "readable_size"]
 
@@ -27,6 +28,7 @@ class Memory:
         self._limit = limit
         self._held: dict[int, tuple[str, int]] = {}
         self._keys = count()
+        self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str) -> Any:
         """A zeroed uint8 array of `size` bytes that begins at a multiple of 64. `owner` names it in the account."""
@@ -40,9 +42,16 @@ class Memory:
             raise self._refuse(size, owner, "the system has no more") from error
         key = next(self._keys)
         self._held[key] = (owner, size)
-        weakref.finalize(block, self._held.pop, key).atexit = False
+        weakref.finalize(block, self._free, key).atexit = False
+        if self.observer is not None:
+            self.observer.held("cpu", size, owner)
         start = -block.ctypes.data % ALIGNMENT
         return block[start : start + size]
+
+    def _free(self, key: int) -> None:
+        owner, size = self._held.pop(key)
+        if self.observer is not None:
+            self.observer.held("cpu", -size, owner)
 
     def address(self, buffer: Any) -> int:
         """Where a buffer lies."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.ir.artifact import Artifact
 from weft.ir.types import flatten
 from weft.runtime.memory import Memory
+from weft.runtime.observer import Observer
 
 __all__ = ["NullDevice", "NullKernel"]
 
@@ -38,6 +40,22 @@ class NullDevice:
 
     def synchronize(self) -> None:
         """There is never anything to wait for."""
+
+    def stamp(self) -> float:
+        """Now."""
+        return time.perf_counter()
+
+    def seconds_between(self, begin: float, end: float) -> float:
+        """From one stamp to another."""
+        return end - begin
+
+    def cache_flush(self) -> Callable[[], None]:
+        """A function that does nothing: no kernel reads memory here."""
+        return lambda: None
+
+    def observe(self, observer: Observer | None) -> None:
+        """Tell that one of memory from now on."""
+        self.memory.observer = observer
 
     def time_tasks(self) -> None:
         """Nothing runs."""

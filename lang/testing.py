@@ -1,0 +1,260 @@
+"""`ti.testing`: how long something takes, curves of it, and whether two results are close.
+
+The interface is that of `triton.testing`, for those who know it.
+"""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.lang.init import program
+
+__all__ = ["Benchmark", "Mark", "assert_close", "do_bench", "perf_report"]
+
+_QUICK = 5  # calls that tell how many fit the time given
+_LEAST = 1e-3  # milliseconds that a call is taken to last
+
+_SUMMARY: dict[str, Callable[[Sequence[float]], Any]] = {
+    "mean": statistics.fmean,
+    "median": statistics.median,
+    "min": min,
+    "max": max,
+    "all": list,
+}
+
+
+def do_bench(
+    fn: Callable[[], Any],
+    warmup: float = 25,
+    rep: float = 100,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+    clear_cache: bool = True,
+    before: Callable[[], Any] | None = None,
+) -> Any:
+    """How long `fn()` takes, in milliseconds.
+
+    It runs for about `warmup` milliseconds unmeasured, then for about `rep` milliseconds in all, at least once each. On
+    a GPU the device's own events around each run count, so launching costs nothing as long as the device is busy; on a
+    CPU the clock does. `clear_cache` empties the caches before each run, so that data come from memory; `before` is
+    called then too, unmeasured, to put things back.
+
+    The answer is the mean, or what `return_mode` says: "median", "min", "max", or "all" for the list of all runs. With
+    `quantiles`, numbers in [0, 1], it is the list of those. ValueError for another mode or quantile."""
+    if return_mode not in _SUMMARY:
+        raise ValueError(f"return_mode is one of {', '.join(_SUMMARY)}, not {return_mode!r}")
+    if quantiles is not None and not all(0 <= q <= 1 for q in quantiles):
+        raise ValueError(f"quantiles lie in [0, 1]: {quantiles}")
+    device = program().device
+    flush = device.cache_flush() if clear_cache else _nothing
+    prepare = before or _nothing
+    _runs(device, fn, 1, prepare, flush)  # compiles, and touches memory for the first time
+    began = time.perf_counter()
+    quick = statistics.fmean(_runs(device, fn, _QUICK, prepare, flush))
+    each = 1e3 * (time.perf_counter() - began) / _QUICK  # with all that is done around it
+    _runs(device, fn, max(1, int(warmup / max(quick, _LEAST))), prepare, _nothing)
+    times = _runs(device, fn, max(1, int(rep / max(each, _LEAST))), prepare, flush)
+    if quantiles is not None:
+        return [float(t) for t in np.quantile(times, quantiles)]
+    return _SUMMARY[return_mode](times)
+
+
+def _runs(
+    device: Any, fn: Callable[[], Any], count: int, prepare: Callable[[], Any], flush: Callable[[], Any]
+) -> list[float]:
+    """The milliseconds of `count` calls."""
+    marks: list[tuple[Any, Any]] = []
+    for _ in range(count):
+        prepare()
+        flush()
+        begin = device.stamp()
+        fn()
+        marks.append((begin, device.stamp()))
+    device.synchronize()
+    return [1e3 * device.seconds_between(begin, end) for begin, end in marks]
+
+
+def _nothing() -> None:
+    """Called where nothing is asked for."""
+
+
+@dataclass
+class Benchmark:
+    """What `perf_report` measures: the function is called with `line_arg` set to each of `line_vals`, for a curve each,
+    and with all of `x_names` set to each of `x_vals`, along the curve; `args` are passed as they are.
+
+    A value of `x_vals` is one number for all of `x_names`, or a tuple with one for each. `line_names` are the curves'
+    labels. The other fields say how the plot looks; `styles` are (color, dash) pairs."""
+
+    x_names: Sequence[str]
+    x_vals: Sequence[Any]
+    line_arg: str
+    line_vals: Sequence[Any]
+    line_names: Sequence[str]
+    plot_name: str
+    args: dict[str, Any] = field(default_factory=dict[str, Any])
+    xlabel: str = ""
+    ylabel: str = "ms"
+    x_log: bool = False
+    y_log: bool = False
+    styles: Sequence[tuple[str, str]] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.line_vals) != len(self.line_names):
+            raise ValueError(f"{len(self.line_vals)} line_vals have {len(self.line_names)} line_names")
+        if self.styles is not None and len(self.styles) < len(self.line_vals):
+            raise ValueError(f"{len(self.line_vals)} curves have {len(self.styles)} styles")
+
+
+Rows = list[tuple[Any, ...]]
+
+
+class Mark:
+    """A function with what is to be measured of it. `run` does it."""
+
+    def __init__(self, fn: Callable[..., Any], benchmarks: Sequence[Benchmark]) -> None:
+        self.fn, self.benchmarks = fn, benchmarks
+
+    def run(
+        self, show_plots: bool = False, print_data: bool = False, save_path: str | Path = "", **extra: Any
+    ) -> list[Rows]:
+        """Measure; gives for each benchmark its rows: the x values, then one number per curve.
+
+        The function returns a number, or (number, lowest, highest) for a band around the curve. `save_path` is a folder
+        that gets PLOT_NAME.csv and, where matplotlib is installed, PLOT_NAME.png. `extra` is passed to the function."""
+        found: list[Rows] = []
+        for benchmark in self.benchmarks:
+            points = [
+                (x, [_point(self._call(benchmark, x, line, extra)) for line in benchmark.line_vals])
+                for x in benchmark.x_vals
+            ]
+            rows: Rows = [(*_values(benchmark, x), *(middle for middle, _, _ in curves)) for x, curves in points]
+            if print_data:
+                _print(benchmark, rows)
+            if save_path:
+                _save(benchmark, rows, Path(save_path))
+            if save_path or show_plots:
+                _plot(benchmark, points, Path(save_path) if save_path else None, show_plots)
+            found.append(rows)
+        return found
+
+    def _call(self, benchmark: Benchmark, x: Any, line: Any, extra: dict[str, Any]) -> Any:
+        along = dict(zip(benchmark.x_names, _values(benchmark, x), strict=True))
+        return self.fn(**along, **{benchmark.line_arg: line}, **benchmark.args, **extra)
+
+
+def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[Callable[..., Any]], Mark]:
+    """Decorate a function with the benchmarks that `.run()` shall make of it."""
+    given = [benchmarks] if isinstance(benchmarks, Benchmark) else list(benchmarks)
+    return lambda fn: Mark(fn, given)
+
+
+def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None) -> None:
+    """AssertionError unless |actual - expected| <= atol + rtol |expected| everywhere, NaN being close to NaN.
+
+    Fields, ndarrays, numpy arrays, torch tensors, numbers. Without tolerances they are those of the coarser of the two
+    types: f16 1e-3, f32 1.3e-6 and f64 1e-7 relative, 1e-5 (f64: 1e-7) absolute, and exact for integers. The error says
+    how many elements differ, and where the worst is."""
+    a, b = _array(actual), _array(expected)
+    if a.shape != b.shape:
+        raise AssertionError(f"the shapes differ: {a.shape} and {b.shape}")
+    usual = max((_TOLERANCES.get(x.dtype.name, (0.0, 0.0)) for x in (a, b)), default=(0.0, 0.0))
+    rtol, atol = usual[0] if rtol is None else rtol, usual[1] if atol is None else atol
+    exact = not (rtol or atol) and a.dtype.kind in "iub" and b.dtype.kind in "iub"
+    near = a == b if exact else np.isclose(_wide(a), _wide(b), rtol=rtol, atol=atol, equal_nan=True)
+    if near.all():
+        return
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.where(near, -1.0, np.abs(_wide(a) - _wide(b)))
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    worst = tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
+    raise AssertionError(
+        f"{int((~near).sum())} of {near.size} elements differ by more than rtol={rtol:g}, atol={atol:g}; "
+        f"the worst is at {list(worst)}: {a[worst]} and {b[worst]}"
+    )
+
+
+_TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+
+
+def _wide(values: Any) -> Any:
+    """As doubles, whose differences do not wrap; complex numbers as they are."""
+    return values if values.dtype.kind == "c" else values.astype(np.float64)
+
+
+def _array(value: Any) -> Any:
+    if hasattr(value, "to_numpy"):
+        return value.to_numpy()
+    if hasattr(value, "detach"):
+        return value.detach().cpu().numpy()
+    return np.asarray(value)
+
+
+def _values(benchmark: Benchmark, x: Any) -> tuple[Any, ...]:
+    """The values of all `x_names` at that point of the curve."""
+    values: tuple[Any, ...] = x if isinstance(x, tuple) else (x,) * len(benchmark.x_names)
+    if len(values) != len(benchmark.x_names):
+        raise ValueError(f"{x} has {len(values)} values for {', '.join(benchmark.x_names)}")
+    return values
+
+
+def _point(answer: Any) -> tuple[float, float | None, float | None]:
+    """(value, lowest, highest) of what the function returned."""
+    if isinstance(answer, tuple | list):
+        middle, low, high = answer
+        return float(middle), float(low), float(high)
+    return float(answer), None, None
+
+
+def _heads(benchmark: Benchmark) -> list[str]:
+    return [*benchmark.x_names, *(f"{name} ({benchmark.ylabel})" for name in benchmark.line_names)]
+
+
+def _print(benchmark: Benchmark, rows: Rows) -> None:
+    table = [_heads(benchmark), *([f"{v:.6g}" if isinstance(v, float) else str(v) for v in row] for row in rows)]
+    widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
+    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in table]
+    sys.stdout.write("\n".join([f"{benchmark.plot_name}:", *lines, ""]))
+
+
+def _save(benchmark: Benchmark, rows: Rows, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{benchmark.plot_name}.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([_heads(benchmark), *rows])
+
+
+def _plot(benchmark: Benchmark, points: Sequence[Any], folder: Path | None, show: bool) -> None:
+    """The curves, with a band where the function gave one. Without matplotlib: a line that says so."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        sys.stderr.write("weft.testing: matplotlib is not installed (weft[viz] has it): no plots\n")
+        return
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    xs = [_values(benchmark, x)[0] for x, _ in points]
+    for k, name in enumerate(benchmark.line_names):
+        color, dash = benchmark.styles[k] if benchmark.styles else (f"C{k}", "-")
+        values = [curves[k] for _, curves in points]
+        axes.plot(xs, [v[0] for v in values], color=color, linestyle=dash, label=name)
+        if all(v[1] is not None for v in values):
+            axes.fill_between(xs, [v[1] for v in values], [v[2] for v in values], color=color, alpha=0.15)
+    axes.set(xlabel=benchmark.xlabel or ", ".join(benchmark.x_names), ylabel=benchmark.ylabel)
+    axes.set_xscale("log" if benchmark.x_log else "linear")
+    axes.set_yscale("log" if benchmark.y_log else "linear")
+    axes.set_title(benchmark.plot_name)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    if folder is not None:
+        figure.savefig(folder / f"{benchmark.plot_name}.png", dpi=120)
+    if show:
+        plt.show()
+    plt.close(figure)
