@@ -21,6 +21,7 @@ from weft.lang.builtins import Builtin
 from weft.lang.interpret_references import changeable, ending, places, putting_back
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.translate.annotations import annotation_of, is_template
+from weft.lang.translate.source import reads
 from weft.lang.types import CompoundType
 
 __all__ = ["HELPER", "Rewriter"]
@@ -71,11 +72,12 @@ class Rewriter(ast.NodeTransformer):
         self.resolve, self.templates, self.settled = resolve, templates, {"self", *templates}
         self.scopes: list[set[str]] = [set()]
         self.top = top  # whether the current statement is at the top level of a kernel
+        self.discards = False  # what is assigned to `_`
         self.perhaps: set[str] = set()  # declared on some side of a compile-time if
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The function itself: parameters are taken by the rules of their annotations, then the body runs."""
-        arguments = node.args
+        arguments, self.discards = node.args, not reads(node, "_")
         names = [arg.arg for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         self.scopes[0].update(names)
         changed = [] if self.top else changeable(node, self.templates)
@@ -155,6 +157,8 @@ class Rewriter(ast.NodeTransformer):
 
     def assigned(self, name: str, value: ast.expr) -> ast.expr:
         """What a variable gets: its first value as it is, a later one cast to the type of the first."""
+        if name == "_" and self.discards:
+            return self.call("declare", value)
         if any(name in scope for scope in self.scopes):
             return self.call("assign", _name(name), value)
         if name in self.perhaps:

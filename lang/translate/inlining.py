@@ -97,8 +97,14 @@ def matched(t: Translator, function: Callable[..., Any], source: Source, c: Call
 def _matched_slowly(t: Translator, function: Callable[..., Any], source: Source, c: Call) -> list[tuple[str, Any]]:
     from inspect import signature
 
+    made = signature(function)
+    for name in c.keywords:
+        if name not in made.parameters and not source.node.args.kwarg:
+            raise t.error(
+                f"'{source.name}' takes ({', '.join(made.parameters)}): it has no '{name}'", c.node, TypeMismatch
+            )
     try:
-        bound = signature(function).bind(*c.args, **c.keywords)
+        bound = made.bind(*c.args, **c.keywords)
     except TypeError as error:
         raise TypeMismatch(f"'{source.name}': {error}", t.span(c.node)) from None
     bound.apply_defaults()

@@ -45,6 +45,11 @@ class Names:
         """Give `name` a meaning in the current block."""
         self.scopes[-1][name] = binding
 
+    def forget(self, name: str) -> None:
+        """Let `name` have no meaning here."""
+        for scope in self.scopes:
+            scope.pop(name, None)
+
     def find(self, name: str) -> Binding | None:
         """The local of that name, if there is one."""
         for scope in reversed(self.scopes):

@@ -19,7 +19,7 @@ from typing import Any
 from weft.ir.errors import CompilationError, Span
 from weft.lang.translate.lost_source import lines_of_lost
 
-__all__ = ["Source", "captured", "source_lines", "source_of"]
+__all__ = ["Source", "captured", "reads", "source_lines", "source_of"]
 
 
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -46,6 +46,16 @@ class Source:
     def header(self) -> Span:
         """The place of the function's `def`."""
         return Span(self.file, self.node.lineno + self.shift, self.node.col_offset, function=self.name)
+
+
+def reads(node: ast.AST, name: str) -> bool:
+    """Whether the variable of that name is read anywhere in `node`."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name) and inner.target.id == name:
+            return True
+        if isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Load):
+            return True
+    return False
 
 
 def source_of(function: Callable[..., Any]) -> Source:

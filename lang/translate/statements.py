@@ -21,6 +21,7 @@ from weft.lang.translate.names import Binding
 from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now, tested
 from weft.lang.translate.precision import warn_of_literal, warn_of_loss, warn_of_update
 from weft.lang.translate.printing import assertion
+from weft.lang.translate.source import reads
 from weft.lang.translate.translator import Returned, Translator, translates
 from weft.lang.translate.values import (
     Record,
@@ -118,6 +119,8 @@ _WHY: dict[str, str] = {
 
 
 def _assign_name(t: Translator, target: ast.Name, value: Any, static: bool, node: ast.AST) -> None:
+    if target.id == "_" and not reads(t.source.node, "_"):
+        t.names.forget("_")  # thrown away, also where a loop counts with it
     binding = t.names.find(target.id)
     if binding is None:
         if static and is_known(value):

@@ -431,3 +431,59 @@ def test_every_path_returns(ti):
         return 10 * first_square_above(a) + sign(a)
 
     assert [run(a) for a in (-5, 0, 17)] == [9, 10, 51]
+
+
+def test_what_is_assigned_to_an_underscore_is_thrown_away(ti):
+    @ti.func
+    def both(i):
+        return ti.Vector([0.5, 1.5]), i + 1
+
+    @ti.kernel
+    def run(n: ti.i32) -> ti.i32:
+        total = 0
+        for _ in range(n):
+            _, found = both(total)
+            total = found
+        for _ in range(n):
+            for _ in range(2):
+                _ = 2.5
+                total += 1
+        _ = total
+        return total
+
+    assert run(3) == 3 + 6
+
+
+def test_an_underscore_that_is_read_is_a_name_like_others(ti):
+    @ti.kernel
+    def doubled(n: ti.i32) -> ti.i32:
+        _ = n
+        if n > 0:
+            _ = n * 2
+        return _
+
+    assert doubled(4) == 8
+
+    @ti.kernel
+    def changed() -> ti.i32:
+        total = 0
+        for _ in range(3):
+            _ = 7
+            total += _
+        return total
+
+    with pytest.raises(ti.TaichiCompilationError, match="'_' is the index of a loop"):
+        changed()
+
+
+def test_a_keyword_that_a_function_does_not_have(ti):
+    @ti.func
+    def add(a, b):
+        return a + b
+
+    @ti.kernel
+    def run() -> ti.i32:
+        return add(1, c=2)
+
+    with pytest.raises(TypeError, match=r"'add' takes \(a, b\): it has no 'c'"):
+        run()
