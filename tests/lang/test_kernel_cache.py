@@ -396,6 +396,7 @@ def main():
 REFUSED = {
     "a random number": ("R = None", "ti.static(random.random()) * 0 + 1.0"),
     "the time": ("def now():\n    return time.time() * 0 + 1.0", "ti.static(now())"),
+    "something printed meanwhile": ("N = 1", "[ti.static_print(N), 1.0][1]"),
     "a counter": (
         "STATE = [0]\ndef count():\n    STATE[0] += 1\n    globals()['C'] = 1\n    return 1.0",
         "ti.static(count())",
