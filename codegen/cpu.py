@@ -17,7 +17,7 @@ from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.function import EMITTERS, FunctionWriter
-from weft.codegen.lane_choice import LanePlan, lane_plan, length
+from weft.codegen.lane_choice import LanePlan, lane_decision, length
 from weft.codegen.lane_control import write_body
 from weft.codegen.lanes import LaneWriter
 from weft.codegen.line_table import LineTable
@@ -32,7 +32,7 @@ from weft.ir.errors import InternalError
 from weft.ir.ops import Address, Assert, Atomic, Const, Kernel, Load, Random, Store, Task, Yield
 from weft.ir.symbols import FieldSymbol
 
-__all__ = ["compile_kernel", "emit_kernel"]
+__all__ = ["compile_kernel", "emit_kernel", "lanes_of"]
 
 _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops)  # imported for the ops they register
 
@@ -95,18 +95,24 @@ def emit_kernel(
     for callee in module.callees.values():
         write_function(module, callee, FunctionWriter, EMITTERS)
     entry = FunctionWriter(module, lines_from=_line_table(module, "weft_entry", kernel))
-    near = frozenset(f"field:{symbol.name}" for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
         first = len(entry.lines)
         if task.kind == "serial":
             _serial(entry, task)
         else:
-            plan = lane_plan(task, features, near, config.fast_math)
+            decided = lanes_of(task, kernel, features, config)
+            plan = None if isinstance(decided, str) else decided
             shares = () if plan else _private(task, kernel)
             _parallel(entry, task, number, plan, shares)
         _mark_rest(entry, first, task)
     module.functions.append(_text(entry, "define void @weft_entry(ptr noalias %ctx)"))
     return module
+
+
+def lanes_of(task: Task, kernel: Kernel, features: frozenset[str], config: CompileConfig) -> LanePlan | str:
+    """How a parallel task of the kernel runs in lanes, or in words why it does not."""
+    near = frozenset(f"field:{symbol.name}" for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
+    return lane_decision(task, features, near, config.fast_math)
 
 
 def _line_table(module: ModuleWriter, name: str, whole: Kernel | Task) -> LineTable | None:

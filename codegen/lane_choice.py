@@ -38,7 +38,7 @@ from weft.ir.ops import (
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import Uniformity
 
-__all__ = ["LanePlan", "lane_decision", "lane_plan", "length"]
+__all__ = ["LanePlan", "lane_decision", "length"]
 
 _MARGIN, _STEADY = 1.5, 1.2  # prices are guesses: lanes must be cheaper by this factor, less where none is idle
 _FOUR, _TWO = 16, 24  # arithmetic instructions of a loop of which so many vectors run at once
@@ -55,14 +55,8 @@ class LanePlan:
     near: frozenset[str]
 
 
-def lane_plan(task: Task, features: frozenset[str], near: frozenset[str], vector_math: bool) -> LanePlan | None:
-    """How the task runs in lanes; None: it does not. `loop_config(simd=...)` decides, if given."""
-    chosen = lane_decision(task, features, near, vector_math)
-    return chosen if isinstance(chosen, LanePlan) else None
-
-
 def lane_decision(task: Task, features: frozenset[str], near: frozenset[str], vector_math: bool) -> LanePlan | str:
-    """As `lane_plan`, or in words why not."""
+    """How the task runs in lanes, or in words why it does not. `loop_config(simd=...)` decides, if given."""
     wanted = task.config.simd
     bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
     asked = wanted in (2, 4, 8, 16, 32, 64)

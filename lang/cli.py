@@ -54,6 +54,7 @@ def _more_commands(commands: Any) -> None:
     commands.add_parser("repl", help="Python's prompt, with `import weft as ti`").set_defaults(action=_repl)
     importlib.import_module("weft.lang.cli_media").add_commands(commands)
     importlib.import_module("weft.lang.cli_cache").add_commands(commands)
+    importlib.import_module("weft.lang.cli_explore").add_commands(commands)
 
 
 def _help(parser: argparse.ArgumentParser) -> int:
@@ -130,11 +131,16 @@ def _run(given: argparse.Namespace) -> int:
     if not path.is_file():
         print(f"weft: there is no file '{path}'", file=sys.stderr)
         return 2
-    importlib.import_module("weft.compat").install()
-    sys.argv = [given.program, *given.arguments]
-    sys.path.insert(0, str(path.resolve().parent))
-    runpy.run_path(given.program, run_name="__main__")
+    run_program(given.program, given.arguments)
     return 0
+
+
+def run_program(program: str, arguments: Sequence[str]) -> None:
+    """Run a Python file as Python would, with `import taichi` meaning Weft."""
+    importlib.import_module("weft.compat").install()
+    sys.argv = [program, *arguments]
+    sys.path.insert(0, str(Path(program).resolve().parent))
+    runpy.run_path(program, run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -43,11 +43,13 @@ def cubin_of(ptx: str) -> Cubin:
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         given.write_text(ptx, encoding="utf-8")
+        said = ""
         for chip in dict.fromkeys((target[1] if target else _OLD[0], *_OLD)):
             run = _run([tool, "-v", "-lineinfo", f"-arch={chip}", "-o", str(made), str(given)])
             if not run.returncode:
                 return Cubin(made.read_bytes(), run.stdout + run.stderr)
-        raise WeftError(f"ptxas does not take the code: {run.stderr.strip().splitlines()[-1]}")
+            said = said or run.stderr.strip()
+        raise WeftError(f"ptxas does not take the code: {said}")
 
 
 def sass_of(cubin: Cubin) -> Listing:

@@ -1,0 +1,76 @@
+"""The command `weft explore`: run a program, and write a page that shows what becomes of its kernels."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from weft.lang.explore import write_page
+from weft.lang.stages import ON_COMPILED, Recipe, Stages
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command to those of `weft`."""
+    explore = commands.add_parser("explore", help="run a program, write a page that shows what becomes of its kernels")
+    explore.add_argument("program", metavar="PROGRAM[:KERNEL]", help="with a kernel: stop as soon as it is compiled")
+    explore.add_argument(
+        "--arch", choices=("cpu", "cuda", "python"), default="", help="code for it; it need not be here"
+    )
+    explore.add_argument("-o", "--out", default="", metavar="FILE", help="the page; else PROGRAM.html")
+    explore.set_defaults(action=_explore)
+
+
+class _Enough(SystemExit):
+    """The kernel that was asked for is compiled: what the program does next is of no interest."""
+
+
+def _explore(given: argparse.Namespace) -> int:
+    program, wanted = _split(given.program)
+    if not Path(program).is_file():
+        print(f"weft: there is no file '{program}'", file=sys.stderr)
+        return 2
+    found: list[Stages] = []
+    met: dict[str, None] = {}
+
+    def told(recipe: Recipe) -> None:
+        met[recipe.function.__name__] = None
+        if wanted in ("", recipe.function.__name__, recipe.function.__qualname__):
+            found.append(_compiled(recipe, given.arch))
+            if wanted:
+                raise _Enough(0)
+
+    token = ON_COMPILED.set(told)
+    try:
+        importlib.import_module("weft.lang.cli").run_program(program, [])
+    except (_Enough, KeyboardInterrupt):
+        pass  # what was found until now is what is shown
+    finally:
+        ON_COMPILED.reset(token)
+    if not found:
+        known = f"; it compiled {', '.join(met)}" if met else ""
+        print(f"weft: the program compiled no kernel{f' {wanted!r}' if wanted else ''}{known}", file=sys.stderr)
+        return 1
+    out = given.out or f"{Path(program).stem}.html"
+    write_page(out, found)
+    print(f"wrote {out}: {', '.join(dict.fromkeys(one.name for one in found))}", flush=True)
+    return 0
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The file and the kernel's name, which may be missing. (A path on Windows has a colon of its own.)"""
+    path, _, kernel = text.rpartition(":")
+    return (
+        (path, kernel) if path and kernel.replace(".", "_").isidentifier() and not Path(text).is_file() else (text, "")
+    )
+
+
+def _compiled(recipe: Recipe, arch: str) -> Stages:
+    """The stages, made now: the fields may be gone when the program has ended."""
+    stages = Stages(recipe, arch)
+    _ = stages.passes, stages.artifact
+    return stages

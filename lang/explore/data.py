@@ -1,0 +1,127 @@
+"""What the page is given: the texts of a kernel's stages, small enough for long kernels.
+
+Every line of any text is kept once, with its place; a text is a list of runs of neighbours among those lines:
+
+    lines   [["kernel @step() -> () {", 1], ["  %0 = const 0 : i32", 2], ...]
+    text    [0, 2, 7, 1]        two lines from number 0 on, one from number 7 on
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.ir.errors import WeftError
+from weft.lang.explore.facts import task_facts
+
+if TYPE_CHECKING:
+    from weft.lang.listing import Line, Listing
+    from weft.lang.stages import Stages
+
+__all__ = ["kernel_data"]
+
+# The levels of the page: the name of the attribute of `Stages`, and of the tab.
+_LEVELS: tuple[tuple[str, str], ...] = (
+    ("tree", "Tree"),
+    ("chi", "CHI"),
+    ("tasks", "Tasks"),
+    ("lowered", "Lowered"),
+    ("llvm", "LLVM"),
+    ("llvm_optimized", "LLVM optimized"),
+    ("asm", "Assembly"),
+    ("ptx", "PTX"),
+    ("sass", "SASS"),
+)
+
+
+def kernel_data(stages: Stages) -> dict[str, Any]:
+    """All that the page shows of one kernel, for JSON."""
+    texts = _Texts()
+    levels = [level for name, title in _LEVELS if (level := _level(stages, name, title, texts)) is not None]
+    source = stages.source
+    passes, before = list[dict[str, Any]](), None
+    for record in stages.passes:
+        same = before is not None and (record.ir, record.ir.spots) == (before, before.spots)
+        row = {"name": record.name, "changed": record.changed, "ms": round(record.milliseconds, 4)}
+        passes.append({**row, "nested": record.nested, "text": None if same else texts.runs(record.ir)})
+        before = record.ir
+    spots = stages.spots.chains
+    shown, places = {spots[spot][0] for spot in source.spots}, {place for chain in spots for place in chain}
+    files = sorted({file for file, _ in places}, key=lambda file: (file != min(shown)[0], file))
+    numbers = {file: number for number, file in enumerate(files)}
+    return {
+        "name": stages.name,
+        "arch": stages.arch,
+        "files": files,
+        "source": [[numbers[file], first, lines] for file, first, lines in _blocks(shown, places)],
+        "spots": [[[numbers[file], line] for file, line in chain] for chain in spots],
+        "levels": levels,
+        "passes": passes,
+        "times": [[name, round(ms, 3)] for name, ms in stages.times.items()],
+        "facts": task_facts(stages),
+        "lines": texts.lines,
+    }
+
+
+def _level(stages: Stages, name: str, title: str, texts: _Texts) -> dict[str, Any] | None:
+    """A tab; one that says why it is empty where NVIDIA's tools are missing; None where the arch has no such thing."""
+    try:
+        listing: Listing | None = getattr(stages, name)
+    except WeftError as error:
+        return {"name": name, "title": title, "text": [], "missing": str(error)}
+    return None if listing is None else {"name": name, "title": title, "text": texts.runs(listing)}
+
+
+class _Texts:
+    """The lines of all texts."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, int]] = []
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def runs(self, listing: Listing) -> list[int]:
+        """A text, as runs: where one starts, how long it is, and so on."""
+        numbers = [self._number(line) for line in zip(listing.splitlines(), listing.spots, strict=True)]
+        breaks = [k for k, (a, b) in enumerate(pairwise(numbers), 1) if b != a + 1]
+        ends = [*breaks, len(numbers)] if numbers else []
+        return [part for start, end in zip([0, *breaks], ends) for part in (numbers[start], end - start)]
+
+    def _number(self, line: tuple[str, int]) -> int:
+        number = self._numbers.get(line)
+        if number is None:
+            number = self._numbers[line] = len(self.lines)
+            self.lines.append(line)
+        return number
+
+
+def _blocks(kernel: set[Line], places: set[Line]) -> list[tuple[str, int, list[str]]]:
+    """The source to show: the kernel, then each function whose lines are places too; (file, first line, lines)."""
+    blocks = {min(kernel): max(kernel)[1]}
+    covered = set(kernel)
+    for file, line in sorted(places - kernel):
+        if (file, line) not in covered:
+            first, last = _function_around(file, line)
+            blocks[file, first] = last
+            covered |= {(file, number) for number in range(first, last + 1)}
+    return [
+        (file, first, [linecache.getline(file, number).rstrip() for number in range(first, last + 1)])
+        for (file, first), last in blocks.items()
+    ]
+
+
+def _function_around(file: str, line: int) -> tuple[int, int]:
+    """The first and last line of the innermost function around a line; the line alone where there is none."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)), Path(file).name)
+    except (SyntaxError, ValueError):
+        return line, line
+    functions = [
+        (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    ]
+    around = [(first, last) for first, last in functions if first <= line <= last]
+    return max(around, default=(line, line))

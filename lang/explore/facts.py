@@ -1,0 +1,212 @@
+"""What the page tells of each task: how often it runs, what it touches, how it was vectorized or why not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from weft.codegen.cost import cost_of
+from weft.codegen.remarks import Remark, remarks
+from weft.ir.core import Block, Op, Value
+from weft.ir.errors import WeftError
+from weft.ir.ops import Address, Alloca, Atomic, Const, For, Load, Store, Task, While, Yield
+from weft.ir.tasks import accesses, tasks_of
+from weft.ir.types import Prim
+
+if TYPE_CHECKING:
+    from weft.lang.stages import Stages
+
+__all__ = ["task_facts"]
+
+Rows = list[tuple[str, str]]
+
+# LLVM's words about a loop, and what to do about it.
+_HINTS: tuple[tuple[str, str], ...] = (
+    (
+        "cannot identify array bounds",
+        "an index is itself read from memory, so two iterations may meet: LLVM cannot tell",
+    ),
+    ("unsafe dependent memory", "an iteration may read what another writes: write to another field, or copy first"),
+    ("could not determine number of loop iterations", "a `while`, or a `break`: how often it runs is known too late"),
+    ("call instruction cannot be vectorized", "a function without a vector version is called"),
+    ("value that could not be identified as reduction", "a value goes from round to round and is no plain sum"),
+    ("loop control flow is not understood", "there are loops or several exits inside"),
+    (
+        "cost-model indicates that vectorization is not beneficial",
+        "vectors would cost more: strided or gathered accesses",
+    ),
+    ("instruction cannot be vectorized", "an atomic, or another operation without a vector form"),
+    ("vectorization is explicitly disabled", "the body is so long that vectorizing would take too long to compile"),
+    ("vectorized loop", ""),
+)
+
+
+def task_facts(stages: Stages) -> list[dict[str, Any]]:
+    """A card for each task: its kind, its place, rows of (what, how much), and remarks with their places."""
+    whole = stages.chi.spots  # the texts are made before ops are renumbered
+    assert whole
+    artifact = stages.artifact
+    kernel = stages.kernel
+    said = remarks(artifact.llvm, stages.config.opt_level) if artifact is not None and stages.arch == "cpu" else []
+    cards: list[dict[str, Any]] = []
+    for number, task in enumerate(tasks_of(kernel)):
+        rows = [*_box(task), *_touched(task)]
+        if task.kind != "serial":
+            rows += _ARCHES.get(stages.arch, _nothing)(stages, task, number)
+        spots = {op.span.line for op in task.walk() if op.span is not None}
+        notes = [_note(one) for one in said if one.line in spots] if task.kind != "serial" else []
+        title = "serial" if task.kind == "serial" else "parallel loop"
+        spot = task.span.line if task.span is not None and artifact is not None else 0
+        cards.append({"title": f"{number}: {title}", "spot": spot, "rows": rows, "notes": notes})
+    return cards
+
+
+def _note(remark: Remark) -> tuple[int, str, str]:
+    hint = next((hint for words, hint in _HINTS if words in remark.text), "")
+    return remark.line, remark.text, hint
+
+
+# ---- the box and the memory ------------------------------------------------------------------------------------------
+
+
+def _box(task: Task) -> Rows:
+    limits = task.bounds.last
+    if task.kind == "serial" or not isinstance(limits, Yield):
+        return [("iterations", "one thread runs it once")]
+    axes = [f"{_limit(begin)} .. {_limit(end)}" for begin, end in zip(limits.begins, limits.ends, strict=True)]
+    known = [_extent(begin, end) for begin, end in zip(limits.begins, limits.ends, strict=True)]
+    count = 1
+    for extent in known:
+        count *= extent or 0
+    total = f"  ({count:,})" if count and len(axes) > 1 else ""
+    return [("iterations", " x ".join(axes) + total)]
+
+
+def _limit(value: Value) -> str:
+    return str(value.value) if isinstance(value, Const) else value.name or "?"
+
+
+def _extent(begin: Value, end: Value) -> int | None:
+    if isinstance(begin, Const) and isinstance(end, Const):
+        return max(0, int(end.value) - int(begin.value))
+    return None
+
+
+def _touched(task: Task) -> Rows:
+    rows: Rows = [("reads", ", ".join(task.read_set) or "nothing"), ("writes", ", ".join(task.write_set) or "nothing")]
+    outer, inner = _bytes(task, inside=False), _bytes(task, inside=True)
+    rows.append(("per iteration", f"{outer[0]} B read, {outer[1]} B written"))
+    if any(inner):
+        rows.append(("per inner round", f"{inner[0]} B read, {inner[1]} B written"))
+    if task.kind != "serial" and (steps := _steps(task)):
+        rows.append(("neighbours", ", ".join(steps)))
+    return rows
+
+
+def _bytes(task: Task, inside: bool) -> tuple[int, int]:
+    """Bytes that an iteration reads and writes, in the loops inside it or outside of them."""
+    read = written = 0
+    for op, deep in _memory(task.body, False):
+        if deep == inside:
+            kind = op.ptr.type
+            elem = getattr(kind, "elem", None)
+            size = elem.size if isinstance(elem, Prim) else 8
+            read += 0 if isinstance(op, Store) else size
+            written += 0 if isinstance(op, Load) else size
+    return read, written
+
+
+def _memory(block: Block, deep: bool) -> Iterator[tuple[Load | Store | Atomic, bool]]:
+    for op in block:
+        if isinstance(op, (Load, Store, Atomic)) and not _local(op.ptr):
+            yield op, deep
+        for inner in op.regions:
+            yield from _memory(inner, deep or isinstance(op, (For, While)))
+
+
+def _local(ptr: Value) -> bool:
+    while isinstance(ptr, Address):
+        ptr = ptr.base
+    return isinstance(ptr, Alloca)
+
+
+def _steps(task: Task) -> list[str]:
+    """How far apart neighbouring iterations touch each field: the layout, as the loop sees it."""
+    found: dict[str, None] = {}
+    for op in accesses(task):
+        if _local(op.ptr) or not isinstance(op.ptr, Address) or not _inside(op, task.body):
+            continue
+        step, elem = _step(op.ptr, task.body.args[-1]), getattr(op.ptr.type, "elem", None)
+        size = elem.size if isinstance(elem, Prim) else 0
+        words = {None: "anywhere", 0: "one place", size: "side by side"}
+        name = op.ptr.scope.partition(":")[2].partition("#")[0] or op.ptr.scope
+        found[f"{name} {words.get(step, f'{step} B apart')}"] = None
+    return [*found]
+
+
+def _inside(op: Op, block: Block) -> bool:
+    around: Op | None = op
+    while around is not None and around.block is not block:
+        around = around.parent
+    return around is not None
+
+
+def _step(ptr: Value, index: Value) -> int | None:
+    """Bytes from one iteration's place to its neighbour's; None where that varies."""
+    total = 0
+    while isinstance(ptr, Address):
+        for factor, stride in zip(ptr.indices, ptr.strides, strict=True):
+            if factor is index and isinstance(stride, Const):
+                total += int(stride.value)
+            elif _depends(factor, index):
+                return None
+        ptr = ptr.base
+    return total
+
+
+def _depends(value: Value, index: Value) -> bool:
+    """Whether a value may be another one in the next iteration."""
+    if value is index or isinstance(value, Load):
+        return True
+    return isinstance(value, Op) and any(_depends(operand, index) for operand in value.operands)
+
+
+# ---- how each arch runs it -------------------------------------------------------------------------------------------
+
+
+def _nothing(_stages: Stages, _task: Task, _number: int) -> Rows:
+    return []
+
+
+def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:
+    from weft.codegen.cpu import lanes_of
+    from weft.codegen.machine import host_cpu
+
+    plan = lanes_of(task, stages.kernel, host_cpu(stages.config.opt_level).features, stages.config)
+    price = cost_of(task.body)
+    each = max(1.0, price.work + price.plain)
+    words = plan if isinstance(plan, str) else f"{plan.lanes} iterations at once, one in each lane"
+    return [("price", f"about {each:,.0f} instructions per iteration"), ("lanes", words.removeprefix("no lanes: "))]
+
+
+def _on_cuda(stages: Stages, task: Task, _: int) -> Rows:
+    from weft.codegen.cuda import plan
+    from weft.codegen.cuda_host import threads_of
+
+    rows: Rows = [("block", f"{threads_of(task)} threads")]
+    launches, _words = plan(stages.kernel, {})
+    place = next(k for k, launch in enumerate(launches) if launch.loop is task)
+    assert stages.artifact is not None
+    try:
+        registers = stages.cubin.registers(launches[place].name) if stages.cubin is not None else None
+        rows.append(("registers", f"{registers} per thread" if registers else "ptxas did not say"))
+    except WeftError as error:
+        rows.append(("registers", str(error)))
+    static = re.search(rf"\.entry {launches[place].name}\(.*?\n}}", stages.artifact.ptx, re.DOTALL)
+    shared = [int(size) for size in re.findall(r"\.shared .*?\[(\d+)\]", static[0] if static else "")]
+    rows.append(("shared memory", f"{sum(shared) + stages.artifact.shared[place]} B per block"))
+    return rows
+
+
+_ARCHES = {"cpu": _on_cpu, "cuda": _on_cuda}

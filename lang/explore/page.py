@@ -1,0 +1,45 @@
+"""Puts the page together: markup, style, scripts and data in one file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.lang.explore.data import kernel_data
+
+if TYPE_CHECKING:
+    from weft.lang.stages import Stages
+
+__all__ = ["page_of", "write_page"]
+
+_SCRIPTS = ("diff.js", "words.js", "list.js", "source.js", "passes.js", "page.js")  # in the order of their use
+
+
+def write_page(path: str, kernels: Sequence[Stages]) -> None:
+    """Write the page for those kernels to a file."""
+    Path(path).write_text(page_of(kernels), encoding="utf-8")
+
+
+def page_of(kernels: Sequence[Stages]) -> str:
+    """The text of the page."""
+    shown = [kernel_data(one) for one in kernels]
+    _number([one["name"] for one in shown], shown)
+    data = json.dumps(shown, separators=(",", ":")).replace("</", "<\\/")
+    script = "\n".join(_part(name) for name in _SCRIPTS)
+    title = ", ".join(dict.fromkeys(one.name for one in kernels))
+    page = _part("page.html").replace("{{title}}", title).replace("{{style}}", _part("page.css"))
+    return page.replace("{{script}}", script).replace("{{data}}", data)
+
+
+def _number(names: list[str], shown: list[dict[str, Any]]) -> None:
+    """Tell apart kernels of one name, or several compilations of one kernel."""
+    for k, (name, one) in enumerate(zip(names, shown, strict=True)):
+        if names.count(name) > 1:
+            one["name"] = f"{name} ({names[: k + 1].count(name)})"
+
+
+def _part(name: str) -> str:
+    return files("weft.lang.explore").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,90 @@
+// The left side: the Python source, and a card for each task.
+
+class Source {
+  /** `events` are {point(line), hold(line)}; a line is a key "file:line". */
+  constructor(frame, events) {
+    Object.assign(this, { frame, events, rows: new Map(), keys: [], cursor: -1 });
+    frame.addEventListener("mousemove", (event) => events.point(this.#at(event)));
+    frame.addEventListener("mouseleave", () => events.point(null));
+    frame.addEventListener("click", (event) => {
+      const key = this.#at(event);
+      if (key) events.hold(key);
+    });
+    frame.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  show(kernel) {
+    this.rows.clear();
+    this.frame.replaceChildren();
+    for (const [file, first, lines] of kernel.source) {
+      const name = make("div", "file", `${kernel.files[file].split(/[\\/]/).pop()}, line ${first}`);
+      name.title = kernel.files[file];
+      this.frame.append(name);
+      lines.forEach((text, k) => this.#row(`${file}:${first + k}`, first + k, text));
+    }
+    this.keys = [...this.rows.keys()];
+  }
+
+  #row(key, number, text) {
+    const row = make("div", "row");
+    row.dataset.key = key;
+    row.append(make("i", "", number));
+    const words = make("span");
+    paint(words, text, PYTHON);
+    const count = make("u");
+    row.append(words, count);
+    this.frame.append(row);
+    this.rows.set(key, row);
+  }
+
+  /** Light the lines of a map key -> class. */
+  light(lit) {
+    for (const [key, row] of this.rows) row.className = `row ${lit.get(key) || ""}${this.keys[this.cursor] === key ? " cursor" : ""}`;
+  }
+
+  /** Say beside each line how many lines of the level it became. */
+  count(counts) {
+    for (const [key, row] of this.rows) row.lastChild.textContent = counts.get(key) || "";
+  }
+
+  reveal(key) {
+    const row = this.rows.get(key);
+    if (row) row.scrollIntoView({ block: "nearest" });
+  }
+
+  #at(event) {
+    const row = event.target.closest(".row");
+    return row ? row.dataset.key : null;
+  }
+
+  #key(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Enter" && this.cursor >= 0) this.events.hold(this.keys[this.cursor]);
+    if (!step) return;
+    event.preventDefault();
+    this.cursor = Math.min(this.keys.length - 1, Math.max(0, this.cursor + step));
+    this.reveal(this.keys[this.cursor]);
+    this.events.point(this.keys[this.cursor]);
+  }
+}
+
+/** The cards of the tasks. `place(spot)` gives a line's number; `point(spot)` lights it. */
+function showFacts(frame, cards, place, point) {
+  frame.replaceChildren(...cards.map((card) => {
+    const made = make("div", "card"), heading = make("h2", "", `task ${card.title}`);
+    if (card.spot) heading.append(make("span", "", `  line ${place(card.spot)}`));
+    heading.addEventListener("mouseenter", () => point(card.spot));
+    heading.addEventListener("mouseleave", () => point(0));
+    const list = make("dl");
+    for (const [name, what] of card.rows) list.append(make("dt", "", name), make("dd", "", what));
+    made.append(heading, list);
+    for (const [spot, text, hint] of card.notes) {
+      const note = make("p", text.startsWith("vectorized") ? "good" : "", `${spot ? `line ${place(spot)}: ` : ""}${text}`);
+      if (hint) note.append(make("em", "", hint));
+      note.addEventListener("mouseenter", () => point(spot));
+      note.addEventListener("mouseleave", () => point(0));
+      made.append(note);
+    }
+    return made;
+  }));
+}
