@@ -1,0 +1,185 @@
+"""What a `@real_func` is given: numbers and matrices by value; arrays, fields and their elements themselves."""
+
+import numpy as np
+import pytest
+
+import weft
+from weft.lang.errors import ArgumentError
+
+S = weft.types.struct(a=weft.i32, v=weft.math.vec2)
+
+
+def test_matrices_are_passed_by_value(ti):
+    @ti.real_func
+    def f(m: ti.math.mat2, v: ti.math.vec2) -> (ti.math.mat2, ti.math.vec2):
+        m[0, 0] += 1
+        return m * 2, m @ v
+
+    @ti.kernel
+    def k() -> ti.types.vector(3, ti.f32):
+        m = ti.math.mat2(1)
+        a, b = f(m, ti.math.vec2(1, 2))
+        c = a @ b
+        return ti.math.vec3(c.x, c.y, m[0, 0])
+
+    assert k().to_list() == [22, 14, 1]
+
+
+def test_fields_as_template_arguments_make_instances(ti):
+    x, y = ti.field(ti.i32, 4), ti.field(ti.f32, 4)
+
+    @ti.real_func
+    def climb(to: ti.template(), n: ti.i32, scale: ti.template()) -> ti.i32:
+        r = 0
+        if n > 0:
+            to[n] += n * scale
+            r = n + climb(to, n - 1, scale)
+        return r
+
+    @ti.kernel
+    def k() -> ti.i32:
+        return climb(x, 3, 1) + climb(y, 2, 0.5) + climb(x, 1, 10)
+
+    assert k() == 6 + 3 + 1
+    assert x.to_numpy().tolist() == [0, 11, 2, 3]
+    assert y.to_numpy().tolist() == [0, 0.5, 1, 0]
+
+
+def test_a_template_number_may_count_the_recursion(ti):
+    @ti.real_func
+    def power(x: ti.f32, n: ti.template()) -> ti.f32:
+        r = 1.0
+        if ti.static(n > 0):
+            r = x * power(x, n - 1)
+        return r
+
+    @ti.kernel
+    def k(x: ti.f32) -> ti.f32:
+        return power(x, 5)
+
+    assert k(2) == 32
+
+
+def test_arrays_are_passed_themselves(ti):
+    @ti.real_func
+    def total(a: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32) -> ti.f32:
+        r = 0.0
+        if n >= 0:
+            r = a[n] + total(a, n - 1)
+            a[n] += 1
+        return r
+
+    @ti.real_func
+    def corner(a: ti.types.ndarray()) -> ti.i32:
+        return a.shape[0] * 100 + a.shape[1] * 10 + a[1, 1]
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(), b: ti.types.ndarray(), c: ti.types.ndarray()) -> ti.types.vector(3, ti.f32):
+        return ti.math.vec3(total(a, 3), total(b, 1), corner(c))
+
+    a, b = np.arange(4, dtype=np.float32), np.arange(6, dtype=np.float32)
+    c = np.arange(24, dtype=np.int32).reshape(4, 6)
+    assert k(a, b[::3], c[:, ::2]).to_list() == [6, 3, 400 + 30 + 8]
+    assert a.tolist() == [1, 2, 3, 4]
+    assert b.tolist() == [1, 1, 2, 4, 4, 5]
+
+
+def test_what_it_writes_to_an_array_is_seen_in_between(ti):
+    @ti.real_func
+    def put(a: ti.types.ndarray(dtype=ti.i32, ndim=1), i: ti.i32, v: ti.i32):
+        a[i] = v
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(dtype=ti.i32, ndim=1), b: ti.types.ndarray(dtype=ti.i32, ndim=1)):
+        for i in range(4):
+            before = a[i]
+            put(a, i, before + 10)
+            b[i] = a[i] * 100 + before
+
+    a, b = np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
+    k(a, b)
+    assert a.tolist() == [10, 11, 12, 13]
+    assert b.tolist() == [1000, 1101, 1202, 1303]
+
+
+def test_read_only_arrays_stay_as_they_are(ti):
+    @ti.real_func
+    def put(a: ti.types.ndarray(dtype=ti.i32, ndim=1), i: ti.i32):
+        if i > 0:
+            a[i] = i
+            put(a, i - 1)
+
+    @ti.real_func
+    def hand_on(a: ti.types.ndarray(dtype=ti.i32, ndim=1)):
+        put(a, 3)
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(dtype=ti.i32, ndim=1)):
+        hand_on(a)
+
+    a = np.zeros(4, np.int32)
+    k(a)
+    assert a.tolist() == [0, 1, 2, 3]
+    a.flags.writeable = False
+    with pytest.raises(ArgumentError, match="'a' is a read-only array"):
+        k(a)
+
+
+def test_elements_as_template_arguments_are_places(ti):
+    x = ti.Vector.field(2, ti.i32, 5)
+    s = S.field(shape=3)
+
+    @ti.real_func
+    def add(to: ti.template(), n: ti.i32):
+        if n > 0:
+            to += n
+            add(to, n - 1)
+
+    @ti.real_func
+    def grow(one: ti.template()):
+        one.a += 1
+        one.v.y = 7
+
+    @ti.kernel
+    def k():
+        for i in range(40):
+            add(x[i % 5], 2)
+            add(x[i % 5][1], 1)
+        for i in s:
+            grow(s[i])
+
+    k()
+    assert x.to_numpy().tolist() == [[24, 32]] * 5
+    assert [s[i].a for i in range(3)] == [1, 1, 1]
+    assert [s[i].v.to_list() for i in range(3)] == [[0, 7]] * 3
+
+
+def test_variables_as_template_arguments_are_handed_back(ti):
+    @ti.real_func
+    def halve(v: ti.template(), s: ti.template(), n: ti.i32) -> ti.i32:
+        if n == 0:
+            return 100
+        v[n - 1] /= 2
+        s.a += n
+        return halve(v, s, n - 1) + 1
+
+    @ti.kernel
+    def k() -> ti.types.vector(4, ti.f32):
+        v = ti.math.vec2(4, 8)
+        s = S(a=10, v=v)
+        r = halve(v, s, 2)
+        return ti.math.vec4(v.x, v.y, s.a, r)
+
+    assert k().to_list() == [2, 4, 13, 102]
+
+
+def test_defaults_and_keywords(ti):
+    @ti.real_func
+    def f(a: ti.i32, b: ti.i32 = 7, *, c: ti.i32 = 1) -> ti.i32:
+        return a * 100 + b * 10 + c
+
+    @ti.kernel
+    def k() -> ti.types.vector(3, ti.i32):
+        return ti.Vector([f(1), f(b=2, a=3), f(4, c=5)])
+
+    assert k().to_list() == [171, 321, 475]
