@@ -37,6 +37,12 @@ def test_frames(name: str) -> None:
     assert not np.array_equal(first, second), "nothing moves"
 
 
+@pytest.mark.parametrize("name", runner.NAMES)
+def test_a_frame_without_races(name: str) -> None:
+    weft.init(arch=weft.cpu, random_seed=1, check_races=True)
+    importlib.import_module(f"weft.demos.{name}").build()(0)
+
+
 def test_life_is_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """A demo small enough to be interpreted: the same picture, number for number."""
     life = importlib.import_module("weft.demos.life")

@@ -6,7 +6,7 @@ ti.init(arch=ti.cpu)
 
 n = 32
 quad_size = 1.0 / n
-dt = 4e-2 / n
+dt = 8e-3 / n
 substeps = int(1 / 60 // dt)
 
 gravity = ti.Vector([0, -9.8, 0])
@@ -20,6 +20,7 @@ ball_center[0] = [0, 0, 0]
 
 x = ti.Vector.field(3, dtype=float, shape=(n, n))
 v = ti.Vector.field(3, dtype=float, shape=(n, n))
+force = ti.Vector.field(3, dtype=float, shape=(n, n))
 num_triangles = (n - 1) * (n - 1) * 2
 indices = ti.field(int, shape=num_triangles * 3)
 
@@ -61,7 +62,7 @@ def substep():
     for i in ti.grouped(x):
         v[i] += gravity * dt
     for i in ti.grouped(x):
-        force = ti.Vector([0.0, 0.0, 0.0])
+        pull = ti.Vector([0.0, 0.0, 0.0])
         for spring_offset in ti.static(spring_offsets):
             j = i + spring_offset
             if 0 <= j[0] < n and 0 <= j[1] < n:
@@ -70,10 +71,11 @@ def substep():
                 d = x_ij.normalized()
                 current_dist = x_ij.norm()
                 original_dist = quad_size * float(i - j).norm()
-                force += -spring_Y * d * (current_dist / original_dist - 1)
-                force += -v_ij.dot(d) * d * dashpot_damping * quad_size
-        v[i] += force * dt
+                pull += -spring_Y * d * (current_dist / original_dist - 1)
+                pull += -v_ij.dot(d) * d * dashpot_damping * quad_size
+        force[i] = pull  # neighbours still read the velocity
     for i in ti.grouped(x):
+        v[i] += force[i] * dt
         v[i] *= ti.exp(-drag_damping * dt)
         offset_to_center = x[i] - ball_center[0]
         if offset_to_center.norm() <= ball_radius:
@@ -85,6 +87,6 @@ def substep():
 def main():
     initialize_mesh_indices()
     initialize_mass_points()
-    for _ in range(20 * substeps):
+    for _ in range(10 * substeps):
         substep()
     return {"x": x.to_numpy(), "indices": indices.to_numpy()}

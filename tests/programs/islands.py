@@ -22,12 +22,14 @@ def draw():
 def spread():
     for I in ti.grouped(label):
         if land[I]:
+            mine = ti.atomic_min(label[I], n * n)  # as it is now: others lower it meanwhile
             for d in ti.static((ti.Vector([0, 1]), ti.Vector([1, 0]), ti.Vector([0, -1]), ti.Vector([-1, 0]))):
                 J = I + d
                 inside = all(J >= 0) and J.max() < n
-                if inside and land[J] and label[J] > label[I]:
-                    ti.atomic_min(label[J], label[I])
-                    changed[None] = 1
+                if inside and land[J]:
+                    before = ti.atomic_min(label[J], mine)
+                    if before > mine:
+                        ti.atomic_max(changed[None], 1)
 
 
 @ti.kernel

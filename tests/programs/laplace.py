@@ -14,7 +14,8 @@ residual = ti.field(float, shape=())
 def hold(hot: float):
     for i in range(n):
         now[0, i] = then[0, i] = hot
-        now[i, n - 1] = then[i, n - 1] = -hot / 2
+        if i > 0:  # the corner belongs to the first row
+            now[i, n - 1] = then[i, n - 1] = -hot / 2
 
 
 @ti.kernel

@@ -62,6 +62,13 @@ def test_on_the_processor(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(name)
 
 
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_without_races(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "WEFT_ARCH", "cpu")
+    monkeypatch.setitem(os.environ, "WEFT_CHECK_RACES", "1")
+    RECORD["measure"](name)
+
+
 @pytest.mark.parametrize("name", sorted(set(EXPECTED) - SLOW_IN_PYTHON))
 def test_in_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "WEFT_ARCH", "python")
