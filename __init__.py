@@ -194,6 +194,7 @@ _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
     "Timer": "weft.lang.tools",
     "global_thread_idx": "weft.lang.simt_block",
+    "profile": "weft.lang.profile",
     **dict.fromkeys(("data_oriented", "func", "kernel", "real_func", "warm"), "weft.lang.kernel"),
     **dict.fromkeys(
         (

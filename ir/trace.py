@@ -22,7 +22,9 @@ from weft.ir.passes import Observer
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS
 from weft.ir.text import print_ir
 
-__all__ = ["TEXTS", "Trace"]
+__all__ = ["TEXTS", "Listener", "Trace"]
+
+Listener = Callable[[str, float, float], None]
 
 TEXTS = ("tree", "llvm", "asm")
 _STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED))
@@ -41,13 +43,16 @@ class _Row:
 
 @dataclass
 class Trace:
-    """What one compilation shows of itself. `dumps` names passes and texts; `timed` asks for the table."""
+    """What one compilation shows of itself. `dumps` names passes and texts; `timed` asks for the table; `listener` is
+    told of each pass and each stage of the code generator: its name, when it began and when it ended, by
+    `time.perf_counter`."""
 
     dumps: frozenset[str] = frozenset()
     timed: bool = False
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     rows: dict[str, _Row] = field(default_factory=dict[str, _Row])
     running: tuple[str, float] | None = None
+    listener: Listener | None = None
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ, also: frozenset[str] = frozenset()) -> Trace:
@@ -63,7 +68,7 @@ class Trace:
     @property
     def observer(self) -> Observer | None:
         """What to give `pipeline.lower` as `observe`."""
-        return self.observe if self.active else None
+        return self.observe if self.active or self.listener is not None else None
 
     def wants(self, name: str) -> bool:
         """Whether the dump of that pass or text ("tree", "llvm", "asm") is asked for."""
@@ -71,6 +76,9 @@ class Trace:
 
     def observe(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
         """After a pass: count it, and show the IR. "all" leaves out what did not change."""
+        if self.listener is not None:
+            now = perf_counter()
+            self.listener(name, now - milliseconds * 1e-3, now)
         self.count(name, milliseconds, changed, nested=name not in _STAGES)
         if name in self.dumps or ("all" in self.dumps and changed):
             self.show(name, kernel.symbol, lambda: print_ir(kernel))
@@ -94,6 +102,8 @@ class Trace:
         now = perf_counter()
         if self.timed and self.running is not None:
             self.count(self.running[0], (now - self.running[1]) * 1e3)
+        if self.listener is not None and self.running is not None:
+            self.listener(*self.running, now)
         self.running = (name, now) if name else None
 
     def count(self, name: str, milliseconds: float, changed: bool = True, nested: bool = False) -> None:

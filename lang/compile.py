@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 from weft.ir.pipeline import lower
-from weft.ir.trace import Trace
+from weft.ir.trace import Listener, Trace
 from weft.ir.transforms.lower_tree_facts import written_arrays
 from weft.ir.treetext import print_tree
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
+from weft.lang import recording
 from weft.lang.captures import Captures
 from weft.lang.collecting import uncollected
 from weft.lang.errors import ArgumentError
@@ -30,6 +32,7 @@ from weft.lang.matrix import Matrix
 from weft.lang.parameters import Parameter
 from weft.lang.profiler import measured, named
 from weft.lang.profiler_host import ScopedProfiler
+from weft.lang.recording import COMPILE
 from weft.lang.struct import make_struct
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
@@ -121,10 +124,14 @@ def compile_instance(
     """A kernel for the program's device: from the disk cache, or else compiled, showing what WEFT_DUMP and WEFT_TIME
     ask for."""
     trace = Trace.from_environment(also=program.dumps)
-    with ScopedProfiler("compile"), ScopedProfiler(function.__name__):
+    trace.listener = _listener()
+    with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
+        began = perf_counter()
         lookup = None if trace.active or program.config.check_races else look_up(program, function, arguments, results)
         with program.lock:  # what the device makes at its first use, it makes once
             made = lookup and lookup.find(program.device)
+        if lookup is not None and recording.current is not None:
+            recording.current.span(COMPILE, "cache lookup", began, perf_counter(), found=bool(made))
         if not made:
             with uncollected():
                 made = _compile(program, function, arguments, results, trace, lookup)
@@ -132,6 +139,12 @@ def compile_instance(
     if program.chosen.get("nvtx"):
         run = named(function, run)
     return Instance(run, made.trees, parameters, results, Captures(made.captures))
+
+
+def _listener() -> Listener | None:
+    """Who hears of the compiler's passes."""
+    record = recording.current
+    return None if record is None else lambda name, began, ended: record.span(COMPILE, name, began, ended)
 
 
 def _compile(
@@ -143,10 +156,10 @@ def _compile(
     lookup: Lookup | None,
 ) -> Found:
     """Compile a kernel, and keep it where `lookup` says."""
-    with ScopedProfiler("translate"), trace.stage("translate"):
+    with ScopedProfiler("translate", COMPILE), trace.stage("translate"):
         translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
-    with ScopedProfiler("generate code"):
+    with ScopedProfiler("generate code", COMPILE):
         if program.config.check_races:
             run = _checked(translation.tree, program, trace)
             return Found(run, translation.trees, translation.captures)
@@ -154,7 +167,10 @@ def _compile(
         with program.lock:
             run = load_artifact(artifact, program.config, program.device, trace)
     if lookup is not None:
+        began = perf_counter()
         lookup.keep(artifact, translation)
+        if trace.listener is not None:
+            trace.listener("cache store", began, perf_counter())
     return Found(run, translation.trees, translation.captures)
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -33,6 +34,7 @@ __all__ = [
     "cfg",
     "cpu",
     "cuda",
+    "current_program",
     "dx11",
     "dx12",
     "gles",
@@ -76,6 +78,8 @@ _DUMPS = {
     "print_kernel_asm": "asm",
 }
 
+on_open: list[Callable[[Any], None]] = []  # told of each device when it is opened
+
 imported_at = time.time()  # files of Weft that are newer may not be what runs
 
 _ON = ("offline_cache", "verbose")  # options that passes do not read, and that are true unless given
@@ -106,6 +110,7 @@ class Program:
     shadow: Any = None  # of the race check, see `races.py`
     lock: Any = field(default_factory=threading.RLock)  # held while something is made at its first use
     epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
+    retakes: int = 0
     chosen: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
     _device: Any = None
     _compilers: Any = None
@@ -119,6 +124,11 @@ class Program:
     def touch(self) -> None:
         """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
         self.epoch.value += 1
+
+    def retake(self) -> None:
+        """Calls of kernels shall come by Python once more, though nothing happened: `retakes` counts that."""
+        self.retakes += 1
+        self.touch()
 
     def kind(self, facts: Any) -> int:
         """A number for those facts about an argument, of this program alone."""
@@ -139,6 +149,8 @@ class Program:
                     if self.profiling:
                         device.time_tasks()
                     self._device = device
+                    for tell in list(on_open):
+                        tell(device)
         return self._device
 
     def _open(self) -> Any:
@@ -179,6 +191,11 @@ def program() -> Program:
     if _current is None:
         init()
         assert _current is not None
+    return _current
+
+
+def current_program() -> Program | None:
+    """The current program, if there is one."""
     return _current
 
 

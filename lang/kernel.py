@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.lang import init as program_state
+from weft.lang import recording
 from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import Instance, compile_instance, rehearse
@@ -81,6 +82,16 @@ def real_func(function: Callable[..., Any]) -> Func:
     return Func(function, True)
 
 
+class _Recorded(DirectCallable):
+    """What calls of a kernel go on to while they are recorded: native, where a plan fits, and else `run`."""
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self.run = run
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.run(*args, **keywords)
+
+
 class Kernel(DirectCallable):
     """A compiled function, called from Python. `params` are (name, annotation) pairs, without `self`.
 
@@ -107,6 +118,7 @@ class Kernel(DirectCallable):
         self._plans: list[Plan] = []
         self._latest: Recipe | None = None
         self._is_native = type(self) is not Kernel
+        self._recorded: _Recorded | None = None
         self._check_signature()
 
     # -- what it takes -------------------------------------------------------------------------------------------------
@@ -127,6 +139,11 @@ class Kernel(DirectCallable):
         except CompilationError:
             span = None
         raise kind(message, span)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the parameters, `self` included."""
+        return list(self._signature.parameters)
 
     @functools.cached_property
     def params(self) -> list[tuple[str, Any]]:
@@ -154,6 +171,15 @@ class Kernel(DirectCallable):
     # -- calling -------------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        record = recording.current
+        if record is None:
+            return self.run(*args, **keywords)
+        if self._recorded is None and self._is_native:
+            self._recorded = native_type(_Recorded, False)(self.run)
+        return record.launch(self, self._recorded or self.run, args, keywords)
+
+    def run(self, *args: Any, **keywords: Any) -> Any:
+        """A call that comes by Python."""
         if self._has_self:
             if not args:
                 raise ArgumentError(f"kernel '{self.__name__}' is a method: call it on an instance of its class")
@@ -176,7 +202,7 @@ class Kernel(DirectCallable):
         instance = self._instance(program, owner, flat)
         if self._interpreted:
             return self._interpret(owner, args, flat)
-        if instance.plans_made < _MOST_PLANS:
+        if instance.plans_made < _MOST_PLANS + program.retakes:
             self._plan(program, instance, owner, args)
         return instance(flat)
 
@@ -249,6 +275,8 @@ class Kernel(DirectCallable):
         """Let native code make the next calls like this one."""
         if not self._is_native or self._packs or (instance.plan is not None and instance.plan.good):
             return
+        if getattr(instance.run, "native", None) is None:
+            return
         instance.plans_made += 1
         instance.plan = plan_for(program, instance, self._parameters, owner, args)
         self._follow()
@@ -258,7 +286,10 @@ class Kernel(DirectCallable):
             return
         plans = [one.plan for one in self._instances.values() if one.plan is not None and one.plan.good]
         plans = plans[-_MOST_FOLLOWED:]
-        follow(self, plans)
+        target = self if recording.current is None else self._recorded
+        for one in (self, self._recorded):
+            if one is not None:
+                follow(one, plans if one is target else [])
         self._plans = plans  # only now may the old ones go
 
     def _start_over(self, program: Any) -> None:

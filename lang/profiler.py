@@ -6,7 +6,6 @@ not count. On a GPU the device itself measures each task of a kernel, and a laun
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from weft.lang.profiler_metrics import (
     set_kernel_profiler_metrics,
     set_kernel_profiler_toolkit,
 )
+from weft.lang.recording import LAUNCH, Event, this_thread
+from weft.lang.trace_events import write_trace
 from weft.runtime.nvtx import in_range
 
 __all__ = [
@@ -182,19 +183,9 @@ def _print_trace(launches: list[Launch]) -> None:
 def save_timeline(filename: str) -> None:
     """Write the launches as a timeline that chrome://tracing and Perfetto show."""
     launches = _recorded()
-    first = launches[0].began if launches else 0.0
-    entries = [
-        {
-            "name": launch.name,
-            "ph": "X",
-            "pid": 0,
-            "tid": program().arch,
-            "ts": (launch.began - first) * 1e6,
-            "dur": launch.seconds * 1e6,
-        }
-        for launch in launches
-    ]
-    Path(filename).write_text(json.dumps({"traceEvents": entries}), encoding="utf-8")
+    thread = this_thread()
+    events = [Event(LAUNCH, thread, one.name, one.began, one.began + one.seconds) for one in launches]
+    write_trace(filename, events, {thread: program().arch}, launches[0].began if launches else 0.0)
 
 
 def print_memory_profiler_info() -> None:

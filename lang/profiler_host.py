@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
+from weft.lang import recording
+
 __all__ = ["ScopedProfiler", "clear_scoped_profiler_info", "print_scoped_profiler_info", "timed"]
 
 P = ParamSpec("P")
@@ -30,10 +32,10 @@ class _Scope:
 
 
 class _Open(threading.local):
-    """The scopes that a thread is in, the outermost first."""
+    """The scopes that a thread is in, the outermost first, and when it entered them."""
 
     def __init__(self) -> None:
-        self.scopes: list[_Scope] = []
+        self.scopes: list[tuple[_Scope, float]] = []
 
 
 _root, _open, _lock = _Scope(), _Open(), threading.Lock()
@@ -41,23 +43,27 @@ _root, _open, _lock = _Scope(), _Open(), threading.Lock()
 
 class ScopedProfiler:
     """Times what runs inside `with ScopedProfiler(name):`, under the scope that is open around it. The work of kernels
-    on a GPU that was only begun inside does not count: call `ti.sync()` for that."""
+    on a GPU that was only begun inside does not count: call `ti.sync()` for that. `ti.profile` shows it on its
+    timeline, as of that `kind`."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self._began = name, list[float]()
+    def __init__(self, name: str, kind: str = recording.RANGE) -> None:
+        self.name, self.kind = name, kind
 
     def __enter__(self) -> ScopedProfiler:
-        around = _open.scopes[-1] if _open.scopes else _root
+        around = _open.scopes[-1][0] if _open.scopes else _root
         with _lock:
-            _open.scopes.append(around.inner.setdefault(self.name, _Scope()))
-        self._began.append(time.perf_counter())
+            inner = around.inner.setdefault(self.name, _Scope())
+        _open.scopes.append((inner, time.perf_counter()))
         return self
 
     def __exit__(self, *_: object) -> None:
-        seconds, scope = time.perf_counter() - self._began.pop(), _open.scopes.pop()
+        ended, (scope, began) = time.perf_counter(), _open.scopes.pop()
         with _lock:
             scope.count += 1
-            scope.seconds += seconds
+            scope.seconds += ended - began
+        record = recording.current
+        if record is not None:
+            record.span(self.kind, self.name, began, ended)
 
 
 def timed(function: Callable[P, R]) -> Callable[P, R]:
