@@ -14,8 +14,6 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -222,47 +220,22 @@ def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
 # -- import taichi -----------------------------------------------------------------------------------------------------
 
 
-class _Finder(MetaPathFinder, Loader):
-    """Gives `taichi` and `taichi.x.y` the modules `weft` and `weft.x.y`, not copies of them."""
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        ours = fullname == "taichi" or fullname.startswith("taichi.")
-        return ModuleSpec(fullname, self, is_package=True) if ours else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        name = "weft" + spec.name.removeprefix("taichi")
-        try:
-            module = importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name != name:
-                raise
-            what = later(name.removeprefix("weft."))
-            why = f" yet: {what}" if what else ""
-            raise ModuleNotFoundError(f"Weft has no counterpart of {spec.name}{why}", name=spec.name) from None
-        spec.loader_state = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        # The import system has just put the other name's spec into the module: it keeps its own.
-        borrowed = module.__spec__
-        module.__spec__ = borrowed.loader_state if borrowed is not None else None
-
-
-_FINDER = _Finder()
-
-
 def install() -> None:
     """From now on `import taichi` means Weft. RuntimeError if the real one was imported already."""
+    from weft.lang.taichi_finder import FINDER
+
     present = sys.modules.get("taichi")
     if present is not None and present.__name__ != "weft":
         raise RuntimeError("taichi is imported already: call weft.compat.install() before the first `import taichi`")
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _FINDER)
+    if FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, FINDER)
 
 
 def uninstall() -> None:
     """Undo `install`: `import taichi` means what it meant before."""
-    if _FINDER in sys.meta_path:
-        sys.meta_path.remove(_FINDER)
+    from weft.lang.taichi_finder import FINDER
+
+    if FINDER in sys.meta_path:
+        sys.meta_path.remove(FINDER)
         for name in [name for name in sys.modules if name == "taichi" or name.startswith("taichi.")]:
             del sys.modules[name]

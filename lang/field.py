@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.ir.layout import PlaceLayout
 from weft.ir.scalar import cast_value
 from weft.ir.snode import SNode as Node
-from weft.ir.symbols import Term
 from weft.ir.types import Prim, Tensor, Type, tensor
 from weft.lang import tensors
 from weft.lang.elements import (
@@ -33,6 +31,10 @@ from weft.lang.export import Lender
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError, FieldTree, SNode
 from weft.lang.types import prim_of_numpy, primitive
+
+if TYPE_CHECKING:
+    from weft.ir.layout import PlaceLayout
+    from weft.ir.symbols import Term
 
 __all__ = [
     "Field",

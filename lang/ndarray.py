@@ -17,7 +17,7 @@ from weft.lang.init import Program, program
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError
 from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
-from weft.runtime.direct import Recorded
+from weft.runtime.recorded import Recorded
 
 __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
 

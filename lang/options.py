@@ -6,7 +6,6 @@ options steer machinery that Weft does not have: they are accepted, and said to 
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -131,6 +130,8 @@ def parse(name: str, kind: type, text: str) -> Any:
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """ "; did you mean 'x'?" where something known is spelt alike, else ""."""
+    import difflib  # only for mistakes
+
     close = difflib.get_close_matches(str(name), known, 1)
     return f"; did you mean '{close[0]}'?" if close else ""
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 import enum
 import weakref
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from weft.ir.errors import CompilationError, WeftError
-from weft.ir.layout import TreeLayout, layout_tree
 from weft.ir.snode import MAX_AXES
 from weft.ir.snode import SNode as Node
 from weft.ir.types import Prim
 from weft.lang.init import program
 from weft.lang.types import shape_tuple
+
+if TYPE_CHECKING:
+    from weft.ir.layout import TreeLayout
 
 __all__ = ["AXES", "Axes", "FieldError", "FieldTree", "FieldsBuilder", "Layout", "Placeable", "SNode", "axes", "root"]
 
@@ -89,6 +91,8 @@ class FieldTree:
     def layout(self) -> TreeLayout:
         """The measured tree; finalizes it."""
         if self._layout is None:
+            from weft.ir.layout import layout_tree
+
             self._layout = layout_tree(self.node)
         return self._layout
 

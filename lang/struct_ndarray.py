@@ -20,7 +20,7 @@ from weft.lang.init import program
 from weft.lang.ndarray import Ndarray, ndarray_over
 from weft.lang.struct import StructElement, convert
 from weft.lang.types import NdarrayType, StructType, shape_tuple, to_ir
-from weft.runtime.direct import Recorded
+from weft.runtime.recorded import Recorded
 
 __all__ = ["StructLayout", "StructMembers", "StructNdarray", "current_layout", "struct_layout"]
 

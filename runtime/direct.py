@@ -14,21 +14,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.ir.artifact import Slots
 from weft.runtime.argument_ir import ARGUMENT_WORDS, EXACT, NUMPY, NUMPY_FLAGS, PACKED, RECORDED
 from weft.runtime.call_ir import CELLS, MANY, NONE, ONE, Callable
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
+from weft.runtime.recorded import Recorded
+
+if TYPE_CHECKING:
+    from weft.ir.artifact import Slots
 
 __all__ = [
     "Callable",
     "Guard",
     "Native",
     "Plan",
-    "Recorded",
     "exact",
     "follow",
     "native_type",
@@ -44,14 +46,6 @@ _MOST_AXES_OF_ELEMENTS = 2
 _WORD = 2**64 - 1
 
 Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the object that it must mean
-
-
-class Recorded:
-    """An object whose only slot, `record`, lies where native code looks for it: bytes that begin with an 8-byte word,
-    its kind, and go on with what a kernel takes of it."""
-
-    __slots__ = ("record",)
-    record: bytes
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.ir.artifact import ERROR_WORDS, Site
 from weft.ir.errors import WeftError, message_parts
 from weft.ir.types import Prim, Struct, Tensor, Type, flat_size, flatten
+
+if TYPE_CHECKING:
+    from weft.ir.artifact import Site
 
 __all__ = [
     "ArithmeticFault",
@@ -76,6 +78,8 @@ _FAULTS: dict[str, type[KernelFault]] = {
 
 def fault(site: Site, slots: bytes) -> KernelFault:
     """The exception of `site` for the values in `slots`: the slots of the message are filled one after the other."""
+    from weft.ir.artifact import ERROR_WORDS
+
     known = [type for k, type in enumerate(site.types) if sum(map(flat_size, site.types[: k + 1])) <= ERROR_WORDS - 2]
     scalars = iter(read_scalars(known, slots))
     pieces, specs = message_parts(site.text[0])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import Param
-from weft.ir.types import Type
 from weft.lang.argpack import Members
 from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, rehearsal, statements
+from weft.lang.translate.contract import Argument, Translation
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.real_calls import finish_functions
@@ -21,38 +20,13 @@ from weft.lang.translate.translator import Translator, Unit
 from weft.lang.translate.values import wrap
 from weft.lang.types import StructType
 
-__all__ = ["Argument", "Translation", "translate_kernel"]
+__all__ = ["translate"]
 
 # Imported for what they register.
 _HANDLERS = (attributes, calls, expressions, indexing, loops, operators, rehearsal, statements)
 
 
-@dataclass(frozen=True, eq=False)
-class Argument:
-    """How one parameter is bound: at run time, to a value of `type` (`annotation` is what the user wrote), or, where
-    `type` is None, at compile time to `value`."""
-
-    name: str
-    type: Type | None = None
-    annotation: Any = None
-    value: Any = None
-
-
-@dataclass(frozen=True, eq=False)
-class Translation:
-    """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
-    fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `reads`
-    is all that was looked up there, by owner and name, and `ran` the Python functions that were called."""
-
-    tree: tree.KernelTree
-    trees: tuple[Any, ...]
-    kept: tuple[Any, ...]
-    captures: tuple[tuple[Any, str, Any], ...]
-    reads: tuple[tuple[Any, str, Any], ...] = ()
-    ran: tuple[Callable[..., Any], ...] = ()
-
-
-def translate_kernel(
+def translate(
     function: Callable[..., Any], arguments: Sequence[Argument], results: tuple[Any, ...], config: CompileConfig
 ) -> Translation:
     """The tree of one instance of a kernel. CompilationError, with its place, for a mistake of the user."""

@@ -1,0 +1,42 @@
+"""What gives `import taichi` the modules of Weft; `compat.install` puts it in place."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from weft.lang.compat import later
+
+__all__ = ["FINDER", "TaichiFinder"]
+
+
+class TaichiFinder(MetaPathFinder, Loader):
+    """Gives `taichi` and `taichi.x.y` the modules `weft` and `weft.x.y`, not copies of them."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        ours = fullname == "taichi" or fullname.startswith("taichi.")
+        return ModuleSpec(fullname, self, is_package=True) if ours else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        name = "weft" + spec.name.removeprefix("taichi")
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            what = later(name.removeprefix("weft."))
+            why = f" yet: {what}" if what else ""
+            raise ModuleNotFoundError(f"Weft has no counterpart of {spec.name}{why}", name=spec.name) from None
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just put the other name's spec into the module: it keeps its own.
+        borrowed = module.__spec__
+        module.__spec__ = borrowed.loader_state if borrowed is not None else None
+
+
+FINDER = TaichiFinder()

@@ -1,0 +1,39 @@
+"""What a translation is given, and what it gives. Those who only speak of translations import no translator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weft.ir.types import Type
+
+if TYPE_CHECKING:
+    from weft.ir import tree
+
+__all__ = ["Argument", "Translation"]
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """How one parameter is bound: at run time, to a value of `type` (`annotation` is what the user wrote), or, where
+    `type` is None, at compile time to `value`."""
+
+    name: str
+    type: Type | None = None
+    annotation: Any = None
+    value: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
+    fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `reads`
+    is all that was looked up there, by owner and name, and `ran` the Python functions that were called."""
+
+    tree: tree.KernelTree
+    trees: tuple[Any, ...]
+    kept: tuple[Any, ...]
+    captures: tuple[tuple[Any, str, Any], ...]
+    reads: tuple[tuple[Any, str, Any], ...] = ()
+    ran: tuple[Callable[..., Any], ...] = ()
