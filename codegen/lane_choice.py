@@ -78,7 +78,7 @@ def lane_decision(task: Task, features: frozenset[str], near: frozenset[str], ve
     alone = lanes * price.scalar_cost * _filled(task, lanes)
     if price.lanes_cost * margin > alone:
         return f"no lanes: {lanes} of them would cost {price.lanes_cost:.0f}, one after another {alone:.0f}"
-    return LanePlan(lanes * _interleaved(task, lanes, bits), facts, near)
+    return LanePlan(lanes * _interleaved(task, facts, lanes, bits), facts, near)
 
 
 def _is_long(task: Task) -> bool:
@@ -213,18 +213,27 @@ class _Price:
         return 1.0, self.lanes * (_GATHER if isinstance(op, Load) else _SCATTER)
 
 
-def _interleaved(task: Task, lanes: int, bits: int) -> int:
+def _interleaved(task: Task, facts: Uniformity, lanes: int, bits: int) -> int:
     """How many vectors at once: several, where the rounds of a short loop wait for each other, nothing but arithmetic
-    being in it. Four if their values may stay in 32 registers; fewer where the last vectors of a row would be empty."""
+    being in it, and loads that the vectors share or that stand side by side. Four if their values may stay in 32
+    registers; fewer where the last vectors of a row would be empty."""
     loops = [op for op in _ops(task.body) if isinstance(op, (For, While))]
     inner = [op for loop in loops for op in _ops(loop.body)]
     heavy = any(isinstance(op, (For, While, Atomic)) or _scalar(op) > 8 for op in inner)
-    memory = any(isinstance(op, (Load, Store)) and not isinstance(op.ptr, Alloca) for op in inner)
-    if len(loops) != 1 or heavy or memory:
+    if len(loops) != 1 or heavy or any(_scattered(op, facts) for op in inner):
         return 1
     arithmetic = sum(isinstance(op, (Binary, Unary, Select, Cast)) for op in inner)
     most = 4 if arithmetic <= _FOUR and bits == 512 else 2 if arithmetic <= _TWO else 1
     return next(k for k in (4, 2, 1) if k <= most and _filled(task, k * lanes) >= 0.9 * _filled(task, lanes))
+
+
+def _scattered(op: Op, facts: Uniformity) -> bool:
+    """Whether the op stores to memory, or loads what lies apart."""
+    if not isinstance(op, (Load, Store)) or isinstance(op.ptr, Alloca):
+        return False
+    assert isinstance(op.ptr.type, Pointer)
+    size = op.ptr.type.elem.size if isinstance(op.ptr.type.elem, Prim) else 0
+    return isinstance(op, Store) or facts.is_split(op.ptr) or facts.step(op.ptr) not in (0, size)
 
 
 def _ops(block: Block) -> Iterator[Op]:

@@ -208,3 +208,26 @@ def test_each_lane_draws_its_own_random_numbers() -> None:
         return run, out
 
     made(make)
+
+
+def test_products_of_matrices_in_several_vectors() -> None:
+    """64 lanes of which the last are empty, 32, and whatever is chosen: rows of b side by side, a shared by all."""
+    n = 126
+
+    def make(lanes: int) -> tuple[Any, Any]:
+        a, b, out = ti.field(ti.i32, (9, n)), ti.field(ti.i32, (n, n)), ti.field(ti.i32, (9, n))
+        a.from_numpy(np.arange(9 * n, dtype=np.int32).reshape(9, n) % 89)
+        b.from_numpy(np.arange(n * n, dtype=np.int32).reshape(n, n) % 97)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i, j in out:
+                total = i
+                for k in range(n):
+                    total += a[i, k] * b[k, j]
+                out[i, j] = total
+
+        return run, out
+
+    made(make)

@@ -10,11 +10,13 @@ import pytest
 
 from weft.codegen import machine
 from weft.codegen.cpu import emit_kernel
+from weft.codegen.lane_choice import LanePlan, lane_decision
 from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
+from weft.ir.tasks import tasks_of
 
 SOURCES = Path(__file__).parent / "golden"
-KERNELS = ("stencil", "total", "histogram", "guarded", "escape")
+KERNELS = ("stencil", "total", "histogram", "guarded", "escape", "product")
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -35,3 +37,18 @@ def test_the_inner_loop_is_vectorized(name: str, wanted: str) -> None:
     machine.optimize(module, host.machine, 3)
     body = str(module).split("@weft_task0(", 1)[1]
     assert wanted in body, "no vectors in the optimized loop"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lanes"),
+    [
+        ("a: f32", "a: f32", 64),  # four vectors: their sums do not wait for one another
+        ("const 64 : i64\n    yield", "const 45 : i64\n    yield", 16),  # of 64 lanes a third would be empty
+        ("indices=[%k, %j]", "indices=[%j, %k]", 0),  # by columns: gathers, which LLVM's own vectors do without
+    ],
+)
+def test_how_many_vectors_of_a_product_run_at_once(before: str, after: str, lanes: int) -> None:
+    kernel = parse((SOURCES / "product.chi").read_text().replace(before, after, 1))
+    (task,) = tasks_of(kernel)
+    plan = lane_decision(task, frozenset({"avx2", "avx512f", "avx512vl"}), frozenset(), vector_math=True)
+    assert (plan.lanes if isinstance(plan, LanePlan) else 0) == lanes
