@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +142,8 @@ class _Library:
         self.launches: list[tuple[int, ...]] = []
         self.graphs: dict[int, dict[int, list[Any]]] = {}
         self._callbacks: dict[str, Any] = {}
-        self.events: dict[int, int] = {}  # when they were recorded
-        self.clock = 0
+        self.events: dict[int, float] = {}  # when they were recorded
+        self.clock = time.perf_counter  # seconds
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
@@ -252,19 +253,16 @@ class _Library:
         return 0
 
     def do_EventElapsedTime(self, out: Any, begin: int, end: int) -> int:
-        out[0] = 0.25 * (self.events[end] - self.events[begin])
+        out[0] = 1e3 * (self.events[end] - self.events[begin])
         return 0
-
-    # The clock of the device goes on by a quarter of a millisecond at each event.
 
     def do_EventCreate(self, out: Any, flags: int) -> int:
         out[0] = 1 + len(self.events)
-        self.events[out[0]] = 0
+        self.events[out[0]] = 0.0
         return 0
 
     def do_EventRecord(self, event: int, stream: int) -> int:
-        self.clock += 1
-        self.events[event] = self.clock
+        self.events[event] = self.clock()
         return 0
 
 

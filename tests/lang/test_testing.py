@@ -116,14 +116,14 @@ def test_the_events_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emulator.cuda, "missing", lambda index=0: "")
     monkeypatch.setattr(emulator.cuda, "CudaDevice", emulator.EmulatedDevice)
     ti.init(arch=ti.cuda, enable_fallback=False)
-    library = program().device.gpu.library
+    library, now = program().device.gpu.library, 0.0
+    monkeypatch.setattr(library, "clock", lambda: now)
 
     def work() -> None:
-        library.clock += 3
+        nonlocal now
+        now += 2e-3
 
-    assert ti.testing.do_bench(work, warmup=1, rep=4) == pytest.approx(
-        1.0
-    )  # four ticks of 0.25 ms: three, and an event
+    assert ti.testing.do_bench(work, warmup=1, rep=4) == pytest.approx(2.0)
     made = len(library.events)
     ti.testing.do_bench(work, warmup=1, rep=4)
     assert len(library.events) <= made + 20, "events are not used again"

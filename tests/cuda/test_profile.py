@@ -1,0 +1,108 @@
+"""A GPU's track on the timeline of `ti.profile`: tasks by the device's clock, copies, memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.lang.trace_format import check_trace
+from weft.lang.init import program as ti_program
+
+
+def program(ti: Any) -> tuple[Any, Any]:
+    x = ti.field(ti.f32, 1000)
+
+    @ti.kernel
+    def two(a: ti.types.ndarray()):
+        for i in x:
+            x[i] = i
+        for i in range(500):
+            x[i] += a[0]
+
+    return two, x
+
+
+def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for event in events if event.get("cat") == kind]
+
+
+def test_tasks_are_on_a_track_of_the_device(ti: Any, tmp_path: Path) -> None:
+    two, x = program(ti)
+    array = np.ones(4, np.float32)
+    two(array)  # compiled, and launched as a graph
+    with ti.profile(tmp_path / "trace.json"):
+        two(array)
+        two(array)
+    assert x.to_numpy()[499] == 500
+    events = check_trace(tmp_path / "trace.json")
+    tasks = of(events, "task")
+    names = [task["name"] for task in tasks]
+    assert len(names) >= 4
+    assert names == names[: len(names) // 2] * 2
+    assert len({(task["pid"], task["tid"]) for task in tasks}) == 1
+    heads = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    processes = {head["pid"]: head["args"]["name"] for head in heads if head["name"] == "process_name"}
+    assert processes[tasks[0]["pid"]] == "GPU 0"
+    assert processes[of(events, "launch")[0]["pid"]] == "python"
+    assert all(task["dur"] > 0 for task in tasks)
+
+
+def test_copies_and_memory_are_seen(ti: Any, tmp_path: Path) -> None:
+    two, x = program(ti)
+    x.fill(0)
+    with ti.profile(tmp_path / "trace.json"):
+        two(np.ones(1000, np.float32))
+        x.to_numpy()
+        y = ti.ndarray(ti.f32, 500)
+        y.from_numpy(np.ones(500, np.float32))
+    events = check_trace(tmp_path / "trace.json")
+    copies = [(copy["name"], copy["args"]["bytes"]) for copy in of(events, "copy")]
+    assert copies == [("host to device", 4000), ("device to host", 4000), ("host to device", 2000)]
+    counts = [event["args"]["bytes"] for event in events if event["ph"] == "C" and "GPU 0" in event["name"]]
+    assert counts[0] >= 4000  # the field was there
+    assert max(counts) - counts[0] >= 4000  # what the array was copied to
+    assert counts[-1] - counts[0] >= 2000
+
+
+def test_launches_are_as_before_afterwards(ti: Any) -> None:
+    two, x = program(ti)
+    array = ti.ndarray(ti.f32, 4)
+    for _ in range(3):
+        with ti.profile() as seen:
+            two(array)
+        assert sum(event.kind == "task" for event in seen.events) >= 2
+        two(array)
+        two(array)
+    assert ti_program().device.timer is None
+    assert x.to_numpy()[7] == 7
+
+
+def test_with_the_kernel_profiler(ti: Any) -> None:
+    ti.init(arch=ti.cuda, kernel_profiler=True, enable_fallback=False)
+    two, _ = program(ti)
+    array = ti.ndarray(ti.f32, 4)
+    two(array)
+    with ti.profile() as seen:
+        two(array)
+    two(array)
+    assert ti.profiler.query_kernel_profiler_info("two").counter == 3
+    assert sum(event.kind == "task" for event in seen.events) >= 2
+
+
+def test_many_launches_and_profiles_inside(ti: Any) -> None:
+    two, x = program(ti)
+    array = ti.ndarray(ti.f32, 4)
+    with ti.profile() as outer:
+        for _ in range(1500):
+            two(array)
+        with ti.profile() as inner:
+            two(array)
+        ti.init(arch=ti.cuda, enable_fallback=False)
+        again, _ = program(ti)
+        again(np.ones(4, np.float32))
+    each = sum(event.kind == "task" for event in inner.events)
+    assert each >= 2
+    assert sum(event.kind == "task" for event in outer.events) == 1502 * each
