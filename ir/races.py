@@ -98,6 +98,7 @@ class Region:
     array: int = -1
     axes: int = 0
     is_field: bool = False
+    member: str = ""  # of a member of structs: ".p"
 
     @property
     def cells(self) -> int:
@@ -127,13 +128,15 @@ class RaceTable:
         self.loops.append(loop)
         return len(self.loops) - 1
 
-    def field(self, symbol: FieldSymbol) -> Region:
-        """The cells of a field."""
+    def field(self, symbol: FieldSymbol, written: str = "") -> Region:
+        """The cells of a field, and how the program that touches it writes its name."""
         found = self.regions.get(symbol)
         if found is None:
             width = flat_size(symbol.dtype)
             offset = symbol.offset or (0,) * len(symbol.shape)
-            found = Region(symbol.name, self.cells, symbol.shape, offset, width, symbol.dtype, is_field=True)
+            name = written or symbol.name
+            member = symbol.name.removeprefix(name) if symbol.name.startswith(f"{name}.") else ""
+            found = Region(name, self.cells, symbol.shape, offset, width, symbol.dtype, is_field=True, member=member)
             self._add(symbol, found, prod(symbol.shape) * width)
         return found
 

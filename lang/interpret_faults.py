@@ -19,7 +19,7 @@ def out_of_bounds(name: str, index: Any, over: Any) -> IndexFault | None:
     shape, offset = tuple(over.shape), (0,) * len(over.shape)
     if isinstance(over, FieldCells):
         offset = tuple(over.field.offset)
-        name = getattr(over.field, "name", "") or name
+        name = name or getattr(over.field, "name", "")
     try:
         indices = flat_index(index)
     except (TypeError, ValueError):  # a slice

@@ -160,7 +160,7 @@ def _place(regions: Sequence[Region], cell: int) -> str:
     shown = ", ".join(str(int(i) + first) for i, first in zip(indices, region.offset))
     subscript = f"[{shown or None}]" if region.shape or region.is_field else ""
     assert isinstance(region.kind, Type)
-    return region.name + subscript + _part(region.kind, part)
+    return region.name + subscript + region.member + _part(region.kind, part)
 
 
 def _part(kind: Type, part: int) -> str:

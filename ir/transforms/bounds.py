@@ -19,6 +19,7 @@ from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.intervals import interval
 from weft.ir.passes import pass_
 from weft.ir.types import Array, Pointer, Prim, i32, i64, shape_of, u1
+from weft.ir.written import subscripted
 
 __all__ = ["bounds"]
 
@@ -62,28 +63,32 @@ class Checker:
         build = Builder.at(op)
         if isinstance(ptr, ops.FieldPtr):
             first = ptr.field.offset or (0,) * len(ptr.field.shape)
-            self.check(build, ptr.indices, list(zip(first, ptr.field.shape)), ptr.field.name, _about(ptr))
+            self.check(build, ptr.indices, list(zip(first, ptr.field.shape)), self.written(ptr), _about(ptr))
         elif isinstance(ptr, ops.ArrayPtr):
             assert isinstance(ptr.array.type, Array)
             if isinstance(ptr.array, ops.Shared):
                 shape = ptr.array.shape
-                self.check(build, ptr.indices, [(0, n) for n in shape], self.name(ptr), f"its shape is {shape}")
+                self.check(build, ptr.indices, [(0, n) for n in shape], self.written(ptr), f"its shape is {shape}")
             else:
                 extents = [_extent(build, ptr, axis) for axis in range(ptr.array.type.ndim)]
-                self.check(build, ptr.indices, [(0, extent) for extent in extents], self.name(ptr), "its shape is ")
+                self.check(build, ptr.indices, [(0, extent) for extent in extents], self.written(ptr), "its shape is ")
         elif isinstance(ptr, ops.ElementPtr):
             assert isinstance(ptr.base.type, Pointer)
             shape = shape_of(ptr.base.type.elem)
-            self.check(build, ptr.indices, [(0, n) for n in shape], self.name(ptr.base), f"its shape is {shape}")
+            self.check(build, ptr.indices, [(0, n) for n in shape], self.written(ptr), f"its shape is {shape}")
         self.checked.add(ptr)
         fresh.append(ptr)
 
+    def written(self, ptr: ops.FieldPtr | ops.ArrayPtr | ops.ElementPtr) -> str:
+        """What the user calls the thing that `ptr` is an element of."""
+        return subscripted(ptr.span) or self.name(ptr.base if isinstance(ptr, ops.ElementPtr) else ptr)
+
     def name(self, ptr: Value) -> str:
-        """What the user calls the object at `ptr`."""
+        """A name for it where the source has none."""
         if isinstance(ptr, (ops.ElementPtr, ops.MemberPtr)):
             return self.name(ptr.base)
         if isinstance(ptr, ops.FieldPtr):
-            return f"{ptr.field.name}[...]" if ptr.field.shape else ptr.field.name
+            return ptr.field.name
         if isinstance(ptr, ops.ArrayPtr) and isinstance(ptr.array, ops.Arg):
             return self.kernel.params[ptr.array.index].name
         if isinstance(ptr, ops.ArrayPtr):

@@ -149,13 +149,14 @@ def address(low: Lowering, expr: tree.Expr) -> Value:
     if isinstance(expr, tree.Var):
         return low.lookup(expr.variable)
     if isinstance(expr, tree.FieldElement):
-        return low.add(ops.FieldPtr(expr.field, low.values(expr.indices)))
+        return low.add(ops.FieldPtr(expr.field, low.values(expr.indices), span=expr.span))
     if isinstance(expr, tree.ArrayElement):
         array = low.value(expr.array)
-        return low.add(ops.ArrayPtr(array, low.values(expr.indices)))
+        return low.add(ops.ArrayPtr(array, low.values(expr.indices), span=expr.span))
     if isinstance(expr, tree.Element):
         base = address(low, expr.base)
-        return low.add(ops.ElementPtr(base, [_index(low, expr, axis) for axis in range(len(expr.indices))]))
+        indices = [_index(low, expr, axis) for axis in range(len(expr.indices))]
+        return low.add(ops.ElementPtr(base, indices, span=expr.span))
     if isinstance(expr, tree.Member):
         return low.add(ops.MemberPtr(address(low, expr.base), _member(expr)))
     raise InternalError(f"lower_tree: {type(expr).__name__} has no address")

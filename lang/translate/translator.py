@@ -85,7 +85,7 @@ class Unit:
             self.trees.append(parts.tree)
         number = next(k for k, other in enumerate(self.trees) if other is parts.tree)
         made = FieldSymbol(
-            parts.name or name,
+            name if name.endswith(f".{parts.name}") else parts.name or name,  # a member of a struct knows its own name
             parts.dtype,
             tuple(parts.shape),
             number,

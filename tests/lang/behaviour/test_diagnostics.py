@@ -198,3 +198,37 @@ def test_an_error_ends_only_its_launch(ti):
         with pytest.raises((IndexError, AssertionError)):
             broken()
         assert fine() == k + 1
+
+
+def test_what_is_out_of_bounds_is_named_as_the_program_writes_it(ti):
+    ti.init(arch=ti.cfg.arch, debug=True)
+    pair = ti.types.struct(p=ti.types.vector(2, ti.f32), m=ti.f32)
+    s = pair.field(shape=4)
+    v, m = ti.Vector.field(3, ti.f32, 8), ti.Matrix.field(2, 2, ti.f32, ())
+    several = [ti.field(ti.f32, 3), ti.field(ti.f32, 4)]
+
+    @ti.func
+    def put(where: ti.template(), i):
+        where[i] = 2
+
+    @ti.kernel
+    def run(what: ti.template(), n: ti.i32):
+        if ti.static(what == 0):
+            s[n].p.x = 1
+        elif ti.static(what == 1):
+            s[0].p[n] = 1
+        elif ti.static(what == 2):
+            v[0][n] = 1
+        elif ti.static(what == 3):
+            m[None][n, 0] = 1
+        elif ti.static(what == 4):
+            several[1][n] = 1
+        else:
+            put(s.m, n)
+
+    for what, message in enumerate(
+        ("s[7] is", "s[0].p[7] is", "v[0][7] is", "m[None][7, 0] is", "several[1][7] is", "where[7] is")
+    ):
+        with pytest.raises(IndexError) as fault:
+            run(what, 7)
+        assert str(fault.value).splitlines()[-1].startswith(f"{message} out of bounds"), message

@@ -129,7 +129,7 @@ def test_components_are_apart(races):
             s[i].k = i
 
     apart()
-    with pytest.raises(DataRace, match=r"p\[1\]\[1\], and"):
+    with pytest.raises(DataRace, match=r"s\[1\]\.p\[1\], and"):
         whole()
 
 

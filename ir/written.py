@@ -1,0 +1,25 @@
+"""What a piece of the user's source says: for messages that name things as the program does."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+
+from weft.ir.errors import Span
+
+__all__ = ["subscripted"]
+
+
+def subscripted(span: Span | None) -> str:
+    """What `a[i]` at that place has an element of, as it is written: `a`. "" where the place is no subscript, or its
+    text is not to be had."""
+    if span is None:
+        return ""
+    lines = [linecache.getline(span.file, line).encode() for line in range(span.line, (span.end_line or span.line) + 1)]
+    lines[-1] = lines[-1][: span.end_column]
+    lines[0] = lines[0][span.column :]
+    try:
+        node = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
+    except (SyntaxError, ValueError):  # not this text any more
+        return ""
+    return ast.unparse(node.value) if isinstance(node, ast.Subscript) else ""
