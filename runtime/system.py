@@ -12,12 +12,15 @@ stack_limit()         bytes that the stacks of the program's threads have, as fa
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import sys
 import threading
 from functools import cache
 from typing import Any
+
+from weft.runtime.cpu_quota import cpu_quota
 
 if sys.platform == "win32":
     from weft.runtime import system_windows as host
@@ -54,9 +57,13 @@ def stack_bytes() -> int:
 
 
 def threads_available() -> int:
-    """How many threads this process may run at once: its affinity mask where the system has one."""
+    """How many threads this process may run at once: its affinity mask where the system has one, and not more than its
+    share of the processors' time keeps busy."""
     affinity: Any = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    if not affinity:
+        return os.cpu_count() or 1
+    allowed, quota = len(affinity(0)), cpu_quota()
+    return allowed if quota >= allowed else max(1, math.ceil(quota))
 
 
 @cache
