@@ -112,6 +112,7 @@ from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, ndarray
 from weft.lang.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
 from weft.lang.struct import Struct, StructField, dataclass
+from weft.lang.topics import set_logs
 from weft.lang.types import (
     NDArray,
     Template,
@@ -374,6 +375,7 @@ __all__ = [
     "seed",
     "select",
     "set_logging_level",
+    "set_logs",
     "sign",
     "simt",
     "sin",

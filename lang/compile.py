@@ -34,6 +34,8 @@ from weft.lang.profiler import measured, named
 from weft.lang.profiler_host import ScopedProfiler
 from weft.lang.recording import COMPILE
 from weft.lang.struct import make_struct
+from weft.lang.told_trace import trace_of
+from weft.lang.topics import CACHE
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
 
@@ -123,7 +125,7 @@ def compile_instance(
 ) -> Instance:
     """A kernel for the program's device: from the disk cache, or else compiled, showing what WEFT_DUMP and WEFT_TIME
     ask for."""
-    trace = Trace.from_environment(also=program.dumps)
+    trace = trace_of(program, function.__name__)
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         began = perf_counter()
@@ -132,9 +134,12 @@ def compile_instance(
             made = lookup and lookup.find(program.device)
         if lookup is not None and recording.current is not None:
             recording.current.span(COMPILE, "cache lookup", began, perf_counter(), found=bool(made))
+        found = bool(made)
         if not made:
             with uncollected():
                 made = _compile(program, function, arguments, results, trace, lookup)
+    if CACHE.on and lookup is not None:
+        CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
     run = measured(function.__name__, made.run) if program.profiling else made.run
     if program.chosen.get("nvtx"):
         run = named(function, run)
@@ -183,7 +188,7 @@ def rehearse(
 ) -> Instance:
     """For a kernel that will run as Python: translate it, so that what no compiled kernel may do is an error here too,
     with the same words. What is given back keeps what the translation depended on; it cannot be launched."""
-    trace = Trace.from_environment(also=program.dumps)
+    trace = trace_of(program, function.__name__)
     translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
     trace.show("tree", translation.tree.name, lambda: print_tree(translation.tree))

@@ -28,6 +28,7 @@ from weft.lang.direct import plan_for
 from weft.lang.errors import ArgumentError, UnknownName
 from weft.lang.parameters import Parameter, Template, make_parameter, template_key
 from weft.lang.stages import ON_COMPILED, Recipe, Stages
+from weft.lang.topics import LAUNCH, told_launch
 from weft.lang.translate import Argument
 from weft.lang.translate.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
 from weft.lang.translate.lost_source import find_lost
@@ -200,6 +201,9 @@ class Kernel(DirectCallable):
             args = self._matched(owner, args, keywords)
         flat = self._unpacked(args) if self._packs else args
         instance = self._instance(program, owner, flat)
+        if LAUNCH.on:
+            run = (lambda: self._interpret(owner, args, flat)) if self._interpreted else (lambda: instance(flat))
+            return told_launch(self.__name__, args, run)
         if self._interpreted:
             return self._interpret(owner, args, flat)
         if instance.plans_made < _MOST_PLANS + program.retakes:

@@ -10,7 +10,19 @@ import logging
 
 from weft.ir.errors import WeftError
 
-__all__ = ["CRITICAL", "DEBUG", "ERROR", "INFO", "TRACE", "WARN", "is_logging_effective", "logger", "set_logging_level"]
+__all__ = [
+    "CRITICAL",
+    "DEBUG",
+    "ERROR",
+    "INFO",
+    "TRACE",
+    "WARN",
+    "is_logging_effective",
+    "level_number",
+    "logger",
+    "set_logging_level",
+    "show_on_stderr",
+]
 
 TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
 
@@ -21,19 +33,25 @@ logger = logging.getLogger("weft")
 
 def set_logging_level(level: str) -> None:
     """Show messages of `level` and above: TRACE, DEBUG, INFO, WARN, ERROR or CRITICAL."""
-    logger.setLevel(_number(level))
+    logger.setLevel(level_number(level))
+    show_on_stderr()
+
+
+def show_on_stderr() -> None:
+    """Write messages to stderr, unless the program has set up handlers of its own."""
     if not logger.hasHandlers():
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("[weft] %(levelname)s: %(message)s"))
+        handler.setFormatter(logging.Formatter("[%(name)s] %(levelname)s: %(message)s"))
         logger.addHandler(handler)
 
 
 def is_logging_effective(level: str) -> bool:
     """Whether messages of `level` are shown."""
-    return logger.isEnabledFor(_number(level))
+    return logger.isEnabledFor(level_number(level))
 
 
-def _number(level: str) -> int:
+def level_number(level: str) -> int:
+    """The number that `logging` knows a level by; WeftError if there is none of that name."""
     number = _LEVELS.get(str(level).lower())
     if number is None:
         raise WeftError(f"a logging level is one of {', '.join(_LEVELS)}, not {level!r}")

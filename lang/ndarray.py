@@ -16,6 +16,7 @@ from weft.lang.export import Lender
 from weft.lang.init import Program, program
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError
+from weft.lang.topics import MEMORY
 from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
 from weft.runtime.recorded import Recorded
 
@@ -35,9 +36,10 @@ class Ndarray(Recorded, Lender):
             raise TypeMismatch(f"only float arrays have gradients, not {self._prim}")
         full = self.shape + self.element_shape
         memory = self._program.device.memory
-        buffer = memory.allocate(
-            int(np.prod(full, dtype=np.int64)) * self._prim.size, f"ndarray {self.ir} {self.shape}"
-        )
+        size, label = int(np.prod(full, dtype=np.int64)) * self._prim.size, f"ndarray {self.ir} {self.shape}"
+        buffer = memory.allocate(size, label)
+        if MEMORY.on:
+            MEMORY.info("%s: %d bytes", label, size)
         self._cells = memory.view(buffer, self._prim.np, full)
         self.grad: Ndarray | None = ndarray(dtype, shape) if needs_grad else None
 

@@ -19,6 +19,7 @@ from weft.ir.snode import MAX_AXES
 from weft.ir.snode import SNode as Node
 from weft.ir.types import Prim
 from weft.lang.init import program
+from weft.lang.topics import MEMORY
 from weft.lang.types import shape_tuple
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class FieldTree:
                 if self._buffer is None:
                     self.check()
                     self._buffer = self.program.device.memory.allocate(self.layout.size, self._label())
+                    if MEMORY.on:
+                        MEMORY.info("%s: %d bytes", self._label(), self.layout.size)
         return self._buffer
 
     def destroy(self) -> None:
@@ -133,6 +136,8 @@ class FieldTree:
     def end(self, why: str) -> None:
         """Free the memory, if it is not gone yet; `why` is what a later use of its fields says."""
         self._gone = self._gone or why
+        if MEMORY.on and self._buffer is not None:
+            MEMORY.info("%s: freed", self._label())
         self._buffer = None
         self.program.touch()
         for reader in list(self.readers):

@@ -72,7 +72,9 @@ class Recipe:
         self.function, self.results = function, tuple(results)
         self.config: CompileConfig = program.config
         self._program = weakref.ref(program)
-        self._arguments = [(one, _weakly(one.value)) for one in arguments]
+        refs = [_weakly(one.value) for one in arguments]
+        kept = [one if ref is None else replace(one, value=None) for one, ref in zip(arguments, refs, strict=True)]
+        self._arguments = list(zip(kept, refs, strict=True))
 
     def translate(self) -> Translation:
         """The kernel's tree, made anew. WeftError where what it was compiled for is gone."""
@@ -128,7 +130,8 @@ class Stages:
 
     `source` (Python), `tree`, `chi` (simplified, whole), `tasks`, `lowered`, `passes` (a list of `PassRecord`), `llvm`
     (as Weft writes it), `llvm_optimized`, and what the machine runs: `asm` on a CPU, `ptx` and `sass` on a GPU. What
-    the arch does not have is None. `sass` raises WeftError where NVIDIA's tools are missing, and says which."""
+    the arch does not have is None. `sass` raises WeftError where NVIDIA's tools are missing, and says which. `facts`
+    tells how each task runs."""
 
     def __init__(self, recipe: Recipe, arch: str = "") -> None:
         self._recipe = recipe
@@ -222,6 +225,12 @@ class Stages:
         made: Artifact = backend.compile_kernel(half.kernel, self.config, lap, *device, half.functions)
         lap("")
         return made
+
+    @cached_property
+    def facts(self) -> str:
+        """Of each task: how often it runs, what it touches, how it is vectorized or why not."""
+        text: str = import_module("weft.lang.explore.facts").facts_text(self)
+        return text
 
     @property
     def kernel(self) -> Kernel:

@@ -19,6 +19,7 @@ from weft.lang.elements import check_bounds, element_index
 from weft.lang.init import program
 from weft.lang.ndarray import Ndarray, ndarray_over
 from weft.lang.struct import StructElement, convert
+from weft.lang.topics import MEMORY
 from weft.lang.types import NdarrayType, StructType, shape_tuple, to_ir
 from weft.runtime.recorded import Recorded
 
@@ -171,7 +172,10 @@ class StructNdarray(Recorded, StructMembers):
     def __init__(self, struct_type: StructType, shape: Any) -> None:
         extents, layout = shape_tuple(shape), current_layout(struct_type)
         self._memory = program().device.memory
-        self._buffer = self._memory.allocate(math.prod(extents) * layout.size, f"ndarray {struct_type!r} {extents}")
+        size, label = math.prod(extents) * layout.size, f"ndarray {struct_type!r} {extents}"
+        self._buffer = self._memory.allocate(size, label)
+        if MEMORY.on:
+            MEMORY.info("%s: %d bytes", label, size)
         self._steps = tuple(layout.size * math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
         super().__init__(struct_type, extents, self._parts("", struct_type, extents, layout.offsets))
 

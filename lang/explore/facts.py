@@ -15,9 +15,10 @@ from weft.ir.tasks import accesses, tasks_of
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:
+    from weft.codegen.lane_choice import LanePlan
     from weft.lang.stages import Stages
 
-__all__ = ["task_facts"]
+__all__ = ["facts_text", "task_facts"]
 
 Rows = list[tuple[str, str]]
 
@@ -31,6 +32,8 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("could not determine number of loop iterations", "a `while`, or a `break`: how often it runs is known too late"),
     ("call instruction cannot be vectorized", "a function without a vector version is called"),
     ("value that could not be identified as reduction", "a value goes from round to round and is no plain sum"),
+    ("Control flow cannot be substituted for a select", "an `if` around an access that may not be made for all"),
+    ("instruction return type cannot be vectorized", "a value that has no vector form"),
     ("loop control flow is not understood", "there are loops or several exits inside"),
     (
         "cost-model indicates that vectorization is not beneficial",
@@ -38,14 +41,12 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ),
     ("instruction cannot be vectorized", "an atomic, or another operation without a vector form"),
     ("vectorization is explicitly disabled", "the body is so long that vectorizing would take too long to compile"),
-    ("vectorized loop", ""),
 )
+_GOOD = "vectorized"
 
 
 def task_facts(stages: Stages) -> list[dict[str, Any]]:
     """A card for each task: its kind, its place, rows of (what, how much), and remarks with their places."""
-    whole = stages.chi.spots  # the texts are made before ops are renumbered
-    assert whole
     artifact = stages.artifact
     kernel = stages.kernel
     said = remarks(artifact.llvm, stages.config.opt_level) if artifact is not None and stages.arch == "cpu" else []
@@ -54,17 +55,42 @@ def task_facts(stages: Stages) -> list[dict[str, Any]]:
         rows = [*_box(task), *_touched(task)]
         if task.kind != "serial":
             rows += _ARCHES.get(stages.arch, _nothing)(stages, task, number)
-        spots = {op.span.line for op in task.walk() if op.span is not None}
-        notes = [_note(one) for one in said if one.line in spots] if task.kind != "serial" else []
+        notes = _notes([one for one in said if _concerns(stages, task, one)])
         title = "serial" if task.kind == "serial" else "parallel loop"
         spot = task.span.line if task.span is not None and artifact is not None else 0
         cards.append({"title": f"{number}: {title}", "spot": spot, "rows": rows, "notes": notes})
     return cards
 
 
-def _note(remark: Remark) -> tuple[int, str, str]:
-    hint = next((hint for words, hint in _HINTS if words in remark.text), "")
-    return remark.line, remark.text, hint
+def _concerns(stages: Stages, task: Task, remark: Remark) -> bool:
+    """Whether a remark is about a loop of the task. In lanes vectors are ours: what LLVM leaves alone is no news."""
+    if task.kind == "serial" or not any(op.span is not None and op.span.line == remark.line for op in task.walk()):
+        return False
+    return remark.text.startswith(_GOOD) or isinstance(_lanes(stages, task), str)
+
+
+def facts_text(stages: Stages) -> str:
+    """The cards as text."""
+    lines: list[str] = []
+    for card in task_facts(stages):
+        lines.append(f"task {card['title']}{_line_of(stages, card['spot'], ', line {}')}")
+        lines += [f"    {name:<18}{what}" for name, what in card["rows"]]
+        for spot, text, hint in card["notes"]:
+            lines.append(f"    {_line_of(stages, spot, 'line {}: ')}{text}")
+            lines += [f"        {hint}"] if hint else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line_of(stages: Stages, spot: int, words: str) -> str:
+    chain = stages.spots.chains[spot]
+    return words.format(chain[0][1]) if chain else ""
+
+
+def _notes(said: list[Remark]) -> list[tuple[int, str, str]]:
+    """(spot, LLVM's words, ours). Of what is said about one place, that which we can explain is enough."""
+    notes = [(one.line, one.text, next((hint for words, hint in _HINTS if words in one.text), "")) for one in said]
+    plain = {spot for spot, text, hint in notes if hint or text.startswith(_GOOD)}
+    return [note for note in notes if note[2] or note[1].startswith(_GOOD) or note[0] not in plain]
 
 
 # ---- the box and the memory ------------------------------------------------------------------------------------------
@@ -179,12 +205,15 @@ def _nothing(_stages: Stages, _task: Task, _number: int) -> Rows:
     return []
 
 
-def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:
+def _lanes(stages: Stages, task: Task) -> LanePlan | str:
     from weft.codegen.cpu import lanes_of
     from weft.codegen.machine import host_cpu
 
-    plan = lanes_of(task, stages.kernel, host_cpu(stages.config.opt_level).features, stages.config)
-    price = cost_of(task.body)
+    return lanes_of(task, stages.kernel, host_cpu(stages.config.opt_level).features, stages.config)
+
+
+def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:
+    plan, price = _lanes(stages, task), cost_of(task.body)
     each = max(1.0, price.work + price.plain)
     words = plan if isinstance(plan, str) else f"{plan.lanes} iterations at once, one in each lane"
     return [("price", f"about {each:,.0f} instructions per iteration"), ("lanes", words.removeprefix("no lanes: "))]

@@ -1,0 +1,114 @@
+"""What Weft tells of its own work, by topic: `WEFT_LOG=cache,launch:debug` or `weft.set_logs("cache", launch="debug")`.
+
+Each topic is a logger of Python's `logging`, "weft.cache" and so on, and is silent until it is asked for. Code that
+tells something asks `TOPIC.on` first, which is all that a silent topic costs. While launches are told of, calls of
+kernels come by Python, not by native code.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import reprlib
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from weft.ir.errors import WeftError
+from weft.lang.log import level_number, show_on_stderr
+
+__all__ = [
+    "CACHE",
+    "CODEGEN",
+    "LAUNCH",
+    "MEMORY",
+    "OFFLOAD",
+    "PASSES",
+    "TOPICS",
+    "TRANSLATE",
+    "Topic",
+    "set_logs",
+    "told_launch",
+]
+
+_USUAL = "info"
+
+
+class Topic:
+    """One topic. `on`: whether it was asked for."""
+
+    __slots__ = ("about", "logger", "name", "on")
+
+    def __init__(self, name: str, about: str) -> None:
+        self.name, self.about, self.on = name, about, False
+        self.logger = logging.getLogger(f"weft.{name}")
+
+    def info(self, message: str, *values: Any) -> None:
+        """Tell that something happened."""
+        self.logger.info(message, *values)
+
+    def debug(self, message: str, *values: Any) -> None:
+        """Tell the details, for level debug."""
+        self.logger.debug(message, *values)
+
+
+TRANSLATE = Topic("translate", "kernels that are translated, and what they are compiled for")
+PASSES = Topic("passes", "passes that changed the IR (debug: all of them), with times")
+OFFLOAD = Topic("offload", "the tasks of a kernel, and what each reads and writes")
+CODEGEN = Topic("codegen", "the stages of code generation, with times")
+CACHE = Topic("cache", "kernels found on disk, or kept there")
+LAUNCH = Topic("launch", "launches, with times (debug: with arguments)")
+MEMORY = Topic("memory", "what is allocated and freed")
+
+TOPICS: dict[str, Topic] = {one.name: one for one in (TRANSLATE, PASSES, OFFLOAD, CODEGEN, CACHE, LAUNCH, MEMORY)}
+
+
+def set_logs(*names: str, **levels: str) -> None:
+    """Tell of these topics on stderr, and of no others: `set_logs("cache", launch="debug")`. `names` are topics (their
+    level is "info") or "all"; the keywords are topics with levels: TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL. Without
+    arguments all are silent. WeftError for what is no topic or no level."""
+    asked = {**{name: _USUAL for name in names if name != "all"}, **levels}
+    if "all" in names or "all" in levels:
+        level = asked.pop("all", _USUAL)
+        asked = {**dict.fromkeys(TOPICS, level), **asked}
+    for name in asked:
+        if name not in TOPICS:
+            raise WeftError(f"there is no log {name!r}; there are {', '.join(TOPICS)}, and 'all'")
+    numbers = {name: level_number(level) for name, level in asked.items()}
+    launches = LAUNCH.on
+    for name, topic in TOPICS.items():
+        topic.on = name in numbers
+        topic.logger.setLevel(numbers.get(name, logging.NOTSET))
+    if numbers:
+        show_on_stderr()
+    if LAUNCH.on != launches:
+        _retake()
+
+
+def told_launch(name: str, args: Sequence[Any], launch: Callable[[], Any]) -> Any:
+    """Launch the kernel of that name, and tell of it. (On a GPU the time is that of the call; work goes on.)"""
+    if LAUNCH.logger.isEnabledFor(logging.DEBUG):
+        LAUNCH.debug("%s(%s)", name, ", ".join(map(reprlib.repr, args)))
+    start = perf_counter()
+    answer = launch()
+    LAUNCH.info("%s: %.1f us", name, (perf_counter() - start) * 1e6)
+    return answer
+
+
+def _retake() -> None:
+    """Calls that native code has taken over come by Python once more, to be told of, or to be taken over again."""
+    from weft.lang import init
+
+    current = init.current_program()
+    if current is not None:
+        current.retake()
+
+
+def logs_from_environment(text: str) -> None:
+    """What WEFT_LOG says: a list of topics, each alone or as `topic:level`."""
+    parts = [part.partition(":") for part in text.replace(",", " ").split()]
+    if parts:
+        set_logs(**{name: level or _USUAL for name, _, level in parts})
+
+
+logs_from_environment(os.environ.get("WEFT_LOG", ""))
