@@ -20,7 +20,7 @@ from weft.ir.text import print_ir
 from weft.ir.tree import KernelTree
 from weft.ir.verify import verify
 
-__all__ = ["LEVEL_AFTER", "TO_LOWERED", "TO_TASKS", "find_pass", "lower", "run_passes"]
+__all__ = ["LEVEL_AFTER", "STAGES", "TO_LOWERED", "TO_TASKS", "find_pass", "lower", "run_passes"]
 
 TO_TASKS: tuple[str, ...] = (
     "infer_types",
@@ -44,6 +44,9 @@ TO_LOWERED: tuple[str, ...] = (
     "demote_ops",
     "full_simplify",
 )
+
+# The stages of the pipelines; other passes run inside of these.
+STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED))
 
 # The level (see `verify.py`) that holds from after this pass on.
 LEVEL_AFTER: dict[str, str] = {

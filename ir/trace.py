@@ -15,19 +15,17 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from weft.ir.ops import Kernel
-from weft.ir.passes import Observer
-from weft.ir.pipeline import TO_LOWERED, TO_TASKS
-from weft.ir.text import print_ir
+if TYPE_CHECKING:
+    from weft.ir.ops import Kernel
+    from weft.ir.passes import Observer
 
 __all__ = ["TEXTS", "Listener", "Trace"]
 
 Listener = Callable[[str, float, float], None]
 
 TEXTS = ("tree", "llvm", "asm")
-_STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED))
 
 
 @dataclass
@@ -76,10 +74,13 @@ class Trace:
 
     def observe(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
         """After a pass: count it, and show the IR. "all" leaves out what did not change."""
+        from weft.ir.pipeline import STAGES
+        from weft.ir.text import print_ir
+
         if self.listener is not None:
             now = perf_counter()
             self.listener(name, now - milliseconds * 1e-3, now)
-        self.count(name, milliseconds, changed, nested=name not in _STAGES)
+        self.count(name, milliseconds, changed, nested=name not in STAGES)
         if name in self.dumps or ("all" in self.dumps and changed):
             self.show(name, kernel.symbol, lambda: print_ir(kernel))
 

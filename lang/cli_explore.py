@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from weft.lang.explore import write_page
-from weft.lang.stages import ON_COMPILED, Recipe, Stages
+from weft.lang.recipe import ON_COMPILED, Recipe
+from weft.lang.stages import Stages
 
 __all__ = ["add_commands"]
 

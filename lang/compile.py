@@ -10,18 +10,13 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.ir import tree
 from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
-from weft.ir.ops import Kernel
-from weft.ir.pipeline import lower
 from weft.ir.trace import Listener, Trace
-from weft.ir.transforms.lower_tree_facts import written_arrays
-from weft.ir.treetext import print_tree
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
 from weft.lang import recording
 from weft.lang.captures import Captures
@@ -38,6 +33,10 @@ from weft.lang.told_trace import trace_of
 from weft.lang.topics import CACHE
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
+
+if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from the disk cache need none of it
+    from weft.ir import tree
+    from weft.ir.ops import Kernel
 
 __all__ = ["Instance", "compile_instance", "compile_tree", "rebuilt", "rehearse"]
 
@@ -191,7 +190,7 @@ def rehearse(
     trace = trace_of(program, function.__name__)
     translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
-    trace.show("tree", translation.tree.name, lambda: print_tree(translation.tree))
+    _show_tree(translation.tree, trace)
     return Instance(_never, translation.trees, parameters, results, Captures(translation.captures))
 
 
@@ -212,7 +211,7 @@ def _checked(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...,
     from weft.lang.races import Checked, lower_checked
 
     config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
-    trace.show("tree", root.name, lambda: print_tree(root))
+    _show_tree(root, trace)
     kernel, functions, table = lower_checked(root, config, trace)
     artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions)
     with program.lock:
@@ -221,9 +220,18 @@ def _checked(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...,
 
 def make_artifact(root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace) -> Artifact:
     """From tree to code."""
-    trace.show("tree", root.name, lambda: print_tree(root))
+    from weft.ir.pipeline import lower
+
+    _show_tree(root, trace)
     functions = [lower(function, config) for function in root.functions]
     return _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device, functions)
+
+
+def _show_tree(root: tree.KernelTree, trace: Trace) -> None:
+    if trace.wants("tree"):
+        from weft.ir.treetext import print_tree
+
+        trace.show("tree", root.name, lambda: print_tree(root))
 
 
 def load_artifact(artifact: Artifact, config: CompileConfig, device: Any, trace: Trace) -> Callable[..., Any]:
@@ -264,6 +272,8 @@ def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> N
     }
     if not frozen:
         return
+    from weft.ir.transforms.lower_tree_facts import written_arrays
+
     for index in sorted(frozen & written_arrays(translation.tree)):
         name = translation.tree.params[index].name
         raise ArgumentError(f"argument '{name}' is a read-only array, and the kernel writes to it")

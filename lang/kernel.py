@@ -11,12 +11,11 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import chain
 from threading import RLock
 from types import MethodType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.lang import init as program_state
@@ -27,7 +26,7 @@ from weft.lang.compile import Instance, compile_instance, rehearse
 from weft.lang.direct import plan_for
 from weft.lang.errors import ArgumentError, UnknownName
 from weft.lang.parameters import Parameter, Template, make_parameter, template_key
-from weft.lang.stages import ON_COMPILED, Recipe, Stages
+from weft.lang.recipe import ON_COMPILED, Recipe
 from weft.lang.topics import LAUNCH, told_launch
 from weft.lang.translate import Argument
 from weft.lang.translate.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
@@ -36,6 +35,11 @@ from weft.lang.translate.source import source_of
 from weft.lang.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Plan, follow, native_type
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from weft.lang.stages import Stages
 
 __all__ = ["BoundKernel", "Func", "Kernel", "PyFunc", "data_oriented", "func", "kernel", "pyfunc", "real_func", "warm"]
 
@@ -230,7 +234,8 @@ class Kernel(DirectCallable):
     def stages(self, *args: Any, **keywords: Any) -> Stages:
         """What the kernel becomes, stage by stage, for a call with arguments like these (see `compile`); compiles it,
         runs nothing. See `Stages`."""
-        return Stages(self._prepared(args, keywords).recipe)
+        made: Stages = self._prepared(args, keywords).recipe.stages()
+        return made
 
     @property
     def last(self) -> Stages:
@@ -238,7 +243,7 @@ class Kernel(DirectCallable):
         at once: they do not count.) WeftError before the first."""
         if self._latest is None:
             raise WeftError(f"kernel '{self.__name__}' was not compiled yet: call it, or use stages(...)")
-        return Stages(self._latest)
+        return self._latest.stages()
 
     def explore(self, path: str, *args: Any, **keywords: Any) -> None:
         """Write a page (HTML, all in one file) that shows what becomes of each line of the kernel, for a call with
@@ -250,8 +255,8 @@ class Kernel(DirectCallable):
     def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
         """As `compile`, on another thread. Gives a future: its `result()` waits, and raises what `compile` would. Who
         does not look at it meets an error at the first call, and a call meanwhile waits for the code."""
-        compilers: ThreadPoolExecutor = program_state.program().compilers
-        return compilers.submit(self.compile, *args, **keywords)
+        future: Future[None] = program_state.program().compilers.submit(self.compile, *args, **keywords)
+        return future
 
     def _program(self) -> Any:
         """The current program, this kernel being ready for it."""
@@ -468,9 +473,9 @@ def warm(*calls: Any) -> None:
         if not getattr(one, "is_kernel", False):
             raise ArgumentError(f"warm takes kernels, and tuples of a kernel and arguments, not {one!r}")
     futures = [one.compile_async(*args) for one, *args in asked]
-    wait(futures)
-    for future in futures:
-        future.result()
+    for error in [future.exception() for future in futures]:  # waits for all of them
+        if error is not None:
+            raise error
 
 
 def _check_function(function: Any, decorator: str) -> None:

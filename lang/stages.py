@@ -10,37 +10,28 @@ with an observer of the passes and line numbers in the code; what it makes is ne
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from weft.ir.artifact import Artifact, CudaTarget
+from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
-from weft.ir.errors import Span, WeftError
+from weft.ir.errors import Span
 from weft.ir.ops import Kernel
-from weft.ir.pipeline import TO_LOWERED, TO_TASKS, lower
+from weft.ir.pipeline import STAGES, TO_LOWERED, lower
 from weft.ir.text import Lister
 from weft.ir.treetext import tree_lines
 from weft.lang.errors import ArgumentError
 from weft.lang.listing import Listing, Spots, of_assembly, of_llvm
-from weft.lang.parameters import template_key
-from weft.lang.translate import Argument, Translation, translate_kernel
+from weft.lang.recipe import Recipe
 from weft.lang.translate.source import source_lines, source_of
 
 if TYPE_CHECKING:
     from weft.lang.disassembly import Cubin
 
-__all__ = ["ON_COMPILED", "PassRecord", "Recipe", "Stages"]
-
-# Hears of every instance of a kernel, as soon as it is compiled.
-ON_COMPILED: ContextVar[Callable[[Recipe], None] | None] = ContextVar("ON_COMPILED", default=None)
-
-_STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED))
+__all__ = ["PassRecord", "Stages"]
 
 
 @dataclass(frozen=True)
@@ -56,61 +47,6 @@ class PassRecord:
 
     def __str__(self) -> str:
         return self.ir
-
-
-class Recipe:
-    """What an instance of a kernel was compiled from: enough to compile it again, as long as the program lives. Fields
-    and objects are not kept alive."""
-
-    def __init__(
-        self,
-        program: Any,
-        function: Callable[..., Any],
-        arguments: Sequence[Argument],
-        results: Sequence[Any],
-    ) -> None:
-        self.function, self.results = function, tuple(results)
-        self.config: CompileConfig = program.config
-        self._program = weakref.ref(program)
-        refs = [_weakly(one.value) for one in arguments]
-        kept = [one if ref is None else replace(one, value=None) for one, ref in zip(arguments, refs, strict=True)]
-        self._arguments = list(zip(kept, refs, strict=True))
-
-    def translate(self) -> Translation:
-        """The kernel's tree, made anew. WeftError where what it was compiled for is gone."""
-        program = self._program()
-        if program is None or not program.alive:
-            raise WeftError(f"kernel '{self.function.__name__}' was compiled before the last `init` or `reset`")
-        return translate_kernel(
-            self.function, [self._again(*one) for one in self._arguments], self.results, self.config
-        )
-
-    def target(self) -> CudaTarget:
-        """The GPU to compile for: that of the program, or else the oldest that will do."""
-        program = self._program()
-        if self.config.arch != "cuda" or program is None:
-            return CudaTarget()
-        target: CudaTarget = program.device.target
-        return target
-
-    def _again(self, argument: Argument, ref: Any) -> Argument:
-        if ref is None:
-            return argument
-        value = ref()
-        if value is None:
-            name = self.function.__name__
-            raise WeftError(f"kernel '{name}' was compiled for an object that is gone: its argument '{argument.name}'")
-        return replace(argument, value=value)
-
-
-def _weakly(value: Any) -> Any:
-    """A weak reference to what a kernel is compiled for by identity; None for plain values."""
-    if not isinstance(template_key(value), int):
-        return None
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return None
 
 
 @dataclass
@@ -294,7 +230,7 @@ class _Observer:
         self.own = 0.0
 
     def __call__(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
-        start, nested = perf_counter(), name not in _STAGES
+        start, nested = perf_counter(), name not in STAGES
         if not nested:
             milliseconds, self.own = max(0.0, milliseconds - self.own), 0.0
         last = self.records[-1].ir if self.records else None

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weft.ir.ops import Kernel
-from weft.ir.passes import Observer
-from weft.ir.pipeline import TO_LOWERED, TO_TASKS
-from weft.ir.tasks import tasks_of
 from weft.ir.trace import Trace
 from weft.lang.topics import CODEGEN, OFFLOAD, PASSES, TRANSLATE
 
+if TYPE_CHECKING:
+    from weft.ir.ops import Kernel
+    from weft.ir.passes import Observer
+
 __all__ = ["trace_of"]
 
-_STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED))
 _TOPICS = (TRANSLATE, PASSES, OFFLOAD, CODEGEN)
 
 
@@ -37,9 +36,12 @@ class _Told(Trace):
         return self.observe
 
     def observe(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
+        from weft.ir.pipeline import STAGES
+        from weft.ir.tasks import tasks_of
+
         super().observe(name, kernel, changed, milliseconds)
         if PASSES.on:
-            tell = PASSES.info if changed and name in _STAGES else PASSES.debug
+            tell = PASSES.info if changed and name in STAGES else PASSES.debug
             tell("%s: %s %s, %.2f ms", self.kernel, name, "changed it" if changed else "found nothing", milliseconds)
         if OFFLOAD.on and name == "flag_access":
             for number, task in enumerate(tasks_of(kernel)):

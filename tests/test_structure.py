@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -65,8 +67,38 @@ def test_public_names_have_docstrings() -> None:
     assert not missing, "no docstring: " + ", ".join(missing)
 
 
+# Who imports Weft, or runs a kernel that lies in the disk cache, needs none of this.
+HEAVY = ("matplotlib", "cuda", "torch", "PIL")
+UNNEEDED = ("llvmlite", "importlib.resources", "difflib", "weft.lang.kernel", "weft.ir.artifact", "weft.ir.layout")
+COMPILER = ("weft.lang.translate.kernels", "weft.ir.tree", "weft.ir.ops", "weft.ir.pipeline", "weft.codegen")
+WARM = """
+import weft as ti
+ti.init(arch=ti.cpu)
+x = ti.field(ti.f32, 8)
+@ti.kernel
+def k():
+    for i in x:
+        x[i] += 1
+k()
+"""
+
+
+def _imported(code: str, names: Sequence[str], **environment: str) -> list[str]:
+    """Which of those modules a program has imported when it ends."""
+    code += f"\nimport sys; print([name for name in {names} if name in sys.modules])"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
+    found: list[str] = ast.literal_eval(run.stdout)
+    return found
+
+
 def test_importing_weft_is_light() -> None:
-    heavy = ["matplotlib", "cuda", "torch", "PIL", "llvmlite"]
-    code = f"import sys, weft; print([name for name in {heavy} if name in sys.modules])"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
+    already = _imported("import numpy", UNNEEDED)  # by the interpreter's own start
+    assert _imported("import weft", (*HEAVY, *UNNEEDED, *COMPILER)) == already
+
+
+def test_a_kernel_from_the_cache_needs_no_compiler(tmp_path: Path) -> None:
+    cache = {"WEFT_OFFLINE_CACHE": "1", "WEFT_OFFLINE_CACHE_FILE_PATH": str(tmp_path)}
+    assert _imported(WARM, COMPILER, **cache) == list(COMPILER)
+    assert _imported(WARM, (*HEAVY, *COMPILER), **cache) == []
