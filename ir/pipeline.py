@@ -27,6 +27,7 @@ TO_TASKS: tuple[str, ...] = (
     "races",
     "full_simplify",
     "bounds",
+    "locate_faults",
     "full_simplify",
     "offload",
     "collapse",

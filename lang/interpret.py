@@ -19,7 +19,7 @@ import numpy as np
 
 from weft.ir.errors import CompilationError
 from weft.lang.init import program
-from weft.lang.interpret_faults import placed
+from weft.lang.interpret_faults import indices, placed
 from weft.lang.interpret_random import draws
 from weft.lang.interpret_rewrite import HELPER, Rewriter
 from weft.lang.interpret_values import Semantics
@@ -66,6 +66,11 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
         result = run(*owner, *args)
     except KernelFault as fault:
         raise placed(fault, HELPER) from None
+    except Exception as error:
+        where = indices(error.__traceback__, HELPER)
+        if where and sys.version_info >= (3, 11):
+            error.add_note(where)
+        raise
     except RecursionError as error:
         raise RecursionFault(
             f"functions of kernel '{kernel.function.__name__}' call one another deeper than Python can follow; if "
@@ -102,6 +107,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     templates = [known for known, annotation in annotations.items() if is_template(annotation)]
     rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates, top)
     body = rewriter.function(_definition(function))
+    semantics.loops = rewriter.loops
     module = ast.parse(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
     factory = module.body[0]
     assert isinstance(factory, ast.FunctionDef)

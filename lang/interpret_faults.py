@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any
 
 from weft.ir.errors import Span
 from weft.lang.interpret_places import FieldCells, flat_index
+from weft.lang.matrix import Matrix
 from weft.runtime.errors import IndexFault, KernelFault
 
-__all__ = ["out_of_bounds", "placed"]
+__all__ = ["Loop", "indices", "out_of_bounds", "placed"]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of a rewritten function: the lines of its body, the names of its indices."""
+
+    first: int
+    last: int
+    names: tuple[str, ...]
 
 
 def out_of_bounds(name: str, index: Any, over: Any) -> IndexFault | None:
@@ -39,8 +51,31 @@ def placed(fault: KernelFault, marker: str) -> KernelFault:
         if marker in entry.tb_frame.f_code.co_freevars:
             span = _span(entry, span)
         entry = entry.tb_next
+    where = indices(fault.__traceback__, marker)
     text = f"\n{span.render()}\n{fault}" if span is not None else str(fault)
+    text += f"\n{where}" if where else ""
     return type(fault)(text).with_traceback(fault.__traceback__)
+
+
+def indices(entry: TracebackType | None, marker: str) -> str:
+    """ "where i = 3, j = 0": the indices of all loops that were running, outermost first; "" if there were none."""
+    found: list[str] = []
+    while entry is not None:
+        variables, code = entry.tb_frame.f_locals, entry.tb_frame.f_code
+        loops = variables[marker].loops if marker in code.co_freevars and code.co_name != "<lambda>" else ()
+        for loop in loops:
+            if loop.first <= entry.tb_lineno <= loop.last:
+                found += [text for name in loop.names if name in variables for text in _shown(name, variables[name])]
+        entry = entry.tb_next
+    return f"where {', '.join(found)}" if found else ""
+
+
+def _shown(name: str, value: Any) -> Iterator[str]:
+    """An index, or an index vector as the compiled kernel knows it."""
+    if isinstance(value, Matrix):
+        yield from (f"{name}{axis} = {index}" for axis, index in enumerate(value.values.tolist()))
+    else:
+        yield f"{name} = {value}"
 
 
 def _span(entry: TracebackType, caller: Span | None) -> Span:

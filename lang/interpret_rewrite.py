@@ -18,6 +18,7 @@ import numpy as np
 
 from weft.ir.types import Prim
 from weft.lang.builtins import Builtin
+from weft.lang.interpret_faults import Loop
 from weft.lang.interpret_references import changeable, ending, places, putting_back
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.translate.annotations import annotation_of, is_template
@@ -72,6 +73,7 @@ class Rewriter(ast.NodeTransformer):
         self.resolve, self.templates, self.settled = resolve, templates, {"self", *templates}
         self.scopes: list[set[str]] = [set()]
         self.top = top  # whether the current statement is at the top level of a kernel
+        self.loops: list[Loop] = []  # in the order of their first lines
         self.discards = False  # what is assigned to `_`
         self.perhaps: set[str] = set()  # declared on some side of a compile-time if
 
@@ -194,6 +196,8 @@ class Rewriter(ast.NodeTransformer):
         """Loops over `static(...)` are Python's; others go over what `iterate` makes of the range or field."""
         top = self.top
         if not self.is_builtin(node.iter, "static"):
+            indices = [name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)]
+            self.loops.append(Loop(node.body[0].lineno, node.end_lineno or node.lineno, tuple(indices)))
             node.iter = _at(node.iter, self.call("parallel" if top else "iterate", self.visit(node.iter)))
             self.top = False
         names = [name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)]

@@ -23,7 +23,7 @@ from weft.lang.argpack import Members
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.field import Field
 from weft.lang.init import program
-from weft.lang.interpret_faults import out_of_bounds
+from weft.lang.interpret_faults import Loop, out_of_bounds
 from weft.lang.interpret_places import Grouped, box, cells_of
 from weft.lang.interpret_random import draws, order_numbers
 from weft.lang.interpret_references import References
@@ -223,6 +223,7 @@ class Semantics(References):
     ) -> None:
         super().__init__()
         self.annotations, self.returns, self.interpreted = annotations, returns, interpreted
+        self.loops: list[Loop] = []
 
     shown, formatted, failure = texts.shown, texts.formatted, texts.failure
     slice, captured = slice, staticmethod(captured)

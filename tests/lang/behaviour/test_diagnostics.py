@@ -232,3 +232,38 @@ def test_what_is_out_of_bounds_is_named_as_the_program_writes_it(ti):
         with pytest.raises(IndexError) as fault:
             run(what, 7)
         assert str(fault.value).splitlines()[-1].startswith(f"{message} out of bounds"), message
+
+
+def test_faults_say_in_which_iteration(ti):
+    ti.init(arch=ti.cfg.arch, debug=True)
+    x = ti.field(ti.i32, (4, 4), offset=(-1, 0))
+
+    @ti.func
+    def inner(limit):
+        for k in range(4):
+            assert k < limit, ("the limit is {}", limit)
+
+    @ti.kernel
+    def run(what: ti.template(), n: ti.i32):
+        if ti.static(what == 0):
+            for i, j in ti.ndrange((1, 2), (2, n)):
+                x[i, j] = 1
+        elif ti.static(what == 1):
+            for i in range(3, 7, 3):
+                for _ in range(1):
+                    inner(n - i)
+        elif ti.static(what == 2):
+            for where in ti.grouped(x):
+                assert where.sum() < n
+        else:
+            assert n < 0, "no loop"
+
+    for what, n, message in (
+        (0, 5, ["x[1, 4] is out of bounds: its shape is (4, 4), from index (-1, 0)", "where i = 1, j = 4"]),
+        (1, 9, ["the limit is 3", "where i = 6, _ = 0, k = 3"]),
+        (2, 5, ["assert where.sum() < n", "where where0 = 2, where1 = 3"]),
+        (3, 5, ["no loop"]),
+    ):
+        with pytest.raises(AssertionError) as fault:
+            run(what, n)
+        assert str(fault.value).splitlines()[-len(message) :] == message

@@ -1,0 +1,85 @@
+"""Failed assertions say in which iteration.
+
+    parallel_for (%i, %j) { ...                   parallel_for (%i, %j) { ...
+      assert %c, [%k], "x[{}] is ..."      =>       assert %c, [%k, %i, %j], "x[{}] is ...\\nwhere i = {}, j = {}"
+    }                                             }
+
+The indices of all loops around it, outermost first, under the names that the user gave them; they are values that are
+there anyway, so this costs nothing until an assertion fails. A loop in steps counts trips: its index is what is
+computed of them. Not for loops without an index (`while`), and no more indices than an error record holds.
+"""
+
+from __future__ import annotations
+
+from weft.ir import ops
+from weft.ir.artifact import ERROR_WORDS
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, BlockArg, Op, Value
+from weft.ir.errors import message_parts
+from weft.ir.passes import pass_
+from weft.ir.types import flat_size
+
+__all__ = ["locate_faults", "loop_indices"]
+
+_LOOPS = (ops.ParallelFor, ops.StructFor, ops.For)
+
+
+@pass_("locate_faults")
+def locate_faults(root: ops.Kernel, config: CompileConfig) -> bool:
+    """Let each assertion show the indices of the loops around it (see the picture above)."""
+    del config
+    changed = False
+    for op in [op for op in root.walk() if isinstance(op, ops.Assert)]:
+        changed |= _locate(op)
+    return changed
+
+
+def _locate(op: ops.Assert) -> bool:
+    room = ERROR_WORDS - 2 - sum(flat_size(value.type) for value in op.values)
+    indices = loop_indices(op)[: max(0, room)]
+    if not indices or len(message_parts(op.message)[1]) != len(op.values):
+        return False
+    where = ", ".join(f"{name} = {{}}" for name, _ in indices)
+    made = ops.Assert(
+        op.condition, [*op.values, *(value for _, value in indices)], f"{op.message}\nwhere {where}", op.kind
+    )
+    made.span = op.span
+    assert op.block is not None
+    op.block.insert(made, op)
+    op.erase()
+    return True
+
+
+def loop_indices(op: Op) -> list[tuple[str, Value]]:
+    """Name and value of each index of the loops around `op`, outermost first."""
+    found: list[tuple[str, Value]] = []
+    inner, outer = op, op.parent
+    while outer is not None:
+        if isinstance(outer, _LOOPS):
+            assert inner.block is not None
+            found[:0] = [(name, value) for arg in inner.block.args for name, value in [_index(arg, inner)] if name]
+        inner, outer = outer, outer.parent
+    return found
+
+
+def _index(arg: BlockArg, before: Op) -> tuple[str, Value]:
+    """What the user calls the index `arg`, and its value there; "" if it has no name."""
+    if arg.name not in ("trip", "once"):
+        return arg.name, arg
+    for scaled in arg.users:
+        for index in scaled.users:
+            if index.name and isinstance(index, ops.Binary) and _stands_before(index, before, arg.block):
+                return index.name, index
+    return "", arg
+
+
+def _stands_before(op: Op, other: Op, block: Block | None) -> bool:
+    """Whether both stand in `block`, `op` first."""
+    if op.block is not block:
+        return False
+    following = op.next
+    while following is not None:
+        if following is other:
+            return True
+        following = following.next
+    return False
