@@ -4,7 +4,7 @@ glibc's libmvec holds vector versions of the C math functions. A call of a scala
 name, with a vector-function-ABI attribute on the call site that lists those versions, becomes a vector call where its
 loop is vectorized. So each function gets a private scalar wrapper (`@weft_sinf`) around the C function. Where there is
 no libmvec, or where `fast_math` is off (its results may be off by 4 ulp), the plain C function is called. With
-`fast_math`, exp and exp2 of f32 are our own (`cpu_exp.py`).
+`fast_math`, exp and exp2 are our own (`cpu_exp.py`).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class CpuMath:
             half, single = f.spell(f16), f.spell(f32)
             wide = [f.set(f"fpext {half} {operand} to {single}") for operand in operands]
             return f.set(f"fptrunc {single} {self(f, kind, f32, *wide)} to {half}")
-        if self.vectorize and type is f32 and kind in EXPONENTIALS:
-            return exponential(f, kind, operands[0])
+        if self.vectorize and kind in EXPONENTIALS:
+            return exponential(f, kind, type, operands[0])
         if f.width > 1:
             return self._lanes(f, kind, type, operands)
         name, scalar = in_register(type), kind + ("f" if type is f32 else "")

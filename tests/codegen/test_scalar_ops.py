@@ -120,14 +120,21 @@ def test_fast_math_is_vectorized_and_close(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["exp", "exp2"])
-def test_fast_exponentials_are_those_of_c_at_the_ends_too(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("type", "tails", "rtol", "atol"),
+    [
+        (f32, ((-152, -120), (-105, -86), (-1, 1), (86, 90), (126, 129), (88.7228, 88.7229)), 1.2e-7, 1.5e-45),
+        (f64, ((-1077, -1020), (-748, -705), (-1, 1), (705, 711), (1020, 1026), (-745.2, -745)), 2.3e-16, 5e-324),
+    ],
+)
+def test_fast_exponentials_are_those_of_c_at_the_ends_too(
+    kind: str, type: Prim, tails: tuple[tuple[float, float], ...], rtol: float, atol: float
+) -> None:
     """Subnormal results, zeros, infinities, NaN, and both sides of where results stop being finite or normal."""
-    tails = [np.linspace(a, b, 1001) for a, b in ((-152, -120), (-105, -86), (-1, 1), (86, 90), (126, 129))]
-    x = np.concatenate([*tails, extremes(f32), [88.72283, 88.72284, 127.99999, 128.0, -103.97, -103.98]])
-    x = x.astype(np.float32)
+    x = np.concatenate([*(np.linspace(a, b, 1001) for a, b in tails), extremes(type)]).astype(type.np)
     with np.errstate(over="ignore"):
-        wanted = UNARY[kind].evaluate(x.astype(np.float64)).astype(np.float32)
-    found = run([x], f32, lambda b, v: b.add(Unary(kind, v[0])), CompileConfig())
+        wanted = UNARY[kind].evaluate(x.astype(np.float64)).astype(type.np)
+    found = run([x], type, lambda b, v: b.add(Unary(kind, v[0])), CompileConfig())
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
     np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))
-    np.testing.assert_allclose(found, wanted, rtol=2.4e-7, atol=2.9e-45)
+    np.testing.assert_allclose(found, wanted, rtol=2 * rtol, atol=2 * atol)
