@@ -1,87 +1,142 @@
-"""Weft beside Taichi on this machine: `python -m tests.bench [PROGRAM ...] [--peer-python PATH]`.
+"""Weft beside C++, Numba, Warp and Taichi on this machine: `python -m tests.bench [PROGRAM ...] [--peers cpp,taichi]`.
 
-Both run in their own process with all threads; rounds alternate, so that both see the same machine. The table gives the
-median step, the ratio Weft / Taichi, the ratio the project wants to stay below, and the time of the first call.
+Each peer runs in its own process with all threads; rounds alternate, so that all see the same machine, and the best
+step of each counts. What they computed is compared with Weft's. A ratio is Weft's time over the peer's: below 1, Weft
+is faster. Peers that are not there leave a dash; `--write` puts table and plot into `docs/performance.md`.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+import json
 import subprocess
 import sys
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tests.bench.programs import PROGRAMS
+import numpy as np
 
-# Weft / Taichi that we hold ourselves to.
-TARGETS = {
-    "heat_4096": 0.35,
-    "heat_4096_ndrange": 0.35,
-    "seven_point_256": 0.2,
-    "sum_64m": 0.4,
-    "saxpy_64m": 0.7,
-    "nbody_8192": 0.6,
-    "mpm88_50": 0.7,
-    "transcendental_16m": 0.3,
-    "mandelbrot_2048": 0.07,
-    "bilateral_1024": 0.3,
-    "raymarch_1024": 0.15,
-}
+from tests.bench import report
+
+HERE = Path(__file__).parent
+PEERS = ("cpp", "numba", "warp", "taichi")
+_SLOW = 1000.0  # milliseconds of a step that two rounds are enough for
+ELSEWHERE = ("numba", "warp", "taichi")  # installed beside the interpreter of --peer-python
 
 
 class Worker:
-    """A process that runs the programs with one module."""
+    """A process that runs the programs of one peer."""
 
-    def __init__(self, python: str, module: str) -> None:
-        script = str(Path(__file__).with_name("worker.py"))
+    def __init__(self, name: str, python: str) -> None:
+        self.name = name
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the process
         self.process = subprocess.Popen(
-            [python, script, module],
+            [python, str(HERE / "worker.py"), name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self.said,
             text=True,
         )
-        self.import_ms = float(self._answer())
+        self.absent: str = self._answer().get("absent", "")
 
-    def _answer(self) -> str:
+    def ask(self, order: str) -> dict[str, Any]:
+        """The answer to one line."""
+        if self.process.poll() is not None:
+            return {"absent": "its process has ended"}
+        assert self.process.stdin is not None
+        self.process.stdin.write(order + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"the benchmark process ended: {self.process.args}")
-        return line
+        if line:
+            return json.loads(line)  # type: ignore[no-any-return]
+        self.process.wait()
+        self.said.seek(0)
+        words = self.said.read().decode(errors="replace").strip().splitlines()
+        return {"absent": f"its process ended: {words[-1] if words else 'without a word'}"}
 
-    def run(self, program: str, repetitions: int) -> list[float]:
-        """Times in ms: the first call (which compiles), then each repetition."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{program} {repetitions}\n")
-        self.process.stdin.flush()
-        return [float(t) for t in self._answer().split()]
+    def end(self) -> None:
+        """Stop the process."""
+        self.process.kill()
+        self.process.wait()
+
+
+@dataclass
+class Measured:
+    """A program's best step and first call with one peer, in milliseconds; `absent`: why there is none; `apart`: which
+    part of the sample differs from Weft's."""
+
+    best: float = float("inf")
+    first: float = 0.0
+    absent: str = ""
+    apart: float = 0.0
+    sample: list[float] = field(default_factory=list[float])
+
+
+def measure(name: str, workers: list[Worker], rounds: int, seconds: float) -> dict[str, Measured]:
+    """One program with all peers, in turn."""
+    found = {worker.name: Measured(absent=worker.absent) for worker in workers}
+    for worker in workers:
+        mine = found[worker.name]
+        if not mine.absent:
+            answer = worker.ask(f"make {name}")
+            mine.absent, mine.first = answer.get("absent", ""), answer.get("first", 0.0)
+            mine.sample = answer.get("sample", [])
+    for number in range(rounds):
+        for worker in workers:
+            mine = found[worker.name]
+            if not mine.absent and (number < 2 or mine.best < _SLOW):
+                answer = worker.ask(f"time {seconds}")
+                mine.absent = answer.get("absent", "")
+                mine.best = min(mine.best, answer.get("best", float("inf")))
+    wanted = found["weft"].sample
+    for mine in found.values():
+        mine.apart = different(mine.sample, wanted) if wanted and not mine.absent else 0.0
+    return found
+
+
+def different(got: list[float], wanted: list[float]) -> float:
+    """Which part of a sample is off by more than a thousandth: of the number itself, and of the largest one."""
+    if len(got) != len(wanted):
+        return 1.0
+    a, b = np.array(got), np.array(wanted)
+    return float(np.mean(~(np.abs(a - b) <= 1e-3 * np.abs(b) + 1e-5 * np.abs(b).max())))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs", nargs="*", default=list(PROGRAMS))
-    parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has taichi installed")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--repetitions", type=int, default=9)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [name for names in report.SECTIONS.values() for name in names]
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(names))
+    parser.add_argument("--peers", default=",".join(PEERS), help="of cpp,numba,warp,taichi")
+    parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has numba, warp and taichi")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=0.25, help="of each round of each peer, at least one step")
+    parser.add_argument("--write", action="store_true", help="put table and plot into docs/")
     given = parser.parse_args()
-    print(f"{'program':<20} {'weft ms':>9} {'taichi ms':>10} {'ratio':>7} {'want':>6} {'first call ms':>22}")
-    for name in given.programs:
-        weft, taichi = Worker(sys.executable, "weft"), Worker(given.peer_python, "taichi")
-        mine: list[float] = []
-        theirs: list[float] = []
-        firsts: list[tuple[float, float]] = []
-        for _ in range(given.rounds):
-            a, b = weft.run(name, given.repetitions), taichi.run(name, given.repetitions)
-            mine += a[1:]
-            theirs += b[1:]
-            firsts.append((a[0], b[0]))
-        weft.process.kill()
-        taichi.process.kill()
-        w, t = statistics.median(mine), statistics.median(theirs)
-        first = f"{min(f[0] for f in firsts):.0f} / {min(f[1] for f in firsts):.0f}"
-        print(f"{name:<20} {w:>9.3f} {t:>10.3f} {w / t:>7.3f} {TARGETS.get(name, 0):>6} {first:>22}", flush=True)
+    unknown = sorted(set(given.programs) - set(names))
+    if unknown:
+        parser.error(f"there is no program {', '.join(unknown)}; there are {', '.join(names)}")
+    peers = [peer for peer in given.peers.split(",") if peer]
+    print(report.heading(peers))
+    pythons = {peer: given.peer_python if peer in ELSEWHERE else sys.executable for peer in ("weft", *peers)}
+    workers = {peer: Worker(peer, python) for peer, python in pythons.items()}
+    found: dict[str, dict[str, Measured]] = {}
+    for name in given.programs or names:
+        found[name] = measure(name, list(workers.values()), given.rounds, given.seconds)
+        print(report.row(name, found[name], peers), flush=True)
+        for peer, worker in workers.items():
+            if worker.process.poll() is not None and not worker.absent:
+                workers[peer] = Worker(peer, pythons[peer])
+    for worker in workers.values():
+        worker.end()
+    print(report.notes(found, peers))
+    if given.write:
+        report.write(found, peers)
 
 
 if __name__ == "__main__":

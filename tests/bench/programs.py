@@ -1,24 +1,36 @@
 """The programs that are measured, written once against Taichi's API: `ti` is the module that runs them.
 
-Each entry of `PROGRAMS` makes its fields and kernels and gives a function that does the measured work once.
+Each entry of `PROGRAMS` makes its fields and kernels and gives a `Program`. Particles and fluids are in `physics.py`,
+what launches and small loops cost in `launches.py`. The peers that cannot run these have programs of the same names.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-PROGRAMS: dict[str, Callable[[Any], Callable[[], Any]]] = {}
+import inputs
+from inputs import Program, sample
+
+Maker = Callable[[Any], Program]
+PROGRAMS: dict[str, Maker] = {}
 
 
-def program(make: Callable[[Any], Callable[[], Any]]) -> Callable[[Any], Callable[[], Any]]:
+def program(make: Maker) -> Maker:
     PROGRAMS[make.__name__] = make
     return make
+
+
+def field_of(ti, array, dtype=None):
+    """A field of the array's shape that holds its numbers."""
+    field = ti.field(dtype or ti.f32, array.shape)
+    field.from_numpy(array)
+    return field
 
 
 @program
 def heat_4096(ti):
     """Five-point stencil, 4096 x 4096 f32 fields, a range-for per axis."""
     n = 4096
-    x, y = ti.field(ti.f32, (n, n)), ti.field(ti.f32, (n, n))
+    x, y = field_of(ti, inputs.floats(n, n)), ti.field(ti.f32, (n, n))
 
     @ti.kernel
     def step():
@@ -26,30 +38,43 @@ def heat_4096(ti):
             for j in range(1, n - 1):
                 y[i, j] = x[i, j] + 0.2 * (x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4 * x[i, j])
 
-    x.fill(1.0)
-    return step
+    return Program(step, lambda: sample(y.to_numpy()))
 
 
 @program
 def heat_4096_ndrange(ti):
     """The same over `ndrange`."""
     n = 4096
-    x, y = ti.field(ti.f32, (n, n)), ti.field(ti.f32, (n, n))
+    x, y = field_of(ti, inputs.floats(n, n)), ti.field(ti.f32, (n, n))
 
     @ti.kernel
     def step():
         for i, j in ti.ndrange((1, n - 1), (1, n - 1)):
             y[i, j] = x[i, j] + 0.2 * (x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4 * x[i, j])
 
-    x.fill(1.0)
-    return step
+    return Program(step, lambda: sample(y.to_numpy()))
+
+
+@program
+def heat_4096_ndarray(ti):
+    """The same over ndarrays that are arguments."""
+    n = 4096
+    x, y = ti.ndarray(ti.f32, (n, n)), ti.ndarray(ti.f32, (n, n))
+    x.from_numpy(inputs.floats(n, n))
+
+    @ti.kernel
+    def heat(x: ti.types.ndarray(ti.f32, 2), y: ti.types.ndarray(ti.f32, 2)):
+        for i, j in ti.ndrange((1, n - 1), (1, n - 1)):
+            y[i, j] = x[i, j] + 0.2 * (x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4 * x[i, j])
+
+    return Program(lambda: heat(x, y), lambda: sample(y.to_numpy()))
 
 
 @program
 def seven_point_256(ti):
     """Seven-point stencil, 256^3 f32 fields."""
     n = 256
-    x, y = ti.field(ti.f32, (n, n, n)), ti.field(ti.f32, (n, n, n))
+    x, y = field_of(ti, inputs.floats(n, n, n)), ti.field(ti.f32, (n, n, n))
 
     @ti.kernel
     def step():
@@ -64,61 +89,180 @@ def seven_point_256(ti):
                 - 6 * x[i, j, k]
             )
 
-    x.fill(1.0)
-    return step
+    return Program(step, lambda: sample(y.to_numpy()))
+
+
+def life(ti, dtype, numbers):
+    n = 4096
+    u, v = field_of(ti, inputs.cells(n, numbers), dtype), ti.field(dtype, (n, n))
+
+    @ti.kernel
+    def step():
+        for i, j in ti.ndrange((1, n - 1), (1, n - 1)):
+            around = (
+                u[i - 1, j - 1]
+                + u[i - 1, j]
+                + u[i - 1, j + 1]
+                + u[i, j - 1]
+                + u[i, j + 1]
+                + u[i + 1, j - 1]
+                + u[i + 1, j]
+                + u[i + 1, j + 1]
+            )
+            v[i, j] = 1 if around == 3 or (around == 2 and u[i, j] == 1) else 0
+
+    return Program(step, lambda: sample(v.to_numpy()))
+
+
+@program
+def life_4096_i32(ti):
+    """Game of life, 4096 x 4096 cells of i32."""
+    return life(ti, ti.i32, "i4")
+
+
+@program
+def life_4096_u8(ti):
+    """Game of life, 4096 x 4096 cells of u8."""
+    return life(ti, ti.u8, "u1")
 
 
 @program
 def sum_64m(ti):
     """The sum of 64M f32."""
-    x, total = ti.field(ti.f32, 64 << 20), ti.field(ti.f32, ())
+    x, total = field_of(ti, inputs.floats(64 << 20)), ti.field(ti.f32, ())
 
     @ti.kernel
     def step():
         for i in x:
             total[None] += x[i]
 
-    x.fill(0.5)
-    return step
+    return Program(step, lambda: sample(total.to_numpy()))
 
 
 @program
 def saxpy_64m(ti):
     """y = a x + y over 64M f32."""
-    x, y = ti.field(ti.f32, 64 << 20), ti.field(ti.f32, 64 << 20)
+    x, y = field_of(ti, inputs.floats(64 << 20)), ti.field(ti.f32, 64 << 20)
 
     @ti.kernel
-    def step(a: ti.f32):
+    def saxpy(a: ti.f32):
         for i in x:
             y[i] = a * x[i] + y[i]
 
-    x.fill(1.0)
-    return lambda: step(1.5)
+    return Program(lambda: saxpy(1.5), lambda: sample(y.to_numpy()))
 
 
 @program
-def nbody_8192(ti):
-    """All-pairs gravity of 8192 bodies, vec3 fields."""
-    n = 8192
-    x, f = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, n)
-
-    @ti.kernel
-    def start():
-        for i in x:
-            x[i] = ti.Vector([ti.random(), ti.random(), ti.random()])
+def spmv_1m(ti):
+    """A sparse matrix (CSR, 1M rows of 4 to 12) times a vector."""
+    n = 1 << 20
+    begin, column, value = inputs.sparse(n)
+    start, where = field_of(ti, begin, ti.i32), field_of(ti, column, ti.i32)
+    a, x, y = field_of(ti, value), field_of(ti, inputs.floats(n)), ti.field(ti.f32, n)
 
     @ti.kernel
     def step():
         for i in range(n):
-            a = ti.Vector([0.0, 0.0, 0.0])
-            for j in range(n):
-                d = x[j] - x[i]
-                inverse = 1.0 / ti.sqrt(d.dot(d) + 1e-3)
-                a += d * (inverse * inverse * inverse)
-            f[i] = a
+            total = 0.0
+            for k in range(start[i], start[i + 1]):
+                total += a[k] * x[where[k]]
+            y[i] = total
 
-    start()
-    return step
+    return Program(step, lambda: sample(y.to_numpy()))
+
+
+@program
+def histogram_64m(ti):
+    """64M u8 into 256 bins."""
+    x, bins = field_of(ti, inputs.bytes_of(64 << 20), ti.u8), ti.field(ti.i32, 256)
+
+    @ti.kernel
+    def step():
+        for i in x:
+            bins[x[i]] += 1
+
+    return Program(step, lambda: sample(bins.to_numpy()))
+
+
+@program
+def transcendental_16m(ti):
+    """sin(x) * exp(x) + log(x + 1) + x ** 1.5 over 16M f32."""
+    n = 16 << 20
+    x, y = field_of(ti, inputs.floats(n)), ti.field(ti.f32, n)
+
+    @ti.kernel
+    def step():
+        for i in x:
+            y[i] = ti.sin(x[i]) * ti.exp(x[i]) + ti.log(x[i] + 1.0) + ti.pow(x[i], 1.5)
+
+    return Program(step, lambda: sample(y.to_numpy()))
+
+
+@program
+def matmul_1024(ti):
+    """Product of 1024 x 1024 matrices, three loops."""
+    n = 1024
+    a, b, c = field_of(ti, inputs.floats(n, n)), field_of(ti, inputs.floats(n, n)), ti.field(ti.f32, (n, n))
+
+    @ti.kernel
+    def step():
+        for i, j in c:
+            total = 0.0
+            for k in range(n):
+                total += a[i, k] * b[k, j]
+            c[i, j] = total
+
+    return Program(step, lambda: sample(c.to_numpy()))
+
+
+def blur(ti, radius):
+    n = 2048
+    x, y = ti.Vector.field(3, ti.f32, (n, n)), ti.Vector.field(3, ti.f32, (n, n))
+
+    @ti.kernel
+    def step():
+        for i, j in ti.ndrange((radius, n - radius), (radius, n - radius)):
+            total = ti.Vector([0.0, 0.0, 0.0])
+            for p, q in ti.ndrange((-radius, radius + 1), (-radius, radius + 1)):
+                total += x[i + p, j + q]
+            y[i, j] = total / (2 * radius + 1) ** 2
+
+    x.from_numpy(inputs.picture(n))
+    return Program(step, lambda: sample(y.to_numpy()))
+
+
+@program
+def blur_5(ti):
+    """The mean of 5 x 5 pixels of three f32, 2048 x 2048."""
+    return blur(ti, 2)
+
+
+@program
+def blur_11(ti):
+    """The mean of 11 x 11 pixels of three f32, 2048 x 2048."""
+    return blur(ti, 5)
+
+
+@program
+def bilateral_1024(ti):
+    """Bilateral filter of radius 5, 1024 x 1024 vec3 pixels, indices clamped to the image."""
+    n, radius = 1024, 5
+    x, y = ti.Vector.field(3, ti.f32, (n, n)), ti.Vector.field(3, ti.f32, (n, n))
+
+    @ti.kernel
+    def step():
+        for i, j in y:
+            middle, total, weights = x[i, j], ti.Vector([0.0, 0.0, 0.0]), 0.0
+            for a, b in ti.ndrange((-radius, radius + 1), (-radius, radius + 1)):
+                other = x[ti.max(0, ti.min(n - 1, i + a)), ti.max(0, ti.min(n - 1, j + b))]
+                apart = other - middle
+                weight = ti.exp(-0.03 * (a * a + b * b) - 4.0 * apart.dot(apart))
+                total += weight * other
+                weights += weight
+            y[i, j] = total / weights
+
+    x.from_numpy(inputs.picture(n))
+    return Program(step, lambda: sample(y.to_numpy()))
 
 
 @program
@@ -137,34 +281,7 @@ def mandelbrot_2048(ti):
                 k += 1
             rounds[i, j] = k
 
-    return step
-
-
-@program
-def bilateral_1024(ti):
-    """Bilateral filter of radius 5, 1024 x 1024 vec3 pixels, indices clamped to the image."""
-    n, radius = 1024, 5
-    x, y = ti.Vector.field(3, ti.f32, (n, n)), ti.Vector.field(3, ti.f32, (n, n))
-
-    @ti.kernel
-    def start():
-        for i, j in x:
-            x[i, j] = ti.Vector([ti.random(), ti.random(), ti.random()])
-
-    @ti.kernel
-    def step():
-        for i, j in y:
-            middle, total, weights = x[i, j], ti.Vector([0.0, 0.0, 0.0]), 0.0
-            for a, b in ti.ndrange((-radius, radius + 1), (-radius, radius + 1)):
-                other = x[ti.max(0, ti.min(n - 1, i + a)), ti.max(0, ti.min(n - 1, j + b))]
-                apart = other - middle
-                weight = ti.exp(-0.03 * (a * a + b * b) - 4.0 * apart.dot(apart))
-                total += weight * other
-                weights += weight
-            y[i, j] = total / weights
-
-    start()
-    return step
+    return Program(step, lambda: sample(rounds.to_numpy()))
 
 
 @program
@@ -201,100 +318,4 @@ def raymarch_1024(ti):
                     s += ti.max(0.02, near)
             image[i, j] = light
 
-    return step
-
-
-@program
-def transcendental_16m(ti):
-    """sin(x) * exp(x) + log(x + 1) + x ** 1.5 over 16M f32."""
-    n = 16 << 20
-    x, y = ti.field(ti.f32, n), ti.field(ti.f32, n)
-
-    @ti.kernel
-    def start():
-        for i in x:
-            x[i] = ti.random()
-
-    @ti.kernel
-    def step():
-        for i in x:
-            y[i] = ti.sin(x[i]) * ti.exp(x[i]) + ti.log(x[i] + 1.0) + ti.pow(x[i], 1.5)
-
-    start()
-    return step
-
-
-@program
-def mpm88_50(ti):
-    """50 substeps of MPM88: 8192 particles, 128 x 128 grid."""
-    count, grid = 8192, 128
-    dx, dt, gravity, bound, stiffness = 1 / grid, 2e-4, 9.8, 3, 400
-    volume = (dx * 0.5) ** 2
-    mass = volume
-    x, v = ti.Vector.field(2, ti.f32, count), ti.Vector.field(2, ti.f32, count)
-    C, J = ti.Matrix.field(2, 2, ti.f32, count), ti.field(ti.f32, count)
-    grid_v, grid_m = ti.Vector.field(2, ti.f32, (grid, grid)), ti.field(ti.f32, (grid, grid))
-
-    @ti.kernel
-    def start():
-        for i in x:
-            x[i] = [ti.random() * 0.4 + 0.2, ti.random() * 0.4 + 0.2]
-            v[i] = [0, -1]
-            J[i] = 1
-
-    @ti.kernel
-    def substep():
-        for i, j in grid_m:
-            grid_v[i, j] = [0, 0]
-            grid_m[i, j] = 0
-        for p in x:
-            Xp = x[p] / dx
-            base = int(Xp - 0.5)
-            fx = Xp - base
-            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
-            stress = -dt * 4 * stiffness * volume * (J[p] - 1) / dx**2
-            affine = ti.Matrix([[stress, 0], [0, stress]]) + mass * C[p]
-            for i, j in ti.static(ti.ndrange(3, 3)):
-                offset = ti.Vector([i, j])
-                dpos = (offset - fx) * dx
-                weight = w[i].x * w[j].y
-                grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
-                grid_m[base + offset] += weight * mass
-        for i, j in grid_m:
-            if grid_m[i, j] > 0:
-                grid_v[i, j] /= grid_m[i, j]
-            grid_v[i, j].y -= dt * gravity
-            if i < bound and grid_v[i, j].x < 0:
-                grid_v[i, j].x = 0
-            if i > grid - bound and grid_v[i, j].x > 0:
-                grid_v[i, j].x = 0
-            if j < bound and grid_v[i, j].y < 0:
-                grid_v[i, j].y = 0
-            if j > grid - bound and grid_v[i, j].y > 0:
-                grid_v[i, j].y = 0
-        for p in x:
-            Xp = x[p] / dx
-            base = int(Xp - 0.5)
-            fx = Xp - base
-            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
-            new_v = ti.Vector.zero(float, 2)
-            new_C = ti.Matrix.zero(float, 2, 2)
-            for i, j in ti.static(ti.ndrange(3, 3)):
-                offset = ti.Vector([i, j])
-                dpos = (offset - fx) * dx
-                weight = w[i].x * w[j].y
-                g_v = grid_v[base + offset]
-                new_v += weight * g_v
-                new_C += 4 * weight * g_v.outer_product(dpos) / dx**2
-            v[p] = new_v
-            x[p] += dt * v[p]
-            J[p] *= 1 + dt * new_C.trace()
-            C[p] = new_C
-
-    start()
-
-    def step():
-        for _ in range(50):
-            substep()
-
-    return step
+    return Program(step, lambda: sample(image.to_numpy()))

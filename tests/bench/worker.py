@@ -1,45 +1,105 @@
-"""One module's side of a benchmark: reads `program repetitions` lines, answers with the times in milliseconds.
+"""One peer's side of a benchmark, in a process of its own: `python worker.py NAME`, NAME one of `PEERS`.
 
-Started as `python worker.py weft` or `python worker.py taichi`; the answers go to the original standard output, the
-module's own chatter to standard error.
+Lines come in, one answer each goes out, as JSON:
+
+    make PROGRAM    make its data, run its first step: {"first": ms, "sample": [...]}, or {"absent": why}
+    time SECONDS    steps for about as long, at least one: {"best": ms}
+
+Answers go to the original standard output, the module's own chatter to standard error.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
+import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from inputs import Program
+
+
+def field_programs(module: str) -> dict[str, Callable[[], Program]]:
+    """The programs of `programs.py` for Weft or Taichi."""
+    import launches
+    import physics
+    from programs import PROGRAMS
+
+    assert launches, physics
+    ti: Any = importlib.import_module(module)
+
+    def made(name: str) -> Program:
+        ti.reset()
+        ti.init(arch=ti.cpu, offline_cache=False)
+        program = PROGRAMS[name](ti)
+        return Program(lambda: (program.step(), ti.sync()), program.result)
+
+    return {name: lambda name=name: made(name) for name in PROGRAMS}
+
+
+def own_programs(module: str) -> Callable[[], dict[str, Callable[[], Program]]]:
+    """The programs of a peer that has its own, in a file of that name."""
+    return lambda: importlib.import_module(module).PROGRAMS
+
+
+PEERS = {
+    "weft": lambda: field_programs("weft"),
+    "taichi": lambda: field_programs("taichi"),
+    "cpp": own_programs("peer_cpp"),
+    "numba": own_programs("peer_numba"),
+    "warp": own_programs("peer_warp"),
+}
+
+
+class Session:
+    """The program that is being measured."""
+
+    def __init__(self, programs: dict[str, Callable[[], Program]]) -> None:
+        self.programs = programs
+        self.program: Any = None
+
+    def make(self, name: str) -> dict[str, Any]:
+        """Its first step, which may compile."""
+        self.program = None
+        gc.collect()
+        if name not in self.programs:
+            return {"absent": "not written for it"}
+        self.program = self.programs[name]()
+        spent = self.step()
+        return {"first": spent, "sample": self.program.result().tolist()}
+
+    def time(self, seconds: str) -> dict[str, Any]:
+        """The best of as many steps as fit."""
+        end, steps = time.perf_counter() + float(seconds), list[float]()
+        while not steps or time.perf_counter() < end:
+            steps.append(self.step())
+        return {"best": min(steps)}
+
+    def step(self) -> float:
+        """Milliseconds of one step."""
+        begin = time.perf_counter()
+        self.program.step()
+        return (time.perf_counter() - begin) * 1e3
+
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    from programs import PROGRAMS
-
-    name = sys.argv[1]
-    start = time.perf_counter()
-    ti: Any = importlib.import_module(name)
-    answers.write(f"{(time.perf_counter() - start) * 1e3}\n")
+    try:
+        session = Session(PEERS[sys.argv[1]]())
+    except (ImportError, OSError, RuntimeError) as error:
+        answers.write(json.dumps({"absent": str(error)}) + "\n")
+        return
+    answers.write("{}\n")
     for line in sys.stdin:
-        program, repetitions = line.split()
-        ti.init(arch=ti.cpu, offline_cache=False)
-        step = PROGRAMS[program](ti)
-        first = time.perf_counter()
-        step()
-        ti.sync()
-        times = [(time.perf_counter() - first) * 1e3]
-        for _ in range(int(repetitions)):
-            begin = time.perf_counter()
-            step()
-            ti.sync()
-            times.append((time.perf_counter() - begin) * 1e3)
-        answers.write(" ".join(f"{t:.4f}" for t in times) + "\n")
-        ti.reset()
+        order, given = line.split()
+        answers.write(json.dumps(getattr(session, order)(given)) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,219 @@
+"""Particles and fluids: bodies that attract each other, MPM88, smoothed particles, and stable fluids."""
+
+import inputs
+from inputs import Program, sample
+from programs import program
+
+
+@program
+def nbody_8192(ti):
+    """All-pairs gravity of 8192 bodies, vec3 fields."""
+    n = 8192
+    x, f = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, n)
+
+    @ti.kernel
+    def step():
+        for i in range(n):
+            a = ti.Vector([0.0, 0.0, 0.0])
+            for j in range(n):
+                d = x[j] - x[i]
+                inverse = 1.0 / ti.sqrt(d.dot(d) + 1e-3)
+                a += d * (inverse * inverse * inverse)
+            f[i] = a
+
+    x.from_numpy(inputs.floats(n, 3))
+    return Program(step, lambda: sample(f.to_numpy()))
+
+
+def mpm88(ti, count, grid, steps):
+    """MPM88 (Yuanming Hu's 88 lines): particles of a weakly compressible fluid over a grid."""
+    dx, dt, gravity, bound, stiffness = 1 / grid, 2e-4 * 128 / grid, 9.8, 3, 400
+    volume = (dx * 0.5) ** 2
+    mass = volume
+    x, v = ti.Vector.field(2, ti.f32, count), ti.Vector.field(2, ti.f32, count)
+    C, J = ti.Matrix.field(2, 2, ti.f32, count), ti.field(ti.f32, count)
+    grid_v, grid_m = ti.Vector.field(2, ti.f32, (grid, grid)), ti.field(ti.f32, (grid, grid))
+
+    @ti.kernel
+    def substep():
+        for i, j in grid_m:
+            grid_v[i, j] = [0, 0]
+            grid_m[i, j] = 0
+        for p in x:
+            Xp = x[p] / dx
+            base = int(Xp - 0.5)
+            fx = Xp - base
+            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
+            stress = -dt * 4 * stiffness * volume * (J[p] - 1) / dx**2
+            affine = ti.Matrix([[stress, 0], [0, stress]]) + mass * C[p]
+            for i, j in ti.static(ti.ndrange(3, 3)):
+                offset = ti.Vector([i, j])
+                dpos = (offset - fx) * dx
+                weight = w[i].x * w[j].y
+                grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
+                grid_m[base + offset] += weight * mass
+        for i, j in grid_m:
+            if grid_m[i, j] > 0:
+                grid_v[i, j] /= grid_m[i, j]
+            grid_v[i, j].y -= dt * gravity
+            if i < bound and grid_v[i, j].x < 0:
+                grid_v[i, j].x = 0
+            if i > grid - bound and grid_v[i, j].x > 0:
+                grid_v[i, j].x = 0
+            if j < bound and grid_v[i, j].y < 0:
+                grid_v[i, j].y = 0
+            if j > grid - bound and grid_v[i, j].y > 0:
+                grid_v[i, j].y = 0
+        for p in x:
+            Xp = x[p] / dx
+            base = int(Xp - 0.5)
+            fx = Xp - base
+            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
+            new_v = ti.Vector.zero(float, 2)
+            new_C = ti.Matrix.zero(float, 2, 2)
+            for i, j in ti.static(ti.ndrange(3, 3)):
+                offset = ti.Vector([i, j])
+                dpos = (offset - fx) * dx
+                weight = w[i].x * w[j].y
+                g_v = grid_v[base + offset]
+                new_v += weight * g_v
+                new_C += 4 * weight * g_v.outer_product(dpos) / dx**2
+            v[p] = new_v
+            x[p] += dt * v[p]
+            J[p] *= 1 + dt * new_C.trace()
+            C[p] = new_C
+
+    def step():
+        for _ in range(steps):
+            substep()
+
+    x.from_numpy(inputs.block(count, 2))
+    v.fill(0)
+    J.fill(1)
+    return Program(step, lambda: sample(x.to_numpy(), v.to_numpy()))
+
+
+@program
+def mpm88_50(ti):
+    """50 substeps of MPM88: 8192 particles, 128 x 128 cells."""
+    return mpm88(ti, 8192, 128, 50)
+
+
+@program
+def mpm88_256k(ti):
+    """10 substeps of MPM88: 262144 particles, 512 x 512 cells."""
+    return mpm88(ti, 262144, 512, 10)
+
+
+@program
+def sph_256k(ti):
+    """A step of smoothed particle hydrodynamics, 262144 particles: cells, densities, forces, the move."""
+    side, grid, most = 64, 40, 32
+    n, radius, dt = side**3, 1 / grid, 1e-4
+    mass, stiffness, viscosity = 1.0 / n, 20.0, 0.1
+    x, v, a = (ti.Vector.field(3, ti.f32, n) for _ in range(3))
+    density, held = ti.field(ti.f32, n), ti.field(ti.i32, (grid, grid, grid))
+    members = ti.field(ti.i32, (grid, grid, grid, most))
+
+    @ti.func
+    def cell_of(p):
+        return ti.max(0, ti.min(grid - 1, int(p * grid)))
+
+    @ti.kernel
+    def step():
+        for i, j, k in held:
+            held[i, j, k] = 0
+        for i in x:
+            c = cell_of(x[i])
+            slot = ti.atomic_add(held[c], 1)
+            if slot < most:
+                members[c, slot] = i
+        for i in x:
+            c, total = cell_of(x[i]), 0.0
+            for o in ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2))):
+                near = c + o
+                if near.min() >= 0 and near.max() < grid:
+                    for k in range(ti.min(held[near], most)):
+                        q = 1.0 - (x[members[near, k]] - x[i]).norm_sqr() * grid * grid
+                        if q > 0:
+                            total += q * q * q
+            density[i] = mass * total * grid**3 * 315 / (64 * 3.14159265)
+        for i in x:
+            c, force = cell_of(x[i]), ti.Vector([0.0, 0.0, 0.0])
+            own = density[i]
+            for o in ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2))):
+                near = c + o
+                if near.min() >= 0 and near.max() < grid:
+                    for k in range(ti.min(held[near], most)):
+                        j = members[near, k]
+                        d = x[i] - x[j]
+                        r = d.norm()
+                        if r < radius and r > 1e-9:
+                            w = 1.0 - r * grid
+                            press = stiffness * (own + density[j] - 2.0) / (2 * density[j])
+                            force += (
+                                mass * grid**4 * (press * w * w / r * d + viscosity * w * (v[j] - v[i]) / density[j])
+                            )
+            a[i] = force / own + ti.Vector([0.0, -9.8, 0.0])
+        for i in x:
+            v[i] += dt * a[i]
+            x[i] += dt * v[i]
+
+    x.from_numpy(inputs.lattice(side))
+    v.fill(0)
+    return Program(step, lambda: sample(density.to_numpy(), x.to_numpy()))
+
+
+@program
+def stable_fluids_1024(ti):
+    """A step of stable fluids (Stam 1999), 1024 x 1024 cells: advection, 20 Jacobi iterations, projection."""
+    n, dt, rounds = 1024, 0.03, 20
+    v, moved = (ti.Vector.field(2, ti.f32, (n, n)) for _ in range(2))
+    pressure, relaxed, divergence = (ti.field(ti.f32, (n, n)) for _ in range(3))
+
+    @ti.func
+    def at(q: ti.template(), i, j):
+        return q[ti.max(0, ti.min(n - 1, i)), ti.max(0, ti.min(n - 1, j))]
+
+    @ti.kernel
+    def advect():
+        for i, j in v:
+            s = ti.Vector([i, j]) - dt * n * v[i, j]
+            a, b = int(ti.floor(s.x)), int(ti.floor(s.y))
+            fx, fy = s.x - a, s.y - b
+            low = at(v, a, b) * (1 - fx) + at(v, a + 1, b) * fx
+            high = at(v, a, b + 1) * (1 - fx) + at(v, a + 1, b + 1) * fx
+            moved[i, j] = low * (1 - fy) + high * fy
+
+    @ti.kernel
+    def diverge():
+        for i, j in moved:
+            across = at(moved, i + 1, j).x - at(moved, i - 1, j).x
+            divergence[i, j] = 0.5 * (across + at(moved, i, j + 1).y - at(moved, i, j - 1).y)
+
+    @ti.kernel
+    def relax(p: ti.template(), out: ti.template()):
+        for i, j in p:
+            around = at(p, i - 1, j) + at(p, i + 1, j) + at(p, i, j - 1) + at(p, i, j + 1)
+            out[i, j] = 0.25 * (around - divergence[i, j])
+
+    @ti.kernel
+    def project():
+        for i, j in v:
+            slope = ti.Vector([
+                at(pressure, i + 1, j) - at(pressure, i - 1, j),
+                at(pressure, i, j + 1) - at(pressure, i, j - 1),
+            ])  # fmt: skip
+            v[i, j] = moved[i, j] - 0.5 * slope
+
+    def step():
+        advect()
+        diverge()
+        for _ in range(rounds // 2):
+            relax(pressure, relaxed)
+            relax(relaxed, pressure)
+        project()
+
+    v.from_numpy(inputs.swirl(n))
+    pressure.fill(0)
+    return Program(step, lambda: sample(v.to_numpy(), pressure.to_numpy()))

@@ -1,0 +1,142 @@
+"""How the benchmarks are told: lines on the terminal, the table and the plot of `docs/performance.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.bench.__main__ import Measured
+
+__all__ = ["SECTIONS", "heading", "notes", "row", "write"]
+
+DOCS = Path(__file__).parents[2] / "docs"
+BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+NAMES = {"weft": "Weft", "cpp": "C++", "numba": "Numba", "warp": "Warp", "taichi": "Taichi"}
+SECTIONS = {
+    "stencils": [
+        "heat_4096",
+        "heat_4096_ndrange",
+        "heat_4096_ndarray",
+        "seven_point_256",
+        "life_4096_i32",
+        "life_4096_u8",
+    ],
+    "sums and maps": ["sum_64m", "saxpy_64m", "spmv_1m", "histogram_64m", "transcendental_16m", "matmul_1024"],
+    "images": ["blur_5", "blur_11", "bilateral_1024", "mandelbrot_2048", "raymarch_1024"],
+    "physics": ["nbody_8192", "mpm88_50", "mpm88_256k", "sph_256k", "stable_fluids_1024"],
+    "launches (us)": [
+        "loop_1024",
+        "launch_empty",
+        "launch_scalars",
+        "launch_arrays",
+        "launch_result",
+        "element_read",
+    ],
+}
+_TOLERATED = 0.01  # part of a sample that may differ: pixels at an edge, particles that rounding set apart
+
+
+def time_of(mine: Measured) -> str:
+    """Milliseconds, or a dash; a mark where the results are not Weft's."""
+    if mine.absent:
+        return "-"
+    return f"{mine.best:.3g}" if mine.best < 100 else f"{mine.best:.0f}"
+
+
+def ratio_of(weft: Measured, peer: Measured) -> str:
+    """Weft's time over the peer's."""
+    if weft.absent or peer.absent:
+        return "-"
+    return f"{weft.best / peer.best:.2f}" + ("!" if peer.apart > _TOLERATED else "")
+
+
+def heading(peers: Sequence[str]) -> str:
+    """The first line of the table on the terminal."""
+    columns = "".join(f"{NAMES[peer] + ' ms':>11} {'ratio':>7}" for peer in peers)
+    return f"{'program':<20} {'Weft ms':>9}{columns}   first call, ms"
+
+
+def row(name: str, found: Mapping[str, Measured], peers: Sequence[str]) -> str:
+    """One program on the terminal."""
+    weft = found["weft"]
+    columns = "".join(f"{time_of(found[p]):>11} {ratio_of(weft, found[p]):>7}" for p in peers)
+    return f"{name:<20} {time_of(weft):>9}{columns}   {weft.first:.0f}"
+
+
+def notes(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str]) -> str:
+    """Why there are dashes, and whose results differ."""
+    reasons: dict[str, list[str]] = {}
+    for name, row in found.items():
+        for peer in ("weft", *peers):
+            mine = row[peer]
+            if mine.absent:
+                reasons.setdefault(f"{NAMES[peer]}: {mine.absent}", []).append(name)
+            elif mine.apart > _TOLERATED:
+                reasons.setdefault(f"{NAMES[peer]}: the result is not Weft's (!)", []).append(name)
+    return "\n".join(
+        f"{why}: {'every program' if len(names) == len(found) else ', '.join(names)}" for why, names in reasons.items()
+    )
+
+
+def write(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str]) -> None:
+    """Renew the table between the marks of `docs/performance.md`, and the plot beside it."""
+    page = DOCS / "performance.md"
+    text = page.read_text(encoding="utf-8")
+    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
+    page.write_text(f"{before}\n{_table(found, peers)}\n{after}", encoding="utf-8")
+    plot(found, peers, DOCS / "pictures" / "performance.svg")
+
+
+def _table(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str]) -> str:
+    """Milliseconds of Weft and of each peer, and ratios in brackets."""
+    lines = [
+        "| program | Weft | " + " | ".join(NAMES[peer] for peer in peers) + " | first call |",
+        "|---|---:|" + "---:|" * len(peers) + "---:|",
+    ]
+    for name, mine in found.items():
+        cells = [_cell(mine["weft"], mine[peer]) for peer in peers]
+        first = time_of(mine["weft"]), f"{mine['weft'].first:.0f}"
+        lines.append(f"| `{name}` | {first[0]} | {' | '.join(cells)} | {first[1]} |")
+    return "\n".join(lines)
+
+
+def _cell(weft: Measured, peer: Measured) -> str:
+    return "-" if peer.absent else f"{time_of(peer)} ({ratio_of(weft, peer)})"
+
+
+def plot(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str], path: Path) -> None:
+    """How many times as fast as each peer Weft is, on a logarithmic axis."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("no plot: matplotlib is not installed", file=sys.stderr)
+        return
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "weft"
+    from matplotlib import pyplot
+
+    colours = {"cpp": "#222222", "numba": "#00a0d0", "warp": "#76b900", "taichi": "#d65f5f"}
+    shapes = {"cpp": "o", "numba": "s", "warp": "^", "taichi": "D"}
+    names = list(found)
+    figure, axes = pyplot.subplots(figsize=(8, 0.26 * len(names) + 1))
+    for peer in reversed(peers):
+        there = [k for k, name in enumerate(names) if not found[name][peer].absent]
+        times = [found[names[k]][peer].best / found[names[k]]["weft"].best for k in there]
+        axes.scatter(times, there, s=26, color=colours[peer], marker=shapes[peer], label=NAMES[peer], zorder=3)
+    axes.set_xscale("log")
+    axes.axvline(1, color="#888888", linewidth=1)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100]
+    axes.set_xticks(ticks, [f"{tick:g}x" for tick in ticks])
+    axes.minorticks_off()
+    axes.grid(color="#e4e4e4", zorder=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("time of the peer / time of Weft: right of the line, Weft is faster")
+    axes.legend(loc="lower right", frameon=True)
+    figure.tight_layout()
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})

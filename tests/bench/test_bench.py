@@ -1,0 +1,68 @@
+"""The benchmarks run, and say what they could not measure."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bench import report
+from tests.bench.__main__ import Measured, Worker, different, measure
+
+
+@pytest.fixture
+def weft() -> Iterator[Worker]:
+    worker = Worker("weft", sys.executable)
+    yield worker
+    worker.end()
+
+
+def test_each_program_has_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    import launches  # noqa: F401
+    import physics  # noqa: F401
+    from programs import PROGRAMS
+
+    assert sorted(PROGRAMS) == sorted(name for names in report.SECTIONS.values() for name in names)
+
+
+def test_a_program_is_measured(weft: Worker) -> None:
+    found = measure("loop_1024", [weft], rounds=2, seconds=0.01)["weft"]
+    assert not found.absent
+    assert 0 < found.best < found.first
+    assert found.sample == [1000.0] * 1024
+
+
+@pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler here")
+def test_cpp_computes_the_same(weft: Worker) -> None:
+    cpp = Worker("cpp", sys.executable)
+    try:
+        found = measure("mpm88_50", [weft, cpp], rounds=1, seconds=0.01)
+        missing = measure("element_read", [weft, cpp], rounds=1, seconds=0.01)["cpp"]
+    finally:
+        cpp.end()
+    assert (found["cpp"].absent, found["cpp"].apart) == ("", 0.0)
+    assert missing.absent == "not written for it"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("taichi") is not None, reason="Taichi is installed here")
+def test_an_absent_peer_leaves_a_dash_and_the_reason() -> None:
+    taichi = Worker("taichi", sys.executable)
+    taichi.end()
+    assert "taichi" in taichi.absent
+    row = {"weft": Measured(best=1.0), "taichi": Measured(absent=taichi.absent)}
+    assert report.row("sum_64m", row, ["taichi"]).split()[:4] == ["sum_64m", "1", "-", "-"]
+    assert taichi.absent in report.notes({"sum_64m": row}, ["taichi"])
+
+
+def test_other_results_are_marked() -> None:
+    assert different([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0004]) == 0.0
+    assert different([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 5.0]) == 0.25
+    assert different([float("nan")], [1.0]) == 1.0
+    assert different([1.0], [1.0, 2.0]) == 1.0
+    row = {"weft": Measured(best=2.0), "cpp": Measured(best=4.0, apart=0.25)}
+    assert report.ratio_of(row["weft"], row["cpp"]) == "0.50!"
