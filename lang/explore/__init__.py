@@ -6,6 +6,6 @@ page.html, page.css and the scripts are the page. Nothing in it needs a network.
 
 from __future__ import annotations
 
-from weft.lang.explore.page import page_of, write_page
+from weft.lang.explore.page import page_of, page_with, write_page
 
-__all__ = ["page_of", "write_page"]
+__all__ = ["page_of", "page_with", "write_page"]

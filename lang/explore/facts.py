@@ -42,7 +42,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("instruction cannot be vectorized", "an atomic, or another operation without a vector form"),
     ("vectorization is explicitly disabled", "the body is so long that vectorizing would take too long to compile"),
 )
-_GOOD = "vectorized"
+_GOOD, _BARE = "vectorized", "loop not vectorized"
 
 
 def task_facts(stages: Stages) -> list[dict[str, Any]]:
@@ -87,7 +87,9 @@ def _line_of(stages: Stages, spot: int, words: str) -> str:
 
 
 def _notes(said: list[Remark]) -> list[tuple[int, str, str]]:
-    """(spot, LLVM's words, ours). Of what is said about one place, that which we can explain is enough."""
+    """(spot, LLVM's words, ours). Of what is said about one place, that which we can explain is enough; and that a
+    loop is no vectors need not be said where a reason is."""
+    said = [one for one in said if one.text != _BARE] or said
     notes = [(one.line, one.text, next((hint for words, hint in _HINTS if words in one.text), "")) for one in said]
     plain = {spot for spot, text, hint in notes if hint or text.startswith(_GOOD)}
     return [note for note in notes if note[2] or note[1].startswith(_GOOD) or note[0] not in plain]

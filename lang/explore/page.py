@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from weft.lang.explore.data import kernel_data
 if TYPE_CHECKING:
     from weft.lang.stages import Stages
 
-__all__ = ["page_of", "write_page"]
+__all__ = ["page_of", "page_with", "write_page"]
 
 _SCRIPTS = ("diff.js", "words.js", "list.js", "source.js", "passes.js", "page.js")  # in the order of their use
 
@@ -25,11 +26,15 @@ def write_page(path: str, kernels: Sequence[Stages]) -> None:
 
 def page_of(kernels: Sequence[Stages]) -> str:
     """The text of the page."""
-    shown = [kernel_data(one) for one in kernels]
-    _number([one["name"] for one in shown], shown)
-    data = json.dumps(shown, separators=(",", ":")).replace("</", "<\\/")
+    return page_with([kernel_data(one) for one in kernels])
+
+
+def page_with(kernels: list[dict[str, Any]]) -> str:
+    """The text of the page for such data (see `data.py`)."""
+    title = escape(", ".join(dict.fromkeys(one["name"] for one in kernels)))
+    _number([one["name"] for one in kernels], kernels)
+    data = json.dumps(kernels, separators=(",", ":")).replace("</", "<\\/")
     script = "\n".join(_part(name) for name in _SCRIPTS)
-    title = ", ".join(dict.fromkeys(one.name for one in kernels))
     page = _part("page.html").replace("{{title}}", title).replace("{{style}}", _part("page.css"))
     return page.replace("{{script}}", script).replace("{{data}}", data)
 
