@@ -170,14 +170,15 @@ sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
 
-def _deferred(name: str) -> ModuleType:
-    """A module of `weft.lang`, also as `weft.name`, that runs when first looked into."""
+def _deferred(name: str, public: str = "") -> ModuleType:
+    """A module of `weft.lang`, also as `weft.public` (the same name, if none is given), that runs when first looked
+    into."""
     spec = importlib.util.find_spec(f"weft.lang.{name}")
     assert spec is not None
     assert spec.loader is not None
     spec.loader = importlib.util.LazyLoader(spec.loader)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = sys.modules[f"weft.{name}"] = module
+    sys.modules[spec.name] = sys.modules[f"weft.{public or name}"] = module
     spec.loader.exec_module(module)
     return module
 
@@ -187,6 +188,7 @@ profiler = _deferred("profiler")
 simt = _deferred("simt")
 testing = _deferred("testing")
 tools = _deferred("tools")
+torch = _deferred("torch_op", "torch")  # not in __all__: `from weft import *` leaves `torch` what it was
 ui = _deferred("ui")
 sys.modules[f"{__name__}.compat"] = compat
 compat.register()
@@ -194,6 +196,7 @@ compat.register()
 _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
     "Timer": "weft.lang.tools",
+    "elementwise": "weft.lang.elementwise",
     "global_thread_idx": "weft.lang.simt_block",
     "profile": "weft.lang.profile",
     **dict.fromkeys(("data_oriented", "func", "kernel", "real_func", "warm"), "weft.lang.kernel"),
@@ -228,6 +231,7 @@ __all__ = [
     "ArgPack",
     "ArgPackType",
     "CompilationError",
+    "Config",
     "Field",
     "FieldError",
     "FieldTree",
@@ -358,6 +362,7 @@ __all__ = [
     "polar_decompose",
     "popcnt",
     "pow",
+    "profile",
     "profiler",
     "pyfunc",
     "python",

@@ -108,7 +108,7 @@ def cells_of(x: Any) -> Cells | None:
         return FieldCells(x)
     if isinstance(x, (ArrayCells, FieldCells)):
         return x
-    return ArrayCells(x) if isinstance(x, np.ndarray) and x.ndim else None
+    return ArrayCells(x) if isinstance(x, np.ndarray) else None
 
 
 def as_array(x: Any, annotation: Any) -> Any:

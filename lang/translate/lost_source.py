@@ -19,7 +19,7 @@ from types import CodeType, FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-__all__ = ["find_lost", "lines_of_lost"]
+__all__ = ["find_lost", "keep_text", "lines_of_lost"]
 
 _found: WeakKeyDictionary[CodeType, list[str]] = WeakKeyDictionary()
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in ("annotations",))
@@ -39,6 +39,11 @@ def find_lost(function: Callable[..., Any], depth: int) -> None:
         if f"def {code.co_name}" in text and _gives(text, code):
             _found[code] = text.splitlines(keepends=True)
             return
+
+
+def keep_text(function: Callable[..., Any], text: str) -> None:
+    """Say that `text` is what `function` was compiled from."""
+    _found[function.__code__] = text.splitlines(keepends=True)
 
 
 def _keep_file(function: Callable[..., Any], code: CodeType) -> None:

@@ -1,0 +1,238 @@
+"""`ti.torch.op`: a kernel as an operator of PyTorch's own, in eager mode, under `torch.compile`, and for autograd.
+
+The operator is a `torch.library` custom op. Its schema comes from the kernel's annotations; the tensors that it says it
+changes are those that the kernel's tree writes to, so `torch.compile` knows what it may move past it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from weft.ir import types as ir
+from weft.ir.errors import CompilationError, WeftError
+from weft.ir.transforms.lower_tree_facts import written_arrays
+from weft.ir.types import Prim, Tensor, f32, i32, u1
+from weft.lang.errors import ArgumentError, PrecisionWarning
+from weft.lang.init import program
+from weft.lang.kernel import Kernel
+from weft.lang.parameters import ArrayParameter, Compound, Parameter, Scalar, make_parameter
+from weft.lang.translate import Argument, translate_kernel
+
+__all__ = ["op"]
+
+_MOST_AXES = 4  # of an array whose annotation says nothing
+_MOST_TRIED = 256
+
+# How new tensors are made: from the operator's arguments, by name; as what is made of the real tensors is made of the
+# fake ones that `torch.compile` reasons with.
+Maker = Callable[..., Any]
+
+
+def op(kernel: Any, name: str | None = None, *, out: Any = (), backward: Any = None) -> Any:
+    """Register a kernel of arrays, numbers and vectors as an operator of PyTorch; gives the operator, to be called.
+
+    Without `out` it changes the tensors that the kernel writes to, and returns nothing. `out` names parameters that
+    the operator makes and returns instead (a tuple, if several): tensors of zeros like its first tensor, or, where
+    `out` is a dictionary, what a function makes of the other arguments, given by name:
+    `out={"y": lambda x, **_: x.new_zeros(x.shape[0])}`.
+
+    `backward`, a kernel, makes gradients flow; it needs `out`, and that nothing else is written to. Its parameters are
+    told by their names: those of the operator's parameters and results, `grad_y` is the gradient that comes for result
+    `y`, `grad_x` the one wanted for parameter `x`, zero at first.
+
+    `name` is "namespace::name"; usually `weft::` with the kernel's module and name. CompilationError for what cannot be
+    an operator, ImportError without PyTorch (2.4 or later)."""
+    torch = import_module("torch")
+    if not isinstance(kernel, Kernel):
+        raise CompilationError(f"ti.torch.op is made of a kernel, not of {kernel!r}")
+    made = _Plan(kernel, out)
+    name = name or _name_of(kernel)
+    operator = torch.library.custom_op(name, made.run, mutates_args=made.mutated, schema=made.schema())
+    operator.register_fake(made.fake)
+    if backward is not None:
+        _register_backward(torch, name, operator, made, backward)
+    return operator
+
+
+def _name_of(kernel: Kernel) -> str:
+    return "weft::" + re.sub(r"\W+", "_", f"{kernel.function.__module__}.{kernel.function.__qualname__}").strip("_")
+
+
+class _Plan:
+    """A kernel seen as an operator: `makers` of the parameters that are results, `mutated` names of the others that it
+    writes to."""
+
+    def __init__(self, kernel: Kernel, out: Any) -> None:
+        self.kernel, self.label = kernel, f"kernel '{kernel.__name__}'"
+        if kernel.results:
+            raise CompilationError(f"{self.label} returns a value, which an operator cannot: write it to an array")
+        self.parameters = [_parameter(self.label, name, annotation) for name, annotation in kernel.params]
+        names = [p.name for p in self.parameters]
+        self.makers: dict[str, Maker] = self._makers(out)
+        for one in self.makers:
+            if not any(p.name == one and isinstance(p, ArrayParameter) for p in self.parameters):
+                raise CompilationError(f"{self.label} has no array '{one}' for out=: it has {', '.join(names)}")
+        self.inputs = [p for p in self.parameters if p.name not in self.makers]
+        written = self._written()
+        self.mutated = tuple(p.name for p in self.inputs if p.name in written)
+        for one in self.makers:
+            if one not in written:
+                raise CompilationError(f"{self.label} writes nothing to '{one}', which out= names")
+
+    def _makers(self, out: Any) -> dict[str, Maker]:
+        if isinstance(out, dict):
+            return dict(out)
+        return dict.fromkeys((out,) if isinstance(out, str) else out, self._like_first)
+
+    def _like_first(self, **given: Any) -> Any:
+        arrays = [p.name for p in self.inputs if isinstance(p, ArrayParameter)]
+        if not arrays:
+            raise ArgumentError(f"{self.label} takes no tensor that a result could be like: use out={{name: function}}")
+        return import_module("torch").zeros_like(given[arrays[0]], memory_format=_contiguous())
+
+    def _written(self) -> set[str]:
+        """The arrays that the kernel writes to. What the annotations leave open is tried."""
+        error: Exception | None = None
+        for arguments in itertools.islice(_candidates(self.parameters), _MOST_TRIED):
+            try:
+                with warnings.catch_warnings():  # which there will be, with the types that it is called with
+                    warnings.simplefilter("ignore", PrecisionWarning)
+                    made = translate_kernel(self.kernel.function, arguments, (), program().config)
+            except WeftError as why:
+                error = error or why
+                continue
+            return {self.parameters[index].name for index in written_arrays(made.tree)}
+        raise CompilationError(
+            f"{self.label}: what it writes to is not clear without the types of its arrays: give their ndim and dtype, "
+            f"as in ti.types.ndarray(dtype=ti.f32, ndim=2)"
+        ) from error
+
+    def schema(self) -> str:
+        """What PyTorch is told."""
+        aliases = {name: number for number, name in enumerate(self.mutated)}
+        listed = [_TYPES[type(p)](p, aliases.get(p.name)) for p in self.inputs]
+        results = ", ".join(["Tensor"] * len(self.makers))
+        return f"({', '.join(listed)}) -> {results if len(self.makers) == 1 else f'({results})'}"
+
+    def fake(self, *args: Any) -> Any:
+        """The results, not computed."""
+        made = self._made(args)
+        return None if not made else made[0] if len(made) == 1 else tuple(made)
+
+    def run(self, *args: Any) -> Any:
+        """The operator."""
+        made = self._made(args)
+        results, inputs = iter(made), iter(args)
+        self.kernel(*(next(results if p.name in self.makers else inputs) for p in self.parameters))
+        return None if not made else made[0] if len(made) == 1 else tuple(made)
+
+    def _made(self, args: Sequence[Any]) -> list[Any]:
+        given = {p.name: value for p, value in zip(self.inputs, args)}
+        return [self.makers[p.name](**given) for p in self.parameters if p.name in self.makers]
+
+
+def _contiguous() -> Any:
+    return import_module("torch").contiguous_format
+
+
+def _parameter(label: str, name: str, annotation: Any) -> Parameter:
+    made = make_parameter(name, annotation)
+    if type(made) not in _TYPES or (isinstance(made, Compound) and not _is_vector(made)):
+        raise CompilationError(
+            f"{label}: parameter '{name}' is {annotation!r}; an operator's are arrays, numbers and vectors"
+        )
+    return made
+
+
+def _is_vector(parameter: Compound) -> bool:
+    return isinstance(parameter.type, Tensor) and len(parameter.type.shape) == 1
+
+
+def _number(prim: Prim) -> str:
+    return "float" if prim.is_float else "bool" if prim is u1 else "SymInt"
+
+
+# By the kind of a parameter: how the schema writes it; `alias` is the number of a tensor that is written to.
+_TYPES: dict[type, Callable[[Any, int | None], str]] = {
+    ArrayParameter: lambda p, alias: f"Tensor{'' if alias is None else f'(a{alias}!)'} {p.name}",
+    Scalar: lambda p, alias: f"{_number(p.prim)} {p.name}",
+    Compound: lambda p, alias: f"{_number(p.type.elem)}[] {p.name}",
+}
+
+
+def _candidates(parameters: Sequence[Parameter]) -> Iterator[list[Argument]]:
+    """Arguments that the kernel may be meant for, likely ones first."""
+    open_axes = [p for p in parameters if isinstance(p, ArrayParameter) and p.annotation.ndim is None]
+    alike = [(n,) * len(open_axes) for n in range(1, _MOST_AXES + 1)]
+    mixed = itertools.product(range(1, _MOST_AXES + 1), repeat=len(open_axes))
+    for axes in (*alike, *(one for one in itertools.islice(mixed, _MOST_TRIED) if one not in alike)):
+        chosen = {p.name: n for p, n in zip(open_axes, axes)}
+        for prim in (f32, i32):
+            yield [_argument(p, chosen.get(p.name), prim) for p in parameters]
+
+
+def _argument(parameter: Parameter, axes: int | None, prim: Prim) -> Argument:
+    if not isinstance(parameter, ArrayParameter):
+        return parameter.argument(None)
+    annotation = parameter.annotation
+    ndim = annotation.ndim if axes is None else axes
+    assert ndim is not None
+    return Argument(parameter.name, ir.array(annotation.element or prim, ndim), annotation)
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------
+
+
+def _register_backward(torch: Any, name: str, operator: Any, forward: _Plan, kernel: Any) -> None:
+    """Tell autograd that `kernel` makes the gradients of the operator; it becomes an operator itself."""
+    if not forward.makers or forward.mutated:
+        what = f"it changes '{forward.mutated[0]}'" if forward.mutated else "it has no results: name them by out="
+        raise CompilationError(f"{forward.label} cannot have a backward kernel: {what}")
+    if not isinstance(kernel, Kernel):
+        raise CompilationError(f"backward= is a kernel, not {kernel!r}")
+    backward = _Plan(kernel, ())
+    inputs = [p.name for p in forward.inputs]
+    results = [p.name for p in forward.parameters if p.name in forward.makers]
+    tensors = [p.name for p in forward.inputs if isinstance(p, ArrayParameter)]
+    wanted = {f"grad_{one}": one for one in tensors if f"grad_{one}" in backward.mutated}
+    _check_backward(backward, wanted, {*inputs, *results, *(f"grad_{one}" for one in results)})
+    gradients = torch.library.custom_op(
+        f"{name}_backward", backward.run, mutates_args=backward.mutated, schema=backward.schema()
+    )
+    gradients.register_fake(backward.fake)
+    asked = [p.name for p in backward.inputs]
+
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        outputs = output if isinstance(output, tuple) else (output,)
+        given = dict(zip([*(p.name for p in forward.inputs), *results], [*inputs, *outputs]))
+        needed = {one: given[one] for one in given if one in asked or f"grad_{one}" in wanted}
+        ctx.names = [one for one, value in needed.items() if isinstance(value, torch.Tensor)]
+        ctx.numbers = {one: value for one, value in needed.items() if one not in ctx.names}
+        ctx.save_for_backward(*(needed[one] for one in ctx.names))
+
+    def flow(ctx: Any, *coming: Any) -> Any:
+        given = {**ctx.numbers, **dict(zip(ctx.names, ctx.saved_tensors))}
+        given.update({f"grad_{one}": gradient for one, gradient in zip(results, coming)})
+        made = {one: torch.zeros_like(given[of], memory_format=torch.contiguous_format) for one, of in wanted.items()}
+        gradients(*(made[one] if one in made else given[one] for one in asked))
+        return tuple(made.get(f"grad_{one}") for one in inputs)
+
+    operator.register_autograd(flow, setup_context=keep)
+
+
+def _check_backward(backward: _Plan, wanted: dict[str, str], given: set[str]) -> None:
+    """CompilationError if the kernel asks for what there is not, or writes to what it was given."""
+    for one in backward.inputs:
+        if one.name not in given and one.name not in wanted:
+            known = ", ".join(sorted({*given, *wanted}))
+            raise CompilationError(f"{backward.label} has no use of '{one.name}': there are {known}")
+    for name in backward.mutated:
+        if name not in wanted:
+            raise CompilationError(f"{backward.label} writes to '{name}', which is not a gradient of a parameter")
+    if not wanted:
+        raise CompilationError(f"{backward.label} writes to no gradient: name an array grad_ and a tensor's name")
