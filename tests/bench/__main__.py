@@ -1,8 +1,8 @@
 """Weft beside C++, Numba, Warp and Taichi on this machine: `python -m tests.bench [PROGRAM ...] [--peers cpp,taichi]`.
 
-Each peer runs in its own process with all threads; rounds alternate, so that all see the same machine, and the best
-step of each counts. What they computed is compared with Weft's. A ratio is Weft's time over the peer's: below 1, Weft
-is faster. Peers that are not there leave a dash; `--write` puts table and plot into `docs/performance.md`.
+Each peer runs in its own process with all threads (or one: `--alone`); rounds alternate, so that all see the same
+machine, and the best step of each counts. What they computed is compared with Weft's. A ratio is Weft's time over the
+peer's: below 1, Weft is faster. Peers that are not there leave a dash; `--write` puts table and plot into `docs/performance.md`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ ELSEWHERE = ("numba", "warp", "taichi")  # installed beside the interpreter of -
 class Worker:
     """A process that runs the programs of one peer."""
 
-    def __init__(self, name: str, python: str) -> None:
+    def __init__(self, name: str, python: str, threads: int = 0) -> None:
         self.name = name
         self.said = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the process
         self.process = subprocess.Popen(
-            [python, str(HERE / "worker.py"), name],
+            [python, str(HERE / "worker.py"), name, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.said,
@@ -116,6 +116,7 @@ def main() -> None:
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has numba, warp and taichi")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=0.25, help="of each round of each peer, at least one step")
+    parser.add_argument("--alone", action="store_true", help="one thread each, processor's time: for a busy machine")
     parser.add_argument("--write", action="store_true", help="put table and plot into docs/")
     given = parser.parse_args()
     unknown = sorted(set(given.programs) - set(names))
@@ -124,19 +125,20 @@ def main() -> None:
     peers = [peer for peer in given.peers.split(",") if peer]
     print(report.heading(peers))
     pythons = {peer: given.peer_python if peer in ELSEWHERE else sys.executable for peer in ("weft", *peers)}
-    workers = {peer: Worker(peer, python) for peer, python in pythons.items()}
+    threads = 1 if given.alone else 0
+    workers = {peer: Worker(peer, python, threads) for peer, python in pythons.items()}
     found: dict[str, dict[str, Measured]] = {}
     for name in given.programs or names:
         found[name] = measure(name, list(workers.values()), given.rounds, given.seconds)
         print(report.row(name, found[name], peers), flush=True)
         for peer, worker in workers.items():
             if worker.process.poll() is not None and not worker.absent:
-                workers[peer] = Worker(peer, pythons[peer])
+                workers[peer] = Worker(peer, pythons[peer], threads)
     for worker in workers.values():
         worker.end()
     print(report.notes(found, peers))
     if given.write:
-        report.write(found, peers)
+        report.write(found, peers, given.alone)
 
 
 if __name__ == "__main__":

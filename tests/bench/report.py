@@ -36,6 +36,10 @@ SECTIONS = {
         "element_read",
     ],
 }
+HOW = {
+    False: "All threads, the clock's time:",
+    True: "One thread each, the processor's time (`--alone`), which others on the machine hardly change:",
+}
 _TOLERATED = 0.01  # part of a sample that may differ: pixels at an edge, particles that rounding set apart
 
 
@@ -81,12 +85,12 @@ def notes(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str]) -> 
     )
 
 
-def write(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str]) -> None:
+def write(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str], alone: bool) -> None:
     """Renew the table between the marks of `docs/performance.md`, and the plot beside it."""
     page = DOCS / "performance.md"
     text = page.read_text(encoding="utf-8")
     before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    page.write_text(f"{before}\n{_table(found, peers)}\n{after}", encoding="utf-8")
+    page.write_text(f"{before}\n{HOW[alone]}\n\n{_table(found, peers)}\n{after}", encoding="utf-8")
     plot(found, peers, DOCS / "pictures" / "performance.svg")
 
 

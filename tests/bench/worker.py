@@ -1,4 +1,7 @@
-"""One peer's side of a benchmark, in a process of its own: `python worker.py NAME`, NAME one of `PEERS`.
+"""One peer's side of a benchmark, in a process of its own: `python worker.py NAME THREADS`, NAME one of `PEERS`.
+
+THREADS 0: as many threads as there are processors, and times are those of the clock. THREADS 1: one thread, and times
+are the processor's, which others on the machine hardly change.
 
 Lines come in, one answer each goes out, as JSON:
 
@@ -25,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from inputs import Program
 
 
-def field_programs(module: str) -> dict[str, Callable[[], Program]]:
+def field_programs(module: str, threads: int) -> dict[str, Callable[[], Program]]:
     """The programs of `programs.py` for Weft or Taichi."""
     import launches
     import physics
@@ -36,32 +39,34 @@ def field_programs(module: str) -> dict[str, Callable[[], Program]]:
 
     def made(name: str) -> Program:
         ti.reset()
-        ti.init(arch=ti.cpu, offline_cache=False)
+        ti.init(arch=ti.cpu, offline_cache=False, **({"cpu_max_num_threads": threads} if threads else {}))
         program = PROGRAMS[name](ti)
         return Program(lambda: (program.step(), ti.sync()), program.result)
 
     return {name: lambda name=name: made(name) for name in PROGRAMS}
 
 
-def own_programs(module: str) -> Callable[[], dict[str, Callable[[], Program]]]:
+def own_programs(module: str, threads: int) -> dict[str, Callable[[], Program]]:
     """The programs of a peer that has its own, in a file of that name."""
-    return lambda: importlib.import_module(module).PROGRAMS
+    if threads:
+        os.environ["OMP_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = str(threads)
+    return importlib.import_module(module).PROGRAMS
 
 
 PEERS = {
-    "weft": lambda: field_programs("weft"),
-    "taichi": lambda: field_programs("taichi"),
-    "cpp": own_programs("peer_cpp"),
-    "numba": own_programs("peer_numba"),
-    "warp": own_programs("peer_warp"),
+    "weft": (field_programs, "weft"),
+    "taichi": (field_programs, "taichi"),
+    "cpp": (own_programs, "peer_cpp"),
+    "numba": (own_programs, "peer_numba"),
+    "warp": (own_programs, "peer_warp"),
 }
 
 
 class Session:
     """The program that is being measured."""
 
-    def __init__(self, programs: dict[str, Callable[[], Program]]) -> None:
-        self.programs = programs
+    def __init__(self, programs: dict[str, Callable[[], Program]], clock: Callable[[], float]) -> None:
+        self.programs, self.clock = programs, clock
         self.program: Any = None
 
     def make(self, name: str) -> dict[str, Any]:
@@ -83,16 +88,18 @@ class Session:
 
     def step(self) -> float:
         """Milliseconds of one step."""
-        begin = time.perf_counter()
+        begin = self.clock()
         self.program.step()
-        return (time.perf_counter() - begin) * 1e3
+        return (self.clock() - begin) * 1e3
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     try:
-        session = Session(PEERS[sys.argv[1]]())
+        programs, module = PEERS[sys.argv[1]]
+        threads = int(sys.argv[2])
+        session = Session(programs(module, threads), time.process_time if threads else time.perf_counter)
     except (ImportError, OSError, RuntimeError) as error:
         answers.write(json.dumps({"absent": str(error)}) + "\n")
         return
