@@ -199,6 +199,7 @@ _LAZY: dict[str, str] = {
     "elementwise": "weft.lang.elementwise",
     "global_thread_idx": "weft.lang.simt_block",
     "profile": "weft.lang.profile",
+    **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.autotune"),
     **dict.fromkeys(("data_oriented", "func", "kernel", "real_func", "warm"), "weft.lang.kernel"),
     **dict.fromkeys(
         (
@@ -230,7 +231,9 @@ __all__ = [
     "WARN",
     "ArgPack",
     "ArgPackType",
+    "AutotuneError",
     "CompilationError",
+    "Config",
     "Config",
     "Field",
     "FieldError",
@@ -279,6 +282,7 @@ __all__ = [
     "atomic_or",
     "atomic_sub",
     "atomic_xor",
+    "autotune",
     "axes",
     "bit_cast",
     "bit_not",
@@ -362,6 +366,7 @@ __all__ = [
     "polar_decompose",
     "popcnt",
     "pow",
+    "profile",
     "profile",
     "profiler",
     "pyfunc",

@@ -65,3 +65,8 @@ class LoopConfig:
     block_dim: int = 0
     parallelize: int = 0
     simd: int = 0
+
+    def over(self, usual: LoopConfig) -> LoopConfig:
+        """This, and where it says nothing, `usual`."""
+        numbers = {name: getattr(self, name) or getattr(usual, name) for name in ("block_dim", "parallelize", "simd")}
+        return LoopConfig(self.serialize, **numbers)

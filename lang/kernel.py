@@ -87,16 +87,6 @@ def real_func(function: Callable[..., Any]) -> Func:
     return Func(function, True)
 
 
-class _Recorded(DirectCallable):
-    """What calls of a kernel go on to while they are recorded: native, where a plan fits, and else `run`."""
-
-    def __init__(self, run: Callable[..., Any]) -> None:
-        self.run = run
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self.run(*args, **keywords)
-
-
 class Kernel(DirectCallable):
     """A compiled function, called from Python. `params` are (name, annotation) pairs, without `self`.
 
@@ -123,7 +113,7 @@ class Kernel(DirectCallable):
         self._plans: list[Plan] = []
         self._latest: Recipe | None = None
         self._is_native = type(self) is not Kernel
-        self._recorded: _Recorded | None = None
+        self._recorded: recording.Recorded | None = None
         self._check_signature()
 
     # -- what it takes -------------------------------------------------------------------------------------------------
@@ -180,7 +170,7 @@ class Kernel(DirectCallable):
         if record is None:
             return self.run(*args, **keywords)
         if self._recorded is None and self._is_native:
-            self._recorded = native_type(_Recorded, False)(self.run)
+            self._recorded = native_type(recording.Recorded, False)(self.run)
         return record.launch(self, self._recorded or self.run, args, keywords)
 
     def run(self, *args: Any, **keywords: Any) -> Any:

@@ -45,11 +45,11 @@ class Lookup:
     """One kernel's place in the store."""
 
     def __init__(self, store: Any, key: str, walked: Fingerprint, walk: Callable[[], Fingerprint]) -> None:
-        self._store, self._key, self._walked, self._walk = store, key, walked, walk
+        self._store, self.key, self._walked, self._walk = store, key, walked, walk
 
     def find(self, device: Any) -> Found | None:
         """The kernel, ready to run on `device`; None if it is not kept, or cannot be used."""
-        data = self._store.get(self._key)
+        data = self._store.get(self.key)
         if data == _BY_PLACE:
             data = self._store.get(self._key_here())
         if data is None:
@@ -83,13 +83,13 @@ class Lookup:
             _log.debug("kernel %s is not kept: %s", artifact.name, error)
             return
         placed = any(site.kind != "print" for site in artifact.sites)
-        self._store.put(self._key_here() if placed else self._key, data)
+        self._store.put(self._key_here() if placed else self.key, data)
         if placed:
-            self._store.put(self._key, _BY_PLACE)
+            self._store.put(self.key, _BY_PLACE)
 
     def _key_here(self) -> str:
         """The key of a kernel whose messages name files and lines."""
-        return _hashed(f"{self._key} {self._walked.place()}")
+        return _hashed(f"{self.key} {self._walked.place()}")
 
 
 def look_up(program: Any, function: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Lookup | None:

@@ -20,8 +20,22 @@ from typing import Any
 from weft.ir.errors import WeftError
 from weft.lang import init as program_state
 from weft.lang.log import logger
+from weft.runtime.call_ir import Callable as DirectCallable
 
-__all__ = ["COMPILE", "COPY", "LAUNCH", "MEMORY", "RANGE", "TASK", "Event", "Recording", "begin", "end", "this_thread"]
+__all__ = [
+    "COMPILE",
+    "COPY",
+    "LAUNCH",
+    "MEMORY",
+    "RANGE",
+    "TASK",
+    "Event",
+    "Recorded",
+    "Recording",
+    "begin",
+    "end",
+    "this_thread",
+]
 
 LAUNCH, COMPILE, RANGE, COPY, TASK, MEMORY = "launch", "compile", "range", "copy", "task", "memory"
 
@@ -149,6 +163,16 @@ class Recording:
             if kind == MEMORY and first < moment:
                 held[track] = held.get(track, 0) + details
         return held
+
+
+class Recorded(DirectCallable):
+    """What calls of a kernel go on to while they are recorded: native, where a plan fits, and else `run`."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.run(*args, **keywords)
 
 
 class _Thread(threading.local):

@@ -154,6 +154,16 @@ class CudaMemory:
         if size:
             self._driver.call("cuMemcpyDtoDAsync_v2", target, source, size, self._stream)
 
+    def duplicate(self, buffer: DeviceBuffer) -> DeviceBuffer:
+        """A buffer with the same bytes."""
+        made = self.allocate(buffer.size, "a copy")
+        self.assign(made, buffer)
+        return made
+
+    def assign(self, target: DeviceBuffer, source: DeviceBuffer) -> None:
+        """Copy all bytes of a buffer to one of the same size; does not wait."""
+        self.copy(target.address, source.address, source.size)
+
     @cached_property
     def word(self) -> Word:
         """What reads and writes single elements."""

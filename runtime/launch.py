@@ -89,6 +89,11 @@ class Launcher:
         self._seeds.value = key
 
     @property
+    def key(self) -> int:
+        """What `reseed` would set to have the launches to come draw what they will draw."""
+        return int(self._seeds.value)
+
+    @property
     def seeds(self) -> int:
         """Where that key is."""
         return ctypes.addressof(self._seeds)

@@ -64,6 +64,14 @@ class Memory:
         and `strides` bytes apart (None: row-major)."""
         return np.ndarray(shape, dtype, buffer, offset, strides)
 
+    def duplicate(self, buffer: Any) -> Any:
+        """A buffer with the same bytes."""
+        return buffer.copy()
+
+    def assign(self, target: Any, source: Any) -> None:
+        """Copy all bytes of a buffer to one of the same size."""
+        target[...] = source
+
     @property
     def total(self) -> int:
         """Bytes held now."""

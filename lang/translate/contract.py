@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import update_wrapper
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.types import Type
@@ -11,7 +13,9 @@ from weft.ir.types import Type
 if TYPE_CHECKING:
     from weft.ir import tree
 
-__all__ = ["Argument", "Translation"]
+__all__ = ["Argument", "Translation", "loops_of", "with_loops"]
+
+_LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig` by their names
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,3 +41,21 @@ class Translation:
     captures: tuple[tuple[Any, str, Any], ...]
     reads: tuple[tuple[Any, str, Any], ...] = ()
     ran: tuple[Callable[..., Any], ...] = ()
+
+
+def with_loops(function: Any, settings: dict[str, Any]) -> Any:
+    """The same function, where those settings hold for outermost loops whose `loop_config` does not say them."""
+    made: Any = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    update_wrapper(made, function)
+    del made.__wrapped__
+    setattr(made, _LOOPS, settings)
+    return made
+
+
+def loops_of(function: Any) -> dict[str, Any]:
+    """Those settings."""
+    settings: dict[str, Any] = getattr(function, _LOOPS, {})
+    return settings

@@ -8,10 +8,10 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
-from weft.ir.symbols import Param
+from weft.ir.symbols import LoopConfig, Param
 from weft.lang.argpack import Members
 from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, rehearsal, statements
-from weft.lang.translate.contract import Argument, Translation
+from weft.lang.translate.contract import Argument, Translation, loops_of
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.real_calls import finish_functions
@@ -31,7 +31,7 @@ def translate(
 ) -> Translation:
     """The tree of one instance of a kernel. CompilationError, with its place, for a mistake of the user."""
     source = source_of(function)
-    unit = Unit(source.name, config, results=results)
+    unit = Unit(source.name, config, results=results, loops=LoopConfig(**loops_of(function)))
     t = Translator(unit, source, Names(function))
     t.top = t.is_kernel = True
     for argument in arguments:

@@ -63,7 +63,7 @@ def _for(t: Translator, node: ast.For) -> None:
         _static_for(t, node, over)
         return
     config, t.loop_config = t.loop_config or LoopConfig(), None
-    _Runtime(t, node, config).loop(over)
+    _Runtime(t, node, config.over(t.unit.loops) if t.top else config).loop(over)
 
 
 # ---- unrolled --------------------------------------------------------------------------------------------------------

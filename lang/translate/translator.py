@@ -50,6 +50,7 @@ class Unit:
     config: CompileConfig
     params: list[Param] = field(default_factory=list[Param])
     results: tuple[Any, ...] = ()
+    loops: LoopConfig = field(default_factory=LoopConfig)  # what holds for outermost loops that say nothing themselves
     symbols: dict[int, FieldSymbol] = field(default_factory=dict[int, FieldSymbol])
     trees: list[Any] = field(default_factory=list[Any])
     kept: list[Any] = field(default_factory=list[Any])  # the fields behind `symbols`: their ids stay theirs
