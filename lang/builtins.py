@@ -21,6 +21,7 @@ from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, prom
 from weft.ir.types import Prim, f64, i64, u1
 from weft.lang.errors import StaticAssertion
 from weft.lang.init import program, python_random
+from weft.lang.scope import with_types
 from weft.lang.types import prim_of_numpy, primitive
 
 __all__ = ["BUILTINS", "Builtin", "PyFunc", "apply_binary", "apply_unary", "ndrange", "pyfunc", "strong_type"]
@@ -51,8 +52,11 @@ class PyFunc:
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
+        self._is_ours = (function.__module__ or "").startswith("weft.lang.")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if self._is_ours:
+            return with_types(self.function, *args, **keywords)
         return self.function(*args, **keywords)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -24,6 +24,7 @@ from weft.lang.interpret_random import draws
 from weft.lang.interpret_rewrite import HELPER, Rewriter
 from weft.lang.interpret_values import Semantics
 from weft.lang.profiler import measured
+from weft.lang.scope import with_types
 from weft.lang.translate.annotations import annotation_of, is_template
 from weft.lang.translate.source import source_lines
 from weft.runtime.errors import KernelFault, RecursionFault
@@ -63,7 +64,7 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
         run = measured(kernel.function.__name__, run)
     owner = () if kernel.class_instance is None else (kernel.class_instance,)
     try:
-        result = run(*owner, *args)
+        result = with_types(run, *owner, *args)
     except KernelFault as fault:
         raise placed(fault, HELPER) from None
     except Exception as error:

@@ -16,6 +16,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value, promote
 from weft.ir.types import Prim, u1
 from weft.lang.builtins import apply_binary, apply_unary, strong_type
+from weft.lang.scope import number, typed
 from weft.lang.types import prim_of_numpy, primitive
 
 __all__ = ["SWIZZLES", "Matrix", "Vector", "swizzle"]
@@ -123,11 +124,13 @@ class Matrix:
         return self.n
 
     def __iter__(self) -> Iterator[Any]:
+        if not typed.get():
+            return iter(self.to_list())
         return iter(self.values) if self.values.ndim == 1 else iter([list(row) for row in self.values])
 
     def __getitem__(self, key: Any) -> Any:
         item = self.values[self._key(key)]
-        return Matrix.wrap(item.copy()) if isinstance(item, np.ndarray) else item
+        return Matrix.wrap(item.copy()) if isinstance(item, np.ndarray) else number(item)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.values[self._key(key)] = cast_value(getattr(value, "values", value), self.dtype)
@@ -147,7 +150,7 @@ class Matrix:
                 return MethodType(METHODS[name], self)
             raise AttributeError(f"a matrix has no attribute '{name}'")
         self._check_swizzle(name, positions)
-        return self.values[positions[0]] if len(positions) == 1 else Matrix.wrap(self.values[list(positions)])
+        return number(self.values[positions[0]]) if len(positions) == 1 else Matrix.wrap(self.values[list(positions)])
 
     def __setattr__(self, name: str, value: Any) -> None:
         positions = None if name == "values" else swizzle(name)
@@ -285,7 +288,7 @@ class Matrix:
     @staticmethod
     def rows(rows: Any) -> Matrix:
         """The matrix with those rows, vectors or lists of one length."""
-        return Matrix([list(row) for row in rows])
+        return Matrix([row if isinstance(row, Matrix) else list(row) for row in rows])
 
     @staticmethod
     def cols(cols: Any) -> Matrix:

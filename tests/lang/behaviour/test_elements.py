@@ -1,5 +1,7 @@
 """Elements in Python scope: numbers, windows that write through, indices that are refused, values that are cast."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,42 @@ def test_elements_of_structs_write_through(ti):
         assert s.pos[0, 1].to_list() == [0, 0, 0.5]
         with pytest.raises(IndexError, match="out of bounds"):
             s[2, 0]
+
+
+def test_elements_of_vectors_and_matrices_are_pythons_numbers(ti):
+    pair = ti.types.struct(v=ti.math.vec2, n=ti.types.vector(2, ti.i32))
+    x, m, s = ti.Vector.field(2, ti.f32, 2), ti.Matrix.ndarray(2, 2, ti.i32, 2), pair.field(shape=2)
+    x[0], m[0], s[0] = [0.1, 2], [[1, 2], [3, 4]], pair(v=[3, 4], n=[5, 6])
+
+    @ti.kernel
+    def returned() -> ti.math.vec2:
+        return x[0]
+
+    whole = [m[0][1, 0], s[0].n.x, s[0].n[1], *s[0].n, *(number for row in m[0] for number in row)]
+    assert [type(number) for number in whole] == [int] * len(whole)
+    assert json.loads(json.dumps(whole)) == [3, 5, 6, 5, 6, 1, 2, 3, 4]
+    broken = [x[0][0], x[0].x, s[0].v.y, *x[0], *returned(), ti.Vector([1.5, 2.5]).y]
+    assert [type(number) for number in broken] == [float] * len(broken)
+    tenth = float(np.float32(0.1))
+    assert broken == [tenth, tenth, 4.0, tenth, 2.0, tenth, 2.0, 2.5]
+    assert x[0][0] + 1e-12 > x[0][0]  # Python's arithmetic
+    x[0][0] += 1
+    x[0].y = x[0].x
+    assert x.to_numpy()[0].tolist() == [float(np.float32(tenth + 1))] * 2
+
+
+def test_wefts_own_functions_keep_the_types_of_elements_in_python(ti):
+    a, b = ti.math.vec3(0.1, 0.2, 0.3), ti.math.vec3(3, 4, 5.7)
+    m = ti.Matrix([[0.1, 0.2], [0.3, 0.7]], ti.f32)
+
+    @ti.kernel
+    def k() -> ti.types.vector(4, ti.f32):
+        c = ti.math.cross(a, b)
+        return ti.Vector([c.x, c.y, c.z, m.determinant()])
+
+    assert [*ti.math.cross(a, b), float(m.determinant())] == pytest.approx(k().to_list(), rel=1e-6)
+    assert ti.math.cross(a, b).dtype is ti.f32
+    assert m.inverse().dtype is ti.Matrix.rows([a, b]).dtype is ti.f32
 
 
 def test_kernels_see_what_python_wrote_and_the_other_way_round(ti):
