@@ -18,7 +18,8 @@ class CompileConfig:
     """`arch` is "cpu", "cuda" or "python". `verify` checks the IR after every pass. `index_bits` is 32 where every
     field and array of the launch has fewer than 2**31 elements per axis. `cuda_stack_limit`: bytes of stack of a GPU's
     thread, for recursion; 0: the usual. `line_info`: the code says which lines of the program it comes from.
-    `check_races`: kernels are checked for races; `races` is then what the check of this kernel fills in."""
+    `check_nan`: what computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked
+    for races; `races` is then what the check of this kernel fills in."""
 
     arch: str = "cpu"
     debug: bool = False
@@ -34,4 +35,5 @@ class CompileConfig:
     cuda_stack_limit: int = 0
     line_info: bool = False
     check_races: bool = False
+    check_nan: bool = False
     races: RaceTable | None = field(default=None, repr=False, compare=False)

@@ -24,6 +24,7 @@ __all__ = ["LEVEL_AFTER", "STAGES", "TO_LOWERED", "TO_TASKS", "find_pass", "lowe
 
 TO_TASKS: tuple[str, ...] = (
     "infer_types",
+    "check_arithmetic",
     "races",
     "full_simplify",
     "bounds",

@@ -57,6 +57,7 @@ x64 = x86_64 = arm64 = cpu
 vulkan, metal, opengl, gles, dx11, dx12, amdgpu = "vulkan", "metal", "opengl", "gles", "dx11", "dx12", "amdgpu"
 
 _CONFIG = (
+    "check_nan",
     "check_races",
     "debug",
     "cuda_stack_limit",
@@ -213,8 +214,9 @@ def init(
     `arch` is `cpu` (the default), `cuda`, `gpu` (cuda if it works, else cpu) or `python` (kernel bodies run as plain
     Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
-    Options: `debug` (bounds checks and asserts), `check_out_of_bound` (only the former),
-    `check_races` (find iterations that touch one element without an order; slow), `fast_math` (True),
+    Options: `debug` (bounds checks, integer divisions by zero, asserts), `check_out_of_bound` (only the first),
+    `check_nan` (the first NaN or infinity that is computed is an error), `check_races` (find iterations that touch one
+    element without an order; slow), `fast_math` (True),
     `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once), `device`
     (0: which GPU), `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools
     which line of the program an instruction comes from), `log_level`, `verbose` (False: only

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any
 
+import numpy as np
+
 from weft.ir.errors import Span
+from weft.ir.transforms.check_arithmetic import DIVIDES, FINITE, SPELLING
+from weft.lang.init import program
 from weft.lang.interpret_places import FieldCells, flat_index
 from weft.lang.matrix import Matrix
-from weft.runtime.errors import IndexFault, KernelFault
+from weft.lang.translate.source import LIBRARY
+from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault
 
-__all__ = ["Loop", "indices", "out_of_bounds", "placed"]
+__all__ = ["Loop", "indices", "out_of_bounds", "placed", "sound"]
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,40 @@ def out_of_bounds(name: str, index: Any, over: Any) -> IndexFault | None:
     return IndexFault(f"{name}[{', '.join(map(str, indices))}] is out of bounds: its shape is {shape}{start}")
 
 
+def sound(kind: str, result: Any, *operands: Any) -> Any:
+    """`result` of operator `kind`, if the checks that are asked for hold: see `ir/transforms/check_arithmetic.py`."""
+    config = program().config
+    if config.debug and kind in DIVIDES and result.dtype.kind != "f" and not np.all(operands[1]):
+        raise ArithmeticFault(f"{_spelled(kind, operands)} divides by zero")
+    if config.check_nan and result.dtype.kind == "f" and kind not in FINITE and not np.isfinite(result).all():
+        floats = [x for x in operands if x.dtype.kind == "f"]
+        alike = all(x.shape == result.shape for x in floats)
+        was_nan, was_infinite = (
+            np.logical_or.reduce([test(x) if alike else test(x).any() for x in floats] or [False])
+            for test in (np.isnan, np.isinf)
+        )
+        if np.any(np.isnan(result) & ~was_nan | np.isinf(result) & ~was_infinite & ~was_nan):
+            raise ArithmeticFault(f"{_spelled(kind, operands)} is {_text(result)}")
+    return result
+
+
+def _spelled(kind: str, operands: Sequence[Any]) -> str:
+    text = SPELLING.get(kind) or f"{kind}({', '.join('{}' for _ in operands)})"
+    return text.format(*map(_text, operands))
+
+
+def _text(value: Any) -> str:
+    return "[" + ", ".join(map(_text, value)) + "]" if np.ndim(value) else str(value)
+
+
 def placed(fault: KernelFault, marker: str) -> KernelFault:
     """The fault with the place in the user's program: that of the innermost functions with `marker` among their
     closure's names, callers first."""
     span: Span | None = None
     entry = fault.__traceback__
     while entry is not None:
-        if marker in entry.tb_frame.f_code.co_freevars:
+        code = entry.tb_frame.f_code
+        if marker in code.co_freevars and not code.co_filename.startswith(LIBRARY):
             span = _span(entry, span)
         entry = entry.tb_next
     where = indices(fault.__traceback__, marker)
@@ -62,7 +94,8 @@ def indices(entry: TracebackType | None, marker: str) -> str:
     found: list[str] = []
     while entry is not None:
         variables, code = entry.tb_frame.f_locals, entry.tb_frame.f_code
-        loops = variables[marker].loops if marker in code.co_freevars and code.co_name != "<lambda>" else ()
+        rewritten = marker in code.co_freevars and code.co_name != "<lambda>"
+        loops = variables[marker].loops if rewritten and not code.co_filename.startswith(LIBRARY) else ()
         for loop in loops:
             if loop.first <= entry.tb_lineno <= loop.last:
                 found += [text for name in loop.names if name in variables for text in _shown(name, variables[name])]

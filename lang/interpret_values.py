@@ -23,7 +23,7 @@ from weft.lang.argpack import Members
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.field import Field
 from weft.lang.init import program
-from weft.lang.interpret_faults import Loop, out_of_bounds
+from weft.lang.interpret_faults import Loop, out_of_bounds, sound
 from weft.lang.interpret_places import Grouped, box, cells_of
 from weft.lang.interpret_random import draws, order_numbers
 from weft.lang.interpret_references import References
@@ -72,7 +72,8 @@ def unary(kind: str, x: Any) -> Any:
         return _PYTHON_UNARY[kind](x)
     values = _values(x)
     operand, _ = unary_type(kind, _prim(values), program().config.default_fp)
-    return _wrapped(UNARY[kind].evaluate(cast_value(values, operand)))
+    x = cast_value(values, operand)
+    return _wrapped(sound(kind, UNARY[kind].evaluate(x), x))
 
 
 def binary(kind: str, a: Any, b: Any) -> Any:
@@ -82,12 +83,15 @@ def binary(kind: str, a: Any, b: Any) -> Any:
     if kind in _PYTHON and ((is_known(a) and is_known(b)) or not (is_value(a) and is_value(b))):
         return _PYTHON[kind](a, b)
     if kind == "matmul":
-        return a @ b
+        product = a @ b
+        sound(kind, _values(product), _values(a), _values(b))
+        return product
     left, right = _values(a), _values(b)
     if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
         raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
     lhs, rhs, _ = binary_type(kind, _prim(left), _prim(right), program().config.default_fp)
-    return _wrapped(BINARY[kind].evaluate(cast_value(left, lhs), cast_value(right, rhs)))
+    left, right = cast_value(left, lhs), cast_value(right, rhs)
+    return _wrapped(sound(kind, BINARY[kind].evaluate(left, right), left, right))
 
 
 def _values(x: Any) -> Any:
@@ -105,7 +109,8 @@ def _wrapped(result: Any) -> Any:
 def _cast(x: Any, dtype: Any) -> Any:
     if type(x) is int:  # a literal may be wider than default_ip
         return cast_value(x, primitive(dtype))
-    return _wrapped(cast_value(_values(x), primitive(dtype)))
+    values = _values(x)
+    return _wrapped(sound("cast", cast_value(values, primitive(dtype)), values))
 
 
 def _nary(kind: str) -> Callable[..., Any]:
@@ -275,7 +280,7 @@ class Semantics(References):
         value = taken()
         try:
             other = left()
-        except IndexError:  # what the condition guards against
+        except (IndexError, ArithmeticError):  # what the condition guards against
             return strong(value)
         if not (is_value(value) and is_value(other)) or isinstance(value, Struct):
             return value
@@ -360,6 +365,9 @@ class Semantics(References):
                 place.store(index, strong(value))
         except IndexError as error:
             raise out_of_bounds(name, index, place) or error from None
+        if program().config.check_nan and isinstance(value, (Matrix, np.generic)):
+            left = place[_matrix_key(place, index)] if isinstance(place, Matrix) else place.load(index)
+            sound("cast", _values(left), _values(value))
 
     def update(self, kind: str, base: Any, index: Any, value: Any, name: str = "") -> Any:
         """`base[index] op= value`: gives the old value. In memory `value` is cast to the element's type first, as an

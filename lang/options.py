@@ -18,6 +18,7 @@ __all__ = ["OPTIONS", "UnknownOption", "collect", "did_you_mean", "environment",
 # What changes something here.
 OPTIONS: dict[str, type] = {
     "advanced_optimization": bool,
+    "check_nan": bool,
     "check_out_of_bound": bool,
     "check_races": bool,
     "compile_threads": int,

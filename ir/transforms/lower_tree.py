@@ -91,7 +91,7 @@ def _assert(low: Lowering, node: tree.Assert) -> None:
 @lowers(tree.If)
 def _if(low: Lowering, node: tree.If) -> None:
     condition = node.condition
-    if isinstance(condition, tree.BoolOp) and condition.kind == "and" and not node.orelse and branches(condition):
+    if isinstance(condition, tree.BoolOp) and condition.kind == "and" and not node.orelse and branches(low, condition):
         _nested_ifs(low, condition.values, node.then)
         return
     branch = low.branch(low.value(condition))

@@ -223,7 +223,7 @@ def _atomic(low: Lowering, node: tree.Atomic) -> Value:
 @lowers(tree.IfExp)
 def _if_exp(low: Lowering, node: tree.IfExp) -> Value:
     condition = low.value(node.condition)
-    if not isinstance(node.type, Struct) and cost(node.a) + cost(node.b) <= SPECULATE:
+    if not isinstance(node.type, Struct) and cost(node.a) + cost(node.b) <= _free(low):
         a = low.value(node.a)
         return low.add(ops.Select(condition, a, low.value(node.b), type=node.type))
     place = low.local(node.type)
@@ -234,14 +234,19 @@ def _if_exp(low: Lowering, node: tree.IfExp) -> Value:
     return low.load(place)
 
 
-def branches(node: tree.BoolOp) -> bool:
+def branches(low: Lowering, node: tree.BoolOp) -> bool:
     """Whether `and`/`or` must skip a side: it has an effect, may fault, or is dear."""
-    return any(cost(value) > SPECULATE for value in node.values[1:])
+    return any(cost(value) > _free(low) for value in node.values[1:])
+
+
+def _free(low: Lowering) -> int:
+    """What may be computed in vain: nothing where arithmetic can fail."""
+    return 0 if low.config.debug or low.config.check_nan else SPECULATE
 
 
 @lowers(tree.BoolOp)
 def _bool_op(low: Lowering, node: tree.BoolOp) -> Value:
-    if not branches(node):
+    if not branches(low, node):
         result = low.cast(low.value(node.values[0]), u1)
         for value in node.values[1:]:
             result = low.add(ops.Binary(node.kind, result, low.cast(low.value(value), u1), type=u1))

@@ -19,10 +19,10 @@ from typing import Any
 from weft.ir.errors import CompilationError, Span
 from weft.lang.translate.lost_source import lines_of_lost
 
-__all__ = ["Source", "captured", "reads", "source_lines", "source_of"]
+__all__ = ["LIBRARY", "Source", "captured", "reads", "source_lines", "source_of"]
 
 
-_LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 @dataclass(eq=False, slots=True)
@@ -36,7 +36,7 @@ class Source:
 
     def span(self, node: ast.AST, caller: Span | None = None) -> Span:
         """The place of `node` (an expression, statement, argument or keyword)."""
-        if caller is not None and self.file.startswith(_LIBRARY):
+        if caller is not None and self.file.startswith(LIBRARY):
             return caller  # inside Weft's own functions the user has nothing to look for
         place: Any = node
         end = place.end_lineno or place.lineno

@@ -23,6 +23,10 @@ from weft.ir.verify import verify
 
 FOLDER = Path(__file__).parent / "golden" / "passes"
 NAMES = sorted(path.name.removesuffix(".before.chi") for path in FOLDER.glob("*.before.chi"))
+CHECKS = {
+    "bounds": CompileConfig(fast_math=False, debug=True),
+    "check_arithmetic": CompileConfig(fast_math=False, debug=True, check_nan=True),
+}
 EVERY = sorted(path for path in (Path(__file__).parents[1]).rglob("golden/**/*.chi"))
 
 
@@ -53,7 +57,7 @@ def shape_of(type: Any) -> tuple[int, ...]:
 @pytest.mark.parametrize("name", NAMES)
 def test_text(name: str, golden: Callable[[str, str], None]) -> None:
     level, kernel = source(name)
-    assert find_pass(name)(kernel, CompileConfig(debug=name == "bounds"))
+    assert find_pass(name)(kernel, CHECKS.get(name, CompileConfig()))
     verify(kernel, LEVEL_AFTER.get(name, level))
     golden(f"passes/{name}.chi", print_ir(kernel).rstrip() + "\n")
 
@@ -62,7 +66,7 @@ def test_text(name: str, golden: Callable[[str, str], None]) -> None:
 def test_meaning(name: str) -> None:
     _, kernel = source(name)
     before = meaning(kernel)
-    find_pass(name)(kernel, CompileConfig(fast_math=False, debug=name == "bounds"))
+    find_pass(name)(kernel, CHECKS.get(name, CompileConfig(fast_math=False)))
     after = meaning(kernel)
     np.testing.assert_equal(after, before)
 

@@ -142,7 +142,7 @@ ACCESSES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(accesses=ACCESSES.filter(bool))
 def test_races_are_found_exactly_where_there_are_some(accesses: list[Access]):
     kernel = parse(source(accesses))
