@@ -2,7 +2,8 @@
 
 Each peer runs in its own process with all threads (or one: `--alone`); rounds alternate, so that all see the same
 machine, and the best step of each counts. What they computed is compared with Weft's. A ratio is Weft's time over the
-peer's: below 1, Weft is faster. Peers that are not there leave a dash; `--write` puts table and plot into `docs/performance.md`.
+peer's: below 1, Weft is faster. Peers that are not there leave a dash; `--write` puts table and plot into
+`docs/performance.md`.
 """
 
 from __future__ import annotations
