@@ -174,6 +174,11 @@ class Stages:
         return self._half.kernel
 
     @property
+    def functions(self) -> list[Kernel]:
+        """The lowered functions that it calls."""
+        return self._half.functions
+
+    @property
     def times(self) -> dict[str, float]:
         """Milliseconds outside of the passes: translate, emit, optimize, codegen."""
         _ = self.artifact

@@ -222,11 +222,12 @@ def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:
 
 
 def _on_cuda(stages: Stages, task: Task, _: int) -> Rows:
+    from weft.codegen.call_ops import survey
     from weft.codegen.cuda import plan
     from weft.codegen.cuda_host import threads_of
 
     rows: Rows = [("block", f"{threads_of(task)} threads")]
-    launches, _words = plan(stages.kernel, {})
+    launches, _words = plan(stages.kernel, survey(stages.functions))
     place = next(k for k, launch in enumerate(launches) if launch.loop is task)
     assert stages.artifact is not None
     try:

@@ -236,6 +236,27 @@ def test_registers_and_blocks_of_a_gpu(step: Any) -> None:
     assert re.search(r"registers +\d+ per thread|no ptxas was found", facts)
 
 
+def test_functions_that_are_called_on_a_gpu() -> None:
+    ti.init(arch=ti.cpu)
+    x = ti.field(ti.i32, 16)
+
+    @ti.real_func
+    def digits(n: ti.i32) -> ti.i32:
+        result = 1
+        if n >= 10:
+            result = 1 + digits(n // 10)
+        return result
+
+    @ti.kernel
+    def count():
+        for i in x:
+            x[i] = digits(i * i)
+
+    stages = count.stages().on("cuda")
+    assert "256 threads" in stages.facts
+    assert "weft_fn_digits" in stages.ptx
+
+
 # ---- texts of others -------------------------------------------------------------------------------------------------
 
 
