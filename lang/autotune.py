@@ -22,10 +22,13 @@ from threading import RLock
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from weft.ir.errors import WeftError
 from weft.lang import init as program_state
 from weft.lang.autotune_state import Kept, saver
 from weft.lang.errors import ArgumentError
+from weft.lang.field import Field
 from weft.lang.kernel import Kernel
 from weft.lang.kernel_cache import look_up
 from weft.lang.parameters import Template, make_parameter
@@ -42,6 +45,9 @@ _SETTINGS: dict[str, tuple[Callable[[int], bool], str]] = {
     "block_dim": (lambda n: 1 <= n <= 1024, "1 to 1024"),
     "simd": (lambda n: n in (1, 2, 4, 8, 16, 32, 64), "1, 2, 4, ... or 64"),
 }
+
+
+_NUMBERS = frozenset((bool, int, float, str, type(None)))
 
 
 class AutotuneError(WeftError):
@@ -183,24 +189,21 @@ class Autotuned:
         failed: list[str] = []
         named = dict(zip(self.names, args))
         kept = Kept(program)
-        try:
-            for value in args:
-                kept.argument(value)
-            before = [saver(program, one).put_back for one in _meant(self._restore, named)]
-            before += [_zeroed(one) for one in _meant(self._reset, named)]
-            for way in self._ways:
-                try:
-                    kept.reached(_reached(way.kernel, way.complete(args)))
-                    times[way] = self._measure(way, args, before)
-                    _log.debug("%s: %s: %.4f ms", what, way.config, times[way])
-                except Exception as error:
-                    reason = f"{type(error).__name__}: {str(error).strip()}"
-                    _log.warning("%s: %s is left out: %s", what, way.config, reason)
-                    failed.append(f"{way.config}: {reason}")
-                finally:
-                    kept.put_back()
-        finally:
-            kept.put_back()
+        for value in args:
+            kept.argument(value)
+        before = [saver(program, one).put_back for one in _meant(self._restore, named)]
+        before += [_zeroed(one) for one in _meant(self._reset, named)]
+        for way in self._ways:
+            try:
+                kept.reached(_reached(way.kernel, way.complete(args)))
+                times[way] = self._measure(way, args, before)
+                _log.debug("%s: %s: %.4f ms", what, way.config, times[way])
+            except Exception as error:
+                reason = f"{type(error).__name__}: {str(error).strip()}"
+                _log.warning("%s: %s is left out: %s", what, way.config, reason)
+                failed.append(f"{way.config}: {reason}")
+            finally:
+                kept.put_back()
         if not times:
             raise AutotuneError(f"no configuration of kernel '{self.__name__}' works:\n" + "\n".join(failed))
         return times
@@ -309,12 +312,15 @@ def _owned(kernel: Kernel, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
 
 def _facts(value: Any, keyed: bool) -> Any:
     """What is looked at of an argument: the kind of an array and, if it is in the key, its shape, or a number."""
-    dtype = getattr(value, "dtype", None)
-    if dtype is not None and hasattr(value, "shape"):
-        return str(dtype), tuple(value.shape) if keyed else len(value.shape)
-    if not keyed:
-        return None
-    return value if isinstance(value, (bool, int, float, str)) else type(value).__name__
+    if value.__class__ in _NUMBERS:
+        return value if keyed else None
+    if isinstance(value, np.generic):
+        return value.item() if keyed else None
+    of = value.describe() if isinstance(value, Field) else value
+    shape = getattr(of, "shape", None)
+    if shape is None:
+        return type(value).__name__ if keyed else None
+    return getattr(of, "dtype", None), tuple(shape) if keyed else len(shape)
 
 
 def _spoken(key: frozenset[str], names: Sequence[str], facts: Sequence[Any]) -> str:

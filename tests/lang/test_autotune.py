@@ -75,7 +75,7 @@ def test_keys(times: Times) -> None:
     add, x = scaled(key=["n", "x"]), np.zeros(8, np.float32)
     add(x, 8)
     times({"Config(K=1)": 3.0, "Config(K=2)": 2.0, "Config(K=3)": 1.0})
-    assert [add(x, 4), add(x, 8), add(x, 4)] == [3, 1, 3]  # another n
+    assert [add(x, 4), add(x, np.int64(8)), add(x, 4)] == [3, 1, 3]  # another n
     assert len(measured) == 6
     assert add(np.zeros(9, np.float32), 8) == 3  # another shape
     assert add(np.zeros(8, np.float64), 8) == 3  # another type
