@@ -56,7 +56,7 @@ def kernel_data(stages: Stages) -> dict[str, Any]:
         "name": stages.name,
         "arch": stages.arch,
         "files": files,
-        "source": [[numbers[file], first, lines] for file, first, lines in _blocks(shown, places)],
+        "source": [[numbers[file], first, lines] for file, first, lines in _blocks(source, shown, places)],
         "spots": [[[numbers[file], line] for file, line in chain] for chain in spots],
         "levels": levels,
         "passes": passes,
@@ -97,19 +97,20 @@ class _Texts:
         return number
 
 
-def _blocks(kernel: set[Line], places: set[Line]) -> list[tuple[str, int, list[str]]]:
-    """The source to show: the kernel, then each function whose lines are places too; (file, first line, lines)."""
-    blocks = {min(kernel): max(kernel)[1]}
+def _blocks(text: str, kernel: set[Line], places: set[Line]) -> list[tuple[str, int, list[str]]]:
+    """The source to show: the kernel, whose text is given, then each function whose lines are places too, where they
+    can be found; (file, first line, lines)."""
+    blocks = [(*min(kernel), text.splitlines())]
     covered = set(kernel)
     for file, line in sorted(places - kernel):
-        if (file, line) not in covered:
-            first, last = _function_around(file, line)
-            blocks[file, first] = last
-            covered |= {(file, number) for number in range(first, last + 1)}
-    return [
-        (file, first, [linecache.getline(file, number).rstrip() for number in range(first, last + 1)])
-        for (file, first), last in blocks.items()
-    ]
+        if (file, line) in covered:
+            continue
+        first, last = _function_around(file, line)
+        covered |= {(file, number) for number in range(first, last + 1)}
+        lines = [linecache.getline(file, number).rstrip() for number in range(first, last + 1)]
+        if any(lines):
+            blocks.append((file, first, lines))
+    return blocks
 
 
 def _function_around(file: str, line: int) -> tuple[int, int]:

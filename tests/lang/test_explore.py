@@ -101,6 +101,26 @@ def test_the_source_has_the_functions_that_were_inlined(fall: Any) -> None:
     assert Path(__file__).read_text().splitlines()[second[1] - 1].strip() == "@ti.func"
 
 
+def test_a_program_without_a_file_shows_its_kernel(tmp_path: Path) -> None:
+    body = "@ti.kernel\ndef one() -> ti.i32:\n    return 1\n"
+    text = f"import weft as ti\nti.init(arch=ti.cpu)\n{body}one.explore('one.html')\n"
+    subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
+    (kernel,) = data_of((tmp_path / "one.html").read_text())
+    assert kernel["source"] == [[0, 3, body.splitlines()]]
+
+
+def test_functions_of_another_file_have_their_own_block(tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text("import weft as ti\n\n@ti.func\ndef half(a):\n    return a / 2\n")
+    (tmp_path / "program.py").write_text(
+        "import weft as ti\nfrom library import half\nti.init(arch=ti.cpu)\n"
+        "@ti.kernel\ndef quarter(a: ti.f32) -> ti.f32:\n    return half(half(a))\n\nquarter(1.0)\n"
+    )
+    assert weft(tmp_path, "program.py").returncode == 0
+    (kernel,) = data_of((tmp_path / "program.html").read_text())
+    assert [Path(file).name for file in kernel["files"]] == ["program.py", "library.py"]
+    assert kernel["source"][1] == [1, 3, ["@ti.func", "def half(a):", "    return a / 2"]]
+
+
 def test_what_stands_in_the_source_cannot_end_the_script() -> None:
     ti.init(arch=ti.cpu)
 
