@@ -230,6 +230,48 @@ def test_facts_say_why_a_loop_is_no_vectors() -> None:
     assert "8 B read, 4 B written" in facts
 
 
+def test_code_with_lines_computes_the_same() -> None:
+    def results(**options: Any) -> tuple[float, list[int], bool]:
+        ti.init(arch=ti.cpu, offline_cache=False, **options)
+        x, bins = ti.field(ti.f32, 512), ti.field(ti.i32, 4)
+
+        @ti.real_func
+        def more(a: ti.f32) -> ti.f32:
+            return a + 1
+
+        @ti.kernel
+        def total(a: ti.f32) -> ti.f32:
+            result = 0.0
+            for i in x:
+                x[i] = more(a) + i
+                bins[i % 4] += 1
+            for i in x:
+                k = 0
+                while k * k < i:  # in lanes
+                    k += 1
+                result += x[i] * k
+            return result
+
+        result = total(2.0)
+        code = compile_instance_code(total)
+        return result, bins.to_numpy().tolist(), b".debug_line" in code
+
+    plain, lined = results(), results(line_info=True)
+    assert plain[:2] == lined[:2]
+    assert (plain[2], lined[2]) == (False, True)
+
+
+def compile_instance_code(kernel: Any) -> bytes:
+    """The object file of a kernel as the program's options make it."""
+    from weft.codegen.cpu import compile_kernel
+    from weft.ir.pipeline import lower
+
+    recipe = kernel._latest
+    root = recipe.translate().tree
+    functions = [lower(one, recipe.config) for one in root.functions]
+    return compile_kernel(lower(root, recipe.config), recipe.config, functions=functions).code
+
+
 def test_registers_and_blocks_of_a_gpu(step: Any) -> None:
     facts = step.stages(0.5).on("cuda").facts
     assert "256 threads" in facts
