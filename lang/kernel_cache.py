@@ -26,6 +26,7 @@ from weft.ir.artifact import Artifact
 from weft.ir.errors import WeftError
 from weft.lang.fingerprint import Fingerprint, fingerprint
 from weft.lang.init import imported_at
+from weft.lang.translate.contract import Loss
 
 __all__ = ["Found", "Lookup", "keeping", "look_up", "open_store", "version_stamp"]
 
@@ -58,10 +59,20 @@ class Lookup:
             artifact, head = unpack(data)
             trees = [self._walked.trees[number] for number in head["trees"]]
             captures = [self._capture(*pair) for pair in head["captures"]]
-            return Found(device.load(artifact), trees, captures)
+            losses = [self._loss(*loss) for loss in head["losses"]]
+            found = Found(device.load(artifact), trees, captures)
         except (ArchiveError, WeftError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             _log.info("an entry of the cache cannot be used (%s): compiling anew", error)
             return None
+        for loss in losses:
+            loss.warn()
+        return found
+
+    def _loss(self, text: str, file: str, line: int, number: int | None) -> Loss:
+        space = {} if number is None else self._walked.spaces[number]
+        if not isinstance(space, dict):
+            raise TypeError("a warning is about a function, with globals")
+        return Loss(str(text), str(file), int(line), space)
 
     def _capture(self, number: int, name: str) -> tuple[Any, str, Any]:
         space = self._walked.spaces[number]
@@ -72,17 +83,18 @@ class Lookup:
         walked = self._walked
         trees = [walked.number_of_tree(tree) for tree in translation.trees]
         captures = [(walked.number_of_space(space), name) for space, name, _ in translation.captures]
+        losses = [(one.text, one.file, one.line, walked.number_of_space(one.space)) for one in translation.losses]
         whole = None not in trees and all(number is not None for number, _ in captures)
         still = self._walk().key() == walked.key()  # whatever ran meanwhile, here or in another thread
         if not whole or not still or not walked.explains(translation.reads, translation.ran):
             _log.debug("kernel %s is not kept: it depends on more than its key says", artifact.name)
             return
         try:
-            data = pack(artifact, {"trees": trees, "captures": captures})
+            data = pack(artifact, {"trees": trees, "captures": captures, "losses": losses})
         except ArchiveError as error:
             _log.debug("kernel %s is not kept: %s", artifact.name, error)
             return
-        placed = any(site.kind != "print" for site in artifact.sites)
+        placed = bool(losses) or any(site.kind != "print" for site in artifact.sites)
         self._store.put(self._key_here() if placed else self.key, data)
         if placed:
             self._store.put(self.key, _BY_PLACE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import update_wrapper
@@ -9,11 +10,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.types import Type
+from weft.lang.errors import PrecisionWarning
 
 if TYPE_CHECKING:
     from weft.ir import tree
 
-__all__ = ["Argument", "Translation", "loops_of", "with_loops"]
+__all__ = ["Argument", "Loss", "Translation", "loops_of", "with_loops"]
 
 _LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig` by their names
 
@@ -30,10 +32,27 @@ class Argument:
 
 
 @dataclass(frozen=True, eq=False)
+class Loss:
+    """A PrecisionWarning of a translation: what it says, where, and the globals of the function that it is about."""
+
+    text: str
+    file: str
+    line: int
+    space: dict[str, Any]
+
+    def warn(self) -> None:
+        """Give it. Python's filters decide what becomes of it."""
+        registry = self.space.setdefault("__warningregistry__", {})
+        warning, module = PrecisionWarning(self.text), self.space.get("__name__")
+        warnings.warn_explicit(warning, None, self.file, self.line, module, registry)
+
+
+@dataclass(frozen=True, eq=False)
 class Translation:
     """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
     fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `reads`
-    is all that was looked up there, by owner and name, and `ran` the Python functions that were called."""
+    is all that was looked up there, by owner and name, and `ran` the Python functions that were called. `losses` are
+    the warnings that were given."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]
@@ -41,6 +60,7 @@ class Translation:
     captures: tuple[tuple[Any, str, Any], ...]
     reads: tuple[tuple[Any, str, Any], ...] = ()
     ran: tuple[Callable[..., Any], ...] = ()
+    losses: tuple[Loss, ...] = ()
 
 
 def with_loops(function: Any, settings: dict[str, Any]) -> Any:

@@ -61,5 +61,5 @@ def translate(
         refuse_open_end(t)
     made = t.finish(source.header())
     made.functions = finish_functions(unit)
-    seen = tuple(unit.reads), tuple(unit.ran)
+    seen = tuple(unit.reads), tuple(unit.ran), tuple(unit.warned.values())
     return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()), *seen)

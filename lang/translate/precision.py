@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import ast
 import math
-import warnings
 
 import numpy as np
 
 from weft.ir import tree
 from weft.ir.scalar import ATOMICS, binary_type, promote, range_of
 from weft.ir.types import Prim, Tensor, Type, element, u1
-from weft.lang.errors import PrecisionWarning
+from weft.lang.translate.contract import Loss
 from weft.lang.translate.operators import OPERATORS
 from weft.lang.translate.translator import Translator
 
@@ -110,10 +109,8 @@ def _warn(t: Translator, what: str, place: Prim, value: tree.Expr | None, found:
     text = f"\n{span.render()}\n{message}"
     if text in t.unit.warned:  # the body of a static loop, say, is translated more than once
         return
-    t.unit.warned.add(text)
-    space = getattr(t.names.function, "__globals__", {})
-    registry = space.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(PrecisionWarning(text), None, span.file, span.line, space.get("__name__"), registry)
+    loss = t.unit.warned[text] = Loss(text, span.file, span.line, getattr(t.names.function, "__globals__", {}))
+    loss.warn()
 
 
 def _loss(place: Prim, found: Prim) -> str:

@@ -19,6 +19,7 @@ from weft.ir.errors import CompilationError, Span
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
 from weft.lang.errors import UnsupportedSyntax
+from weft.lang.translate.contract import Loss
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.source import Source
 
@@ -65,7 +66,7 @@ class Unit:
     of_structs: dict[int, Any] = field(default_factory=dict[int, Any])  # the struct types of array parameters
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
-    warned: set[str] = field(default_factory=set[str])  # warnings given
+    warned: dict[str, Loss] = field(default_factory=dict[str, Loss])  # warnings given, by their texts
 
     @property
     def rehearsed(self) -> bool:

@@ -253,10 +253,10 @@ def main():
     plain, other = session.run(text, offline_cache=False), session.run(changed, offline_cache=False)
     assert session.kept() == 0
     assert plain != other or what in ("beside another", "order", "blocks", "a vector")
-    assert session.fresh(text) == plain
-    assert session.fresh(changed) == other
-    assert session.warm(text) == plain
-    assert session.warm(changed) == other
+    assert session.fresh(text, "a.py") == plain
+    assert session.fresh(changed, "a.py") == other
+    assert session.warm(text, "a.py") == plain
+    assert session.warm(changed, "a.py") == other
 
 
 def test_options(session: Session):
@@ -326,8 +326,8 @@ def test_attributes_of_self(session: Session, change: str, result: float | None)
     if result is None:
         assert session.fresh(second) == 3.5 + 2 + 6
     else:
-        assert session.fresh(second) == result
-        assert session.warm(second) == result
+        assert session.fresh(second, "a.py") == result
+        assert session.warm(second, "a.py") == result  # with its warnings, which name the file
     assert session.warm(first) == 20
 
 

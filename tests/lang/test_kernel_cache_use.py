@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import weft as ti
 from tests.lang.cached_programs import Session
 from tests.lang.test_kernel_cache import PROGRAM
 
@@ -34,6 +38,39 @@ def main():
     assert session.warm(text, "a.py", debug=True) == first
     assert "line 8" in session.fresh("\n\n" + text, "a.py", debug=True)
     assert 'b.py"' in session.fresh(text, "b.py", debug=True)
+
+
+def test_warnings_come_again(session: Session):
+    text = """
+import weft as ti
+x = ti.field(ti.i32, 4)
+@ti.real_func
+def half(a: ti.f32) -> ti.i32:
+    return a / 2
+@ti.func
+def put(i, a):
+    x[i] = a
+@ti.kernel
+def k(a: ti.f32):
+    put(1, a)
+    x[2] = half(a)
+def main():
+    k(3.5)
+"""
+
+    def told(run: Callable[..., Any], text: str, file: str) -> list[tuple[str, int, str]]:
+        with pytest.warns(ti.PrecisionWarning) as record:
+            run(text, file)
+        return [(one.filename, one.lineno, str(one.message)) for one in record]
+
+    first = told(session.fresh, text, "a.py")
+    assert [(Path(file).name, line) for file, line, _ in first] == [("a.py", 9), ("a.py", 6)]
+    assert told(session.warm, text, "a.py") == first
+    assert [line for _, line, _ in told(session.fresh, "\n" + text, "a.py")] == [10, 7]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ti.PrecisionWarning):
+            session.run(text, "a.py")
 
 
 def test_prints(session: Session, capfd: pytest.CaptureFixture[str]):
