@@ -19,6 +19,7 @@ import numpy as np
 
 from weft.ir.errors import CompilationError
 from weft.lang.init import program
+from weft.lang.interpret_debugger import trimmed
 from weft.lang.interpret_faults import indices, placed
 from weft.lang.interpret_random import draws
 from weft.lang.interpret_rewrite import HELPER, Rewriter
@@ -66,17 +67,17 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     try:
         result = with_types(run, *owner, *args)
     except KernelFault as fault:
-        raise placed(fault, HELPER) from None
-    except Exception as error:
-        where = indices(error.__traceback__, HELPER)
-        if where and sys.version_info >= (3, 11):
-            error.add_note(where)
-        raise
+        raise placed(fault, HELPER).with_traceback(trimmed(fault.__traceback__, HELPER)) from None
     except RecursionError as error:
         raise RecursionFault(
             f"functions of kernel '{kernel.function.__name__}' call one another deeper than Python can follow; if "
             f"there is an end to it, sys.setrecursionlimit() allows more than {sys.getrecursionlimit()} open calls"
         ) from error
+    except Exception as error:
+        where = indices(error.__traceback__, HELPER)
+        if where and sys.version_info >= (3, 11):
+            error.add_note(where)
+        raise
     return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
 
 

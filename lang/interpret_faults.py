@@ -86,7 +86,7 @@ def placed(fault: KernelFault, marker: str) -> KernelFault:
     where = indices(fault.__traceback__, marker)
     text = f"\n{span.render()}\n{fault}" if span is not None else str(fault)
     text += f"\n{where}" if where else ""
-    return type(fault)(text).with_traceback(fault.__traceback__)
+    return type(fault)(text)
 
 
 def indices(entry: TracebackType | None, marker: str) -> str:

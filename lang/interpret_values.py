@@ -23,6 +23,7 @@ from weft.lang.argpack import Members
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.field import Field
 from weft.lang.init import program
+from weft.lang.interpret_debugger import standard, stop
 from weft.lang.interpret_faults import Loop, out_of_bounds, sound
 from weft.lang.interpret_places import Grouped, box, cells_of
 from weft.lang.interpret_random import draws, order_numbers
@@ -232,6 +233,7 @@ class Semantics(References):
 
     shown, formatted, failure = texts.shown, texts.formatted, texts.failure
     slice, captured = slice, staticmethod(captured)
+    standard, stop = staticmethod(standard), staticmethod(stop)
     member = staticmethod(_member)
     strong, declare = staticmethod(strong), staticmethod(own)
     unary, binary = staticmethod(unary), staticmethod(binary)
