@@ -77,7 +77,8 @@ def lane_decision(task: Task, features: frozenset[str], near: frozenset[str], ve
     margin = _MARGIN if facts.divergent else _STEADY
     alone = lanes * price.scalar_cost * _filled(task, lanes)
     if price.lanes_cost * margin > alone:
-        return f"no lanes: {lanes} of them would cost {price.lanes_cost:.0f}, one after another {alone:.0f}"
+        gain = f"{lanes} of them would cost {price.lanes_cost:.0f}, one after another {alone:.0f}"
+        return f"no lanes: {gain}, and prices are guesses: it takes a gain by {margin}"
     return LanePlan(lanes * _interleaved(task, facts, lanes, bits), facts, near)
 
 

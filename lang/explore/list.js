@@ -4,7 +4,7 @@ const ROW = 19;
 const BEYOND = 12; // rows above and below those in sight
 
 class LongText {
-  /** `events` are {point(row), hold(row), unfold(row), lit(row)}: what a row does, and how it is lit ("" or a class). */
+  /** `events` are {point(row), hold(row), unfold(row), lit(row)}: what a row does, how it is lit ("" or a class). */
   constructor(frame, map, events) {
     Object.assign(this, { frame, map, events, rows: [], cursor: -1, signs: false });
     this.sheet = make("div", "sheet code");

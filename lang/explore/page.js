@@ -1,4 +1,4 @@
-// What belongs together: a kernel is chosen, a level or pass is shown, a line is pointed at or held, and lit everywhere.
+// What belongs together: a kernel is chosen, a level or pass is shown, a line is pointed at or held and lit.
 
 const byId = (id) => document.getElementById(id);
 const kernels = JSON.parse(byId("data").textContent);
@@ -48,9 +48,13 @@ function expand(runs) {
   return numbers;
 }
 
-function point(what) {
-  const same = (a, b) => a === b || (a && b && a.spots.size === b.spots.size && [...a.spots].every((one) => b.spots.has(one)) &&
+/** Whether two such things are lit alike. */
+function same(a, b) {
+  return a === b || Boolean(a && b && [...a.spots].join() === [...b.spots].join() &&
     [...a.lines.keys()].join() === [...b.lines.keys()].join());
+}
+
+function point(what) {
   if (same(what, state.pointed)) return;
   state.pointed = what;
   light();
@@ -105,7 +109,8 @@ function showTab(name) {
     return;
   }
   const level = state.kernel.levels.find((one) => one.name === name);
-  text.show(expand(level.text).map((line, k) => rowOf(line, "", line, k + 1)), false, level.missing || "Nothing is here.", false);
+  const rows = expand(level.text).map((line, k) => rowOf(line, "", line, k + 1));
+  text.show(rows, false, level.missing || "Nothing is here.", false);
   countLines();
   if (state.held) nextLit(-1);
 }

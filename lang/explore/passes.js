@@ -66,7 +66,8 @@ class Passes {
   #heading(at, diff) {
     const one = this.kernel.passes[at], heading = document.getElementById("heading");
     const count = (sign) => diff.filter((row) => row[0] === sign).length;
-    heading.replaceChildren(make("strong", "", one.name), `  ${this.place + 1} of ${this.visible.length}, ${one.ms.toFixed(2)} ms  `);
+    const where = `  ${this.place + 1} of ${this.visible.length}, ${one.ms.toFixed(2)} ms  `;
+    heading.replaceChildren(make("strong", "", one.name), where);
     if (at) heading.append(make("span", "plus", `+${count("+")} `), make("span", "minus", `\u2212${count("-")}`));
   }
 

@@ -39,7 +39,8 @@ class Source {
 
   /** Light the lines of a map key -> class. */
   light(lit) {
-    for (const [key, row] of this.rows) row.className = `row ${lit.get(key) || ""}${this.keys[this.cursor] === key ? " cursor" : ""}`;
+    const here = this.keys[this.cursor];
+    for (const [key, row] of this.rows) row.className = `row ${lit.get(key) || ""}${key === here ? " cursor" : ""}`;
   }
 
   /** Say beside each line how many lines of the level it became. */
@@ -79,7 +80,8 @@ function showFacts(frame, cards, place, point) {
     for (const [name, what] of card.rows) list.append(make("dt", "", name), make("dd", "", what));
     made.append(heading, list);
     for (const [spot, text, hint] of card.notes) {
-      const note = make("p", text.startsWith("vectorized") ? "good" : "", `${spot ? `line ${place(spot)}: ` : ""}${text}`);
+      const where = spot ? `line ${place(spot)}: ` : "";
+      const note = make("p", text.startsWith("vectorized") ? "good" : "", where + text);
       if (hint) note.append(make("em", "", hint));
       note.addEventListener("mouseenter", () => point(spot));
       note.addEventListener("mouseleave", () => point(0));

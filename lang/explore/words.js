@@ -1,11 +1,12 @@
 // Colors for words: one expression for Python, one for everything below it.
 
 const PYTHON = new RegExp(
-  "(#.*)|(\"[^\"]*\"|'[^']*')|(@[\\w.]+|\\b(?:and|as|assert|break|class|continue|def|elif|else|False|for|from|if|import|in|is|" +
-  "lambda|None|not|or|pass|return|True|while|with)\\b)|(\\b\\d[\\w.]*)|(\\bti\\.[\\w.]+)", "g");
+  "(#.*)|(\"[^\"]*\"|'[^']*')|(@[\\w.]+|\\b(?:and|as|assert|break|class|continue|def|elif|else|False|for|from|if|" +
+  "import|in|is|lambda|None|not|or|pass|return|True|while|with)\\b)|(\\b\\d[\\w.]*)|(\\bti\\.[\\w.]+)", "g");
 const CODE = new RegExp(
-  "((?:;|//|\\s#\\s).*)|(\"[^\"]*\")|(\\b(?:kernel|field|task|parallel|for|if|else|while|in|where|return|define|load|store|call|" +
-  "br|ret|phi|getelementptr|atomic|binary|unary|const|address|body|bounds|prologue|epilogue|yield|alloca|label)\\b)|" +
+  "((?:;|//|\\s#\\s).*)|(\"[^\"]*\")|(\\b(?:kernel|field|task|parallel|for|if|else|while|in|where|return|define|load|" +
+  "store|call|br|ret|phi|getelementptr|atomic|binary|unary|const|address|body|bounds|prologue|epilogue|" +
+  "yield|alloca|label)\\b)|" +
   "((?<![\\w%$.])-?(?:0x)?\\d[\\w.]*)|([%@$!][\\w.$]+)", "g");
 const KINDS = ["c", "s", "w", "n", "v"];
 

@@ -133,6 +133,16 @@ def test_what_stands_in_the_source_cannot_end_the_script() -> None:
     assert '</script><b id="broken">' in str(data_of(page)[0]["source"])
 
 
+def test_the_parts_of_the_page_stay_small() -> None:
+    folder = Path(str(ti.lang.explore.__file__)).parent
+    parts = [path for path in folder.iterdir() if path.suffix in (".js", ".css", ".html")]
+    assert len(parts) == 8
+    for path in parts:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert len(lines) < 300, path.name
+        assert all(len(line) <= 120 for line in lines), path.name
+
+
 def test_the_page_needs_no_network(fall: Any) -> None:
     page = page_of([fall.stages(0.1)])
     assert not re.search(r"""(src|href)=["'](?!data:)|@import|url\(|fetch\(|https?://""", page.split('id="data"')[0])
