@@ -134,13 +134,13 @@ def plot(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str], path
     axes.axvline(1, color="#888888", linewidth=1)
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
-    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100]
+    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500]
     axes.set_xticks(ticks, [f"{tick:g}x" for tick in ticks])
     axes.minorticks_off()
     axes.grid(color="#e4e4e4", zorder=0)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("time of the peer / time of Weft: right of the line, Weft is faster")
-    axes.legend(loc="lower right", frameon=True)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(peers), frameon=False)
     figure.tight_layout()
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
