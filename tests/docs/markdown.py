@@ -6,6 +6,7 @@ A note is an HTML comment on the line above a fence; it does not show on the ren
     <!-- skip: REASON -->           this Python block is not run
     <!-- raises: NAME -->           this Python block ends in that exception
     <!-- output -->                 this block is what the Python block before it printed, or its exception's text
+    <!-- session: FILE -->          this block is a session with pdb on the Python block before it, which is FILE
     <!-- dump: PASS | from A | to B -->  this block is a dump of the page's program: see test_tour.py
 """
 

@@ -103,7 +103,7 @@ def test_a_breakpoint_in_a_nested_function(tmp_path: Path) -> None:
 
 def test_steps_stay_in_the_program(tmp_path: Path) -> None:
     """From the @func up into the kernel, into the next iteration, and down again, without a stop in Weft or numpy."""
-    out = session(NESTED, tmp_path, ["s"] * 16 + ["p 'steps', float(v)", "c", "c"])
+    out = session(NESTED, tmp_path, ["s"] * 16 + ["p 'steps', float(v)", "c", "c", "c"])
     stops = [line for line in out.splitlines() if line.removeprefix("(Pdb) ").startswith("> ")]
     assert len(stops) >= 16
     assert all("program.py" in line for line in stops), stops
