@@ -179,7 +179,7 @@ class Autotuned:
         best = min(times, key=lambda way: times[way])
         _log.info("%s: %s, %.4f ms, is the fastest of %d", what, best.config, times[best], len(times))
         if place is not None:
-            said = {"choice": repr(best.config), "milliseconds": {repr(way.config): t for way, t in times.items()}}
+            said = {"choice": self._ways.index(best), "milliseconds": [times.get(way) for way in self._ways]}
             program.store.put(place, json.dumps(said).encode())
         return best
 
@@ -336,4 +336,4 @@ def _read(store: Any, place: str | None, ways: Sequence[_Way]) -> _Way | None:
         choice = json.loads(data)["choice"]
     except (ValueError, LookupError, TypeError):
         return None
-    return next((way for way in ways if repr(way.config) == choice), None)
+    return ways[choice] if type(choice) is int and 0 <= choice < len(ways) else None

@@ -17,6 +17,8 @@ from itertools import count
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from weft.ir.errors import WeftError
 from weft.lang import init as program_state
 from weft.lang.log import logger
@@ -86,6 +88,8 @@ class Recording:
         launch.)"""
         if value.__class__ in _PLAIN:
             return value
+        if isinstance(value, np.generic):
+            return value.item()
         known = self._shapes.get(id(value))
         if known is not None and known[0]() is value:
             return known[1]

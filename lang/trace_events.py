@@ -8,6 +8,7 @@ format demands. Memory is a counter ("C").
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ _HOST = 1  # the process of the threads
 
 def write_trace(path: str | Path, events: Sequence[Event], threads: Mapping[int, str], start: float) -> None:
     """Write events as a timeline that begins at `start`; `threads` has their names. OSError if that cannot be."""
-    Path(path).write_text(json.dumps(trace_of(events, threads, start)), encoding="utf-8")
+    Path(path).write_text(json.dumps(trace_of(events, threads, start), allow_nan=False, default=str), encoding="utf-8")
 
 
 def trace_of(events: Sequence[Event], threads: Mapping[int, str], start: float) -> dict[str, Any]:
@@ -57,8 +58,14 @@ def _nano(seconds: float) -> int:
 
 def _span(event: Event, pid: int, tid: int, start: float) -> dict[str, Any]:
     first, last = _nano(event.began - start), _nano(event.ended - start)
-    entry = {"ph": "X", "name": event.name, "cat": event.kind, "pid": pid, "tid": tid}
-    return entry | {"ts": first / 1e3, "dur": (last - first) / 1e3, "args": event.details}
+    entry = {"ph": "X", "name": str(event.name), "cat": event.kind, "pid": pid, "tid": tid}
+    details = {name: _spelled(value) for name, value in event.details.items()}
+    return entry | {"ts": first / 1e3, "dur": (last - first) / 1e3, "args": details}
+
+
+def _spelled(value: Any) -> Any:
+    """JSON has no infinity."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _count(event: Event, pid: int, start: float) -> dict[str, Any]:

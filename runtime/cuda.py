@@ -144,10 +144,11 @@ class CudaDevice:
     def time_tasks(self) -> None:
         """Measure on the device how long the tasks of kernels take."""
         self._always_timed = True
-        self.timer = self._made_timer()
+        self.timer = self._own_timer
 
-    def _made_timer(self) -> LaunchTimer:
-        return self.timer or LaunchTimer(self.gpu.driver, self._stamps, self.gpu.synchronize)
+    @cached_property
+    def _own_timer(self) -> LaunchTimer:
+        return LaunchTimer(self.gpu.driver, self._stamps, self.gpu.synchronize)
 
     def task_times(self) -> list[tuple[str, float]]:
         """(task, seconds) of the launches since the last time; waits for them."""
@@ -164,7 +165,9 @@ class CudaDevice:
         if self._observer is not None:
             self.task_times()
         self._observer = self.memory.observer = observer
-        self.timer = self._made_timer() if observer is not None or self._always_timed else None
+        if observer is not None and not self._always_timed:
+            self._own_timer.begin()
+        self.timer = self._own_timer if observer is not None or self._always_timed else None
 
     def reseed(self, random_seed: int) -> None:
         """Decide the random numbers of the launches to come anew."""

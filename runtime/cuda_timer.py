@@ -9,8 +9,10 @@ from __future__ import annotations
 import ctypes
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from ctypes import c_float, c_int
+from threading import Lock
 from typing import Any, NamedTuple
 
 from weft.runtime.cuda_driver import PROTOTYPES, Driver
@@ -69,12 +71,18 @@ class LaunchTimer:
     def __init__(self, driver: Driver, stamps: Stamps, synchronize: Callable[[], None]) -> None:
         self._driver, self._stamps, self._synchronize = driver, stamps, synchronize
         self._names = dict[int, str]()
-        self._waiting: list[tuple[str, int, int]] = []
+        self._waiting: deque[tuple[str, int, int]] = deque()
         self._done: list[Span] = []
+        self._lock = Lock()
         self._free: list[int] = []
         self._anchor = self._anchored()
         self._callback = _LAUNCH(_bound(driver, self._names, self._waiting, self._free))
         self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def begin(self) -> None:
+        """What was launched so far is of no interest."""
+        self.take()
+        self._anchor = self._anchored()
 
     def _anchored(self) -> tuple[Stamp, float]:
         """A stamp, and what the host's clock showed then: some microseconds late, since the host has to notice."""
@@ -94,17 +102,18 @@ class LaunchTimer:
 
     def take(self) -> list[Span]:
         """The launches since the last time, in order; waits for them."""
-        self._synchronize()
-        waiting, self._waiting[:] = list(self._waiting), []
-        found, self._done = self._done, []
-        event, then = self._anchor[0].event, self._anchor[1]
-        for name, begin, end in waiting:
-            after = _elapsed(self._driver, event, begin)
-            found.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
-            self._free += [begin, end]
-        if waiting:  # elapsed times are floats: from far away they would be coarse
-            self._anchor = self._anchored()
-        return found
+        with self._lock:
+            count = len(self._waiting)  # other threads may launch more meanwhile
+            self._synchronize()
+            found, self._done = self._done, []
+            event, then = self._anchor[0].event, self._anchor[1]
+            for name, begin, end in [self._waiting.popleft() for _ in range(count)]:
+                after = _elapsed(self._driver, event, begin)
+                found.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
+                self._free += [begin, end]
+            if count:  # elapsed times are floats: from far away they would be coarse
+                self._anchor = self._anchored()
+            return found
 
 
 def _elapsed(driver: Driver, begin: int, end: int) -> float:
@@ -121,7 +130,7 @@ def _destroy(driver: Driver, enter: Callable[[], None], usable: Callable[[], boo
             driver.function("cuEventDestroy_v2")(event)
 
 
-def _bound(driver: Driver, names: dict[int, str], waiting: list[tuple[str, int, int]], free: list[int]) -> Any:
+def _bound(driver: Driver, names: dict[int, str], waiting: deque[tuple[str, int, int]], free: list[int]) -> Any:
     """The launch function. (No method: the timer would keep itself alive.)"""
     real, record = driver.function("cuLaunchKernel"), driver.function("cuEventRecord")
 

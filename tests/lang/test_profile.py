@@ -162,6 +162,16 @@ def test_a_field_without_a_place_is_the_kernels_error() -> None:
     assert [event.name for event in seen.events if event.kind == "launch"] == ["add"]
 
 
+def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
+    add, x = adder(), ti.field(ti.f32, 6)
+    with ti.profile(tmp_path / "trace.json"), ti.profile.range("\ud800 'quoted\""):
+        for number in (float("nan"), float("-inf"), np.float32(0.5)):
+            add(x, np.ones(8, np.float32), number)
+    assert "NaN" not in (tmp_path / "trace.json").read_text()
+    launches = of(check_trace(tmp_path / "trace.json"), "launch")
+    assert [launch["args"]["by"] for launch in launches] == ["nan", "-inf", 0.5]
+
+
 def test_as_a_decorator(tmp_path: Path) -> None:
     @ti.profile(tmp_path / "trace.json")
     def count(n: int) -> int:
