@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from weft.lang.explore import write_page
 from weft.lang.recipe import ON_COMPILED, Recipe
 from weft.lang.stages import Stages
 
@@ -56,6 +55,8 @@ def _explore(given: argparse.Namespace) -> int:
         known = f"; it compiled {', '.join(met)}" if met else ""
         print(f"weft: the program compiled no kernel{f' {wanted!r}' if wanted else ''}{known}", file=sys.stderr)
         return 1
+    from weft.lang.explore import write_page
+
     out = given.out or f"{Path(program).stem}.html"
     write_page(out, found)
     print(f"wrote {out}: {', '.join(dict.fromkeys(one.name for one in found))}", flush=True)

@@ -11,6 +11,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import chain
 from threading import RLock
@@ -245,7 +246,8 @@ class Kernel(DirectCallable):
     def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
         """As `compile`, on another thread. Gives a future: its `result()` waits, and raises what `compile` would. Who
         does not look at it meets an error at the first call, and a call meanwhile waits for the code."""
-        future: Future[None] = program_state.program().compilers.submit(self.compile, *args, **keywords)
+        here = copy_context()  # who listens on this thread listens on the other
+        future: Future[None] = program_state.program().compilers.submit(here.run, self.compile, *args, **keywords)
         return future
 
     def _program(self) -> Any:

@@ -10,7 +10,7 @@ class LongText {
     this.sheet = make("div", "sheet code");
     this.inner = make("div", "rows");
     this.sheet.append(this.inner);
-    frame.addEventListener("scroll", () => this.draw());
+    frame.addEventListener("scroll", () => this.#drawRows());
     frame.addEventListener("mousemove", (event) => this.#over(event));
     frame.addEventListener("mouseleave", () => events.point(null));
     frame.addEventListener("click", (event) => this.#click(event));
@@ -33,12 +33,16 @@ class LongText {
   }
 
   draw() {
+    this.#drawRows();
+    this.#drawMap();
+  }
+
+  #drawRows() {
     const first = Math.max(0, Math.floor(this.frame.scrollTop / ROW) - BEYOND);
     const count = Math.ceil(this.frame.clientHeight / ROW) + 2 * BEYOND;
     const made = this.rows.slice(first, first + count).map((row, k) => this.#row(row, first + k));
     this.inner.style.transform = `translateY(${first * ROW}px)`;
     this.inner.replaceChildren(...made);
-    this.#drawMap();
   }
 
   /** Scroll so that a row is in the middle, unless it is in sight. */

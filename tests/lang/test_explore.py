@@ -173,6 +173,11 @@ def test_the_command_takes_all_kernels(tmp_path: Path) -> None:
     assert [one["name"] for one in data_of((tmp_path / "all.html").read_text())] == ["double", "endless"]
 
 
+def test_the_command_hears_of_kernels_that_other_threads_compile(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM.replace("double()\nwhile", "ti.warm(double)\nwhile"))
+    assert weft(tmp_path, "program.py:double").stdout == "wrote program.html: double\n"
+
+
 def test_the_command_says_what_it_misses(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.split("while")[0])
     run = weft(tmp_path, "program.py:triple")
