@@ -42,7 +42,6 @@ LATER: dict[str, tuple[str, ...]] = {
     "compilation ahead of time": ("aot", "graph", "DeviceCapability"),
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx"),
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
-    "windows with 3D scenes": ("ui",),
     "argument packs": ("ArgPack", "argpack", "types.argpack"),
     "references to scalars": ("ref", "types.ref"),
 }

@@ -1,66 +1,65 @@
-"""Pictures: images and videos in files, and a window to draw in. `weft.tools` and `weft.ui` are made of this.
+"""Pictures: images and videos in files, and windows to draw in. `weft.tools` and `weft.ui` are made of this.
 
 Everywhere `x` goes right and `y` goes up: an image is an array of shape (width, height) or (width, height, channels)
 whose [0, 0] is the lower left corner. Pillow does the files; it is imported when first needed.
+
+What has a name here is imported when it is first asked for: drawing brings kernels along, files do not need.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-from weft.lang.ui.events import (
-    ALT,
-    BACKSPACE,
-    CAPSLOCK,
-    CTRL,
-    DOWN,
-    ESCAPE,
-    EXIT,
-    LEFT,
-    LMB,
-    MMB,
-    MOTION,
-    MOVE,
-    PRESS,
-    RELEASE,
-    RETURN,
-    RIGHT,
-    RMB,
-    SHIFT,
-    SPACE,
-    TAB,
-    UP,
-    WHEEL,
-)
-from weft.lang.ui.gui import GUI, rgb_to_hex
-
 __all__ = [
-    "ALT",
-    "BACKSPACE",
-    "CAPSLOCK",
-    "CTRL",
-    "DOWN",
-    "ESCAPE",
-    "EXIT",
-    "GUI",
-    "LEFT",
-    "LMB",
-    "MMB",
-    "MOTION",
-    "MOVE",
-    "PRESS",
-    "RELEASE",
-    "RETURN",
-    "RIGHT",
-    "RMB",
-    "SHIFT",
-    "SPACE",
-    "TAB",
-    "UP",
-    "WHEEL",
-    "rgb_to_hex",
+    "ALT",  # pyright: ignore[reportUnsupportedDunderAll]
+    "BACKSPACE",  # pyright: ignore[reportUnsupportedDunderAll]
+    "CAPSLOCK",  # pyright: ignore[reportUnsupportedDunderAll]
+    "CTRL",  # pyright: ignore[reportUnsupportedDunderAll]
+    "DOWN",  # pyright: ignore[reportUnsupportedDunderAll]
+    "ESCAPE",  # pyright: ignore[reportUnsupportedDunderAll]
+    "EXIT",  # pyright: ignore[reportUnsupportedDunderAll]
+    "GUI",  # pyright: ignore[reportUnsupportedDunderAll]
+    "LEFT",  # pyright: ignore[reportUnsupportedDunderAll]
+    "LMB",  # pyright: ignore[reportUnsupportedDunderAll]
+    "MMB",  # pyright: ignore[reportUnsupportedDunderAll]
+    "MOTION",  # pyright: ignore[reportUnsupportedDunderAll]
+    "MOVE",  # pyright: ignore[reportUnsupportedDunderAll]
+    "PRESS",  # pyright: ignore[reportUnsupportedDunderAll]
+    "RELEASE",  # pyright: ignore[reportUnsupportedDunderAll]
+    "RETURN",  # pyright: ignore[reportUnsupportedDunderAll]
+    "RIGHT",  # pyright: ignore[reportUnsupportedDunderAll]
+    "RMB",  # pyright: ignore[reportUnsupportedDunderAll]
+    "SHIFT",  # pyright: ignore[reportUnsupportedDunderAll]
+    "SPACE",  # pyright: ignore[reportUnsupportedDunderAll]
+    "TAB",  # pyright: ignore[reportUnsupportedDunderAll]
+    "UP",  # pyright: ignore[reportUnsupportedDunderAll]
+    "WHEEL",  # pyright: ignore[reportUnsupportedDunderAll]
+    "Camera",  # pyright: ignore[reportUnsupportedDunderAll]
+    "Canvas",  # pyright: ignore[reportUnsupportedDunderAll]
+    "Gui",  # pyright: ignore[reportUnsupportedDunderAll]
+    "ProjectionMode",  # pyright: ignore[reportUnsupportedDunderAll]
+    "Scene",  # pyright: ignore[reportUnsupportedDunderAll]
+    "Window",  # pyright: ignore[reportUnsupportedDunderAll]
+    "check_ggui_availability",  # pyright: ignore[reportUnsupportedDunderAll]
+    "make_camera",  # pyright: ignore[reportUnsupportedDunderAll]
+    "rgb_to_hex",  # pyright: ignore[reportUnsupportedDunderAll]
 ]
+
+# In which file each is.
+_HOMES: dict[str, str] = {
+    **dict.fromkeys(("Camera", "ProjectionMode", "make_camera"), "camera"),
+    **dict.fromkeys(("GUI", "rgb_to_hex"), "gui"),
+    **dict.fromkeys(("Window", "check_ggui_availability"), "show"),
+    "Canvas": "drawing",
+    "Gui": "panels",
+    "Scene": "scene",
+}
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"weft.ui has no '{name}' yet: of windows there is GUI, which draws in two dimensions")
+    if name not in __all__:
+        raise AttributeError(f"weft.ui has no '{name}'")
+    found = getattr(import_module(f"weft.lang.ui.{_HOMES.get(name, 'events')}"), name)
+    globals()[name] = found
+    return found

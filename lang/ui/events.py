@@ -68,6 +68,11 @@ class Event:
     key: str | None = None
     delta: tuple[float, float] = (0.0, 0.0)
 
+    @property
+    def action(self) -> EventType | None:
+        """The same as `type`."""
+        return self.type
+
 
 class EventFilter:
     """Events that a caller wants: each item is a type, a key, or a pair (type, key); no items: all of them."""

@@ -6,24 +6,21 @@ import math
 import os
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.lang.color import rgb_to_hex
-from weft.lang.log import logger
 from weft.lang.ui import events, widgets
 from weft.lang.ui.canvas import Canvas, colors_of
-from weft.lang.ui.events import ESCAPE, EXIT, MODIFIERS, PRESS, RELEASE
+from weft.lang.ui.colormaps import colored, numbers
+from weft.lang.ui.events import PRESS
 from weft.lang.ui.images import as_array, as_floats, imresize
+from weft.lang.ui.inputs import Countdown, Inputs
 from weft.lang.ui.window import Window, has_display
 
 __all__ = ["GUI", "rgb_to_hex"]
-
-# The colours of a contour plot, from 0 to 1: nine of matplotlib's map "plasma".
-_PLASMA = (0x0D0887, 0x4C02A1, 0x7E03A8, 0xA92395, 0xCC4778, 0xE56B5D, 0xF89540, 0xFDC527, 0xF0F921)
 
 
 class GUI:
@@ -68,17 +65,14 @@ class GUI:
         self.background_color, self.fast_gui = background_color, fast_gui
         self.frame = 0
         self.event = None
-        self.key_pressed: set[str] = set()
         self.canvas = Canvas(*self.res)
-        self._queue: list[events.Event] = []
         self._closed, self._shown_at = False, 0.0
-        self._panel = widgets.Panel(self.res, lambda key: self._queue.append(self._made(PRESS, key)))
         wanted = self.get_bool_environ("TI_GUI_SHOW", show_gui)
         fullscreen = self.get_bool_environ("TI_GUI_FULLSCREEN", fullscreen)
         self._window = Window(name, self.res, fullscreen) if wanted and has_display() else None
-        # How many frames a program gets that waits for a window to be closed.
-        frames = int(os.environ.get("WEFT_GUI_FRAMES", "120"))
-        self._frames_left = frames if wanted and self._window is None else None
+        self._panel = widgets.Panel(self.res, lambda key: self._inputs.add(PRESS, key))
+        self._inputs = Inputs(self._window, self._panel.handle)
+        self._countdown = Countdown(name, self._inputs) if wanted and self._window is None else None
         self.clear()
 
     @staticmethod
@@ -126,8 +120,8 @@ class GUI:
         if self._window is not None and not self._window.closed:
             self._window.show(picture)
             self._wait()
-        elif self._frames_left is not None:
-            self._count_down(picture, file)
+        elif self._countdown is not None and self._countdown.frame(self.frame, picture, file is not None):
+            self._closed = True
         self.frame += 1
         self.clear()
 
@@ -136,21 +130,6 @@ class GUI:
         if self.fps_limit:
             time.sleep(max(0.0, self._shown_at + 1 / self.fps_limit - time.perf_counter()))
         self._shown_at = time.perf_counter()
-
-    def _count_down(self, picture: Any, file: str | None) -> None:
-        """A program that wants a window where there is none gets a number of frames, and the last one in a file."""
-        assert self._frames_left is not None
-        self._frames_left -= 1
-        if self._frames_left > 0:
-            return
-        if self._frames_left == 0 and file is None:
-            name = "".join(c if c.isalnum() or c in "-_" else "_" for c in self.name) or "gui"
-            path = Path("out") / f"{name}.png"
-            path.parent.mkdir(exist_ok=True)
-            picture.save(path)
-            logger.warning("there is no display for a window: frame %d of '%s' is in %s", self.frame, self.name, path)
-        self._closed = True
-        self._queue += [self._made(PRESS, ESCAPE), self._made(PRESS, EXIT)]
 
     def get_image(self) -> Any:
         """The picture so far: f32 of shape (width, height, 4)."""
@@ -174,13 +153,7 @@ class GUI:
     def contour(self, scalar_field: Any, normalize: bool = False) -> None:
         """Fill the picture with the numbers of a two-dimensional field as colours, 0 dark blue to 1 yellow;
         `normalize`: from the least to the greatest."""
-        values = as_array(scalar_field).astype(np.float64)
-        if normalize:
-            low, high = values.min(), values.max()
-            values = (values - low) / (high - low if high > low else 1.0)
-        values = imresize(values, *self.res)
-        stops, table = np.linspace(0, 1, len(_PLASMA)), colors_of(_PLASMA, len(_PLASMA))
-        self.canvas.pixels[...] = np.stack([np.interp(values, stops, table[:, k]) for k in range(3)], 2)
+        self.canvas.pixels[...] = colored(imresize(numbers(scalar_field, normalize), *self.res), "plasma")
 
     def circle(self, pos: Any, color: int = 0xFFFFFF, radius: float = 1) -> None:
         """A filled circle."""
@@ -305,24 +278,15 @@ class GUI:
 
     # ---- events
 
-    def _made(self, type: Any, key: str) -> events.Event:
-        return events.Event(type, [], self.get_cursor_pos(), key)
-
-    def _collect(self) -> None:
-        """Take what happened in the window into the queue, and keep track of the keys that are down."""
-        for event in self._window.poll() if self._window is not None else ():
-            if event.type is PRESS and event.key is not None:
-                self.key_pressed.add(event.key)
-            elif event.type is RELEASE:
-                self.key_pressed.discard(event.key or "")
-            event.modifier = [key for key in MODIFIERS if key in self.key_pressed]
-            if not self._panel.handle(event):
-                self._queue.append(event)
+    @property
+    def key_pressed(self) -> set[str]:
+        """The keys and buttons that are down, as of the last time events were asked for."""
+        return self._inputs.pressed
 
     def has_key_event(self) -> bool:
         """Whether something happened that was not asked for yet."""
-        self._collect()
-        return bool(self._queue)
+        self._inputs.collect()
+        return bool(self._inputs.queue)
 
     def get_event(self, *e_filter: Any) -> bool:
         """Take the next event that fits (see `EventFilter`) into `event`; whether there was one. Others are dropped."""
@@ -332,13 +296,9 @@ class GUI:
 
     def get_events(self, *e_filter: Any) -> Iterator[events.Event]:
         """The events that fit, one after the other; each is also in `event`. Others are dropped."""
-        wanted = events.EventFilter(*e_filter)
-        self._collect()
-        while self._queue:
-            event = self._queue.pop(0)
-            if wanted.match(event):
-                self.event = event
-                yield event
+        for event in self._inputs.events(*e_filter):
+            self.event = event
+            yield event
 
     def get_key_event(self) -> events.Event:
         """Wait for the next event. WeftError where there is no window that one could come from."""
@@ -346,17 +306,16 @@ class GUI:
             if self._window is None:
                 raise WeftError("there is no window whose events could be waited for")
             time.sleep(0.005)
-        self.event = self._queue.pop(0)
+        self.event = self._inputs.queue.pop(0)
         return self.event
 
     def is_pressed(self, *keys: str | Sequence[str]) -> bool:
         """Whether one of these keys is down, as of the last time events were asked for."""
-        flat = [name for key in keys for name in ([key] if isinstance(key, str) else key)]
-        return any(key in self.key_pressed for key in flat)
+        return self._inputs.is_pressed(*keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:
         """Where the pointer is, in [0, 1]."""
-        return (0.0, 0.0) if self._window is None else self._window.cursor
+        return self._inputs.cursor
 
 
 def _point(pos: Any) -> Any:

@@ -23,9 +23,10 @@ def has_display() -> bool:
 
 
 class Window:
-    """Shows pictures of one size. `poll()` gives the events since the last call; `cursor` is where the pointer was."""
+    """Shows pictures of one size. `poll()` gives the events since the last call; `cursor` is where the pointer was.
+    `pos`: where its upper left corner goes, in pixels from that of the screen."""
 
-    def __init__(self, title: str, size: tuple[int, int], fullscreen: bool) -> None:
+    def __init__(self, title: str, size: tuple[int, int], fullscreen: bool, pos: tuple[int, int] | None = None) -> None:
         try:
             tkinter: Any = importlib.import_module("tkinter")
         except ImportError as error:
@@ -40,6 +41,8 @@ class Window:
         self._root.resizable(False, False)
         if fullscreen:
             self._root.attributes("-fullscreen", True)
+        if pos is not None:
+            self._root.geometry(f"+{int(pos[0])}+{int(pos[1])}")
         self._label = tkinter.Label(self._root, borderwidth=0, background="black")
         self._label.pack(expand=True)
         self._photo: Any = None

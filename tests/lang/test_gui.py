@@ -206,7 +206,7 @@ def _happens(gui: ti.GUI, *happenings: Event) -> None:
             self.closed = True
 
     happened = list(happenings)
-    gui._window = Fake()  # type: ignore[assignment]
+    gui._window = gui._inputs.window = Fake()  # type: ignore[assignment]
 
 
 def test_events_and_filters() -> None:
@@ -245,7 +245,7 @@ def test_widgets() -> None:
     assert [e.key for e in gui.get_events(gui.PRESS)] == [okay]
     assert radius.value in (25, 26)
     label.value = 2.5
-    gui._window = None
+    gui._window = gui._inputs.window = None
     shot = _shot(gui)
     assert shot[50, 190].tolist() != [0, 0, 0]
     assert shot[250, 190].tolist() == [0, 0, 0]

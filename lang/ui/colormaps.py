@@ -1,0 +1,42 @@
+"""Numbers as colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.lang.ui.canvas import colors_of
+from weft.lang.ui.images import as_array
+
+__all__ = ["COLORMAPS", "colored", "numbers"]
+
+# Nine colours each, from 0 to 1: of matplotlib's maps of these names.
+COLORMAPS: dict[str, tuple[int, ...]] = {
+    "plasma": (0x0D0887, 0x4C02A1, 0x7E03A8, 0xA92395, 0xCC4778, 0xE56B5D, 0xF89540, 0xFDC527, 0xF0F921),
+    "viridis": (0x440154, 0x472D7B, 0x3B528B, 0x2C728E, 0x21918C, 0x28AE80, 0x5EC962, 0xADDC30, 0xFDE725),
+    "inferno": (0x000004, 0x210C4A, 0x57106E, 0x8A226A, 0xBC3754, 0xE45A31, 0xF98E09, 0xF9CB35, 0xFCFFA4),
+    "magma": (0x000004, 0x1D1147, 0x51127C, 0x832681, 0xB73779, 0xE75263, 0xFC8961, 0xFEC488, 0xFCFDBF),
+    "gray": (0x000000, 0xFFFFFF),
+}
+
+
+def numbers(scalar_field: Any, normalize: bool) -> Any:
+    """The numbers of a two-dimensional field or array, f64; `normalize`: brought to 0 .. 1. ValueError for another
+    number of axes."""
+    values = as_array(scalar_field).astype(np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"a contour plot is of a field of numbers with 2 axes, not of shape {values.shape}")
+    if normalize:
+        low, high = values.min(), values.max()
+        values = (values - low) / (high - low if high > low else 1.0)
+    return values
+
+
+def colored(values: Any, name: str) -> Any:
+    """f32 (w, h, 3): the colours of numbers (w, h) in [0, 1]. ValueError for a name that is no row of `COLORMAPS`."""
+    if name not in COLORMAPS:
+        raise ValueError(f"there is no colour map {name!r}: there are {', '.join(COLORMAPS)}")
+    table = colors_of(COLORMAPS[name], len(COLORMAPS[name]))
+    stops = np.linspace(0, 1, len(table))
+    return np.stack([np.interp(values, stops, table[:, k]) for k in range(3)], 2).astype(np.float32)

@@ -1,0 +1,230 @@
+"""`ti.ui.Gui`: panels of widgets over the picture of a window. A program says in each frame which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from weft.lang.ui.events import LMB, MOVE, PRESS, RELEASE, Event
+from weft.lang.ui.images import as_array
+from weft.lang.ui.panel_pictures import BAR, GAP, PAD, ROW, Row, panel_picture
+
+__all__ = ["Gui"]
+
+Color = tuple[float, float, float]
+
+
+@dataclass
+class _Panel:
+    """A panel of this frame: its place in pixels from the upper left, and its rows from the top."""
+
+    name: str
+    left: float
+    top: float
+    width: int
+    height: int
+    rows: list[Row] = field(default_factory=list[Row])
+
+    @property
+    def bottom(self) -> float:
+        """Where it ends: lower than asked for where its rows need more room."""
+        return self.top + max(self.height, BAR + PAD + len(self.rows) * (ROW + GAP) + PAD - GAP)
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether a place is in it."""
+        return self.left <= x < self.left + self.width and self.top <= y < self.bottom
+
+
+class Gui:
+    """A window's `get_gui()`. Say `begin`, the widgets from the top, `end`, in every frame; or `with sub_window`. A
+    widget is known by its panel and its text; it gives its new value."""
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        self._size = size
+        self._open: _Panel | None = None
+        self._panels: list[_Panel] = []  # of this frame
+        self._shown: list[_Panel] = []  # of the last
+        self._moved: dict[str, tuple[float, float]] = {}
+        self._pointer, self._active, self._released = (-1.0, -1.0), "", False
+        self._pressed: tuple[float, float] | None = None
+        self._grip = (0.0, 0.0)  # from the pointer to how far the panel is moved
+        self._pictures: dict[Any, Any] = {}
+
+    # ---- panels
+
+    @contextmanager
+    def sub_window(self, name: str, x: float, y: float, width: float, height: float) -> Generator[Gui, None, None]:
+        """`begin` and `end` around a `with` block."""
+        self.begin(name, x, y, width, height)
+        try:
+            yield self
+        finally:
+            self.end()
+
+    def begin(self, name: str, x: float, y: float, width: float, height: float) -> None:
+        """Begin a panel: its title, upper left corner and size, as parts of the window, (0, 0) upper left. It can be
+        dragged by its title, and is higher where its widgets need it. RuntimeError within another."""
+        if self._open is not None:
+            raise RuntimeError(f"panel '{name}' begins before panel '{self._open.name}' has ended: call end() first")
+        dx, dy = self._moved.get(name, (0.0, 0.0))
+        across, down = self._size
+        self._open = _Panel(name, x * across + dx, y * down + dy, round(width * across), round(height * down))
+
+    def end(self) -> None:
+        """End the panel. RuntimeError if none has begun."""
+        panel = self._panel()
+        self._open = None
+        self._drag(panel)
+        self._panels.append(panel)
+
+    def _panel(self) -> _Panel:
+        if self._open is None:
+            raise RuntimeError("a widget is in a panel: call begin(name, x, y, width, height) first, or use sub_window")
+        return self._open
+
+    def _drag(self, panel: _Panel) -> None:
+        """Move a panel whose title was pressed along with the pointer."""
+        key = f"{panel.name}\0"
+        x, y = self._pointer
+        if self._pressed is not None and panel.holds(*self._pressed) and self._pressed[1] < panel.top + BAR:
+            before = self._moved.get(panel.name, (0.0, 0.0))
+            self._active, self._grip = key, (before[0] - x, before[1] - y)
+        elif self._active == key:
+            self._moved[panel.name] = x + self._grip[0], y + self._grip[1]
+
+    # ---- widgets
+
+    def text(self, text: str, color: Any = None) -> None:
+        """A line of text, white if no colour is given."""
+        self._panel().rows.append(Row("text", str(text), color=None if color is None else _rgb(color)))
+
+    def button(self, text: str) -> bool:
+        """Whether it was clicked."""
+        clicked, state = self._click(text)
+        self._panel().rows.append(Row("button", text, state=state))
+        return clicked
+
+    def checkbox(self, text: str, old_value: bool) -> bool:
+        """A box to tick: whether it is ticked now."""
+        clicked, state = self._click(text)
+        value = bool(old_value) != clicked
+        self._panel().rows.append(Row("checkbox", text, (float(value),), state=state))
+        return value
+
+    def slider_int(self, text: str, old_value: int, minimum: int, maximum: int) -> int:
+        """A whole number to drag from `minimum` to `maximum`."""
+        share, state = self._slide(text, 0, 1)
+        value = int(old_value) if share is None else round(minimum + share * (maximum - minimum))
+        self._panel().rows.append(Row("slider", text, (_share(value, minimum, maximum),), f"{value}", state=state))
+        return value
+
+    def slider_float(self, text: str, old_value: float, minimum: float, maximum: float) -> float:
+        """A number to drag from `minimum` to `maximum`."""
+        share, state = self._slide(text, 0, 1)
+        value = float(old_value) if share is None else minimum + share * (maximum - minimum)
+        self._panel().rows.append(Row("slider", text, (_share(value, minimum, maximum),), f"{value:.3f}", state=state))
+        return value
+
+    def color_edit_3(self, text: str, old_value: Any) -> Color:
+        """A colour: its red, green and blue can each be dragged from 0 to 1."""
+        value = list(_rgb(old_value))
+        state = ""
+        for channel in range(3):
+            share, its_state = self._slide(f"{text}\0{channel}", channel, 3)
+            value[channel] = value[channel] if share is None else share
+            state = state or its_state
+        red, green, blue = value
+        self._panel().rows.append(Row("color", text, (red, green, blue), state=state))
+        return red, green, blue
+
+    # ---- what the pointer does to them
+
+    def _inside(self, place: tuple[float, float] | None, low: float, high: float) -> bool:
+        """Whether a place is in the next row, between two parts of its width."""
+        panel = self._panel()
+        if place is None or panel is not self._above(place, panel):
+            return False
+        top = panel.top + BAR + PAD + len(panel.rows) * (ROW + GAP)
+        left, width = panel.left + PAD, panel.width - 2 * PAD
+        return left + low * width <= place[0] < left + high * width and top <= place[1] < top + ROW
+
+    def _above(self, place: tuple[float, float], panel: _Panel) -> _Panel:
+        """`panel`, or a panel of the last frame that covers it at a place."""
+        names = [shown.name for shown in self._shown if shown.holds(*place)]
+        return panel if not names or names[-1] == panel.name else self._shown[-1]
+
+    def _key(self, text: str) -> str:
+        return f"{self._panel().name}\0{text}"
+
+    def _click(self, text: str) -> tuple[bool, str]:
+        """Whether something was pressed and let go of, and how it looks."""
+        over = self._inside(self._pointer, 0, 1)
+        if self._inside(self._pressed, 0, 1):
+            self._active = self._key(text)
+        active = self._active == self._key(text)
+        clicked = active and over and self._released
+        return clicked, "held" if active and over else "over" if over and not self._active else ""
+
+    def _slide(self, text: str, part: int, parts: int) -> tuple[float | None, str]:
+        """Where the pointer drags a slider to, 0 to 1, or None; and how it looks. The slider is part number `part` of
+        the 60 hundredths of the row that its text leaves."""
+        low, high = (0.6 * end / parts for end in (part, part + 1))
+        if self._inside(self._pressed, low, high):
+            self._active = self._key(text)
+        if self._active != self._key(text):
+            return None, "over" if self._inside(self._pointer, low, high) and not self._active else ""
+        panel = self._panel()
+        left, width = panel.left + PAD, panel.width - 2 * PAD
+        return min(max(((self._pointer[0] - left) / width - low) / (high - low), 0.0), 1.0), "held"
+
+    def handle(self, event: Event) -> bool:
+        """Let the panels have an event of the window; whether they took it."""
+        self._pointer = event.pos[0] * self._size[0], (1 - event.pos[1]) * self._size[1]
+        over = any(panel.holds(*self._pointer) for panel in self._shown)
+        if event.key == LMB and event.type is PRESS and over:
+            self._pressed = self._pointer
+            return True
+        if event.key == LMB and event.type is RELEASE and (self._active or self._pressed):
+            self._released = True
+            return True
+        return event.key == MOVE and bool(self._active)
+
+    # ---- pictures
+
+    @property
+    def has_panels(self) -> bool:
+        """Whether the frame has any."""
+        return bool(self._panels) or self._open is not None
+
+    def draw(self, picture: Any) -> None:
+        """Draw the panels of this frame onto a pillow image, RGBA; the next is another. RuntimeError if one has not
+        ended."""
+        if self._open is not None:
+            raise RuntimeError(f"panel '{self._open.name}' has not ended: call end()")
+        fresh: dict[Any, Any] = {}
+        for panel in self._panels:
+            key = panel.name, panel.width, round(panel.bottom - panel.top), tuple(panel.rows)
+            fresh[key] = self._pictures.get(key) or panel_picture(*key)
+            drawn, left, top = fresh[key], round(panel.left), round(panel.top)
+            picture.paste(drawn.convert("RGB"), (left, top), drawn.getchannel("A"))
+        self._pictures = fresh
+
+    def finish(self) -> None:
+        """The frame is shown: what comes next is of another."""
+        self._panels, self._shown = [], self._panels
+        self._pressed = None
+        if self._released:
+            self._active, self._released = "", False
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return min(max((value - low) / (high - low), 0.0), 1.0) if high != low else 0.0
+
+
+def _rgb(color: Any) -> Color:
+    red, green, blue = np.asarray(as_array(color), np.float64).reshape(-1)[:3].tolist()
+    return red, green, blue

@@ -1,0 +1,108 @@
+"""The picture of a frame: its pixels where kernels reach them, and as bytes for windows and files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.lang.borrow import view_of
+from weft.lang.builtins import cast, max, min
+from weft.lang.init import program
+from weft.lang.kernel import func, kernel
+from weft.lang.ui.images import as_floats, pillow
+from weft.lang.ui.render.kinds import Depths, Packed, Pixels, Vec3, on_device, on_host, room
+
+if TYPE_CHECKING:
+    u32 = Any
+else:
+    from weft.lang.types import u32
+
+__all__ = ["Frame"]
+
+_BLOCK = 16  # pixels along each side of what is turned at once: columns become rows
+
+
+@kernel
+def _clear(pixels: Pixels, depths: Depths, color: Vec3) -> None:
+    for x, y in pixels:
+        pixels[x, y] = color
+        depths[x, y] = 0.0
+
+
+@kernel
+def _copy(pixels: Pixels, image: Pixels) -> None:
+    for x, y in pixels:
+        pixels[x, y] = image[x, y]
+
+
+@kernel
+def _stretch(pixels: Pixels, image: Pixels) -> None:
+    for x, y in pixels:
+        u, v = x * image.shape[0] // pixels.shape[0], y * image.shape[1] // pixels.shape[1]
+        pixels[x, y] = image[u, v]
+
+
+@func
+def _byte(value: Any) -> Any:
+    return cast(min(max(value, 0.0), 1.0) * 255.0 + 0.5, u32)
+
+
+@kernel
+def _pack(packed: Packed, pixels: Pixels) -> None:
+    """Rows of bytes R, G, B, A from the top. Block by block, so that both sides stay in the cache."""
+    width, height = pixels.shape[0], pixels.shape[1]
+    across, down = (width + _BLOCK - 1) // _BLOCK, (height + _BLOCK - 1) // _BLOCK
+    for block in range(across * down):
+        left, low = block // down * _BLOCK, block % down * _BLOCK
+        for y in range(low, min(low + _BLOCK, height)):
+            for x in range(left, min(left + _BLOCK, width)):
+                color = pixels[x, y]
+                green_blue = _byte(color[1]) << 8 | _byte(color[2]) << 16
+                packed[height - 1 - y, x] = _byte(color[0]) | green_blue | cast(0xFF000000, u32)
+
+
+class Frame:
+    """`size` pixels: `pixels` f32 RGB of shape (width, height), y up; `depths` f32, 1 at the near plane of the camera,
+    0 where nothing is. They belong to the program that `ti.init` started: after another, the frame is empty."""
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        self.size = size
+        self._generation = -1
+        self.pixels: Any = None
+        self.depths: Any = None
+        self._packed: Any = None
+
+    def clear(self, color: Any) -> None:
+        """Fill it with one colour, three floats in [0, 1]."""
+        if self._generation != program().generation:
+            width, height = self.size
+            self.pixels, self.depths = room(np.float32, self.size, (3,)), room(np.float32, self.size)
+            self._packed = room(np.uint32, (height, width))
+            self._generation = program().generation
+        _clear(self.pixels, self.depths, color)
+
+    def set_image(self, image: Any) -> None:
+        """Fill it with an image, stretched to its size: each pixel takes the nearest below it. See `as_floats`."""
+        source = _in_place(image)
+        if source is None:
+            source = on_device(as_floats(image, "Canvas.set_image"), np.float32, (3,))
+        shape = tuple(source.shape[:2])
+        (_copy if shape == self.size else _stretch)(self.pixels, source)
+
+    def picture(self) -> Any:
+        """A pillow image, RGBA, of it as it is now."""
+        _pack(self._packed, self.pixels)
+        return pillow().frombuffer("RGBA", self.size, on_host(self._packed), "raw", "RGBA", 0, 1)
+
+
+def _in_place(image: Any) -> Any:
+    """An image of f32 RGB as a kernel can read it where it lies; None for others."""
+    try:
+        view = view_of(image)
+    except TypeMismatch:
+        return None
+    if view is None or view.dtype != np.float32 or len(view.shape) != 3 or view.shape[2] != 3:
+        return None
+    return view

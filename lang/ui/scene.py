@@ -1,0 +1,213 @@
+"""`ti.ui.Scene`: particles, meshes and lines in space, with lights and a camera."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.lang.ui.camera import Camera
+from weft.lang.ui.images import as_array
+from weft.lang.ui.render.eye import Eye
+from weft.lang.ui.render.frame import Frame
+from weft.lang.ui.render.solid import Balls, Lights, Rods, Surfaces, draw_solids
+from weft.lang.ui.vertices import color_of, colors_for, groups, part, points, sizes_for
+
+__all__ = ["Scene"]
+
+Color = tuple[float, float, float]
+_GREY: Color = (0.5, 0.5, 0.5)
+_WIRE = 1.0  # pixels
+
+
+class Scene:
+    """Say what is in it, then `canvas.scene(scene)` draws it, once: then it is empty, but for its camera.
+
+    Positions are fields, ndarrays or arrays of vectors of three numbers, of any shape; indices of numbers, three after
+    another for a triangle, two for a line. They are copied when they are given. A colour is three numbers in [0, 1];
+    `per_vertex_color` gives each vertex its own instead. ValueError for what does not fit together."""
+
+    def __init__(self) -> None:
+        self._camera = Camera()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._balls: list[tuple[Any, ...]] = []
+        self._surfaces: list[tuple[Any, ...]] = []
+        self._rods: list[tuple[Any, ...]] = []
+        self._lights: list[tuple[Any, Any]] = []
+        self._ambient = np.zeros(3, np.float32)
+
+    def set_camera(self, camera: Camera) -> None:
+        """See it through that camera."""
+        self._camera = camera
+
+    def ambient_light(self, color: Any) -> None:
+        """Light from everywhere; without it what no lamp reaches is black."""
+        self._ambient = self._ambient + color_of(color)
+
+    def point_light(self, pos: Any, color: Any) -> None:
+        """A lamp at a place, as bright far away as near."""
+        self._lights.append((np.asarray(as_array(pos), np.float32).reshape(3), color_of(color)))
+
+    def particles(
+        self,
+        centers: Any,
+        radius: float,
+        color: Any = _GREY,
+        per_vertex_color: Any = None,
+        per_vertex_radius: Any = None,
+        index_offset: int = 0,
+        index_count: int | None = None,
+    ) -> None:
+        """Balls of that radius, or `per_vertex_radius`: those from `index_offset` on, `index_count` of them or all."""
+        places = points(centers, 3, "centers")
+        shades = colors_for(len(places), color, per_vertex_color)
+        radii = sizes_for(len(places), radius, per_vertex_radius)
+        self._balls.append(tuple(part(array, index_offset, index_count) for array in (places, radii, shades)))
+
+    def lines(
+        self,
+        vertices: Any,
+        width: float,
+        indices: Any = None,
+        color: Any = _GREY,
+        per_vertex_color: Any = None,
+        vertex_offset: int = 0,
+        vertex_count: int | None = None,
+        index_offset: int = 0,
+        index_count: int | None = None,
+    ) -> None:
+        """Straight lines, `width` pixels wide near and far; they take no light. Without `indices` each two vertices
+        make one, from `vertex_offset` on; with them, each two indices, from `index_offset` on, plus `vertex_offset`."""
+        places = points(vertices, 3, "vertices")
+        shades = colors_for(len(places), color, per_vertex_color)
+        if indices is None:
+            places, shades = (part(array, vertex_offset, vertex_count) for array in (places, shades))
+        pairs = groups(indices, 2, len(places), index_offset, index_count, vertex_offset)
+        self._rods.append((places[pairs], shades[pairs], width))
+
+    def mesh(
+        self,
+        vertices: Any,
+        indices: Any = None,
+        normals: Any = None,
+        color: Any = _GREY,
+        per_vertex_color: Any = None,
+        two_sided: bool = False,
+        vertex_offset: int = 0,
+        vertex_count: int | None = None,
+        index_offset: int = 0,
+        index_count: int | None = None,
+        show_wireframe: bool = False,
+    ) -> None:
+        """Triangles. Without `normals` each vertex has the average of its triangles', weighted by their areas.
+        `two_sided`: light both sides; else the one that the normals point away from is dark. `show_wireframe`: edges
+        only. `vertex_offset` to `index_count`: which, as in `lines`."""
+        self.mesh_instance(
+            *(vertices, indices, normals, color, per_vertex_color, two_sided, None, 0, None),
+            *(vertex_offset, vertex_count, index_offset, index_count, show_wireframe),
+        )
+
+    def mesh_instance(
+        self,
+        vertices: Any,
+        indices: Any = None,
+        normals: Any = None,
+        color: Any = _GREY,
+        per_vertex_color: Any = None,
+        two_sided: bool = False,
+        transforms: Any = None,
+        instance_offset: int = 0,
+        instance_count: int | None = None,
+        vertex_offset: int = 0,
+        vertex_count: int | None = None,
+        index_offset: int = 0,
+        index_count: int | None = None,
+        show_wireframe: bool = False,
+    ) -> None:
+        """A mesh for each of `transforms`, a field or array of 4 x 4 matrices that take columns (x, y, z, 1) to the
+        world: those from `instance_offset` on, `instance_count` of them or all. See `mesh`."""
+        places = points(vertices, 3, "vertices")
+        shades = colors_for(len(places), color, per_vertex_color)
+        given = None if normals is None else points(normals, 3, "normals")
+        if given is not None and len(given) < len(places):
+            raise ValueError(f"there are {len(places)} vertices, but {len(given)} normals")
+        if indices is None:
+            places, shades = (part(array, vertex_offset, vertex_count) for array in (places, shades))
+            given = None if given is None else part(given, vertex_offset, vertex_count)
+        corners = groups(indices, 3, len(places), index_offset, index_count, vertex_offset)
+        upright = _normals(places, corners) if given is None else given[: len(places)]
+        for turn, move in _placings(transforms, instance_offset, instance_count):
+            with np.errstate(invalid="ignore", over="ignore"):  # what is nowhere stays so
+                placed = places @ turn.T + move
+            if show_wireframe:
+                edges = np.unique(np.sort(corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)), axis=0)
+                self._rods.append((placed[edges], shades[edges], _WIRE))
+            else:
+                outward = upright if transforms is None else upright @ np.linalg.pinv(turn)
+                self._surfaces.append((placed, outward, shades, corners, two_sided))
+
+    def draw(self, frame: Frame) -> None:
+        """Draw it over what the frame shows, and forget what was in it."""
+        eye = self._camera.eye(frame.size)
+        balls, lights = self._balls, self._lights
+        centers, radii, shades = (
+            _joined([ball[k] for ball in balls], shape) for k, shape in enumerate(((3,), (), (3,)))
+        )
+        lamps = Lights(
+            eye.sees(_joined([place[None] for place, _ in lights], (3,))),
+            _joined([color[None] for _, color in lights], (3,)),
+            self._ambient,
+        )
+        surfaces, rods = _surfaces(eye, self._surfaces), _rods(eye, self._rods)
+        self._forget()
+        draw_solids(frame, eye, Balls(eye.sees(centers), radii, shades), surfaces, rods, lamps)
+
+
+def _joined(arrays: list[Any], shape: tuple[int, ...]) -> Any:
+    return np.concatenate(arrays) if arrays else np.zeros((0, *shape), np.float32)
+
+
+def _normals(places: Any, corners: Any) -> Any:
+    """The sums of the normals of each vertex' triangles, each as long as twice its area."""
+    a, b, c = (places[corners[:, k]] for k in range(3))
+    across = np.cross(b - a, c - a)
+    sums = [sum(np.bincount(corners[:, k], across[:, axis], len(places)) for k in range(3)) for axis in range(3)]
+    return np.stack(sums, 1).astype(np.float32)
+
+
+def _placings(transforms: Any, offset: int, count: int | None) -> list[tuple[Any, Any]]:
+    """(3 x 3 matrix, translation) of each instance."""
+    if transforms is None:
+        return [(np.eye(3, dtype=np.float32), np.zeros(3, np.float32))]
+    matrices = np.asarray(as_array(transforms), np.float32)
+    if matrices.shape[-2:] != (4, 4):
+        raise ValueError(f"transforms are a field or array of 4 x 4 matrices, not of shape {matrices.shape}")
+    return [(m[:3, :3], m[:3, 3]) for m in part(matrices.reshape(-1, 4, 4), offset, count)]
+
+
+def _surfaces(eye: Eye, meshes: list[tuple[Any, ...]]) -> Surfaces:
+    firsts = np.cumsum([0, *(len(mesh[0]) for mesh in meshes)])
+    places, normals, shades = (_joined([mesh[k] for mesh in meshes], (3,)) for k in range(3))
+    corners = _joined([mesh[3] + first for mesh, first in zip(meshes, firsts)], (3,)).astype(np.int32)
+    two_sided = _joined([np.full(len(mesh[3]), mesh[4], np.int32) for mesh in meshes], ())
+    return Surfaces(eye.sees(places), eye.turned(normals), shades, corners, two_sided)
+
+
+def _rods(eye: Eye, lines: list[tuple[Any, ...]]) -> Rods:
+    """The parts of lines that are beyond the near plane, as pixels."""
+    ends, shades = (_joined([line[k] for line in lines], (2, 3)) for k in range(2))
+    widths = _joined([np.full(len(line[0]), line[2], np.float32) for line in lines], ())
+    ends = eye.sees(ends.reshape(-1, 3)).reshape(-1, 2, 3)
+    visible = (ends[:, :, 2] > eye.near).any(1)
+    ends, shades, widths = ends[visible], shades[visible], widths[visible]
+    (a, b), (first, last) = ends.transpose(1, 0, 2), shades.transpose(1, 0, 2)
+    clipped = []
+    for here, there, color, other in ((a, b, first, last), (b, a, last, first)):
+        deeper = np.where(here[:, 2] > eye.near, 1, there[:, 2] - here[:, 2])
+        at = np.where(here[:, 2] > eye.near, 0, (eye.near * 1.001 - here[:, 2]) / deeper)[:, None]
+        place = here + at * (there - here)
+        clipped += [np.concatenate([eye.projected(place), place[:, 2:]], 1), color + at * (other - color)]
+    begins, first, ends, last = clipped
+    return Rods(begins, ends, widths / 2, first, last)

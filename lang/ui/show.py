@@ -1,0 +1,206 @@
+"""`ti.ui.Window`: a window with a canvas, scenes, panels and events; or, without a display, pictures."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.lang.ui.drawing import Canvas
+from weft.lang.ui.events import Event
+from weft.lang.ui.images import imwrite
+from weft.lang.ui.inputs import Countdown, Inputs
+from weft.lang.ui.panels import Gui
+from weft.lang.ui.render.kinds import on_host
+from weft.lang.ui.scene import Scene
+from weft.lang.ui.window import Window as DesktopWindow
+from weft.lang.ui.window import has_display
+
+__all__ = ["Window", "check_ggui_availability"]
+
+
+class Window:
+    """Draw on `get_canvas()` and `get_gui()`, then `show()`; that is a frame.
+
+    `res`: (width, height) in pixels, or one number for both; `show_window=False` opens none: `save_image` and
+    `get_image_buffer_as_numpy` give the pictures; `fps_limit`: at most so many frames a second, 60 with `vsync`;
+    `pos`: where its upper left corner goes on the screen.
+
+    Without a display there are pictures only. In a notebook they stand below the cell. Elsewhere a program that wants a
+    window gets WEFT_GUI_FRAMES (120) of them; then `running` is False (see `Countdown`)."""
+
+    def __init__(
+        self,
+        name: str,
+        res: Any,
+        vsync: bool = False,
+        show_window: bool = True,
+        fps_limit: float = 1000,
+        pos: tuple[int, int] = (100, 100),
+    ) -> None:
+        size = (res, res) if isinstance(res, int | np.integer) else tuple(res)
+        self.name, self._size = name, (int(size[0]), int(size[1]))
+        self._fps = min(60.0, float(fps_limit)) if vsync else float(fps_limit)
+        self._event: Event | None = None
+        self._running, self._saved, self._shown_at, self._frames = True, False, 0.0, 0
+        self._canvas, self._gui, self._scene = Canvas(self._size), Gui(self._size), Scene()
+        self._window = DesktopWindow(name, self._size, False, pos) if show_window and has_display() else None
+        self._inputs = Inputs(self._window, self._gui.handle)
+        self._display = _notebook_display() if show_window and self._window is None else None
+        waits = show_window and self._window is None and self._display is None
+        self._countdown = Countdown(name, self._inputs) if waits else None
+        self._picture: Any = None
+
+    # ---- frames
+
+    @property
+    def running(self) -> bool:
+        """Whether to go on: until the window is closed, or this is set to False."""
+        return self._running and not (self._window is not None and self._window.closed)
+
+    @running.setter
+    def running(self, value: bool) -> None:
+        if not value:
+            self.destroy()
+
+    def show(self) -> None:
+        """Show the frame; then start an empty one."""
+        self._picture = self._drawn()
+        if self._window is not None and not self._window.closed:
+            self._inputs.collect()
+            self._window.show(self._picture)
+            time.sleep(max(0.0, self._shown_at + 1 / self._fps - time.perf_counter()))
+            self._shown_at = time.perf_counter()
+        elif self._display is not None:
+            self._display(self)
+        elif self._countdown is not None and self._countdown.frame(self._frames, self._picture, self._saved):
+            self._running = False
+        self._frames += 1
+        self._saved = False
+        self._canvas.finish()
+        self._gui.finish()
+
+    def destroy(self) -> None:
+        """Take the window away."""
+        self._running = False
+        if self._window is not None:
+            self._window.close()
+
+    def get_window_shape(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        return self._size
+
+    def get_canvas(self) -> Canvas:
+        """What to draw on."""
+        return self._canvas
+
+    def get_scene(self) -> Scene:
+        """A scene of this window's; `ti.ui.Scene()` makes others."""
+        return self._scene
+
+    def get_gui(self) -> Gui:
+        """Panels of widgets."""
+        return self._gui
+
+    @property
+    def GUI(self) -> Gui:  # noqa: N802
+        """The same as `get_gui()`."""
+        return self._gui
+
+    # ---- pictures
+
+    def picture(self) -> Any:
+        """A pillow image, RGBA, of the frame so far, with its panels; right after `show`, of the one shown."""
+        began = self._canvas.began or self._gui.has_panels
+        return self._drawn() if began or self._picture is None else self._picture
+
+    def _drawn(self) -> Any:
+        picture = self._canvas.frame.picture()
+        if self._gui.has_panels:
+            picture = picture.copy()
+            self._gui.draw(picture)
+        return picture
+
+    def save_image(self, filename: str) -> None:
+        """Write the frame so far to a file (png, jpg, bmp); before `show`."""
+        self._saved = True
+        imwrite(np.asarray(self.picture())[::-1].swapaxes(0, 1), filename)
+
+    def get_image_buffer_as_numpy(self) -> Any:
+        """The frame so far: f32 RGBA in [0, 1] of shape (width, height, 4), y up."""
+        pixels = np.asarray(self.picture())[::-1].swapaxes(0, 1)
+        return np.ascontiguousarray(pixels, np.float32) / np.float32(255)
+
+    def get_depth_buffer_as_numpy(self) -> Any:
+        """How deep the scene is at each pixel: f32 of shape (width, height), y up: 1 at the camera's near plane, 0 at
+        the far one and where nothing is; in between, in perspective, it falls with one over the depth."""
+        return np.array(on_host(self._canvas.depths))
+
+    def get_depth_buffer(self, depth: Any) -> None:
+        """The same into a field, ndarray or array of that shape. ValueError for another shape."""
+        if tuple(depth.shape) != self._size:
+            raise ValueError(f"the window has {self._size} pixels, the field of depths {tuple(depth.shape)}")
+        depths = self.get_depth_buffer_as_numpy()
+        if isinstance(depth, np.ndarray):
+            depth[...] = depths
+        else:
+            depth.from_numpy(depths)
+
+    def _repr_png_(self) -> bytes:
+        """The same as notebooks show it."""
+        file = io.BytesIO()
+        self.picture().convert("RGB").save(file, "png")
+        return file.getvalue()
+
+    # ---- events
+
+    @property
+    def event(self) -> Event | None:
+        """The last that `get_event` or `get_events` gave."""
+        return self._event
+
+    def get_events(self, tag: Any = None) -> Iterator[Event]:
+        """What happened, one after the other; `tag`: only PRESS, only RELEASE, or only a key. Others are dropped."""
+        for event in self._inputs.events(*([] if tag is None else [tag])):
+            self._event = event
+            yield event
+
+    def get_event(self, tag: Any = None) -> bool:
+        """Take the next event that fits into `event`, None if there is none; whether there was one."""
+        self._event = next(self.get_events(tag), None)
+        return self._event is not None
+
+    def is_pressed(self, *keys: str | Sequence[str]) -> bool:
+        """Whether one of these keys or buttons is down, as of the last frame shown or the last event asked for."""
+        return self._inputs.is_pressed(*keys)
+
+    def get_cursor_pos(self) -> tuple[float, float]:
+        """Where the pointer is, in [0, 1], (0, 0) lower left."""
+        return self._inputs.cursor
+
+
+def check_ggui_availability() -> bool:
+    """Whether windows with scenes work: always; without a display they make pictures."""
+    return True
+
+
+def _notebook_display() -> Any:
+    """A function that shows a window below the running cell of a notebook, in place of the frame before; None
+    elsewhere."""
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    if not getattr(shell, "kernel", None):
+        return None
+    display: Any = sys.modules["IPython"].display
+    shown: list[Any] = []
+
+    def show(window: Window) -> None:
+        if shown:
+            shown[0].update(window)
+        else:
+            shown.append(display.display(window, display_id=True))
+
+    return show

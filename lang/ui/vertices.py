@@ -1,0 +1,74 @@
+"""What a caller gives as positions, colours, sizes and indices, as numpy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.lang.ui.images import as_array
+
+__all__ = ["color_of", "colors_for", "groups", "part", "points", "sizes_for"]
+
+
+def points(values: Any, axes: int, what: str) -> Any:
+    """Positions, f32 (n, axes), of a field or array of vectors. ValueError for vectors of another length."""
+    array = np.asarray(as_array(values), np.float32)
+    if array.ndim < 2 or array.shape[-1] != axes:
+        kind = f"vectors of {array.shape[-1]}" if array.ndim > 1 else "numbers"
+        raise ValueError(f"{what} are a field or array of vectors of {axes} numbers, not {kind} (shape {array.shape})")
+    return array.reshape(-1, axes)
+
+
+def color_of(color: Any) -> Any:
+    """A colour, f32 (3,), of three or four numbers in [0, 1]; alpha is left out."""
+    array = np.asarray(as_array(color), np.float32).reshape(-1)
+    if len(array) not in (3, 4):
+        raise ValueError(f"a colour is three numbers in [0, 1], red, green and blue, not {color!r}")
+    return array[:3]
+
+
+def colors_for(count: int, color: Any, each: Any) -> Any:
+    """f32 (count, 3): one colour for all, or, where `each` is given, one each. ValueError if there are too few."""
+    if each is None:
+        return np.broadcast_to(color_of(color), (count, 3))
+    array = np.asarray(as_array(each), np.float32)
+    if array.ndim < 2 or array.shape[-1] not in (3, 4):
+        raise ValueError(f"per_vertex_color has vectors of 3 or 4 numbers, not shape {array.shape}")
+    array = array.reshape(-1, array.shape[-1])[:, :3]
+    if len(array) < count:
+        raise ValueError(f"there are {count} vertices, but per_vertex_color has {len(array)} colours")
+    return array[:count]
+
+
+def sizes_for(count: int, size: float, each: Any) -> Any:
+    """f32 (count,): one size for all, or one each. ValueError if there are too few."""
+    if each is None:
+        return np.full(count, size, np.float32)
+    array = np.asarray(as_array(each), np.float32).reshape(-1)
+    if len(array) < count:
+        raise ValueError(f"there are {count} particles, but per_vertex_radius has {len(array)} radii")
+    return array[:count]
+
+
+def part(array: Any, offset: int, count: int | None) -> Any:
+    """The elements from `offset` on, `count` of them or all. ValueError outside of the array."""
+    end = len(array) if count is None else offset + count
+    if not 0 <= offset <= end <= len(array):
+        raise ValueError(f"elements {offset} to {end} are wanted of an array that has {len(array)}")
+    return array[offset:end]
+
+
+def groups(indices: Any, size: int, vertices: int, offset: int = 0, count: int | None = None, shift: int = 0) -> Any:
+    """Which vertices make up each line (`size` 2) or triangle (3), i32 (n, size): the `indices` from `offset` on, each
+    plus `shift`, or one vertex after the other. What is left over is left out. ValueError for an index that no vertex
+    has."""
+    if indices is None:
+        flat = np.arange(vertices)
+    else:
+        flat = part(np.asarray(as_array(indices)).reshape(-1), offset, count).astype(np.int64) + shift
+    flat = flat[: len(flat) // size * size]
+    if flat.size and not (flat.min() >= 0 and flat.max() < vertices):
+        wrong = flat.min() if flat.min() < 0 else flat.max()
+        raise ValueError(f"an index is {wrong}, but there are {vertices} vertices, 0 to {vertices - 1}")
+    return flat.reshape(-1, size).astype(np.int32)
