@@ -250,7 +250,7 @@ def test_faults_say_in_which_iteration(ti):
                 x[i, j] = 1
         elif ti.static(what == 1):
             for i in range(3, 7, 3):
-                for _ in range(1):
+                for _ in range(n - 8):
                     inner(n - i)
         elif ti.static(what == 2):
             for where in ti.grouped(x):
