@@ -116,6 +116,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     own: list[ast.stmt] = [] if name in free else [ast.Global([name])]  # a function that calls itself means the global
     factory.body = [*own, body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
     ast.fix_missing_locations(ast.copy_location(factory, body))
+    _keep_to_first_lines(factory)
     code = _inner(_inner(compile(module, function.__code__.co_filename, "exec"), "__weft_closure__"), name)
     _inside.update(inner for inner in code.co_consts if isinstance(inner, CodeType))
     cells[HELPER] = CellType(semantics)
@@ -125,6 +126,14 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
     made.__qualname__ = function.__qualname__
     return made
+
+
+def _keep_to_first_lines(root: ast.AST) -> None:
+    """Python takes the line where `a.b` ends for that of the call `a.b()`: ours shall not lead pdb down to the end of
+    the statement that they stand for."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == HELPER:
+            node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
 
 
 def _definition(function: FunctionType) -> ast.FunctionDef:
