@@ -9,28 +9,15 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Prim
 from weft.lang.array_libraries import Shape, flat_or_none, prim_of, result_library, span, view
 from weft.lang.errors import ArgumentError
-from weft.lang.generated_kernels import Results, make_kernel, results_of
+from weft.lang.generated_kernels import AXES, Pattern, Results, Text, elementwise_kernel, pattern_of, results_of
 from weft.lang.init import program
 from weft.lang.kernel import Kernel
 from weft.lang.ndarray import Ndarray
 from weft.lang.operands import Operand, ScalarFunction, broadcast, operands
 
-__all__ = ["ElementwiseFunction", "Pattern", "elementwise", "indices_of"]
-
-# How an operand lies along the axes of the loop: None for a number; else, for each of its own axes, whether it is
-# repeated (its extent there is 1 and the loop's is not).
-Pattern = tuple[bool, ...] | None
-
-_AXES = tuple(f"_i{axis}" for axis in range(16))
-
-
-def indices_of(pattern: tuple[bool, ...], axes: Sequence[str]) -> str:
-    """The indices of an operand's element in the loop over `axes`, whose last ones are those of the operand."""
-    own = axes[len(axes) - len(pattern) :]
-    return ", ".join("0" if repeated else axis for axis, repeated in zip(own, pattern)) or "None"
+__all__ = ["ElementwiseFunction", "elementwise"]
 
 
 class ElementwiseFunction:
@@ -112,7 +99,7 @@ class ElementwiseFunction:
         alike = all(one.shape is None or one.shape == shape for one in found)
         flat = [flat_or_none(array) for array in (*arrays, *outs)] if alike else [None]
         if any(one is None for one in flat):
-            patterns = tuple(_pattern(one.shape, shape) for one in found)
+            patterns = tuple(pattern_of(one.shape, shape) for one in found)
             self._kernel(found, patterns, outs, results, len(shape))(*(one.value for one in found), *outs)
             return
         rest = iter(flat)
@@ -128,36 +115,12 @@ class ElementwiseFunction:
         key = patterns, numbers, targets, results.several, ndim
         made = self._kernels.get(key)
         if made is None:
-            made = self._kernels[key] = self._made(found, patterns, targets, results.several, ndim)
+            text = Text(found, patterns, self._function.function, AXES[:ndim])
+            made = self._kernels[key] = elementwise_kernel(self.__name__, text, targets, results.several)
         return made
-
-    def _made(
-        self, found: Sequence[Operand], patterns: Sequence[Pattern], targets: Sequence[Prim], several: bool, ndim: int
-    ) -> Kernel:
-        axes = _AXES[:ndim]
-        where, indent = ", ".join(axes) or "None", "        " if axes else "    "
-        given = [
-            one.name if pattern is None else f"{one.name}[{indices_of(pattern, axes)}]"
-            for one, pattern in zip(found, patterns)
-        ]
-        numbers = range(len(targets))
-        left = "".join(f"_y{k}, " for k in numbers) if several else "_y0 "
-        body = [f"    for {where} in _out0:"] if axes else []
-        body += [f"{indent}{left}= _function({', '.join(given)})"]
-        body += [f"{indent}_out{k}[{where}] = cast(_y{k}, _t{k})" for k in numbers]
-        parameters = [(one.name, one.prim if pattern is None else None) for one, pattern in zip(found, patterns)]
-        parameters += [(f"_out{k}", None) for k in numbers]
-        names = {"_function": self._function.function, **{f"_t{k}": prim for k, prim in enumerate(targets)}}
-        return make_kernel(self.__name__, parameters, body, names)
 
     def __repr__(self) -> str:
         return f"<{self._label}>"
-
-
-def _pattern(own: Shape | None, shape: Shape) -> Pattern:
-    if own is None:
-        return None
-    return tuple(extent != whole for extent, whole in zip(own, shape[len(shape) - len(own) :]))
 
 
 def _alike(a: Any, b: Any) -> bool:

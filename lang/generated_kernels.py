@@ -11,6 +11,7 @@ so that what broadcasting repeats is loaded where it is repeated, and no array o
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from weft.lang.builtins import Builtin, cast
 from weft.lang.captures import Captures
 from weft.lang.init import Program
 from weft.lang.kernel import Kernel, kernel
+from weft.lang.operands import Operand
 from weft.lang.translate import Argument, translate_kernel
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.lost_source import keep_text
@@ -30,7 +32,17 @@ from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import kind_of, to_expr
 from weft.lang.types import NdarrayType
 
-__all__ = ["Results", "define", "make_kernel", "results_of"]
+__all__ = [
+    "AXES",
+    "Pattern",
+    "Results",
+    "Text",
+    "define",
+    "elementwise_kernel",
+    "make_kernel",
+    "pattern_of",
+    "results_of",
+]
 
 # Errors point at the user's functions, not into text that nobody wrote (see `translate/source.py`).
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<generated>")
@@ -48,9 +60,68 @@ def define(name: str, parameters: Sequence[tuple[str, Any]], body: Sequence[str]
 
 
 def make_kernel(name: str, parameters: Sequence[tuple[str, Any]], body: Sequence[str], names: dict[str, Any]) -> Kernel:
-    """The kernel with that text; a parameter whose annotation is None is an array."""
+    """The kernel with that text; a parameter whose annotation is None is an array. All names in the text but those of
+    operands begin with an underscore."""
     annotated = [(n, annotation or NdarrayType()) for n, annotation in parameters]
-    return kernel(define(name, annotated, body, {"cast": cast, **names}))
+    return kernel(define(name, annotated, body, {"_cast": cast, "_min": builtins.min, "_range": range, **names}))
+
+
+# How an operand lies along the axes of a loop: None for a number; else, for each of its own axes, whether it is
+# repeated (its extent there is 1 and the loop's is not).
+Pattern = tuple[bool, ...] | None
+
+AXES = tuple(f"_i{axis}" for axis in range(64))  # as many as numpy has
+
+
+def pattern_of(own: tuple[int, ...] | None, shape: tuple[int, ...]) -> Pattern:
+    """How an operand of shape `own` lies in a loop over `shape`."""
+    if own is None:
+        return None
+    return tuple(extent != whole for extent, whole in zip(own, shape[len(shape) - len(own) :]))
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a loop over `axes` computes from operands that lie there by `patterns`: what `function` makes of them, or,
+    where that is None, the one operand."""
+
+    operands: Sequence[Operand]
+    patterns: Sequence[Pattern]
+    function: Any
+    axes: Sequence[str]
+
+    @property
+    def parameters(self) -> list[tuple[str, Any]]:
+        """Those of a kernel that takes the operands."""
+        return [(one.name, one.prim if p is None else None) for one, p in zip(self.operands, self.patterns)]
+
+    def at(self, *axes: str) -> str:
+        """The value where the indices are `axes`."""
+        values = ", ".join(one.name + _element(p, axes) for one, p in zip(self.operands, self.patterns))
+        return values if self.function is None else f"_function({values})"
+
+
+def _element(pattern: Pattern, axes: Sequence[str]) -> str:
+    if pattern is None:
+        return ""
+    own = axes[len(axes) - len(pattern) :]  # the last axes are those of the operand
+    return f"[{', '.join('0' if repeated else axis for axis, repeated in zip(own, pattern)) or 'None'}]"
+
+
+def elementwise_kernel(
+    name: str, text: Text, targets: Sequence[Prim], several: bool = False, order: Sequence[int] | None = None
+) -> Kernel:
+    """The kernel that writes the values, cast to the types `targets`, to arrays of these types. `order`: which axis of
+    the operands each axis of the results is."""
+    numbers = range(len(targets))
+    loop = [text.axes[axis] for axis in order] if order is not None else text.axes
+    where, indent = ", ".join(loop) or "None", "        " if loop else "    "
+    left = "".join(f"_y{k}, " for k in numbers) if several else "_y0 "
+    body = [f"    for {where} in _out0:"] if loop else []
+    body += [f"{indent}{left}= {text.at(*text.axes)}"]
+    body += [f"{indent}_out{k}[{where}] = _cast(_y{k}, _t{k})" for k in numbers]
+    names = {"_function": text.function, **{f"_t{k}": prim for k, prim in enumerate(targets)}}
+    return make_kernel(name, [*text.parameters, *((f"_out{k}", None) for k in numbers)], body, names)
 
 
 # ---- what a function returns -----------------------------------------------------------------------------------------
