@@ -315,7 +315,15 @@ def _predicate(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 static = Builtin("static", _static, "Its argument, decided at compile time: loops over it unroll, ifs are pruned.")
 grouped = Builtin("grouped", _grouped, "Loops over an ndrange or field with the indices as one vector.")
-loop_config = Builtin("loop_config", lambda **_: None, "Settings of the next loop: serialize, block_dim, parallelize.")
+
+
+def _loop_config(
+    *, block_dim: Any = None, serialize: Any = None, parallelize: Any = None, block_dim_adaptive: Any = None, **_: Any
+) -> Any:
+    raise CompilationError("loop_config is about the next loop of a kernel: it goes right before that loop, inside")
+
+
+loop_config = Builtin("loop_config", _loop_config, "Settings of the next loop: serialize, block_dim, parallelize.")
 static_print = Builtin("static_print", print, "Prints at compile time.")
 static_assert = Builtin("static_assert", _static_assert, "An error at compile time unless the condition holds.")
 zero = Builtin("zero", _filled(0), "0 of the type (and shape) of x.")

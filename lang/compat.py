@@ -13,6 +13,7 @@ import functools
 import importlib
 import importlib.util
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -29,7 +30,7 @@ __all__ = ["LATER", "install", "later", "register", "uninstall"]
 LATER: dict[str, tuple[str, ...]] = {
     "sparse SNodes": (
         *("activate", "append", "deactivate", "deactivate_all_snodes", "get_addr", "is_active", "length"),
-        *("no_activate", "sparse", "extension", "FieldsBuilder.deactivate_all"),
+        *("no_activate", "sparse", "extension", "is_extension_supported", "FieldsBuilder.deactivate_all"),
     ),
     "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
     "sparse matrices": (
@@ -40,7 +41,7 @@ LATER: dict[str, tuple[str, ...]] = {
         *("ad", "FieldsBuilder.lazy_dual", "FieldsBuilder.lazy_grad", "SNode.lazy_dual", "SNode.lazy_grad"),
     ),
     "compilation ahead of time": ("aot", "graph", "DeviceCapability"),
-    "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx"),
+    "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
     "argument packs": ("ArgPack", "argpack", "types.argpack"),
     "references to scalars": ("ref", "types.ref"),
@@ -135,6 +136,17 @@ def is_matrix_class(rhs: Any) -> bool:
     return isinstance(rhs, type) and issubclass(rhs, Matrix)
 
 
+def get_cuda_compute_capability() -> int:
+    """90 for sm_90; 0 where the program runs on no NVIDIA GPU."""
+    current = program()
+    return int(current.device.target.sm) if current.arch == cuda else 0
+
+
+def warning(msg: str, warning_type: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
+    """Warn the caller of the function that calls this."""
+    warnings.warn(msg, warning_type, stacklevel=stacklevel + 1)
+
+
 def _installed(name: str) -> Callable[[], bool]:
     return lambda: importlib.util.find_spec(name) is not None
 
@@ -155,6 +167,7 @@ _HELPERS: dict[str, Any] = {
     "cook_dtype": primitive,
     "current_cfg": lambda: cfg,
     "default_cfg": lambda: cfg,
+    "get_cuda_compute_capability": get_cuda_compute_capability,
     "get_host_arch_list": get_host_arch_list,
     "get_runtime": lambda: _RUNTIME,
     "has_paddle": _installed("paddle"),
@@ -162,16 +175,32 @@ _HELPERS: dict[str, Any] = {
     "in_python_scope": _scope(inside=False),
     "in_taichi_scope": _scope(inside=True),
     "index_nd": index_nd,
+    "inside_kernel": _scope(inside=True),
     "is_arch_supported": is_arch_supported,
     "is_matrix_class": is_matrix_class,
     "is_taichi_class": is_taichi_class,
     "pytaichi": _RUNTIME,
     "python_scope": python_scope,
     "taichi_scope": python_scope,
+    "ti_bool": bool,
+    "ti_float": float,
+    "ti_int": int,
     "to_numpy_type": to_numpy_type,
     "to_pytorch_type": to_pytorch_type,
     "to_taichi_type": to_taichi_type,
+    "warning": warning,
 }
+
+# What Taichi's own compiler is made of: no program has a use for it here.
+_INTERNAL = frozenset(
+    (
+        *("PyTaichi", "SrcInfoGuard", "begin_frontend_if", "begin_frontend_struct_for", "call_internal"),
+        *("create_field_member", "expr_init", "expr_init_func", "expr_init_shared_array", "subscript", "ti_assert"),
+        *("ti_format", "ti_format_list_to_content_entries", "ti_print", "validate_subscript_index"),
+        *("adaptive_arch_select", "get_clangpp", "get_traceback", "has_clangpp", "loop_unique", "prepare_sandbox"),
+        *("timeline_clear", "timeline_save", "to_paddle_type"),
+    )
+)
 
 # Modules that Taichi's programs import from: each has the public names of Weft, or those of one of its modules, and
 # the helpers above. Where Weft has a module of that name, that one learns the names that it lacks. `_NAMESPACES` are
@@ -211,8 +240,10 @@ def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
         found = getattr(importlib.import_module(source), name, None)
         if found is not None and not name.startswith("__"):
             return found
-    what = later(f"{module}.{name}".removeprefix("weft."))
+    what = later(f"{module}.{name}".removeprefix("weft.")) or (later(name) if "weft" in sources else "")
     when = f" yet: it belongs to {what}" if what else ""
+    if name in _INTERNAL:
+        when = ": it is a part of Taichi's compiler, and Weft has another"
     raise AttributeError(f"module '{module}' has no attribute '{name}'{when}")
 
 

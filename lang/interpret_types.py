@@ -14,7 +14,7 @@ from weft.lang.argpack import ArgPackType, Members
 from weft.lang.init import program
 from weft.lang.interpret_places import as_array
 from weft.lang.matrix import Matrix
-from weft.lang.struct import Struct
+from weft.lang.struct import Struct, convert
 from weft.lang.translate.annotations import is_template
 from weft.lang.types import MatrixType, NdarrayType, StructType, prim_of_numpy, primitive
 
@@ -81,8 +81,7 @@ def fit(x: Any, annotation: Any) -> Any:
             raise TypeMismatch(f"{annotation!r} wanted, got shape {values.shape}")
         return Matrix.wrap(np.broadcast_to(cast_value(values, annotation.dtype), annotation.shape).copy())
     if isinstance(annotation, StructType):
-        members = x if isinstance(x, dict) else {name: getattr(x, name) for name in annotation.members}
-        return annotation(**{name: fit(members[name], inner) for name, inner in annotation.members.items()})
+        return convert(x, annotation)
     if isinstance(annotation, ArgPackType):
         pack = Members()
         for name, inner in annotation.members.items():

@@ -101,10 +101,25 @@ class Compound(Parameter):
             self._wanted += ", of integers from {} to {}".format(*range_of(self.type.elem))
 
     def pack(self, value: Any) -> Any:
+        if isinstance(value, dict) or (isinstance(value, PyStruct) and value.struct_type is not self.annotation):
+            _check_member(self.name, value, self.annotation)
         try:
             return _scalars(self.type, _converted(value, self.annotation))
         except (WeftError, ValueError, TypeError) as error:
             raise self.refuse(value, self._wanted) from error
+
+
+def _check_member(name: str, value: Any, annotation: Any) -> None:
+    """ArgumentError where a member of a struct that is yet to be made does not fit; `name` is the path to it."""
+    if isinstance(annotation, StructType):
+        if isinstance(value, (tuple, list)):
+            value = dict(zip(annotation.members, value))
+        given = value if isinstance(value, dict) else value.entries if isinstance(value, PyStruct) else {}
+        for member, inner in annotation.members.items():
+            if member in given:
+                _check_member(f"{name}.{member}", given[member], inner)
+    elif isinstance(to_ir(annotation), Prim) or (isinstance(value, (Matrix, np.ndarray)) and np.ndim(value)):
+        make_parameter(name, annotation).pack(value)
 
 
 def _converted(value: Any, annotation: Any) -> Any:

@@ -112,3 +112,25 @@ def test_the_command_runs_a_program(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_the_command_shows_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor"]) == 0
     assert "vector math" in capsys.readouterr().out
+
+
+def test_inner_names_are_given_or_refused_in_words() -> None:
+    from weft.lang import impl, misc, util
+
+    assert (impl.inside_kernel(), impl.ti_int(2.5), misc.loop_config, impl.root) == (False, 2, ti.loop_config, ti.root)
+    with pytest.warns(DeprecationWarning, match="old") as record:
+        util.warning("old", DeprecationWarning)
+    assert record[0].filename == __file__
+    for module, name, why in (
+        (impl, "deactivate_all_snodes", "yet: it belongs to sparse SNodes"),
+        (misc, "mesh_local", "yet: it belongs to meshes"),
+        (impl, "expr_init", "a part of Taichi's compiler, and Weft has another"),
+        (util, "nonsense", "has no attribute 'nonsense'$"),
+    ):
+        with pytest.raises(AttributeError, match=why):
+            getattr(module, name)
+
+
+def test_loop_config_belongs_to_a_loop() -> None:
+    with pytest.raises(ti.CompilationError, match="right before that loop"):
+        ti.loop_config(block_dim=64)

@@ -167,14 +167,8 @@ def failure(source: str) -> str:
     return re.sub(r"0x[0-9a-f]+", "0x0", shown).strip() + "\n"
 
 
-# What arch=python takes all the same: it is there for debugging.
-LENIENT = ("import", "print_keyword", "print_of_field")
-
-
 @pytest.mark.parametrize("name", BODIES)
 def test_mistake_in_a_kernel(name: str, arch: str, golden: Callable[[str, str], None]) -> None:
-    if arch == "python" and name in LENIENT:
-        pytest.skip("arch=python allows it")
     source = f"@ti.kernel\ndef k():\n    {BODIES[name]}\nk()\n"
     golden(f"errors/{name}.txt", failure(source))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import traceback
@@ -229,10 +230,8 @@ def test_what_is_there_for_debugging_is_allowed(capsys: pytest.CaptureFixture[st
 
     @ti.kernel
     def run(n: ti.i32):
-        import math as numbers
-
         note("begun")
-        print(type(n).__name__, numbers.comb(4, 2))
+        print(type(n).__name__, math.comb(4, 2))
         ti.static_print("compiled for", n)
 
     run(3)

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from weft.lang.errors import ArgumentError
+
 INTS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
 
 
@@ -94,3 +96,27 @@ def test_vectors_of_integers(ti):
         for wrong in ([256, 0], [0, -1], [1.0, 2.0], [1, 2**40]):
             with pytest.raises(ti.lang.errors.ArgumentError, match=r"of integers from 0 to 255"):
                 run(ti.Vector(wrong))
+
+
+def test_members_of_structs_fit_as_numbers_do(ti):
+    Inner = ti.types.struct(b=ti.u8, v=ti.types.vector(2, ti.i32))
+    Outer = ti.types.struct(a=ti.i32, f=ti.f32, inner=Inner)
+
+    @ti.kernel
+    def k(s: Outer) -> ti.f32:
+        return s.a + s.f + s.inner.b + s.inner.v[1]
+
+    assert k({"a": 1, "f": 2, "inner": {"b": 255, "v": [0, 3]}}) == 261
+    assert k(ti.Struct(a=1, f=0.5)) == 1.5
+    assert k({"inner": (4, 5)}) == 9
+    for given, message in (
+        ({"a": 1.5}, r"argument 's.a' is an integer \(i32\), got float 1.5"),
+        ({"a": 2**31}, r"argument 's.a' is an integer from -2147483648 to 2147483647 \(i32\)"),
+        ({"inner": {"b": 256}}, r"argument 's.inner.b' is an integer from 0 to 255 \(u8\), got int 256"),
+        ({"inner": (256, 0)}, r"argument 's.inner.b'"),
+        (ti.Struct(a=1.5), r"argument 's.a'"),
+        ({"inner": {"v": ti.Vector([0.5, 1])}}, r"argument 's.inner.v'"),
+        ({"f": "x"}, r"argument 's.f' is a number"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            k(given)
