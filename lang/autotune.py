@@ -1,8 +1,8 @@
-"""`@ti.autotune`: several configurations of a kernel are tried, and the fastest is kept, for each kind of call.
+"""`@ti.autotune`: several configurations of a kernel are tried, and the fastest is kept, for each kind of call::
 
-@ti.autotune(configs=[ti.Config(block_dim=128), ti.Config(block_dim=256, TILE=8)], key=["n"])
-@ti.kernel
-def step(x: ti.template(), n: ti.i32, TILE: ti.template()): ...
+    @ti.autotune(configs=[ti.Config(block_dim=128, TILE=4), ti.Config(block_dim=256, TILE=8)], key=["n"])
+    @ti.kernel
+    def step(x: ti.template(), n: ti.i32, TILE: ti.template()): ...
 
 A configuration sets two kinds of things. A name of a parameter of the kernel is that (template) parameter, which
 callers leave out. `block_dim` and `simd` are what `ti.loop_config` would say before each of the kernel's outermost

@@ -1,9 +1,11 @@
-"""`ti.profile`: a timeline of a part of a program, as a file for Perfetto, and tables of it.
+"""`ti.profile`: a timeline of a part of a program, as a file for Perfetto, and tables of it::
 
-with ti.profile("trace.json") as seen:        # or @ti.profile("trace.json") on a function
-    with ti.profile.range("step"):
-        step()
-seen.table()
+    with ti.profile("trace.json") as seen:        # or @ti.profile("trace.json") on a function
+        with ti.profile.range("step"):
+            step()
+    seen.table()
+
+What happens is recorded by `recording.py`, and written by `trace_events.py`.
 """
 
 from __future__ import annotations

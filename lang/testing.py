@@ -159,7 +159,7 @@ def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[Callab
 
 
 def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None) -> None:
-    """AssertionError unless |actual - expected| <= atol + rtol |expected| everywhere, NaN being close to NaN.
+    """AssertionError unless `|actual - expected| <= atol + rtol |expected|` everywhere, NaN being close to NaN.
 
     Fields, ndarrays, numpy arrays, torch tensors, numbers. Without tolerances they are those of the coarser of the two
     types: f16 1e-3, f32 1.3e-6 and f64 1e-7 relative, 1e-5 (f64: 1e-7) absolute, and exact for integers. The error says
