@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from weft.ir.core import Op
 from weft.ir.errors import Span
 
-__all__ = ["Line", "Listing", "Spots", "of_assembly", "of_llvm", "of_sass"]
+__all__ = ["Line", "Listing", "Spots", "of_assembly", "of_llvm", "of_sass", "with_places"]
 
 Line = tuple[str, int]  # file and line
 
@@ -21,6 +21,9 @@ _DEBUG = re.compile(r",? !dbg !(\d+)")
 _LOCATION = re.compile(r"!(\d+) = (?:distinct )?!DILocation\(line: (\d+)")
 _METADATA = re.compile(r"!(llvm\.dbg\.cu|llvm\.module\.flags|\d+) = ")
 _OF_DEBUGGING = re.compile(r"!DI|!\{null\}|\"Debug Info Version\"|^!llvm\.")
+_DEFINE = re.compile(r"define .*?@([\w.]+)\(")
+_RESULT = re.compile(r"  (%[\w.]+) = ")
+_NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
 _LOC = re.compile(r"\s*\.loc\s+\d+\s+(\d+)")
 _NOISE = re.compile(r"\s*(\.cfi_|\.file\s|\.loc\s|\.p2align|\.L(tmp|func_begin|func_end|debug)|\$L__(tmp|func))")
 _SASS_LINE = re.compile(r'\s*//## File "spots", line (\d+)')
@@ -68,6 +71,27 @@ class Spots:
         for op in root.walk():
             number = self.number(op.span)
             op.span = Span(self.FILE, number) if number else None
+
+
+def with_places(optimized: str, written: Listing) -> str:
+    """An optimized module in which instructions that LLVM moved, and took the lines from, have them back: what is still
+    called as in the module `written` comes from the same place."""
+    known: dict[tuple[str, str], int] = {}
+    function = ""
+    for line, spot in zip(written.splitlines(), written.spots, strict=True):
+        function = found[1] if (found := _DEFINE.match(line)) else function
+        if spot and (found := _RESULT.match(line)):
+            known[function, found[1]] = spot
+    lines, nodes, scope = list[str](), dict[tuple[str, int], int](), ""
+    first = 1 + max(map(int, _NODE.findall(optimized)), default=-1)
+    for line in optimized.splitlines():
+        if found := _DEFINE.match(line):
+            function, scope = found[1], (_DEBUG.findall(line) or [""])[0]
+        result = _RESULT.match(line)
+        spot = known.get((function, result[1]), 0) if result and scope and not _DEBUG.search(line) else 0
+        lines.append(f"{line}, !dbg !{nodes.setdefault((scope, spot), first + len(nodes))}" if spot else line)
+    lines += [f"!{node} = !DILocation(line: {spot}, column: 1, scope: !{of})" for (of, spot), node in nodes.items()]
+    return "\n".join(lines) + "\n"
 
 
 def of_llvm(text: str) -> Listing:

@@ -24,7 +24,7 @@ from weft.ir.pipeline import STAGES, TO_LOWERED, lower
 from weft.ir.text import Lister
 from weft.ir.treetext import tree_lines
 from weft.lang.errors import ArgumentError
-from weft.lang.listing import Listing, Spots, of_assembly, of_llvm
+from weft.lang.listing import Listing, Spots, of_assembly, of_llvm, with_places
 from weft.lang.recipe import Recipe
 from weft.lang.translate.source import source_lines, source_of
 
@@ -192,14 +192,28 @@ class Stages:
     @cached_property
     def llvm_optimized(self) -> Listing | None:
         """The LLVM IR after LLVM's passes."""
-        return None if self.artifact is None else of_llvm(str(self.artifact.native))
+        return None if self.artifact is None else of_llvm(self._optimized)
+
+    @cached_property
+    def _optimized(self) -> str:
+        """The optimized module, with metadata of lines. (What the artifact has went through code generation since,
+        which changes it: on the CPU it is made anew.)"""
+        assert self.artifact is not None
+        assert self.llvm is not None
+        module: Any = self.artifact.native
+        if self.arch == "cpu":
+            machine: Any = import_module("weft.codegen.machine")
+            module, level = machine.parse(self.artifact.llvm), self.config.opt_level
+            machine.optimize(module, machine.host_cpu(level).machine, level)
+        return with_places(str(module), self.llvm)
 
     @cached_property
     def asm(self) -> Listing | None:
         """The machine code as assembly; None on a GPU, where `ptx` and `sass` are."""
         if self.artifact is None or self.arch != "cpu":
             return None
-        return of_assembly(import_module("weft.codegen.machine").assembly(self.artifact.native, self.config.opt_level))
+        machine: Any = import_module("weft.codegen.machine")
+        return of_assembly(machine.assembly(machine.parse(self._optimized), self.config.opt_level))
 
     @cached_property
     def ptx(self) -> Listing | None:

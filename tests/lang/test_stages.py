@@ -77,6 +77,35 @@ def test_a_function_called_twice_is_told_apart(step: Any) -> None:
     assert [one, other] == roots
 
 
+def test_what_llvm_moves_out_of_a_loop_keeps_its_line() -> None:
+    ti.init(arch=ti.cpu)
+    x = ti.field(ti.f32, (64, 64))
+
+    @ti.kernel
+    def paint():
+        for i, j in x:
+            z = i * 0.3 + 1  # the same along a row
+            k = 0
+            while z < 40 and k < 9:
+                z = z * z + j
+                k += 1
+            x[i, j] = z
+
+    stages = paint.stages()
+    line = line_with("# the same along a row")
+    assert any("sitofp" in text for text in from_line(stages, stages.llvm_optimized, line))
+    assert from_line(stages, stages.asm, line)
+
+
+def test_the_code_shown_is_the_code_that_was_made(step: Any) -> None:
+    from weft.codegen import machine
+
+    stages = step.stages(0.5)
+    module = machine.parse(stages.artifact.llvm)
+    machine.optimize(module, machine.host_cpu(3).machine, 3)
+    assert stages.asm == of_assembly(machine.assembly(module))
+
+
 def test_no_debug_metadata_is_left(step: Any) -> None:
     stages = step.stages(0.5)
     for text in (stages.llvm, stages.llvm_optimized, stages.asm, stages.on("cuda").ptx):
