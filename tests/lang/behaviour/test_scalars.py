@@ -332,6 +332,25 @@ def test_unary_functions(ti, name):
     assert double(value) == pytest.approx(exact, rel=1e-13)
 
 
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_exponentials_far_from_zero(ti, name):
+    """Tails are zero, what is too large is infinite, nan stays, with fast_math too; a long loop, so that it is in
+    vectors where there are any."""
+
+    @ti.kernel
+    def run(x: ti.types.ndarray(), out: ti.types.ndarray()):
+        for i in range(x.shape[0]):
+            out[i] = ti.exp(x[i])
+
+    some = [-math.inf, -1e30, -1000.0, -800.0, -2.5, -0.0, 0.0, 1e-6, 1.0, 20.0, 800.0, 1e30, math.inf, math.nan]
+    x = np.tile(np.array(some, name_of(name)), 20)
+    out = np.ones_like(x)
+    run(x, out)
+    with np.errstate(over="ignore"):
+        exact = np.exp(x.astype(np.float64)).astype(x.dtype)
+    np.testing.assert_allclose(out, exact, rtol=1e-5 if name == "f32" else 1e-13)
+
+
 def test_more_functions(ti):
     @ti.kernel
     def run(x: ti.f64, y: ti.f64) -> ti.types.vector(6, ti.f64):
