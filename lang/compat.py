@@ -59,6 +59,26 @@ def later(name: str) -> str:
 # -- inner modules -----------------------------------------------------------------------------------------------------
 
 
+class Core:
+    """What `ti._lib.core` tells programs that choose their arch by it: which of Taichi's there are."""
+
+    @staticmethod
+    def with_cuda() -> bool:
+        """Whether a GPU of NVIDIA's can be used."""
+        return is_arch_supported(cuda)
+
+    @staticmethod
+    def with_vulkan() -> bool:
+        """Whether Vulkan can: it is no arch of Weft."""
+        return False
+
+
+class Lib:
+    """`ti._lib`."""
+
+    core = Core()
+
+
 class Runtime:
     """What `impl.get_runtime()` gives: the program, seen as Taichi's programs look at it."""
 
@@ -162,6 +182,7 @@ def python_scope(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _RUNTIME = Runtime()
+_lib = Lib()
 
 _HELPERS: dict[str, Any] = {
     "cook_dtype": primitive,

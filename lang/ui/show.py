@@ -71,7 +71,6 @@ class Window:
         """Show the frame; then start an empty one."""
         self._picture = self._drawn()
         if self._window is not None and not self._window.closed:
-            self._inputs.collect()
             self._window.show(self._picture)
             time.sleep(max(0.0, self._shown_at + 1 / self._fps - time.perf_counter()))
             self._shown_at = time.perf_counter()
@@ -83,6 +82,7 @@ class Window:
         self._saved = False
         self._canvas.finish()
         self._gui.finish()
+        self._inputs.collect()  # for the widgets of the next
 
     def destroy(self) -> None:
         """Take the window away."""

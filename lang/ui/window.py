@@ -41,8 +41,9 @@ class Window:
         self._root.resizable(False, False)
         if fullscreen:
             self._root.attributes("-fullscreen", True)
-        if pos is not None:
-            self._root.geometry(f"+{int(pos[0])}+{int(pos[1])}")
+        else:
+            place = "" if pos is None else f"+{int(pos[0])}+{int(pos[1])}"
+            self._root.geometry(f"{size[0]}x{size[1]}{place}")
         self._label = tkinter.Label(self._root, borderwidth=0, background="black")
         self._label.pack(expand=True)
         self._photo: Any = None
