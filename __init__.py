@@ -196,6 +196,7 @@ compat.register()
 _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
     "Timer": "weft.lang.tools",
+    "_lib": "weft.lang.compat",
     "elementwise": "weft.lang.elementwise",
     "reduce": "weft.lang.reduction",
     "global_thread_idx": "weft.lang.simt_block",
