@@ -44,7 +44,6 @@ LATER: dict[str, tuple[str, ...]] = {
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
     "argument packs": ("ArgPack", "argpack", "types.argpack"),
-    "references to scalars": ("ref", "types.ref"),
 }
 
 

@@ -136,7 +136,14 @@ def _places(node: ast.Call) -> list[tuple[int | str, ast.expr]]:
 def places(rewriter: _Rewriter, node: ast.Call) -> list[tuple[int | str, ast.expr]]:
     """Copies of the arguments that are places of the caller: its variables, and parts of anything."""
     own = set[str]().union(*rewriter.scopes)
-    return [(k, copy.deepcopy(a)) for k, a in _places(node) if isinstance(a, ast.Subscript) or _root(a) in own]
+    return [(k, copy.deepcopy(a)) for k, a in _places(node) if _has_index(a) or _root(a) in own]
+
+
+def _has_index(place: ast.expr) -> bool:
+    """Whether it is an element, or a part of one."""
+    while isinstance(place, ast.Attribute):
+        place = place.value
+    return isinstance(place, ast.Subscript)
 
 
 def _root(place: ast.expr) -> str:

@@ -19,7 +19,7 @@ from weft.lang.struct import convert
 from weft.lang.struct_ndarray import StructNdarray, current_layout
 from weft.lang.translate import Argument
 from weft.lang.translate.annotations import is_template
-from weft.lang.types import CompoundType, NdarrayType, StructType, prim_of_numpy, to_ir
+from weft.lang.types import CompoundType, NdarrayType, Ref, StructType, prim_of_numpy, to_ir
 
 __all__ = ["ArrayParameter", "Compound", "Parameter", "Scalar", "Template", "make_parameter", "template_key"]
 
@@ -286,6 +286,8 @@ def template_key(value: Any) -> Any:
 
 def make_parameter(name: str, annotation: Any) -> Parameter:
     """The parameter that an annotation means. TypeMismatch if it means none."""
+    if isinstance(annotation, Ref):
+        raise TypeMismatch("a kernel is given values, so there is nothing to refer to: ti.ref is for functions")
     if is_template(annotation):
         return Template(name, annotation)
     if annotation is NdarrayType or annotation is np.ndarray:

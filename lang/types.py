@@ -22,6 +22,7 @@ __all__ = [
     "MatrixType",
     "NDArray",
     "NdarrayType",
+    "Ref",
     "StructType",
     "Template",
     "VectorType",
@@ -47,6 +48,7 @@ __all__ = [
     "matrix",
     "ndarray",
     "primitive",
+    "ref",
     "struct",
     "template",
     "to_ir",
@@ -336,7 +338,20 @@ class Template:
         return "template()"
 
 
+class Ref(Template):
+    """`ti.ref(ti.f32)`: a function's parameter that is the caller's variable or element itself, a number of type
+    `dtype`: the function may assign it. TypeMismatch where `dtype` is no primitive."""
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__()
+        self.dtype = primitive(dtype)
+
+    def __repr__(self) -> str:
+        return f"ref({self.dtype})"
+
+
 template = Template
+ref = Ref
 ndarray = NdarrayType
 
 

@@ -25,7 +25,7 @@ from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Returned, Translator
 from weft.lang.translate.values import Record, coerce, common_type, in_memory, is_number, struct_kind, to_expr
-from weft.lang.types import CompoundType, NdarrayType, StructType, to_ir
+from weft.lang.types import CompoundType, NdarrayType, Ref, StructType, to_ir
 
 __all__ = ["DEEPEST", "argument_node", "declared_type", "inline", "inline_body", "matched", "settled", "settled_place"]
 
@@ -123,6 +123,8 @@ def _bind(
 ) -> Any:
     """Bind one parameter; gives what tells this instance of the function from others."""
     template = by_reference or is_template(annotation)
+    if isinstance(annotation, Ref):
+        check_reference(t, child.source.name, name, value, annotation, c)
     if template and is_number(value):
         child.bind(name, value, "template parameter")
         return (type(value), value)
@@ -168,6 +170,18 @@ def _by_value(
     lets.append((variable, expr))
     child.bind(name, variable if kind is None else Record(kind, tree.Var(variable, type=expr.type)), "")
     return expr.type
+
+
+def check_reference(t: Translator, function: str, name: str, value: Any, annotation: Ref, c: Call) -> None:
+    """TypeMismatch unless the argument for a `ref` parameter is a place of that type."""
+    wanted, node = (
+        f"argument '{name}' of '{function}' is a reference to {annotation.dtype}",
+        argument_node(c, name, value),
+    )
+    if not isinstance(value, tree.Expr) or not in_memory(value):
+        raise t.error(f"{wanted}: give it a variable, or an element of a field or array", node, TypeMismatch)
+    if value.type is not annotation.dtype:
+        raise t.error(f"{wanted}, got one of type {value.type}", node, TypeMismatch)
 
 
 def argument_node(c: Call, name: str, value: Any) -> ast.AST:

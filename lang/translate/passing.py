@@ -20,11 +20,11 @@ from weft.ir.symbols import Param
 from weft.ir.types import Array, Prim, Tensor, Type, i32
 from weft.lang.translate.annotations import MISSING, is_template
 from weft.lang.translate.functions import Call
-from weft.lang.translate.inlining import argument_node, declared_type, settled_place
+from weft.lang.translate.inlining import argument_node, check_reference, declared_type, settled_place
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, coerce, in_memory, is_number, struct_kind, to_expr
-from weft.lang.types import CompoundType, NdarrayType, StructType
+from weft.lang.types import CompoundType, NdarrayType, Ref, StructType
 
 __all__ = ["Passed", "Passing"]
 
@@ -64,6 +64,8 @@ class Passing:
             raise self.t.error(f"argument '{name}' of '{self.function}' must be an array", self.node, TypeMismatch)
         if isinstance(value, (list, tuple)) and not isinstance(annotation, CompoundType):
             return self.items(name, value, by_reference or is_template(annotation))
+        if isinstance(annotation, Ref):
+            check_reference(self.t, self.function, name, value, annotation, self.call)
         if by_reference or is_template(annotation):
             return self.reference(name, value)
         if annotation is MISSING and _is_object(value):

@@ -36,9 +36,12 @@ def test_checks(check: str, compiling: Callable[..., Recorder], tmp_path: Path) 
     (artifact,) = device.loaded
     assembled(artifact.ptx, 90, tmp_path)
     kinds = {site.kind for site in artifact.sites}
-    assert kinds == {
-        "check_races": {"race", "bounds"},
-        "check_nan": {"arithmetic"},
-        "debug": {"bounds", "arithmetic"},
-    }[check]
+    assert (
+        kinds
+        == {
+            "check_races": {"race", "bounds"},
+            "check_nan": {"arithmetic"},
+            "debug": {"bounds", "arithmetic"},
+        }[check]
+    )
     assert (len(artifact.tasks) == 1) == (check == "check_races")

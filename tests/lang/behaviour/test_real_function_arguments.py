@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft
+from weft.ir.errors import CompilationError, TypeMismatch
 from weft.lang.errors import ArgumentError
 
 S = weft.types.struct(a=weft.i32, v=weft.math.vec2)
@@ -183,3 +184,90 @@ def test_defaults_and_keywords(ti):
         return ti.Vector([f(1), f(b=2, a=3), f(4, c=5)])
 
     assert k().to_list() == [171, 321, 475]
+
+
+@pytest.mark.parametrize("is_real", [True, False])
+def test_references_are_the_callers_numbers(ti, is_real):
+    function = ti.real_func if is_real else ti.func
+    x = ti.field(ti.i32, 3)
+    pairs = ti.Vector.field(2, ti.f32, 2)
+
+    @function
+    def add(to: ti.ref(ti.i32), n: ti.i32):
+        to += n
+
+    @function
+    def twice(a: ti.types.ref(float)) -> ti.f32:
+        before = a
+        a = a * 2
+        return before
+
+    @ti.kernel
+    def k() -> ti.types.vector(4, ti.f32):
+        a, b = 3, 1.5
+        add(a, 4)
+        add(to=a, n=1)
+        c = twice(b)
+        for i in range(30):
+            add(x[i % 3], 2)
+        twice(pairs[1][0])
+        return ti.Vector([a, b, c, twice(pairs[1].x)])
+
+    pairs[1] = [5, 7]
+    assert k().to_list() == [8, 3, 1.5, 10]
+    assert x.to_numpy().tolist() == [20, 20, 20]
+    assert pairs.to_numpy().tolist() == [[0, 0], [20, 7]]
+
+
+def test_references_may_recur(ti):
+    @ti.real_func
+    def factorial(n: ti.i32, product: ti.ref(ti.f32)):
+        if n > 1:
+            product *= n
+            factorial(n - 1, product)
+
+    @ti.kernel
+    def k() -> ti.f32:
+        product = 1.0
+        factorial(5, product)
+        return product
+
+    assert k() == 120
+
+
+@pytest.mark.parametrize("is_real", [True, False])
+def test_what_is_no_reference(ti, is_real):
+    @(ti.real_func if is_real else ti.func)
+    def add(to: ti.ref(ti.i32), n: ti.i32):
+        to += n
+
+    @ti.kernel
+    def a_number():
+        add(3, 4)
+
+    @ti.kernel
+    def a_result():
+        a = 1
+        add(a + 1, 4)
+
+    @ti.kernel
+    def another_type():
+        a = 1.5
+        add(a, 4)
+
+    for kernel, message in (
+        (a_number, "argument 'to' of 'add' is a reference to i32: give it a variable, or an element"),
+        (a_result, "argument 'to' of 'add' is a reference to i32: give it a variable, or an element"),
+        (another_type, "argument 'to' of 'add' is a reference to i32, got one of type f32"),
+    ):
+        with pytest.raises(TypeMismatch, match=message):
+            kernel()
+
+    @ti.kernel
+    def of_kernel(a: ti.ref(ti.i32)):
+        a += 1
+
+    with pytest.raises(CompilationError, match="parameter 'a' of kernel 'of_kernel': a kernel is given values"):
+        of_kernel(1)
+    with pytest.raises(TypeMismatch):
+        ti.ref(ti.math.vec2)
