@@ -1,7 +1,8 @@
 """Runs a demo: in a window where there is a display, else into a GIF and a PNG.
 
 A demo module has a docstring, `FRAMES` (how many are worth watching), and `build()`, which makes its fields and
-kernels and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first.
+kernels and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first. `build` may
+take sizes; attributes of `frame` are the fields and kernels in which the tests look whether the physics is right.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ import weft
 
 __all__ = ["NAMES", "run", "summary"]
 
-NAMES = ("mpm88", "stable_fluids", "life", "heat", "galaxy", "julia", "filters", "raymarch")
+NAMES = (
+    *("mpm88", "mpm3d", "sph", "pbf", "stable_fluids", "smoke", "vortex_street"),  # fluids and what is like them
+    *("fem", "cloth", "galaxy", "waves", "heat", "reaction", "physarum", "life"),  # solids, stars, fields, patterns
+    *("cornell", "raymarch", "rasterizer", "mandelbrot", "julia"),  # pictures that are computed
+    *("contours", "filters", "seams", "sorting"),  # algorithms on images and arrays
+)
 FOLDER = Path(__file__).parent
 
 

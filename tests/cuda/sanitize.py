@@ -27,7 +27,10 @@ frame(0), frame(1)
 ti.sync()
 """
 
-_DEMOS = ("heat", "julia", "life", "filters", "raymarch", "stable_fluids", "galaxy", "mpm88")
+_DEMOS = (
+    *("heat", "julia", "life", "filters", "raymarch", "stable_fluids", "galaxy", "mpm88"),
+    *("mpm3d", "sph", "pbf", "fem", "cloth", "physarum", "rasterizer", "contours"),
+)
 _TESTS = {
     "reductions": "tests/cuda/test_device.py -k reductions",
     "atomics": "tests/cuda/test_device.py -k scattered",

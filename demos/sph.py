@@ -1,0 +1,129 @@
+"""SPH: a dam breaks and the water runs up the far wall (smoothed particle hydrodynamics, weakly compressible).
+
+Each particle spreads its mass over a small disc W. Density is the sum of what reaches a place; pressure grows steeply
+with it, p = B ((rho/rho0)^7 - 1), and pushes along its gradient: a_i = -sum_j m (p_i/rho_i^2 + p_j/rho_j^2 + Pi_ij)
+grad W, the same for both of a pair but for the sign; Pi is the artificial viscosity. Source: Monaghan, "Simulating
+free surface flows with SPH", J. Comput. Phys. 110, 1994, with Wendland's kernel.
+"""
+
+import numpy as np
+
+import weft as ti
+from weft.demos.cells import Cells
+from weft.demos.palette import Palette
+
+FRAMES = 200
+SPACING, REACH, SUBSTEPS, DT = 0.012, 0.026, 16, 2.2e-4  # metres, seconds; W ends at REACH
+WIDTH, HEIGHT, SIZE = 1.5, 0.9, 400  # metres; pixels for each
+DENSITY, SOUND, ALPHA, GRAVITY = 1000.0, 22.0, 0.1, 9.8
+PEAK = 7 / (np.pi * REACH**2)  # of W
+
+
+def walls():
+    """Where the particles of the tank's floor and walls are, (number, 2)."""
+    end, top = round(WIDTH / SPACING), round(2 * HEIGHT / SPACING)
+    places = [(i, j) for i in range(-2, end + 2) for j in range(-2, top) if j < 0 or not 0 <= i < end]
+    return (np.array(places, np.float32) + 0.5) * SPACING
+
+
+def mass():
+    """That of a particle, so that a square lattice has the density of water: DENSITY / (sum of W over the lattice)."""
+    line = np.arange(-4, 5) * SPACING
+    q = np.minimum(1, np.hypot(*np.meshgrid(line, line)) / REACH)
+    return DENSITY / float((PEAK * (1 - q) ** 4 * (1 + 4 * q)).sum())
+
+
+MASS = mass()
+
+
+def build(across=42, up=56, gravity=GRAVITY):
+    """A column of across x up particles at the left wall of the tank; the tank is two layers that do not move."""
+    count, around = across * up, walls()
+    total = count + len(around)
+    x, v, a = (ti.Vector.field(2, ti.f32, total) for _ in range(3))
+    rho, cells = ti.field(ti.f32, total), Cells(x, REACH, (WIDTH, 2 * HEIGHT))
+    width, height = int(WIDTH * SIZE), int(HEIGHT * SIZE)
+    image, water = ti.Vector.field(3, ti.f32, (width, height)), ti.Vector.field(2, ti.f32, (width, height))
+    palette = Palette("YlGnBu_r")
+
+    @ti.func
+    def slope(d, far):
+        """The gradient of Wendland's kernel W = PEAK (1 - q)^4 (1 + 4 q), q = far / REACH, at the displacement d."""
+        return d * (-20 * PEAK / REACH**2 * (1 - far / REACH) ** 3)
+
+    @ti.func
+    def pressure(density):
+        """Tait's equation of state; it never pulls, so that drops come off."""
+        return ti.max(0.0, SOUND**2 * DENSITY / 7 * ((density / DENSITY) ** 7 - 1))
+
+    @ti.kernel
+    def start():
+        for i in range(count):
+            jitter = ti.Vector([ti.random(), ti.random()]) * 0.04
+            x[i] = (ti.Vector([i % across, i // across]) + 0.5 + jitter) * SPACING
+
+    @ti.kernel
+    def weigh():
+        for i in x:
+            total, home = 0.0, cells.home(x[i])
+            for offset in ti.grouped(ti.ndrange((-1, 2), (-1, 2))):
+                c = cells.number(home + offset)
+                for k in range(cells.first[c], cells.first[c + 1]):
+                    q = ti.min(1.0, (x[i] - x[cells.member[k]]).norm() / REACH)
+                    total += MASS * PEAK * (1 - q) ** 4 * (1 + 4 * q)
+            rho[i] = total
+
+    @ti.kernel
+    def push():
+        for i in range(count):
+            total, home, mine = ti.Vector([0.0, -gravity]), cells.home(x[i]), pressure(rho[i]) / rho[i] ** 2
+            for offset in ti.grouped(ti.ndrange((-1, 2), (-1, 2))):
+                c = cells.number(home + offset)
+                for k in range(cells.first[c], cells.first[c + 1]):
+                    j = cells.member[k]
+                    d = x[i] - x[j]
+                    far = d.norm()
+                    if j != i and far < REACH:
+                        closing = ti.min(0.0, (v[i] - v[j]).dot(d)) * REACH / 2 / (d.norm_sqr() + 0.0025 * REACH**2)
+                        viscosity = -2 * ALPHA * SOUND * closing / (rho[i] + rho[j])
+                        total -= MASS * (mine + pressure(rho[j]) / rho[j] ** 2 + viscosity) * slope(d, far)
+            a[i] = total
+
+    @ti.kernel
+    def move():
+        for i in range(count):
+            v[i] += DT * a[i]
+            x[i] += DT * v[i]
+
+    @ti.kernel
+    def draw():
+        for i, j in water:
+            water[i, j] = [0, 0]
+        for p in range(count):
+            at = x[p] * SIZE
+            for i, j in ti.ndrange((-8, 9), (-8, 9)):
+                pixel = ti.floor(at, ti.i32) + ti.Vector([i, j])
+                near = 1 - (pixel + 0.5 - at).norm_sqr() / 64
+                if near > 0 and 0 <= pixel.x < width and 0 <= pixel.y < height:
+                    water[pixel] += near**3 * ti.Vector([1.0, v[p].norm()])
+        for i, j in image:
+            amount, swift = water[i, j].x, water[i, j].y / ti.max(water[i, j].x, 1e-6)
+            wet = ti.math.smoothstep(0.40, 0.75, amount)
+            rim = ti.math.smoothstep(1.8, 0.6, amount)
+            color = palette(0.12 + 0.24 * swift) + 0.22 * rim
+            image[i, j] = ti.math.mix(ti.Vector([0.05, 0.06, 0.09]) * (1 + 0.6 * j / height), color, wet)
+
+    x.from_numpy(np.concatenate([np.zeros((count, 2), np.float32), around]))
+    start()
+
+    def frame(_number):
+        for _ in range(SUBSTEPS):
+            cells.sort()
+            weigh()
+            push()
+            move()
+        draw()
+        return np.clip(image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+
+    frame.x, frame.v, frame.rho, frame.cells = x, v, rho, cells
+    return frame

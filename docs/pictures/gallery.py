@@ -1,0 +1,120 @@
+"""Makes gallery.md, its pictures, and one of them all, demos.jpg: a frame of each demo, its sentence, its time.
+
+Run it as `python docs/pictures/gallery.py`, or with names of demos to renew only their pictures and times.
+"""
+
+import importlib
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+import weft
+from weft.demos import runner
+
+# Which frame of each demo is its picture; where in the frame it is, from 0 (left, top) to 1, if not in the middle.
+FRAMES = (
+    *(("mpm88", 110), ("mpm3d", 62), ("sph", 199), ("pbf", 32), ("stable_fluids", 40), ("smoke", 165)),
+    *(("vortex_street", 210), ("fem", 46), ("cloth", 44), ("galaxy", 80), ("waves", 150), ("heat", 110)),
+    *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 119), ("raymarch", 40), ("rasterizer", 8)),
+    *(("mandelbrot", 60), ("julia", 120), ("contours", 50), ("filters", 30), ("seams", 60), ("sorting", 50)),
+)
+PLACES = {
+    "mpm88": (0.5, 1.0),
+    "sph": (1.0, 1.0),
+    "vortex_street": (0.25, 0.5),
+    "fem": (0.5, 1.0),
+    "cornell": (0.5, 0.7),
+}
+SHOWN, COLUMNS, TILE = dict(FRAMES), 6, (208, 156)
+SIZE, PAGE = (320, 240), Path(__file__).parent.parent / "gallery.md"
+HEAD = """# Gallery
+
+{count} programs of at most 150 lines, an idea each, to read, to run and to change. `weft demo NAME` opens a window,
+or writes `out/NAME.gif` and `out/NAME.png` where there is no display; `--arch cuda` is the same on a GPU, `--out
+FILE`, `--frames N` and the other options are in `weft demo --help`. The sources lie in `demos/`; `weft example --save
+NAME` copies one. Each opens with its formulas and where they come from, and `tests/demos` holds it to what it must
+keep: energy, momentum, mass, symmetry, the brightness of a wall. The same seed gives the same picture: number for
+number, unless threads add floats to the same places in any order (`mpm88`, `mpm3d`, `sph`, `galaxy`).
+
+The times are of one frame, simulation and drawing, on two AVX-512 cores: the fastest of the last ten before the one
+that is shown. The page and its pictures are made by `docs/pictures/gallery.py`.
+
+"""
+CARD = """:::{{grid-item-card}} {title}
+:img-top: pictures/gallery/{name}.jpg
+
+{text}
+
+`weft demo {name}` - {time:.3g} ms
+:::
+"""
+
+
+def picture(name: str) -> tuple[Any, float]:
+    """The frame as an image of SIZE, filled by the middle of it, and milliseconds for a frame."""
+    weft.init(arch=weft.cpu, random_seed=1)
+    frame, spent = importlib.import_module(f"weft.demos.{name}").build(), []
+    image: Any = None
+    for number in range(SHOWN[name] + 1):
+        start = time.perf_counter()
+        image = frame(number)
+        spent.append(1000 * (time.perf_counter() - start))
+    return fitted(name, (np.clip(image, 0, 1) * 255).astype(np.uint8)), min(spent[-10:])
+
+
+def fitted(name: str, pixels: Any) -> Any:
+    """The middle of the frame as an image of SIZE; of `filters`, the middle of each of its three panels."""
+    height, width, _ = pixels.shape
+    if name == "filters":
+        panel, strip = (width - 16) // 3, height * SIZE[0] // SIZE[1] // 3
+        starts = [k * (panel + 8) + (panel - strip) // 2 for k in range(3)]
+        pixels = np.concatenate([pixels[:, start : start + strip] for start in starts], 1)
+        height, width, _ = pixels.shape
+    scale = min(width / SIZE[0], height / SIZE[1])
+    across, down = SIZE[0] * scale, SIZE[1] * scale
+    left, top = (place * rest for place, rest in zip(PLACES.get(name, (0.5, 0.5)), (width - across, height - down)))
+    box = (left, top, left + across, top + down)
+    return Image.fromarray(pixels).resize(SIZE, Image.Resampling.LANCZOS, box)
+
+
+def card(name: str, milliseconds: float) -> str:
+    """The entry of a demo; its summary is `Title: text`."""
+    title, _, text = runner.summary(name).partition(": ")
+    return CARD.format(name=name, title=title, text=text[0].upper() + text[1:], time=milliseconds)
+
+
+def together(folder: Path) -> Any:
+    """All pictures in one."""
+    rows = -(-len(FRAMES) // COLUMNS)
+    sheet = Image.new("RGB", (COLUMNS * TILE[0], rows * TILE[1]))
+    for k, (name, _) in enumerate(FRAMES):
+        with Image.open(folder / f"{name}.jpg") as image:
+            tile = image.resize(TILE, Image.Resampling.LANCZOS)
+        sheet.paste(tile, (k % COLUMNS * TILE[0], k // COLUMNS * TILE[1]))
+    return sheet
+
+
+def main(*names: str) -> None:
+    """Renew these demos' pictures and times (all of them, without names), and the page."""
+    known: dict[str, float] = {}
+    if PAGE.exists():
+        known = {name: float(ms) for name, ms in re.findall(r"`weft demo (\w+)` - ([\d.]+) ms", PAGE.read_text())}
+    folder = Path(__file__).parent / "gallery"
+    folder.mkdir(exist_ok=True)
+    for name in names or runner.NAMES:
+        image, known[name] = picture(name)
+        image.save(folder / f"{name}.jpg", quality=86, optimize=True)
+        print(f"{name:14} {known[name]:8.2f} ms", flush=True)
+    together(folder).save(folder.parent / "demos.jpg", quality=82, optimize=True)
+    cards = "\n".join(card(name, known[name]) for name in runner.NAMES)
+    grid = f"::::{{grid}} 1 2 3 3\n:gutter: 3\n\n{cards}::::\n"
+    PAGE.write_text(HEAD.format(count=len(runner.NAMES)) + grid, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
