@@ -154,7 +154,7 @@ def test_assertions(arch: str) -> None:
     assert _failure(f_string, 7) == "x=3.50 of 007, [7, 2], True outer"
     assert _failure(percent, 7) == "n is 7, 1.5"
     assert _failure(braces, 7) == "n is 7 or    7"
-    assert _failure(bare, 7) == "assert i < 5"
+    assert _failure(bare, 7) == "where i = 5"  # below the assertion itself
     assert _failure(plain, 7) == "too many"
     f_string(3)  # the process lives on
 
