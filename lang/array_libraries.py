@@ -110,11 +110,15 @@ def reshaped(seen: Any, shape: Shape) -> Any:
         cells: Any = seen.array()
         if not cells.flags.c_contiguous:
             return None
-        strides = tuple(cells.dtype.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        strides = _row_strides(shape, cells.dtype.itemsize)
         return ndarray_over(seen.dtype, shape, type(cells)(cells.buffer, cells.dtype, shape, cells.offset, strides))
     if not _is_contiguous(seen):
         return None
     return seen if seen.shape == shape else seen.reshape(shape)
+
+
+def _row_strides(shape: Shape, size: int) -> Shape:
+    return tuple(size * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def _is_contiguous(seen: Any) -> bool:
@@ -133,7 +137,8 @@ def span(seen: Any) -> tuple[int, int] | None:
     elif hasattr(array, "data_ptr"):
         address, strides = array.data_ptr(), tuple(step * array.itemsize for step in array.stride())
     elif hasattr(array, "__cuda_array_interface__"):
-        address, strides = array.__cuda_array_interface__["data"][0], array.strides
+        facts = array.__cuda_array_interface__
+        address, strides = facts["data"][0], facts.get("strides") or _row_strides(seen.shape, prim_of(seen).size)
     else:
         return None
     reach = [(extent - 1) * step for extent, step in zip(seen.shape, strides)]

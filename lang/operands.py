@@ -41,6 +41,8 @@ class ScalarFunction:
         self.name = name if name.isidentifier() else "function"  # of a lambda
         self.__doc__ = function.__doc__
         self.parameters = None if isinstance(function, Builtin) else self._parameters(function.function)
+        # In a kernel's text, names with an underscore in front are those of what stands around the function.
+        self.names = [f"arg{n}" if n[0] == "_" else n for n in self.parameters.parameters] if self.parameters else []
 
     def _parameters(self, function: Callable[..., Any]) -> Any:
         found = signature(function)
@@ -55,14 +57,15 @@ class ScalarFunction:
             if keywords:
                 raise ArgumentError(f"'{self.name}' has no parameter '{next(iter(keywords))}'")
             return [f"x{position}" for position in range(len(args))], list(args)
+        if len(args) == len(self.names) and not keywords:
+            return self.names, list(args)
         try:
             bound = self.parameters.bind(*args, **keywords)
         except TypeError as error:
             wanted = ", ".join(self.parameters.parameters)
             raise ArgumentError(f"{self.kind} '{self.name}' takes {wanted}: {error}") from None
         bound.apply_defaults()
-        # Names with an underscore in front are those of the text around the function.
-        return [f"arg{n}" if n[0] == "_" else n for n in bound.arguments], list(bound.arguments.values())
+        return self.names, list(bound.arguments.values())
 
 
 @dataclass(slots=True)
