@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
@@ -49,9 +50,9 @@ class Recipe:
 
     def stages(self) -> Stages:
         """What the kernel becomes on its way to machine code; compiles it when first asked for something."""
-        from weft.lang.stages import Stages
-
-        return Stages(self)
+        stages: Any = import_module("weft.lang.stages")
+        made: Stages = stages.Stages(self)
+        return made
 
     def target(self) -> CudaTarget:
         """The GPU to compile for: that of the program, or else the oldest that will do."""
