@@ -99,7 +99,8 @@ def record(images: Iterator[Any], count: int, paths: list[Path]) -> list[Path]:
     for number, image in enumerate(images):
         last = Image.fromarray((np.clip(image, 0, 1) * 255).astype(np.uint8))
         if number % stride == 0:
-            kept.append(last.quantize(128, dither=Image.Dither.NONE))
+            colors = last.quantize(256)  # dithered, since smooth shades would show as bands
+            kept.append(last.quantize(palette=colors, dither=Image.Dither.FLOYDSTEINBERG))
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".gif":

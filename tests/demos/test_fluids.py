@@ -130,6 +130,24 @@ def test_cylinder_keeps_the_mass_and_sheds() -> None:
     np.testing.assert_allclose(velocity[:, ::-1, 0], velocity[..., 0], atol=1e-4)  # the start is symmetric
 
 
+def test_vortices_come_as_often_as_behind_a_real_cylinder() -> None:
+    """Strouhal number: frequency * diameter / speed is 0.18 at this Reynolds number in open air (Williamson, 1988), and
+    a little more in a channel, whose sides speed the flow up."""
+    frame = vortex_street.build(width=220, height=96, diameter=14.0)
+    across = []
+    for number in range(190):
+        frame(number)
+        across.append(float(frame.velocity.to_numpy()[79, 48, 1]) / vortex_street.SPEED)
+    late = np.array(across[100:])
+    up = np.flatnonzero((late[:-1] < 0) & (late[1:] >= 0))
+    times = (up + late[up] / (late[up] - late[up + 1])) * vortex_street.STEPS
+    periods = np.diff(times)
+    assert len(periods) >= 3
+    np.testing.assert_allclose(periods, periods.mean(), rtol=0.02)
+    assert 0.18 < 14.0 / (vortex_street.SPEED * periods.mean()) < 0.22
+    assert late.max() > 0.5
+
+
 def divergence(u: Any, v: Any) -> Any:
     return u[1:] - u[:-1] + v[:, 1:] - v[:, :-1]
 
