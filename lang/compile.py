@@ -62,6 +62,7 @@ class Instance:
         self.single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
         self.guards: list[Any] = []
         self.recipe: Any = None  # how to compile it again, see `stages.py`
+        self.choices: dict[Any, Any] = {}  # of a rehearsed kernel, see `Translation`
         self.plan: Any = None  # how native code calls it, see `direct.py`
         self.plans_made = 0
 
@@ -191,7 +192,9 @@ def rehearse(
     translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
     _show_tree(translation.tree, trace)
-    return Instance(_never, translation.trees, parameters, results, Captures(translation.captures))
+    made = Instance(_never, translation.trees, parameters, results, Captures(translation.captures))
+    made.choices = translation.choices
+    return made
 
 
 def _never(*_: Any) -> Any:

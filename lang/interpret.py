@@ -25,7 +25,7 @@ from weft.lang.interpret_random import draws
 from weft.lang.interpret_rewrite import HELPER, Rewriter
 from weft.lang.interpret_values import Semantics
 from weft.lang.profiler import measured
-from weft.lang.scope import with_types
+from weft.lang.scope import choices, with_types
 from weft.lang.translate.annotations import annotation_of, is_template
 from weft.lang.translate.source import source_lines
 from weft.runtime.errors import KernelFault, RecursionFault
@@ -51,6 +51,11 @@ class InterpretedKernel(Protocol):
         """The object it is a method of, or None."""
         ...
 
+    @property
+    def choices(self) -> Mapping[Any, Any]:
+        """The types of choices between values, see `Translation`."""
+        ...
+
 
 _rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakref.WeakKeyDictionary()
 _inside: weakref.WeakSet[CodeType] = weakref.WeakSet()  # of functions inside rewritten ones: rewritten with them
@@ -64,6 +69,7 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     if program().profiling:
         run = measured(kernel.function.__name__, run)
     owner = () if kernel.class_instance is None else (kernel.class_instance,)
+    token = choices.set(kernel.choices)
     try:
         result = with_types(run, *owner, *args)
     except KernelFault as fault:
@@ -78,6 +84,8 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
         if where and sys.version_info >= (3, 11):
             error.add_note(where)
         raise
+    finally:
+        choices.reset(token)
     return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
 
 
@@ -107,6 +115,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     cells = dict(zip(free, function.__closure__ or ()))
     semantics = Semantics(dict(annotations), annotations.get("return"), interpreted)
     templates = [known for known, annotation in annotations.items() if is_template(annotation)]
+    semantics.code = function.__code__
     rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates, top)
     body = rewriter.function(_definition(function))
     semantics.loops = rewriter.loops

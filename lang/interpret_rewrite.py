@@ -266,12 +266,13 @@ class Rewriter(ast.NodeTransformer):
         """`and`, `or` stop early, and give the operand that decides; where the others are harmless they are evaluated
         too, to find the common type."""
         harmless = all(self.is_harmless(part) for value in node.values for part in ast.walk(value))
+        place = ast.Constant(node.lineno), ast.Constant(node.col_offset)
         values = [self.visit(value) for value in node.values]
         if harmless:
             kind = ast.Constant("and" if isinstance(node.op, ast.And) else "or")
             return _at(node, self.call("deciding", kind, *map(_later, values)))
         node.values = [_at(value, self.call("strong", value)) for value in values]
-        return node
+        return _at(node, self.call("chosen", *place, node))
 
     def tested(self, node: ast.expr) -> ast.expr:
         """An expression of which only the truth counts."""
@@ -299,7 +300,8 @@ class Rewriter(ast.NodeTransformer):
         test, a, b = self.tested(node.test), self.visit(node.body), self.visit(node.orelse)
         if harmless:
             return _at(node, self.call("choose", test, _later(a), _later(b)))
-        return _at(node, ast.IfExp(test, self.call("strong", a), self.call("strong", b)))
+        place = ast.Constant(node.lineno), ast.Constant(node.col_offset)
+        return _at(node, self.call("chosen", *place, ast.IfExp(test, self.call("strong", a), self.call("strong", b))))
 
     def is_harmless(self, part: ast.AST) -> bool:
         """Whether evaluating this node itself changes nothing."""

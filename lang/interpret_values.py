@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from weft.lang.interpret_references import References
 from weft.lang.interpret_text import Texts
 from weft.lang.interpret_types import assigned, captured, fit, is_known, is_value, own, strong
 from weft.lang.matrix import Matrix, Vector
+from weft.lang.scope import choices
 from weft.lang.snode_api import SNode
 from weft.lang.struct import Struct, StructElement
 from weft.lang.types import CompoundType, MatrixType, prim_of_numpy, primitive
@@ -229,6 +230,7 @@ class Semantics(References):
     ) -> None:
         super().__init__()
         self.annotations, self.returns, self.interpreted = annotations, returns, interpreted
+        self.code: CodeType | None = None
         self.loops: list[Loop] = []
 
     shown, formatted, failure = texts.shown, texts.formatted, texts.failure
@@ -288,6 +290,11 @@ class Semantics(References):
             return value
         value, other = strong(value), strong(other)
         return _cast(value, promote(_prim(value), _prim(other)))
+
+    def chosen(self, line: int, column: int, value: Any) -> Any:
+        """The value that was chosen there, in the type that the translation found for all that could have been."""
+        wanted = choices.get().get((self.code, line, column))
+        return _cast(strong(value), wanted) if isinstance(wanted, Prim) and is_value(value) else strong(value)
 
     def deciding(self, kind: str, *sides: Callable[[], Any]) -> Any:
         """`a() and b()`, `a() or b()`: the operand that decides, in the common type of all; matrices elementwise."""

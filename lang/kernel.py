@@ -197,10 +197,10 @@ class Kernel(DirectCallable):
         flat = self._unpacked(args) if self._packs else args
         instance = self._instance(program, owner, flat)
         if LAUNCH.on:
-            run = (lambda: self._interpret(owner, args, flat)) if self._interpreted else (lambda: instance(flat))
-            return told_launch(self.__name__, args, run)
+            run = functools.partial(self._interpret, instance, owner, args) if self._interpreted else instance
+            return told_launch(self.__name__, args, functools.partial(run, flat))
         if self._interpreted:
-            return self._interpret(owner, args, flat)
+            return self._interpret(instance, owner, args, flat)
         if instance.plans_made < _MOST_PLANS + program.retakes:
             self._plan(program, instance, owner, args)
         return instance(flat)
@@ -342,12 +342,12 @@ class Kernel(DirectCallable):
                 raise ArgumentError(f"argument '{name}': {error.message}") from None
         return tuple(found)
 
-    def _interpret(self, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
+    def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         from weft.lang.interpret import interpret_kernel
 
         for parameter, value in zip(self._parameters, flat, strict=True):
             _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes
-        return interpret_kernel(_Interpreted(self.function, self.params, owner), args)
+        return interpret_kernel(_Interpreted(self.function, self.params, owner, instance.choices), args)
 
     def _compile(self, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         instances = self._instances  # those of this program, whatever `init` does meanwhile
@@ -406,6 +406,7 @@ class _Interpreted:
     function: Callable[..., Any]
     params: Sequence[tuple[str, Any]]
     class_instance: Any
+    choices: dict[Any, Any]
 
 
 class BoundKernel:

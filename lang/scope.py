@@ -6,15 +6,17 @@ own functions called from Python, it has the element's exact type, so that the a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["number", "typed", "with_types"]
+__all__ = ["choices", "number", "typed", "with_types"]
 
 typed: ContextVar[bool] = ContextVar("typed", default=False)
+choices: ContextVar[Mapping[Any, Any]] = ContextVar("choices", default=MappingProxyType({}))  # of the kernel that runs
 
 
 def number(value: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import update_wrapper
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.types import Type
@@ -15,7 +15,9 @@ from weft.lang.errors import PrecisionWarning
 if TYPE_CHECKING:
     from weft.ir import tree
 
-__all__ = ["Argument", "Loss", "Translation", "loops_of", "with_loops"]
+Place = tuple[CodeType, int, int]  # a function, a line of its file, a column
+
+__all__ = ["Argument", "Loss", "Place", "Translation", "loops_of", "with_loops"]
 
 _LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig` by their names
 
@@ -52,7 +54,8 @@ class Translation:
     """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
     fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `reads`
     is all that was looked up there, by owner and name, and `ran` the Python functions that were called. `losses` are
-    the warnings that were given."""
+    the warnings that were given; `choices` the types of choices between values, by code, line and column, None where
+    the same text has several."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]
@@ -61,6 +64,7 @@ class Translation:
     reads: tuple[tuple[Any, str, Any], ...] = ()
     ran: tuple[Callable[..., Any], ...] = ()
     losses: tuple[Loss, ...] = ()
+    choices: dict[Place, Type | None] = field(default_factory=dict[Place, "Type | None"])
 
 
 def with_loops(function: Any, settings: dict[str, Any]) -> Any:

@@ -284,6 +284,7 @@ def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp
     for part in parts:
         truth(t, part, node)  # says what is neither true nor false
         wanted = common_type(t, wanted, part.type, node)
+    _note_choice(t, wanted, node)
     span = t.span(node)
     result = coerce(t, parts[-1], wanted, node)
     for number, part in reversed(list(enumerate(parts[:-1]))):
@@ -296,6 +297,13 @@ def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp
         if number:
             result = tree.Call("", [(variable, part)], [tree.Return([result])], type=wanted, span=span)
     return result
+
+
+def _note_choice(t: Translator, type: Type, node: ast.expr) -> None:
+    """A kernel that runs as Python evaluates one of the values, and learns the common type from here."""
+    if t.unit.rehearsed and t.names.function is not None:
+        place = t.names.function.__code__, node.lineno + t.source.shift, node.col_offset
+        t.unit.choices[place] = type if t.unit.choices.get(place, type) is type else None
 
 
 def _all_or_any(t: Translator, kind: str, parts: list[tree.Expr], node: ast.expr) -> tree.Expr:
@@ -326,6 +334,7 @@ def _if_exp(t: Translator, node: ast.IfExp) -> Any:
     kind = common_type(t, left.type, right.type, node)
     if isinstance(decide.type, Tensor):
         return select(t, decide, left, right, node)
+    _note_choice(t, kind, node)
     left, right = coerce(t, left, kind, node), coerce(t, right, kind, node)
     return tree.IfExp(decide, left, right, type=kind, span=t.span(node))
 

@@ -19,7 +19,7 @@ from weft.ir.errors import CompilationError, Span
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
 from weft.lang.errors import UnsupportedSyntax
-from weft.lang.translate.contract import Loss
+from weft.lang.translate.contract import Loss, Place
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.source import Source
 
@@ -66,6 +66,7 @@ class Unit:
     of_structs: dict[int, Any] = field(default_factory=dict[int, Any])  # the struct types of array parameters
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
+    choices: dict[Place, Type | None] = field(default_factory=dict[Place, "Type | None"])  # see `Translation`
     warned: dict[str, Loss] = field(default_factory=dict[str, Loss])  # warnings given, by their texts
 
     @property

@@ -125,3 +125,42 @@ def test_identity_and_membership_need_values_known_beforehand(ti, text, tmp_path
         exec(compile(source, name, "exec"), space)
     with pytest.raises(ti.lang.errors.UnsupportedSyntax, match="known at compile time: compare"):
         space["run"](3)
+
+
+def test_a_choice_has_the_common_type_also_of_what_is_not_evaluated(ti):
+    calls, out = ti.field(ti.i32, ()), ti.field(ti.f32, 6)
+
+    @ti.func
+    def half(b):
+        calls[None] += 1
+        return b * 0.5
+
+    @ti.func
+    def either(a, b):
+        return a or half(b)
+
+    @ti.data_oriented
+    class Chooser:
+        @ti.kernel
+        def run(self, a: ti.i32, b: ti.f32):
+            c = a or half(b)
+            c += 0.25
+            d = a and half(b)
+            d += 0.25
+            e = a if a > 1 else half(b)
+            e += 0.25
+            f = either(a, b)
+            f += 0.25
+            g = 3 and a
+            g += 0.75
+            h = (a and a) or half(b)
+            h += 0.25
+            for k, value in ti.static(enumerate((c, d, e, f, g, h))):
+                out[k] = value
+
+    Chooser().run(3, 1.0)
+    assert out.to_numpy().tolist() == [3.25, 0.75, 3.25, 3.25, 3, 3.25]
+    assert calls[None] == 1
+    Chooser().run(0, 1.0)
+    assert out.to_numpy().tolist() == [0.75, 0.25, 0.75, 0.75, 0, 0.75]
+    assert calls[None] == 5
