@@ -116,6 +116,8 @@ def as_array(x: Any, annotation: Any) -> Any:
     clamp = getattr(annotation, "boundary", "") == "clamp"
     if isinstance(x, StructMembers):
         return FieldCells(x, clamp) if clamp else x
+    if isinstance(x, ArrayCells | FieldCells):  # of the function that calls this one
+        return x
     array = x if isinstance(x, np.ndarray) else _storage(x)
     element = annotation.element if isinstance(annotation, NdarrayType) else None
     axes = annotation.element_dim if isinstance(annotation, NdarrayType) else 0

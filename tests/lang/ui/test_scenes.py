@@ -240,3 +240,23 @@ def test_a_camera_walks_and_looks_around(monkeypatch: pytest.MonkeyPatch) -> Non
     window.keys, window.cursor = set(), (0, 0)
     camera.track_user_inputs(window, hold_key=ti.ui.RMB)
     assert np.allclose(np.asarray(camera.curr_lookat) - np.asarray(camera.curr_position), (-1, 0, 0), atol=1e-6)
+
+
+def test_every_arch_draws_the_same() -> None:
+    pictures = []
+    for arch in (ti.cpu, ti.python):
+        ti.init(arch=arch)
+        window, scene = _window(16, 12), ti.ui.Scene()
+        canvas = window.get_canvas()
+        canvas.set_image(np.random.default_rng(0).random((16, 12, 3)).astype(np.float32))
+        canvas.triangles(np.array([(0.1, 0.1), (0.6, 0.2), (0.3, 0.8)]), (1, 0, 0))
+        canvas.lines(np.array([(0, 0), (1, 1)]), 0.05)
+        scene.set_camera(_camera(0, 1, 4))
+        scene.ambient_light((0.2, 0.2, 0.2))
+        scene.point_light((3, 3, 3), (1, 1, 1))
+        scene.particles(np.array([(0, 0, 0), (1, 0, 0)]), 0.5)
+        scene.mesh(np.array([(-2, -0.5, -2), (2, -0.5, -2), (0, -0.5, 2)]))
+        scene.lines(np.array([(0, 0, 0), (0, 2, 0)]), 2)
+        canvas.scene(scene)
+        pictures.append(window.get_image_buffer_as_numpy())
+    assert (abs(pictures[0] - pictures[1]) > 1.5 / 255).sum() <= 3  # (a ray may just miss on one of them)
