@@ -10,7 +10,9 @@ import linecache
 import re
 from dataclasses import dataclass
 
-__all__ = ["CompilationError", "InternalError", "Span", "TypeMismatch", "WeftError", "message_parts"]
+__all__ = ["GENERATED", "CompilationError", "InternalError", "Span", "TypeMismatch", "WeftError", "message_parts"]
+
+GENERATED = "<generated>"  # how the name of a file ends whose text nobody wrote: errors do not show it
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Span:
     def render(self) -> str:
         """The place, the source line and a caret line under the range; callers first, as in a traceback."""
         lines: list[str] = []
-        if self.caller is not None:
+        if self.caller is not None and not self.caller.file.endswith(GENERATED):
             lines.append(self.caller.render())
         where = f", in {self.function}" if self.function else ""
         lines.append(f'  File "{self.file}", line {self.line}{where}')

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import builtins
 import os
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from weft.ir.errors import CompilationError, Span, TypeMismatch
+from weft.ir.errors import GENERATED, CompilationError, Span, TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.builtins import Builtin, cast
 from weft.lang.captures import Captures
+from weft.lang.errors import PrecisionWarning
 from weft.lang.init import Program
 from weft.lang.kernel import Kernel, kernel
 from weft.lang.operands import Operand
@@ -44,8 +46,7 @@ __all__ = [
     "results_of",
 ]
 
-# Errors point at the user's functions, not into text that nobody wrote (see `translate/source.py`).
-_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<generated>")
+_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), GENERATED)
 
 
 def define(name: str, parameters: Sequence[tuple[str, Any]], body: Sequence[str], names: dict[str, Any]) -> Any:
@@ -179,14 +180,16 @@ def results_of(
     probe = define("probe", tuple(zip(names, prims)), body, {**space, "_note": _note, "_found": note})
     arguments = [Argument(name, prim, prim) for name, prim in zip(names, prims)]
     try:
-        translation = translate_kernel(probe, arguments, (), program.config)
+        with warnings.catch_warnings():  # which there will be when a kernel is made of it
+            warnings.simplefilter("ignore", PrecisionWarning)
+            translation = translate_kernel(probe, arguments, (), program.config)
     except CompilationError as error:
         raise type(error)(error.message, _users_place(error.span, function)) from error.__cause__
     return Results(note.prims, note.several, Captures(translation.captures))
 
 
 def _users_place(span: Span | None, function: Any) -> Span | None:
-    """The place without the line of ours that it was reached from; else where the function begins."""
+    """The place; where that is the line of ours, where the function begins."""
     if span is None or span.file != _FILE:
-        return span if span is None else replace(span, caller=_users_place(span.caller, None))
+        return span
     return source_of(function.function).header() if hasattr(function, "function") else None

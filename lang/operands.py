@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, signature
-from types import FunctionType
+from inspect import Parameter, Signature, signature
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -26,26 +26,30 @@ __all__ = ["Operand", "ScalarFunction", "broadcast", "operands"]
 
 
 class ScalarFunction:
-    """A function of numbers: a `@func`, a `@pyfunc`, a plain function, or one of the language's own, as `ti.max`.
+    """A function of numbers: a `@func`, a `@pyfunc` (also as a method), a plain function, or one like `ti.max`.
     `kind` is what is made of it, for messages; `depth` frames up is where that is done."""
 
     def __init__(self, function: Any, kind: str, depth: int) -> None:
-        if not isinstance(function, (Func, PyFunc, Builtin)):
+        method = isinstance(function, MethodType) and isinstance(function.__func__, (Func, PyFunc))
+        if not method and not isinstance(function, (Func, PyFunc, Builtin)):
             if not isinstance(function, FunctionType):
                 raise CompilationError(f"ti.{kind} is made of a function of numbers, not of {function!r}")
             evaluate_annotations(function, depth)
             find_lost(function, depth)
             function = Func(function)
-        self.function, self.kind = function, kind
+        self.function: Any = function
+        self.kind = kind
         name: str = getattr(function, "__name__", "")
         self.name = name if name.isidentifier() else "function"  # of a lambda
         self.__doc__ = function.__doc__
-        self.parameters = None if isinstance(function, Builtin) else self._parameters(function.function)
+        self.parameters = None if isinstance(function, Builtin) else self._parameters(self.function.function, method)
         # In a kernel's text, names with an underscore in front are those of what stands around the function.
         self.names = [f"arg{n}" if n[0] == "_" else n for n in self.parameters.parameters] if self.parameters else []
 
-    def _parameters(self, function: Callable[..., Any]) -> Any:
+    def _parameters(self, function: Callable[..., Any], is_method: bool) -> Signature:
         found = signature(function)
+        if is_method:
+            found = found.replace(parameters=list(found.parameters.values())[1:])
         for name, parameter in found.parameters.items():
             if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.KEYWORD_ONLY):
                 raise CompilationError(f"{self.kind} '{self.name}': parameter '{name}' is not an ordinary one")

@@ -201,6 +201,36 @@ def test_functions_of_the_language(ti):
     assert ti.elementwise(cube)(x).tolist() == [1, -8]
 
 
+def test_methods(ti):
+    @ti.data_oriented
+    class Scale:
+        def __init__(self, factor):
+            self.factor = factor
+
+        @ti.func
+        def scaled(self, x, more=0):
+            return x * self.factor + more
+
+    scale = Scale(3)
+    scaled = ti.elementwise(scale.scaled)
+    assert scaled(np.arange(3)).tolist() == [0, 3, 6]
+    scale.factor = 4
+    assert scaled(np.arange(3), more=1).tolist() == [1, 5, 9]
+
+
+def test_warnings_come_once_and_show_the_users_lines(ti):
+    @ti.elementwise
+    def whole(x):
+        y = 0
+        y += x
+        return y
+
+    with pytest.warns(UserWarning, match="its fraction is lost") as caught:
+        assert whole(np.array([1.5])).tolist() == [1]
+    assert len(caught) == 1
+    assert "generated" not in str(caught[0].message)
+
+
 def test_control_flow(ti):
     @ti.elementwise
     def collatz(n):
