@@ -75,8 +75,8 @@ def test_the_pipelines(program: Program) -> None:
 
 @examples
 @given(program=chi_kernels(mixed=True))
-def test_the_pipelines_in_debug(program: Program) -> None:
-    config = CompileConfig(fast_math=False, verify=True, debug=True, threads=3)
+def test_the_pipelines_with_checks_of_indices(program: Program) -> None:
+    config = CompileConfig(fast_math=False, verify=True, boundary_check=True, threads=3)
     check(program, TO_TASKS + TO_LOWERED, config, "untyped")
 
 

@@ -103,7 +103,7 @@ def check(source, arguments):
     wanted = on_arch(source, "python", arguments)
     ways = {
         "cpu": lambda: on_arch(source, "cpu", arguments),
-        "cpu, in debug": lambda: on_arch(source, "cpu", arguments, debug=True, opt_level=1),
+        "cpu, checked": lambda: on_arch(source, "cpu", arguments, check_out_of_bound=True, verify=True, opt_level=1),
         "the evaluator": lambda: evaluated(source, arguments),
     }
     for name, run in ways.items():
