@@ -38,10 +38,10 @@ HEAD = """# Gallery
 or writes `out/NAME.gif` and `out/NAME.png` where there is no display; `--arch cuda` is the same on a GPU, `--out
 FILE`, `--frames N` and the other options are in `weft demo --help`. The sources lie in `demos/`; `weft example --save
 NAME` copies one. What some of them share are a palette (`demos/palette.py`), a view for points in 3-D
-(`demos/balls.py`) and a search for neighbours (`demos/cells.py`). Each opens with its formulas and where they come
-from, and `tests/demos` holds it to what it must keep: energy, momentum, mass, symmetry, the brightness of a wall. The
-same seed gives the same picture: number for number, unless threads add floats to the same places in any order
-(`mpm88`, `mpm3d`, `sph`, `galaxy`).
+(`demos/balls.py`) and a search for neighbours (`demos/cells.py`). Most open with their formulas and where these come
+from, and `tests/demos` holds sixteen to what they must keep: energy, momentum, mass, symmetry, the brightness of a
+wall. The same seed gives the same picture: number for number, unless threads add floats to the same places in any
+order (`mpm88`, `mpm3d`, `sph`, `galaxy`).
 
 The times are of one frame, simulation and drawing, on two AVX-512 cores: the fastest of the last thirty before the
 one that is shown. Other programs kept the machine busy meanwhile, so that they may be too long by a factor of two.
