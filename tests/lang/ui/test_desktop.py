@@ -29,6 +29,8 @@ while gui.running and gui.frame < 600:
     held += gui.is_pressed("d")
     gui.circle((0.5, 0.5), radius=10)
     gui.show()
+    if gui.frame == 2:
+        print("ready", flush=True)
 print("held" if held > 5 else held, *(round(x, 2) for x in gui.get_cursor_pos()), slider.value)
 """
 
@@ -102,6 +104,7 @@ def _running(display: dict[str, str], folder: Path, program: str, title: str) ->
 
 def test_keys_and_pointer(display: dict[str, str], tmp_path: Path) -> None:
     with _running(display, tmp_path, PROGRAM, "window of a test") as (program, window):
+        assert program.stdout.readline() == "ready\n"
         _do(display, "mousemove", "--window", window, "190", "14", "click", "1")
         _do(display, "mousemove", "--window", window, "100", "75")
         _do(display, "windowfocus", "--sync", window)
