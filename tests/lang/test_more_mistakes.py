@@ -99,7 +99,6 @@ def test_mistake(name: str, golden: Callable[[str, str], None]) -> None:
         ("types.quant", "quantized types"),
         ("types.texture", "textures"),
         ("linalg.SparseMatrixBuilder", "sparse matrices"),
-        ("ui.Window", "GUI, which draws in two dimensions"),
     ],
 )
 def test_what_comes_later_says_so(name: str, what: str) -> None:
