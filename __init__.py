@@ -185,11 +185,11 @@ def _deferred(name: str, public: str = "") -> ModuleType:
 
 
 algorithms = _deferred("algorithms")
-profiler = _deferred("profiler")
+profiler = _deferred("measure.profiler", "profiler")
 simt = _deferred("simt")
-testing = _deferred("testing")
+testing = _deferred("measure.testing", "testing")
 tools = _deferred("tools")
-torch = _deferred("torch_op", "torch")  # not in __all__: `from weft import *` leaves `torch` what it was
+torch = _deferred("arrays.torch_op", "torch")  # not in __all__: `from weft import *` leaves `torch` what it was
 ui = _deferred("ui")
 sys.modules[f"{__name__}.compat"] = compat
 compat.register()
@@ -198,11 +198,11 @@ _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
     "Timer": "weft.lang.tools",
     "_lib": "weft.lang.compat",
-    "elementwise": "weft.lang.elementwise",
-    "reduce": "weft.lang.reduction",
-    "global_thread_idx": "weft.lang.simt_block",
-    "profile": "weft.lang.profile",
-    **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.autotune"),
+    "elementwise": "weft.lang.arrays.elementwise",
+    "reduce": "weft.lang.arrays.reduction",
+    "global_thread_idx": "weft.lang.simt.block",
+    "profile": "weft.lang.measure.profile",
+    **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.measure.autotune"),
     **dict.fromkeys(("data_oriented", "func", "kernel", "real_func", "warm"), "weft.lang.kernel"),
     **dict.fromkeys(
         (

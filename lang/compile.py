@@ -18,16 +18,16 @@ from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.trace import Listener, Trace
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
-from weft.lang import recording
+from weft.lang.cache.kernels import Found, Lookup, look_up
 from weft.lang.captures import Captures
 from weft.lang.collecting import uncollected
 from weft.lang.errors import ArgumentError
-from weft.lang.kernel_cache import Found, Lookup, look_up
 from weft.lang.matrix import Matrix
+from weft.lang.measure import recording
+from weft.lang.measure.profiler import measured, named
+from weft.lang.measure.recording import COMPILE
+from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.parameters import Parameter
-from weft.lang.profiler import measured, named
-from weft.lang.profiler_host import ScopedProfiler
-from weft.lang.recording import COMPILE
 from weft.lang.struct import make_struct
 from weft.lang.told_trace import trace_of
 from weft.lang.topics import CACHE

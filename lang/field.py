@@ -17,7 +17,8 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.snode import SNode as Node
 from weft.ir.types import Prim, Tensor, Type, tensor
-from weft.lang import tensors
+from weft.lang.arrays import tensors
+from weft.lang.arrays.export import Lender
 from weft.lang.elements import (
     FieldIndexError,
     ScalarElements,
@@ -27,7 +28,6 @@ from weft.lang.elements import (
     quick_items,
     scalar_value,
 )
-from weft.lang.export import Lender
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError, FieldTree, SNode
 from weft.lang.types import prim_of_numpy, primitive

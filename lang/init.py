@@ -159,13 +159,13 @@ class Program:
             return importlib.import_module("weft.runtime.cuda").CudaDevice(self.config.random_seed, self.gpu)
         from weft.runtime.cpu import CpuDevice
 
-        kept = importlib.import_module("weft.lang.kernel_cache")
+        kept = importlib.import_module("weft.lang.cache.kernels")
         return CpuDevice(self.config.threads, self.config.random_seed, emit=kept.keeping(self))
 
     @cached_property
     def store(self) -> Any:
         """The disk cache of compiled kernels; None if the options want none."""
-        return importlib.import_module("weft.lang.kernel_cache").open_store(self.chosen)
+        return importlib.import_module("weft.lang.cache.kernels").open_store(self.chosen)
 
     @property
     def compilers(self) -> Any:

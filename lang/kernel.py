@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.lang import init as program_state
-from weft.lang import recording
 from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import Instance, compile_instance, rehearse
 from weft.lang.direct import plan_for
 from weft.lang.errors import ArgumentError, UnknownName
+from weft.lang.measure import recording
 from weft.lang.parameters import Parameter, Template, make_parameter, template_key
 from weft.lang.recipe import ON_COMPILED, Recipe
 from weft.lang.topics import LAUNCH, told_launch
@@ -343,7 +343,7 @@ class Kernel(DirectCallable):
         return tuple(found)
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
-        from weft.lang.interpret import interpret_kernel
+        from weft.lang.interpret.run import interpret_kernel
 
         for parameter, value in zip(self._parameters, flat, strict=True):
             _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes

@@ -10,9 +10,9 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, Type
-from weft.lang import tensors
+from weft.lang.arrays import tensors
+from weft.lang.arrays.export import Lender
 from weft.lang.elements import ScalarElements, check_bounds, element_index, element_value, quick_items, scalar_value
-from weft.lang.export import Lender
 from weft.lang.init import Program, program
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError

@@ -10,7 +10,7 @@ from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.scalar import cast_value, range_of
 from weft.ir.types import Prim, Struct, Tensor, Type, u1
-from weft.lang.borrow import view_of
+from weft.lang.arrays.borrow import view_of
 from weft.lang.errors import ArgumentError
 from weft.lang.matrix import Matrix
 from weft.lang.ndarray import Ndarray

@@ -1,4 +1,4 @@
-"""Who is told what a device does: `lang/recording.py`, while somebody records."""
+"""Who is told what a device does: `lang/measure/recording.py`, while somebody records."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import weft as ti
-from weft.lang import autotune as module
-from weft.lang import kernel_cache
+from weft.lang.cache import kernels as kernel_cache
 from weft.lang.errors import ArgumentError
+from weft.lang.measure import autotune as module
 
 Times = Callable[[dict[str, float]], list[str]]
 

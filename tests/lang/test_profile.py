@@ -14,10 +14,11 @@ import pytest
 
 import weft as ti
 from tests.lang.trace_format import check_trace
-from weft.lang import kernel_cache, recording
+from weft.lang.cache import kernels as kernel_cache
 from weft.lang.kernel import Kernel
-from weft.lang.recording import Event
-from weft.lang.trace_events import trace_of, write_trace
+from weft.lang.measure import recording
+from weft.lang.measure.recording import Event
+from weft.lang.measure.trace_events import trace_of, write_trace
 from weft.runtime import nvtx
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import weft as ti
-from weft.lang import profiler_metrics
+from weft.lang.measure import metrics as profiler_metrics
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,9 @@ from weft.lang.topics import TOPICS
 @pytest.fixture(autouse=True)
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("WEFT_OFFLINE_CACHE", raising=False)
-    monkeypatch.setattr("weft.lang.kernel_cache.version_stamp", lambda: "of this test")  # whoever edits files meanwhile
+    monkeypatch.setattr(
+        "weft.lang.cache.kernels.version_stamp", lambda: "of this test"
+    )  # whoever edits files meanwhile
     yield
     ti.set_logs()
 

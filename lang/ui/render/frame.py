@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.borrow import view_of
+from weft.lang.arrays.borrow import view_of
 from weft.lang.builtins import cast, max, min
 from weft.lang.init import program
 from weft.lang.kernel import func, kernel

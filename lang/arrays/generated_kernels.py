@@ -1,0 +1,195 @@
+"""Kernels around a scalar function: their text is made for one way in which its operands are laid out.
+
+For `shade(x, w)` with an array `x`, repeated along the first axis, and a number `w` the text is
+
+    def shade(x, w: f32, _out):
+        for _i, _j in _out:
+            _out[_i, _j] = _function(x[_j], w)
+
+so that what broadcasting repeats is loaded where it is repeated, and no array of strides zero is needed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.ir.errors import GENERATED, CompilationError, Span, TypeMismatch
+from weft.ir.types import Prim
+from weft.lang.arrays.operands import Operand
+from weft.lang.builtins import Builtin, cast
+from weft.lang.captures import Captures
+from weft.lang.errors import PrecisionWarning
+from weft.lang.init import Program
+from weft.lang.kernel import Kernel, kernel
+from weft.lang.translate import Argument, translate_kernel
+from weft.lang.translate.functions import FUNCTIONS, Call
+from weft.lang.translate.lost_source import keep_text
+from weft.lang.translate.source import source_of
+from weft.lang.translate.translator import Translator
+from weft.lang.translate.values import kind_of, to_expr
+from weft.lang.types import NdarrayType
+
+__all__ = [
+    "AXES",
+    "Pattern",
+    "Results",
+    "Text",
+    "define",
+    "elementwise_kernel",
+    "make_kernel",
+    "pattern_of",
+    "results_of",
+]
+
+_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), GENERATED)
+
+
+def define(name: str, parameters: Sequence[tuple[str, Any]], body: Sequence[str], names: dict[str, Any]) -> Any:
+    """The Python function with that text. `parameters` are names with annotations, `names` what its globals mean."""
+    text = "".join(f"{line}\n" for line in (f"def {name}({', '.join(n for n, _ in parameters)}):", *body))
+    space: dict[str, Any] = {"__name__": __name__, **names}
+    exec(compile(text, _FILE, "exec"), space)  # noqa: S102 - our own text, of identifiers
+    function = space.pop(name) if name not in names else space[name]
+    function.__annotations__ = dict(parameters)
+    keep_text(function, text)
+    return function
+
+
+def make_kernel(name: str, parameters: Sequence[tuple[str, Any]], body: Sequence[str], names: dict[str, Any]) -> Kernel:
+    """The kernel with that text; a parameter whose annotation is None is an array. All names in the text but those of
+    operands begin with an underscore."""
+    annotated = [(n, annotation or NdarrayType()) for n, annotation in parameters]
+    return kernel(define(name, annotated, body, {"_cast": cast, "_min": builtins.min, "_range": range, **names}))
+
+
+# How an operand lies along the axes of a loop: None for a number; else, for each of its own axes, whether it is
+# repeated (its extent there is 1 and the loop's is not).
+Pattern = tuple[bool, ...] | None
+
+AXES = tuple(f"_i{axis}" for axis in range(64))  # as many as numpy has
+
+
+def pattern_of(own: tuple[int, ...] | None, shape: tuple[int, ...]) -> Pattern:
+    """How an operand of shape `own` lies in a loop over `shape`."""
+    if own is None:
+        return None
+    return tuple(extent != whole for extent, whole in zip(own, shape[len(shape) - len(own) :]))
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a loop over `axes` computes from operands that lie there by `patterns`: what `function` makes of them, or,
+    where that is None, the one operand."""
+
+    operands: Sequence[Operand]
+    patterns: Sequence[Pattern]
+    function: Any
+    axes: Sequence[str]
+
+    @property
+    def parameters(self) -> list[tuple[str, Any]]:
+        """Those of a kernel that takes the operands."""
+        return [(one.name, one.prim if p is None else None) for one, p in zip(self.operands, self.patterns)]
+
+    def at(self, *axes: str) -> str:
+        """The value where the indices are `axes`."""
+        values = ", ".join(one.name + _element(p, axes) for one, p in zip(self.operands, self.patterns))
+        return values if self.function is None else f"_function({values})"
+
+
+def _element(pattern: Pattern, axes: Sequence[str]) -> str:
+    if pattern is None:
+        return ""
+    own = axes[len(axes) - len(pattern) :]  # the last axes are those of the operand
+    return f"[{', '.join('0' if repeated else axis for axis, repeated in zip(own, pattern)) or 'None'}]"
+
+
+def elementwise_kernel(
+    name: str, text: Text, targets: Sequence[Prim], several: bool = False, order: Sequence[int] | None = None
+) -> Kernel:
+    """The kernel that writes the values, cast to the types `targets`, to arrays of these types. `order`: which axis of
+    the operands each axis of the results is."""
+    numbers = range(len(targets))
+    loop = [text.axes[axis] for axis in order] if order is not None else text.axes
+    where, indent = ", ".join(loop) or "None", "        " if loop else "    "
+    left = "".join(f"_y{k}, " for k in numbers) if several else "_y0 "
+    body = [f"    for {where} in _out0:"] if loop else []
+    body += [f"{indent}{left}= {text.at(*text.axes)}"]
+    body += [f"{indent}_out{k}[{where}] = _cast(_y{k}, _t{k})" for k in numbers]
+    names = {"_function": text.function, **{f"_t{k}": prim for k, prim in enumerate(targets)}}
+    return make_kernel(name, [*text.parameters, *((f"_out{k}", None) for k in numbers)], body, names)
+
+
+# ---- what a function returns -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Results:
+    """The types of what a scalar function returns for operands of certain types. `several`: it returns a tuple."""
+
+    prims: tuple[Prim, ...]
+    several: bool
+    captures: Captures
+
+    def alive(self) -> bool:
+        """Whether the function still means what it did."""
+        return not self.captures.changed()
+
+
+class _Note:
+    """Where the translator writes down what it was shown."""
+
+    prims: tuple[Prim, ...] = ()
+    several = False
+
+
+def _noted(note: _Note, value: Any) -> None:
+    raise CompilationError("only the translator takes notes")
+
+
+_note = Builtin("note_results", _noted, "Note the types of what a function returned.")
+
+
+def _take_note(t: Translator, c: Call) -> None:
+    note, value = c.args
+    note.several = isinstance(value, (tuple, list))
+    if value is None or (note.several and not value):
+        raise t.error("it returns nothing: an array function's elements are what it returns", c.node, TypeMismatch)
+    parts = [to_expr(t, part, c.node) for part in (value if note.several else (value,))]
+    for part in parts:
+        if not isinstance(part.type, Prim):
+            raise t.error(f"it returns {kind_of(part)}: return a number, or a tuple of them", c.node, TypeMismatch)
+    note.prims = tuple(part.type for part in parts)
+
+
+FUNCTIONS[_note.name] = _take_note
+
+
+def results_of(
+    program: Program, function: Any, names: Sequence[str], prims: Sequence[Prim], call: str, space: dict[str, Any]
+) -> Results:
+    """What the expression `call` gives, where `names` are numbers of types `prims` and `space` says what other names
+    mean. CompilationError where `function`, which is called there, takes no such numbers, or returns no numbers."""
+    note = _Note()
+    body = [f"    _note(_found, {call})"]
+    probe = define("probe", tuple(zip(names, prims)), body, {**space, "_note": _note, "_found": note})
+    arguments = [Argument(name, prim, prim) for name, prim in zip(names, prims)]
+    try:
+        with warnings.catch_warnings():  # which there will be when a kernel is made of it
+            warnings.simplefilter("ignore", PrecisionWarning)
+            translation = translate_kernel(probe, arguments, (), program.config)
+    except CompilationError as error:
+        raise type(error)(error.message, _users_place(error.span, function)) from error.__cause__
+    return Results(note.prims, note.several, Captures(translation.captures))
+
+
+def _users_place(span: Span | None, function: Any) -> Span | None:
+    """The place; where that is the line of ours, where the function begins."""
+    if span is None or span.file != _FILE:
+        return span
+    return source_of(function.function).header() if hasattr(function, "function") else None

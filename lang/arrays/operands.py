@@ -1,0 +1,140 @@
+"""The operands of a call of an array function: which are arrays, which are numbers, of what types and extents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature, signature
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.scalar import promote, range_of
+from weft.ir.types import Prim, f64, i64, u1, u64
+from weft.lang.arrays.libraries import Shape, prim_of, view
+from weft.lang.builtins import Builtin, PyFunc
+from weft.lang.errors import ArgumentError
+from weft.lang.init import program
+from weft.lang.kernel import Func
+from weft.lang.translate.annotations import evaluate_annotations
+from weft.lang.translate.lost_source import find_lost
+from weft.lang.types import prim_of_numpy
+
+__all__ = ["Operand", "ScalarFunction", "broadcast", "operands"]
+
+
+class ScalarFunction:
+    """A function of numbers: a `@func`, a `@pyfunc` (also as a method), a plain function, or one like `ti.max`.
+    `kind` is what is made of it, for messages; `depth` frames up is where that is done."""
+
+    def __init__(self, function: Any, kind: str, depth: int) -> None:
+        method = isinstance(function, MethodType) and isinstance(function.__func__, (Func, PyFunc))
+        if not method and not isinstance(function, (Func, PyFunc, Builtin)):
+            if not isinstance(function, FunctionType):
+                raise CompilationError(f"ti.{kind} is made of a function of numbers, not of {function!r}")
+            evaluate_annotations(function, depth)
+            find_lost(function, depth)
+            function = Func(function)
+        self.function: Any = function
+        self.kind = kind
+        name: str = getattr(function, "__name__", "")
+        self.name = name if name.isidentifier() else "function"  # of a lambda
+        self.__doc__ = function.__doc__
+        self.parameters = None if isinstance(function, Builtin) else self._parameters(self.function.function, method)
+        # In a kernel's text, names with an underscore in front are those of what stands around the function.
+        self.names = [f"arg{n}" if n[0] == "_" else n for n in self.parameters.parameters] if self.parameters else []
+
+    def _parameters(self, function: Callable[..., Any], is_method: bool) -> Signature:
+        found = signature(function)
+        if is_method:
+            found = found.replace(parameters=list(found.parameters.values())[1:])
+        for name, parameter in found.parameters.items():
+            if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.KEYWORD_ONLY):
+                raise CompilationError(f"{self.kind} '{self.name}': parameter '{name}' is not an ordinary one")
+        return found
+
+    def matched(self, args: Sequence[Any], keywords: dict[str, Any]) -> tuple[list[str], list[Any]]:
+        """The names of the operands, and the operands. ArgumentError if they do not fit the parameters."""
+        if self.parameters is None:
+            if keywords:
+                raise ArgumentError(f"'{self.name}' has no parameter '{next(iter(keywords))}'")
+            return [f"x{position}" for position in range(len(args))], list(args)
+        if len(args) == len(self.names) and not keywords:
+            return self.names, list(args)
+        try:
+            bound = self.parameters.bind(*args, **keywords)
+        except TypeError as error:
+            wanted = ", ".join(self.parameters.parameters)
+            raise ArgumentError(f"{self.kind} '{self.name}' takes {wanted}: {error}") from None
+        bound.apply_defaults()
+        return self.names, list(bound.arguments.values())
+
+
+@dataclass(slots=True)
+class Operand:
+    """`value` is a view of an array, of `shape`, or, where that is None, a number. `source` is what the user gave."""
+
+    name: str
+    value: Any
+    prim: Prim
+    shape: Shape | None
+    source: Any
+
+
+def operands(label: str, names: Iterable[str], values: Iterable[Any]) -> list[Operand]:
+    """The operands of the function that `label` names. A Python number is what it is in a kernel, of `default_fp` or
+    `default_ip`, but as wide as the widest array of its kind. ArgumentError for what is no operand."""
+    found: list[Operand] = []
+    for name, value in zip(names, values):
+        if isinstance(value, (bool, int, float, np.generic)):
+            found.append(Operand(name, value, u1, None, value))
+            continue
+        try:
+            seen = view(value)
+            found.append(Operand(name, seen, prim_of(seen), tuple(seen.shape), value))
+        except TypeMismatch as error:
+            what = f"{type(value).__name__} of shape {tuple(value.shape)}" if hasattr(value, "shape") else repr(value)
+            raise ArgumentError(f"{label}: operand '{name}', {what}: {error.message}") from None
+    wide = [one.prim for one in found if one.shape is not None]
+    for one in found:
+        if one.shape is None:
+            one.prim = _type_of_number(label, one, wide)
+    return found
+
+
+def _type_of_number(label: str, one: Operand, wide: Sequence[Prim]) -> Prim:
+    number, config = one.value, program().config
+    if isinstance(number, np.generic):
+        try:
+            return prim_of_numpy(number.dtype)
+        except TypeMismatch as error:
+            raise ArgumentError(f"{label}: operand '{one.name}', {number!r}: {error.message}") from None
+    if isinstance(number, bool):
+        return u1
+    if isinstance(number, float):
+        return f64 if f64 in wide else config.default_fp
+    prim = config.default_ip
+    for other in wide:
+        prim = promote(prim, other) if other.is_int and other is not u1 else prim
+    for candidate in (prim, i64, u64):
+        low, high = range_of(candidate)
+        if low <= number <= high:
+            return candidate
+    raise ArgumentError(f"{label}: operand '{one.name}' is {number}, which no integer type holds")
+
+
+def broadcast(label: str, found: Sequence[Operand]) -> Shape:
+    """The common shape of all operands, by numpy's rules. ArgumentError, with all shapes, if there is none."""
+    shapes = [one.shape for one in found if one.shape is not None]
+    if not shapes:
+        return ()
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = ", ".join(f"{one.name}{one.shape}" for one in found if one.shape is not None)
+        raise ArgumentError(f"{label}: the operands have shapes that do not broadcast: {listed}") from None

@@ -1,0 +1,290 @@
+"""`ti.reduce`: a function that joins two numbers makes one of all elements of an array, or of those along some axes.
+
+An array is seen as (outer, n, inner), n being what is reduced. Each n is cut into blocks, by its extents alone; an
+iteration reduces a block, and what the blocks give is reduced in the same way until one is left. So the order in which
+numbers meet depends on nothing but the shape and the arch, and equal calls give equal bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.config import CompileConfig
+from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import promote
+from weft.ir.types import Prim, i32, i64, u1
+from weft.lang.arrays.generated_kernels import (
+    AXES,
+    Results,
+    Text,
+    elementwise_kernel,
+    make_kernel,
+    pattern_of,
+    results_of,
+)
+from weft.lang.arrays.libraries import Shape, reshaped, result_library, view
+from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operands
+from weft.lang.builtins import ndrange
+from weft.lang.errors import ArgumentError
+from weft.lang.init import Program, cuda, program
+from weft.lang.kernel import Kernel
+from weft.lang.ndarray import Ndarray, ndarray
+from weft.lang.types import primitive
+
+__all__ = ["Reduction", "reduce"]
+
+_LINE = 16384  # elements that one iteration joins on the CPU
+_CHUNK = 1024  # columns of them that lie side by side
+_EACH, _THREADS = 32, 65536  # on a GPU, elements for each thread, and threads enough
+
+
+_Types = tuple[Prim, Prim, list[Results]]
+
+
+class Reduction:
+    """A function of arrays, made by `ti.reduce`."""
+
+    def __init__(self, function: ScalarFunction, identity: Any, map: ScalarFunction | None) -> None:
+        self._function, self._identity, self._map = function, identity, map
+        self.__name__, self.__doc__ = function.name, function.__doc__
+        self._label = f"reduce '{function.name}'"
+        if identity is not None and not isinstance(identity, (bool, int, float)):
+            raise TypeMismatch(f"the identity of {self._label} is a number or None, not {identity!r}")
+        self._generation = -1
+        self._types: dict[Any, _Types] = {}
+        self._kernels: dict[Any, Kernel] = {}
+
+    def __call__(self, *args: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None, **keywords: Any) -> Any:
+        names, values = self._matched(args, keywords)
+        found = operands(self._label, names, values)
+        shape = broadcast(self._label, found)
+        axes = self._axes(axis, len(shape))
+        prims = self._types_for(found, None if dtype is None else primitive(dtype))
+        kept = tuple([n for k, n in enumerate(shape) if k not in axes])
+        final = tuple([1 if k in axes else n for k, n in enumerate(shape)]) if keepdims else kept
+        library, like = result_library([one.source for one in found if one.shape is not None])
+        made = library.empty(final, prims[0], like)
+        if 0 not in kept:
+            self._fill(made, found, shape, axes, prims)
+        if not final and isinstance(made, (np.ndarray, Ndarray)):
+            return made[()] if isinstance(made, np.ndarray) else made[None]
+        return library.given(made)
+
+    # -- what is asked for ---------------------------------------------------------------------------------------------
+
+    def _matched(self, args: Sequence[Any], keywords: dict[str, Any]) -> tuple[list[str], list[Any]]:
+        if self._map is not None:
+            return self._map.matched(args, keywords)
+        if len(args) != 1 or keywords:
+            given = f"{len(args)} and {', '.join(keywords)}" if keywords else f"{len(args)}"
+            raise ArgumentError(f"{self._label} takes one array, and axis=, keepdims=, dtype=; given are {given}")
+        return ["x"], list(args)
+
+    def _axes(self, axis: Any, ndim: int) -> tuple[int, ...]:
+        """The axes to reduce, ascending. ArgumentError where there are none such."""
+        if axis is None:
+            return tuple(range(ndim))
+        given: list[Any] = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+        for one in given:
+            if not isinstance(one, (int, np.integer)) or not -ndim <= one < ndim:
+                raise ArgumentError(f"{self._label}: axis {one!r} is none of an array of {ndim} axes")
+        found = tuple(sorted({int(one) % ndim for one in given}))
+        if len(found) != len(given):
+            raise ArgumentError(f"{self._label}: axis={axis} names an axis twice")
+        return found
+
+    def _types_for(self, found: Sequence[Operand], wanted: Prim | None) -> tuple[Prim, Prim]:
+        """The type in which elements are joined: `wanted`, or what elements, identity and function make of one
+        another; and the type of the elements."""
+        current = program()
+        if current.generation != self._generation:
+            self._types, self._generation = {}, current.generation
+        key = wanted, *(one.prim for one in found)
+        known = self._types.get(key)
+        if known is None or not all(results.alive() for results in known[2]):
+            known = self._types[key] = self._inferred(current, found, wanted)
+        return known[:2]
+
+    def _inferred(self, current: Program, found: Sequence[Operand], wanted: Prim | None) -> _Types:
+        made: list[Results] = []
+        element = found[0].prim
+        if self._map is not None:
+            names, mapped = [one.name for one in found], self._map.function
+            call, prims = f"_map({', '.join(names)})", [one.prim for one in found]
+            made.append(results_of(current, mapped, names, prims, call, {"_map": mapped}))
+            element = self._single(made[0], self._map.name)
+        prim, function = wanted or self._with_identity(element, current.config), self._function.function
+        made.append(results_of(current, function, "ab", (prim, prim), "_function(a, b)", {"_function": function}))
+        joined = self._single(made[-1], self._function.name)
+        return wanted or promote(prim, joined), element, made
+
+    def _single(self, results: Results, name: str) -> Prim:
+        if results.several:
+            raise TypeMismatch(f"{self._label}: '{name}' returns {len(results.prims)} numbers, and one is wanted")
+        return results.prims[0]
+
+    def _with_identity(self, prim: Prim, config: CompileConfig) -> Prim:
+        """The type of a variable that begins as the identity and takes elements of type `prim`."""
+        if self._identity is None or isinstance(self._identity, bool):
+            return prim
+        if isinstance(self._identity, int):
+            return promote(prim, config.default_ip) if prim.is_int or prim is u1 else prim
+        return prim if prim.is_float else config.default_fp
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    def _fill(
+        self, made: Any, found: Sequence[Operand], shape: Shape, axes: Sequence[int], prims: tuple[Prim, Prim]
+    ) -> None:
+        prim, element = prims
+        n = math.prod(shape[axis] for axis in axes)
+        target = view(made)
+        if n == 0:
+            self._fill_with_identity(target)
+            return
+        outer, inner = self._sides(shape, axes)
+        text, arrays = self._seen(found, shape, (outer, n, inner))
+        if text is None:
+            outer, inner = math.prod(shape) // n, 1
+            text, arrays = self._gathered(found, shape, axes, (outer, n), element)
+        while True:
+            size, blocks = _cut(outer, n, inner)
+            sides = (outer, blocks) if inner == 1 else (outer, blocks, inner)
+            into = reshaped(target, sides) if blocks == 1 else _partial(prim, sides)
+            self._stage(text, prim, inner, outer * n * inner)(*arrays, into, size, n)
+            if blocks == 1:
+                return
+            x = Operand("x", into, prim, sides, into)
+            text, arrays, n = Text([x], [(False,) * len(sides)], None, ()), [into], blocks
+
+    def _fill_with_identity(self, target: Any) -> None:
+        if self._identity is None:
+            raise ArgumentError(
+                f"{self._label} has no identity, which is all that an array without elements could give"
+            )
+        if isinstance(target, np.ndarray):
+            target[...] = self._identity
+        else:
+            (target.fill_ if hasattr(target, "fill_") else target.fill)(self._identity)
+
+    def _sides(self, shape: Shape, axes: Sequence[int]) -> tuple[int, int]:
+        """The number of elements in front of the reduced axes and behind."""
+        if not axes:
+            return math.prod(shape), 1
+        return math.prod(shape[: axes[0]]), math.prod(shape[axes[-1] + 1 :])
+
+    def _seen(self, found: Sequence[Operand], shape: Shape, sides: Shape) -> tuple[Text | None, list[Any]]:
+        """The operands as they lie, with those three axes, or two if `inner` is 1; None if that cannot be."""
+        whole = sides[:2] if sides[2] == 1 else sides
+        if math.prod(sides) != math.prod(shape) or any(one.shape not in (None, shape) for one in found):
+            return None, []
+        arrays = [one.value if one.shape is None else reshaped(one.value, whole) for one in found]
+        if any(array is None for array in arrays):
+            return None, []
+        patterns = [None if one.shape is None else (False,) * len(whole) for one in found]
+        return Text(found, patterns, self._map and self._map.function, ()), arrays
+
+    def _gathered(
+        self, found: Sequence[Operand], shape: Shape, axes: Sequence[int], sides: Shape, prim: Prim
+    ) -> tuple[Text, list[Any]]:
+        """The elements, of type `prim`, in a new array, the reduced axes last: where operands repeat or lie unlike."""
+        order = (*(k for k in range(len(shape)) if k not in axes), *axes)
+        patterns = tuple(pattern_of(one.shape, shape) for one in found)
+        numbers = tuple(one.prim for one in found if one.shape is None)
+        key = "gather", patterns, numbers, prim, order
+        if key not in self._kernels:
+            text = Text(found, patterns, self._map and self._map.function, AXES[: len(shape)])
+            self._kernels[key] = elementwise_kernel(self.__name__, text, (prim,), order=order)
+        made = _partial(prim, tuple(shape[axis] for axis in order))
+        self._kernels[key](*(one.value for one in found), made)
+        flat = reshaped(made, sides)
+        return Text([Operand("x", flat, prim, sides, flat)], [(False, False)], None, ()), [flat]
+
+    def _stage(self, text: Text, prim: Prim, inner: int, count: int) -> Kernel:
+        """The kernel that reduces each block of (outer, n, inner) elements to one."""
+        on_gpu = program().arch == cuda
+        form = _lines if inner == 1 or on_gpu else _columns
+        index = i32 if count < 2**31 else i64
+        numbers = tuple(one.prim for one in text.operands if one.shape is None)
+        key = form, inner == 1, on_gpu, index, numbers, prim, tuple(text.patterns), text.function is None
+        made = self._kernels.get(key)
+        if made is None:
+            axes = ("_o", "_r") if inner == 1 else ("_o", "_r", "_c")
+            body = form(text, axes, _INTERLEAVED if on_gpu else _SIDE_BY_SIDE)
+            parameters = [*text.parameters, ("_out", None), ("_size", index), ("_n", index)]
+            names = {"_join": self._function.function, "_function": text.function, "_t": prim, "_ndrange": ndrange}
+            made = self._kernels[key] = make_kernel(self.__name__, parameters, body, names)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<{self._label}>"
+
+
+# Where a block `_b` of n begins, and what comes after that: on the CPU neighbours; on a GPU every `_size`th, so that
+# neighbours are read by neighbouring threads.
+_SIDE_BY_SIDE = "_b * _size", "for _r in _range(_b * _size + 1, _min(_b * _size + _size, _n)):"
+_INTERLEAVED = "_b", "for _k in _range(1, (_n - _b + _size - 1) // _size):"
+
+
+def _lines(text: Text, axes: Sequence[str], blocks: tuple[str, str]) -> list[str]:
+    """Each iteration joins one block in a local."""
+    first, rest = blocks
+    where = ", ".join(axis.replace("_r", "_b") for axis in axes)
+    inside = ["_r = _b + _k * _size"] if blocks is _INTERLEAVED else []
+    return [
+        f"    for {where} in _out:",
+        f"        _y = _cast({text.at(*(axis.replace('_r', first) for axis in axes))}, _t)",
+        f"        {rest}",
+        *(f"            {line}" for line in inside),
+        f"            _y = _cast(_join(_y, _cast({text.at(*axes)}, _t)), _t)",
+        f"        _out[{where}] = _y",
+    ]
+
+
+def _columns(text: Text, axes: Sequence[str], blocks: tuple[str, str]) -> list[str]:
+    """Each iteration joins the rows of one block, for a chunk of columns that lie side by side."""
+    first, rest = blocks
+    columns = f"for _c in _range(_k * {_CHUNK}, _min(_k * {_CHUNK} + {_CHUNK}, _out.shape[2])):"
+    out = "_out[_o, _b, _c]"
+    return [
+        f"    for _o, _b, _k in _ndrange(_out.shape[0], _out.shape[1], (_out.shape[2] + {_CHUNK - 1}) // {_CHUNK}):",
+        f"        {columns}",
+        f"            {out} = _cast({text.at('_o', first, '_c')}, _t)",
+        f"        {rest}",
+        f"            {columns}",
+        f"                {out} = _cast(_join({out}, _cast({text.at(*axes)}, _t)), _t)",
+    ]
+
+
+def _cut(outer: int, n: int, inner: int) -> tuple[int, int]:
+    """What kernels are given as `_size`, and the number of blocks of each n."""
+    if program().arch == cuda:
+        blocks = max(1, min(-(-n // _EACH), -(-_THREADS // (outer * inner))))
+        return blocks, blocks
+    size = max(1, _LINE // min(inner, _CHUNK))
+    return size, -(-n // size)
+
+
+def _partial(prim: Prim, shape: Shape) -> Any:
+    """An array for what is between."""
+    return ndarray(prim, shape) if program().arch == cuda else np.empty(shape, prim.np)
+
+
+def reduce(function: Any, identity: Any, map: Any = None) -> Reduction:
+    """Make a function that joins two numbers one that joins all elements of an array: `total = ti.reduce(add, 0)`.
+
+    `function` is associative and commutative; `identity`, a number, changes nothing when it is joined, and is what an
+    array without elements gives (an error, if None). `map`, of one or more numbers, makes what is joined of the
+    operands: `dot = ti.reduce(add, 0, map=mul)`, then `dot(x, y)`. Both are functions as `ti.elementwise` takes.
+
+    The result is called with operands as those of `ti.elementwise`, and `axis` (one or a tuple; None: all),
+    `keepdims`, and `dtype`, the type in which elements are joined; without it, it is that of a kernel's variable which
+    begins as `identity` and takes elements. Equal calls on one arch give equal bits, on any number of threads. A result
+    without axes is a number, for tensors and the like an array without axes. ArgumentError for operands that do not
+    fit; CompilationError with a place for what the functions cannot do with such numbers."""
+    joined = ScalarFunction(function, "reduce", 2)
+    return Reduction(joined, identity, None if map is None else ScalarFunction(map, "reduce", 2))

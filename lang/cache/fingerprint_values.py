@@ -1,0 +1,437 @@
+"""How each kind of object enters a fingerprint: one row per kind, the most special first."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from contextlib import suppress
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GenericAlias,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
+from typing import Any, get_args, get_origin
+
+import numpy as np
+
+from weft.ir.types import Type
+from weft.lang.argpack import ArgPackType
+from weft.lang.builtins import Builtin, PyFunc
+from weft.lang.cache.fingerprint import Fingerprint
+from weft.lang.cache.fingerprint_code import (
+    PURE_BUILTINS,
+    in_weft,
+    is_fixed_file,
+    is_fixed_module,
+    is_pure_library,
+    module_of,
+)
+from weft.lang.field import Field, Slot
+from weft.lang.init import Program
+from weft.lang.matrix import Matrix
+from weft.lang.ndarray import Ndarray
+from weft.lang.snode_api import FieldTree, SNode
+from weft.lang.struct import Struct, StructField
+from weft.lang.types import CompoundType, NdarrayType, Template
+
+__all__ = ["describe"]
+
+_MOST_BYTES = 1 << 20  # of a numpy array
+_MAKING = frozenset(
+    ("__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__", "__setattr__", "__del__")
+)
+_SHOWING = frozenset(("__repr__", "__str__", "__format__"))
+_DATA = (CompoundType, NdarrayType, Template, ArgPackType, Struct, StructField)
+
+
+def describe(walk: Fingerprint, x: Any) -> None:
+    """Add the meaning of `x` to the walk."""
+    kind: Any = type(x)
+    _row(kind)(walk, x)
+
+
+@functools.lru_cache(1024)
+def _row(kind: Any) -> Callable[[Fingerprint, Any], None]:
+    if in_weft_module(kind) and (hasattr(kind, "is_kernel") or hasattr(kind, "is_pyfunc")):
+        return _bound if kind.__name__ == "BoundKernel" else _pyfunc
+    return next((handler for kinds, handler in _ROWS if issubclass(kind, kinds)), _other)
+
+
+def in_weft_module(kind: type) -> bool:
+    """Whether a class is Weft's own."""
+    return module_of(kind).startswith("weft.")
+
+
+def _is_of_weft(x: Any) -> bool:
+    kind: Any = type(x)
+    return in_weft_module(kind)
+
+
+# ---- data ------------------------------------------------------------------------------------------------------------
+
+
+def _enum(walk: Fingerprint, x: Any) -> None:
+    walk.say("enum", x._name_)
+    walk.value(x._value_)
+    walk.value(type(x))
+    walk.entries(x.__dict__)
+
+
+def _number(walk: Fingerprint, x: Any) -> None:
+    """A subclass of a number or a string: what it is worth, and what its class adds."""
+    base: Any = next(base for base in (int, float, str) if isinstance(x, base))
+    walk.say(base.__name__, base.__repr__(x))
+    _instance(walk, x)
+
+
+def _scalar(walk: Fingerprint, x: Any) -> None:
+    if x.dtype.kind not in "biufc":
+        walk.opaque(x, "numpy scalar")
+        return
+    walk.say("numpy", x.dtype.str, x.tobytes().hex())
+
+
+def _array(walk: Fingerprint, x: Any) -> None:
+    if type(x) is not np.ndarray or x.nbytes > _MOST_BYTES or x.dtype.kind not in "biufc":
+        walk.opaque(x, "array")
+        return
+    walk.say("array", x.dtype.str, x.shape, x.tobytes().hex())
+
+
+def _tuple(walk: Fingerprint, x: Any) -> None:
+    walk.say("tuple", getattr(type(x), "_fields", ""))
+    walk.values(list(tuple.__iter__(x)), x)
+    if type(x) is not tuple:
+        walk.value(type(x))
+
+
+def _list(walk: Fingerprint, x: Any) -> None:
+    walk.say("list")
+    walk.values(list(list.__iter__(x)), x)
+    if type(x) is not list:
+        _instance(walk, x)
+
+
+def _dict(walk: Fingerprint, x: Any) -> None:
+    walk.say("dict")
+    walk.values([part for pair in dict.items(x) for part in pair], x)
+    if type(x) is not dict:
+        _instance(walk, x)
+
+
+def _dtype(walk: Fingerprint, x: Any) -> None:
+    walk.say("dtype", x.str)
+
+
+def _item(walk: Fingerprint, x: Any) -> None:
+    """The descriptor of a named tuple's item: which one it is."""
+    walk.say("item", x.__reduce__()[1][0])
+
+
+def _slice(walk: Fingerprint, x: Any) -> None:
+    walk.say("slice")
+    walk.values([x.start, x.stop, x.step], x)
+
+
+def _range(walk: Fingerprint, x: Any) -> None:
+    walk.say(repr(x))
+
+
+# ---- Weft's own ------------------------------------------------------------------------------------------------------
+
+
+def _type(walk: Fingerprint, x: Type) -> None:
+    walk.say("type", x.text)
+
+
+def _field(walk: Fingerprint, x: Field) -> None:
+    walk.say("field", type(x).__name__, x.name, x._dtype.text, x._inner)
+    for slot in x._slots:
+        _slot(walk, slot)
+    walk.value(x.grad)
+
+
+def _slot(walk: Fingerprint, slot: Slot) -> None:
+    if slot.node is None or slot.tree is None:
+        walk.say("not placed")
+        return
+    numbers = walk.tree(slot.tree)
+    walk.say(numbers.get(id(slot.node), "gone"), slot.offset)
+
+
+def _snode(walk: Fingerprint, x: SNode) -> None:
+    walk.say("snode", walk.tree(x.tree).get(id(x.node), "gone"))
+
+
+def _tree(walk: Fingerprint, x: FieldTree) -> None:
+    walk.tree(x)
+
+
+def _data(walk: Fingerprint, x: Any) -> None:
+    """All that an object of Weft's holds."""
+    walk.say(type(x).__name__)
+    for name, part in sorted(vars(x).items()):
+        walk.say(name)
+        walk.value(part)
+
+
+def _matrix(walk: Fingerprint, x: Matrix) -> None:
+    walk.say(type(x).__name__)
+    walk.value(x.values)
+
+
+def _ndarray(walk: Fingerprint, x: Ndarray) -> None:
+    walk.say("ndarray", x.element_type, x.shape)
+
+
+def _builtin(walk: Fingerprint, x: Builtin) -> None:
+    walk.say("builtin", x.name)
+
+
+def _pyfunc(walk: Fingerprint, x: Any) -> None:
+    """A kernel, a `@func`, a `@pyfunc`: translated, never run."""
+    walk.say(type(x).__name__, getattr(x, "is_real", ""))
+    _function(walk, x.function, runs=False)
+
+
+def _bound(walk: Fingerprint, x: Any) -> None:
+    walk.say("bound")
+    walk.value(x.kernel)
+    walk.value(x.class_instance)
+
+
+def _hidden(walk: Fingerprint, x: Any) -> None:
+    walk.opaque(x, type(x).__name__)
+
+
+# ---- functions, modules, classes -------------------------------------------------------------------------------------
+
+
+def _function(walk: Fingerprint, x: FunctionType, runs: bool = True) -> None:
+    file = x.__code__.co_filename
+    if not is_fixed_file(file):
+        walk.function(x, runs)
+        return
+    module = module_of(x)
+    walk.say("function", module, x.__qualname__)
+    walk.impure |= runs and not in_weft(file) and not is_pure_library(module, x.__name__)
+    if x.__closure__ and in_weft(file):  # made around something that may be the user's
+        walk.value(x.__defaults__)
+        for cell in x.__closure__:
+            walk._cell(cell)
+
+
+def _native(walk: Fingerprint, x: Any) -> None:
+    owner = getattr(x, "__self__", None)
+    module: str = module_of(x)
+    walk.say("native", module, getattr(x, "__qualname__", getattr(x, "__name__", "")))
+    if owner is None or isinstance(owner, (ModuleType, type)):
+        walk.impure |= not (
+            x.__name__ in PURE_BUILTINS if module == "builtins" else is_pure_library(module, x.__name__)
+        )
+        return
+    walk.value(owner)
+    walk.impure |= not isinstance(owner, (str, int, float, tuple, list, dict))
+
+
+def _method(walk: Fingerprint, x: MethodType) -> None:
+    walk.say("method")
+    walk.value(x.__func__)
+    walk.value(x.__self__)
+
+
+def _partial(walk: Fingerprint, x: Any) -> None:
+    walk.say("partial")
+    walk.values([x.func, x.args, x.keywords], x)
+
+
+def _wrapped(walk: Fingerprint, x: Any) -> None:
+    walk.say(type(x).__name__)
+    walk.value(x.__func__)
+
+
+def _property(walk: Fingerprint, x: property) -> None:
+    walk.say("property")
+    walk.runs = True
+    walk.value(x.fget)
+
+
+def _cached_property(walk: Fingerprint, x: Any) -> None:
+    walk.say("cached property")
+    walk.runs = True
+    walk.value(x.func)
+
+
+def _alias(walk: Fingerprint, x: Any) -> None:
+    walk.say("alias")
+    walk.values([get_origin(x), *get_args(x)], x)
+
+
+def _module(walk: Fingerprint, x: ModuleType) -> None:
+    space: dict[str, Any] = object.__getattribute__(x, "__dict__")  # a lazy module stays asleep
+    name: str = space.get("__name__", "")
+    walk.say("module", name)
+    if not is_fixed_module(name):
+        if isinstance(space.get("__getattr__"), FunctionType):
+            walk.runs = True
+            walk.value(space["__getattr__"])
+        walk.say(space.get("__version__", ""))
+        walk.entries(space)
+        return
+    walk.space(space)
+    for key in sorted(walk.names.intersection(space)):
+        part = space[key]
+        if _is_its_own(name, key, part):  # it is there, or it will be once it is asked for
+            walk.impure |= not is_pure_library(name, key)
+        else:
+            walk.say(key)
+            walk.value(part)
+    walk.say(".")
+
+
+def _is_its_own(module: str, name: str, part: Any) -> bool:
+    """Whether a library's function, class or module is what its name always means."""
+    if isinstance(part, ModuleType):
+        return module.startswith("weft") and sys.modules.get(f"{module}.{name}") is part
+    home = module_of(part)
+    return (
+        isinstance(part, (FunctionType, type, Builtin, PyFunc))
+        and is_fixed_module(home)
+        and getattr(part, "__name__", "") == name
+        and "<locals>" not in getattr(part, "__qualname__", "")
+    )
+
+
+def _class(walk: Fingerprint, x: type) -> None:
+    if is_fixed_module(module_of(x)):
+        walk.say("class", module_of(x), x.__qualname__)
+        walk.impure |= module_of(x) != "builtins" and not is_pure_library(module_of(x), x.__name__)
+        return
+    walk.say("class", x.__name__, len(x.__mro__))
+    walk.value(type(x))
+    for base in x.__mro__[1:]:
+        walk.value(base)
+    if issubclass(x, enum.Enum):  # a loop may run over all of them
+        walk.value(x._member_map_)
+    space = vars(x)
+    for name in sorted(space):
+        special = name.startswith("__") and name.endswith("__")
+        if _special(walk, name, space[name]) if special else name in walk.names:
+            walk.say(name)
+            walk.value(space[name])
+    walk.say(".")
+
+
+def _special(walk: Fingerprint, name: str, part: Any) -> bool:
+    """Whether Python, or the translator, may call a class's `__name__` at compile time."""
+    if not isinstance(part, FunctionType):
+        return _is_of_weft(part)  # `__call__` may be a `@func`
+    walk.shows |= name in _SHOWING
+    runs = name not in _MAKING and name not in _SHOWING
+    walk.runs |= runs
+    return runs
+
+
+def _descriptor(walk: Fingerprint, x: Any) -> None:
+    walk.say("descriptor", x.__name__)
+
+
+def _other(walk: Fingerprint, x: Any) -> None:
+    """Any other object: known by its class and its attributes, if Python code alone decides what it is."""
+    kind: Any = type(x)
+    if isinstance(x, np.ufunc):
+        walk.say("ufunc", x.__name__)
+    elif module_of(kind).startswith("numpy") and callable(x):
+        module, name = module_of(x), getattr(x, "__name__", "")
+        walk.say("numpy function", module, name)
+        walk.impure |= not is_pure_library(module, name)
+    elif _is_plain(kind):
+        walk.say("instance")
+        _instance(walk, x)
+    else:
+        walk.opaque(x, f"{module_of(type(x))}.{type(x).__qualname__}")
+
+
+@functools.lru_cache(1024)
+def _is_plain(kind: Any) -> bool:
+    """Whether instances are made of attributes alone, by classes written in Python by the user."""
+    if kind in (SimpleNamespace, object):
+        return True
+    for base in kind.__mro__[:-1]:
+        new = vars(base).get("__new__")
+        if new is not None and not isinstance(new, (FunctionType, staticmethod)):
+            return base is SimpleNamespace
+    return not is_fixed_module(module_of(kind))
+
+
+def _instance(walk: Fingerprint, x: Any) -> None:
+    """The attributes of an instance that the code has names for, and its class."""
+    kind = type(x)
+    if not is_fixed_module(module_of(kind)):
+        walk.value(kind)
+    with suppress(AttributeError):
+        space: dict[str, Any] = object.__getattribute__(x, "__dict__")
+        walk.entries(space)
+    for base in kind.__mro__:
+        for name in sorted(walk.names.intersection(vars(base))):
+            member = vars(base)[name]
+            if isinstance(member, MemberDescriptorType):
+                walk.say(name)
+                walk.value(_in_slot(member, x))
+
+
+def _in_slot(member: Any, x: Any) -> Any:
+    try:
+        return member.__get__(x)
+    except AttributeError:
+        return None
+
+
+_ROWS: tuple[tuple[Any, Callable[[Fingerprint, Any], None]], ...] = (
+    (enum.Enum, _enum),
+    (Type, _type),
+    (Field, _field),
+    (_DATA, _data),
+    (Matrix, _matrix),
+    (Ndarray, _ndarray),
+    (SNode, _snode),
+    (FieldTree, _tree),
+    (Program, _hidden),
+    (Builtin, _builtin),
+    (PyFunc, _pyfunc),
+    (FunctionType, _function),
+    (MethodType, _method),
+    ((BuiltinFunctionType, MethodWrapperType), _native),
+    (
+        (MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType, MemberDescriptorType),
+        _descriptor,
+    ),
+    (ModuleType, _module),
+    ((GenericAlias,), _alias),
+    (type, _class),
+    ((staticmethod, classmethod), _wrapped),
+    (property, _property),
+    (functools.cached_property, _cached_property),
+    (functools.partial, _partial),
+    (np.generic, _scalar),
+    (np.ndarray, _array),
+    (np.dtype, _dtype),
+    (tuple, _tuple),
+    (list, _list),
+    (dict, _dict),
+    (slice, _slice),
+    (range, _range),
+    (type(namedtuple("Pair", "a").a), _item),  # type: ignore[misc,attr-defined,unused-ignore]
+    ((int, float, str), _number),
+)

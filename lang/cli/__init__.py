@@ -1,0 +1,143 @@
+"""The command `weft`: run a demo or a program written for Taichi, look at the machine."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; gives the exit status."""
+    parser = argparse.ArgumentParser(prog="weft", description="Spatial computing in Python.")
+    parser.add_argument("--version", action="version", version=f"weft {version()}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    demo = commands.add_parser("demo", help="run a demo; without a name, list them")
+    demo.add_argument("name", nargs="?", metavar="NAME")
+    demo.add_argument("--arch", choices=("cpu", "cuda", "python"), default="cpu", help="where kernels run")
+    demo.add_argument("--frames", type=_positive, default=0, metavar="N", help="how many frames to run")
+    demo.add_argument("--out", default="", metavar="FILE", help="write a .gif or .png instead of opening a window")
+    demo.set_defaults(action=_demo)
+    run = commands.add_parser("run", help="run a program in which `import taichi` means Weft")
+    run.add_argument("program", metavar="PROGRAM")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    run.set_defaults(action=_run)
+    _more_commands(commands)
+    given = parser.parse_args(arguments)
+    try:
+        return int(given.action(given)) if given.command else _help(parser)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _more_commands(commands: Any) -> None:
+    """Those that Taichi's command has too."""
+    example = commands.add_parser("example", help="run a demo, print or copy its source; without a name, list them")
+    example.add_argument("name", nargs="?", metavar="NAME")
+    example.add_argument("-p", "-P", "--print", action="store_true", help="print the source instead")
+    example.add_argument("-s", "--save", action="store_true", help="copy the source into this folder instead")
+    example.set_defaults(action=_example)
+    debug = commands.add_parser("debug", help="as `run`, with debug=True: indices and assertions are checked")
+    debug.add_argument("program", metavar="PROGRAM")
+    debug.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    debug.set_defaults(action=_debug)
+    for name, text in (("doctor", "what Weft finds on this machine"), ("diagnose", "the same")):
+        commands.add_parser(name, help=text).set_defaults(action=_doctor)
+    commands.add_parser("repl", help="Python's prompt, with `import weft as ti`").set_defaults(action=_repl)
+    importlib.import_module("weft.lang.cli.media").add_commands(commands)
+    importlib.import_module("weft.lang.cli.cache").add_commands(commands)
+    importlib.import_module("weft.lang.cli.explore").add_commands(commands)
+
+
+def _help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return 0
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    print(importlib.import_module("weft.runtime.doctor").report(), flush=True)
+    return 0
+
+
+def _repl(_: argparse.Namespace) -> int:
+    code = importlib.import_module("code")
+    weft = importlib.import_module("weft")
+    code.interact(banner=f"weft {version()}, as ti", local={"ti": weft}, exitmsg="")
+    return 0
+
+
+def _debug(given: argparse.Namespace) -> int:
+    os.environ["WEFT_DEBUG"] = "1"
+    return _run(given)
+
+
+def _example(given: argparse.Namespace) -> int:
+    runner: Any = importlib.import_module("weft.demos.runner")
+    name = (given.name or "").removesuffix(".py")
+    if name not in runner.NAMES or not (given.print or given.save):
+        return _demo(argparse.Namespace(name=name or None, arch="cpu", frames=0, out=""))
+    source = Path(str(importlib.import_module(f"weft.demos.{name}").__file__))
+    if given.print:
+        print(source.read_text(encoding="utf-8"), end="", flush=True)
+    if given.save:
+        Path(source.name).write_bytes(source.read_bytes())
+        print(f"saved {source.name}", flush=True)
+    return 0
+
+
+def version() -> str:
+    """The version of the installed distribution."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("weft")
+    except PackageNotFoundError:
+        return "0.1.0 (not installed)"
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _demo(given: argparse.Namespace) -> int:
+    # Demos stand above the language: they are found by name, as any program that uses Weft.
+    runner: Any = importlib.import_module("weft.demos.runner")
+    if given.name is None:
+        width = max(map(len, runner.NAMES))
+        for name in runner.NAMES:
+            print(f"{name:<{width}}  {runner.summary(name)}", flush=True)
+        return 0
+    if given.name not in runner.NAMES:
+        print(f"weft: there is no demo '{given.name}'; there are {', '.join(runner.NAMES)}", file=sys.stderr)
+        return 2
+    runner.run(given.name, given.arch, given.frames, given.out)
+    return 0
+
+
+def _run(given: argparse.Namespace) -> int:
+    path = Path(given.program)
+    if not path.is_file():
+        print(f"weft: there is no file '{path}'", file=sys.stderr)
+        return 2
+    run_program(given.program, given.arguments)
+    return 0
+
+
+def run_program(program: str, arguments: Sequence[str]) -> None:
+    """Run a Python file as Python would, with `import taichi` meaning Weft."""
+    importlib.import_module("weft.compat").install()
+    sys.argv = [program, *arguments]
+    sys.path.insert(0, str(Path(program).resolve().parent))
+    runpy.run_path(program, run_name="__main__")

@@ -1,0 +1,75 @@
+"""Kernels that run as Python, under pdb: stops, steps and post-mortems are about the user's lines, not about ours.
+
+(Pdb) step       from a line of a kernel into the @func that it calls, not into what makes its numbers
+(Pdb) up         from an exception: where there is nothing of Weft's below the user's line, nothing to climb over
+"""
+
+from __future__ import annotations
+
+import os
+import pdb
+import sys
+from types import FrameType, TracebackType
+
+from weft.lang.interpret.rewrite import HELPER
+from weft.lang.translate.source import LIBRARY
+
+__all__ = ["standard", "stop", "trimmed"]
+
+# Where steps do not stop: what makes a kernel's numbers. (`weft.demos` are programs.)
+_UNDERNEATH = sys.stdlib_module_names | {"numpy", "weft"}
+_PROGRAMS = ("weft.demos",)
+
+
+class _Debugger(pdb.Pdb):
+    """pdb that steps through the program alone."""
+
+    def is_skipped_module(self, module_name: str | None) -> bool:
+        """Whether to go on in code of that module."""
+        return _is_underneath(module_name or "")
+
+    def stop_here(self, frame: FrameType) -> bool:
+        """Not in what Weft calls for a kernel either, imports and their hooks, say."""
+        return super().stop_here(frame) and not _serves(frame)
+
+
+def _is_underneath(module: str) -> bool:
+    return module.partition(".")[0] in _UNDERNEATH and not module.startswith(_PROGRAMS)
+
+
+def _serves(frame: FrameType | None) -> bool:
+    """Whether something of Weft's stands between `frame` and the rewritten function that it runs for."""
+    between = False
+    while frame is not None and HELPER not in frame.f_code.co_freevars:
+        between = between or _is_underneath(frame.f_globals.get("__name__") or "")
+        frame = frame.f_back
+    return between and frame is not None
+
+
+def standard() -> bool:
+    """Whether `breakpoint()` means Python's own debugger."""
+    chosen = os.environ.get("PYTHONBREAKPOINT", "")
+    return sys.breakpointhook is sys.__breakpointhook__ and chosen in ("", "pdb.set_trace")
+
+
+def stop() -> None:
+    """`breakpoint()` of the rewritten function that calls this."""
+    _Debugger(skip=_UNDERNEATH).set_trace(sys._getframe(1))
+
+
+def trimmed(entry: TracebackType | None, marker: str) -> TracebackType | None:
+    """The traceback from the first rewritten function (one with `marker` among its closure's names) to the last one of
+    the user's; None if there is none."""
+    entries: list[TracebackType] = []
+    last = 0
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        users = marker in code.co_freevars and not code.co_filename.startswith(LIBRARY)
+        if users or entries:
+            entries.append(entry)
+        last = len(entries) if users else last
+        entry = entry.tb_next
+    made: TracebackType | None = None
+    for one in reversed(entries[:last]):
+        made = TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return made

@@ -1,0 +1,125 @@
+"""Faults of kernels that run as Python, in the words of compiled ones: place, caret, index and shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import CodeType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import Span
+from weft.ir.transforms.check_arithmetic import DIVIDES, FINITE, SPELLING
+from weft.lang.init import program
+from weft.lang.interpret.places import FieldCells, flat_index
+from weft.lang.matrix import Matrix
+from weft.lang.translate.source import LIBRARY
+from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault
+
+__all__ = ["Loop", "indices", "out_of_bounds", "placed", "sound"]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of a rewritten function: the lines of its body, the names of its indices."""
+
+    first: int
+    last: int
+    names: tuple[str, ...]
+
+
+def out_of_bounds(name: str, index: Any, over: Any) -> IndexFault | None:
+    """The fault of `name[index]` where `over` (a matrix, or the cells of a field or array) has no such element; None
+    if it is not the index that is wrong."""
+    shape, offset = tuple(over.shape), (0,) * len(over.shape)
+    if isinstance(over, FieldCells):
+        offset = tuple(over.field.offset)
+        name = name or getattr(over.field, "name", "")
+    try:
+        indices = flat_index(index)
+    except (TypeError, ValueError):  # a slice
+        return None
+    if len(indices) != len(shape) or all(a <= i < a + n for i, a, n in zip(indices, offset, shape)):
+        return None
+    start = f", from index {offset}" if any(offset) else ""
+    return IndexFault(f"{name}[{', '.join(map(str, indices))}] is out of bounds: its shape is {shape}{start}")
+
+
+def sound(kind: str, result: Any, *operands: Any) -> Any:
+    """`result` of operator `kind`, if the checks that are asked for hold: see `ir/transforms/check_arithmetic.py`."""
+    config = program().config
+    if config.debug and kind in DIVIDES and result.dtype.kind != "f" and not np.all(operands[1]):
+        raise ArithmeticFault(f"{_spelled(kind, operands)} divides by zero")
+    if config.check_nan and result.dtype.kind == "f" and kind not in FINITE and not np.isfinite(result).all():
+        floats = [x for x in operands if x.dtype.kind == "f"]
+        alike = all(x.shape == result.shape for x in floats)
+        was_nan, was_infinite = (
+            np.logical_or.reduce([test(x) if alike else test(x).any() for x in floats] or [False])
+            for test in (np.isnan, np.isinf)
+        )
+        if np.any(np.isnan(result) & ~was_nan | np.isinf(result) & ~was_infinite & ~was_nan):
+            raise ArithmeticFault(f"{_spelled(kind, operands)} is {_text(result)}")
+    return result
+
+
+def _spelled(kind: str, operands: Sequence[Any]) -> str:
+    text = SPELLING.get(kind) or f"{kind}({', '.join('{}' for _ in operands)})"
+    return text.format(*map(_text, operands))
+
+
+def _text(value: Any) -> str:
+    return "[" + ", ".join(map(_text, value)) + "]" if np.ndim(value) else str(value)
+
+
+def placed(fault: KernelFault, marker: str) -> KernelFault:
+    """The fault with the place in the user's program: that of the innermost functions with `marker` among their
+    closure's names, callers first."""
+    span: Span | None = None
+    entry = fault.__traceback__
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        if marker in code.co_freevars and not code.co_filename.startswith(LIBRARY):
+            span = _span(entry, span)
+        entry = entry.tb_next
+    where = indices(fault.__traceback__, marker)
+    text = f"\n{span.render()}\n{fault}" if span is not None else str(fault)
+    text += f"\n{where}" if where else ""
+    return type(fault)(text)
+
+
+def indices(entry: TracebackType | None, marker: str) -> str:
+    """ "where i = 3, j = 0": the indices of all loops that were running, outermost first; "" if there were none."""
+    found: list[str] = []
+    while entry is not None:
+        variables, code = entry.tb_frame.f_locals, entry.tb_frame.f_code
+        rewritten = marker in code.co_freevars and code.co_name != "<lambda>"
+        loops = variables[marker].loops if rewritten and not code.co_filename.startswith(LIBRARY) else ()
+        for loop in loops:
+            if loop.first <= entry.tb_lineno <= loop.last:
+                found += [text for name in loop.names if name in variables for text in _shown(name, variables[name])]
+        entry = entry.tb_next
+    return f"where {', '.join(found)}" if found else ""
+
+
+def _shown(name: str, value: Any) -> Iterator[str]:
+    """An index, or an index vector as the compiled kernel knows it."""
+    if isinstance(value, Matrix):
+        yield from (f"{name}{axis} = {index}" for axis, index in enumerate(value.values.tolist()))
+    else:
+        yield f"{name} = {value}"
+
+
+def _span(entry: TracebackType, caller: Span | None) -> Span:
+    code: CodeType = entry.tb_frame.f_code
+    line, end_line, column, end_column = next(islice(code.co_positions(), entry.tb_lasti // 2, None))
+    return Span(
+        code.co_filename,
+        line or entry.tb_lineno,
+        column or 0,
+        end_line or entry.tb_lineno,
+        end_column or 0,
+        code.co_name,
+        caller,
+    )

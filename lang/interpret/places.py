@@ -1,0 +1,161 @@
+"""Fields and arrays as a rewritten kernel sees them: boxes of elements that are loaded and stored by index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import cast_value
+from weft.ir.types import i32, shape_of
+from weft.lang.arrays.borrow import view_of
+from weft.lang.builtins import ndrange
+from weft.lang.field import Field
+from weft.lang.matrix import Matrix, Vector
+from weft.lang.ndarray import Ndarray
+from weft.lang.snode_api import SNode
+from weft.lang.struct import StructField
+from weft.lang.struct_ndarray import StructMembers
+from weft.lang.types import NdarrayType, prim_of_numpy
+
+__all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index"]
+
+
+def flat_index(index: Any) -> tuple[int, ...]:
+    """The integers of `x[i, j]`, `x[I]` (a vector), `x[I, k]`, `x[None]`."""
+    if index is None:
+        return ()
+    if isinstance(index, Matrix):
+        return tuple(map(int, index.values))
+    if isinstance(index, (tuple, list)):
+        return tuple(i for item in index for i in flat_index(item))
+    if isinstance(index, (float, np.floating)):
+        raise TypeMismatch(f"an index is an integer, not {index!r}")
+    return (int(index),)
+
+
+class FieldCells:
+    """The elements of a field, or of an ndarray of structs."""
+
+    def __init__(self, field: Any, clamp: bool = False) -> None:
+        self.field, self.clamp = field, clamp
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(self.field.shape)
+
+    def points(self) -> Iterator[tuple[int, ...]]:
+        """Every index, the offset included, last axis fastest."""
+        return _points(self.field.shape, self.field.offset)
+
+    def load(self, index: Any) -> Any:
+        """A numpy scalar, or a window onto a vector, matrix or struct."""
+        return self.field.load(self.position(index))
+
+    def store(self, index: Any, value: Any) -> None:
+        """Set one element, cast to the field's type."""
+        self.field[self.position(index)] = value
+
+    def position(self, index: Any) -> tuple[int, ...]:
+        """The index, or the nearest one inside."""
+        position = flat_index(index)
+        return _nearest(position, self.shape) if self.clamp else position
+
+
+class ArrayCells:
+    """The elements of an array argument: scalars, or vectors and matrices along its last axes."""
+
+    def __init__(self, array: Any, inner: tuple[int, ...] = (), clamp: bool = False) -> None:
+        self.array, self.inner, self.clamp = array, inner, clamp
+        self.shape = array.shape[: array.ndim - len(inner)]
+
+    def points(self) -> Iterator[tuple[int, ...]]:
+        """Every index, last axis fastest."""
+        return _points(self.shape, (0,) * len(self.shape))
+
+    def load(self, index: Any) -> Any:
+        """A numpy scalar, or a window onto a vector or matrix."""
+        element = self.array[self.position(index)]
+        return Matrix.wrap(element) if self.inner else element
+
+    def store(self, index: Any, value: Any) -> None:
+        """Set one element, cast to the array's type."""
+        self.array[self.position(index)] = cast_value(getattr(value, "values", value), prim_of_numpy(self.array.dtype))
+
+    def position(self, index: Any) -> tuple[int, ...]:
+        """The index, checked. IndexError outside the array."""
+        position = flat_index(index)
+        if self.clamp:
+            position = _nearest(position, self.shape)
+        if len(position) != len(self.shape) or not all(0 <= i < n for i, n in zip(position, self.shape)):
+            raise IndexError(f"index {position} is outside an array of shape {self.shape}")
+        return position
+
+    def __repr__(self) -> str:
+        return repr(self.array)
+
+
+Cells = FieldCells | ArrayCells
+
+
+def cells_of(x: Any) -> Cells | None:
+    """The elements of a field or array; None for anything else."""
+    if isinstance(x, (Field, StructField, StructMembers)):
+        return FieldCells(x)
+    if isinstance(x, (ArrayCells, FieldCells)):
+        return x
+    return ArrayCells(x) if isinstance(x, np.ndarray) else None
+
+
+def as_array(x: Any, annotation: Any) -> Any:
+    """An argument annotated as an array: numpy's memory itself, in cells of the annotated element type."""
+    clamp = getattr(annotation, "boundary", "") == "clamp"
+    if isinstance(x, StructMembers):
+        return FieldCells(x, clamp) if clamp else x
+    if isinstance(x, ArrayCells | FieldCells):  # of the function that calls this one
+        return x
+    array = x if isinstance(x, np.ndarray) else _storage(x)
+    element = annotation.element if isinstance(annotation, NdarrayType) else None
+    axes = annotation.element_dim if isinstance(annotation, NdarrayType) else 0
+    tail = tuple(array.shape[array.ndim - axes :])
+    inner = shape_of(element) if element is not None else tuple(getattr(x, "element_shape", tail))
+    return ArrayCells(array, inner, clamp) if inner or clamp else array
+
+
+def _nearest(index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(min(max(i, 0), n - 1) for i, n in zip(index, shape))
+
+
+def _storage(x: Any) -> Any:
+    """The numpy array over the memory of a `ti.ndarray`, a torch tensor, or anything that says where its memory is."""
+    return x.array() if isinstance(x, Ndarray) else view_of(x)
+
+
+class Grouped:
+    """`ti.grouped(over)`: the index vectors of a field, array or ndrange."""
+
+    def __init__(self, over: Any) -> None:
+        self.over = over
+
+    def __iter__(self) -> Iterator[Any]:
+        return (Vector(list(point), i32) for point in box(self.over))
+
+
+def box(over: Any) -> list[tuple[int, ...]]:
+    """Every index of a field, array, ndrange or SNode. TypeMismatch for anything else."""
+    if isinstance(over, SNode):
+        over = ndrange(*over.bounds)
+    if isinstance(over, ndrange):
+        return [*product(*(range(int(begin), int(end)) for begin, end in over.bounds))]
+    cells = cells_of(over)
+    if cells is None:
+        raise TypeMismatch(f"a loop goes over a range, an ndrange, a field or an array, not {type(over).__name__}")
+    return [*cells.points()]
+
+
+def _points(shape: tuple[int, ...], first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    return product(*(range(start, start + extent) for start, extent in zip(first, shape, strict=True)))

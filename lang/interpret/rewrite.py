@@ -1,0 +1,442 @@
+"""Rewrites the body of a kernel or `@func` so that plain Python runs it with the kernel's meaning.
+
+    x[i] += a * 2          becomes      __weft__.update("add", x, i, __weft__.binary("mul", a, 2))
+
+Names, lines and columns stay the user's, so `breakpoint()`, pdb and tracebacks point into the user's file. What is
+written inside `static(...)` stays Python. `__weft__` is a `Semantics` (see `interpret_values.py`), reached through the
+closure: the user's globals gain no name.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from weft.ir.types import Prim
+from weft.lang.builtins import Builtin
+from weft.lang.interpret.faults import Loop
+from weft.lang.interpret.references import changeable, ending, places, putting_back
+from weft.lang.matrix import Matrix, Vector
+from weft.lang.translate.annotations import annotation_of, is_template
+from weft.lang.translate.source import reads
+from weft.lang.types import CompoundType
+
+__all__ = ["HELPER", "Rewriter"]
+
+HELPER = "__weft__"
+_PARTS = "__weft_parts__"
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.MatMult: "matmul",
+}
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.Invert: "bit_not", ast.Not: "not"}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+# What a kernel may call for its value alone, besides the language's own functions.
+_HARMLESS = (
+    Matrix,
+    Vector,
+    *(abs, bool, float, int, len, max, min, pow, round, sum),
+    *filter(callable, vars(math).values()),
+)
+NodeT = TypeVar("NodeT", bound=ast.AST)
+
+
+class Rewriter(ast.NodeTransformer):
+    """Rewrites one function. `resolve` gives the object an expression of names and attributes means outside the
+    function, or None; `templates` are the template parameters; `top`: whether it is a kernel, whose outermost loops are
+    parallel."""
+
+    def __init__(self, resolve: Callable[[ast.expr], Any], templates: Sequence[str] = (), top: bool = False) -> None:
+        self.resolve, self.templates, self.settled = resolve, templates, {"self", *templates}
+        self.scopes: list[set[str]] = [set()]
+        self.top = top  # whether the current statement is at the top level of a kernel
+        self.loops: list[Loop] = []  # in the order of their first lines
+        self.discards = False  # what is assigned to `_`
+        self.perhaps: set[str] = set()  # declared on some side of a compile-time if
+
+    def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """The function itself: parameters are taken by the rules of their annotations, then the body runs."""
+        arguments, self.discards = node.args, not reads(node, "_")
+        names = [arg.arg for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        self.scopes[0].update(names)
+        changed = [] if self.top else changeable(node, self.templates)
+        body = ending(self, node, self.body(node.body), changed)
+        taken = [
+            _at(
+                node, ast.Assign([ast.Name(name, ast.Store())], self.call("parameter", ast.Constant(name), _name(name)))
+            )
+            for name in names
+        ]
+        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            arg.annotation = None
+        arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
+        node.decorator_list, node.returns, node.body = [], None, [*taken, *body]
+        return node
+
+    # ---- statements
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """A function inside the function: plain Python, with rewritten operators; decorators say nothing new."""
+        self.scopes[-1].add(node.name)
+        node.decorator_list = []
+        top, scopes = self.top, self.scopes
+        own = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+        self.top, self.scopes = False, [scope - own for scope in scopes]
+        node.body = self.scoped(node.body, [arg.arg for arg in node.args.args])
+        self.top, self.scopes = top, scopes
+        return node
+
+    def body(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
+        """Statements in the current scope; one may become several."""
+        found: list[ast.stmt] = []
+        for statement in statements:
+            made = self.visit(statement)
+            found += made if isinstance(made, list) else [made]
+        return found
+
+    def scoped(self, statements: Iterable[ast.stmt], declared: Iterable[str] = ()) -> list[ast.stmt]:
+        """Statements in a scope of their own: what they declare ends with it."""
+        self.scopes.append(set(declared))
+        found = self.body(statements)
+        self.scopes.pop()
+        return found
+
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
+        """Every target in turn. What `static` gives is bound as it is: an alias of a field, a Python number."""
+        if self.is_builtin(node.value, "static"):
+            for target in node.targets:
+                self.scopes[-1].update(name.id for name in ast.walk(target) if isinstance(name, ast.Name))
+            return [node]
+        value = self.visit(node.value)
+        if len(node.targets) == 1:
+            return self.bind(node.targets[0], value, node)
+        first = _at(node, ast.Assign([ast.Name(_PARTS, ast.Store())], self.call("declare", value)))
+        return [first, *(s for target in node.targets for s in self.bind(target, _name(_PARTS), node))]
+
+    def bind(self, target: ast.expr, value: ast.expr, node: ast.AST, depth: int = 0) -> list[ast.stmt]:
+        """The statements of `target = value`; `value` is already rewritten. `depth`: of targets around this one."""
+        if isinstance(target, ast.Name):
+            return [_at(node, ast.Assign([target], self.assigned(target.id, value)))]
+        if isinstance(target, ast.Subscript):
+            called = _called(target.value)
+            stored = self.call("store", self.visit(target.value), self.index(target.slice), value, called)
+            return [_at(node, ast.Expr(stored))]
+        if isinstance(target, ast.Attribute):
+            stored = self.call("store_member", self.visit(target.value), ast.Constant(target.attr), value)
+            return [_at(node, ast.Expr(stored))]
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            raise SyntaxError(f"cannot assign to {ast.unparse(target)} in a kernel")
+        parts = self.call("unpack", value, ast.Constant(len(target.elts)))
+        name = f"{_PARTS}{depth}"  # a target inside a target has parts of its own
+        made: list[ast.stmt] = [_at(node, ast.Assign([ast.Name(name, ast.Store())], parts))]
+        for number, element in enumerate(target.elts):
+            part = ast.Subscript(_name(name), ast.Constant(number), ast.Load())
+            made += self.bind(element, part, node, depth + 1)
+        return made
+
+    def assigned(self, name: str, value: ast.expr) -> ast.expr:
+        """What a variable gets: its first value as it is, a later one cast to the type of the first."""
+        if name == "_" and self.discards:
+            return self.call("declare", value)
+        if any(name in scope for scope in self.scopes):
+            return self.call("assign", _name(name), value)
+        if name in self.perhaps:
+            known = ast.Call(
+                ast.Attribute(ast.Call(_name("locals"), [], []), "get", ast.Load()), [ast.Constant(name)], []
+            )
+            return self.call("assign", known, value)
+        self.scopes[-1].add(name)
+        return self.call("declare", value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
+        """`x: f32 = 1` declares an f32."""
+        if node.value is None or not isinstance(node.target, ast.Name):
+            return [node]
+        self.scopes[-1].add(node.target.id)
+        value = self.call("annotated", self.visit(node.value), node.annotation)
+        return [_at(node, ast.Assign([node.target], value))]
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
+        """`target op= value`: in place where the target is part of something, else a plain assignment."""
+        kind, value, target = ast.Constant(_BINARY[type(node.op)]), self.visit(node.value), node.target
+        if isinstance(target, ast.Subscript):
+            called = _called(target.value)
+            done = self.call("update", kind, self.visit(target.value), self.index(target.slice), value, called)
+            return [_at(node, ast.Expr(done))]
+        if isinstance(target, ast.Attribute):
+            done = self.call("update_member", kind, self.visit(target.value), ast.Constant(target.attr), value)
+            return [_at(node, ast.Expr(done))]
+        total = self.call("assign", _name(target.id), self.call("binary", kind, _name(target.id), value))
+        return [_at(node, ast.Assign([target], total))]
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        """Loops over `static(...)` are Python's; others go over what `iterate` makes of the range or field."""
+        top = self.top
+        if not self.is_builtin(node.iter, "static"):
+            indices = [name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)]
+            self.loops.append(Loop(node.body[0].lineno, node.end_lineno or node.lineno, tuple(indices)))
+            node.iter = _at(node.iter, self.call("parallel" if top else "iterate", self.visit(node.iter)))
+            self.top = False
+        names = [name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)]
+        node.body, node.orelse = self.scoped(node.body, names), self.scoped(node.orelse)
+        self.top = top
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.While:
+        """As Python's."""
+        node.test = self.tested(node.test)
+        top, self.top = self.top, False
+        node.body, node.orelse = self.scoped(node.body), self.scoped(node.orelse)
+        self.top = top
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        """A compile-time `if` opens no scope: what the side taken declares lives on."""
+        settled = self.is_settled(node.test)
+        top = self.top
+        if not self.is_builtin(node.test, "static"):
+            node.test = self.tested(node.test)
+            self.top = False
+        if not settled:
+            node.body, node.orelse = self.scoped(node.body), self.scoped(node.orelse)
+            self.top = top
+            return node
+        for side in ("body", "orelse"):
+            self.scopes.append(set())
+            setattr(node, side, self.body(getattr(node, side)))
+            self.perhaps |= self.scopes.pop()
+        self.top = top
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        """Values are cast to the annotated types."""
+        if node.value is not None:
+            node.value = self.call("result", self.visit(node.value))
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        """Checked in debug only, as on every arch."""
+        usual = ast.Constant(f"assert {ast.unparse(node.test)}")
+        fails = ast.UnaryOp(ast.Not(), self.tested(node.test))
+        checked = ast.BoolOp(ast.And(), [ast.Attribute(_name(HELPER), "debug", ast.Load()), fails])
+        failure = self.call("failure", usual if node.msg is None else self.visit(node.msg))
+        return _at(node, ast.If(checked, [_at(node, ast.Raise(failure))], []))
+
+    # ---- expressions
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """By the row of the BINARY table."""
+        lhs, rhs = self.visit(node.left), self.visit(node.right)
+        return _at(node, self.call("binary", ast.Constant(_BINARY[type(node.op)]), lhs, rhs))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """By the row of the UNARY table; a negative literal stays a literal."""
+        if isinstance(node.operand, ast.Constant) and isinstance(node.op, ast.USub):
+            return node
+        if isinstance(node.op, ast.UAdd):
+            operand: ast.expr = self.visit(node.operand)
+            return operand
+        operand = self.tested(node.operand) if isinstance(node.op, ast.Not) else self.visit(node.operand)
+        return _at(node, self.call("unary", ast.Constant(_UNARY[type(node.op)]), operand))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """`and`, `or` stop early, and give the operand that decides; where the others are harmless they are evaluated
+        too, to find the common type."""
+        harmless = all(self.is_harmless(part) for value in node.values for part in ast.walk(value))
+        place = ast.Constant(node.lineno), ast.Constant(node.col_offset)
+        values = [self.visit(value) for value in node.values]
+        if harmless:
+            kind = ast.Constant("and" if isinstance(node.op, ast.And) else "or")
+            return _at(node, self.call("deciding", kind, *map(_later, values)))
+        node.values = [_at(value, self.call("strong", value)) for value in values]
+        return _at(node, self.call("chosen", *place, node))
+
+    def tested(self, node: ast.expr) -> ast.expr:
+        """An expression of which only the truth counts."""
+        if not isinstance(node, ast.BoolOp):
+            made: ast.expr = self.visit(node)
+            return made
+        node.values = [_at(value, self.call("truth", self.tested(value))) for value in node.values]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """A chain `a < b < c` evaluates each side once. `is` and `in` are Python's."""
+        if not all(type(op) in _COMPARE for op in node.ops):
+            made: ast.expr = self.generic_visit(node)  # type: ignore[assignment]
+            return made
+        kinds: list[ast.expr] = [ast.Constant(_COMPARE[type(op)]) for op in node.ops]
+        sides = [self.visit(side) for side in (node.left, *node.comparators)]
+        return _at(node, self.call("compare", ast.Tuple(kinds, ast.Load()), *sides))
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """Only one side counts; where the other is harmless it is evaluated too, to find their common type."""
+        if self.is_builtin(node.test, "static"):
+            node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+            return node
+        harmless = all(self.is_harmless(part) for side in (node.body, node.orelse) for part in ast.walk(side))
+        test, a, b = self.tested(node.test), self.visit(node.body), self.visit(node.orelse)
+        if harmless:
+            return _at(node, self.call("choose", test, _later(a), _later(b)))
+        place = ast.Constant(node.lineno), ast.Constant(node.col_offset)
+        return _at(node, self.call("chosen", *place, ast.IfExp(test, self.call("strong", a), self.call("strong", b))))
+
+    def is_harmless(self, part: ast.AST) -> bool:
+        """Whether evaluating this node itself changes nothing."""
+        if not isinstance(part, ast.Call):
+            return not isinstance(part, ast.NamedExpr)
+        known = self.resolve(part.func)
+        if isinstance(known, Builtin):
+            return not known.name.startswith(("atomic_", "rand"))
+        return isinstance(known, (Prim, CompoundType)) or any(known is one for one in _HARMLESS)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """`callee` finds what a call runs: a semantic function, a rewritten `@func`, or the function itself."""
+        known = self.resolve(node.func)
+        if isinstance(known, Builtin) and known.name == "static":
+            return node
+        if isinstance(known, Builtin) and known.name.startswith("atomic_"):
+            return self.atomic(node, known.name.removeprefix("atomic_"))
+        if known is breakpoint and not (node.args or node.keywords):
+            return _at(node, ast.IfExp(self.call("standard"), self.call("stop"), node))
+        if known in (locals, super, breakpoint):
+            return node
+        if known is print:
+            node.args = [_at(arg, self.call("shown", self.visit(arg))) for arg in node.args]
+            return node
+        written = places(self, node) if self.may_change(known, node.func) else []
+        node.func = _at(node.func, self.call("callee", self.visit(node.func)))
+        node.args = [self.visit(arg) for arg in node.args]
+        node.keywords = [self.visit(keyword) for keyword in node.keywords]
+        return _at(node, putting_back(self, node, written)) if written else node
+
+    def may_change(self, known: Any, function: ast.expr) -> bool:
+        """Whether a call may change what it is passed: one of a `@func` with template parameters, or of a method that
+        is found when the kernel runs."""
+        if known is None:
+            return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+        body = getattr(known, "function", None)
+        return body is not None and any(is_template(annotation_of(body, name)) for name in body.__annotations__)
+
+    def atomic(self, node: ast.Call, kind: str) -> ast.expr:
+        """`atomic_add(target, value)`: changes the target, gives its old value."""
+        target, value = node.args[0], self.visit(node.args[1])
+        operator = ast.Constant(kind)
+        if isinstance(target, ast.Subscript):
+            base, index = self.visit(target.value), self.index(target.slice)
+            return _at(node, self.call("update", operator, base, index, value, _called(target.value)))
+        if isinstance(target, ast.Attribute):
+            owner = self.visit(target.value)
+            return _at(node, self.call("update_member", operator, owner, ast.Constant(target.attr), value))
+        if not isinstance(target, ast.Name):
+            raise SyntaxError(f"{ast.unparse(target)} is not something that an atomic can change")
+        total = self.call("assign", _name(target.id), self.call("binary", operator, _name(target.id), value))
+        changed = ast.NamedExpr(ast.Name(target.id, ast.Store()), total)
+        return _at(node, self.call("old", _name(target.id), changed))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """An element of a field, array, matrix or Python sequence."""
+        called = _called(node.value)
+        return _at(node, self.call("load", self.visit(node.value), self.index(node.slice), called))
+
+    def visit_Slice(self, node: ast.Slice) -> ast.expr:
+        """`a:b` as an object of its own, for `load` and `store`."""
+        limits = [
+            ast.Constant(None) if part is None else self.visit(part) for part in (node.lower, node.upper, node.step)
+        ]
+        return _at(node, self.call("slice", *limits))
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Numpy's numbers and matrices from outside become constants."""
+        return self.outside(node) if isinstance(node.ctx, ast.Load) else node
+
+    def outside(self, node: ast.Name | ast.Attribute) -> ast.expr:
+        """What is known beforehand."""
+        is_constant = isinstance(self.resolve(node), (np.generic, Matrix))
+        return _at(node, self.call("captured", node)) if is_constant else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """A member of a value; what is known beforehand (modules, fields) stays as it is."""
+        if self.resolve(node) is not None:
+            return self.outside(node)
+        return _at(node, self.call("member", self.visit(node.value), ast.Constant(node.attr)))
+
+    def index(self, node: ast.expr) -> ast.expr:
+        """The indices of a subscript."""
+        made: ast.expr = self.visit(node)
+        return made
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        """A piece of an f-string prints as `print` shows it, by its format if it has one."""
+        spec = ast.Constant("") if node.format_spec is None else self.visit(node.format_spec)
+        shown = self.call("formatted", self.visit(node.value), spec, ast.Constant(node.conversion))
+        node.value, node.format_spec, node.conversion = _at(node.value, shown), None, -1
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        """`(x := value)` assigns like a statement."""
+        node.value = self.assigned(node.target.id, self.visit(node.value))
+        return node
+
+    # ---- making nodes
+
+    def is_settled(self, node: ast.expr) -> bool:
+        """Whether a condition is known before the kernel runs: `static(...)`, or made of outside names, constants,
+        and attributes of `self` and of template parameters."""
+        if self.is_builtin(node, "static"):
+            return True
+        if any(isinstance(part, (ast.Call, ast.Subscript, ast.NamedExpr)) for part in ast.walk(node)):
+            return False
+        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        return all(name.id in self.settled or self.resolve(name) is not None for name in names)
+
+    def is_builtin(self, node: ast.expr, name: str) -> bool:
+        """Whether the expression is a call of the builtin of that name."""
+        known = self.resolve(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(known, Builtin) and known.name == name
+
+    def call(self, method: str, *args: ast.expr) -> ast.expr:
+        """`__weft__.method(args)`."""
+        return ast.Call(ast.Attribute(_name(HELPER), method, ast.Load()), list(args), [])
+
+
+def _later(value: ast.expr) -> ast.expr:
+    """`lambda: value`."""
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    return ast.Lambda(nothing, value)
+
+
+def _called(base: ast.expr) -> ast.expr:
+    """How the program writes what is indexed."""
+    return ast.Constant(ast.unparse(base))
+
+
+def _name(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _at(place: ast.AST, node: NodeT) -> NodeT:
+    """`node`, standing where `place` stands in the user's file."""
+    return ast.copy_location(node, place)

@@ -1,0 +1,183 @@
+"""`arch=python`: kernels run as ordinary Python, line by line, with the language's meaning.
+
+The body of a kernel, and of every `@func` it calls, is rewritten once (see `interpret_rewrite.py`): operators become
+calls of the functions in `interpret_values.py`; names, lines and the variables around the function stay what they were.
+So `breakpoint()`, pdb, prints and tracebacks show the user's own lines and values.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from weft.ir.errors import CompilationError
+from weft.lang.init import program
+from weft.lang.interpret.debugger import trimmed
+from weft.lang.interpret.faults import indices, placed
+from weft.lang.interpret.random import draws
+from weft.lang.interpret.rewrite import HELPER, Rewriter
+from weft.lang.interpret.values import Semantics
+from weft.lang.measure.profiler import measured
+from weft.lang.scope import choices, with_types
+from weft.lang.translate.annotations import annotation_of, is_template
+from weft.lang.translate.source import source_lines
+from weft.runtime.errors import KernelFault, RecursionFault
+
+__all__ = ["interpret_kernel", "interpreted"]
+
+
+class InterpretedKernel(Protocol):
+    """What `interpret_kernel` reads of a kernel: `params` holds (name, annotation) pairs."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The plain function."""
+        ...
+
+    @property
+    def params(self) -> Sequence[tuple[str, Any]]:
+        """(name, annotation) of each parameter, `self` left out."""
+        ...
+
+    @property
+    def class_instance(self) -> Any:
+        """The object it is a method of, or None."""
+        ...
+
+    @property
+    def choices(self) -> Mapping[Any, Any]:
+        """The types of choices between values, see `Translation`."""
+        ...
+
+
+_rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakref.WeakKeyDictionary()
+_inside: weakref.WeakSet[CodeType] = weakref.WeakSet()  # of functions inside rewritten ones: rewritten with them
+
+
+def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
+    """Run the kernel's body on `args` as Python; gives what it returns, cast to the annotated types: scalars as
+    Python's own numbers, several results as a tuple."""
+    run = interpreted(kernel.function, dict(kernel.params), top=True)
+    draws().launch()
+    if program().profiling:
+        run = measured(kernel.function.__name__, run)
+    owner = () if kernel.class_instance is None else (kernel.class_instance,)
+    token = choices.set(kernel.choices)
+    try:
+        result = with_types(run, *owner, *args)
+    except KernelFault as fault:
+        raise placed(fault, HELPER).with_traceback(trimmed(fault.__traceback__, HELPER)) from None
+    except RecursionError as error:
+        raise RecursionFault(
+            f"functions of kernel '{kernel.function.__name__}' call one another deeper than Python can follow; if "
+            f"there is an end to it, sys.setrecursionlimit() allows more than {sys.getrecursionlimit()} open calls"
+        ) from error
+    except Exception as error:
+        where = indices(error.__traceback__, HELPER)
+        if where and sys.version_info >= (3, 11):
+            error.add_note(where)
+        raise
+    finally:
+        choices.reset(token)
+    return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def interpreted(
+    function: Callable[..., Any], known: Mapping[str, Any] | None = None, top: bool = False
+) -> Callable[..., Any]:
+    """The rewritten form of a kernel's (`top`) or `@func`'s Python function; `known` are annotations evaluated already.
+    CompilationError where its source is not to be had."""
+    if getattr(function, "__code__", None) in _inside:
+        return function
+    found = _rewritten.get(function)
+    if found is None:
+        assert isinstance(function, FunctionType)
+        unknown = [name for name in function.__annotations__ if known is None or name not in known]
+        annotations = {name: annotation_of(function, name) for name in unknown}
+        found = _rewritten[function] = _rewrite(function, annotations | dict(known or {}), top)
+    return found
+
+
+def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) -> FunctionType:
+    """A function of the rewritten code, with the globals, closure and defaults of the original."""
+    name, free = function.__name__, function.__code__.co_freevars
+    cells = dict(zip(free, function.__closure__ or ()))
+    semantics = Semantics(dict(annotations), annotations.get("return"), interpreted)
+    templates = [known for known, annotation in annotations.items() if is_template(annotation)]
+    semantics.code = function.__code__
+    rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates, top)
+    body = rewriter.function(_definition(function))
+    semantics.loops = rewriter.loops
+    module = ast.parse(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
+    factory = module.body[0]
+    assert isinstance(factory, ast.FunctionDef)
+    own: list[ast.stmt] = [] if name in free else [ast.Global([name])]  # a function that calls itself means the global
+    factory.body = [*own, body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
+    ast.fix_missing_locations(ast.copy_location(factory, body))
+    _keep_to_first_lines(factory)
+    code = _inner(_inner(compile(module, function.__code__.co_filename, "exec"), "__weft_closure__"), name)
+    _inside.update(inner for inner in code.co_consts if isinstance(inner, CodeType))
+    cells[HELPER] = CellType(semantics)
+    closure = tuple(cells[known] for known in code.co_freevars)
+    made = FunctionType(code, function.__globals__, name, function.__defaults__, closure)
+    made.__weft_references__ = semantics  # type: ignore[attr-defined]
+    made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
+    made.__qualname__ = function.__qualname__
+    return made
+
+
+def _keep_to_first_lines(root: ast.AST) -> None:
+    """Python takes the line where `a.b` ends for that of the call `a.b()`: ours shall not lead pdb down to the end of
+    the statement that they stand for."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == HELPER:
+            node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
+
+
+def _definition(function: FunctionType) -> ast.FunctionDef:
+    """The function's `def`, at its true lines and columns."""
+    try:
+        lines, first = source_lines(function.__code__)
+    except (OSError, TypeError) as error:
+        raise CompilationError(f"the source of '{function.__name__}' is not to be had: {error}") from error
+    if lines[0][:1].isspace():  # a method or an inner function: give the indent something to belong to
+        lines, first = ["if True:\n", *lines], first - 1
+    tree = ast.increment_lineno(ast.parse("".join(lines)), first - 1)
+    return next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def _inner(code: CodeType, name: str) -> CodeType:
+    return next(inner for inner in code.co_consts if isinstance(inner, CodeType) and inner.co_name == name)
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _resolve(node: ast.expr, function: FunctionType, cells: dict[str, CellType]) -> Any:
+    """What a name outside the function, or an attribute of a module or class, stands for; None if it is anything
+    else."""
+    if isinstance(node, ast.Name):
+        if node.id in cells:
+            return _content(cells[node.id])
+        if node.id in function.__code__.co_varnames or node.id in function.__code__.co_cellvars:
+            return None
+        return function.__globals__.get(node.id, getattr(builtins, node.id, None))
+    if isinstance(node, ast.Attribute):
+        owner = _resolve(node.value, function, cells)
+        return getattr(owner, node.attr, None) if isinstance(owner, (ModuleType, type)) else None
+    return None

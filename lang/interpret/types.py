@@ -1,0 +1,106 @@
+"""Values of a kernel that runs as Python (see `interpret_values.py`): how numbers get their types, and variables and
+parameters keep theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import cast_value
+from weft.ir.types import Prim, f64, i64
+from weft.lang.argpack import ArgPackType, Members
+from weft.lang.init import program
+from weft.lang.interpret.places import as_array
+from weft.lang.matrix import Matrix
+from weft.lang.struct import Struct, convert
+from weft.lang.translate.annotations import is_template
+from weft.lang.types import MatrixType, NdarrayType, StructType, prim_of_numpy, primitive
+
+__all__ = ["assigned", "captured", "fit", "is_known", "is_value", "own", "strong"]
+
+
+def strong(x: Any) -> Any:
+    """`x` as a kernel's value: Python numbers take the default types. TypeMismatch where an integer does not fit."""
+    if isinstance(x, np.generic):  # before `float`: a np.float64 is one
+        return x
+    if isinstance(x, bool):
+        return np.bool_(x)
+    if isinstance(x, int):
+        prim = program().config.default_ip
+        value = cast_value(x, prim)
+        if int(value) != x:
+            raise TypeMismatch(f"the integer {x} does not fit default_ip, {prim}: write ti.i64({x}), ti.u32({x}) ...")
+        return value
+    if isinstance(x, float):
+        return cast_value(x, program().config.default_fp)
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        return x[()]
+    if isinstance(x, list):
+        return [strong(item) for item in x]
+    return tuple(strong(item) for item in x) if type(x) is tuple else x
+
+
+def is_value(x: Any) -> bool:
+    """Whether operators treat `x` by the kernel's rules."""
+    return isinstance(x, (bool, int, float, np.generic, Matrix))
+
+
+def is_known(x: Any) -> bool:
+    """Whether `x` is a number known before the kernel runs: such numbers go by Python's rules among themselves."""
+    return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+
+
+def captured(x: Any) -> Any:
+    """What a kernel sees of an outside value: numpy's numbers as Python's; a matrix that Python made 64 bits wide in
+    the default types."""
+    if isinstance(x, np.generic):
+        return x.item()
+    if isinstance(x, Matrix) and x.dtype in (f64, i64):
+        return Matrix.wrap(cast_value(x.values, primitive(float if x.dtype.is_float else int)))
+    return x
+
+
+def own(x: Any) -> Any:
+    """`x` for a variable of its own: matrices and structs are copied, also in lists; Python's numbers get a type."""
+    if isinstance(x, list) or type(x) is tuple:
+        return type(x)([item if is_known(item) else own(item) for item in x])
+    return x.copy() if isinstance(x, (Matrix, Struct)) else strong(x)
+
+
+def fit(x: Any, annotation: Any) -> Any:
+    """`x` passed where `annotation` is asked for: cast and copied; templates and arrays as they are."""
+    if is_template(annotation):
+        return x
+    if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
+        return as_array(x, annotation)
+    if isinstance(annotation, MatrixType):
+        values = np.asarray(getattr(x, "values", x))
+        if values.shape not in (annotation.shape, ()):
+            raise TypeMismatch(f"{annotation!r} wanted, got shape {values.shape}")
+        return Matrix.wrap(np.broadcast_to(cast_value(values, annotation.dtype), annotation.shape).copy())
+    if isinstance(annotation, StructType):
+        return convert(x, annotation)
+    if isinstance(annotation, ArgPackType):
+        pack = Members()
+        for name, inner in annotation.members.items():
+            pack.set([name], fit(x[name], inner))
+        return pack
+    if isinstance(annotation, Prim) or annotation in (int, float, bool):
+        return cast_value(x, primitive(annotation))
+    return own(x)
+
+
+def assigned(old: Any, value: Any) -> Any:
+    """`value` for a variable that held `old`: in the type of `old`."""
+    if isinstance(old, np.generic):
+        if isinstance(value, Matrix):
+            raise TypeMismatch(f"a variable of type {prim_of_numpy(old.dtype)} cannot hold a matrix")
+        return cast_value(strong(value), prim_of_numpy(old.dtype))
+    if isinstance(old, Matrix):
+        values = np.asarray(getattr(value, "values", value))
+        if values.shape not in (old.shape, ()):
+            raise TypeMismatch(f"a variable of shape {old.shape} cannot hold a value of shape {values.shape}")
+        return Matrix.wrap(np.broadcast_to(cast_value(values, old.dtype), old.shape).copy())
+    return fit(value, old.struct_type) if isinstance(old, Struct) else own(value)

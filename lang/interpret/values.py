@@ -1,0 +1,460 @@
+"""What the operators of a rewritten kernel do (see `interpret_rewrite.py`): Weft's rules on numpy scalars and matrices.
+
+A value is a numpy scalar of the exact type, a `Matrix`, or a `Struct`; Python's own numbers (literals, captured
+constants, what `static` gives) become `default_ip` or `default_fp` where they meet an operator or a variable.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
+from weft.ir.types import Prim, u1
+from weft.lang.argpack import Members
+from weft.lang.builtins import Builtin, ndrange
+from weft.lang.field import Field
+from weft.lang.init import program
+from weft.lang.interpret.debugger import standard, stop
+from weft.lang.interpret.faults import Loop, out_of_bounds, sound
+from weft.lang.interpret.places import Grouped, box, cells_of
+from weft.lang.interpret.random import draws, order_numbers
+from weft.lang.interpret.references import References
+from weft.lang.interpret.text import Texts
+from weft.lang.interpret.types import assigned, captured, fit, is_known, is_value, own, strong
+from weft.lang.matrix import Matrix, Vector
+from weft.lang.scope import choices
+from weft.lang.snode_api import SNode
+from weft.lang.struct import Struct, StructElement
+from weft.lang.types import CompoundType, MatrixType, prim_of_numpy, primitive
+
+__all__ = ["Semantics"]
+
+# Python's own operators, for numbers that are known before the kernel runs, and for tuples, strings, types.
+_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "mod": operator.mod,
+    "floordiv": operator.floordiv,
+    "pow": operator.pow,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "matmul": operator.matmul,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+_PYTHON_UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg,
+    "bit_not": operator.invert,
+    "not": operator.not_,
+    "abs": abs,
+}
+
+
+def unary(kind: str, x: Any) -> Any:
+    """Row `kind` of UNARY."""
+    if (is_known(x) or not is_value(x)) and kind in _PYTHON_UNARY:
+        return _PYTHON_UNARY[kind](x)
+    values = _values(x)
+    operand, _ = unary_type(kind, _prim(values), program().config.default_fp)
+    x = cast_value(values, operand)
+    return _wrapped(sound(kind, UNARY[kind].evaluate(x), x))
+
+
+def binary(kind: str, a: Any, b: Any) -> Any:
+    """Row `kind` of BINARY, elementwise, a scalar paired with every element; or the matrix product."""
+    if isinstance(a, str) and kind == "mod":
+        return texts.percent(a, b)
+    if kind in _PYTHON and ((is_known(a) and is_known(b)) or not (is_value(a) and is_value(b))):
+        return _PYTHON[kind](a, b)
+    if kind == "matmul":
+        product = a @ b
+        sound(kind, _values(product), _values(a), _values(b))
+        return product
+    left, right = _values(a), _values(b)
+    if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
+        raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
+    lhs, rhs, _ = binary_type(kind, _prim(left), _prim(right), program().config.default_fp)
+    left, right = cast_value(left, lhs), cast_value(right, rhs)
+    return _wrapped(sound(kind, BINARY[kind].evaluate(left, right), left, right))
+
+
+def _values(x: Any) -> Any:
+    return x.values if isinstance(x, Matrix) else strong(x)
+
+
+def _prim(x: Any) -> Prim:
+    return prim_of_numpy(_values(x).dtype)
+
+
+def _wrapped(result: Any) -> Any:
+    return Matrix.wrap(result) if isinstance(result, np.ndarray) else result
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    if type(x) is int:  # a literal may be wider than default_ip
+        return cast_value(x, primitive(dtype))
+    values = _values(x)
+    return _wrapped(sound("cast", cast_value(values, primitive(dtype)), values))
+
+
+def _nary(kind: str) -> Callable[..., Any]:
+    def run(*values: Any) -> Any:
+        one = values[0] if len(values) == 1 else values
+        return reduce(lambda a, b: binary(kind, a, b), one.values.ravel() if isinstance(one, Matrix) else one)
+
+    return run
+
+
+def _rounding(kind: str) -> Callable[..., Any]:
+    return lambda x, dtype=None: unary(kind, x) if dtype is None else _cast(unary(kind, x), dtype)
+
+
+def _range(*bounds: Any) -> Iterator[Any]:
+    """`range`, whose indices are i32, or i64 where a bound is 64 bits wide."""
+    kind = np.int64 if any(_is_wide(bound) for bound in bounds) else np.int32
+    return (kind(index) for index in range(*map(int, bounds)))
+
+
+def _is_wide(bound: Any) -> bool:
+    return not -(2**31) <= bound < 2**31 if is_known(bound) else bool(bound.dtype.itemsize == 8)
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    common = promote(_prim(a), _prim(b))
+    left, right = cast_value(_values(a), common), cast_value(_values(b), common)
+    return _wrapped(np.where(_values(condition) != 0, left, right)[()])
+
+
+def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` on kernel values, Python numbers in the default types."""
+
+    def run(*args: Any, **keywords: Any) -> Any:
+        return strong(function(*map(strong, args), **keywords))
+
+    return run
+
+
+def _randn(dtype: Any = float) -> Any:
+    """Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v) of two uniform numbers in [0, 1)."""
+    prim = primitive(dtype)
+    u, v = draws().number(prim), draws().number(prim)
+    one, minus_two, turn = (cast_value(x, prim) for x in (1.0, -2.0, 6.283185307179586))
+    radius = unary("sqrt", binary("mul", minus_two, unary("log", binary("sub", one, u))))
+    return binary("mul", radius, unary("cos", binary("mul", turn, v)))
+
+
+def _loop_config(**settings: Any) -> None:
+    draws().serialize = bool(settings.get("serialize", False))
+
+
+def _sum(values: Any, start: Any = 0) -> Any:
+    return reduce(lambda a, b: binary("add", a, b), values, start)
+
+
+_ROUND = {name: _rounding(name) for name in ("floor", "ceil", "trunc", "round")}
+_BY_NAME: dict[str, Callable[..., Any]] = {
+    **{kind: (lambda x, kind=kind: unary(kind, x)) for kind in UNARY},
+    **{kind: (lambda a, b, kind=kind: binary(kind, a, b)) for kind in BINARY},
+    "min": _nary("min"),
+    "max": _nary("max"),
+    "cast": _cast,
+    "select": _select,
+    "grouped": Grouped,
+    "random": lambda dtype=float: draws().number(primitive(dtype)),
+    "randn": _randn,
+    "loop_config": _loop_config,
+    "static_print": lambda *_, **__: None,  # said when the kernel was rehearsed
+    **_ROUND,
+}
+# Python's own functions, and those of `math`, mean the language's inside a kernel.
+_BY_FUNCTION: dict[Any, Callable[..., Any]] = {
+    **{getattr(math, kind): _BY_NAME[kind] for kind in UNARY if hasattr(math, kind) and kind != "trunc"},
+    **{getattr(builtins, kind): _BY_NAME[kind] for kind in ("abs", "min", "max", "pow", "round")},
+    math.atan2: _BY_NAME["atan2"],
+    math.pow: _BY_NAME["pow"],
+    math.fabs: _BY_NAME["abs"],
+    math.fmod: _BY_NAME["raw_mod"],
+    range: _range,
+    sum: _sum,
+    int: lambda x=0: _cast(x, int),
+    float: lambda x=0.0: _cast(x, float),
+    bool: lambda x=False: _cast(x, u1),
+}
+
+
+def _from_matrix(function: Any) -> bool:
+    """Whether `function` makes or belongs to matrices: `Vector`, `Matrix.zero`, `v.cast`, `types.vector(3, f32)`."""
+    if isinstance(function, (Builtin, CompoundType)) or function in (Matrix, Vector):
+        return True
+    return isinstance(function, FunctionType) and function.__module__ == Matrix.__module__
+
+
+def _member(base: Any, name: str) -> Any:
+    """`base.name`; a number out of a struct field has the member's exact type."""
+    if isinstance(base, StructElement) and name in base.struct_type.members:
+        return base._over.members[name].load(base._at)
+    if isinstance(base, Struct) and name in base.struct_type.members:
+        return base.typed(name)
+    found = getattr(base, name)
+    return found if isinstance(base, (Matrix, Struct, Members)) else captured(found)
+
+
+texts = Texts(strong, _member)
+
+
+class Semantics(References):
+    """The `__weft__` of one rewritten function: what its operators do, and the types of its parameters and result.
+
+    `interpreted` gives the rewritten form of a Python function that is called."""
+
+    def __init__(
+        self, annotations: dict[str, Any], returns: Any, interpreted: Callable[[Callable[..., Any]], Callable[..., Any]]
+    ) -> None:
+        super().__init__()
+        self.annotations, self.returns, self.interpreted = annotations, returns, interpreted
+        self.code: CodeType | None = None
+        self.loops: list[Loop] = []
+
+    shown, formatted, failure = texts.shown, texts.formatted, texts.failure
+    slice, captured = slice, staticmethod(captured)
+    standard, stop = staticmethod(standard), staticmethod(stop)
+    member = staticmethod(_member)
+    strong, declare = staticmethod(strong), staticmethod(own)
+    unary, binary = staticmethod(unary), staticmethod(binary)
+
+    def assign(self, old: Any, value: Any) -> Any:
+        """`value` for a variable that holds `old`."""
+        return assigned(old, value)
+
+    @property
+    def debug(self) -> bool:
+        """Whether assertions are checked."""
+        return program().config.debug
+
+    def parameter(self, name: str, value: Any) -> Any:
+        """An argument, by value; `self` is the object itself."""
+        return value if name == "self" else fit(value, self.annotations.get(name))
+
+    def annotated(self, value: Any, annotation: Any) -> Any:
+        """`x: annotation = value`."""
+        return fit(strong(value), annotation)
+
+    def result(self, value: Any) -> Any:
+        """What `return value` gives: the annotated type, a tuple by its parts."""
+        wanted = getattr(self.returns, "__args__", self.returns)
+        if isinstance(value, (tuple, list)) and isinstance(wanted, MatrixType):
+            return wanted(list(value))
+        if isinstance(value, (tuple, list)):
+            parts = wanted if isinstance(wanted, (tuple, list)) else [None] * len(value)
+            return tuple(fit(strong(item), part) for item, part in zip(value, parts, strict=True))
+        return fit(strong(value), wanted)
+
+    def truth(self, x: Any) -> Any:
+        """An operand of `and`, `or`: what is known beforehand stays as it is."""
+        return cast_value(x, u1) if isinstance(x, np.generic) else x
+
+    def compare(self, kinds: tuple[str, ...], *sides: Any) -> Any:
+        """A chain of comparisons."""
+        found = [binary(kind, a, b) for kind, a, b in zip(kinds, sides, sides[1:])]
+        return reduce(lambda a, b: binary("and", a, b), found)
+
+    def choose(self, condition: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+        """`a() if condition else b()`, in the common type of both."""
+        if is_known(condition):
+            return a() if condition else b()
+        taken, left = (a, b) if condition else (b, a)
+        value = taken()
+        try:
+            other = left()
+        except (IndexError, ArithmeticError):  # what the condition guards against
+            return strong(value)
+        if not (is_value(value) and is_value(other)) or isinstance(value, Struct):
+            return value
+        value, other = strong(value), strong(other)
+        return _cast(value, promote(_prim(value), _prim(other)))
+
+    def chosen(self, line: int, column: int, value: Any) -> Any:
+        """The value that was chosen there, in the type that the translation found for all that could have been."""
+        wanted = choices.get().get((self.code, line, column))
+        return _cast(strong(value), wanted) if isinstance(wanted, Prim) and is_value(value) else strong(value)
+
+    def deciding(self, kind: str, *sides: Callable[[], Any]) -> Any:
+        """`a() and b()`, `a() or b()`: the operand that decides, in the common type of all; matrices elementwise."""
+        values: list[Any] = []
+        for number, side in enumerate(sides, 1):
+            try:
+                value = side()
+            except IndexError:  # what those before guard against
+                if not any(bool(value) is (kind == "or") for value in values):
+                    raise
+                break
+            known, last = is_known(value), number == len(sides)
+            decides = known and bool(value) is (kind == "or")
+            if not values and known and (decides or last):
+                return value
+            if not known or decides or last:
+                values.append(value)
+            if decides:
+                break
+        if any(isinstance(value, Matrix) for value in values):
+            return reduce(lambda a, b: binary(kind, a, b), [_cast(value, u1) for value in values])
+        taken = next((value for value in values[:-1] if bool(value) is (kind == "or")), values[-1])
+        return _cast(taken, reduce(promote, map(_prim, values)))
+
+    def unpack(self, value: Any, count: int) -> list[Any]:
+        """The parts of a tuple assignment."""
+        parts = [own(part) for part in value]
+        if len(parts) != count:
+            raise TypeMismatch(f"{count} names on the left, {len(parts)} values on the right")
+        return parts
+
+    def old(self, before: Any, after: Any) -> Any:
+        """What an atomic on a local gives."""
+        del after
+        return before
+
+    def iterate(self, over: Any) -> Any:
+        """What a loop goes over: indices as i32 (a tuple of them per point of several axes), or `over` itself."""
+        if not isinstance(over, (ndrange, SNode)) and cells_of(over) is None:
+            return over
+        points = box(over)
+        if points and len(points[0]) == 1:
+            return [np.int32(point[0]) for point in points]
+        return [tuple(map(np.int32, point)) for point in points]
+
+    def parallel(self, over: Any) -> Any:
+        """As `iterate`, for a loop that is parallel elsewhere: each iteration has random numbers of its own."""
+        state, points = draws(), self.iterate(over)
+        if state.serialize:
+            state.serialize = False
+            return points
+        return state.iterations(points, order_numbers(over.over if isinstance(over, Grouped) else over))
+
+    # ---- parts of things
+
+    def load(self, base: Any, index: Any, name: str = "") -> Any:
+        """`base[index]`, where the program writes `name` for `base`: a vector of a field is a window onto it; in Python
+        sequences, what is there."""
+        place = base if isinstance(base, Matrix) else cells_of(base)
+        if place is None:
+            return base[_python_index(index)]
+        try:
+            return place[_matrix_key(place, index)] if isinstance(place, Matrix) else place.load(index)
+        except IndexError as error:
+            raise out_of_bounds(name, index, place) or error from None
+
+    def store(self, base: Any, index: Any, value: Any, name: str = "") -> None:
+        """`base[index] = value`, cast to the element's type."""
+        place = base if isinstance(base, Matrix) else cells_of(base)
+        if place is None:
+            base[_python_index(index)] = value
+            return
+        try:
+            if isinstance(place, Matrix):
+                place[_matrix_key(place, index)] = strong(value)
+            else:
+                place.store(index, strong(value))
+        except IndexError as error:
+            raise out_of_bounds(name, index, place) or error from None
+        if program().config.check_nan and isinstance(value, (Matrix, np.generic)):
+            left = place[_matrix_key(place, index)] if isinstance(place, Matrix) else place.load(index)
+            sound("cast", _values(left), _values(value))
+
+    def update(self, kind: str, base: Any, index: Any, value: Any, name: str = "") -> Any:
+        """`base[index] op= value`: gives the old value. In memory `value` is cast to the element's type first, as an
+        atomic does; a local computes in the common type."""
+        old = own(self.load(base, index, name))
+        shared = base.values.base is not None if isinstance(base, Matrix) else cells_of(base) is not None
+        self.store(base, index, self.combined(kind, old, value, shared), name)
+        return old
+
+    def combined(self, kind: str, old: Any, value: Any, shared: bool) -> Any:
+        """`old op value`; as an atomic where the place is `shared`."""
+        operand = assigned(old, value) if shared and kind in ATOMICS else value
+        return binary(kind, old, operand)
+
+    def store_member(self, base: Any, name: str, value: Any) -> None:
+        """`base.name = value`."""
+        setattr(base, name, strong(value))
+
+    def update_member(self, kind: str, base: Any, name: str, value: Any) -> Any:
+        """`base.name op= value`: gives the old value."""
+        old = own(self.member(base, name))
+        shared = isinstance(base, StructElement) or (isinstance(base, Matrix) and base.values.base is not None)
+        setattr(base, name, self.combined(kind, old, value, shared))
+        return old
+
+    # ---- calls
+
+    def callee(self, function: Any) -> Any:
+        """What a call of `function` runs: the language's meaning of it, or its rewritten body."""
+        if isinstance(function, Builtin):
+            return _BY_NAME.get(function.name) or _strict(function.python)
+        if isinstance(function, Prim):
+            # A wide literal is made where its type is named.
+            return lambda x=0: cast_value(x, function) if type(x) is int else _cast(x, function)
+        if isinstance(function, (type, BuiltinFunctionType)) and function in _BY_FUNCTION:
+            return _BY_FUNCTION[function]
+        text = getattr(function, "__self__", None)
+        if isinstance(text, str) and function.__name__ == "format":
+            return lambda *args, **keywords: texts.braces(text, *args, **keywords)
+        if isinstance(function, partial):
+            return partial(self.callee(function.func), *function.args, **function.keywords)
+        own: Any = type(function).__call__ if callable(function) else None
+        if getattr(own, "is_pyfunc", None) is not None:  # an object whose `__call__` is a @func
+            function = MethodType(own, function)
+        inner = getattr(function, "__func__", function)
+        body = getattr(inner, "function", None)  # of a `@func`
+        if body is not None:
+            run = self.interpreted(body)
+            return MethodType(run, function.__self__) if isinstance(function, MethodType) else run
+        if isinstance(function, MethodType) and isinstance(function.__self__, (Field, Matrix, Struct)):
+            return _strict(function)
+        if isinstance(inner, FunctionType) and not _from_matrix(function):
+            return self.plain(function, inner)
+        return _strict(function) if _from_matrix(function) else function
+
+    def plain(self, function: Any, inner: FunctionType) -> Callable[..., Any]:
+        """A Python function: called if all it is given is known beforehand, else rewritten like a `@func`."""
+
+        def run(*args: Any, **keywords: Any) -> Any:
+            if not any(isinstance(x, (np.generic, Matrix, Struct)) for x in (*args, *keywords.values())):
+                return function(*args, **keywords)
+            owner = (function.__self__,) if isinstance(function, MethodType) else ()
+            return self.interpreted(inner)(*owner, *args, **keywords)
+
+        return run
+
+
+def _matrix_key(matrix: Matrix, index: Any) -> Any:
+    """The indices of a matrix's element; IndexError outside it."""
+    given = index if isinstance(index, tuple) else (index,)
+    # A constant counts from the end where it is negative; an index computed when the kernel runs does not.
+    parts = [i + n if type(i) is int and -n <= i < 0 else _python_index(i) for i, n in zip(given, matrix.shape)]
+    key = (*parts, *given[len(parts) :]) if isinstance(index, tuple) else parts[0]
+    for i, extent in zip(key if isinstance(key, tuple) else (key,), matrix.shape):
+        if not isinstance(i, slice) and not 0 <= i < extent:
+            raise IndexError(f"index {key} is outside a matrix of shape {matrix.shape}")
+    return key
+
+
+def _python_index(index: Any) -> Any:
+    return int(index) if isinstance(index, np.integer) else index

@@ -1,0 +1,146 @@
+"""`ti.profile`: a timeline of a part of a program, as a file for Perfetto, and tables of it::
+
+    with ti.profile("trace.json") as seen:        # or @ti.profile("trace.json") on a function
+        with ti.profile.range("step"):
+            step()
+    seen.table()
+
+What happens is recorded by `recording.py`, and written by `trace_events.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import ParamSpec, TypeVar
+
+from weft.lang import init as program_state
+from weft.lang.measure import recording
+from weft.lang.measure.recording import COMPILE, COPY, LAUNCH, MEMORY, RANGE, TASK, Event, Recording
+from weft.lang.measure.scopes import ScopedProfiler
+from weft.lang.measure.trace_events import write_trace
+from weft.runtime.memory import readable_size
+from weft.runtime.nvtx import in_range
+
+__all__ = ["Profile", "profile"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_TABLES = (
+    (LAUNCH, "kernel launches, on the host"),
+    (TASK, "tasks, on the device"),
+    (COPY, "copies"),
+    (COMPILE, "compiling (stages contain others)"),
+    (RANGE, "ranges"),
+)
+
+
+class Profile:
+    """What happens between `__enter__` and `__exit__`. `events` has it afterwards. Profiles may lie one inside another,
+    overlap, and be of any thread: each sees all threads."""
+
+    def __init__(self, path: str | Path | None = None, nvtx: bool = False) -> None:
+        self.path, self.nvtx = path, nvtx
+        self.events: list[Event] = []
+        self._recording: Recording | None = None
+        self._began = 0.0
+
+    def __enter__(self) -> Profile:
+        if self._recording is not None:
+            raise RuntimeError("this profile is going on already: make another one with ti.profile(...)")
+        self._recording = recording.begin(self.nvtx)
+        self._began = perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        record, self._recording = self._recording, None
+        assert record is not None
+        recording.end(record, self.nvtx)
+        ended = perf_counter()
+        held = [
+            Event(MEMORY, place, "", self._began, self._began, {"bytes": size, "change": 0})
+            for place, size in sorted(record.held_at(self._began).items())
+        ]
+        self.events = held + record.between(self._began, ended)
+        profile.last = self
+        if self.path is not None:
+            write_trace(self.path, self.events, record.threads, self._began)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """`function`, each call of which is profiled; the file is that of the last call to end."""
+
+        @functools.wraps(function)
+        def run(*args: P.args, **keywords: P.kwargs) -> R:
+            with Profile(self.path, self.nvtx):
+                return function(*args, **keywords)
+
+        return run
+
+    def table(self) -> None:
+        """Print what took how long, in milliseconds, the dearest first; and the most memory that was held."""
+        lines: list[str] = []
+        for kind, title in _TABLES:
+            rows = _rows([event for event in self.events if event.kind == kind])
+            if rows:
+                lines += [f"{title:<44}{'total':>11}{'count':>8}{'min':>10}{'avg':>10}{'max':>10}", *rows, ""]
+        most: dict[str, int] = {}
+        for event in self.events:
+            if event.kind == MEMORY:
+                most[str(event.track)] = max(most.get(str(event.track), 0), event.details["bytes"])
+        lines += [f"most memory held on {place}: {readable_size(size)}" for place, size in most.items()]
+        sys.stdout.write("\n".join([*lines, ""]))
+
+
+def _rows(events: Sequence[Event]) -> list[str]:
+    found: dict[str, list[Event]] = {}
+    for event in events:
+        found.setdefault(event.name, []).append(event)
+    rows: list[tuple[float, str]] = []
+    for name, several in found.items():
+        times = [1e3 * (event.ended - event.began) for event in several]
+        numbers = f"{min(times):>10.4f}{sum(times) / len(times):>10.4f}{max(times):>10.4f}"
+        size = sum(event.details.get("bytes", 0) for event in several if event.kind == COPY)
+        more = f"  {readable_size(size)}" if size else ""
+        rows.append((sum(times), f"  {name:<42}{sum(times):>11.3f}{len(times):>8}{numbers}{more}"))
+    return [text for _, text in sorted(rows, key=lambda row: (-row[0], row[1]))]
+
+
+class _Profiling:
+    """`ti.profile` itself. `last` is the profile that ended last."""
+
+    last: Profile | None = None
+
+    def __call__(self, path: str | Path | None = None, *, nvtx: bool = False) -> Profile:
+        """A profile of what runs `with` it, or in the function that it decorates: launches of kernels, tasks on the
+        device by its own clock, what is compiled stage by stage, copies between host and device, memory, and the
+        program's ranges. `path` is where the timeline goes, if anywhere: JSON that ui.perfetto.dev shows. `nvtx`:
+        launches and ranges are also shown to NVIDIA's tools. OSError if the file cannot be written."""
+        return Profile(path, nvtx)
+
+    @staticmethod
+    @contextmanager
+    def range(name: str) -> Generator[None, None, None]:
+        """What runs inside `with ti.profile.range("step"):`, or in the function that this decorates, is a span of that
+        name. (It also is a scope of `ti.profiler.print_scoped_profiler_info`.)"""
+        record, program = recording.current, program_state.current_program()
+        with ScopedProfiler(name):
+            if (record is not None and record.nvtx) or (program is not None and program.chosen.get("nvtx")):
+                with in_range(name):
+                    yield
+            else:
+                yield
+
+    def table(self) -> None:
+        """Print the tables of the profile that ended last."""
+        if self.last is None:
+            print('Nothing was profiled: use "with ti.profile():".')
+            return
+        self.last.table()
+
+
+profile = _Profiling()

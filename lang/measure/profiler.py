@@ -1,0 +1,196 @@
+"""`ti.profiler`: how long kernels take, for programs begun with `init(kernel_profiler=True)`.
+
+On the CPU a launch counts from the call of the compiled code to its end; compiling and what Python does around it do
+not count. On a GPU the device itself measures each task of a kernel, and a launch is the sum of its tasks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.lang.init import program
+from weft.lang.measure.metrics import (
+    CuptiMetric,
+    collect_kernel_profiler_metrics,
+    get_predefined_cupti_metrics,
+    set_kernel_profiler_metrics,
+    set_kernel_profiler_toolkit,
+)
+from weft.lang.measure.recording import LAUNCH, Event, this_thread
+from weft.lang.measure.scopes import ScopedProfiler, clear_scoped_profiler_info, print_scoped_profiler_info, timed
+from weft.lang.measure.trace_events import write_trace
+from weft.runtime.nvtx import in_range
+
+__all__ = [
+    "CuptiMetric",
+    "KernelTimes",
+    "ScopedProfiler",
+    "clear_kernel_profiler_info",
+    "clear_scoped_profiler_info",
+    "collect_kernel_profiler_metrics",
+    "get_kernel_profiler_total_time",
+    "get_predefined_cupti_metrics",
+    "measured",
+    "named",
+    "print_kernel_profiler_info",
+    "print_memory_profiler_info",
+    "print_scoped_profiler_info",
+    "query_kernel_profiler_info",
+    "save_timeline",
+    "set_kernel_profiler_metrics",
+    "set_kernel_profiler_toolkit",
+    "timed",
+]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of kernel `name`: when it began, and how long it took, in seconds; on a GPU also each of its tasks."""
+
+    name: str
+    began: float
+    seconds: float
+    tasks: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class KernelTimes:
+    """The launches of a kernel: how many (`counter`), and their `min`, `max`, `avg` in milliseconds; all 0 for none."""
+
+    name: str
+    counter: int
+    min: float
+    max: float
+    avg: float
+
+
+_launches: dict[int, list[Launch]] = {}  # by the generation of the program
+
+
+def _recorded() -> list[Launch]:
+    """Those of the current program; those of former ones are dropped."""
+    generation = program().generation
+    if generation not in _launches:
+        _launches.clear()
+        _launches[generation] = []
+    return _launches[generation]
+
+
+def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, noting each call as a launch of kernel `name`."""
+
+    def launch(*args: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return run(*args)
+        finally:
+            device = program().opened()
+            if device is not None:
+                device.synchronize()
+            spent = time.perf_counter() - began
+            tasks = tuple(device.task_times()) if device is not None else ()
+            _recorded().append(Launch(name, began, sum(s for _, s in tasks) if tasks else spent, tasks))
+
+    return launch
+
+
+def named(function: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run` in a range of that kernel's name and line, for NVIDIA's tools."""
+    code = function.__code__
+    label = f"{function.__name__} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+
+    def launch(*args: Any) -> Any:
+        with in_range(label):
+            return run(*args)
+
+    return launch
+
+
+def _times(name: str, launches: list[Launch]) -> KernelTimes:
+    times = [launch.seconds * 1000 for launch in launches] or [0.0]
+    return KernelTimes(name, len(launches), min(times), max(times), sum(times) / len(times))
+
+
+def query_kernel_profiler_info(name: str) -> KernelTimes:
+    """The times of the kernel of that name."""
+    return _times(name, [launch for launch in _recorded() if launch.name == name])
+
+
+def get_kernel_profiler_total_time() -> float:
+    """Seconds that all launches took together."""
+    return sum(launch.seconds for launch in _recorded())
+
+
+def clear_kernel_profiler_info() -> None:
+    """Forget all launches so far."""
+    _recorded().clear()
+
+
+def print_kernel_profiler_info(mode: str = "count") -> None:
+    """Print a table: with mode "count" a line per kernel, the dearest first; with "trace" a line per launch, in order.
+    ValueError for another mode."""
+    if mode not in ("count", "trace"):
+        raise ValueError(f"the mode is 'count' or 'trace', not {mode!r}")
+    current = program()
+    if not current.profiling:
+        print("No kernels were measured: begin the program with ti.init(kernel_profiler=True).")
+        return
+    launches = _recorded()
+    print(f"Kernel times on arch={current.arch} ({mode}), milliseconds")
+    (_print_counts if mode == "count" else _print_trace)(launches)
+    print(f"total: {get_kernel_profiler_total_time():.6f} s in {len(launches)} launches")
+
+
+def _print_counts(launches: list[Launch]) -> None:
+    by_name: dict[str, list[Launch]] = {}
+    for launch in launches:
+        by_name.setdefault(launch.name, []).append(launch)
+    total = get_kernel_profiler_total_time() * 1000 or 1.0
+    print(f"{'%':>7} {'total':>11} {'count':>7} {'min':>9} {'avg':>9} {'max':>9}  kernel")
+    rows = [_times(name, found) for name, found in by_name.items()]
+    for row in sorted(rows, key=lambda row: (-row.avg * row.counter, row.name)):
+        spent = row.avg * row.counter
+        numbers = f"{row.counter:>7} {row.min:>9.3f} {row.avg:>9.3f} {row.max:>9.3f}"
+        print(f"{100 * spent / total:>6.2f}% {spent:>11.3f} {numbers}  {row.name}")
+        for task in _task_rows(by_name[row.name]):
+            print(task)
+
+
+def _task_rows(launches: list[Launch]) -> list[str]:
+    """A line for each task, in the order in which they run, of kernels with several."""
+    times: dict[str, list[float]] = {}
+    for launch in launches:
+        for task, seconds in launch.tasks if len(launch.tasks) > 1 else ():
+            times.setdefault(task, []).append(seconds * 1000)
+    return [
+        f"{'':>7} {sum(found):>11.3f} {len(found):>7} {min(found):>9.3f} {sum(found) / len(found):>9.3f} "
+        f"{max(found):>9.3f}    {task}"
+        for task, found in times.items()
+    ]
+
+
+def _print_trace(launches: list[Launch]) -> None:
+    first = launches[0].began if launches else 0.0
+    print(f"{'began':>11} {'took':>9}  kernel")
+    for launch in launches:
+        print(f"{(launch.began - first) * 1000:>11.3f} {launch.seconds * 1000:>9.3f}  {launch.name}")
+
+
+def save_timeline(filename: str) -> None:
+    """Write the launches as a timeline that chrome://tracing and Perfetto show."""
+    launches = _recorded()
+    thread = this_thread()
+    events = [Event(LAUNCH, thread, one.name, one.began, one.began + one.seconds) for one in launches]
+    write_trace(filename, events, {thread: program().arch}, launches[0].began if launches else 0.0)
+
+
+def print_memory_profiler_info() -> None:
+    """Print who holds how much of the device's memory, the largest first."""
+    memory = program().device.memory
+    print(f"{memory.total / 2**20:>10.3f} MiB in all")
+    for owner, size in memory.holders():
+        print(f"{size / 2**20:>10.3f} MiB  {owner}")

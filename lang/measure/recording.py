@@ -1,0 +1,253 @@
+"""What happens while somebody records it: launches, stages of the compiler, ranges, tasks, copies, memory.
+
+There is one recording for all who want one (`profile.py`): each takes out of it what happened in its time. While there
+is none, `current` is None, and that is all that anybody looks at. A kernel that is called natively does not even look:
+the first who records makes all plans of native calls invalid, and kernels that are recorded make theirs anew, behind a
+call of Python's that takes the times (see `Kernel`).
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import WeftError
+from weft.lang import init as program_state
+from weft.lang.log import logger
+from weft.runtime.call_ir import Callable as DirectCallable
+
+__all__ = [
+    "COMPILE",
+    "COPY",
+    "LAUNCH",
+    "MEMORY",
+    "RANGE",
+    "TASK",
+    "Event",
+    "Recorded",
+    "Recording",
+    "begin",
+    "end",
+    "this_thread",
+]
+
+LAUNCH, COMPILE, RANGE, COPY, TASK, MEMORY = "launch", "compile", "range", "copy", "task", "memory"
+
+
+@dataclass
+class Event:
+    """Something that happened on `track` (`this_thread`, or the name of a place of a device), in seconds of
+    `time.perf_counter`. For MEMORY `details` has the bytes that are held from then on."""
+
+    kind: str
+    track: int | str
+    name: str
+    began: float
+    ended: float
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Recording:
+    """All that happens from its making on. (An `Observer` of devices.)"""
+
+    def __init__(self) -> None:
+        self.users, self.nvtx = 0, 0
+        self.threads: dict[int, str] = {}
+        self._raw: list[tuple[Any, ...]] = []  # kind, track, name or kernel, began, ended, details
+        self._held: dict[str, int] = {}  # bytes, when it began
+        self._devices: list[Any] = []
+        self._shapes: dict[int, tuple[Callable[[], Any], Any]] = {}  # of arguments that live, by their id
+
+    def launch(self, kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        """`call(*args, **keywords)`, noted as a launch of `kernel`."""
+        if self.nvtx:
+            from weft.lang.measure.profiler import named as ranged
+
+            call = ranged(kernel.function, call)
+        began = perf_counter()
+        try:
+            return call(*args, **keywords)
+        finally:
+            ended, thread = perf_counter(), _this.number
+            if thread not in self.threads:
+                self.threads[thread] = threading.current_thread().name
+            given = [a if a.__class__ in _PLAIN else self._described(a) for a in args]
+            named = {name: self._described(value) for name, value in keywords.items()} if keywords else _NONE
+            self._raw.append((LAUNCH, thread, kernel, began, ended, (given, named)))
+
+    def _described(self, value: Any) -> Any:
+        """A number, the shape of an argument, or its type. (To find out the shape of a field takes longer than a
+        launch.)"""
+        if value.__class__ in _PLAIN:
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        known = self._shapes.get(id(value))
+        if known is not None and known[0]() is value:
+            return known[1]
+        try:
+            shape = getattr(value, "shape", None)
+        except WeftError:  # a field without a place
+            return value.__class__
+        if isinstance(getattr(value.__class__, "shape", None), property) and value.__class__.__weakrefoffset__:
+            self._shapes[id(value)] = weakref.ref(value), shape
+        return value.__class__ if shape is None else shape
+
+    def span(self, kind: str, name: str, began: float, ended: float, **details: Any) -> None:
+        """This thread did that."""
+        thread = _this.number
+        if thread not in self.threads:
+            self.threads[thread] = threading.current_thread().name
+        self._raw.append((kind, thread, name, began, ended, details))
+
+    # -- what devices tell ---------------------------------------------------------------------------------------------
+
+    def held(self, place: str, change: int, owner: str) -> None:
+        """A buffer was made, or freed if `change` is negative."""
+        now = perf_counter()
+        self._raw.append((MEMORY, place, owner, now, now, change))
+
+    def copied(self, what: str, size: int, began: float) -> None:
+        """A copy has just ended."""
+        self.span(COPY, what, began, perf_counter(), bytes=size)
+
+    def task(self, place: str, name: str, began: float, seconds: float) -> None:
+        """A task ran there."""
+        self._raw.append((TASK, place, name, began, began + seconds, {}))
+
+    def watch(self, device: Any) -> None:
+        """Have that device tell what it does."""
+        if device in self._devices:
+            return
+        self._devices.append(device)
+        place = "cpu" if device.arch != "cuda" else f"GPU {device.gpu.index}"
+        self._held.setdefault(place, device.memory.total)
+        device.observe(self)
+
+    def leave(self) -> None:
+        """No device shall tell any more."""
+        for device in self._devices:
+            _try(device, partial(device.observe, None))
+
+    def flush(self) -> None:
+        """Wait for the tasks launched so far, so that their times are known."""
+        for device in self._devices:
+            _try(device, device.task_times)
+
+    # -- reading it ----------------------------------------------------------------------------------------------------
+
+    def between(self, began: float, ended: float) -> list[Event]:
+        """What ended in that time, in order; what began before it is cut."""
+        found: list[Event] = []
+        held = dict(self._held)
+        for kind, track, name, first, last, details in list(self._raw):
+            if kind == MEMORY:
+                held[track] = held.get(track, 0) + details
+            if last < began or first > ended:
+                continue
+            if kind == LAUNCH:
+                name, details = name.__name__, _arguments(name, details)
+            elif kind == MEMORY:
+                details = {"bytes": held[track], "change": details}
+            found.append(Event(kind, track, name, max(first, began), min(last, ended), details))
+        return sorted(found, key=lambda event: (event.began, -event.ended))
+
+    def held_at(self, moment: float) -> dict[str, int]:
+        """How many bytes were held then, by place."""
+        held = dict(self._held)
+        for kind, track, _, first, _, details in list(self._raw):
+            if kind == MEMORY and first < moment:
+                held[track] = held.get(track, 0) + details
+        return held
+
+
+class Recorded(DirectCallable):
+    """What calls of a kernel go on to while they are recorded: native, where a plan fits, and else `run`."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.run(*args, **keywords)
+
+
+class _Thread(threading.local):
+    """The number of the thread that asks. (Python uses its own numbers again when a thread has ended.)"""
+
+    def __init__(self) -> None:
+        self.number = next(_numbers)
+
+
+_numbers = count(1)
+_this = _Thread()
+
+
+def this_thread() -> int:
+    """The track of this thread."""
+    return _this.number
+
+
+_NONE: dict[str, Any] = {}
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
+def _arguments(kernel: Any, given: tuple[Sequence[Any], dict[str, Any]]) -> dict[str, Any]:
+    """Those of a launch, by name: numbers as they are, shapes of what has one, and types of the rest."""
+    values, named = given
+    by_name = dict(zip(kernel.names, values)) | named
+    return {name: value.__name__ if isinstance(value, type) else value for name, value in by_name.items()}
+
+
+def _try(device: Any, ask: Callable[[], Any]) -> None:
+    """A device that is broken cannot say what it did."""
+    try:
+        ask()
+    except Exception as error:
+        logger.warning("profile: arch=%s does not tell what it did: %s", device.arch, error)
+
+
+current: Recording | None = None
+_lock = threading.Lock()
+
+
+def begin(nvtx: bool = False) -> Recording:
+    """The recording, which goes on until `end` was called as often."""
+    global current
+    with _lock:
+        made = current or Recording()
+        made.users += 1
+        made.nvtx += nvtx
+        if current is None:
+            current = made
+            program = program_state.current_program()
+            program_state.on_open.append(made.watch)
+            if program is not None:
+                program.retake()
+                if program.opened() is not None:
+                    made.watch(program.opened())
+        return made
+
+
+def end(recording: Recording, nvtx: bool = False) -> None:
+    """One who recorded has enough. All that was launched is waited for."""
+    global current
+    with _lock:
+        recording.flush()
+        recording.users -= 1
+        recording.nvtx -= nvtx
+        if recording.users:
+            return
+        current = None
+        program_state.on_open.remove(recording.watch)
+        program = program_state.current_program()
+        if program is not None:
+            program.retake()
+        recording.leave()

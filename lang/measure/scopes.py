@@ -1,0 +1,105 @@
+"""Where the host's time goes: named scopes, one inside another. Weft notes what it compiles; a program may add its own.
+
+with ti.profiler.ScopedProfiler("load"):      # or @ti.profiler.timed
+    ...
+ti.profiler.print_scoped_profiler_info()
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
+
+from weft.lang.measure import recording
+
+__all__ = ["ScopedProfiler", "clear_scoped_profiler_info", "print_scoped_profiler_info", "timed"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(eq=False)
+class _Scope:
+    """How often a scope was entered, its seconds in all, and the scopes inside it by name."""
+
+    count: int = 0
+    seconds: float = 0.0
+    inner: dict[str, _Scope] = field(default_factory=dict[str, "_Scope"])
+
+
+class _Open(threading.local):
+    """The scopes that a thread is in, the outermost first, and when it entered them."""
+
+    def __init__(self) -> None:
+        self.scopes: list[tuple[_Scope, float]] = []
+
+
+_root, _open, _lock = _Scope(), _Open(), threading.Lock()
+
+
+class ScopedProfiler:
+    """Times what runs inside `with ScopedProfiler(name):`, under the scope that is open around it. The work of kernels
+    on a GPU that was only begun inside does not count: call `ti.sync()` for that. `ti.profile` shows it on its
+    timeline, as of that `kind`."""
+
+    def __init__(self, name: str, kind: str = recording.RANGE) -> None:
+        self.name, self.kind = name, kind
+
+    def __enter__(self) -> ScopedProfiler:
+        around = _open.scopes[-1][0] if _open.scopes else _root
+        with _lock:
+            inner = around.inner.setdefault(self.name, _Scope())
+        _open.scopes.append((inner, time.perf_counter()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        ended, (scope, began) = time.perf_counter(), _open.scopes.pop()
+        with _lock:
+            scope.count += 1
+            scope.seconds += ended - began
+        record = recording.current
+        if record is not None:
+            record.span(self.kind, self.name, began, ended)
+
+
+def timed(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of Python whose calls are timed, as a scope of its name."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **keywords: P.kwargs) -> R:
+        with ScopedProfiler(function.__qualname__.rpartition("<locals>.")[2]):
+            return function(*args, **keywords)
+
+    return run
+
+
+def print_scoped_profiler_info() -> None:
+    """Print the scopes, inner ones indented: milliseconds, the share of the scope around it, how often, and the average
+    of once."""
+    print("Host times, milliseconds")
+    print(f"{'scope':<36}{'total':>11}{'share':>9}{'count':>8}{'avg':>11}")
+    with _lock:
+        whole = sum(scope.seconds for scope in _root.inner.values())
+        for line in _lines(_root, whole, 0):
+            print(line)
+
+
+def _lines(around: _Scope, whole: float, depth: int) -> list[str]:
+    found: list[str] = []
+    for name, scope in around.inner.items():
+        share = 100 * scope.seconds / whole if whole else 0.0
+        average = 1000 * scope.seconds / max(scope.count, 1)
+        label = "  " * depth + name
+        found.append(f"{label:<36}{1000 * scope.seconds:>11.3f}{share:>8.2f}%{scope.count:>8}{average:>11.3f}")
+        found += _lines(scope, scope.seconds, depth + 1)
+    return found
+
+
+def clear_scoped_profiler_info() -> None:
+    """Forget all scopes so far; those open now are begun anew where they end."""
+    with _lock:
+        _root.inner.clear()
