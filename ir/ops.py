@@ -390,13 +390,15 @@ class Assert(Op, name="assert", writes=True):
 
 
 class Kernel(Op, name="kernel"):
-    """A whole kernel. At CHI level `body` holds statements, at task level only tasks."""
+    """A whole kernel. At CHI level `body` holds statements, at task level only tasks. One that is `called` is a function:
+    iterations of a parallel loop may be in it at once."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
     results: tuple[Type, ...] = attr(default=())
     fields: tuple[FieldSymbol, ...] = attr(default=())
     temp_bytes: int = attr(default=0)
+    called: bool = attr(default=False)
     body: Block = region(default=None)
 
 

@@ -187,11 +187,12 @@ class _Parser:
         params = tuple(Param(name, type) for name, type in self.typed_names())
         self.expect("->")
         results = self.types()
-        temp_bytes = self.facts("{").get("temp_bytes", 0)
+        facts = self.facts("{")
         while self.accept("field"):
             self.field()
         body = self.block()
-        return Kernel(symbol, params, results, tuple(self.fields.values()), temp_bytes, body)
+        fields = tuple(self.fields.values())
+        return Kernel(symbol, params, results, fields, facts.get("temp_bytes", 0), facts.get("called", False), body)
 
     def typed_names(self) -> list[tuple[str, Type]]:
         """`(name: type, ...)`; names may be words or values."""

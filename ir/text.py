@@ -142,6 +142,7 @@ class _Printer:
         params = ", ".join(f"{param.name}: {param.type}" for param in op.params)
         results = ", ".join(map(str, op.results))
         temp = f" temp_bytes={op.temp_bytes}" if op.temp_bytes else ""
+        temp += " called=true" if op.called else ""
         self.line(f"{indent}kernel {symbol(op.symbol)}({params}) -> ({results}){temp} {{", op.span)
         for field in op.fields:
             self.line(f"{indent}  field {self.field(field)}: {field.dtype}{_layout(field)}", None)

@@ -389,6 +389,7 @@ class KernelTree(Node):
     fields: tuple[FieldSymbol, ...]
     body: list[Stmt]
     functions: list[KernelTree] = field(default_factory=list["KernelTree"])  # that `Invoke` calls
+    called: bool = False  # it is one of those
 
 
 LValue = (Var, Element, Member, FieldElement, ArrayElement)

@@ -46,11 +46,12 @@ def cache_invariant(root: Kernel, config: CompileConfig) -> bool:
     changed = False
     for task in separate_tasks(root):
         private: set[Hashable] | None = None
+        serial = task.kind == "serial" and not root.called
         for block in (task.prologue, task.body, task.epilogue):
             for loop in _innermost_first(block):
                 if private is None:
                     private = private_spaces(task) if task.kind != "serial" else set()
-                changed |= _Loop(loop, task, private).run()
+                changed |= _Loop(loop, task, private, serial).run()
         if task.kind != "serial":
             changed |= _to_prologue(task)
     return changed
@@ -93,8 +94,8 @@ class _Uses:
 
 
 class _Loop:
-    def __init__(self, loop: For | While, task: Task, private: set[Hashable]) -> None:
-        self.loop, self.task, self.private = loop, task, private
+    def __init__(self, loop: For | While, task: Task, private: set[Hashable], serial: bool) -> None:
+        self.loop, self.task, self.private, self.serial = loop, task, private, serial
 
     def run(self) -> bool:
         spaces: dict[Hashable, list[Load | Store | Atomic]] = {}
@@ -144,7 +145,7 @@ class _Loop:
 
     def promote(self, key: Hashable, uses: _Uses) -> bool:
         stores = [op for op in uses.ops if isinstance(op, Store)]
-        alone = self.task.kind == "serial" or memory_space(uses.ptr) in self.private
+        alone = self.serial or memory_space(uses.ptr) in self.private
         if not (alone or any(op in self.sure for op in stores)) or not self.readable(key, uses):
             return False
         assert self.loop.block is not None

@@ -21,15 +21,17 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
                                            store %p, %old + %v
 
     where %p is a local; or where the address names every loop index, and every access of the task to that field names
-    them in the same way (`x[i]`, `x[i, k]` and nothing but those: see `private_spaces`). In a serial task: always.
+    them in the same way (`x[i]`, `x[i, k]` and nothing but those: see `private_spaces`). In a serial task: always, save
+    that of a function, which parallel loops may call.
 
     Not for `x[idx[i]]`, `x[i // 2]`, nor where `x[i + 1]` is touched besides `x[i]`. Before or after `scalarize`."""
     changed = False
     for task in closed_tasks(root):
         atomics = [op for op in task.walk() if isinstance(op, Atomic)]
         private = private_spaces(task) if atomics and task.kind != "serial" else set()
+        serial = task.kind == "serial" and not root.called
         for op in atomics:
-            alone = task.kind == "serial" or isinstance(root_of(op.ptr), Alloca) or memory_space(op.ptr) in private
+            alone = serial or isinstance(root_of(op.ptr), Alloca) or memory_space(op.ptr) in private
             if alone and _has_plain_form(op):
                 _demote(op, task)
                 changed = True

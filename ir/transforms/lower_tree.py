@@ -38,7 +38,7 @@ Bind = Callable[[Sequence[Value]], None]
 
 def lower_tree(root: tree.KernelTree, config: CompileConfig) -> ops.Kernel:
     """The kernel as ops."""
-    kernel = ops.Kernel(root.name, root.params, root.results, root.fields, span=root.span)
+    kernel = ops.Kernel(root.name, root.params, root.results, root.fields, called=root.called, span=root.span)
     lowering = Lowering(kernel, config, memory_variables(root))
     lowering.builder.span = root.span
     lowering.run(root.body)

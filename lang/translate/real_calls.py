@@ -136,7 +136,7 @@ def finish_functions(unit: Unit) -> list[tree.KernelTree]:
             reached[name].update(*(reached[other] for other in called[name]))
             growing |= len(reached[name]) > before
     for name, made in trees.items():
-        made.fields = tuple(unit.symbols.values())
+        made.fields, made.called = tuple(unit.symbols.values()), True
         instances[name].touched += [symbol for symbol in made.fields if symbol in reached[name]]
     return [*trees.values()]
 

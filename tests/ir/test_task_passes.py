@@ -402,6 +402,24 @@ def test_arrays_that_are_only_read_do_not_keep_an_atomic():
     assert sum(isinstance(op, Atomic) for op in kept.walk()) == 2
 
 
+def test_functions_keep_their_atomics():
+    """Iterations of a parallel loop may be in the function at once; a kernel's own serial task is alone."""
+    body = """task serial body {
+        %a = arg index=0 : [f32; 1]
+        %one = const 1.0 : f32
+        %zero = const 0 : i32
+        %p = array_ptr %a, [%zero]
+        %o = atomic add %p, %one : f32
+    }"""
+
+    def atomics(head: str) -> int:
+        text = f"kernel @k(a: [f32; 1]) -> () {head}{{\n{body}\n}}"
+        return sum(isinstance(op, Atomic) for op in transformed("demote_atomics", parse(text)).walk())
+
+    assert atomics("") == 0
+    assert atomics("called=true ") == 1
+
+
 def test_an_empty_box_leaves_the_total_alone():
     text = REDUCTIONS["a sum and a difference"].replace("const 8", "const 0")
     made = transformed("thread_local", kernel(text))

@@ -351,3 +351,31 @@ def test_mistakes(ti):
     ):
         with pytest.raises(CompilationError, match=message):
             call()
+
+
+def test_updates_in_functions_are_atomic(ti):
+    """Iterations that run at once are in the same function at once."""
+    n = 300 if ti.cfg.arch == "python" else 200_000
+    bins, total = ti.field(ti.i32, 3), ti.field(ti.i64, ())
+
+    @ti.real_func
+    def count(k: ti.i32, times: ti.i32):
+        for _ in range(times):
+            bins[k] += 1
+        total[None] += k
+
+    @ti.real_func
+    def add(to: ti.template(), amount: ti.i32):
+        to += amount
+
+    @ti.kernel
+    def run():
+        for i in range(n):
+            count(i % 3, 4)
+            add(bins[i % 2], 2)
+
+    run()
+    i = np.arange(n)
+    expected = [4 * (i % 3 == k).sum() + 2 * (i % 2 == k).sum() for k in range(3)]
+    assert bins.to_numpy().tolist() == expected
+    assert total[None] == (i % 3).sum()
