@@ -1,8 +1,7 @@
 """The ops of CHI, of offloaded tasks, and of lowered CHI: each declared once.
 
-Constructor, verifier, printer and parser follow from the declarations (see `core.py`); `levels.py` says which ops each
-level may hold. Elementwise ops work on scalars and on whole tensors alike, until `scalarize`.
-"""
+Constructor, verifier, printer and parser follow from them (see `core.py`); `levels.py` says which ops each level may
+hold. Elementwise ops work on scalars and on whole tensors alike, until `scalarize`."""
 
 from __future__ import annotations
 
@@ -390,8 +389,7 @@ class Assert(Op, name="assert", writes=True):
 
 
 class Kernel(Op, name="kernel"):
-    """A whole kernel. At CHI level `body` holds statements, at task level only tasks. One that is `called` is a function:
-    iterations of a parallel loop may be in it at once."""
+    """A whole kernel: `body` has statements, or tasks. `called`: it is a function, iterations may be in it at once."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())

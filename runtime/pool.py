@@ -6,13 +6,14 @@ The caller of a loop works too, and never waits for a worker that has not begun.
      64   state (i64): epoch << 32 | open << 31 | waiting << 30 | how many workers are inside
     128   how many workers sleep (i32)
     160   the turn: 0 free, 1 taken, 2 taken and wanted (i32); the thread that has it (i64)
-    192   the loop: body, ctx, share, n, chunk size
+    192   the loop: body, ctx, share, n, the least chunk
     232   scratch memory for the launch under way, which grows as needed: where it is, how many bytes
     256   where the next chunk begins
     320   thread handles
 
 A caller that gets the lock writes the loop and publishes it: epoch + 1, open, nobody inside. A worker that sees a new
-epoch enters by adding one to the state, which succeeds only while it is open, takes chunks until none is left and
+epoch enters by adding one to the state, which succeeds only while it is open, takes chunks (long ones first: memory is
+read in long runs, and the last chunks are short enough that all end together) until none is left and
 leaves. The caller takes chunks as well; when none is left it clears `open` and waits until nobody is inside. So a
 worker that wakes late finds the door closed, and a loop is over as soon as its work is.
 

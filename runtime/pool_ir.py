@@ -130,7 +130,8 @@ done:
 """
 
 _SHARED = """
-; Take chunk after chunk until none is left.
+; Take chunk after chunk until none is left: of what is left a quarter of a thread's part, `grain` at least. Memory is
+; read in long runs, and the last chunks are short.
 define internal void @run_chunks(ptr %pool) {
 entry:
   %body.at = getelementptr i8, ptr %pool, i64 192
@@ -144,15 +145,34 @@ entry:
   %share = load ptr, ptr %share.at
   %n = load i64, ptr %n.at
   %grain = load i64, ptr %grain.at
+  %workers.at = getelementptr i8, ptr %pool, i64 4
+  %workers = load i32, ptr %workers.at
+  %threads = add i32 %workers, 1
+  %threads.wide = zext i32 %threads to i64
+  %parts = shl i64 %threads.wide, 2
   br label %take
 take:
-  %begin = atomicrmw add ptr %next.at, i64 %grain monotonic
-  %more = icmp slt i64 %begin, %n
-  br i1 %more, label %run, label %done
-run:
+  %first = load atomic i64, ptr %next.at monotonic, align 8
+  br label %try
+try:
+  %begin = phi i64 [ %first, %take ], [ %found, %choose ]
   %left = sub i64 %n, %begin
-  %count = call i64 @llvm.smin.i64(i64 %grain, i64 %left)
+  %more = icmp sgt i64 %left, 0
+  br i1 %more, label %choose, label %done
+choose:
+  %part = sdiv i64 %left, %parts
+  %size = call i64 @llvm.smax.i64(i64 %part, i64 %grain)
+  %behind = add i64 %size, 63
+  %lines = and i64 %behind, -64
+  %long = icmp sge i64 %size, 1024
+  %chosen = select i1 %long, i64 %lines, i64 %size
+  %count = call i64 @llvm.smin.i64(i64 %chosen, i64 %left)
   %end = add i64 %begin, %count
+  %pair = cmpxchg ptr %next.at, i64 %begin, i64 %end monotonic monotonic
+  %found = extractvalue { i64, i1 } %pair, 0
+  %taken = extractvalue { i64, i1 } %pair, 1
+  br i1 %taken, label %run, label %try
+run:
   call void %body(ptr %ctx, ptr %share, i64 %begin, i64 %end)
   br label %take
 done:

@@ -236,10 +236,10 @@ def test_workers_print(device: CpuDevice, capsys: pytest.CaptureFixture[str]) ->
   %for = load ptr, ptr %table
   %pool.at = getelementptr i64, ptr %table, i64 2
   %pool = load i64, ptr %pool.at
-  call void %for(i64 %pool, ptr @body, ptr %ctx, ptr null, i64 50, i64 1)"""
+  call void %for(i64 %pool, ptr @body, ptr %ctx, ptr null, i64 7, i64 1)"""
     sites = (Site("print", ("\0", "\n"), (i64,)),)
     device.load(artifact(body, Slots(0, (), (), 0), sites, WORKERS_PRINT))((), ())
-    assert sorted(map(int, capsys.readouterr().out.split())) == list(range(50))
+    assert sorted(map(int, capsys.readouterr().out.split())) == list(range(7))  # few iterations are chunks of one
 
 
 def test_python_threads_launch_at_once(device: CpuDevice) -> None:
