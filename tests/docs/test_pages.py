@@ -39,8 +39,14 @@ def programs() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("page", "program"), list(programs()))
 def test_program(
-    page: Path, program: list[Block], tmp_path: Path, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
+    page: Path,
+    program: list[Block],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    pytestconfig: pytest.Config,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # programs may write files
     names: dict[str, Any] = {"__name__": "__main__"}
     shown, latest = "", program[0]
     for block in program:
