@@ -79,7 +79,8 @@ def test_a_session_at_a_terminal():
     import pty
 
     master, slave = pty.openpty()
-    child = subprocess.Popen([sys.executable, "-q"], stdin=slave, stdout=slave, stderr=slave, env=environment())
+    plain = {**environment(), "PYTHON_BASIC_REPL": "1"}  # the other one redraws what is typed
+    child = subprocess.Popen([sys.executable, "-q"], stdin=slave, stdout=slave, stderr=slave, env=plain)
     os.close(slave)
     shown = ""
     try:
