@@ -16,7 +16,16 @@ from functools import cached_property
 
 from weft.ir.artifact import CudaTarget
 from weft.runtime import cuda_driver
-from weft.runtime.cuda_driver import BROKEN, FORKED, NOT_READY, CudaError, CudaUnavailable, Driver
+from weft.runtime.cuda_driver import (
+    BROKEN,
+    FORKED,
+    NOT_READY,
+    OUT_OF_MEMORY,
+    CudaError,
+    CudaUnavailable,
+    Driver,
+)
+from weft.runtime.errors import OutOfMemory
 
 __all__ = ["Gpu", "gpu", "missing"]
 
@@ -77,12 +86,21 @@ class Gpu:
         self.driver.call("cuMemPoolSetAttribute", self.pool, cuda_driver.RELEASE_THRESHOLD, ctypes.byref(most))
 
     def reserve_stack(self, size: int) -> None:
-        """Give each thread at least so many bytes of stack: what functions need that call themselves."""
+        """Give each thread at least so many bytes of stack: what functions need that call themselves. OutOfMemory if
+        the GPU has none for all the threads that it can hold at once."""
         known = ctypes.c_size_t(0)
         self.driver.call("cuCtxGetLimit", ctypes.byref(known), cuda_driver.STACK_SIZE)
-        if known.value < size:
-            self.synchronize()
-            self.driver.call("cuCtxSetLimit", cuda_driver.STACK_SIZE, size)
+        if known.value >= size:
+            return
+        self.trim()
+        status = self.driver.function("cuCtxSetLimit")(cuda_driver.STACK_SIZE, size)
+        if status == OUT_OF_MEMORY:
+            raise OutOfMemory(
+                f"the GPU has no room for a stack of {size} bytes for each of its threads, which a function that calls "
+                "itself needs: ask for less by init(cuda_stack_limit=...), or free memory, also of other processes"
+            )
+        if status:
+            raise self.driver.error(status, "cuCtxSetLimit")
 
     def trim(self) -> None:
         """Give unused memory of the pool back. A context that turns out to be broken is given up instead."""

@@ -17,6 +17,7 @@ from weft.lang.init import program
 from weft.runtime import cuda_driver, cuda_gpu, nvtx
 from weft.runtime.cuda_driver import CudaError, Driver
 from weft.runtime.cuda_graph import graph_of
+from weft.runtime.errors import OutOfMemory
 
 _ERRORS = {3: b"CUDA_ERROR_NOT_INITIALIZED", 100: b"CUDA_ERROR_NO_DEVICE", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
 
@@ -346,3 +347,18 @@ def test_without_the_library_ranges_are_silent(monkeypatch: pytest.MonkeyPatch) 
     with nvtx.in_range("quiet"):
         pass
     nvtx._library.cache_clear()
+
+
+def test_no_room_for_stacks(machine: Any) -> None:
+    """What the pool keeps is given back first; then it is said what to do."""
+    made = machine()
+    gpu = cuda_gpu.gpu(0)
+    gpu.reserve_stack(8192)
+    made.failing["cuCtxSetLimit"] = cuda_driver.OUT_OF_MEMORY
+    made.calls.clear()
+    with pytest.raises(OutOfMemory, match=r"stack of 65536 bytes.*init\(cuda_stack_limit=\.\.\.\)"):
+        gpu.reserve_stack(65536)
+    assert made.calls.index("cuMemPoolTrimTo") < made.calls.index("cuCtxSetLimit")
+    made.failing["cuCtxSetLimit"] = 1
+    with pytest.raises(CudaError, match="cuCtxSetLimit"):
+        gpu.reserve_stack(65536)
