@@ -2,6 +2,7 @@
 
 import inputs
 from inputs import Program, sample
+from mpm88 import mpm88
 from programs import program
 
 
@@ -25,84 +26,30 @@ def nbody_8192(ti):
     return Program(step, lambda: sample(f.to_numpy()))
 
 
-def mpm88(ti, count, grid, steps):
-    """MPM88 (Yuanming Hu's 88 lines): particles of a weakly compressible fluid over a grid."""
-    dx, dt, gravity, bound, stiffness = 1 / grid, 2e-4 * 128 / grid, 9.8, 3, 400
-    volume = (dx * 0.5) ** 2
-    mass = volume
-    x, v = ti.Vector.field(2, ti.f32, count), ti.Vector.field(2, ti.f32, count)
-    C, J = ti.Matrix.field(2, 2, ti.f32, count), ti.field(ti.f32, count)
-    grid_v, grid_m = ti.Vector.field(2, ti.f32, (grid, grid)), ti.field(ti.f32, (grid, grid))
-
-    @ti.kernel
-    def substep():
-        for i, j in grid_m:
-            grid_v[i, j] = [0, 0]
-            grid_m[i, j] = 0
-        for p in x:
-            Xp = x[p] / dx
-            base = int(Xp - 0.5)
-            fx = Xp - base
-            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
-            stress = -dt * 4 * stiffness * volume * (J[p] - 1) / dx**2
-            affine = ti.Matrix([[stress, 0], [0, stress]]) + mass * C[p]
-            for i, j in ti.static(ti.ndrange(3, 3)):
-                offset = ti.Vector([i, j])
-                dpos = (offset - fx) * dx
-                weight = w[i].x * w[j].y
-                grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
-                grid_m[base + offset] += weight * mass
-        for i, j in grid_m:
-            if grid_m[i, j] > 0:
-                grid_v[i, j] /= grid_m[i, j]
-            grid_v[i, j].y -= dt * gravity
-            if i < bound and grid_v[i, j].x < 0:
-                grid_v[i, j].x = 0
-            if i > grid - bound and grid_v[i, j].x > 0:
-                grid_v[i, j].x = 0
-            if j < bound and grid_v[i, j].y < 0:
-                grid_v[i, j].y = 0
-            if j > grid - bound and grid_v[i, j].y > 0:
-                grid_v[i, j].y = 0
-        for p in x:
-            Xp = x[p] / dx
-            base = int(Xp - 0.5)
-            fx = Xp - base
-            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
-            new_v = ti.Vector.zero(float, 2)
-            new_C = ti.Matrix.zero(float, 2, 2)
-            for i, j in ti.static(ti.ndrange(3, 3)):
-                offset = ti.Vector([i, j])
-                dpos = (offset - fx) * dx
-                weight = w[i].x * w[j].y
-                g_v = grid_v[base + offset]
-                new_v += weight * g_v
-                new_C += 4 * weight * g_v.outer_product(dpos) / dx**2
-            v[p] = new_v
-            x[p] += dt * v[p]
-            J[p] *= 1 + dt * new_C.trace()
-            C[p] = new_C
+def mpm88_program(ti, count, grid, steps):
+    """So many substeps of MPM88."""
+    fluid = mpm88(ti, count, grid)
 
     def step():
         for _ in range(steps):
-            substep()
+            fluid.substep()
 
-    x.from_numpy(inputs.block(count, 2))
-    v.fill(0)
-    J.fill(1)
-    return Program(step, lambda: sample(x.to_numpy(), v.to_numpy()))
+    fluid.x.from_numpy(inputs.block(count, 2))
+    fluid.v.fill(0)
+    fluid.J.fill(1)
+    return Program(step, lambda: sample(fluid.x.to_numpy(), fluid.v.to_numpy()))
 
 
 @program
 def mpm88_50(ti):
     """50 substeps of MPM88: 8192 particles, 128 x 128 cells."""
-    return mpm88(ti, 8192, 128, 50)
+    return mpm88_program(ti, 8192, 128, 50)
 
 
 @program
 def mpm88_256k(ti):
     """10 substeps of MPM88: 262144 particles, 512 x 512 cells."""
-    return mpm88(ti, 262144, 512, 10)
+    return mpm88_program(ti, 262144, 512, 10)
 
 
 @program
