@@ -1,6 +1,6 @@
-"""The demos and a slice of the behaviour tests under NVIDIA's compute-sanitizer: memory and races, a line for each.
+"""The demos and the behaviour tests under NVIDIA's compute-sanitizer: memory and races, a line for each.
 
-    python tests/cuda/sanitize.py [seconds in all, 600]
+    python tests/cuda/sanitize.py [seconds in all, 600] [programs at once, 8] [part of a name ...]
 
 Each program runs by itself, with a time limit; what the time in all does not allow is said to be left out.
 """
@@ -12,11 +12,13 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent.parent
 _TOOLS = {"memcheck": ("--leak-check", "no"), "racecheck": ("--racecheck-report", "all")}
-_LIMIT = 60  # seconds of one program
+_LIMIT = 240  # seconds of one program
+_LATE = 124  # how `timeout` ends then
 
 _DEMO = """
 import importlib
@@ -27,56 +29,75 @@ frame(0), frame(1)
 ti.sync()
 """
 
-_DEMOS = (
-    *("heat", "julia", "life", "filters", "raymarch", "stable_fluids", "galaxy", "mpm88"),
-    *("mpm3d", "sph", "pbf", "fem", "cloth", "physarum", "rasterizer", "contours"),
-)
-_TESTS = {
-    "reductions": "tests/cuda/test_device.py -k reductions",
-    "atomics": "tests/cuda/test_device.py -k scattered",
-    "boxes": "tests/cuda/test_device.py -k box",
-    "faults": "tests/cuda/test_device.py -k faults",
-    "neighbours": "tests/cuda/test_speedups.py -k neighbours",
-    "threads": "tests/cuda/test_simt.py",
-    "loops": "tests/lang/behaviour/test_loops.py -k cuda",
-    "programs": "tests/lang/behaviour/test_programs.py -k cuda",
+_NO_DEMOS = ("__init__", "palette", "runner")
+_SLICES = {
+    "device": "tests/cuda/test_device.py",
+    "neighbours": "tests/cuda/test_speedups.py",
+    "together": "tests/cuda/test_together.py",
+    "simt": "tests/cuda/test_simt.py",
 }
 
 
 def programs() -> dict[str, list[str]]:
-    """What Python is given for each."""
-    demos = {name: ["-c", _DEMO.format(name=name)] for name in _DEMOS}
-    tests = {
-        name: ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *text.split()] for name, text in _TESTS.items()
+    """What Python is given for each: every demo, the tests of the device, and those of the language's behaviour."""
+    demos = sorted(path.stem for path in (_ROOT / "demos").glob("*.py") if path.stem not in _NO_DEMOS)
+    behaviour = {
+        path.stem.removeprefix("test_"): f"{path.relative_to(_ROOT)} -k cuda"
+        for path in sorted((_ROOT / "tests/lang/behaviour").glob("test_*.py"))
     }
-    return demos | tests
+    tests = {
+        f"test {name}": ["-m", "pytest", "-q", "-p", "no:cacheprovider", *text.split()]
+        for name, text in (_SLICES | behaviour).items()
+    }
+    return {f"demo {name}": ["-c", _DEMO.format(name=name)] for name in demos} | tests
 
 
 def verdict(tool: str, arguments: list[str], limit: float) -> str:
-    """What the tool says about a program: its summary, or that it took too long."""
-    command = ["compute-sanitizer", "--tool", tool, *_TOOLS[tool], "--target-processes", "all", sys.executable]
-    try:
-        done = subprocess.run([*command, *arguments], cwd=_ROOT, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return f"not done in {limit:.0f} s"
+    """What the tool says about a program: its summary, and how it ended."""
+    command = [
+        "timeout",
+        f"{limit:.0f}",
+        "compute-sanitizer",
+        "--tool",
+        tool,
+        *_TOOLS[tool],
+        "--target-processes",
+        "all",
+    ]
+    done = subprocess.run([*command, sys.executable, *arguments], cwd=_ROOT, capture_output=True, text=True)
     said = done.stdout + done.stderr
     sums = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
-    first = next(iter(re.findall(r"========= ((?:Invalid|Error|Warning|Race|Program hit).*)", said)), "")
+    first = _first(said)
+    if done.returncode == _LATE:
+        return f"not done in {limit:.0f} s; until then {first or 'nothing found'}"
+    tests = next(iter(re.findall(r"\d+ (?:passed|failed).* in ", said)), "").removesuffix(" in ")
     ended = "" if done.returncode == 0 else f", exit {done.returncode}: {said.strip().splitlines()[-1][:120]}"
-    return f"{'; '.join(dict.fromkeys(sums)) or 'no summary'}{' - ' + first if first else ''}{ended}"
+    return f"{'; '.join(dict.fromkeys(sums)) or 'no summary'}{' - ' + first if first else ''}{ended} {tests}"
 
 
-def main(seconds: str = "600") -> None:
+def _first(said: str) -> str:
+    """The first thing found, in the tool's words."""
+    return next(iter(re.findall(r"========= ((?:Invalid|Error|Warning|Race|Program hit).*)", said)), "")
+
+
+def main(seconds: str = "600", at_once: str = "8", *parts: str) -> None:
     """One line for each program and tool."""
     if shutil.which("compute-sanitizer") is None:
         print("compute-sanitizer is not installed; it comes with the CUDA toolkit")
         return
     end = time.monotonic() + float(seconds)
-    for name, arguments in programs().items():
-        for tool in _TOOLS:
-            left = end - time.monotonic()
-            said = verdict(tool, arguments, min(left, _LIMIT)) if left > 5 else "left out, no time"
-            print(f"{name:14} {tool:10} {said}", flush=True)
+
+    def run(name: str, arguments: list[str], tool: str) -> None:
+        begin = time.monotonic()
+        left = end - begin
+        said = verdict(tool, arguments, min(left, _LIMIT)) if left > 5 else "left out, no time"
+        print(f"{name:30} {tool:10} {time.monotonic() - begin:4.0f} s  {said}", flush=True)
+
+    with ThreadPoolExecutor(int(at_once)) as workers:
+        for name, arguments in programs().items():
+            for tool in _TOOLS:
+                if not parts or any(part in name for part in parts):
+                    workers.submit(run, name, arguments, tool)
 
 
 if __name__ == "__main__":
