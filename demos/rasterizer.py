@@ -100,6 +100,7 @@ def build(points=None, triangles=None, samples=SAMPLES):
         for i in normal:
             normal[i] = [0.0, 0.0, 0.0]
             tint[i] = palette(ti.math.fract(2 * (i // ROUND) / LONG)) ** 1.6  # a palette that ends where it begins
+        ti.loop_config(serialize=True)  # sums of floats in one order: the same normals on every run
         for t in corner:
             for c in ti.static(range(3)):
                 normal[corner[t][c]] += facing[t]
