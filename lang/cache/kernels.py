@@ -11,7 +11,7 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import cache
 from hashlib import blake2b
@@ -197,20 +197,21 @@ def version_stamp() -> str:
     Weft, so that an edit of the compiler is another version. "" if they were edited since this process read them."""
     llvmlite: Any = import_module("llvmlite")
     said = [*sys.version_info, platform.machine(), sys.platform, np.__version__, llvmlite.__version__]
-    home = Path(__file__).resolve().parent.parent
-    for part in ("lang", "lang/translate", "ir", "ir/transforms", "codegen", "runtime"):
-        said += (files := _files(home / part))
-        if any(changed * 1e-9 >= imported_at for _, _, changed in files):
-            return ""
+    said += (files := list(_files(Path(__file__).resolve().parent.parent.parent)))
+    if any(changed * 1e-9 >= imported_at for _, _, changed in files):
+        return ""
     return blake2b(repr(said).encode(), digest_size=6).hexdigest()
 
 
-def _files(folder: Path) -> list[tuple[str, int, int]]:
-    """Names, sizes and times (in nanoseconds) of the Python files in a folder."""
-    try:
-        with os.scandir(folder) as files:
-            found = [(f.name, f.stat()) for f in files if f.name.endswith(".py")]
-    except OSError:  # Weft is not in plain files: its version must do
+def _files(home: Path) -> Iterator[tuple[str, int, int]]:
+    """Names, sizes and times (in nanoseconds) of the Python files of the compiler, the package being at `home`."""
+    found = False
+    for floor in ("lang", "ir", "codegen", "runtime"):
+        for folder, folders, names in os.walk(home / floor):
+            folders.sort()
+            for name in sorted(name for name in names if name.endswith(".py")):
+                status, found = os.stat(os.path.join(folder, name)), True
+                yield name, status.st_size, status.st_mtime_ns
+    if not found:  # Weft is not in plain files: its version must do
         weft: Any = import_module("weft")
-        return [(weft.__version__, 0, 0)]
-    return sorted((name, status.st_size, status.st_mtime_ns) for name, status in found)
+        yield weft.__version__, 0, 0

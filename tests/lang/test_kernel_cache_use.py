@@ -12,6 +12,7 @@ import pytest
 import weft as ti
 from tests.lang.cached_programs import Session
 from tests.lang.test_kernel_cache import PROGRAM
+from weft.lang.cache import kernels
 
 
 @pytest.fixture
@@ -208,6 +209,23 @@ def test_entries_with_a_good_checksum_and_bad_content_are_compiled_anew(session:
             line, _, rest = data[45:].partition(b"\n")
             Store(session.cache, version).put(key, line + b"\n" + bytes(len(rest)))
     assert session.fresh(text) == 6
+
+
+def test_the_version_is_that_of_every_file_of_the_compiler(monkeypatch: pytest.MonkeyPatch):
+    home = Path(ti.__file__).parent
+    floors = [home / floor for floor in ("lang", "ir", "codegen", "runtime")]
+    sources = {path.name for floor in floors for path in floor.rglob("*.py")}
+    assert {name for name, _, _ in kernels._files(home)} == sources
+    stamp, late = kernels.version_stamp.__wrapped__, 3.9e9
+    monkeypatch.setattr(kernels, "imported_at", late)  # whoever edits Weft meanwhile
+    before, files = stamp(), list(kernels._files(home))
+    for k, (name, size, changed) in enumerate(files):
+        if name in ("translator.py", "kernels.py", "cuda_task.py", "licm.py", "launch_ir.py"):
+            edited = [*files[:k], (name, size + 1, changed), *files[k + 1 :]]
+            monkeypatch.setattr(kernels, "_files", lambda home, edited=edited: iter(edited))
+            assert stamp() != before
+    monkeypatch.setattr(kernels, "_files", lambda home: iter([("new.py", 1, int((late + 1) * 1e9))]))
+    assert stamp() == ""
 
 
 def test_nothing_is_kept_when_it_is_turned_off(session: Session, monkeypatch: pytest.MonkeyPatch):
