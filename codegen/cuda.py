@@ -71,6 +71,7 @@ def compile_kernel(
         native=native,
         tasks=tuple(launch.name for launch in launches),
         host=_host_object(config, module, launches),
+        threads=tuple(threads_of(launch.loop) for launch in launches),
         shared=tuple(arena_of(launch.loop)[1] for launch in launches),
         state_bytes=8 * state_words + kernel.temp_bytes,
         stack_bytes=stack_bytes(config) if any(callee.recursive for callee in module.callees.values()) else 0,

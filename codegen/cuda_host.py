@@ -32,10 +32,12 @@ _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
 
 def threads_of(task: Task | None) -> int:
     """How many threads a block has: what `loop_config(block_dim=)` says, in whole warps unless the program counts its
-    threads."""
-    if task is not None and (exactly := threads_together(task)):
+    threads; one for serial tasks."""
+    if task is None:
+        return 1
+    if exactly := threads_together(task):
         return exactly
-    wanted = task.config.block_dim if task is not None else 0
+    wanted = task.config.block_dim
     return min(-(-wanted // 32) * 32, MOST_THREADS) if wanted else _THREADS
 
 

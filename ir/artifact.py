@@ -159,6 +159,7 @@ class Artifact:
     native: Any = field(default=None, compare=False, repr=False)  # the optimized LLVM module, where it was made here
     tasks: tuple[str, ...] = ()  # CUDA: the names of the device's entries
     host: bytes = b""  # CUDA: the object file with `entry(ctx)`
+    threads: tuple[int, ...] = ()  # CUDA: how many threads the blocks of each entry have
     shared: tuple[int, ...] = ()  # CUDA: the bytes of shared memory that each entry is launched with
     state_bytes: int = 0  # CUDA: the size of the kernel's state
     stack_bytes: int = 0  # CUDA: what a thread needs for recursion

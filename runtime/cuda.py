@@ -241,7 +241,8 @@ class CudaKernel:
     def _collected(self) -> dict[str, int]:
         """Those of launches that are collected in a graph, where the driver can do that."""
         gpu, words = self._device.gpu, self.artifact.slots.result_start
-        graph = self._module.graph = graph_of(gpu.driver, gpu.stream, self._functions, words, lambda: gpu.usable)
+        functions, threads = self._functions, self.artifact.threads
+        graph = self._module.graph = graph_of(gpu.driver, gpu.stream, functions, threads, words, lambda: gpu.usable)
         if graph is None:
             return {"queue": gpu.stream, "flush": 0}
         return {"launch": graph.node, "queue": graph.queue, "flush": graph.flush}

@@ -17,7 +17,6 @@ from weft.runtime.launch import load_runtime
 __all__ = ["Graph", "NodeParams", "graph_of"]
 
 _OLDEST_DRIVER = 11_060  # cuGraphNodeSetEnabled
-_MOST_THREADS = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 
 
 class NodeParams(ctypes.Structure):
@@ -37,18 +36,24 @@ class Graph:
     that they take. Dropped with this object, if the context is `usable` then."""
 
     def __init__(
-        self, driver: Driver, stream: int, functions: Sequence[int], words: int, usable: Callable[[], bool]
+        self,
+        driver: Driver,
+        stream: int,
+        functions: Sequence[int],
+        threads: Sequence[int],
+        words: int,
+        usable: Callable[[], bool],
     ) -> None:
-        """`words`: the size of a function's parameters."""
+        """`threads`: how many a block of each function has, since the driver refuses others where the code requires a
+        number; `words`: the size of a function's parameters."""
         self._driver, self._usable, self._made = driver, usable, list[tuple[str, int]]()
         block = (ctypes.c_int64 * words)()
         params = (ctypes.c_void_p * 1)(ctypes.addressof(block))
         graph = self._own("cuGraphDestroy", driver.made("cuGraphCreate", 0))
         nodes: list[int] = []
-        for function in functions:
+        for function, count in zip(functions, threads, strict=True):
             before = (ctypes.c_void_p * 1)(*nodes[-1:])
-            most = driver.number("cuFuncGetAttribute", _MOST_THREADS, function)  # what no bound on blocks refuses
-            facts = NodeParams(function, 1, 1, 1, max(most, 1), 1, 1, 0, ctypes.addressof(params), None)
+            facts = NodeParams(function, 1, 1, 1, count, 1, 1, 0, ctypes.addressof(params), None)
             place = ctypes.addressof(facts)
             nodes.append(driver.made("cuGraphAddKernelNode", graph, before, len(nodes[-1:]), place))
         executable = self._own("cuGraphExecDestroy", driver.made("cuGraphInstantiateWithFlags", graph, 0))
@@ -70,12 +75,17 @@ class Graph:
 
 
 def graph_of(
-    driver: Driver, stream: int, functions: Sequence[int], words: int, usable: Callable[[], bool]
+    driver: Driver,
+    stream: int,
+    functions: Sequence[int],
+    threads: Sequence[int],
+    words: int,
+    usable: Callable[[], bool],
 ) -> Graph | None:
     """The graph of those functions; None where there is nothing to launch, or the driver cannot do it."""
     if not functions or driver.number("cuDriverGetVersion") < _OLDEST_DRIVER:
         return None
     try:
-        return Graph(driver, stream, functions, words, usable)
+        return Graph(driver, stream, functions, threads, words, usable)
     except CudaError:  # it cannot put these into a graph: they are launched one by one
         return None

@@ -28,6 +28,8 @@ assert _spec.loader is not None
 threads: Any = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(threads)
 
+_INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
+_SIZE_OF_PARAMS = ctypes.sizeof(NodeParams)
 _SREGS = [f"{kind}.{axis}" for kind in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
 
 _EMULATE = """
@@ -91,6 +93,12 @@ def simt_entries(device: str) -> list[str]:
     return re.findall(r'define ptx_kernel void @(\w+)\(.*"nvvm\.reqntid"', device)
 
 
+def block_rules(device: str) -> dict[str, tuple[str, int]]:
+    """What the code says of the blocks of each entry: "reqntid" or "maxntid", and the number."""
+    found = re.findall(r'define ptx_kernel void @(\w+)\(.*"nvvm\.(reqntid|maxntid)"="(\d+)"', device)
+    return {name: (kind, int(number)) for name, kind, number in found}
+
+
 def host_text(device: str, simt: bool = False) -> str:
     """The device's module in the host's terms. `simt`: with blocks of many threads."""
     text = device.split("\n", 2)[2]
@@ -139,6 +147,7 @@ class _Library:
     def __init__(self) -> None:
         self.blocks: dict[int, Any] = {}
         self.kernels: dict[int, tuple[Any, ...]] = {}
+        self.rules: dict[int, tuple[str, int]] = {}  # about the blocks of kernels
         self.launches: list[tuple[int, ...]] = []
         self.graphs: dict[int, dict[int, list[Any]]] = {}
         self._callbacks: dict[str, Any] = {}
@@ -198,14 +207,22 @@ class _Library:
 
     def do_LaunchKernel(self, f: int, *rest: Any) -> int:
         gx, gy, gz, *block, _shared, _stream, params, _extra = rest
+        if self._refused(f, block):
+            return _INVALID_VALUE
         self.launches.append((f, gx, gy, gz, *block))
         emulate, grid, direct = self.kernels[f]
         if direct is not None:
-            threads.run_blocks(lambda: direct(params[0]), (gx, gy, gz), tuple(block))
+            together = self.rules[f][0] == "reqntid"
+            threads.run_blocks(lambda: direct(params[0]), (gx, gy, gz), tuple(block) if together else (1, 1, 1))
             return 0
         grid(gx, gy, gz)
         emulate(f, params[0], gx, gy, gz)
         return 0
+
+    def _refused(self, f: int, block: list[int]) -> bool:
+        kind, number = self.rules[f]
+        threads = block[0] * block[1] * block[2]
+        return threads != number if kind == "reqntid" else threads > number
 
     def do_DriverGetVersion(self, out: Any) -> int:
         out[0] = 12_080
@@ -220,7 +237,9 @@ class _Library:
         return 0
 
     def do_GraphAddKernelNode(self, out: Any, graph: int, before: Any, count: int, params: int) -> int:
-        nodes = self.graphs[graph]
+        nodes, facts = self.graphs[graph], NodeParams.from_buffer_copy(ctypes.string_at(params, _SIZE_OF_PARAMS))
+        if self._refused(facts.function, [facts.block_x, facts.block_y, facts.block_z]):
+            return _INVALID_VALUE
         assert count == min(len(nodes), 1)
         assert count == 0 or before[0] == len(nodes)
         out[0] = len(nodes) + 1
@@ -232,7 +251,7 @@ class _Library:
         return 0
 
     def do_GraphExecKernelNodeSetParams(self, graph: int, node: int, params: int) -> int:
-        facts = NodeParams.from_buffer_copy(ctypes.string_at(params, ctypes.sizeof(NodeParams)))
+        facts = NodeParams.from_buffer_copy(ctypes.string_at(params, _SIZE_OF_PARAMS))
         self.graphs[graph][node][0] = facts
         return 0
 
@@ -305,9 +324,11 @@ class EmulatedDevice(cuda.CudaDevice):
         grid = ctypes.CFUNCTYPE(None, i32, i32, i32)(code["weft_grid"])
         emulate.code = code
         handles = [code[name] for name in artifact.tasks]
+        rules = block_rules(artifact.llvm)
         for name, handle in zip(artifact.tasks, handles, strict=True):
-            direct = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(handle) if name in simt else None
+            direct = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(handle) if simt else None
             self.gpu.library.kernels[handle] = (emulate, grid, direct)
+            self.gpu.library.rules[handle] = rules[name]
         return 0, handles
 
     def unload(self, module: int) -> None:

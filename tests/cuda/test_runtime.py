@@ -264,7 +264,7 @@ def test_drivers_that_cannot_do_graphs(machine: Any) -> None:
     driver = cuda_driver.driver()
 
     def graph() -> Any:
-        return graph_of(driver, 0, [5, 6], 4, lambda: True)
+        return graph_of(driver, 0, [5, 6], [256, 1], 4, lambda: True)
 
     assert graph() is not None
     assert made.calls.count("cuGraphAddKernelNode") == 2
@@ -275,7 +275,7 @@ def test_drivers_that_cannot_do_graphs(machine: Any) -> None:
     made.failing.clear()
     made.version = 11_040
     assert graph() is None
-    assert graph_of(driver, 0, [], 4, lambda: True) is None
+    assert graph_of(driver, 0, [], [], 4, lambda: True) is None
 
 
 # ---- the profiler ----------------------------------------------------------------------------------------------------

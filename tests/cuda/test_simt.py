@@ -26,6 +26,31 @@ def test_a_block_reverses_what_it_shares(ti: Any) -> None:
     assert (x.to_numpy() == np.arange(192).reshape(3, 64)[:, ::-1].ravel()).all()
 
 
+@pytest.mark.parametrize("block_dim", [32, 40, 96])
+def test_kernels_that_count_their_threads_are_graphs_too(ti: Any, block_dim: int) -> None:
+    """The driver refuses a node whose block has another size than the code requires."""
+    x, total = ti.field(ti.i32, 192), ti.field(ti.i32, ())
+
+    @ti.kernel
+    def run(n: ti.i32):
+        for i in x:
+            x[i] = i
+        ti.loop_config(block_dim=block_dim)
+        for i in range(n):
+            x[i] += 1000 * ti.simt.block.thread_idx()
+        total[None] = x[5] + x[n - 1]
+
+    run(192)
+    (instance,) = run._instances.values()
+    assert instance.run._module.graph is not None
+    i = np.arange(192)
+    want = i + 1000 * (i % block_dim)
+    assert (x.to_numpy() == want).all()
+    assert total[None] == want[5] + want[191]
+    run(0)
+    assert (x.to_numpy() == i).all()
+
+
 @pytest.mark.parametrize("n", [64, 100, 31])
 def test_threads_know_who_they_are(ti: Any, n: int) -> None:
     x = ti.Vector.field(2, ti.i32, n)
