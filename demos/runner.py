@@ -20,7 +20,7 @@ import numpy as np
 
 import weft
 
-__all__ = ["NAMES", "run", "summary"]
+__all__ = ["NAMES", "run", "start", "summary"]
 
 NAMES = (
     *("mpm88", "mpm3d", "sph", "pbf", "stable_fluids", "smoke", "vortex_street"),  # fluids and what is like them
@@ -37,14 +37,19 @@ def summary(name: str) -> str:
     return (text or name).splitlines()[0]
 
 
+def start(name: str, arch: str = "cpu") -> Callable[[int], Any]:
+    """`frame` of demo `name`, on that arch."""
+    weft.init(arch=getattr(weft, arch))
+    frame: Callable[[int], Any] = importlib.import_module(f"weft.demos.{name}").build()
+    return frame
+
+
 def run(name: str, arch: str = "cpu", frames: int = 0, out: str = "") -> dict[str, Any]:
     """Run demo `name`. `out` names a .gif or .png to write; without it, and without a display, both go to `out/`.
 
     Returns what was measured: frames, frames per second (simulation and drawing, not display), files written."""
-    weft.init(arch=getattr(weft, arch))
-    demo = importlib.import_module(f"weft.demos.{name}")
-    frame: Callable[[int], Any] = demo.build()
-    count, clock = frames or demo.FRAMES, Clock()
+    frame = start(name, arch)
+    count, clock = frames or importlib.import_module(f"weft.demos.{name}").FRAMES, Clock()
     images = clock.timed(frame, count)
     if out or not has_display():
         files = record(

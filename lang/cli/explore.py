@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ __all__ = ["add_commands"]
 def add_commands(commands: Any) -> None:
     """Add the command to those of `weft`."""
     explore = commands.add_parser("explore", help="run a program, write a page that shows what becomes of its kernels")
-    explore.add_argument("program", metavar="PROGRAM[:KERNEL]", help="with a kernel: stop as soon as it is compiled")
+    explore.add_argument(
+        "program",
+        metavar="PROGRAM[:KERNEL]",
+        help="a file, or a demo's name; with a kernel: stop as soon as it is compiled",
+    )
     explore.add_argument(
         "--arch", choices=("cpu", "cuda", "python"), default="", help="code for it; it need not be here"
     )
@@ -31,8 +36,9 @@ class _Enough(SystemExit):
 
 def _explore(given: argparse.Namespace) -> int:
     program, wanted = _split(given.program)
-    if not Path(program).is_file():
-        print(f"weft: there is no file '{program}'", file=sys.stderr)
+    run = _program(program)
+    if run is None:
+        print(f"weft: there is no file and no demo '{program}'", file=sys.stderr)
         return 2
     found: list[Stages] = []
     met: dict[str, None] = {}
@@ -46,7 +52,7 @@ def _explore(given: argparse.Namespace) -> int:
 
     token = ON_COMPILED.set(told)
     try:
-        importlib.import_module("weft.lang.cli").run_program(program, [])
+        run()
     except (_Enough, KeyboardInterrupt):
         pass  # what was found until now is what is shown
     finally:
@@ -61,6 +67,14 @@ def _explore(given: argparse.Namespace) -> int:
     write_page(out, found)
     print(f"wrote {out}: {', '.join(dict.fromkeys(one.name for one in found))}", flush=True)
     return 0
+
+
+def _program(program: str) -> Callable[[], object] | None:
+    """What runs it: a file as Python would, of a demo one frame; None where there is neither."""
+    if Path(program).is_file():
+        return lambda: importlib.import_module("weft.lang.cli").run_program(program, [])
+    runner: Any = importlib.import_module("weft.demos.runner")
+    return (lambda: runner.start(program)(0)) if program in runner.NAMES else None
 
 
 def _split(text: str) -> tuple[str, str]:

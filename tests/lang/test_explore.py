@@ -153,7 +153,7 @@ def test_the_page_needs_no_network(fall: Any) -> None:
 
 
 def weft(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "weft.lang.cli", "explore", *arguments]
+    command = [sys.executable, "-m", "weft", "explore", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -184,7 +184,15 @@ def test_the_command_says_what_it_misses(tmp_path: Path) -> None:
     assert run.returncode == 1
     assert run.stderr == "weft: the program compiled no kernel 'triple'; it compiled double\n"
     run = weft(tmp_path, "missing.py:triple")
-    assert (run.returncode, run.stderr) == (2, "weft: there is no file 'missing.py'\n")
+    assert (run.returncode, run.stderr) == (2, "weft: there is no file and no demo 'missing.py'\n")
+
+
+def test_the_command_takes_demos(tmp_path: Path) -> None:
+    run = weft(tmp_path, "life:evolve", "--arch", "cuda")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "no kernel 'evolve'; it compiled " in run.stderr
+    assert weft(tmp_path, "life").stdout.startswith("wrote life.html: ")
+    assert {one["arch"] for one in data_of((tmp_path / "life.html").read_text())} == {"cpu"}
 
 
 # ---- the page in a browser -------------------------------------------------------------------------------------------
