@@ -45,6 +45,7 @@ TO_LOWERED: tuple[str, ...] = (
     "lower_access",
     "demote_ops",
     "full_simplify",
+    "lift_sums",
 )
 
 # The stages of the pipelines; other passes run inside of these.

@@ -1,0 +1,88 @@
+"""Sums that are made under a condition become sums that are always made, of nothing at times."""
+
+from __future__ import annotations
+
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, Builder, Op
+from weft.ir.ops import Alloca, Binary, Break, Const, Continue, Exit, If, Kernel, Load, Store
+from weft.ir.passes import pass_
+from weft.ir.transforms.thread_local import identity
+from weft.ir.types import Prim
+
+__all__ = ["lift_sums"]
+
+_KINDS = ("add", "sub", "mul")
+_ADDS = {"add": "add", "sub": "add", "mul": "mul"}
+
+
+@pass_("lift_sums")
+def lift_sums(root: Kernel, config: CompileConfig) -> bool:
+    """On a CPU, in lowered CHI, for sums and products of floats in locals:
+
+                                             %part = alloca ; store %part, -0.0
+        if %c then {                         if %c then {
+          A                                    A
+          store %sum, (load %sum) + %v  ->     store %part, %v
+          B                                    B
+        }                                    }
+                                             store %sum, (load %sum) + (load %part)
+
+    where nothing else in the `if` touches %sum, and nothing jumps out of it. Exact: `x + -0.0` is x, whatever x is.
+    LLVM makes vectors of a loop that adds up floats in every round; of one that adds in some rounds only where NaN may
+    be ignored, which Weft does not allow (ADR 6)."""
+    return config.arch == "cpu" and _visit(root.body)
+
+
+def _visit(block: Block) -> bool:
+    """Inner conditions first: what leaves them may leave the ones around too."""
+    changed = False
+    for op in block:
+        for inner in op.regions:
+            changed |= _visit(inner)
+        if isinstance(op, If) and not any(isinstance(inner, (Break, Continue, Exit)) for inner in op.walk()):
+            for store in [inner for side in op.regions for inner in side if isinstance(inner, Store)]:
+                changed |= _lift(op, store)
+    return changed
+
+
+def _lift(op: If, store: Store) -> bool:
+    """Move one sum behind the `if` that it ends a side of, if it is one."""
+    local, total = store.ptr, store.value
+    if not isinstance(local, Alloca) or _within(local, op):
+        return False
+    if not isinstance(total, Binary) or total.kind not in _KINDS:
+        return False
+    type, old = total.type, total.lhs
+    if total.kind != "sub" and not _reads(old, local):
+        old = total.rhs
+    if not isinstance(type, Prim) or not type.is_float or not isinstance(old, Load) or not _reads(old, local):
+        return False
+    value = total.rhs if old is total.lhs else total.lhs
+    inside = [user for user in local.users if _within(user, op)]
+    if value is old or len(inside) != 2 or _count(total) != 1 or _count(old) != 1:
+        return False
+    before = Builder.at(op)
+    part = before.add(Alloca(type=local.type, name=local.name))
+    before.add(Store(part, before.add(Const(identity(_ADDS[total.kind], type), type=type))))
+    Builder.at(store).add(Store(part, value))
+    assert op.block is not None
+    after = Builder(op.block, op.next, store.span)
+    sides = (after.add(Load(local)), after.add(Load(part)))
+    after.add(Store(local, after.add(Binary(total.kind, *sides, type=type))))
+    for gone in (store, total, old):
+        gone.erase()
+    return True
+
+
+def _reads(value: object, local: Alloca) -> bool:
+    return isinstance(value, Load) and value.ptr is local
+
+
+def _count(value: Op) -> int:
+    return sum(value.users.values())
+
+
+def _within(op: Op | None, outer: Op) -> bool:
+    while op is not None and op is not outer:
+        op = op.parent
+    return op is outer
