@@ -155,12 +155,13 @@ class Program:
         return self._device
 
     def _open(self) -> Any:
+        emit = importlib.import_module("weft.lang.cache.kernels").keeping(self)
         if self.arch == cuda:
-            return importlib.import_module("weft.runtime.cuda").CudaDevice(self.config.random_seed, self.gpu)
+            module = importlib.import_module("weft.runtime.cuda")
+            return module.CudaDevice(self.config.random_seed, self.gpu, emit, self.store)
         from weft.runtime.cpu import CpuDevice
 
-        kept = importlib.import_module("weft.lang.cache.kernels")
-        return CpuDevice(self.config.threads, self.config.random_seed, emit=kept.keeping(self))
+        return CpuDevice(self.config.threads, self.config.random_seed, emit=emit)
 
     @cached_property
     def store(self) -> Any:

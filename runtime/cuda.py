@@ -22,14 +22,15 @@ from weft.ir.philox import launch_key
 from weft.ir.types import Array, flat_size
 from weft.runtime import cuda_driver, cuda_gpu
 from weft.runtime.console import format_print
-from weft.runtime.cuda_driver import CudaError, CudaUnavailable, Driver
+from weft.runtime.cuda_driver import CudaUnavailable, Driver
 from weft.runtime.cuda_graph import Graph, graph_of
 from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
+from weft.runtime.cuda_module import Keeper, load_module
 from weft.runtime.cuda_staging import Staging
 from weft.runtime.cuda_streams import UNKNOWN, ForeignArray
 from weft.runtime.cuda_timer import LaunchTimer, Stamp, Stamps
 from weft.runtime.direct import Native
-from weft.runtime.jit import Loader
+from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.observer import Observer
 from weft.runtime.pool_ir import TURN
@@ -39,9 +40,7 @@ __all__ = ["CudaDevice", "CudaKernel", "missing"]
 missing = cuda_gpu.missing
 
 _PRINT_WORDS = 1 << 20  # of the print buffer
-_LOG_BYTES = 8192
 _CACHES = 256 << 20  # bytes: more than any second-level cache holds
-_JIT_ERROR_LOG, _JIT_ERROR_LOG_SIZE = 5, 6
 _DRIVER_FUNCTIONS = {
     "launch": "cuLaunchKernel",
     "memset": "cuMemsetD32Async",
@@ -52,18 +51,25 @@ _DRIVER_FUNCTIONS = {
 
 
 class CudaDevice:
-    """Runs kernels on GPU number `index`."""
+    """Runs kernels on GPU number `index`. `emit` makes an object file of the runtime's own LLVM IR; `store` keeps what
+    the driver makes of PTX."""
 
     arch = "cuda"
 
-    def __init__(self, random_seed: int = 0, index: int = 0) -> None:
+    def __init__(
+        self,
+        random_seed: int = 0,
+        index: int = 0,
+        emit: Callable[[str], bytes] = emit,
+        store: Keeper | None = None,
+    ) -> None:
         why = missing(index)
         if why:
             raise CudaUnavailable(why)
-        self._open(cuda_gpu.gpu(index), random_seed)
+        self._open(cuda_gpu.gpu(index), random_seed, emit, store)
 
-    def _open(self, gpu: Any, random_seed: int) -> None:
-        self.gpu, self._seed = gpu, random_seed
+    def _open(self, gpu: Any, random_seed: int, emit: Callable[[str], bytes], store: Keeper | None) -> None:
+        self.gpu, self._seed, self._emit, self._store = gpu, random_seed, emit, store
         self.lock = threading.RLock()  # held while a print buffer fills and is shown
         self.turn = np.zeros(TURN // 8 + 2, np.int64)  # native launches take turns; see `pool.py`
         self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index, lambda: gpu.usable)
@@ -79,9 +85,14 @@ class CudaDevice:
         return target
 
     @cached_property
+    def native(self) -> Code:
+        """The runtime's own machine code."""
+        return load_runtime(self._emit)
+
+    @cached_property
     def launcher(self) -> Launcher:
         """What makes Python functions of kernels."""
-        return Launcher(load_runtime(), launch_key(self._seed))
+        return Launcher(self.native, launch_key(self._seed))
 
     @cached_property
     def prints(self) -> DeviceBuffer:
@@ -100,13 +111,7 @@ class CudaDevice:
         self.gpu.enter()
         if artifact.stack_bytes:
             self.gpu.reserve_stack(artifact.stack_bytes)
-        log = ctypes.create_string_buffer(_LOG_BYTES)
-        options = (ctypes.c_int * 2)(_JIT_ERROR_LOG, _JIT_ERROR_LOG_SIZE)
-        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG_BYTES)
-        try:
-            module = driver.made("cuModuleLoadDataEx", artifact.code + b"\0", 2, options, values)
-        except CudaError as error:
-            raise CudaError(f"kernel {artifact.name}: {error}\n{log.value.decode()}".rstrip(), error.status) from None
+        module = load_module(driver, artifact.name, artifact.code, self.gpu.capability, self._store)
         handles = [driver.made("cuModuleGetFunction", module, name.encode()) for name in artifact.tasks]
         for handle, shared in zip(handles, artifact.shared):
             if shared:
@@ -240,9 +245,11 @@ class CudaKernel:
 
     def _collected(self) -> dict[str, int]:
         """Those of launches that are collected in a graph, where the driver can do that."""
-        gpu, words = self._device.gpu, self.artifact.slots.result_start
-        functions, threads = self._functions, self.artifact.threads
-        graph = self._module.graph = graph_of(gpu.driver, gpu.stream, functions, threads, words, lambda: gpu.usable)
+        gpu, artifact = self._device.gpu, self.artifact
+        entries = list(zip(self._functions, artifact.threads, strict=True))
+        graph = self._module.graph = graph_of(
+            gpu.driver, gpu.stream, self._device.native, entries, artifact.slots.result_start, lambda: gpu.usable
+        )
         if graph is None:
             return {"queue": gpu.stream, "flush": 0}
         return {"launch": graph.node, "queue": graph.queue, "flush": graph.flush}

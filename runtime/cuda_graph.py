@@ -12,7 +12,7 @@ from typing import Any
 
 from weft.runtime.cuda_driver import CudaError, Driver
 from weft.runtime.graph_ir import HEADER
-from weft.runtime.launch import load_runtime
+from weft.runtime.jit import Code
 
 __all__ = ["Graph", "NodeParams", "graph_of"]
 
@@ -39,29 +39,29 @@ class Graph:
         self,
         driver: Driver,
         stream: int,
-        functions: Sequence[int],
-        threads: Sequence[int],
+        runtime: Code,
+        entries: Sequence[tuple[int, int]],
         words: int,
         usable: Callable[[], bool],
     ) -> None:
-        """`threads`: how many a block of each function has, since the driver refuses others where the code requires a
-        number; `words`: the size of a function's parameters."""
+        """`entries`: each function, and how many threads a block of it has, since the driver refuses others where the
+        code requires a number; `words`: the size of a function's parameters."""
         self._driver, self._usable, self._made = driver, usable, list[tuple[str, int]]()
         block = (ctypes.c_int64 * words)()
         params = (ctypes.c_void_p * 1)(ctypes.addressof(block))
         graph = self._own("cuGraphDestroy", driver.made("cuGraphCreate", 0))
         nodes: list[int] = []
-        for function, count in zip(functions, threads, strict=True):
+        for function, threads in entries:
             before = (ctypes.c_void_p * 1)(*nodes[-1:])
-            facts = NodeParams(function, 1, 1, 1, count, 1, 1, 0, ctypes.addressof(params), None)
+            facts = NodeParams(function, 1, 1, 1, threads, 1, 1, 0, ctypes.addressof(params), None)
             place = ctypes.addressof(facts)
             nodes.append(driver.made("cuGraphAddKernelNode", graph, before, len(nodes[-1:]), place))
         executable = self._own("cuGraphExecDestroy", driver.made("cuGraphInstantiateWithFlags", graph, 0))
         calls = ("cuGraphExecKernelNodeSetParams", "cuGraphLaunch", "cuGraphNodeSetEnabled")
         header = (*map(driver.address, calls), executable, stream, len(nodes), 0, 0)
-        entries = [word for pair in zip(functions, nodes) for word in (*pair, 1)]
-        self._record: Any = (ctypes.c_uint64 * (HEADER + len(entries)))(*header, *entries)
-        self.node, self.flush = load_runtime()["graph_node"], load_runtime()["graph_flush"]
+        words_of_nodes = [word for (function, _), node in zip(entries, nodes) for word in (function, node, 1)]
+        self._record: Any = (ctypes.c_uint64 * (HEADER + len(words_of_nodes)))(*header, *words_of_nodes)
+        self.node, self.flush = runtime["graph_node"], runtime["graph_flush"]
         self.queue = ctypes.addressof(self._record)
 
     def _own(self, destroy: str, handle: int) -> int:
@@ -77,15 +77,15 @@ class Graph:
 def graph_of(
     driver: Driver,
     stream: int,
-    functions: Sequence[int],
-    threads: Sequence[int],
+    runtime: Code,
+    entries: Sequence[tuple[int, int]],
     words: int,
     usable: Callable[[], bool],
 ) -> Graph | None:
-    """The graph of those functions; None where there is nothing to launch, or the driver cannot do it."""
-    if not functions or driver.number("cuDriverGetVersion") < _OLDEST_DRIVER:
+    """The graph of those entries; None where there is nothing to launch, or the driver cannot do it."""
+    if not entries or driver.number("cuDriverGetVersion") < _OLDEST_DRIVER:
         return None
     try:
-        return Graph(driver, stream, functions, threads, words, usable)
+        return Graph(driver, stream, runtime, entries, words, usable)
     except CudaError:  # it cannot put these into a graph: they are launched one by one
         return None

@@ -292,12 +292,22 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
     walk.space(space)
     for key in sorted(walk.names.intersection(space)):
         part = space[key]
-        if _is_its_own(name, key, part):  # it is there, or it will be once it is asked for
+        if _is_of_simt(part):
+            walk.value(part)
+        elif _is_its_own(name, key, part):  # it is there, or it will be once it is asked for
             walk.impure |= not is_pure_library(name, key)
         else:
             walk.say(key)
             walk.value(part)
     walk.say(".")
+
+
+def _is_of_simt(part: Any) -> bool:
+    """Whether it is `ti.simt`, or a module of that: what kernels read there lies deeper than one name."""
+    if not isinstance(part, ModuleType):
+        return False
+    name: str = object.__getattribute__(part, "__dict__").get("__name__", "")  # other lazy modules stay asleep
+    return name.startswith("weft.lang.simt") and hasattr(part, "__all__")
 
 
 def _is_its_own(module: str, name: str, part: Any) -> bool:

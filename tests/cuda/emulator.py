@@ -20,7 +20,7 @@ from weft.codegen import machine
 from weft.ir.artifact import Artifact, CudaTarget
 from weft.runtime import cuda_driver
 from weft.runtime.cuda_graph import NodeParams
-from weft.runtime.jit import Loader
+from weft.runtime.jit import Loader, emit
 
 _spec = importlib.util.spec_from_file_location("weft_emulated_threads", Path(__file__).parent / "emulated_threads.py")
 assert _spec is not None
@@ -307,15 +307,20 @@ class _Gpu:
     synchronize = trim = enter
 
 
+_texts: dict[bytes, str] = {}  # the LLVM IR that PTX was made of: kernels from the disk come without
+
+
 class EmulatedDevice(cuda.CudaDevice):
     """A CUDA device without a GPU."""
 
-    def __init__(self, random_seed: int = 0, index: int = 0) -> None:
-        self._open(_Gpu(), random_seed)
+    def __init__(self, random_seed: int = 0, index: int = 0, emit: Any = emit, store: Any = None) -> None:
+        self._open(_Gpu(), random_seed, emit, store)
 
     def load_functions(self, artifact: Artifact) -> tuple[int, list[int]]:
-        simt = simt_entries(artifact.llvm)
-        native = machine.parse(host_text(artifact.llvm, bool(simt)))
+        text = artifact.llvm or _texts[artifact.code]
+        _texts[artifact.code] = text
+        simt = simt_entries(text)
+        native = machine.parse(host_text(text, bool(simt)))
         object_file = machine.host_cpu(1).machine.emit_object(native)
         symbols = threads.SYMBOLS if simt else {}
         code = Loader().load(object_file, (*artifact.tasks, "weft_emulate", "weft_grid"), symbols=symbols)
@@ -324,7 +329,7 @@ class EmulatedDevice(cuda.CudaDevice):
         grid = ctypes.CFUNCTYPE(None, i32, i32, i32)(code["weft_grid"])
         emulate.code = code
         handles = [code[name] for name in artifact.tasks]
-        rules = block_rules(artifact.llvm)
+        rules = block_rules(text)
         for name, handle in zip(artifact.tasks, handles, strict=True):
             direct = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(handle) if simt else None
             self.gpu.library.kernels[handle] = (emulate, grid, direct)

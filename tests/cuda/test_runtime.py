@@ -18,6 +18,7 @@ from weft.runtime import cuda_driver, cuda_gpu, nvtx
 from weft.runtime.cuda_driver import CudaError, Driver
 from weft.runtime.cuda_graph import graph_of
 from weft.runtime.errors import OutOfMemory
+from weft.runtime.launch import load_runtime
 
 _ERRORS = {3: b"CUDA_ERROR_NOT_INITIALIZED", 100: b"CUDA_ERROR_NO_DEVICE", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
 
@@ -264,7 +265,7 @@ def test_drivers_that_cannot_do_graphs(machine: Any) -> None:
     driver = cuda_driver.driver()
 
     def graph() -> Any:
-        return graph_of(driver, 0, [5, 6], [256, 1], 4, lambda: True)
+        return graph_of(driver, 0, load_runtime(), [(5, 256), (6, 1)], 4, lambda: True)
 
     assert graph() is not None
     assert made.calls.count("cuGraphAddKernelNode") == 2
@@ -275,7 +276,7 @@ def test_drivers_that_cannot_do_graphs(machine: Any) -> None:
     made.failing.clear()
     made.version = 11_040
     assert graph() is None
-    assert graph_of(driver, 0, [], [], 4, lambda: True) is None
+    assert graph_of(driver, 0, load_runtime(), [], 4, lambda: True) is None
 
 
 # ---- the profiler ----------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Session:
 
     def run(self, text: str, name: str = "", modules: dict[str, str] | None = None, **options: Any) -> Any:
         """What `main()` of a program gives; `text` is a file of that name. `modules` are texts it can import."""
-        ti.init(arch=ti.cpu, **options)
+        ti.init(**{"arch": ti.cpu, **options})
         for module, source in (modules or {}).items():
             self._module(source, module, f"{module}.py")
         try:
