@@ -93,3 +93,24 @@ def test_fast_sine(ti: Any, most: float) -> None:
     assert np.abs(z.to_numpy()[2:] - np.cos(exact)).max() < 2e-7
     assert np.isnan(y.to_numpy()[:2]).all()
     assert np.isnan(z.to_numpy()[:2]).all()
+
+
+def test_sine_stays_within_one(ti: Any) -> None:
+    """Where it is largest the last bit counts: roots of 1 - sin^2 are taken everywhere."""
+    n = 1 << 14
+    x, y, z = (ti.field(ti.f32, n) for _ in range(3))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            y[i] = ti.sin(x[i])
+            z[i] = ti.cos(x[i])
+
+    near = (np.arange(64)[:, None] * np.pi / 2 * (1 + np.linspace(-1e-3, 1e-3, n // 64))).astype(np.float32).ravel()
+    near[:2] = 0.0, -0.0
+    x.from_numpy(near)
+    run()
+    assert np.abs(y.to_numpy()).max() <= 1
+    assert np.abs(z.to_numpy()).max() <= 1
+    assert (z.to_numpy()[:2] == 1).all()
+    assert (y.to_numpy()[:2] == 0).all()
