@@ -98,22 +98,27 @@ class LaunchTimer:
     def ease(self) -> None:
         """Read the events of many launches, so that they can be used again. Waits, if there are many."""
         if len(self._waiting) >= _MOST_WAITING:
-            self._done += self.take()
+            with self._lock:
+                self._read()
 
     def take(self) -> list[Span]:
         """The launches since the last time, in order; waits for them."""
         with self._lock:
-            count = len(self._waiting)  # other threads may launch more meanwhile
-            self._synchronize()
+            self._read()
             found, self._done = self._done, []
-            event, then = self._anchor[0].event, self._anchor[1]
-            for name, begin, end in [self._waiting.popleft() for _ in range(count)]:
-                after = _elapsed(self._driver, event, begin)
-                found.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
-                self._free += [begin, end]
-            if count:  # elapsed times are floats: from far away they would be coarse
-                self._anchor = self._anchored()
             return found
+
+    def _read(self) -> None:
+        """The events of the launches that wait, as spans."""
+        count = len(self._waiting)  # other threads may launch more meanwhile
+        self._synchronize()
+        event, then = self._anchor[0].event, self._anchor[1]
+        for name, begin, end in [self._waiting.popleft() for _ in range(count)]:
+            after = _elapsed(self._driver, event, begin)
+            self._done.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
+            self._free += [begin, end]
+        if count:  # elapsed times are floats: from far away they would be coarse
+            self._anchor = self._anchored()
 
 
 def _elapsed(driver: Driver, begin: int, end: int) -> float:

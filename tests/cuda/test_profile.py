@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.lang.trace_format import check_trace
 from weft.lang.init import program as ti_program
+from weft.runtime import cuda_timer
 
 
 def program(ti: Any) -> tuple[Any, Any]:
@@ -90,6 +92,18 @@ def test_with_the_kernel_profiler(ti: Any) -> None:
     two(array)
     assert ti.profiler.query_kernel_profiler_info("two").counter == 3
     assert sum(event.kind == "task" for event in seen.events) >= 2
+
+
+def test_events_are_read_now_and_then(ti: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_timer, "_MOST_WAITING", 10)
+    two, _ = program(ti)
+    array = ti.ndarray(ti.f32, 4)
+    with ti.profile() as seen:
+        for _ in range(57):
+            two(array)
+    tasks = [event for event in seen.events if event.kind == "task"]
+    assert len(tasks) == 57 * len({task.name for task in tasks})
+    assert [task.began for task in tasks] == sorted(task.began for task in tasks)
 
 
 def test_many_launches_and_profiles_inside(ti: Any) -> None:
