@@ -1,14 +1,17 @@
 """What a compiled kernel took from the program around it: globals, outer variables, attributes.
 
 Such a value is a constant in the compiled code. Before each launch it is compared with what its name means now; a
-kernel whose constants have changed is compiled anew.
+kernel whose constants have changed is compiled anew. Nothing is kept alive for that: fields and other objects are
+remembered by weak references, lists, tuples and dicts by what is in them.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Iterator
-from types import BuiltinFunctionType, CellType, ModuleType
+from enum import Enum, EnumMeta
+from operator import is_
+from types import BuiltinFunctionType, CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,78 +20,198 @@ from weft.ir.types import Type
 from weft.lang.builtins import Builtin
 from weft.lang.matrix import Matrix
 
-__all__ = ["Captures", "is_watched"]
+__all__ = ["Attributes", "Captures", "is_watched", "space_of"]
 
 _NUMBERS = (bool, int, float, np.generic)
 _FIXED = (ModuleType, BuiltinFunctionType, Builtin, Type, type)  # that nobody rebinds
+_PARTS = (*_FIXED, FunctionType, MethodType)  # that nobody rebinds in an object
+_PLAIN = (*_NUMBERS, str, bytes, complex, type(None), range, slice, type(...))  # that hold nothing else
+_CONTAINERS = (tuple, list, dict, Matrix)
+_DEEPEST = 4  # containers in containers that are looked into,
+_MOST_PARTS = 64  # if they hold no more than so many things: each launch compares them
 
 
 def is_watched(owner: Any, value: Any) -> bool:
     """Whether `value`, found in a function's surroundings (`owner` None) or as an attribute of `owner`, can change."""
-    if owner is not None:
-        return isinstance(value, (*_NUMBERS, str))
-    return not isinstance(value, _FIXED)
+    if owner is None:
+        return not isinstance(value, _FIXED)
+    home = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
+    if home == "weft" or home.startswith(("weft.lang", "weft.ir")):
+        return False
+    return not isinstance(value, _PARTS)
+
+
+class Attributes:
+    """The attributes of an object that do not lie in a dictionary of its own: in its class, or in slots."""
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, owner: Any) -> None:
+        self._ref = _remembered(owner)
+
+    @property
+    def owner(self) -> Any:
+        """The object; None if it is gone."""
+        return self._ref() if isinstance(self._ref, weakref.ref) else self._ref
+
+    def get(self, name: str) -> Any:
+        """That attribute."""
+        return getattr(self.owner, name, None)
+
+
+def space_of(owner: Any, name: str, value: Any) -> Any:
+    """Where the attribute `name` of `owner`, which is `value`, lies: a dictionary or `Attributes`. None if it is
+    computed."""
+    space = getattr(owner, "__dict__", None)
+    if isinstance(space, dict) and name in space:
+        return space
+    if isinstance(owner, EnumMeta) or isinstance(value, Enum):  # nobody gives members another value
+        return None
+    for part in getattr(owner if isinstance(owner, type) else type(owner), "__mro__", ()):
+        if name in vars(part):
+            member = vars(part)[name]
+            in_slot = isinstance(member, MemberDescriptorType) and "__slots__" in vars(part)
+            return Attributes(owner) if member is value or in_slot else None
+    return None
 
 
 class Captures:
     """The values of one compilation: (namespace or cell, name, value) each."""
 
     def __init__(self, seen: Iterable[tuple[Any, str, Any]]) -> None:
-        self._names: list[tuple[dict[str, Any], str, Any]] = []
-        self._cells: list[tuple[CellType, Any]] = []
-        self._held: list[tuple[Any, str, Any]] = []  # by weak references: fields and the like
-        self.contents: list[tuple[Any, Any]] = []  # what can change inside
-        for space, name, value in seen:
-            self._add(space, name, value)
-
-    def _add(self, space: Any, name: str, value: Any) -> None:
-        if isinstance(value, (list, Matrix)):
-            self.contents.append((value, _contents(value)))
-        if not isinstance(value, (*_NUMBERS, str, tuple)):
-            try:
-                self._held.append((space, name, weakref.ref(value)))
-            except TypeError:
-                pass
-            else:
-                return
-        if isinstance(space, CellType):
-            self._cells.append((space, value))
-        else:
-            self._names.append((space, name, value))
+        self._seen = [(space, name, _remembered(value)) for space, name, value in seen]
+        self._checked = [one for one in self._seen if isinstance(one[2], _Contents) or isinstance(one[0], Attributes)]
 
     def changed(self) -> bool:
         """Whether a name means another value than when the kernel was compiled."""
-        for space, name, value in self._names:
-            now = space.get(name)
-            if now is not value and not _same(now, value):
+        for space, name, was in self._seen:
+            now = _now(space, name)
+            if now is not was and not _still(now, was):
                 return True
-        for cell, value in self._cells:
-            now = cell.cell_contents
-            if now is not value and not _same(now, value):
-                return True
-        for space, name, ref in self._held:
-            now = space.cell_contents if isinstance(space, CellType) else space.get(name)
-            if now is not ref():
-                return True
-        return self.contents_changed()
+        return False
 
-    def contents_changed(self) -> bool:
-        """Whether a list or matrix holds other values."""
-        return any(_contents(value) != before for value, before in self.contents)
+    def changed_inside(self) -> bool:
+        """As `changed`, where it takes more than to look whether a namespace or cell has the same object."""
+        for space, name, was in self._checked:
+            now = space.cell_contents if type(space) is CellType else space.get(name)
+            if not (was.still(now) if type(was) is _Contents else _still(now, was)):
+                return True
+        return False
+
+    @property
+    def may_change_inside(self) -> bool:
+        """Whether there are such."""
+        return any(isinstance(s, Attributes) or was.may_change for s, _, was in self._checked)
+
+    def objects(self) -> Iterator[Any]:
+        """The objects that are held weakly: when one is gone, nothing will mean the same again."""
+        return (ref() for _, _, was in self._seen for ref in _weak(was) if ref() is not None)
+
+    def keeps_more(self) -> bool:
+        """Whether it keeps an object alive that the program may have dropped."""
+        return any(_is_kept(was) and _now(space, name) is not was for space, name, was in self._seen)
+
+    @property
+    def containers(self) -> bool:
+        """Whether there are containers, which a plan keeps (see `direct.py`)."""
+        return any(isinstance(was, _Contents) for _, _, was in self._checked)
 
     def watched(self) -> Iterator[tuple[Any, str, Any, bool]]:
-        """(namespace or cell, name, value, whether it is held weakly) of each capture whose value is alive."""
-        yield from ((space, name, value, False) for space, name, value in self._names)
-        yield from ((cell, "", value, False) for cell, value in self._cells)
-        yield from ((space, name, ref(), True) for space, name, ref in self._held)
+        """(namespace or cell, name, value, whether it is held weakly) of each capture that lies in one, as things are
+        now."""
+        for space, name, was in self._seen:
+            if isinstance(space, Attributes):
+                continue
+            weak = isinstance(was, weakref.ref)
+            yield space, name, _now(space, name) if isinstance(was, _Contents) else was() if weak else was, weak
 
 
-def _same(now: Any, value: Any) -> bool:
-    """Whether two objects are the same constant."""
-    if type(now) is not type(value):
+class _Contents:
+    """What a container held: its parts, or the bytes of a matrix."""
+
+    __slots__ = ("dtype", "items", "kind", "may_change", "shape")
+
+    def __init__(self, value: Any, depth: int) -> None:
+        self.kind = type(value)
+        self.may_change = not isinstance(value, tuple)
+        self.items: Any = ()
+        self.dtype: Any = None
+        if isinstance(value, Matrix):
+            self.shape, self.dtype, self.items = value.values.shape, value.values.dtype, value.values.tobytes()
+            return
+        parts = _parts(value)
+        inner = depth + 1 if len(parts) + sum(map(_length, parts)) <= _MOST_PARTS else _DEEPEST
+        self.items = [_remembered(part, inner) for part in parts]
+        self.may_change |= any(isinstance(part, _Contents) and part.may_change for part in self.items)
+
+    def still(self, now: Any) -> bool:
+        """Whether `now` is such a container, holding the same."""
+        if type(now) is not self.kind:
+            return False
+        if self.dtype is not None:
+            values = now.values
+            same = values.tobytes() == self.items and values.shape == self.shape and values.dtype == self.dtype
+            return bool(same)
+        parts = _parts(now)
+        if len(parts) != len(self.items):
+            return False
+        return all(map(is_, parts, self.items)) or all(map(_still, parts, self.items))
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, (tuple, list, dict)) else 0
+
+
+def _parts(value: Any) -> Any:
+    """What a container holds, one after another."""
+    return [part for pair in value.items() for part in pair] if isinstance(value, dict) else value
+
+
+def _remembered(value: Any, depth: int = 0) -> Any:
+    """What tells whether something is that value still."""
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, _CONTAINERS) and depth < _DEEPEST:
+        return _Contents(value, depth)
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return value
+
+
+def _now(space: Any, name: str) -> Any:
+    if type(space) is CellType:
+        try:
+            return space.cell_contents
+        except ValueError:  # it was deleted
+            return None
+    return space.get(name)
+
+
+def _still(now: Any, was: Any) -> bool:
+    """Whether `now` is the constant that was remembered."""
+    if isinstance(was, weakref.ref):
+        return now is not None and now is was()
+    if isinstance(was, _Contents):
+        return was.still(now)
+    if now is was:
+        return True
+    if type(now) is not type(was) or not isinstance(was, (*_NUMBERS, str)) or now != was:
         return False
-    return bool(now == value) if isinstance(value, (*_NUMBERS, str)) else False
+    return bool(was) or repr(now) == repr(was)  # -0.0 is another constant than 0.0
 
 
-def _contents(value: Any) -> Any:
-    return (value.values.tobytes(), value.values.dtype) if isinstance(value, Matrix) else list(value)
+def _weak(was: Any) -> Iterator[weakref.ref[Any]]:
+    """The weak references in what was remembered."""
+    if isinstance(was, weakref.ref):
+        yield was
+    elif isinstance(was, _Contents) and was.dtype is None:
+        for part in was.items:
+            yield from _weak(part)
+
+
+def _is_kept(was: Any) -> bool:
+    """Whether it is an object that cannot be referenced weakly."""
+    if isinstance(was, _Contents):
+        return was.dtype is None and any(map(_is_kept, was.items))
+    return not isinstance(was, (weakref.ref, *_PLAIN))

@@ -136,7 +136,7 @@ def plan_for(
         return None
     for tree in instance.trees:
         build.watch(tree())
-    check = instance.captures.contents_changed if instance.captures.contents else None
+    check = instance.captures.changed_inside if instance.captures.may_change_inside else None
     keeps = (build.keeps, build.watches, instance.run)
     conclude = _conclusion(instance.run.conclude, instance.results)
     single = instance.single and to_ir(instance.results[0]) is not f16

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from itertools import chain
 from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakMethod
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.lang import init as program_state
@@ -25,8 +25,9 @@ from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import Instance, compile_instance, rehearse
 from weft.lang.direct import plan_for
 from weft.lang.errors import ArgumentError, UnknownName
+from weft.lang.instances import Instances
 from weft.lang.measure import recording
-from weft.lang.parameters import Parameter, Template, make_parameter, template_key
+from weft.lang.parameters import Parameter, Template, make_parameter
 from weft.lang.recipe import ON_COMPILED, Recipe
 from weft.lang.topics import LAUNCH, told_launch
 from weft.lang.translate import Argument
@@ -109,7 +110,7 @@ class Kernel(DirectCallable):
         self._has_self = _is_method(function)
         self._generation = -1
         self._interpreted = False
-        self._instances: dict[Any, Instance] = {}
+        self._instances = Instances(WeakMethod(self._follow))
         self._lock = RLock()  # held while an instance is made
         self._plans: list[Plan] = []
         self._latest: Recipe | None = None
@@ -263,12 +264,10 @@ class Kernel(DirectCallable):
         key: Any = ()
         if self._keyed or owner is not None:
             key = (id(owner), *(p.key(flat[position]) for position, p in self._keyed))
-        instance = self._instances.get(key)
-        if instance is None or not instance.alive():
+        instance = self._instances.latest(key)
+        if instance is None:
             with self._lock:
-                instance = self._instances.get(key)
-                if instance is None or not instance.alive():
-                    instance = self._compile(program, key, owner, flat)
+                instance = self._instances.earlier(key) or self._compile(program, key, owner, flat)
         self._latest = instance.recipe
         return instance
 
@@ -297,7 +296,7 @@ class Kernel(DirectCallable):
         """A new program: nothing compiled before is of use."""
         if program.generation == self._generation:  # another thread was first
             return
-        self._instances = {}
+        self._instances = Instances(WeakMethod(self._follow))
         self._follow()
         self._interpreted = program.interprets
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
@@ -365,31 +364,11 @@ class Kernel(DirectCallable):
         instance.recipe = Recipe(program, self.function, arguments, self.results)
         if (told := ON_COMPILED.get()) is not None:
             told(instance.recipe)
-        instances[key] = instance
-        instance.guards = _guards(watched, instances, key, weakref.WeakMethod(self._follow))
+        instances.add(key, instance, watched)
         return instance
 
     def __repr__(self) -> str:
         return f"<kernel {self.function.__qualname__}>"
-
-
-def _guards(watched: list[Any], instances: dict[Any, Instance], key: Any, follow: Any) -> list[Any]:
-    """Weak references that drop the instance when an object it was compiled for is gone; strong ones to what cannot be
-    referenced weakly, so that its identity stays its own."""
-    guards: list[Any] = []
-
-    def drop(_: Any) -> None:
-        if instances.pop(key, None) is not None and (again := follow()) is not None:
-            again()
-
-    for value in watched:
-        if not isinstance(template_key(value), int):
-            continue
-        try:
-            guards.append(weakref.ref(value, drop))
-        except TypeError:
-            guards.append(value)
-    return guards
 
 
 def _is_method(function: Callable[..., Any]) -> bool:

@@ -62,7 +62,7 @@ class Fingerprint:
         self._space_numbers: dict[int, int] = {}
         self._tree_numbers: dict[int, dict[int, int]] = {}
         self._numbers: dict[int, int] = {}
-        self._kept: list[Any] = []  # while this lives, so do the objects that it knows by identity
+        self.objects: list[Any] = []  # those that it knows by identity: they live while this does
         self._opaque: set[int] = set()
         self._outer: dict[int, frozenset[str]] = {}  # the free names of each function
         self.impure = False  # some function in reach, run by Python, may give another result next time
@@ -83,6 +83,10 @@ class Fingerprint:
     def number_of_space(self, space: Any) -> int | None:
         """The position of a namespace or cell in `spaces`."""
         return self._space_numbers.get(id(space))
+
+    def number_of_object(self, x: Any) -> int | None:
+        """The position of an object in `objects`."""
+        return self._numbers.get(id(x))
 
     def number_of_tree(self, tree: Any) -> int | None:
         """The position of a field tree in `trees`."""
@@ -147,7 +151,7 @@ class Fingerprint:
         if len(self._numbers) >= _MOST_OBJECTS:
             raise TooLarge
         self._numbers[id(x)] = len(self._numbers)
-        self._kept.append(x)
+        self.objects.append(x)
         from weft.lang.cache.fingerprint_values import describe
 
         this: Any = self  # checkers see this module under two names

@@ -25,6 +25,7 @@ from weft.ir.archive import ArchiveError, pack, unpack
 from weft.ir.artifact import Artifact
 from weft.ir.errors import WeftError
 from weft.lang.cache.fingerprint import Fingerprint, fingerprint
+from weft.lang.captures import Attributes
 from weft.lang.init import imported_at
 from weft.lang.translate.contract import Loss
 
@@ -74,17 +75,27 @@ class Lookup:
             raise TypeError("a warning is about a function, with globals")
         return Loss(str(text), str(file), int(line), space)
 
-    def _capture(self, number: int, name: str) -> tuple[Any, str, Any]:
+    def _capture(self, number: int, name: str, of_object: bool) -> tuple[Any, str, Any]:
+        if of_object:
+            owner = self._walked.objects[number]
+            return Attributes(owner), name, getattr(owner, name)
         space = self._walked.spaces[number]
         return space, name, space[name] if isinstance(space, dict) else space.cell_contents
+
+    def _number(self, space: Any) -> tuple[int | None, bool]:
+        """The number of a namespace or cell, or of an object that has attributes elsewhere; and whether it is such."""
+        if isinstance(space, Attributes):
+            return self._walked.number_of_object(space.owner), True
+        return self._walked.number_of_space(space), False
 
     def keep(self, artifact: Artifact, translation: Any) -> None:
         """Keep a kernel just compiled, if the key says all that it depends on."""
         walked = self._walked
         trees = [walked.number_of_tree(tree) for tree in translation.trees]
-        captures = [(walked.number_of_space(space), name) for space, name, _ in translation.captures]
+        numbered = [(name, *self._number(space)) for space, name, _ in translation.captures]
+        captures = [(number, name, of_object) for name, number, of_object in numbered]
         losses = [(one.text, one.file, one.line, walked.number_of_space(one.space)) for one in translation.losses]
-        whole = None not in trees and all(number is not None for number, _ in captures)
+        whole = None not in trees and all(number is not None for number, _, _ in captures)
         still = self._walk().key() == walked.key()  # whatever ran meanwhile, here or in another thread
         if not whole or not still or not walked.explains(translation.reads, translation.ran):
             _log.debug("kernel %s is not kept: it depends on more than its key says", artifact.name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.types import Array, Tensor, i32, tensor
-from weft.lang.captures import is_watched
+from weft.lang.captures import is_watched, space_of
 from weft.lang.errors import UnknownName
 from weft.lang.field import Field, MatrixField
 from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
@@ -159,9 +159,8 @@ def _example(field: Any) -> str:
 def _noted(t: Translator, base: Any, name: str, value: Any) -> Any:
     """`value`; what can change meanwhile is remembered."""
     t.unit.reads.append((base, name, value))
-    space = getattr(base, "__dict__", None)
-    if isinstance(space, dict) and name in space and is_watched(base, value):
-        t.unit.captures[id(space), name] = (space, name, value)
+    if is_watched(base, value) and (space := space_of(base, name, value)) is not None:
+        t.unit.captures[id(base), name] = (space, name, value)
     return value
 
 
