@@ -11,7 +11,7 @@ from workloads import Workload, apart, workload
 
 import weft as ti
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))  # its programs are for any module `ti`, found so
+sys.path.append(str(Path(__file__).parent.parent / "bench"))  # its programs are for any module `ti`, found so
 from mpm88 import mpm88
 
 
