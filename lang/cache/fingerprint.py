@@ -26,6 +26,7 @@ from weft.lang.cache.fingerprint_code import (
     is_fixed_file,
     is_fixed_module,
     is_pure_library,
+    is_weft_module,
     module_of,
 )
 
@@ -117,7 +118,7 @@ class Fingerprint:
             return self._explains_read(owner.__self__, name, value)
         if kind in _VALUES or issubclass(kind, np.generic):
             return id(owner) not in self._opaque
-        if module_of(kind).startswith("weft."):
+        if is_weft_module(module_of(kind)):
             return not (kind.__name__ == "_CurrentConfig" and name in _SETTINGS)
         if isinstance(owner, type) and is_fixed_module(module_of(owner)):
             return True

@@ -10,7 +10,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import sep
-from os.path import abspath, dirname
+from os.path import abspath, dirname, join
 from types import CodeType
 from typing import Any
 
@@ -26,14 +26,18 @@ __all__ = [
     "is_fixed_file",
     "is_fixed_module",
     "is_pure_library",
+    "is_weft_module",
     "module_of",
 ]
 
-_WEFT = dirname(dirname(abspath(__file__))) + sep
-_FIXED = (_WEFT, dirname(abspath(np.__file__)) + sep, "<frozen ")
+# The floors of Weft that kernels are made of. (The demos are programs like any other.)
+_FLOORS = ("lang", "ir", "codegen", "runtime")
+_HOME = dirname(dirname(dirname(abspath(__file__))))
+_WEFT = tuple(join(_HOME, floor) + sep for floor in _FLOORS)
+_FIXED = (*_WEFT, dirname(abspath(np.__file__)) + sep, "<frozen ")
 _STANDARD = tuple({sysconfig.get_path(name) + sep for name in ("stdlib", "platstdlib")})
 _PACKAGES = tuple(f"{sep}{name}{sep}" for name in ("site-packages", "dist-packages"))
-_LIBRARY_MODULES = sys.stdlib_module_names | {"numpy", "weft"}
+_LIBRARY_MODULES = sys.stdlib_module_names | {"numpy"}
 
 # Python's own functions whose result depends on nothing but their arguments.
 PURE_BUILTINS = frozenset(
@@ -163,9 +167,15 @@ def module_of(x: Any) -> str:
     return module if isinstance(module, str) else ""
 
 
+def is_weft_module(name: str) -> bool:
+    """Whether a module of that name is Weft's own."""
+    top, _, rest = name.partition(".")
+    return top == "weft" and (not rest or rest.partition(".")[0] in _FLOORS)
+
+
 def is_fixed_module(name: str) -> bool:
     """Whether a module of that name is Python's, numpy's or Weft's."""
-    return name.partition(".")[0] in _LIBRARY_MODULES
+    return name.partition(".")[0] in _LIBRARY_MODULES or is_weft_module(name)
 
 
 def is_pure_library(module: str, name: str) -> bool:

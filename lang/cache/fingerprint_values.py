@@ -35,6 +35,7 @@ from weft.lang.cache.fingerprint_code import (
     is_fixed_file,
     is_fixed_module,
     is_pure_library,
+    is_weft_module,
     module_of,
 )
 from weft.lang.field import Field, Slot
@@ -63,19 +64,14 @@ def describe(walk: Fingerprint, x: Any) -> None:
 
 @functools.lru_cache(1024)
 def _row(kind: Any) -> Callable[[Fingerprint, Any], None]:
-    if in_weft_module(kind) and (hasattr(kind, "is_kernel") or hasattr(kind, "is_pyfunc")):
+    if _is_of_weft(kind) and (hasattr(kind, "is_kernel") or hasattr(kind, "is_pyfunc")):
         return _bound if kind.__name__ == "BoundKernel" else _pyfunc
     return next((handler for kinds, handler in _ROWS if issubclass(kind, kinds)), _other)
 
 
-def in_weft_module(kind: type) -> bool:
+def _is_of_weft(kind: type) -> bool:
     """Whether a class is Weft's own."""
-    return module_of(kind).startswith("weft.")
-
-
-def _is_of_weft(x: Any) -> bool:
-    kind: Any = type(x)
-    return in_weft_module(kind)
+    return is_weft_module(module_of(kind))
 
 
 # ---- data ------------------------------------------------------------------------------------------------------------
@@ -346,7 +342,7 @@ def _class(walk: Fingerprint, x: type) -> None:
 def _special(walk: Fingerprint, name: str, part: Any) -> bool:
     """Whether Python, or the translator, may call a class's `__name__` at compile time."""
     if not isinstance(part, FunctionType):
-        return _is_of_weft(part)  # `__call__` may be a `@func`
+        return _is_of_weft(type(part))  # `__call__` may be a `@func`
     walk.shows |= name in _SHOWING
     runs = name not in _MAKING and name not in _SHOWING
     walk.runs |= runs
