@@ -21,7 +21,7 @@ from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, prom
 from weft.ir.types import Prim, f64, i64, u1
 from weft.lang.errors import StaticAssertion
 from weft.lang.init import program, python_random
-from weft.lang.scope import with_types
+from weft.lang.scope import result, with_types
 from weft.lang.types import prim_of_numpy, primitive
 
 __all__ = ["BUILTINS", "Builtin", "PyFunc", "apply_binary", "apply_unary", "ndrange", "pyfunc", "strong_type"]
@@ -30,15 +30,17 @@ BUILTINS: dict[str, Builtin] = {}
 
 
 class Builtin:
-    """A function of the language. `name` is what the translator dispatches on, `python` what a call in Python does."""
+    """A function of the language. `name` is what the translator dispatches on, `python` what a call in Python does;
+    `names_type` says that a call names the type of what it gives, which keeps it then."""
 
-    def __init__(self, name: str, python: Callable[..., Any], doc: str) -> None:
-        self.name, self.python, self.__doc__ = name, python, doc
+    def __init__(self, name: str, python: Callable[..., Any], doc: str, names_type: bool = False) -> None:
+        self.name, self.python, self.names_type, self.__doc__ = name, python, names_type, doc
         self.__name__ = name
         BUILTINS[name] = self
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self.python(*args, **keywords)
+        value = self.python(*args, **keywords)
+        return value if self.names_type else result(value, args)
 
     def __repr__(self) -> str:
         return f"<builtin {self.name}>"
@@ -56,7 +58,7 @@ class PyFunc:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._is_ours:
-            return with_types(self.function, *args, **keywords)
+            return result(with_types(self.function, *args, **keywords), args)
         return self.function(*args, **keywords)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -228,12 +230,19 @@ def _randn(dtype: Any = float) -> Any:
     return primitive(dtype).np.type(program().random.gauss(0.0, 1.0))
 
 
+def _frexp(x: Any) -> tuple[Any, Any]:
+    prim = strong_type(x) or _weak_type(x)
+    mantissa, exponent = np.frexp(cast_value(_values(x), prim if prim.is_float else _float_for(prim)))
+    return _rewrap(mantissa), _rewrap(exponent)
+
+
 select = Builtin("select", _select, "a where the condition holds, else b, elementwise; both sides are evaluated.")
 ifte = Builtin("ifte", lambda c, a, b: a if c else b, "a if the scalar condition holds, else b.")
-cast = Builtin("cast", _cast, "x converted to dtype; floats saturate into integers, NaN becomes 0.")
-bit_cast = Builtin("bit_cast", _bit_cast, "The bits of x read as dtype, which has the same size.")
+cast = Builtin("cast", _cast, "x converted to dtype; floats saturate into integers, NaN becomes 0.", names_type=True)
+bit_cast = Builtin("bit_cast", _bit_cast, "The bits of x read as dtype, which has the same size.", names_type=True)
 random = Builtin("random", lambda dtype=float: python_random(primitive(dtype)), "Uniform: floats in [0, 1), all ints.")
 randn = Builtin("randn", _randn, "A number of the standard normal distribution.")
+frexp = Builtin("frexp", _frexp, "(m, e) with x = m * 2**e, 0.5 <= |m| < 1, e an i32, elementwise; else (x, 0).")
 
 
 def _kernel_only(name: str) -> Callable[..., Any]:

@@ -246,7 +246,7 @@ class Matrix:
         return bool(np.all(self.values))
 
     def _reduce(self, kind: str) -> Any:
-        return reduce(lambda a, b: apply_binary(kind, a, b), self.values.ravel())
+        return number(reduce(lambda a, b: apply_binary(kind, a, b), self.values.ravel()))
 
     def cast(self, dtype: Any) -> Matrix:
         """The elements converted to `dtype`."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["choices", "number", "typed", "with_types"]
+__all__ = ["choices", "number", "result", "typed", "with_types"]
 
 typed: ContextVar[bool] = ContextVar("typed", default=False)
 choices: ContextVar[Mapping[Any, Any]] = ContextVar("choices", default=MappingProxyType({}))  # of the kernel that runs
@@ -22,6 +22,13 @@ choices: ContextVar[Mapping[Any, Any]] = ContextVar("choices", default=MappingPr
 def number(value: Any) -> Any:
     """An element or member as the code that asks for it sees it."""
     return value.item() if isinstance(value, np.generic) and not typed.get() else value
+
+
+def result(value: Any, arguments: tuple[Any, ...]) -> Any:
+    """What a function gives, as the code that called it sees it: Python's numbers, unless a typed one went in."""
+    if typed.get() or any(isinstance(argument, np.generic) for argument in arguments):
+        return value
+    return tuple(map(number, value)) if type(value) is tuple else number(value)
 
 
 def with_types(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

@@ -16,7 +16,7 @@ from weft.lang.field import Field
 from weft.lang.indices import fill_field
 from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.matrix import Matrix
-from weft.lang.translate import constructors, functions, methods, simt
+from weft.lang.translate import constructors, float_parts, functions, methods, simt
 from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
@@ -33,7 +33,7 @@ from weft.lang.types import MatrixType, StructType
 
 __all__ = ["call"]
 
-_WRITERS = (simt,)  # imported for the functions it registers
+_WRITERS = (float_parts, simt)  # imported for the functions it registers
 
 
 @translates(ast.Call)

@@ -57,8 +57,6 @@ DIFFERS: dict[str, str] = {
     "lang.exception.TaichiRuntimeError": "the base of all errors of Weft",
     "TaichiAssertionError": "also what other faults of a running kernel are, such as an index out of bounds",
     "lang.exception.TaichiAssertionError": "also what other faults of a running kernel are",
-    "frexp": "write it with `ti.math.log2`, `ti.floor` and `**`",
-    "lang.ops.frexp": "write it with `ti.math.log2`, `ti.floor` and `**`",
     "lang.misc.get_host_arch_list": "gives `[ti.cpu]`",
     "lang.util.has_paddle": "tells whether it is installed; fields do not know it",
     "linalg.MatrixFreeBICGSTAB": "`x` is the first guess; sums are kept in f64; fields of vectors too",

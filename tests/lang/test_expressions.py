@@ -290,3 +290,35 @@ def test_indices_known_at_compile_time_reach_into_lists() -> None:
         return total
 
     assert k(1.0) == sum([1, 3][i] * [2, 4][j] * (i + 1) for i in range(2) for j in range(2))
+
+
+def test_functions_give_python_numbers_in_python():
+    """What goes in typed comes out typed; all else is a number of Python's, as elements are."""
+    small, whole = ti.types.vector(3, ti.f32)(1, 2, 2), ti.types.vector(3, ti.u8)(1, 2, 3)
+    floats = [
+        small.norm(),
+        small.dot(small),
+        small.sum(),
+        small.max(),
+        ti.max(1.5, 2),
+        ti.sqrt(4),
+        ti.math.mix(0, 1, 0.5),
+    ]
+    assert all(type(value) is float for value in floats)
+    assert floats[:3] == [3, 9, 5]
+    integers = [
+        whole.sum(),
+        whole.dot(whole),
+        whole.min(),
+        ti.abs(-3),
+        ti.pow(2, 3),
+        ti.math.clamp(5, 0, 3),
+        ti.popcnt(7),
+    ]
+    assert integers == [6, 14, 1, 3, 8, 3, 3]
+    assert all(type(value) is int for value in integers)
+    assert [type(value) for value in (ti.math.isnan(1.0), ti.logical_and(1, 0))] == [bool, bool]
+    assert [type(value) for value in ti.frexp(8.0)] == [float, int]
+    assert ti.frexp(8.0) == (0.5, 4)
+    assert type(ti.sqrt(np.float32(4))) is np.float32
+    assert type(ti.cast(1.7, ti.i32)) is np.int32
