@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ _CORNERS = {"tri": 3, "quad": 4}
 
 class PLYWriter:
     """Vertices, and faces of `face_type` "tri" or "quad", each with any number of channels; `export*` writes them.
-    ValueError for arrays of the wrong length or types that PLY does not have."""
+    ValueError for arrays of the wrong length."""
 
     def __init__(self, num_vertices: int, num_faces: int = 0, face_type: str = "tri", comment: str = "") -> None:
         if num_vertices <= 0 or face_type not in _CORNERS:
@@ -39,12 +40,13 @@ class PLYWriter:
     # ---- channels
 
     def add_vertex_channel(self, key: str, data_type: str, data: Any) -> None:
-        """A number per vertex: `data_type` is a C name such as "float"."""
-        self._vertices[key] = data_type, _channel(data_type, data, self.num_vertices)
+        """A number per vertex: `data_type` is a C name such as "float". One that PLY does not have is left out, with a
+        warning."""
+        _keep(self._vertices, key, data_type, data, self.num_vertices)
 
     def add_face_channel(self, key: str, data_type: str, data: Any) -> None:
-        """A number per face."""
-        self._faces[key] = data_type, _channel(data_type, data, self.num_faces)
+        """A number per face; else as `add_vertex_channel`."""
+        _keep(self._faces, key, data_type, data, self.num_faces)
 
     def add_vertex_pos(self, x: Any, y: Any, z: Any) -> None:
         """Where the vertices are."""
@@ -169,13 +171,15 @@ class PLYWriter:
         return "\n".join([*lines, "end_header"]) + "\n"
 
 
-def _channel(data_type: str, data: Any, count: int) -> Any:
+def _keep(channels: dict[str, tuple[str, Any]], key: str, data_type: str, data: Any, count: int) -> None:
     if data_type not in _TYPES:
-        raise ValueError(f"PLY has the types {', '.join(_TYPES)}, not {data_type}")
+        text = f"channel '{key}' is left out: PLY has the types {', '.join(_TYPES)}, not {data_type}"
+        warnings.warn(text, stacklevel=3)
+        return
     array = np.asarray(data).reshape(-1)
     if array.size != count:
         raise ValueError(f"{count} numbers are wanted, one each, not {array.size}")
-    return array.astype(_TYPES[data_type])
+    channels[key] = data_type, array.astype(_TYPES[data_type])
 
 
 def _numbered(number: int, path: str) -> str:

@@ -10,8 +10,9 @@ from weft.lang.ui.camera import Camera
 from weft.lang.ui.images import as_array
 from weft.lang.ui.render.eye import Eye
 from weft.lang.ui.render.frame import Frame
+from weft.lang.ui.render.kinds import on_device
 from weft.lang.ui.render.solid import Balls, Lights, Rods, Surfaces, draw_solids
-from weft.lang.ui.vertices import color_of, colors_for, groups, part, points, sizes_for
+from weft.lang.ui.vertices import color_of, colors_for, copied, copied_colors, groups, part, points, sizes_for
 
 __all__ = ["Scene"]
 
@@ -32,7 +33,7 @@ class Scene:
         self._forget()
 
     def _forget(self) -> None:
-        self._balls: list[tuple[Any, ...]] = []
+        self._balls: list[Balls] = []
         self._surfaces: list[tuple[Any, ...]] = []
         self._rods: list[tuple[Any, ...]] = []
         self._lights: list[tuple[Any, Any]] = []
@@ -61,10 +62,11 @@ class Scene:
         index_count: int | None = None,
     ) -> None:
         """Balls of that radius, or `per_vertex_radius`: those from `index_offset` on, `index_count` of them or all."""
-        places = points(centers, 3, "centers")
-        shades = colors_for(len(places), color, per_vertex_color)
-        radii = sizes_for(len(places), radius, per_vertex_radius)
-        self._balls.append(tuple(part(array, index_offset, index_count) for array in (places, radii, shades)))
+        places, count = copied(centers, "centers")
+        sizes = sizes_for(1 if per_vertex_radius is None else count, radius, per_vertex_radius)
+        shades = copied_colors(count, color, per_vertex_color)
+        chosen = part(range(count), index_offset, index_count)
+        self._balls.append(Balls(places, on_device(np.array(sizes), np.float32), shades, index_offset, len(chosen)))
 
     def lines(
         self,
@@ -152,9 +154,6 @@ class Scene:
         """Draw it over what the frame shows, and forget what was in it."""
         eye = self._camera.eye(frame.size)
         balls, lights = self._balls, self._lights
-        centers, radii, shades = (
-            _joined([ball[k] for ball in balls], shape) for k, shape in enumerate(((3,), (), (3,)))
-        )
         lamps = Lights(
             eye.sees(_joined([place[None] for place, _ in lights], (3,))),
             _joined([color[None] for _, color in lights], (3,)),
@@ -162,7 +161,7 @@ class Scene:
         )
         surfaces, rods = _surfaces(eye, self._surfaces), _rods(eye, self._rods)
         self._forget()
-        draw_solids(frame, eye, Balls(eye.sees(centers), radii, shades), surfaces, rods, lamps)
+        draw_solids(frame, eye, balls, surfaces, rods, lamps)
 
 
 def _joined(arrays: list[Any], shape: tuple[int, ...]) -> Any:

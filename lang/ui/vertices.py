@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from weft.lang.init import cuda, program
+from weft.lang.kernel import kernel
 from weft.lang.ui.images import as_array
+from weft.lang.ui.render.kinds import Colors, in_place, on_device, room
 
-__all__ = ["color_of", "colors_for", "groups", "part", "points", "sizes_for"]
+__all__ = ["color_of", "colors_for", "copied", "copied_colors", "groups", "part", "points", "sizes_for"]
 
 
 def points(values: Any, axes: int, what: str) -> Any:
@@ -18,6 +21,39 @@ def points(values: Any, axes: int, what: str) -> Any:
         kind = f"vectors of {array.shape[-1]}" if array.ndim > 1 else "numbers"
         raise ValueError(f"{what} are a field or array of vectors of {axes} numbers, not {kind} (shape {array.shape})")
     return array.reshape(-1, axes)
+
+
+@kernel
+def _copy(into: Colors, source: Colors) -> None:
+    for i in source:
+        into[i] = source[i]
+
+
+def copied(values: Any, what: str) -> tuple[Any, int]:
+    """Positions in space where kernels reach them, and how many: a copy, which on a GPU does not leave it."""
+    there = _copied_there(values)
+    if there is not None:
+        return there, there.shape[0]
+    array = np.array(points(values, 3, what))
+    return on_device(array, np.float32, (3,)), len(array)
+
+
+def copied_colors(count: int, color: Any, each: Any) -> Any:
+    """Colours where kernels reach them: one for all, or, where `each` is given, one each."""
+    there = None if each is None else _copied_there(each)
+    if there is not None and there.shape[0] >= count:
+        return there
+    return on_device(np.array(colors_for(1 if each is None else count, color, each)), np.float32, (3,))
+
+
+def _copied_there(values: Any) -> Any:
+    """Vectors of three that lie on a GPU, copied there; None for others."""
+    view = in_place(values, 2, 3) if program().arch == cuda else None
+    if view is None or isinstance(view, np.ndarray) or not view.size:
+        return None
+    copy = room(np.float32, view.shape[:1], (3,))
+    _copy(copy, view)
+    return copy
 
 
 def color_of(color: Any) -> Any:

@@ -1,4 +1,4 @@
-"""In which tiles shapes in space may be seen."""
+"""Where shapes are to the eye: their places there, in which tiles of the picture they may be seen, how far away."""
 
 from __future__ import annotations
 
@@ -8,10 +8,24 @@ from weft.lang.builtins import max, min, sqrt
 from weft.lang.kernel import func, kernel
 from weft.lang.linalg import cross
 from weft.lang.matrix import Matrix, Vector
-from weft.lang.ui.render.kinds import Boxes, Colors, Edges, Quads, Triples, Vec4, f32, i32
+from weft.lang.ui.render.bins import note
+from weft.lang.ui.render.kinds import (
+    Boxes,
+    Colors,
+    Edges,
+    Floats,
+    Mat3,
+    Points,
+    Quads,
+    Triples,
+    Vec3,
+    ViewPack,
+    f32,
+    i32,
+)
 from weft.lang.ui.render.tiles import box_of
 
-__all__ = ["box_balls", "box_rods", "box_surfaces"]
+__all__ = ["mark_balls", "mark_faces", "mark_rods"]
 
 
 @func
@@ -29,57 +43,88 @@ def _tangents(x: f32, t: f32, radius: f32, near: f32, flat: i32) -> Any:
 
 
 @kernel
-def box_balls(
-    boxes: Boxes, count: i32, width: i32, height: i32, balls: Quads, lens: Vec4, near: f32, flat: i32
+def mark_balls(
+    boxes: Boxes,
+    begins: Floats,
+    span: Floats,
+    view: ViewPack,
+    first: i32,
+    count: i32,
+    balls: Quads,
+    shades: Colors,
+    turn: Mat3,
+    position: Vec3,
+    offset: i32,
+    centers: Colors,
+    radii: Floats,
+    radius_step: i32,
+    colors: Colors,
+    color_step: i32,
 ) -> None:
-    """Set the tiles that each ball may be seen in: `balls` are their centers and radii."""
-    for i in range(count):
-        center, radius = balls[i], balls[i][3]
-        if center[2] + radius > near and radius > 0.0:
-            x = _tangents(center[0], center[2], radius, near, flat) * lens[0] + lens[2]
-            y = _tangents(center[1], center[2], radius, near, flat) * lens[1] + lens[3]
-            boxes[i] = box_of(Vector([x[0], y[0]]), Vector([x[1], y[1]]), Vector([width, height]) * 1.0)
-        else:
-            boxes[i] = Vector([0, 0, 0, 0])
+    """Set `balls`, centers to the eye and radii, and their `shades`, from number `first` on, and `note` them. Those of
+    the world begin at `offset`; a step of 0 is one radius or colour for all."""
+    for k in range(count):
+        i = first + k
+        center, radius = turn @ (centers[offset + k] - position), radii[(offset + k) * radius_step]
+        balls[i] = Vector([center[0], center[1], center[2], radius])
+        shades[i] = colors[(offset + k) * color_step]
+        box = Vector([0, 0, 0, 0])
+        if center[2] + radius > view.near and radius > 0.0:
+            x = _tangents(center[0], center[2], radius, view.near, view.flat) * view.lens[0] + view.lens[2]
+            y = _tangents(center[1], center[2], radius, view.near, view.flat) * view.lens[1] + view.lens[3]
+            box = box_of(Vector([x[0], y[0]]), Vector([x[1], y[1]]), Vector([view.width, view.height]) * 1.0)
+        note(boxes, begins, span, i, box, max(center[2] - radius, view.near))
 
 
 @kernel
-def box_surfaces(
+def mark_faces(
     boxes: Boxes,
+    begins: Floats,
+    span: Floats,
+    view: ViewPack,
     count: i32,
-    width: i32,
-    height: i32,
     points: Colors,
     corners: Triples,
     edges: Edges,
-    lens: Vec4,
-    near: f32,
-    flat: i32,
+    origins: Points,
+    deeps: Colors,
 ) -> None:
-    """Set the tiles that each triangle may be seen in, and `edges`: of each the three planes through the eye and an
-    edge, as rows: a place (X, Y, 1) is on the same side of all three where its ray meets the triangle."""
-    size = Vector([width, height]) * 1.0
+    """`note` triangles, and set their `edges`: the three planes through the eye and an edge, as rows. A place (X, Y, 1)
+    is on the right side of a plane where it is above 0, and of all three where its ray meets the triangle. X and Y
+    count from the triangle's `origins`, so that little ones far away are not lost in rounding. `deeps`:
+    how deep its corners are."""
+    size = Vector([view.width, view.height]) * 1.0
     for i in range(count):
         a, b, c = points[corners[i][0]], points[corners[i][1]], points[corners[i][2]]
         nearest, farthest = min(a[2], min(b[2], c[2])), max(a[2], max(b[2], c[2]))
-        if flat != 0:
+        deeps[i] = Vector([a[2], b[2], c[2]])
+        if view.flat != 0:
             a[2], b[2], c[2] = 1.0, 1.0, 1.0
-        ab, bc, ca = cross(a, b), cross(b, c), cross(c, a)
-        edges[i] = Matrix([[bc[0], bc[1], bc[2]], [ca[0], ca[1], ca[2]], [ab[0], ab[1], ab[2]]])
-        scale, shift = Vector([lens[0], lens[1]]), Vector([lens[2], lens[3]])
+        origin = Vector([0.0, 0.0])
         box = Vector([0, 0, 0, 0])
-        if nearest > near or (flat != 0 and farthest > near):
-            p, q, r = a.xy / a[2] * scale + shift, b.xy / b[2] * scale + shift, c.xy / c[2] * scale + shift
+        if nearest > view.near or (view.flat != 0 and farthest > view.near):
+            origin = a.xy / a[2]
+            scale, shift = Vector([view.lens[0], view.lens[1]]), Vector([view.lens[2], view.lens[3]])
+            p, q, r = origin * scale + shift, b.xy / b[2] * scale + shift, c.xy / c[2] * scale + shift
             box = box_of(min(p, min(q, r)), max(p, max(q, r)), size)
-        elif farthest > near:  # partly behind the eye
+        elif farthest > view.near:  # partly behind the eye
             box = box_of(size * 0.0, size, size)
-        boxes[i] = box
+        for k in range(2):
+            a[k], b[k], c[k] = a[k] - origin[k] * a[2], b[k] - origin[k] * b[2], c[k] - origin[k] * c[2]
+        ab, bc, ca = cross(a, b), cross(b, c), cross(c, a)
+        side = -1.0 if a.dot(bc) < 0.0 else 1.0
+        origins[i] = origin
+        edges[i] = side * Matrix([[bc[0], bc[1], bc[2]], [ca[0], ca[1], ca[2]], [ab[0], ab[1], ab[2]]])
+        note(boxes, begins, span, i, box, max(nearest, view.near))
 
 
 @kernel
-def box_rods(boxes: Boxes, count: i32, width: i32, height: i32, begins: Quads, ends: Colors) -> None:
-    """Set the tiles that each line is in: `begins` are pixels, depths and half widths, `ends` pixels and depths."""
+def mark_rods(
+    boxes: Boxes, begins: Floats, span: Floats, view: ViewPack, count: i32, heads: Quads, tails: Colors
+) -> None:
+    """`note` lines: `heads` are pixels, depths and half widths, `tails` pixels and depths."""
     for i in range(count):
-        reach = Vector([1.0, 1.0]) * begins[i][3]
-        a, b = begins[i].xy, ends[i].xy
-        boxes[i] = box_of(min(a, b) - reach, max(a, b) + reach, Vector([width, height]) * 1.0)
+        reach = Vector([1.0, 1.0]) * heads[i][3]
+        a, b = heads[i].xy, tails[i].xy
+        box = box_of(min(a, b) - reach, max(a, b) + reach, Vector([view.width, view.height]) * 1.0)
+        note(boxes, begins, span, i, box, min(heads[i][2], tails[i][2]))

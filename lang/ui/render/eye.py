@@ -24,6 +24,11 @@ class Eye(NamedTuple):
     far: float
     flat: int
 
+    @property
+    def position(self) -> Any:
+        """Where it is in the world, (3,)."""
+        return -self.turn @ self.move
+
     def sees(self, points: Any) -> Any:
         """Positions of the world (n, 3) as the eye's."""
         with np.errstate(invalid="ignore", over="ignore"):  # what is nowhere stays so

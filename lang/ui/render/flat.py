@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.builtins import cast, max, min, popcnt, sqrt
+from weft.lang.builtins import cast, max, min, ndrange, popcnt, sqrt
 from weft.lang.kernel import func, kernel
 from weft.lang.matrix import Vector
 from weft.lang.ui.render.frame import Frame
 from weft.lang.ui.render.kinds import Boxes, Colors, Floats, Ints, Pixels, Points, Vec2, f32, i32, on_device, room
-from weft.lang.ui.render.tiles import TILE, box_of, sort_into_tiles
+from weft.lang.ui.render.tiles import TILE, box_of, pixel_of, sort_into_tiles, tiles_of
 
 __all__ = ["draw_circles", "draw_lines", "draw_triangles"]
 
@@ -75,18 +75,19 @@ def _draw_lines(
     first: Colors,
     last: Colors,
 ) -> None:
-    for x, y in pixels:
-        tile = x // TILE * down + y // TILE
-        color = pixels[x, y]
-        for entry in range(starts[tile], starts[tile + 1]):
-            i = entries[entry]
-            to, along = Vector([x + 0.5, y + 0.5]) - a[i], b[i] - a[i]
-            at = min(max(to.dot(along) / max(along.dot(along), 1e-12), 0.0), 1.0)
-            away = to - at * along
-            # What is thinner than a pixel covers a part of it at most.
-            share = min(max(radii[i] + 0.5 - sqrt(away.dot(away)), 0.0), min(2.0 * radii[i], 1.0))
-            color += share * (first[i] + at * (last[i] - first[i]) - color)
-        pixels[x, y] = color
+    for tile, place in ndrange(tiles_of(pixels.shape[0], pixels.shape[1]), TILE * TILE):
+        x, y = pixel_of(tile, place, down)
+        if x < pixels.shape[0] and y < pixels.shape[1]:
+            color = pixels[x, y]
+            for entry in range(starts[tile], starts[tile + 1]):
+                i = entries[entry]
+                to, along = Vector([x + 0.5, y + 0.5]) - a[i], b[i] - a[i]
+                at = min(max(to.dot(along) * (1.0 / max(along.dot(along), 1e-12)), 0.0), 1.0)
+                away = to - at * along
+                # What is thinner than a pixel covers a part of it at most.
+                share = min(max(radii[i] + 0.5 - sqrt(away.dot(away)), 0.0), min(2.0 * radii[i], 1.0))
+                color += share * (first[i] + at * (last[i] - first[i]) - color)
+            pixels[x, y] = color
 
 
 @func
@@ -108,28 +109,26 @@ def _draw_triangles(
     color_b: Colors,
     color_c: Colors,
 ) -> None:
-    for x, y in pixels:
-        tile = x // TILE * down + y // TILE
-        middle = Vector([x + 0.5, y + 0.5])
-        drawn = Vector([0.0, 0.0, 0.0])
-        taken = 0  # a bit for each sample: from the last triangle back, the first to reach one has it
-        entry = starts[tile + 1] - 1
-        while entry >= starts[tile] and taken != 0xFFFF:
-            i = entries[entry]
-            whole = _side(a[i], b[i], c[i])
-            if whole != 0.0:
-                covered = 0
-                for sample in range(16):
-                    p = middle + Vector([sample % 4 - 1.5, (sample // 4 + sample % 4 * 0.25) - 1.875]) * 0.25
-                    u, v = _side(b[i], c[i], p) / whole, _side(c[i], a[i], p) / whole
-                    if u >= -1e-6 and v >= -1e-6 and u + v <= 1.000001:
-                        covered |= 1 << sample
-                covered &= ~taken
-                if covered != 0:
-                    u = min(max(_side(b[i], c[i], middle) / whole, 0.0), 1.0)
-                    v = min(max(_side(c[i], a[i], middle) / whole, 0.0), 1.0 - u)
-                    color = u * color_a[i] + v * color_b[i] + (1.0 - u - v) * color_c[i]
-                    drawn += cast(popcnt(covered), f32) / 16.0 * color
-                    taken |= covered
-            entry -= 1
-        pixels[x, y] = pixels[x, y] * (1.0 - cast(popcnt(taken), f32) / 16.0) + drawn
+    for tile, place in ndrange(tiles_of(pixels.shape[0], pixels.shape[1]), TILE * TILE):
+        x, y = pixel_of(tile, place, down)
+        if x < pixels.shape[0] and y < pixels.shape[1]:
+            middle, drawn = Vector([x + 0.5, y + 0.5]), Vector([0.0, 0.0, 0.0])
+            taken = 0  # a bit for each sample: from the last triangle back, the first to reach one has it
+            for entry in range(starts[tile + 1] - starts[tile]):
+                i = entries[starts[tile + 1] - 1 - entry]
+                whole = _side(a[i], b[i], c[i])
+                if whole != 0.0 and taken != 0xFFFF:
+                    scale, covered = 1.0 / whole, 0
+                    for sample in range(16):
+                        p = middle + Vector([sample % 4 - 1.5, (sample // 4 + sample % 4 * 0.25) - 1.875]) * 0.25
+                        u, v = _side(b[i], c[i], p) * scale, _side(c[i], a[i], p) * scale
+                        if u >= -1e-6 and v >= -1e-6 and u + v <= 1.000001:
+                            covered |= 1 << sample
+                    covered &= ~taken
+                    if covered != 0:
+                        u = min(max(_side(b[i], c[i], middle) * scale, 0.0), 1.0)
+                        v = min(max(_side(c[i], a[i], middle) * scale, 0.0), 1.0 - u)
+                        color = u * color_a[i] + v * color_b[i] + (1.0 - u - v) * color_c[i]
+                        drawn += cast(popcnt(covered), f32) / 16.0 * color
+                        taken |= covered
+            pixels[x, y] = pixels[x, y] * (1.0 - cast(popcnt(taken), f32) / 16.0) + drawn

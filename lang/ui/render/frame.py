@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.ir.errors import TypeMismatch
-from weft.lang.arrays.borrow import view_of
 from weft.lang.builtins import cast, max, min
 from weft.lang.init import program
 from weft.lang.kernel import func, kernel
 from weft.lang.ui.images import as_floats, pillow
-from weft.lang.ui.render.kinds import Depths, Packed, Pixels, Vec3, on_device, on_host, room
+from weft.lang.ui.render.kinds import Depths, Packed, Pixels, Rooms, Vec3, in_place, on_device, on_host, room
 
 if TYPE_CHECKING:
     u32 = Any
@@ -65,7 +63,8 @@ def _pack(packed: Packed, pixels: Pixels) -> None:
 
 class Frame:
     """`size` pixels: `pixels` f32 RGB of shape (width, height), y up; `depths` f32, 1 at the near plane of the camera,
-    0 where nothing is. They belong to the program that `ti.init` started: after another, the frame is empty."""
+    0 where nothing is; `rooms`: what drawing needs beside them. They belong to the program that `ti.init` started:
+    after another, the frame is empty."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size = size
@@ -73,6 +72,7 @@ class Frame:
         self.pixels: Any = None
         self.depths: Any = None
         self._packed: Any = None
+        self.rooms = Rooms()
 
     def clear(self, color: Any) -> None:
         """Fill it with one colour, three floats in [0, 1]."""
@@ -80,12 +80,13 @@ class Frame:
             width, height = self.size
             self.pixels, self.depths = room(np.float32, self.size, (3,)), room(np.float32, self.size)
             self._packed = room(np.uint32, (height, width))
+            self.rooms = Rooms()
             self._generation = program().generation
         _clear(self.pixels, self.depths, color)
 
     def set_image(self, image: Any) -> None:
         """Fill it with an image, stretched to its size: each pixel takes the nearest below it. See `as_floats`."""
-        source = _in_place(image)
+        source = in_place(image, 3, 3)
         if source is None:
             source = on_device(as_floats(image, "Canvas.set_image"), np.float32, (3,))
         shape = tuple(source.shape[:2])
@@ -95,14 +96,3 @@ class Frame:
         """A pillow image, RGBA, of it as it is now."""
         _pack(self._packed, self.pixels)
         return pillow().frombuffer("RGBA", self.size, on_host(self._packed), "raw", "RGBA", 0, 1)
-
-
-def _in_place(image: Any) -> Any:
-    """An image of f32 RGB as a kernel can read it where it lies; None for others."""
-    try:
-        view = view_of(image)
-    except TypeMismatch:
-        return None
-    if view is None or view.dtype != np.float32 or len(view.shape) != 3 or view.shape[2] != 3:
-        return None
-    return view

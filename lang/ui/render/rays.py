@@ -1,131 +1,171 @@
 """Where rays meet shapes, and in what light.
 
-Triangles are met in homogeneous coordinates, so none needs clipping (M. Olano and T. Greer, "Triangle scan conversion
-using 2D homogeneous coordinates", 1997); light is that of J. Blinn, "Models of light reflection for computer
-synthesized pictures", 1977.
+A pixel's four rays go together: `depth`, x and y are vectors of four. Triangles are met in homogeneous coordinates, so
+none needs clipping (M. Olano and T. Greer, "Triangle scan conversion using 2D homogeneous coordinates", 1997); light
+is that of J. Blinn, "Models of light reflection for computer synthesized pictures", 1977.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from weft.lang.builtins import max, min, pow, sqrt
+from weft.lang.builtins import max, min, pow, sqrt, static
 from weft.lang.kernel import func
 from weft.lang.matrix import Vector
-from weft.lang.ui.render.kinds import Colors, Edges, Ints, Quads, Triples, Vec2, Vec3, f32, i32
+from weft.lang.ui.render.bins import SLICES, begin_of
+from weft.lang.ui.render.kinds import Vec2, Vec3, Vec4, f32, i32
 
-__all__ = ["depth_of", "lit", "meet_balls", "meet_rods", "meet_surfaces", "ray_through", "shares_of"]
+__all__ = [
+    "RAYS",
+    "along_rod",
+    "ball_depth",
+    "depth_of",
+    "lit",
+    "meet_balls",
+    "meet_faces",
+    "meet_rods",
+    "ray_through",
+    "rod_depth",
+    "shares_of",
+]
 
+RAYS = 4  # through each pixel
 _SHINE, _GLOSS = 40.0, 0.22  # how small highlights are, and how bright
+_SEAM = 1e-5  # how far beyond its edges a triangle is met, as a share of it: closes the seams between neighbours
 
 
 @func
-def ray_through(place: Vec2, flat: i32) -> Any:
-    """Origin and direction of the ray that is seen at `place`; its depth grows by 1 for each length of it."""
-    origin, ray = Vector([0.0, 0.0, 0.0]), Vector([place[0], place[1], 1.0])
+def ray_through(x: f32, y: f32, flat: i32) -> Any:
+    """Origin and direction of the ray that is seen at (x, y); its depth grows by 1 for each length of it."""
+    origin, ray = Vector([0.0, 0.0, 0.0]), Vector([x, y, 1.0])
     if flat != 0:
-        origin, ray = Vector([place[0], place[1], 0.0]), Vector([0.0, 0.0, 1.0])
+        origin, ray = Vector([x, y, 0.0]), Vector([0.0, 0.0, 1.0])
     return origin, ray
 
 
 @func
-def meet_ball(origin: Vec3, ray: Vec3, center: Vec3, radius: f32) -> f32:
-    """The depth at which a ray enters a ball, -1 if it does not."""
-    to = center - origin
-    length = ray.dot(ray)
-    along = to.dot(ray) / length
-    aside = to - along * ray
-    inside = radius * radius - aside.dot(aside)
-    return -1.0 if inside <= 0.0 else along - sqrt(max(inside, 0.0) / length)
+def _keep_nearest(depth: Any, met: Any, inside: Vec4, t: Vec4, number: i32, near: f32) -> Any:
+    """Depths and numbers where some rays met one more shape: those that are not outside of it, at the depths `t`. Of
+    two equally near the first wins."""
+    for k in static(range(RAYS)):
+        if inside[k] >= 0.0 and t[k] > near and (t[k] < depth[k] or (t[k] == depth[k] and number < met[k])):
+            depth[k], met[k] = t[k], number
+    return depth, met
 
 
 @func
-def shares_of(planes: Any, place: Vec2) -> Vec3:
-    """How much of each corner there is at the place of a triangle that is seen at `place`: below 0 is outside."""
-    sides = planes @ Vector([place[0], place[1], 1.0])
-    whole = sides[0] + sides[1] + sides[2]
-    result = Vector([-1.0, -1.0, -1.0])
-    if whole != 0.0:
-        result = sides / whole
-    return result
+def meet_balls(tile: i32, balls: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec4, before: Any, first: i32) -> Any:
+    """How far away the nearest balls are that the rays meet, and their numbers, which begin at `first`; `farthest` and
+    `before`, which earlier shapes gave, where there is none so near."""
+    depth, met = farthest, before
+    shrink = x * 0.0 + 1.0
+    if view.flat == 0:
+        shrink = 1.0 / (x * x + y * y + 1.0)
+    for slice in range(balls.bins.slices):
+        if begin_of(slice, balls.bins.span) < depth.max():
+            bin = tile * SLICES + slice
+            for entry in range(balls.bins.starts[bin], balls.bins.starts[bin + 1]):
+                i, number = balls.bins.entries[entry], first + balls.bins.entries[entry]
+                ball = balls.places[i]
+                aside = (x - ball.x) * (x - ball.x) + (y - ball.y) * (y - ball.y)
+                if view.flat == 0:  # the square of the cross product of the ray and the way to the center
+                    a, b, c = ball.y - ball.z * y, ball.z * x - ball.x, ball.x * y - ball.y * x
+                    aside = a * a + b * b + c * c
+                inside = ball.w * ball.w - aside * shrink
+                if inside.max() >= 0.0:
+                    along = x * 0.0 + ball.z
+                    if view.flat == 0:
+                        along = (ball.x * x + ball.y * y + ball.z) * shrink
+                    t = along - sqrt(max(inside * shrink, 0.0))
+                    depth, met = _keep_nearest(depth, met, inside, t, number, view.near)
+    return depth, met
 
 
 @func
-def meet_balls(
-    begin: i32, end: i32, entries: Ints, balls: Quads, origin: Vec3, ray: Vec3, near: f32, farthest: f32
-) -> Any:
-    """The depth of the nearest ball that the ray meets before `farthest`, and its number, or `farthest` and -1."""
-    depth, which = farthest, -1
-    for entry in range(begin, end):
-        i = entries[entry]
-        ball = balls[i]
-        t = meet_ball(origin, ray, ball.xyz, ball.w)
-        if t > near and t < depth:
-            depth, which = t, i
-    return depth, which
+def ball_depth(ball: Vec4, origin: Vec3, ray: Vec3) -> Any:
+    """How deep a ray enters a ball that it meets."""
+    along = (ball.xyz - origin).dot(ray) / ray.dot(ray)
+    aside = origin + along * ray - ball.xyz
+    return along - sqrt(max(ball.w * ball.w - aside.dot(aside), 0.0) / ray.dot(ray))
 
 
 @func
-def meet_surfaces(
-    begin: i32,
-    end: i32,
-    entries: Ints,
-    edges: Edges,
-    corners: Triples,
-    points: Colors,
-    place: Vec2,
-    near: f32,
-    farthest: f32,
-) -> Any:
-    """The same of triangles. The tolerance closes the seams between neighbours."""
-    depth, which = farthest, -1
-    for entry in range(begin, end):
-        i = entries[entry]
-        share = shares_of(edges[i], place)
-        if min(share[0], min(share[1], share[2])) >= -1e-5:
-            at = corners[i]
-            t = share[0] * points[at[0]][2] + share[1] * points[at[1]][2] + share[2] * points[at[2]][2]
-            if t > near and t < depth:
-                depth, which = t, i
-    return depth, which
+def shares_of(edges: Any, origin: Vec2, x: f32, y: f32) -> Vec3:
+    """How much of each corner there is at the place of a triangle that is seen at (x, y): below 0 is outside."""
+    sides = edges @ Vector([x - origin[0], y - origin[1], 1.0])
+    return sides / (sides[0] + sides[1] + sides[2])
 
 
 @func
-def meet_rods(
-    begin: i32, end: i32, entries: Ints, begins: Quads, ends: Colors, pixel: Vec2, flat: i32, near: f32, farthest: f32
-) -> Any:
-    """The same of lines, and how far along the line it is, 0 to 1."""
-    depth, which, along = farthest, -1, 0.0
-    for entry in range(begin, end):
-        i = entries[entry]
-        a, b = begins[i], ends[i]
-        whole, to = b.xy - a.xy, pixel - a.xy
-        at = min(max(to.dot(whole) / max(whole.dot(whole), 1e-12), 0.0), 1.0)
-        aside = to - at * whole
-        if aside.dot(aside) <= a.w * a.w:
-            t = a.z + at * (b.z - a.z)
-            if flat == 0:  # what is a straight line in space is one of 1 / t across the picture
-                t = a.z * b.z / (b.z + at * (a.z - b.z))
-                at *= t / b.z
-            if t > near and t < depth:
-                depth, which, along = t, i, at
-    return depth, which, along
+def meet_faces(tile: i32, faces: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec4, before: Any, first: i32) -> Any:
+    """The same of triangles, whose corners are as deep as `deeps` say."""
+    depth, met = farthest, before
+    for slice in range(faces.bins.slices):
+        if begin_of(slice, faces.bins.span) < depth.max():
+            bin = tile * SLICES + slice
+            for entry in range(faces.bins.starts[bin], faces.bins.starts[bin + 1]):
+                i, number = faces.bins.entries[entry], first + faces.bins.entries[entry]
+                edge, away_x, away_y = faces.edges[i], x - faces.origins[i][0], y - faces.origins[i][1]
+                a = edge[0, 0] * away_x + edge[0, 1] * away_y + edge[0, 2]
+                b = edge[1, 0] * away_x + edge[1, 1] * away_y + edge[1, 2]
+                c = edge[2, 0] * away_x + edge[2, 1] * away_y + edge[2, 2]
+                whole = a + b + c
+                inside = min(a, min(b, c)) + _SEAM * whole
+                if inside.max() >= 0.0:
+                    t = (a * faces.deeps[i][0] + b * faces.deeps[i][1] + c * faces.deeps[i][2]) / whole
+                    depth, met = _keep_nearest(depth, met, inside, t, number, view.near)
+    return depth, met
 
 
 @func
-def lit(
-    color: Vec3, place: Vec3, normal: Vec3, toward: Vec3, count: i32, lights: Colors, shades: Colors, ambient: Vec3
-) -> Vec3:
+def along_rod(head: Vec4, tail: Vec3, x: Any, y: Any) -> Any:
+    """How far along a line on the picture a place is, 0 to 1, and the square of its distance from the line."""
+    whole_x, whole_y, to_x, to_y = tail[0] - head[0], tail[1] - head[1], x - head[0], y - head[1]
+    scale = 1.0 / max(whole_x * whole_x + whole_y * whole_y, 1e-12)
+    at = min(max((to_x * whole_x + to_y * whole_y) * scale, 0.0), 1.0)
+    aside_x, aside_y = to_x - at * whole_x, to_y - at * whole_y
+    return at, aside_x * aside_x + aside_y * aside_y
+
+
+@func
+def rod_depth(head: Vec4, tail: Vec3, at: Any, flat: i32) -> Any:
+    """How deep a line is there: a straight line in space is one of 1 / t across the picture."""
+    t = head[2] + at * (tail[2] - head[2])
+    if flat == 0:
+        t = head[2] * tail[2] / (tail[2] + at * (head[2] - tail[2]))
+    return t
+
+
+@func
+def meet_rods(tile: i32, rods: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec4, before: Any, first: i32) -> Any:
+    """The same of lines; `x` and `y` are in pixels."""
+    depth, met = farthest, before
+    for slice in range(rods.bins.slices):
+        if begin_of(slice, rods.bins.span) < depth.max():
+            bin = tile * SLICES + slice
+            for entry in range(rods.bins.starts[bin], rods.bins.starts[bin + 1]):
+                i, number = rods.bins.entries[entry], first + rods.bins.entries[entry]
+                head, tail = rods.heads[i], rods.tails[i]
+                at, aside = along_rod(head, tail, x, y)
+                inside = head.w * head.w - aside
+                if inside.max() >= 0.0:
+                    t = rod_depth(head, tail, at, view.flat)
+                    depth, met = _keep_nearest(depth, met, inside, t, number, view.near)
+    return depth, met
+
+
+@func
+def lit(color: Vec3, place: Vec3, normal: Vec3, toward: Vec3, lamps: Any) -> Vec3:
     """The colour of a place with a normal, seen from the direction `toward`; the last two have length 1."""
-    light = color * ambient
-    for k in range(count):
-        to = lights[k] - place
+    light = color * lamps.ambient
+    for k in range(lamps.count):
+        to = lamps.places[k] - place
         to /= sqrt(max(to.dot(to), 1e-12))
         half = to + toward
         half /= sqrt(max(half.dot(half), 1e-12))
         slope = normal.dot(to)
         if slope > 0.0:
-            light += shades[k] * (color * slope + _GLOSS * pow(max(normal.dot(half), 0.0), _SHINE))
+            light += lamps.colors[k] * (color * slope + _GLOSS * pow(max(normal.dot(half), 0.0), _SHINE))
     return light
 
 

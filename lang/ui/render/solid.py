@@ -1,52 +1,68 @@
 """Balls, triangles and lines in space, as a camera sees them: lit, hidden by what is nearer, antialiased.
 
-Each pixel follows some rays through it, asks the shapes of its tile where they meet the ray, and lights the nearest
-place.
+Each pixel follows some rays through it, asks the shapes of its tile where they meet the rays, and lights the nearest
+places.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.lang.builtins import max, min, sqrt
+from weft.lang.builtins import max, ndrange, sqrt, static
 from weft.lang.kernel import func, kernel
-from weft.lang.matrix import Vector
-from weft.lang.ui.render.bounds import box_balls, box_rods, box_surfaces
+from weft.lang.matrix import Matrix, Vector
+from weft.lang.ui.render.bins import sort_into_bins
+from weft.lang.ui.render.bounds import mark_balls, mark_faces, mark_rods
 from weft.lang.ui.render.eye import Eye
 from weft.lang.ui.render.frame import Frame
 from weft.lang.ui.render.kinds import (
-    Colors,
+    BallsPack,
     Depths,
-    Edges,
-    Ints,
+    FacesPack,
+    LampsPack,
     Pixels,
-    Points,
-    Quads,
-    Triples,
-    Vec3,
+    RodsPack,
     Vec4,
+    ViewPack,
     f32,
     i32,
     on_device,
-    room,
 )
-from weft.lang.ui.render.rays import depth_of, lit, meet_balls, meet_rods, meet_surfaces, ray_through, shares_of
-from weft.lang.ui.render.tiles import TILE, Tiles, sort_into_tiles
+from weft.lang.ui.render.rays import (
+    RAYS,
+    along_rod,
+    ball_depth,
+    depth_of,
+    lit,
+    meet_balls,
+    meet_faces,
+    meet_rods,
+    ray_through,
+    rod_depth,
+    shares_of,
+)
+from weft.lang.ui.render.tiles import TILE, pixel_of, tiles_of
 
 __all__ = ["Balls", "Lights", "Rods", "Surfaces", "draw_solids"]
 
 # Where in a pixel its rays go: in a turned square, so that edges near the axes get all the shades.
-_SAMPLES = np.array([(0.375, 0.125), (0.875, 0.375), (0.625, 0.875), (0.125, 0.625)], np.float32)
+_X, _Y = (0.375, 0.875, 0.625, 0.125), (0.125, 0.375, 0.875, 0.625)
 
 
-class Balls(NamedTuple):
-    """Balls: eye's `centers` (n, 3), `radii` (n,), `colors` (n, 3)."""
+@dataclass(frozen=True)
+class Balls:
+    """Balls of the world, where kernels reach them: `count` of `centers` (n, 3) from `offset` on. `radii` and `colors`
+    (n, 3) are of each, or one of all."""
 
     centers: Any
     radii: Any
     colors: Any
+    offset: int
+    count: int
 
 
 class Surfaces(NamedTuple):
@@ -79,109 +95,149 @@ class Lights(NamedTuple):
     ambient: Any
 
 
-def draw_solids(frame: Frame, eye: Eye, balls: Balls, surfaces: Surfaces, rods: Rods, lights: Lights) -> None:
+def draw_solids(frame: Frame, eye: Eye, balls: Sequence[Balls], surfaces: Surfaces, rods: Rods, lights: Lights) -> None:
     """Draw them over what the frame shows."""
-    lens, three = Vector(eye.lens.tolist()), (3,)
-    seen = lens, eye.near, eye.flat
-    spheres = on_device(np.concatenate([balls.centers, balls.radii[:, None]], 1), np.float32, (4,))
-    of_balls = _tiles(frame, len(balls.radii), box_balls, spheres, *seen)
-
-    points = on_device(surfaces.points, np.float32, three)
-    corners = on_device(surfaces.indices, np.int32, three)
-    edges = room(np.float32, (max(1, len(surfaces.indices)),), (3, 3))
-    of_surfaces = _tiles(frame, len(surfaces.indices), box_surfaces, points, corners, edges, *seen)
-
-    begins = on_device(np.concatenate([rods.begins, rods.radii[:, None]], 1), np.float32, (4,))
-    ends = on_device(rods.ends, np.float32, three)
-    of_rods = _tiles(frame, len(rods.radii), box_rods, begins, ends)
-
-    def colors(array: Any) -> Any:
-        return on_device(array, np.float32, three)
-
-    _draw(
-        *(frame.pixels, frame.depths, on_device(_SAMPLES, np.float32, (2,)), of_balls.down),
-        *(lens, eye.near, eye.far, eye.flat),
-        *(of_balls.starts, of_balls.entries, spheres, colors(balls.colors)),
-        *(of_surfaces.starts, of_surfaces.entries, points, corners, edges),
-        *(colors(surfaces.normals), colors(surfaces.colors), on_device(surfaces.two_sided, np.int32)),
-        *(of_rods.starts, of_rods.entries, begins, ends, colors(rods.first), colors(rods.last)),
-        *(len(lights.places), colors(lights.places), colors(lights.colors), Vector(list(lights.ambient))),
-    )
+    view = ViewPack(*frame.size, Vector(eye.lens.tolist()), eye.near, eye.far, eye.flat)
+    seen = _balls(frame, eye, view, balls), _faces(frame, view, surfaces), _rods(frame, view, rods)
+    ambient = Vector(list(lights.ambient))
+    lamps = LampsPack(len(lights.places), _vectors(lights.places), _vectors(lights.colors), ambient)
+    _draw(frame.pixels, frame.depths, view, *seen, lamps)
 
 
-def _tiles(frame: Frame, count: int, box: Any, *shapes: Any) -> Tiles:
-    boxes = room(np.int32, (max(1, count),), (4,))
-    if count:
-        box(boxes, count, *frame.size, *shapes)
-    return sort_into_tiles(boxes, count, frame.size)
+def _vectors(array: Any) -> Any:
+    return on_device(array, np.float32, (3,))
+
+
+def _balls(frame: Frame, eye: Eye, view: Any, groups: Sequence[Balls]) -> Any:
+    count = sum(group.count for group in groups)
+    places = frame.rooms.get("balls", np.float32, count, 4)
+    colors = frame.rooms.get("colors of balls", np.float32, count, 3)
+    turn, position = Matrix(eye.turn.T.tolist()), Vector(eye.position.tolist())
+
+    def mark(*marks: Any) -> None:
+        first = 0
+        for group in groups:
+            steps = int(group.radii.shape[0] > 1), int(group.colors.shape[0] > 1)
+            mark_balls(
+                *(*marks, view, first, group.count, places, colors, turn, position),
+                *(group.offset, group.centers, group.radii, steps[0], group.colors, steps[1]),
+            )
+            first += group.count
+
+    return BallsPack(count, sort_into_bins(frame.rooms, "balls", count, frame.size, mark), places, colors)
+
+
+def _faces(frame: Frame, view: Any, surfaces: Surfaces) -> Any:
+    count = len(surfaces.indices)
+    edges = frame.rooms.get("edges", np.float32, count, 3, 3)
+    origins = frame.rooms.get("origins", np.float32, count, 2)
+    deeps = frame.rooms.get("depths of corners", np.float32, count, 3)
+    points, corners = _vectors(surfaces.points), on_device(surfaces.indices, np.int32, (3,))
+
+    def mark(*marks: Any) -> None:
+        mark_faces(*marks, view, count, points, corners, edges, origins, deeps)
+
+    bins = sort_into_bins(frame.rooms, "faces", count, frame.size, mark)
+    looks = _vectors(surfaces.normals), _vectors(surfaces.colors), on_device(surfaces.two_sided, np.int32)
+    return FacesPack(count, bins, edges, origins, deeps, corners, *looks)
+
+
+def _rods(frame: Frame, view: Any, rods: Rods) -> Any:
+    count = len(rods.radii)
+    heads = on_device(np.concatenate([rods.begins, rods.radii[:, None]], 1), np.float32, (4,))
+    tails = _vectors(rods.ends)
+
+    def mark(*marks: Any) -> None:
+        mark_rods(*marks, view, count, heads, tails)
+
+    bins = sort_into_bins(frame.rooms, "rods", count, frame.size, mark)
+    return RodsPack(bins, heads, tails, _vectors(rods.first), _vectors(rods.last))
 
 
 @func
-def _surface_at(share: Vec3, at: Any, normals: Colors, colors: Colors) -> Any:
-    """Normal and colour of a place of a triangle, of which each corner has its share."""
-    normal = share[0] * normals[at[0]] + share[1] * normals[at[1]] + share[2] * normals[at[2]]
-    color = share[0] * colors[at[0]] + share[1] * colors[at[1]] + share[2] * colors[at[2]]
-    return normal / sqrt(max(normal.dot(normal), 1e-12)), color
+def _take(met: Any, x: Vec4, y: Vec4) -> Any:
+    """Of what the rays met, one: its number, the share of the rays that met it, their middle, and what is left."""
+    number, rest, rays, sum_x, sum_y = met.max(), met, 0.0, 0.0, 0.0
+    for k in static(range(RAYS)):
+        if met[k] == number:
+            rays, sum_x, sum_y = rays + 1.0, sum_x + x[k], sum_y + y[k]
+            rest[k] = -1
+    return number, rays / RAYS, sum_x / rays, sum_y / rays, rest
+
+
+@func
+def _ball_at(balls: Any, i: i32, origin: Any, ray: Any) -> Any:
+    """Place, normal and colour where a ray meets a ball."""
+    ball = balls.places[i]
+    place = origin + ball_depth(ball, origin, ray) * ray
+    return place, (place - ball.xyz) / ball.w, balls.colors[i]
+
+
+@func
+def _face_at(faces: Any, i: i32, x: f32, y: f32, origin: Any, ray: Any, toward: Any) -> Any:
+    """Place, normal and colour of a triangle that is seen at (x, y)."""
+    share, at = shares_of(faces.edges[i], faces.origins[i], x, y), faces.corners[i]
+    normal = share[0] * faces.normals[at[0]] + share[1] * faces.normals[at[1]] + share[2] * faces.normals[at[2]]
+    color = share[0] * faces.colors[at[0]] + share[1] * faces.colors[at[1]] + share[2] * faces.colors[at[2]]
+    normal /= sqrt(max(normal.dot(normal), 1e-12))
+    if faces.two_sided[i] != 0 and normal.dot(toward) < 0.0:
+        normal = -normal
+    return origin + share.dot(faces.deeps[i]) * ray, normal, color
+
+
+@func
+def _rod_at(rods: Any, i: i32, x: f32, y: f32, flat: i32) -> Any:
+    """The colour of a line at a pixel; in perspective it changes evenly in space, not on the picture."""
+    head, tail = rods.heads[i], rods.tails[i]
+    at, _ = along_rod(head, tail, x, y)
+    if flat == 0:
+        at *= rod_depth(head, tail, at, flat) / tail[2]
+    return rods.first[i] + at * (rods.last[i] - rods.first[i])
+
+
+@func
+def _color_of(number: i32, view: Any, balls: Any, faces: Any, rods: Any, lamps: Any, x: f32, y: f32) -> Any:
+    """The colour that a shape has at a pixel. Balls are numbered first, then triangles, then lines."""
+    at_x, at_y = (x - view.lens[2]) / view.lens[0], (y - view.lens[3]) / view.lens[1]
+    origin, ray = ray_through(at_x, at_y, view.flat)
+    toward = -ray / sqrt(ray.dot(ray))
+    color, place, normal = origin, origin, origin
+    if number >= balls.count + faces.count:
+        color = _rod_at(rods, number - balls.count - faces.count, x, y, view.flat)
+    else:
+        if number < balls.count:
+            place, normal, color = _ball_at(balls, number, origin, ray)
+        else:
+            place, normal, color = _face_at(faces, number - balls.count, at_x, at_y, origin, ray, toward)
+        color = lit(color, place, normal, toward, lamps)
+    return color
 
 
 @kernel
 def _draw(
     pixels: Pixels,
     depths: Depths,
-    samples: Points,
-    down: i32,
-    lens: Vec4,
-    near: f32,
-    far: f32,
-    flat: i32,
-    ball_starts: Ints,
-    ball_entries: Ints,
-    balls: Quads,
-    ball_colors: Colors,
-    surface_starts: Ints,
-    surface_entries: Ints,
-    points: Colors,
-    corners: Triples,
-    edges: Edges,
-    normals: Colors,
-    colors: Colors,
-    two_sided: Ints,
-    rod_starts: Ints,
-    rod_entries: Ints,
-    begins: Quads,
-    ends: Colors,
-    first: Colors,
-    last: Colors,
-    light_count: i32,
-    lights: Colors,
-    shades: Colors,
-    ambient: Vec3,
+    view: ViewPack,
+    balls: BallsPack,
+    faces: FacesPack,
+    rods: RodsPack,
+    lamps: LampsPack,
 ) -> None:
-    for x, y in pixels:
-        tile = x // TILE * down + y // TILE
-        b, b_end, s, s_end = ball_starts[tile], ball_starts[tile + 1], surface_starts[tile], surface_starts[tile + 1]
-        r, r_end = rod_starts[tile], rod_starts[tile + 1]
-        total, nearest = Vector([0.0, 0.0, 0.0]), far
-        for sample in range(0 if b == b_end and s == s_end and r == r_end else samples.shape[0]):
-            pixel, color = Vector([x, y]) + samples[sample], pixels[x, y]
-            place = (pixel - lens.zw) / lens.xy
-            origin, ray = ray_through(place, flat)
-            depth, ball = meet_balls(b, b_end, ball_entries, balls, origin, ray, near, far)
-            depth, face = meet_surfaces(s, s_end, surface_entries, edges, corners, points, place, near, depth)
-            depth, rod, along = meet_rods(r, r_end, rod_entries, begins, ends, pixel, flat, near, depth)
-            if rod >= 0:
-                color = first[rod] + along * (last[rod] - first[rod])
-            elif ball >= 0 or face >= 0:
-                spot, toward = origin + depth * ray, -ray / sqrt(ray.dot(ray))
-                normal = (spot - balls[max(ball, 0)].xyz) / balls[max(ball, 0)].w
-                color = ball_colors[max(ball, 0)]
-                if face >= 0:
-                    normal, color = _surface_at(shares_of(edges[face], place), corners[face], normals, colors)
-                    if two_sided[face] != 0 and normal.dot(toward) < 0.0:
-                        normal = -normal
-                color = lit(color, spot, normal, toward, light_count, lights, shades, ambient)
-            total += color
-            nearest = min(nearest, depth)
-        if nearest < far:
-            pixels[x, y] = total / samples.shape[0]
-            depths[x, y] = max(depths[x, y], depth_of(nearest, near, far, flat))
+    down = (view.height + TILE - 1) // TILE
+    for tile, place in ndrange(tiles_of(view.width, view.height), TILE * TILE):
+        i, j = pixel_of(tile, place, down)
+        if i < view.width and j < view.height:
+            x, y = Vector(_X) + i, Vector(_Y) + j
+            at_x, at_y = (x - view.lens[2]) / view.lens[0], (y - view.lens[3]) / view.lens[1]
+            depth, met = Vector([1.0, 1.0, 1.0, 1.0]) * view.far, Vector([-1, -1, -1, -1])
+            depth, met = meet_balls(tile, balls, view, at_x, at_y, depth, met, 0)
+            depth, met = meet_faces(tile, faces, view, at_x, at_y, depth, met, balls.count)
+            depth, met = meet_rods(tile, rods, view, x, y, depth, met, balls.count + faces.count)
+            if met.max() >= 0:
+                depths[i, j] = max(depths[i, j], depth_of(depth.min(), view.near, view.far, view.flat))
+                total, bare = Vector([0.0, 0.0, 0.0]), 1.0
+                while met.max() >= 0:  # what several rays met is lit once, in their middle
+                    number, share, middle_x, middle_y, met = _take(met, x, y)
+                    color = _color_of(number, view, balls, faces, rods, lamps, middle_x, middle_y)
+                    total, bare = total + share * color, bare - share
+                pixels[i, j] = total + bare * pixels[i, j]

@@ -21,7 +21,7 @@ from weft.lang.kernel import func, kernel
 from weft.lang.matrix import Vector
 from weft.lang.ui.render.kinds import Boxes, Ints, Vec2, i32, on_device, on_host, room
 
-__all__ = ["TILE", "Tiles", "box_of", "sort_into_tiles"]
+__all__ = ["TILE", "Tiles", "box_of", "pixel_of", "sort_into_tiles", "tiles_of"]
 
 TILE = 8  # pixels along each side
 _CHUNKS = 16
@@ -46,6 +46,19 @@ def box_of(low: Vec2, high: Vec2, size: Vec2) -> Any:
             box[k] = cast(floor(max(low[k], 0.0) / TILE), i32)
             box[k + 2] = cast(ceil(min(high[k], size[k]) / TILE), i32)
     return box
+
+
+@func
+def tiles_of(width: i32, height: i32) -> i32:
+    """How many tiles a picture of so many pixels has."""
+    return (width + TILE - 1) // TILE * ((height + TILE - 1) // TILE)
+
+
+@func
+def pixel_of(tile: i32, place: i32, down: i32) -> Any:
+    """The pixel at a place of a tile, 0 to TILE * TILE - 1; it may be outside of the picture. Loops over tiles and
+    places keep what runs together, SIMD lanes or a warp, in one tile: it asks the same shapes."""
+    return tile // down * TILE + place // TILE, tile % down * TILE + place % TILE
 
 
 @kernel

@@ -104,6 +104,59 @@ def test_the_nearest_is_seen_whatever_the_order() -> None:
     assert pictures[0][30, 20].tolist() == [1, 0, 0]
 
 
+def _crowd(window: Window, order: Any) -> Any:
+    """Balls, triangles and lines that hide each other, each kind given in that order."""
+    rng, scene = np.random.default_rng(4), ti.ui.Scene()
+    centers, colors = rng.random((len(order), 3)), rng.random((len(order), 3)).astype(np.float32)
+    legs = 0.05 * rng.random((len(order), 3, 3)) - 0.025
+    corners = ((rng.random((len(order), 1, 3)) + legs)[order]).reshape(-1, 3)
+    camera = _camera(0.5, 0.6, 2.5)
+    camera.lookat(0.5, 0.5, 0.5)
+    scene.set_camera(camera)
+    scene.ambient_light((0.3, 0.3, 0.3))
+    scene.point_light((2, 3, 3), (0.8, 0.8, 0.8))
+    scene.particles(centers[order], 0.02, per_vertex_color=colors[order])
+    scene.mesh(corners, per_vertex_color=np.repeat(colors[order], 3, 0), two_sided=True)
+    scene.lines(np.repeat(centers[order], 2, 0) + legs[order][:, :2].reshape(-1, 3), 1.5, color=(1, 1, 1))
+    window.get_canvas().scene(scene)
+    return window.get_image_buffer_as_numpy()
+
+
+def test_thousands_look_the_same_on_every_run_and_in_any_order() -> None:
+    window, order = _window(160, 120), np.arange(6000)
+    first = _crowd(window, order)
+    window.show()
+    assert (_crowd(window, order) == first).all()  # (into arrays that still hold the last frame)
+    window.show()
+    few = _crowd(window, order[:10])
+    window.show()
+    assert not np.array_equal(few, first)
+    assert (_crowd(window, np.random.default_rng(1).permutation(order)) == first).all()
+
+
+def test_particles_are_copied_when_they_are_given() -> None:
+    window, scene = _window(), ti.ui.Scene()
+    field, array = ti.Vector.field(3, ti.f32, 1), np.zeros((1, 3), np.float32)
+    pictures = []
+    for changed in (False, True):
+        scene.set_camera(_camera(0, 0, 5))
+        scene.ambient_light((1, 1, 1))
+        scene.particles(array - 1, 0.5)
+        scene.particles(field, 0.5)
+        scene.particles(array, 0.5, per_vertex_radius=np.array([0.7]), per_vertex_color=np.array([(1.0, 0, 0, 1)]))
+        if changed:
+            field.fill(9)
+            array[...] = 9
+        window.get_canvas().scene(scene)
+        pictures.append(_colors(window))
+        window.show()
+    assert (pictures[0] == pictures[1]).all()
+    assert pictures[0].any()
+    scene.particles(np.zeros((0, 3), np.float32), 1.0)  # none at all
+    window.get_canvas().scene(scene)
+    assert not _colors(window).any()
+
+
 def test_light_follows_lambert() -> None:
     window, scene = _window(40, 40), ti.ui.Scene()
     camera = _camera(0, 0, 2)
