@@ -106,7 +106,7 @@ class CudaTarget:
 class Site:
     """A print or an assertion in the source: what the runtime needs to act on it."""
 
-    kind: str  # "print", "assert", "bounds", "arithmetic", "recursion", "race"
+    kind: str  # "print", "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"
     text: tuple[str, ...]  # the parts of a print; (message,) of an assertion
     types: tuple[Type, ...]  # the types of the values, scalars or tensors
     span: Span | None = None

@@ -9,6 +9,7 @@ from weft.ir.types import Prim, f32, i32
 
 if TYPE_CHECKING:
     from weft.ir.races import RaceTable
+    from weft.ir.symbols import Marks
 
 __all__ = ["CompileConfig"]
 
@@ -19,7 +20,8 @@ class CompileConfig:
     field and array of the launch has fewer than 2**31 elements per axis. `cuda_stack_limit`: bytes of stack of a GPU's
     thread, for recursion; 0: the usual. `line_info`: the code says which lines of the program it comes from.
     `check_nan`: what computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked
-    for races; `races` is then what the check of this kernel fills in."""
+    for races; `races` is then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has
+    written is a fault; `marks` is then where the marks of what was written are."""
 
     arch: str = "cpu"
     debug: bool = False
@@ -37,3 +39,5 @@ class CompileConfig:
     check_races: bool = False
     check_nan: bool = False
     races: RaceTable | None = field(default=None, repr=False, compare=False)
+    check_uninitialised: bool = False
+    marks: Marks | None = None

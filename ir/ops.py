@@ -376,7 +376,7 @@ class Print(Op, name="print", writes=True):
 
 class Assert(Op, name="assert", writes=True):
     """Where the u1 `condition` is false: stops the task; the launch raises `message`, `{}` filled from the operands,
-    as `kind` says: "assert", "bounds", "arithmetic", "recursion" or "race". `types` as in Print."""
+    as `kind` says: "assert", "bounds", "arithmetic", "recursion", "race" or "uninitialised". `types` as in Print."""
 
     condition: Value = operand()
     values: list[Value] = operands()

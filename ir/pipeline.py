@@ -26,6 +26,7 @@ TO_TASKS: tuple[str, ...] = (
     "infer_types",
     "check_arithmetic",
     "races",
+    "uninitialised",
     "full_simplify",
     "bounds",
     "locate_faults",

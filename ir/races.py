@@ -20,6 +20,7 @@ from weft.ir.errors import Span
 from weft.ir.ops import Alloca
 from weft.ir.symbols import FieldSymbol, Term
 from weft.ir.types import Array, Pointer, Type, flat_size, i64
+from weft.ir.written import called
 
 __all__ = [
     "ARRAYS",
@@ -128,14 +129,13 @@ class RaceTable:
         self.loops.append(loop)
         return len(self.loops) - 1
 
-    def field(self, symbol: FieldSymbol, written: str = "") -> Region:
-        """The cells of a field, and how the program that touches it writes its name."""
+    def field(self, symbol: FieldSymbol, span: Span | None = None) -> Region:
+        """The cells of a field that the program touches at `span`."""
         found = self.regions.get(symbol)
         if found is None:
             width = flat_size(symbol.dtype)
             offset = symbol.offset or (0,) * len(symbol.shape)
-            name = written or symbol.name
-            member = symbol.name.removeprefix(name) if symbol.name.startswith(f"{name}.") else ""
+            name, member = called(symbol.name, span)
             found = Region(name, self.cells, symbol.shape, offset, width, symbol.dtype, is_field=True, member=member)
             self._add(symbol, found, prod(symbol.shape) * width)
         return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from weft.ir.types import Type
 
-__all__ = ["FieldSymbol", "LoopConfig", "Param", "Term"]
+__all__ = ["FieldSymbol", "LoopConfig", "Marks", "Param", "Term"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,15 @@ class FieldSymbol:
     def affine(self) -> bool:
         """Whether every axis is one plain stride (no div or mod in the address)."""
         return all(t.divisor == 1 for t in self.terms) and len({t.axis for t in self.terms}) == len(self.terms)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Where the marks of what has been written are, for the check of uninitialised elements: those of tree `k` are tree
+    `first + k`, for each of the first `trees` trees."""
+
+    trees: int
+    first: int
 
 
 @dataclass(frozen=True)

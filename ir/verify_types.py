@@ -329,7 +329,7 @@ def _cut_up(op: Op, types: Sequence[Type], values: Sequence[Value]) -> None:
 @_checks(ops.Assert)
 def _assert(op: ops.Assert, _: Kernel) -> None:
     require(op.condition.type is u1, op, "has a condition that is no u1")
-    require(op.kind in ("assert", "bounds", "arithmetic", "race"), op, "is of an unknown kind")
+    require(op.kind in ("assert", "bounds", "arithmetic", "race", "uninitialised"), op, "is of an unknown kind")
     _cut_up(op, op.types, op.values)
 
 

@@ -7,7 +7,7 @@ import linecache
 
 from weft.ir.errors import Span
 
-__all__ = ["subscripted"]
+__all__ = ["called", "subscripted"]
 
 
 def subscripted(span: Span | None) -> str:
@@ -23,3 +23,10 @@ def subscripted(span: Span | None) -> str:
     except (SyntaxError, ValueError):  # not this text any more
         return ""
     return ast.unparse(node.value) if isinstance(node, ast.Subscript) else ""
+
+
+def called(name: str, span: Span | None) -> tuple[str, str]:
+    """What the program that has an element of field `name` at that place calls the field, and the member of structs
+    that the field is: `s` and ".p" of "s.p" where `s[i].p` is written."""
+    written = subscripted(span) or name
+    return written, name.removeprefix(written) if name.startswith(f"{written}.") else ""

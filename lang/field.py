@@ -28,6 +28,7 @@ from weft.lang.elements import (
     quick_items,
     scalar_value,
 )
+from weft.lang.marked import Marked
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError, FieldTree, SNode
 from weft.lang.types import prim_of_numpy, primitive
@@ -77,7 +78,7 @@ class Slot:
         self.node, self.tree, self.offset = node.add(Node("place", dtype=self.dtype, name=self.name)), tree, offset
 
 
-class Field(Lender):
+class Field(Marked, Lender):
     """What all fields have. `dtype`, `shape`, `name`, `grad`; see `ScalarField`, `MatrixField`, `StructField`."""
 
     def __init__(self, dtype: Prim, inner: tuple[int, ...], slots: list[Slot], name: str) -> None:
@@ -171,18 +172,17 @@ class Field(Lender):
             self._plain = [axis for axis, _, _ in self._digits] == list(range(len(parts.shape)))
             self._simple = self._plain and not any(parts.offset)
             parts.tree.readers.add(self)
-            self._cells = parts.tree.program.device.memory.view(
-                parts.tree.buffer(),
-                self._dtype.np,
-                (*(term.modulus for term in terms), *self._inner),
-                parts.components[0],
-                (*(term.stride for term in terms), *_component_strides(parts.components, self._inner, self._label())),
-            )
+            memory, buffer, marks = parts.tree.program.device.memory, parts.tree.buffer(), parts.tree.marks
+            first, shape = parts.components[0], (*(term.modulus for term in terms), *self._inner)
+            inner = _component_strides(parts.components, self._inner, self._label())
+            strides = (*(term.stride for term in terms), *inner)
+            self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)
+            self._marks = memory.view(buffer, self._dtype.np, shape, first + marks, strides) if marks else None
         return self._cells
 
     def forget(self) -> None:
         """Let go of the tree's bytes."""
-        self._cells = None
+        self._cells = self._marks = None
 
     def _position(self, key: Any) -> tuple[int, ...]:
         """The window position of element `key`; FieldIndexError if there is none."""
@@ -205,6 +205,7 @@ class Field(Lender):
     def to_numpy(self, dtype: Any = None) -> Any:
         """A new numpy array of shape `(*shape, *component shape)`; `dtype` (numpy's or ours) converts it."""
         array = self._window().copy().reshape(self._full_shape())
+        self._check_all()
         return array if dtype is None else cast_value(array, primitive(dtype))
 
     def _copied(self) -> Any:
@@ -226,6 +227,7 @@ class Field(Lender):
             raise ValueError(f"{self._label()} takes an array of shape {full}, but the array has shape {array.shape}")
         window = self._window()
         window[...] = np.asarray(cast_value(array, self._dtype)).reshape(window.shape)
+        self._mark()
 
     def _is_column(self, shape: tuple[int, ...]) -> bool:
         """Whether the two shapes are those of vectors, as such and as n x 1 matrices."""
@@ -244,6 +246,7 @@ class Field(Lender):
     def fill(self, val: Any) -> None:
         """Set every element: a number for all scalars, or one element's value (a vector, matrix or list)."""
         self._window()[...] = element_value(val, self._dtype, self._inner, self._label())
+        self._mark()
 
     def copy_from(self, other: Any) -> None:
         """Set all elements from another field of this shape. ValueError for another shape."""
@@ -254,6 +257,8 @@ class Field(Lender):
         target, source = self._window(), other._window()
         if self._dtype is other._dtype and self._digits == other._digits:
             target[...] = source
+            if self._marks is not None:
+                self._marks[...] = other._marks
         else:
             self.from_numpy(other.to_numpy())
 
@@ -284,6 +289,15 @@ class Field(Lender):
         options = {"name": self.name, "offset": self._slots[0].offset, "needs_grad": self.grad is not None}
         return self._dtype, self._inner, self.shape, options
 
+    def _called(self) -> str:
+        return self.name or self._label()
+
+    def _user_index(self, position: tuple[int, ...]) -> tuple[int, ...]:
+        index = list(self.offset)
+        for (axis, divisor, _), digit in zip(self._digits, position):
+            index[axis] += digit * divisor
+        return tuple(index)
+
     def _full_shape(self) -> tuple[int, ...]:
         return (*self.describe().shape, *self._inner)
 
@@ -304,7 +318,7 @@ class ScalarField(ScalarElements, Field):
     def _window(self) -> Any:
         if self._cells is None:
             cells = super()._window()
-            if self._simple:
+            if self._simple and self._marks is None:
                 self._items, self._exact = quick_items(cells, self._dtype)
         return self._cells
 
@@ -313,16 +327,19 @@ class ScalarField(ScalarElements, Field):
         self._items = None
 
     def _get(self, key: Any) -> Any:
-        value = self._window()[self._position(key)].item()
+        value = self.load(key).item()
         return int(value) if value is True or value is False else value
 
     def _set(self, key: Any, value: Any) -> None:
         position = self._position(key)
         self._window()[position] = scalar_value(value, self._dtype, self._label())
+        self._mark(position)
 
     def load(self, key: Any) -> Any:
         """The element as a numpy scalar of the field's type."""
-        return self._window()[self._position(key)]
+        position = self._position(key)
+        self._check(position, key)
+        return self._window()[position]
 
     def __repr__(self) -> str:
         return _repr(self, self._dtype.text)
@@ -338,11 +355,12 @@ class MatrixField(Field):
 
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)
-        return Matrix.wrap(self._window()[position])
+        return self._element(self._window(), position, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
         self._window()[position] = element_value(value, self._dtype, self._inner, self._label())
+        self._mark(position)
 
     load = __getitem__
 

@@ -59,6 +59,7 @@ vulkan, metal, opengl, gles, dx11, dx12, amdgpu = "vulkan", "metal", "opengl", "
 _CONFIG = (
     "check_nan",
     "check_races",
+    "check_uninitialised",
     "debug",
     "cuda_stack_limit",
     "fast_math",
@@ -109,6 +110,7 @@ class Program:
     alive: bool = True
     builder: Any = None
     shadow: Any = None  # of the race check, see `races.py`
+    marks: Any = None  # of the check of uninitialised elements, see `marks.py`
     lock: Any = field(default_factory=threading.RLock)  # held while something is made at its first use
     epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
     retakes: int = 0
@@ -119,8 +121,8 @@ class Program:
 
     @property
     def interprets(self) -> bool:
-        """Whether kernels run as Python. (The race check compiles them: one check for all.)"""
-        return self.arch == python and not self.config.check_races
+        """Whether kernels run as Python. (Some checks compile them: one check for all arches.)"""
+        return self.arch == python and not (self.config.check_races or self.config.check_uninitialised)
 
     def touch(self) -> None:
         """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
@@ -217,12 +219,12 @@ def init(
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
     Options: `debug` (bounds checks, integer divisions by zero, asserts), `check_out_of_bound` (only the first),
     `check_nan` (the first NaN or infinity that is computed is an error), `check_races` (find iterations that touch one
-    element without an order; slow), `fast_math` (True),
-    `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once), `device`
-    (0: which GPU), `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools
-    which line of the program an instruction comes from), `log_level`, `verbose` (False: only
-    errors), `print_ir` and its kin (texts of the compiler on stderr), `offline_cache` (True: keep compiled kernels on
-    disk), `offline_cache_file_path` (in which folder), `offline_cache_max_size_of_files` (bytes),
+    element without an order; slow), `check_uninitialised` (reading what nothing has written is an error), `fast_math`
+    (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once),
+    `device` (0: which GPU), `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these
+    tools which line of the program an instruction comes from), `log_level`, `verbose` (False: only errors), `print_ir`
+    and its kin (texts of the compiler on stderr), `offline_cache` (True: keep compiled kernels on disk),
+    `offline_cache_file_path` (in which folder), `offline_cache_max_size_of_files` (bytes),
     `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"), `offline_cache_cleaning_factor` (0.25),
     `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options are taken,
     and said to mean nothing here. The environment has the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ...

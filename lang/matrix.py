@@ -73,12 +73,12 @@ class Matrix:
     @property
     def n(self) -> int:
         """Rows, or the length of a vector."""
-        return int(self.values.shape[0])
+        return self.shape[0]
 
     @property
     def m(self) -> int:
         """Columns; 1 for a vector."""
-        return int(self.values.shape[1]) if self.values.ndim == 2 else 1
+        return self.shape[1] if self.ndim == 2 else 1
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -88,7 +88,7 @@ class Matrix:
     @property
     def ndim(self) -> int:
         """1 for a vector, 2 for a matrix."""
-        return int(self.values.ndim)
+        return len(self.shape)
 
     @property
     def dtype(self) -> Prim:
@@ -133,13 +133,19 @@ class Matrix:
         return Matrix.wrap(item.copy()) if isinstance(item, np.ndarray) else number(item)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.values[self._key(key)] = cast_value(getattr(value, "values", value), self.dtype)
+        self._put(self._key(key), cast_value(getattr(value, "values", value), self.dtype))
 
     def _key(self, key: Any) -> Any:
         count = len(key) if isinstance(key, tuple) else 1
-        if count != self.values.ndim:
-            raise TypeMismatch(f"a matrix of shape {self.shape} takes {self.values.ndim} indices, got {count}")
+        if count != self.ndim:
+            raise TypeMismatch(f"a matrix of shape {self.shape} takes {self.ndim} indices, got {count}")
         return key
+
+    def _put(self, key: Any, value: Any) -> None:
+        self.values[key] = value
+
+    def _pick(self, positions: tuple[int, ...]) -> Any:
+        return self.values[list(positions)]
 
     def __getattr__(self, name: str) -> Any:
         positions = None if name.startswith("__") else swizzle(name)
@@ -150,7 +156,8 @@ class Matrix:
                 return MethodType(METHODS[name], self)
             raise AttributeError(f"a matrix has no attribute '{name}'")
         self._check_swizzle(name, positions)
-        return number(self.values[positions[0]]) if len(positions) == 1 else Matrix.wrap(self.values[list(positions)])
+        picked = self._pick(positions)
+        return number(picked[0]) if len(positions) == 1 else Matrix.wrap(picked)
 
     def __setattr__(self, name: str, value: Any) -> None:
         positions = None if name == "values" else swizzle(name)
@@ -163,11 +170,11 @@ class Matrix:
         new = np.asarray(cast_value(getattr(value, "values", value), self.dtype))
         if new.ndim and new.shape != (len(positions),):
             raise TypeMismatch(f"'{name}' takes {len(positions)} values, got shape {new.shape}")
-        self.values[list(positions)] = new
+        self._put(list(positions), new)
 
     def _check_swizzle(self, name: str, positions: tuple[int, ...]) -> None:
-        if self.values.ndim != 1 or max(positions) >= self.n:
-            kind = f"a vector of {self.n}" if self.values.ndim == 1 else f"a matrix of shape {self.shape}"
+        if self.ndim != 1 or max(positions) >= self.n:
+            kind = f"a vector of {self.n}" if self.ndim == 1 else f"a matrix of shape {self.shape}"
             raise AttributeError(f"{kind} has no element '{name}'")
 
     def __str__(self) -> str:
@@ -254,7 +261,7 @@ class Matrix:
 
     def fill(self, value: Any) -> None:
         """Set every element."""
-        self.values[...] = cast_value(value, self.dtype)
+        self._put(..., cast_value(value, self.dtype))
 
     @staticmethod
     def zero(dt: Any, n: int, m: int | None = None) -> Matrix:

@@ -14,7 +14,8 @@ from weft.lang.arrays import tensors
 from weft.lang.arrays.export import Lender
 from weft.lang.elements import ScalarElements, check_bounds, element_index, element_value, quick_items, scalar_value
 from weft.lang.init import Program, program
-from weft.lang.matrix import Matrix
+from weft.lang.marked import Marked
+from weft.lang.marks import allocate, behind
 from weft.lang.snode_api import FieldError
 from weft.lang.topics import MEMORY
 from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
@@ -23,7 +24,7 @@ from weft.runtime.recorded import Recorded
 __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
 
 
-class Ndarray(Recorded, Lender):
+class Ndarray(Recorded, Marked, Lender):
     """An array of `shape` with elements of a primitive, vector or matrix type, zero at first.
 
     `a[i, j]` reads a number or a Matrix that is a window onto the array; assignment casts. Indices are checked:
@@ -37,10 +38,11 @@ class Ndarray(Recorded, Lender):
         full = self.shape + self.element_shape
         memory = self._program.device.memory
         size, label = int(np.prod(full, dtype=np.int64)) * self._prim.size, f"ndarray {self.ir} {self.shape}"
-        buffer = memory.allocate(size, label)
+        buffer, marks = allocate(self._program, size, label), behind(self._program, size)
         if MEMORY.on:
             MEMORY.info("%s: %d bytes", label, size)
         self._cells = memory.view(buffer, self._prim.np, full)
+        self._marks = memory.view(buffer, self._prim.np, full, marks) if marks else None
         self.grad: Ndarray | None = ndarray(dtype, shape) if needs_grad else None
 
     _cells: Any = None
@@ -85,17 +87,19 @@ class Ndarray(Recorded, Lender):
     def end(self, why: str) -> None:
         """Let go of the memory. Every later use is a FieldError that says why."""
         self._gone = why.replace("this field", "it")
-        self._cells = None
+        self._cells = self._marks = None
         self.record = bytes(8)
 
     _lend = array
 
     def __getitem__(self, key: Any) -> Any:
-        return Matrix.wrap(self.array()[self._position(key)])
+        position = self._position(key)
+        return self._element(self.array(), position, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
         self.array()[position] = element_value(value, self._prim, self.element_shape, repr(self))
+        self._mark(position)
 
     load = __getitem__
 
@@ -107,7 +111,9 @@ class Ndarray(Recorded, Lender):
 
     def to_numpy(self) -> Any:
         """A copy of shape `(*shape, *element_shape)`."""
-        return self.array().copy()
+        cells = self.array()
+        self._check_all()
+        return cells.copy()
 
     _copied = to_numpy
 
@@ -119,6 +125,7 @@ class Ndarray(Recorded, Lender):
         if array.shape != expected:
             raise ValueError(f"{self!r} takes an array of shape {expected}, but the array has shape {array.shape}")
         self.array()[...] = cast_value(array, self._prim)
+        self._mark()
 
     def to_torch(self, device: Any = None) -> Any:
         """As `to_numpy`, a torch tensor, on `device` if given."""
@@ -137,12 +144,15 @@ class Ndarray(Recorded, Lender):
             raise ValueError(f"{self!r} cannot copy from {other!r}: the shapes differ")
         if other._prim is self._prim:
             self.array()[...] = other.array()
+            if self._marks is not None:
+                self._marks[...] = 1 if other._marks is None else other._marks
         else:
             self.from_numpy(other.to_numpy())
 
     def fill(self, val: Any) -> None:
         """Set every element: a number for all scalars, or one element's value."""
         self.array()[...] = element_value(val, self._prim, self.element_shape, repr(self))
+        self._mark()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
         made = memo[id(self)] = ndarray(self.element_type, self.shape, self.grad is not None)
@@ -160,6 +170,12 @@ class Ndarray(Recorded, Lender):
     def __reduce__(self) -> Any:
         gradient = None if self.grad is None else self.grad.to_numpy()
         return _unpickled, (self.element_type, self.shape, self.to_numpy(), gradient)
+
+    def _called(self) -> str:
+        return repr(self)
+
+    def _user_index(self, position: tuple[int, ...]) -> tuple[int, ...]:
+        return position[: self.ndim]
 
     def __repr__(self) -> str:
         return f"<ndarray {self.ir}, shape={self.shape}>"
@@ -179,15 +195,17 @@ class ScalarNdarray(ScalarElements, Ndarray):
         position = self._position(key)
         self._quicken()
         self._cells[position] = scalar_value(value, self._prim, repr(self))
+        self._mark(position)
 
     def _quicken(self) -> None:
-        if self._items is None:
+        if self._items is None and self._marks is None:
             self._items, self._exact = quick_items(self._cells, self._prim)
 
     def load(self, key: Any) -> Any:
         """The element as a numpy scalar of the array's type."""
         position = self._position(key)
         self._quicken()
+        self._check(position, key)
         return self._cells[position]
 
     def end(self, why: str) -> None:
@@ -224,14 +242,14 @@ def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Any:
     return array
 
 
-def ndarray_over(dtype: Any, shape: tuple[int, ...], cells: Any) -> Any:
-    """The ndarray with those elements (see `array()`), not copied: a member of an ndarray of structs."""
+def ndarray_over(dtype: Any, shape: tuple[int, ...], cells: Any, marks: Any = None) -> Any:
+    """The ndarray with those elements (see `array()`) and marks, not copied: a member of an ndarray of structs."""
     made: type[Ndarray] = ScalarNdarray
     if isinstance(dtype, MatrixType):
         made = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
     array = made.__new__(made)
     array._describe(dtype, shape)
-    array._cells, array.grad = cells, None
+    array._cells, array._marks, array.grad = cells, marks, None
     return array
 
 

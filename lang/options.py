@@ -21,6 +21,7 @@ OPTIONS: dict[str, type] = {
     "check_nan": bool,
     "check_out_of_bound": bool,
     "check_races": bool,
+    "check_uninitialised": bool,
     "compile_threads": int,
     "cpu_max_num_threads": int,
     "cuda_stack_limit": int,

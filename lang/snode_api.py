@@ -19,6 +19,7 @@ from weft.ir.snode import MAX_AXES
 from weft.ir.snode import SNode as Node
 from weft.ir.types import Prim
 from weft.lang.init import program
+from weft.lang.marks import allocate, behind
 from weft.lang.topics import MEMORY
 from weft.lang.types import shape_tuple
 
@@ -123,10 +124,15 @@ class FieldTree:
             with self.program.lock:  # two threads may come here at once
                 if self._buffer is None:
                     self.check()
-                    self._buffer = self.program.device.memory.allocate(self.layout.size, self._label())
+                    self._buffer = allocate(self.program, self.layout.size, self._label())
                     if MEMORY.on:
                         MEMORY.info("%s: %d bytes", self._label(), self.layout.size)
         return self._buffer
+
+    @property
+    def marks(self) -> int:
+        """How far behind a scalar its mark is; 0 if the program keeps none."""
+        return behind(self.program, self.layout.size)
 
     def destroy(self) -> None:
         """Free the memory. Every later use of its fields is a FieldError, and so is destroying it again."""
@@ -245,7 +251,8 @@ class SNode:
             elif hasattr(field, "attach"):
                 field.attach(self.node, self.tree, start)
             else:
-                raise CompilationError(f"place takes fields, not {type(field).__name__}")
+                hint = ": a field has `x.grad` if it was made with needs_grad=True" if field is None else ""
+                raise CompilationError(f"place takes fields, not {type(field).__name__}{hint}")
         return self
 
     def pointer(self, *_: Any, **__: Any) -> SNode:

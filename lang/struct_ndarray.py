@@ -17,6 +17,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.types import Type, u8
 from weft.lang.elements import check_bounds, element_index
 from weft.lang.init import program
+from weft.lang.marks import allocate, behind
 from weft.lang.ndarray import Ndarray, ndarray_over
 from weft.lang.struct import StructElement, convert
 from weft.lang.topics import MEMORY
@@ -173,7 +174,7 @@ class StructNdarray(Recorded, StructMembers):
         extents, layout = shape_tuple(shape), current_layout(struct_type)
         self._memory = program().device.memory
         size, label = math.prod(extents) * layout.size, f"ndarray {struct_type!r} {extents}"
-        self._buffer = self._memory.allocate(size, label)
+        self._buffer, self._marks = allocate(program(), size, label), behind(program(), size)
         if MEMORY.on:
             MEMORY.info("%s: %d bytes", label, size)
         self._steps = tuple(layout.size * math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
@@ -193,8 +194,12 @@ class StructNdarray(Recorded, StructMembers):
             inner, prim = ir.shape_of(type), ir.element(type)
             rows = tuple(prim.size * math.prod(inner[axis + 1 :]) for axis in range(len(inner)))
             place = offsets[prefix + name]
-            cells = self._memory.view(self._buffer, prim.np, extents + inner, place, (*self._steps, *rows))
-            made[name] = ndarray_over(annotation, extents, cells)
+            strides = (*self._steps, *rows)
+            cells, marks = (
+                self._memory.view(self._buffer, prim.np, extents + inner, place + distance, strides)
+                for distance in (0, self._marks)
+            )
+            made[name] = ndarray_over(annotation, extents, cells, marks if self._marks else None)
         return made
 
     @property

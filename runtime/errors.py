@@ -21,6 +21,7 @@ __all__ = [
     "KernelFault",
     "OutOfMemory",
     "RecursionFault",
+    "UninitialisedRead",
     "assemble",
     "fault",
     "read_scalars",
@@ -63,6 +64,10 @@ class DataRace(KernelFault):
     """Two iterations of a parallel loop touch one element, one of them writes it, and nothing orders them."""
 
 
+class UninitialisedRead(KernelFault):
+    """An element is read that nothing has written since it was made."""
+
+
 class OutOfMemory(WeftError, MemoryError):
     """There is not enough memory; says what was asked for and who holds what."""
 
@@ -73,6 +78,7 @@ _FAULTS: dict[str, type[KernelFault]] = {
     "arithmetic": ArithmeticFault,
     "recursion": RecursionFault,
     "race": DataRace,
+    "uninitialised": UninitialisedRead,
 }
 
 

@@ -240,8 +240,9 @@ def branches(low: Lowering, node: tree.BoolOp) -> bool:
 
 
 def _free(low: Lowering) -> int:
-    """What may be computed in vain: nothing where arithmetic can fail."""
-    return 0 if low.config.debug or low.config.check_nan else SPECULATE
+    """What may be computed in vain: nothing where it can fail."""
+    config = low.config
+    return 0 if config.debug or config.check_nan or config.check_uninitialised else SPECULATE
 
 
 @lowers(tree.BoolOp)

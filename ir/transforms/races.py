@@ -27,7 +27,6 @@ from weft.ir.passes import pass_
 from weft.ir.races import ARRAYS, BOX, FIRST, LOOP, MARK, STEP, Loop, RaceTable, Region
 from weft.ir.transforms.offload import accumulate_atomically
 from weft.ir.types import VOID, Array, Pointer, Struct, Type, flat_size, i32, i64, shape_of
-from weft.ir.written import subscripted
 
 __all__ = ["races"]
 
@@ -107,7 +106,7 @@ class _Watch:
     def region(self, root: Value) -> Region | None:
         """What an address begins in; None for what cannot be told from outside of a function."""
         if isinstance(root, ops.FieldPtr):
-            return self.table.field(root.field, subscripted(root.span))
+            return self.table.field(root.field, root.span)
         if isinstance(root, ops.Alloca):
             return self.table.local(root)
         if isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and isinstance(root.array.type, Array):

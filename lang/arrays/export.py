@@ -30,6 +30,10 @@ class Lender:
         """The elements as a new numpy array."""
         raise NotImplementedError
 
+    def _mark(self) -> None:
+        """All elements count as written."""
+        raise NotImplementedError
+
     def _interface(self, name: str) -> Any:
         try:
             cells = self._lend()
@@ -38,6 +42,7 @@ class Lender:
         if not hasattr(type(cells), name):
             where = "the CPU" if isinstance(cells, np.ndarray) else "a GPU"
             raise AttributeError(f"{name}: the memory is that of {where}")
+        self._mark()  # what is done to it is not seen
         self._lent = cells
         return getattr(cells, name)
 
@@ -60,11 +65,14 @@ class Lender:
         if copy is False and (view is None or dtype not in (None, view.dtype)):
             raise ValueError("this array cannot be had without a copy: its memory is a GPU's, or laid out otherwise")
         result = self._copied() if view is None else view
+        if view is not None:
+            self._mark()
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def __dlpack__(self, **keywords: Any) -> Any:
         """A DLPack capsule. `stream` (of a GPU): the consumer's, which will wait for what was launched so far."""
         cells = self._lend()
+        self._mark()
         if not isinstance(cells, np.ndarray):
             return import_module("weft.runtime.dlpack").export(cells, **keywords)
         if keywords.get("stream") is not None:

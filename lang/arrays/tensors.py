@@ -16,6 +16,7 @@ def to_torch(source: Any, device: Any = None) -> Any:
     """A new tensor with the elements of a field or ndarray; on the GPU, a copy there. ImportError without torch."""
     torch = import_module("torch")
     target = None if device is None else torch.device(device)
+    source._check_all()
     lent = _on_gpu(source)
     if lent is None or target is None or target.type != "cuda":
         return torch.from_numpy(source.to_numpy()).to(target)

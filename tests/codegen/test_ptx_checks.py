@@ -17,7 +17,7 @@ __all__ = ["compiling"]  # a fixture
 pytestmark = pytest.mark.skipif(libdevice() is None, reason="no libdevice.10.bc: pip install nvidia-nvvm")
 
 
-@pytest.mark.parametrize("check", ["check_races", "check_nan", "debug"])
+@pytest.mark.parametrize("check", ["check_races", "check_nan", "check_uninitialised", "debug"])
 def test_checks(check: str, compiling: Callable[..., Recorder], tmp_path: Path) -> None:
     device = compiling(**{check: True})
     x, v = ti.field(ti.f32, 100), ti.Vector.field(3, ti.f32, (4, 4))
@@ -41,6 +41,7 @@ def test_checks(check: str, compiling: Callable[..., Recorder], tmp_path: Path) 
         == {
             "check_races": {"race", "bounds"},
             "check_nan": {"arithmetic"},
+            "check_uninitialised": {"uninitialised", "bounds"},
             "debug": {"bounds", "arithmetic"},
         }[check]
     )

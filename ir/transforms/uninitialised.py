@@ -1,0 +1,209 @@
+"""The check of uninitialised elements: what is read must have been written.
+
+    %p = field_ptr @x[%i]           %p = field_ptr @x[%i]            %m = field_ptr @x.marks[%i]
+    %v = load %p                    %seen = load %m
+                              =>    assert (%seen != 0), [%i], "x[{}] is read, but nothing has written it"
+                                    %v = load %p
+    store %p, %w                    store %p, %w
+                                    store %m, 1
+
+A *mark* tells of one scalar whether anything has written it. Marks have the types and the layout of what they tell of,
+so that the way to a scalar is the way to its mark: those of tree k lie in tree `first + k` (see `Marks`), those of the
+array parameters in as many more array parameters, behind the others; functions that are called are handed them on. An
+atomic reads. Of a vector or a struct each scalar counts by itself.
+
+It comes before anything is simplified, so that what is checked is what the user wrote. Locals and the arrays that a
+block shares are not watched. Not without `marks` in the config; and what belongs to the race check has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from weft.ir import ops
+from weft.ir.alias import root_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import Builder, Op, Value
+from weft.ir.passes import pass_
+from weft.ir.symbols import FieldSymbol, Marks, Param
+from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, array, i32, pointer, tensor, u1, with_element
+from weft.ir.written import called
+
+__all__ = ["uninitialised"]
+
+_WHAT = "is read, but nothing has written it"
+
+
+@pass_("uninitialised")
+def uninitialised(root: ops.Kernel, config: CompileConfig) -> bool:
+    """Check the marks of what is read, and mark what is written (see the picture above)."""
+    if config.marks is None:
+        return False
+    watch = _Watch(root, config.marks)
+    for op in list(root.walk()):
+        if isinstance(op, ops.Invoke):
+            watch.hand_on(op)
+        elif isinstance(op, (ops.Load, ops.Store, ops.Atomic)) and watch.has_marks(root_of(op.ptr)):
+            watch.access(op)
+    return watch.finish()
+
+
+class _Watch:
+    """One run over a kernel."""
+
+    def __init__(self, kernel: ops.Kernel, marks: Marks) -> None:
+        self.kernel, self.marks = kernel, marks
+        self.symbols: dict[FieldSymbol, FieldSymbol] = {}
+        positions = [k for k, param in enumerate(kernel.params) if isinstance(param.type, Array)]
+        self.params = {position: len(kernel.params) + k for k, position in enumerate(positions)}
+        for symbol in kernel.fields:
+            if symbol.tree < marks.trees:
+                self.symbol(symbol)
+
+    def finish(self) -> bool:
+        """Give the kernel its new fields and parameters."""
+        kernel = self.kernel
+        arrays = [kernel.params[position] for position in self.params]
+        kernel.params = (*kernel.params, *(Param(_marks_of(p.name), _kind(p.type)) for p in arrays))
+        kernel.fields = (*kernel.fields, *self.symbols.values())
+        return bool(arrays or self.symbols)
+
+    def symbol(self, symbol: FieldSymbol) -> FieldSymbol:
+        """The marks of a field, as a field."""
+        if symbol not in self.symbols:
+            made = replace(symbol, name=_marks_of(symbol.name), tree=self.marks.first + symbol.tree)
+            self.symbols[symbol] = made
+        return self.symbols[symbol]
+
+    def has_marks(self, root: Value) -> bool:
+        """Whether what an address begins in has marks."""
+        if isinstance(root, ops.FieldPtr):
+            return root.field.tree < self.marks.trees
+        return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg)
+
+    def hand_on(self, op: ops.Invoke) -> None:
+        """A function that is given arrays is given their marks too."""
+        arrays = [value for value in op.values if isinstance(value, ops.Arg) and isinstance(value.type, Array)]
+        build = Builder.at(op)
+        marks = [self.array(build, value) for value in arrays]
+        names = {*op.touched}
+        touched = [*op.touched, *(made.name for symbol, made in self.symbols.items() if symbol.name in names)]
+        touched += [_marks_of(self.kernel.params[value.index].name) for value in arrays]
+        made = ops.Invoke(op.function, [*op.values, *marks], tuple(touched), op.results, op.stream, type=op.type)
+        op.replace(build.add(made))
+
+    def array(self, build: Builder, arg: ops.Arg) -> Value:
+        """The marks of an array parameter, as an array."""
+        return build.add(ops.Arg(self.params[arg.index], type=_kind(arg.type)))
+
+    def access(self, op: ops.Load | ops.Store | ops.Atomic) -> None:
+        """Check what is read, mark what is written. (What an atomic writes has its mark, as it was read.)"""
+        assert op.block is not None
+        before = Builder.at(op)
+        marks = self.way(before, op.ptr)
+        if isinstance(op, ops.Store):
+            after = Builder(op.block, op.next, op.span)
+            for leaf, _ in _leaves(after, marks, ""):
+                after.add(ops.Store(leaf, _filled(after, _pointee(leaf), 1)))
+            return
+        name, indices = self.told(op.ptr)
+        for leaf, path in _leaves(before, marks, ""):
+            if not path.rpartition(".")[2].startswith("gap "):
+                self.check(before, leaf, name + path, indices)
+
+    def way(self, build: Builder, ptr: Value) -> Value:
+        """The address of the mark of what lies at `ptr`."""
+        made: Op
+        if isinstance(ptr, ops.FieldPtr):
+            made = ops.FieldPtr(self.symbol(ptr.field), ptr.indices, type=ptr.type)
+        elif isinstance(ptr, ops.ArrayPtr):
+            assert isinstance(ptr.array, ops.Arg)
+            made = ops.ArrayPtr(self.array(build, ptr.array), ptr.indices, type=ptr.type)
+        elif isinstance(ptr, ops.ElementPtr):
+            made = ops.ElementPtr(self.way(build, ptr.base), ptr.indices, type=ptr.type)
+        else:
+            assert isinstance(ptr, ops.MemberPtr)
+            made = ops.MemberPtr(self.way(build, ptr.base), ptr.index, type=ptr.type)
+        build.add(made)
+        made.span = ptr.span
+        return made
+
+    def check(self, build: Builder, marks: Value, name: str, indices: list[Value]) -> None:
+        """Assert that the scalars there were written; the first that was not is named."""
+        kind = _pointee(marks)
+        seen = build.add(ops.Load(marks, type=kind))
+        sound: Value = build.add(ops.Binary("ne", seen, _filled(build, kind, 0), type=with_element(kind, u1)))
+        if isinstance(kind, Tensor):
+            part = _first_missing(build, sound, kind)
+            name += f"[{', '.join('{}' for _ in part)}]"
+            indices = [*indices, *part]
+            sound = build.add(ops.Reduce("and", sound, type=u1))
+        build.add(ops.Assert(sound, indices, f"{name} {_WHAT}", "uninitialised"))
+
+    def told(self, ptr: Value) -> tuple[str, list[Value]]:
+        """How a message names what lies at `ptr`, as in `s[{}].p[{}]`, and the values that go into it."""
+        if isinstance(ptr, ops.MemberPtr):
+            name, indices = self.told(ptr.base)
+            whole = _pointee(ptr.base)
+            assert isinstance(whole, Struct)
+            return f"{name}.{whole.members[ptr.index][0]}", indices
+        assert isinstance(ptr, (ops.FieldPtr, ops.ArrayPtr, ops.ElementPtr))
+        shown, member = ", ".join("{}" for _ in ptr.indices) or "None", ""
+        before: list[Value] = []
+        if isinstance(ptr, ops.ElementPtr):
+            name, before = self.told(ptr.base)
+        elif isinstance(ptr, ops.FieldPtr):
+            name, member = called(ptr.field.name, ptr.span)
+        else:
+            assert isinstance(ptr.array, ops.Arg)
+            name, _ = called(self.kernel.params[ptr.array.index].name, ptr.span)
+        return f"{name}[{shown}]{member}", [*before, *ptr.indices]
+
+
+def _marks_of(name: str) -> str:
+    return f"{name}.marks"
+
+
+def _kind(kind: Type) -> Array:
+    """The type of an array's marks: an array that no one wrote has one mark for all, at strides of 0."""
+    assert isinstance(kind, Array)
+    return array(kind.elem, kind.ndim, False)
+
+
+def _pointee(ptr: Value) -> Prim | Tensor | Struct:
+    assert isinstance(ptr.type, Pointer)
+    kind = ptr.type.elem
+    assert isinstance(kind, (Prim, Tensor, Struct))
+    return kind
+
+
+def _leaves(build: Builder, ptr: Value, path: str) -> Iterator[tuple[Value, str]]:
+    """The scalars and tensors at an address, each with the way to it: ".p"."""
+    kind = _pointee(ptr)
+    if not isinstance(kind, Struct):
+        yield ptr, path
+        return
+    for index, (name, member) in enumerate(kind.members):
+        inner = build.add(ops.MemberPtr(ptr, index, type=pointer(member)))
+        yield from _leaves(build, inner, f"{path}.{name}")
+
+
+def _filled(build: Builder, kind: Type, number: int) -> Value:
+    scalar = kind.elem if isinstance(kind, Tensor) else kind
+    value = build.add(ops.Const(float(number) if scalar.is_float else number, type=scalar))  # type: ignore[attr-defined]
+    return build.add(ops.Splat(value, type=kind)) if isinstance(kind, Tensor) else value
+
+
+def _first_missing(build: Builder, sound: Value, kind: Tensor) -> list[Value]:
+    """The index of the first element that is not sound."""
+    whole = tensor(i32, kind.shape)
+    numbers = build.add(ops.MakeTensor([build.add(ops.Const(k, type=i32)) for k in range(kind.count)], type=whole))
+    past = build.add(ops.Splat(build.add(ops.Const(kind.count, type=i32)), type=whole))
+    number: Value = build.add(ops.Reduce("min", build.add(ops.Select(sound, past, numbers, type=whole)), type=i32))
+    part: list[Value] = []
+    for extent in reversed(kind.shape[1:]):
+        width = build.add(ops.Const(extent, type=i32))
+        part.insert(0, build.add(ops.Binary("mod", number, width, type=i32)))
+        number = build.add(ops.Binary("floordiv", number, width, type=i32))
+    return [number, *part]
