@@ -16,6 +16,7 @@ import numpy as np
 
 from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
+from weft.ir.errors import WeftError
 from weft.ir.trace import Listener, Trace
 from weft.ir.types import Array, Prim, Struct, Tensor, Type
 from weft.lang.cache.kernels import Found, Lookup, look_up
@@ -76,20 +77,15 @@ class Instance:
 
     def __call__(self, args: Sequence[Any]) -> Any:
         values = [pack(args[position]) for position, pack in self._packs]
-        out = self.run(self.bases(), values)
+        memory = self.memory()  # held until the launch is over: another thread may let go of a field meanwhile
+        out = self.run([address for address, _ in memory], values)
         return out[0] if self.single else rebuilt(self.results, out)
 
-    def bases(self) -> list[int]:
-        """The address of each tree; an error if one was destroyed."""
+    def memory(self) -> list[tuple[int, Any]]:
+        """The address of each tree, and the object that holds the memory there; an error if one was destroyed."""
         if self._addresses is None:
             self._addresses = [_address(ref()) for ref in self.trees]
-            return self._addresses
-        for ref in self.trees:
-            one = ref()
-            if one is None or one.destroyed:
-                self._addresses = None
-                return [_address(ref()) for ref in self.trees]
-        return self._addresses
+        return [(address, _buffer(ref())) for address, ref in zip(self._addresses, self.trees)]
 
 
 def rebuilt(results: Sequence[Any], out: Sequence[Any]) -> Any:
@@ -99,8 +95,15 @@ def rebuilt(results: Sequence[Any], out: Sequence[Any]) -> Any:
     return (values[0] if len(values) == 1 else tuple(values)) if values else None
 
 
-def _address(one: Any) -> int:
-    return int(one.program.device.memory.address(one.buffer()))
+def _buffer(tree: Any) -> Any:
+    if tree is None:
+        raise WeftError("a field that this kernel uses was destroyed by another thread")
+    return tree.buffer()
+
+
+def _address(tree: Any) -> int:
+    buffer = _buffer(tree)
+    return int(tree.program.device.memory.address(buffer))
 
 
 def _value(annotation: Any, scalars: Iterator[Any]) -> Any:
@@ -129,8 +132,7 @@ def compile_instance(
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         began = perf_counter()
-        kept = not (trace.active or _watches(program))
-        lookup = look_up(program, function, arguments, results) if kept else None
+        lookup = None if trace.active or program.config.check_races else look_up(program, function, arguments, results)
         with program.lock:  # what the device makes at its first use, it makes once
             made = lookup and lookup.find(program.device)
         if lookup is not None and recording.current is not None:
@@ -166,8 +168,8 @@ def _compile(
         translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
     with ScopedProfiler("generate code", COMPILE):
-        if _watches(program):
-            run = _watched(translation.tree, program, trace)
+        if program.config.check_races:
+            run = _checked(translation.tree, program, trace)
             return Found(run, translation.trees, translation.captures)
         artifact = make_artifact(translation.tree, program.config, program.device, trace)
         with program.lock:
@@ -210,35 +212,16 @@ def compile_tree(
     return load_artifact(make_artifact(root, config, device, trace), config, device, trace)
 
 
-def _watches(program: Any) -> bool:
-    """Whether kernels have checks that need more than the kernel: memory of their own."""
-    return bool(program.config.check_races or program.config.check_uninitialised)
-
-
-def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
-    """From tree to something that runs, with such checks in it. What runs as Python elsewhere is compiled too."""
-    from weft.ir.pipeline import lower
-    from weft.ir.symbols import Marks
-    from weft.lang.marks import Marking
+def _checked(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
+    """From tree to something that runs, with the race check in it. What runs as Python elsewhere is compiled too."""
     from weft.lang.races import Checked, lower_checked
 
     config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
-    config = replace(config, boundary_check=True)  # what lies out of bounds is nobody's to watch
-    trees = 1 + max((symbol.tree for symbol in root.fields), default=-1)
-    if config.check_uninitialised:
-        config = replace(config, marks=Marks(trees, trees + 1))  # between them is the shadow of the race check
     _show_tree(root, trace)
-    table = None
-    if config.check_races:
-        kernel, functions, table = lower_checked(root, config, trace)
-    else:
-        kernel, functions = lower(root, config, trace.observer), [lower(one, config) for one in root.functions]
+    kernel, functions, table = lower_checked(root, config, trace)
     artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions)
     with program.lock:
-        run = load_artifact(artifact, config, program.device, trace)
-    if config.marks is not None:
-        run = Marking(program, run, artifact, config.marks)
-    return run if table is None else Checked(program, run, artifact, table)
+        return Checked(program, load_artifact(artifact, config, program.device, trace), artifact, table)
 
 
 def make_artifact(root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace) -> Artifact:

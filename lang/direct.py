@@ -27,6 +27,7 @@ from weft.lang.types import to_ir
 from weft.runtime.direct import Guard, Plan, exact, number, numpy_array, packed, recorded
 from weft.runtime.errors import FORMATS
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
+from weft.runtime.recorded import Record
 
 __all__ = ["plan_for"]
 
@@ -108,7 +109,9 @@ class _Build:
         if not isinstance(words, tuple):
             words = words.ctypes.data, words.shape[: value.ndim], words.strides[: value.ndim]
         address, shape, strides = words
-        value.record = struct.pack(f"=2Q{2 * value.ndim}q", self.program.kind(kind), address, *shape, *strides)
+        record = Record(struct.pack(f"=2Q{2 * value.ndim}q", self.program.kind(kind), address, *shape, *strides))
+        record.memory = value.array() if isinstance(value, Ndarray) else value.first.array()
+        value.record = record
         return value
 
 
@@ -140,7 +143,7 @@ def plan_for(
     keeps = (build.keeps, build.watches, instance.run)
     conclude = _conclusion(instance.run.conclude, instance.results)
     single = instance.single and to_ir(instance.results[0]) is not f16
-    return Plan(native, instance.bases(), guards, rules, program.epoch, conclude, check, single, keeps)
+    return Plan(native, instance.memory(), guards, rules, program.epoch, conclude, check, single, keeps)
 
 
 def _conclusion(finish: Callable[[Any], Any], results: Sequence[Any]) -> Callable[[Any], Any]:

@@ -6,27 +6,50 @@ around it still means the same object, and every argument is of the kind that th
 context is filled on the stack, from the arguments' own memory, and the kernel runs. Where no plan fits, or something is
 unusual (keywords, a numpy scalar, a number that does not fit), the object's `__call__`, which is Python, decides.
 
-    plan     0 next plan   1 address of the epoch   2 the epoch that is right   3 owner: keeps all this
-             4 check: says, when called, whether something changed; or null   5 conclude: takes a tuple of results, or
-             the bytes of an error record   6 what to give: NONE, ONE (a number) or MANY (conclude's answer)
-             7 how many arguments   8 trees   9 guards   10 the kernel's entry   11 service table
-             12 address of the seeds   13 slots   14 the slot where results begin   15 results   16 None
-             17 what a misfit means
-             18.. the trees' addresses, then guards, arguments and results
-    guard    dictionary or cell, name or null (a cell), the object it must mean
-    argument eight words (see `argument_ir.py`)
-    result   kind, shift
+A plan is a block of words (PLAN), and behind these
+
+    its trees        address, the object that holds the memory there
+    its guards       dictionary or cell, name or null (a cell), the object it must mean
+    its arguments    eight words each (see `argument_ir.py`)
+    its results      kind and shift (see `launch_ir.py`)
+
+While Python code runs, or another thread while the kernel does, plans may be replaced and arrays may go. So a call
+holds its plan, and the memory of all fields and ndarrays that it gives the kernel, until it is over.
 """
 
 from __future__ import annotations
 
-from weft.ir.artifact import ERROR_WORDS, SERVICES
-from weft.runtime.argument_ir import ARGUMENT_IR, ARGUMENT_WORDS, MISS, SLOW
+from weft.ir.artifact import ERROR_WORDS
+from weft.runtime.argument_ir import ARGUMENT_IR, ARGUMENT_WORDS, MISS, RAISED, SLOW
+from weft.runtime.words import Words
 
-__all__ = ["CALL_IR", "CELLS", "MANY", "NONE", "ONE", "Callable"]
+__all__ = ["CALL_IR", "CELLS", "MANY", "NONE", "ONE", "PLAN", "Callable"]
 
-PLAN_WORDS, GUARD_WORDS = 18, 3
+# What a plan's `gives` says: no answer, a number, or what `conclude` makes of the tuple of results.
 NONE, ONE, MANY = range(3)
+
+PLAN = Words(
+    "plan",
+    "next",  # the plan to try next, or null
+    "epoch",  # address of a counter,
+    "right",  # and where that stands as long as the plan is good
+    "owner",  # the object that keeps all this
+    "check",  # null, or what says, when called, whether something changed
+    "conclude",  # takes the tuple of results, or the bytes of an error record
+    "gives",
+    "arguments",  # how many
+    "trees",  # how many
+    "guards",  # how many
+    "kernel",  # address of the kernel's entry
+    "table",  # address of the service table
+    "seeds",  # address of the seeds
+    "slots",  # how many the context has
+    "first_result",  # the slot where results begin
+    "results",  # how many
+    "none",  # the object None
+    "misfit",  # the least that an argument that does not fit means: MISS or SLOW
+)
+_TREE_WORDS, _GUARD_WORDS = 2, 3
 
 
 class Callable:
@@ -53,69 +76,71 @@ each:
   %none = icmp eq ptr %plan, null
   br i1 %none, label %slow, label %try
 try:
-  %next = load ptr, ptr %plan
+  {PLAN.read("ptr next")}
   %result = call ptr @call_plan(ptr %plan, ptr %args, i64 %n)
   %code = ptrtoint ptr %result to i64
   switch i64 %code, label %done [ i64 {MISS}, label %each i64 {SLOW}, label %slow ]
 done:
   ret ptr %result
 slow:
-  %answer = call ptr @call_slowly(ptr %self, ptr %args, i64 %n, ptr %names)
+  %answer = call ptr @call_slowly(ptr %self, ptr %args, i64 %flags, ptr %names)
   ret ptr %answer
 }}
 
-; self.__call__(*args, **names): the arguments again, with self before them.
-define internal ptr @call_slowly(ptr %self, ptr %args, i64 %n, ptr %names) {{
+; self.__call__(*args, **names)
+define internal ptr @call_slowly(ptr %self, ptr %args, i64 %flags, ptr %names) {{
 entry:
-  %plain = icmp eq ptr %names, null
-  br i1 %plain, label %copy, label %count
-count:
-  %named = call i64 @PyTuple_Size(ptr %names)
-  br label %copy
-copy:
-  %more = phi i64 [ 0, %entry ], [ %named, %count ]
-  %given = add i64 %n, %more
-  %all = add i64 %given, 1
-  %frame = alloca ptr, i64 %all
-  store ptr %self, ptr %frame
-  %rest = getelementptr ptr, ptr %frame, i64 1
-  %bytes = shl i64 %given, 3
-  call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %args, i64 %bytes, i1 false)
-  %method = call ptr @PyUnicode_InternFromString(ptr @weft_call)
-  %positional = add i64 %n, 1
-  %answer = call ptr @PyObject_VectorcallMethod(ptr %method, ptr %frame, i64 %positional, ptr %names)
+  %method = call ptr @PyObject_GetAttrString(ptr %self, ptr @weft_call)
+  %missing = icmp eq ptr %method, null
+  br i1 %missing, label %done, label %go
+go:
+  %result = call ptr @PyObject_Vectorcall(ptr %method, ptr %args, i64 %flags, ptr %names)
   call void @Py_DecRef(ptr %method)
+  br label %done
+done:
+  %answer = phi ptr [ null, %entry ], [ %result, %go ]
   ret ptr %answer
 }}
 
 define internal ptr @call_plan(ptr %plan, ptr %args, i64 %n) {{
 entry:
-  %epoch.at.at = getelementptr i64, ptr %plan, i64 1
-  %epoch.at = load ptr, ptr %epoch.at.at
-  %epoch = load i64, ptr %epoch.at
-  %right.at = getelementptr i64, ptr %plan, i64 2
-  %right = load i64, ptr %right.at
-  %count.at = getelementptr i64, ptr %plan, i64 7
-  %count = load i64, ptr %count.at
-  %current = icmp eq i64 %epoch, %right
-  %enough = icmp eq i64 %n, %count
+  {PLAN.read("ptr epoch", "i64 right", "i64 arguments")}
+  %now = load i64, ptr %epoch
+  %current = icmp eq i64 %now, %right
+  %enough = icmp eq i64 %n, %arguments
   %may = and i1 %current, %enough
-  br i1 %may, label %begin, label %miss
+  br i1 %may, label %names, label %miss
 miss:
   ret ptr inttoptr (i64 {MISS} to ptr)
-begin:
-  %trees.at = getelementptr i64, ptr %plan, i64 8
-  %trees = load i64, ptr %trees.at
-  %guards.at = getelementptr i64, ptr %plan, i64 9
-  %guards = load i64, ptr %guards.at
-  %tail = getelementptr i64, ptr %plan, i64 {PLAN_WORDS}
-  %first = getelementptr i64, ptr %tail, i64 %trees
-  br label %guard
-guard:
-  %g = phi i64 [ 0, %begin ], [ %g.next, %same ]
-  %at = phi ptr [ %first, %begin ], [ %at.next, %same ]
+names:
+  {PLAN.read("i64 trees", "i64 guards", "ptr owner")}
+  %behind = getelementptr i64, ptr %plan, i64 {len(PLAN)}
+  %tree.words = mul i64 %trees, {_TREE_WORDS}
+  %first = getelementptr i64, ptr %behind, i64 %tree.words
+  %rules = call ptr @call_guards(ptr %first, i64 %guards)
+  %other = icmp eq ptr %rules, null
+  br i1 %other, label %miss, label %fits
+fits:
+  %inputs = add i64 %trees, %arguments
+  %room = add i64 %inputs, 1
+  %held = alloca ptr, i64 %room
+  %end = alloca ptr
+  store ptr %held, ptr %end
+  call void @call_hold(ptr %end, ptr %owner)
+  %result = call ptr @call_with(ptr %plan, ptr %behind, ptr %rules, ptr %args, ptr %end)
+  call void @call_release(ptr %held, ptr %end)
+  ret ptr %result
+}}
+
+; What is behind the guards; null if a name means another object.
+define internal ptr @call_guards(ptr %first, i64 %guards) {{
+entry:
+  br label %each
+each:
+  %g = phi i64 [ 0, %entry ], [ %g.next, %compare ]
+  %at = phi ptr [ %first, %entry ], [ %at.next, %compare ]
   %more = icmp slt i64 %g, %guards
-  br i1 %more, label %look, label %fits
+  br i1 %more, label %look, label %same
 look:
   %space = load ptr, ptr %at
   %name.at = getelementptr ptr, ptr %at, i64 1
@@ -133,85 +158,74 @@ dictionary:
   br label %compare
 compare:
   %now = phi ptr [ %content, %cell ], [ %entry.now, %dictionary ]
+  %g.next = add i64 %g, 1
+  %at.next = getelementptr i64, ptr %at, i64 {_GUARD_WORDS}
   %is.same = icmp eq ptr %now, %expected
-  br i1 %is.same, label %same, label %other
+  br i1 %is.same, label %each, label %other
 other:
   call void @PyErr_Clear()
-  br label %miss
+  ret ptr null
 same:
-  %g.next = add i64 %g, 1
-  %at.next = getelementptr i64, ptr %at, i64 {GUARD_WORDS}
-  br label %guard
-fits:
-  %owner.at = getelementptr i64, ptr %plan, i64 3
-  %owner = load ptr, ptr %owner.at
-  call void @Py_IncRef(ptr %owner)
-  %result = call ptr @call_with(ptr %plan, ptr %tail, ptr %at, ptr %args)
-  call void @Py_DecRef(ptr %owner)
-  ret ptr %result
+  ret ptr %at
 }}
 
 ; The arguments into a context on the stack, and go.
-define internal ptr @call_with(ptr %plan, ptr %trees, ptr %rules, ptr %args) {{
+define internal ptr @call_with(ptr %plan, ptr %behind, ptr %rules, ptr %args, ptr %end) {{
 entry:
-  %slots.at = getelementptr i64, ptr %plan, i64 13
-  %slots = load i64, ptr %slots.at
+  {PLAN.read("i64 slots", "i64 trees", "i64 arguments", "i64 misfit", "ptr check", "i64 first_result")}
   %words = add i64 %slots, {ERROR_WORDS}
   %ctx = alloca i64, i64 %words, align 64
   %record = getelementptr i64, ptr %ctx, i64 %slots
-  %tree.count.at = getelementptr i64, ptr %plan, i64 8
-  %tree.count = load i64, ptr %tree.count.at
   %ctx3 = getelementptr i64, ptr %ctx, i64 3
   br label %tree
 tree:
-  %t = phi i64 [ 0, %entry ], [ %t.next, %tree.copy ]
-  %tree.more = icmp slt i64 %t, %tree.count
-  br i1 %tree.more, label %tree.copy, label %arguments
-tree.copy:
-  %base.at = getelementptr i64, ptr %trees, i64 %t
-  %base = load i64, ptr %base.at
-  %base.to = getelementptr i64, ptr %ctx3, i64 %t
-  store i64 %base, ptr %base.to
+  %t = phi i64 [ 0, %entry ], [ %t.next, %base ]
+  %base.slot = phi ptr [ %ctx3, %entry ], [ %base.next, %base ]
+  %base.at = phi ptr [ %behind, %entry ], [ %base.after, %base ]
+  %tree.more = icmp slt i64 %t, %trees
+  br i1 %tree.more, label %base, label %each
+base:
+  %address = load i64, ptr %base.at
+  store i64 %address, ptr %base.slot
+  %memory.at = getelementptr i64, ptr %base.at, i64 1
+  %memory = load ptr, ptr %memory.at
+  call void @call_hold(ptr %end, ptr %memory)
   %t.next = add i64 %t, 1
+  %base.next = getelementptr i64, ptr %base.slot, i64 1
+  %base.after = getelementptr i64, ptr %base.at, i64 {_TREE_WORDS}
   br label %tree
-arguments:
-  %first.slot = getelementptr i64, ptr %ctx3, i64 %tree.count
-  %count.at = getelementptr i64, ptr %plan, i64 7
-  %count = load i64, ptr %count.at
-  br label %each
 each:
-  %i = phi i64 [ 0, %arguments ], [ %i.next, %read ]
-  %slot = phi ptr [ %first.slot, %arguments ], [ %slot.next, %read ]
-  %rule = phi ptr [ %rules, %arguments ], [ %rule.next, %read ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %read, label %check
+  %i = phi i64 [ 0, %tree ], [ %i.next, %read ]
+  %slot = phi ptr [ %base.slot, %tree ], [ %slot.next, %read ]
+  %rule = phi ptr [ %rules, %tree ], [ %rule.next, %read ]
+  %more = icmp slt i64 %i, %arguments
+  br i1 %more, label %read, label %asks
 read:
   %arg.at = getelementptr ptr, ptr %args, i64 %i
   %arg = load ptr, ptr %arg.at
-  %width = call i64 @call_argument(ptr %rule, ptr %arg, ptr %slot)
+  %width = call i64 @call_argument(ptr %rule, ptr %arg, ptr %slot, ptr %end)
   %i.next = add i64 %i, 1
   %slot.next = getelementptr i64, ptr %slot, i64 %width
   %rule.next = getelementptr i64, ptr %rule, i64 {ARGUMENT_WORDS}
   %fits = icmp sge i64 %width, 0
   br i1 %fits, label %each, label %refuse
 refuse:
-  %misfit.at = getelementptr i64, ptr %plan, i64 17
-  %misfit = load i64, ptr %misfit.at
+  %raised = icmp eq i64 %width, -{RAISED}
+  br i1 %raised, label %fail, label %unfit
+fail:
+  ret ptr null
+unfit:
   %how = sub i64 0, %width
   %code = call i64 @llvm.umax.i64(i64 %how, i64 %misfit)
   %answer = inttoptr i64 %code to ptr
   ret ptr %answer
-check:
-  %check.at = getelementptr i64, ptr %plan, i64 4
-  %check.call = load ptr, ptr %check.at
-  %unchecked = icmp eq ptr %check.call, null
+asks:
+  %unchecked = icmp eq ptr %check, null
   br i1 %unchecked, label %run, label %ask
 ask:
-  %changed = call ptr @PyObject_VectorcallDict(ptr %check.call, ptr null, i64 0, ptr null)
+  %changed = call ptr @PyObject_VectorcallDict(ptr %check, ptr null, i64 0, ptr null)
   %failed = icmp eq ptr %changed, null
   br i1 %failed, label %fail, label %told
-fail:
-  ret ptr null
 told:
   %truth = call i32 @PyObject_IsTrue(ptr %changed)
   call void @Py_DecRef(ptr %changed)
@@ -220,8 +234,8 @@ told:
 slow:
   ret ptr inttoptr (i64 {SLOW} to ptr)
 run:
-  call void @call_run(ptr %plan, ptr %ctx, ptr %record)
-  %state = load i64, ptr %record
+  {PLAN.read("ptr kernel", "ptr table", "ptr seeds")}
+  %state = call i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds)
   %sound = icmp eq i64 %state, 0
   br i1 %sound, label %collect, label %faulty
 faulty:
@@ -229,37 +243,30 @@ faulty:
   %never = call ptr @call_conclude(ptr %plan, ptr %fault)
   ret ptr %never
 collect:
-  %result = call ptr @call_result(ptr %plan, ptr %ctx, ptr %rule)
+  %values = getelementptr i64, ptr %ctx, i64 %first_result
+  %result = call ptr @call_result(ptr %plan, ptr %rule, ptr %values)
   ret ptr %result
 }}
 """
 
-_RUN = f"""
-define internal void @call_run(ptr %plan, ptr %ctx, ptr %record) {{
+_RESULT = f"""
+define internal ptr @call_result(ptr %plan, ptr %rules, ptr %values) {{
 entry:
-  %table.at = getelementptr i64, ptr %plan, i64 11
-  %table = load ptr, ptr %table.at
-  %seeds.at = getelementptr i64, ptr %plan, i64 12
-  %seeds = load ptr, ptr %seeds.at
-  %seed = atomicrmw add ptr %seeds, i64 1 monotonic
-  %ctx1 = getelementptr i64, ptr %ctx, i64 1
-  %ctx2 = getelementptr i64, ptr %ctx, i64 2
-  store ptr %table, ptr %ctx
-  store ptr %record, ptr %ctx1
-  store i64 %seed, ptr %ctx2
-  store i64 0, ptr %record
-  %kernel.at = getelementptr i64, ptr %plan, i64 10
-  %kernel = load ptr, ptr %kernel.at
-  %pool.at = getelementptr ptr, ptr %table, i64 {SERVICES.index("pool")}
-  %pool = load ptr, ptr %pool.at
-  %thread = call ptr @PyEval_SaveThread()
-  %nested = call i1 @take_turn(ptr %pool)
-  call void %kernel(ptr %ctx)
-  call void @give_turn(ptr %pool, i1 %nested)
-  call void @PyEval_RestoreThread(ptr %thread)
-  ret void
+  {PLAN.read("i64 gives", "i64 results", "ptr none")}
+  switch i64 %gives, label %many [ i64 {NONE}, label %nothing i64 {ONE}, label %one ]
+nothing:
+  call void @Py_IncRef(ptr %none)
+  ret ptr %none
+one:
+  %single = call ptr @result_object(ptr %rules, ptr %values)
+  ret ptr %single
+many:
+  %tuple = call ptr @result_tuple(i64 %results, ptr %rules, ptr %values)
+  %answer = call ptr @call_conclude(ptr %plan, ptr %tuple)
+  ret ptr %answer
 }}
 
+; Consumes the outcome, which may be null.
 define internal ptr @call_conclude(ptr %plan, ptr %outcome) {{
 entry:
   %none = icmp eq ptr %outcome, null
@@ -267,43 +274,45 @@ entry:
 fail:
   ret ptr null
 go:
+  {PLAN.read("ptr conclude")}
   %box = alloca ptr
   store ptr %outcome, ptr %box
-  %conclude.at = getelementptr i64, ptr %plan, i64 5
-  %conclude = load ptr, ptr %conclude.at
   %answer = call ptr @PyObject_VectorcallDict(ptr %conclude, ptr %box, i64 1, ptr null)
   call void @Py_DecRef(ptr %outcome)
   ret ptr %answer
 }}
+"""
 
-define internal ptr @call_result(ptr %plan, ptr %ctx, ptr %rules) {{
+_HOLD = """
+; Keep an object until `call_release`; `end` says where the next one is noted.
+define internal void @call_hold(ptr %end, ptr %object) {
 entry:
-  %mode.at = getelementptr i64, ptr %plan, i64 6
-  %mode = load i64, ptr %mode.at
-  %first.at = getelementptr i64, ptr %plan, i64 14
-  %first = load i64, ptr %first.at
-  %values = getelementptr i64, ptr %ctx, i64 %first
-  %count.at = getelementptr i64, ptr %plan, i64 15
-  %count = load i64, ptr %count.at
-  switch i64 %mode, label %many [ i64 {NONE}, label %none i64 {ONE}, label %one ]
-none:
-  %nothing.at = getelementptr i64, ptr %plan, i64 16
-  %nothing = load ptr, ptr %nothing.at
-  call void @Py_IncRef(ptr %nothing)
-  ret ptr %nothing
-one:
-  %single = call ptr @result_object(ptr %rules, ptr %values)
-  ret ptr %single
-many:
-  %tuple = call ptr @result_tuple(i64 %count, ptr %rules, ptr %values)
-  %answer = call ptr @call_conclude(ptr %plan, ptr %tuple)
-  ret ptr %answer
-}}
+  %at = load ptr, ptr %end
+  call void @Py_IncRef(ptr %object)
+  store ptr %object, ptr %at
+  %next = getelementptr ptr, ptr %at, i64 1
+  store ptr %next, ptr %end
+  ret void
+}
+
+define internal void @call_release(ptr %held, ptr %end) {
+entry:
+  %stop = load ptr, ptr %end
+  br label %each
+each:
+  %at = phi ptr [ %held, %entry ], [ %next, %drop ]
+  %done = icmp eq ptr %at, %stop
+  br i1 %done, label %over, label %drop
+drop:
+  %object = load ptr, ptr %at
+  %next = getelementptr ptr, ptr %at, i64 1
+  call void @Py_DecRef(ptr %object)
+  br label %each
+over:
+  ret void
+}
 """
 
-_DECLARATIONS = """
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare i64 @llvm.umax.i64(i64, i64)
-"""
+_DECLARATIONS = "declare i64 @llvm.umax.i64(i64, i64)\n"
 
-CALL_IR = _DECLARATIONS + _CALL + ARGUMENT_IR + _RUN
+CALL_IR = _DECLARATIONS + _CALL + ARGUMENT_IR + _RESULT + _HOLD

@@ -18,8 +18,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.runtime.argument_ir import ARGUMENT_WORDS, EXACT, NUMPY, NUMPY_FLAGS, PACKED, RECORDED
-from weft.runtime.call_ir import CELLS, MANY, NONE, ONE, Callable
+from weft.runtime.argument_ir import (
+    ARGUMENT_WORDS,
+    EXACT,
+    EXACT_RULE,
+    MISS,
+    NUMBER_RULE,
+    NUMPY,
+    NUMPY_FLAGS,
+    NUMPY_RULE,
+    PACKED,
+    PACKED_RULE,
+    RECORDED,
+    RECORDED_RULE,
+    SLOW,
+)
+from weft.runtime.call_ir import CELLS, MANY, NONE, ONE, PLAN, Callable
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.recorded import Recorded
 
@@ -43,9 +57,10 @@ __all__ = [
 _TP_MEMBERS, _SSIZE, _READ_ONLY = 72, 19, 1
 _BASETYPE, _VECTORCALL, _METHOD, _VERSION_TAG = 1 << 10, 1 << 11, 1 << 17, 1 << 18
 _MOST_AXES_OF_ELEMENTS = 2
-_WORD = 2**64 - 1
+_GREATEST = 2**63 - 1  # integers beyond that are Python's to read
 
 Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the object that it must mean
+Tree = tuple[int, Any]  # the address, and the object that holds the memory there while it lives
 
 
 @dataclass(frozen=True)
@@ -143,23 +158,24 @@ def _numpy_supported() -> bool:
 def number(kind: int, least: int = 0, greatest: int = 0) -> list[int]:
     """The rule for a Python number, by the kinds of `launch_ir.py`; integers from `least` to `greatest`."""
     types = {FLOAT32: (float, int), FLOAT64: (float, int), TRUTH: (bool, int), INTEGER: (int, bool)}[kind]
-    return [kind, *map(id, types), least & _WORD, min(greatest, _WORD >> 1)]
+    type, alike = map(id, types)
+    return NUMBER_RULE.block(kind=kind, type=type, alike=alike, least=least, greatest=min(greatest, _GREATEST))
 
 
 def exact(value: Any) -> list[int]:
     """The rule for that very object; whoever uses the plan keeps it, or makes the plan invalid."""
-    return [EXACT, id(value)]
+    return EXACT_RULE.block(kind=EXACT, object=id(value))
 
 
 def packed(pack: Any, words: int) -> list[int]:
     """The rule for an argument that `pack` makes bytes of, so many words."""
-    return [PACKED, id(pack), 0, words]
+    return PACKED_RULE.block(kind=PACKED, pack=id(pack), width=words)
 
 
 def recorded(array: Recorded) -> list[int]:
     """The rule for objects with a record like that one's."""
-    words = len(array.record) // 8 - 1
-    return [RECORDED, id(type(array)), 0, int.from_bytes(array.record[:8], sys.byteorder), words]
+    begins, width = int.from_bytes(array.record[:8], sys.byteorder), len(array.record) // 8 - 1
+    return RECORDED_RULE.block(kind=RECORDED, type=id(type(array)), begins=begins, width=width)
 
 
 def numpy_array(array: Any, inner: int) -> list[int] | None:
@@ -167,16 +183,26 @@ def numpy_array(array: Any, inner: int) -> list[int] | None:
     if inner > _MOST_AXES_OF_ELEMENTS or not _numpy_supported():
         return None
     axes = array.ndim - inner
-    return [NUMPY, id(np.ndarray), id(array.dtype), axes, array.flags.num & NUMPY_FLAGS, inner, *array.shape[axes:]]
+    extent0, extent1 = (*array.shape[axes:], 0, 0)[:2]
+    return NUMPY_RULE.block(
+        kind=NUMPY,
+        type=id(np.ndarray),
+        dtype=id(array.dtype),
+        axes=axes,
+        flags=array.flags.num & NUMPY_FLAGS,
+        inner=inner,
+        extent0=extent0,
+        extent1=extent1,
+    )
 
 
 class Plan:
-    """One way to run a kernel: see `call_ir.py`. Keeps what it is given, save what the guards and rules point to."""
+    """One way to run a kernel: see `call_ir.py`. Keeps what it is given, save what trees, guards and rules point to."""
 
     def __init__(
         self,
         native: Native,
-        trees: Sequence[int],
+        trees: Sequence[Tree],
         guards: Sequence[Guard],
         arguments: Sequence[list[int]],
         epoch: Any,
@@ -188,21 +214,34 @@ class Plan:
         """`epoch` is a counter (a ctypes integer) that stands where it must stand for the plan to be good. `conclude`
         makes the answer of the tuple of results, and raises for the bytes of an error record; `check` is None, or says
         whether something changed; `single`: the only result is the answer."""
-        slots = native.slots
         results = len(native.rules) // 2
-        gives = ONE if single else MANY if results else NONE
         self.epoch, self.right = epoch, epoch.value
         self.native, self.keeps = native, (keeps, conclude, check)
-        misfit = 2 if any(rule[0] == PACKED for rule in arguments) else 1
-        header = (
-            *(0, ctypes.addressof(epoch), self.right, id(self), 0 if check is None else id(check), id(conclude)),
-            *(gives, len(arguments), len(trees), len(guards), native.entry, native.table, native.seeds),
-            *(slots.count, slots.result_start, results, id(None), misfit),
+        plan = PLAN.block(
+            next=0,
+            epoch=ctypes.addressof(epoch),
+            right=self.right,
+            owner=id(self),
+            check=0 if check is None else id(check),
+            conclude=id(conclude),
+            gives=ONE if single else MANY if results else NONE,
+            arguments=len(arguments),
+            trees=len(trees),
+            guards=len(guards),
+            kernel=native.entry,
+            table=native.table,
+            seeds=native.seeds,
+            slots=native.slots.count,
+            first_result=native.slots.result_start,
+            results=results,
+            none=id(None),
+            misfit=SLOW if any(rule[0] == PACKED for rule in arguments) else MISS,
         )
+        places = chain.from_iterable((address, id(memory)) for address, memory in trees)
         watched = chain.from_iterable((id(s), 0 if n is None else id(n), id(value)) for s, n, value in guards)
         rules = chain.from_iterable((*rule, *[0] * (ARGUMENT_WORDS - len(rule))) for rule in arguments)
-        words = (*header, *trees, *watched, *rules, *native.rules)
-        self.words = (ctypes.c_int64 * len(words))(*(word - 2**64 if word >= 2**63 else word for word in words))
+        words = (*plan, *places, *watched, *rules, *native.rules)
+        self.words = (ctypes.c_int64 * len(words))(*words)
 
     @property
     def good(self) -> bool:
@@ -213,7 +252,7 @@ class Plan:
 def follow(target: Callable, plans: Sequence[Plan]) -> None:
     """Let calls of `target`, which keeps the plans, try those in order; none: let all calls be Python's."""
     for plan, after in zip(plans, [*plans[1:], None]):
-        plan.words[0] = 0 if after is None else ctypes.addressof(after.words)
+        plan.words[PLAN.names.index("next")] = 0 if after is None else ctypes.addressof(after.words)
     cells = (ctypes.c_void_p * 2).from_address(id(target) + CELLS)
     cells[1] = ctypes.addressof(plans[0].words) if plans else None
     cells[0] = plans[0].native.call if plans else None

@@ -25,7 +25,18 @@ from weft.runtime.direct import Native
 from weft.runtime.errors import fault
 from weft.runtime.graph_ir import GRAPH_IR
 from weft.runtime.jit import Code, Loader, emit
-from weft.runtime.launch_ir import ARRAY, FLOAT32, FLOAT64, INTEGER, LAUNCH_IR, PYTHON_API, TRUTH, UNSIGNED
+from weft.runtime.launch_ir import (
+    ARRAY,
+    DESCRIPTOR,
+    FLOAT32,
+    FLOAT64,
+    INTEGER,
+    LAUNCH_IR,
+    ON_STACK,
+    PYTHON_API,
+    TRUTH,
+    UNSIGNED,
+)
 from weft.runtime.pool import Pool
 from weft.runtime.pool_ir import POOL_IR
 
@@ -33,7 +44,6 @@ __all__ = ["CpuKernel", "Launcher", "array_argument", "load_runtime"]
 
 _KINDS: dict[Type, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
 _METH_FASTCALL = 0x80
-_ON_STACK = 2048  # slots of a context that a direct call puts on the stack
 
 
 _runtime: list[Code] = []
@@ -107,8 +117,16 @@ class Launcher:
         does not keep the kernel alive."""
         inputs = [INTEGER] * slots.trees + list(kinds)
         outputs, rules = _flatten(slots.results), _result_rules(slots)
-        header = (entry, table, self.seeds, slots.count, len(inputs), len(outputs))
-        words = (*header, slots.result_start, *inputs, *rules)
+        descriptor = DESCRIPTOR.block(
+            kernel=entry,
+            table=table,
+            seeds=self.seeds,
+            slots=slots.count,
+            inputs=len(inputs),
+            outputs=len(outputs),
+            first_result=slots.result_start,
+        )
+        words = (*descriptor, *inputs, *rules)
         function: Callable[..., Any] = self._new(
             ctypes.addressof(self._method), struct.pack(f"={len(words)}Q", *words), None
         )
@@ -138,11 +156,12 @@ class CpuKernel:
         self.artifact = artifact
         self._refused = refused
         self._code, self._launcher = code, launcher
+        self._services = services  # a device's, whose pool the service table points to
         self._print = PrintService(artifact.sites)
         self._raised = self._print.raised
         self._table = services(self._print.address)
         place = code[artifact.entry], ctypes.addressof(self._table), slots
-        plain = not self._print.address and slots.count <= _ON_STACK
+        plain = not self._print.address and slots.count <= ON_STACK
         self.native = launcher.native(*place) if plain else None
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
         direct = [_direct_kind(param.type) for param in slots.params]

@@ -1,15 +1,7 @@
 """A launch, in LLVM IR: a Python function made of native code, with nothing between the call and the kernel.
 
-`launch` is a METH_FASTCALL function. Its `self` is a bytes object, the kernel's *descriptor*, in 8-byte words:
-
-    0   address of the kernel's entry
-    1   address of the service table
-    2   address of the counter that random seeds are taken from
-    3   how many slots the context has
-    4   how many arguments: one per tree, then one per scalar or array of the parameters
-    5   how many results
-    6   the slot where the results begin
-    7.. per argument its kind, then per result its kind and its shift
+`launch` is a METH_FASTCALL function. Its `self` is a bytes object, the kernel's *descriptor*: a block of words
+(DESCRIPTOR), then per argument its kind, then per result its kind and its shift.
 
 The context lies on the stack, or in malloc's memory if it is large, and the error record behind it. Arguments fill the
 slots from 3 on. Integers wrap, floats round; an argument that is no number at all leaves Python's exception set, and
@@ -24,12 +16,33 @@ from __future__ import annotations
 
 from weft.ir.artifact import ERROR_WORDS, SERVICES
 from weft.runtime.pool_ir import TURN
+from weft.runtime.words import Words
 
-__all__ = ["ARRAY", "FLOAT32", "FLOAT64", "HEADER_WORDS", "INTEGER", "LAUNCH_IR", "PYTHON_API", "TRUTH", "UNSIGNED"]
+__all__ = [
+    "ARRAY",
+    "DESCRIPTOR",
+    "FLOAT32",
+    "FLOAT64",
+    "INTEGER",
+    "LAUNCH_IR",
+    "ON_STACK",
+    "PYTHON_API",
+    "TRUTH",
+    "UNSIGNED",
+]
 
-HEADER_WORDS = 7
+DESCRIPTOR = Words(
+    "descriptor",
+    "kernel",  # address of the kernel's entry
+    "table",  # address of the service table
+    "seeds",  # address of the counter that random seeds are taken from
+    "slots",  # how many the context has
+    "inputs",  # how many arguments: one per tree, then one per scalar or array of the parameters
+    "outputs",  # how many results
+    "first_result",  # the slot where the results begin
+)
 INTEGER, UNSIGNED, FLOAT32, FLOAT64, TRUTH, ARRAY = range(6)
-_ON_STACK = 2048  # slots
+ON_STACK = 2048  # slots of a context that lies on the stack
 _STRIDED = 0x18  # PyBUF_STRIDES
 
 # The C functions of Python that the code below calls, and that of `call_ir.py`.
@@ -48,7 +61,6 @@ _API = {
     "PyErr_NoMemory": "ptr ()",
     "PyErr_Clear": "void ()",
     "PyTuple_New": "ptr (i64)",
-    "PyTuple_Size": "i64 (ptr)",
     "PyTuple_SetItem": "i32 (ptr, i64, ptr)",
     "PyObject_GetBuffer": "i32 (ptr, ptr, i32)",
     "PyBuffer_Release": "void (ptr)",
@@ -56,9 +68,9 @@ _API = {
     "PyEval_RestoreThread": "void (ptr)",
     "PyThread_get_thread_ident": "i64 ()",
     "PyDict_GetItemWithError": "ptr (ptr, ptr)",
-    "PyUnicode_InternFromString": "ptr (ptr)",
+    "PyObject_GetAttrString": "ptr (ptr, ptr)",
+    "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)",
     "PyObject_VectorcallDict": "ptr (ptr, ptr, i64, ptr)",
-    "PyObject_VectorcallMethod": "ptr (ptr, ptr, i64, ptr)",
     "Py_IncRef": "void (ptr)",
     "Py_DecRef": "void (ptr)",
     "PyMem_RawMalloc": "ptr (i64)",
@@ -66,28 +78,26 @@ _API = {
 }
 PYTHON_API: tuple[str, ...] = tuple(_API)
 
-_DECLARATIONS = "\n".join(f"declare {type.replace(' (', f' @{name}(', 1)}" for name, type in _API.items())
+_MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+_DECLARATIONS = "\n".join([_MEMCPY, *(f"declare {type.replace(' (', f' @{name}(', 1)}" for name, type in _API.items())])
 
 _LAUNCH = f"""
 define ptr @launch(ptr %self, ptr %args, i64 %n) {{
 entry:
-  %d = call ptr @PyBytes_AsString(ptr %self)
-  %inputs.at = getelementptr i64, ptr %d, i64 4
-  %inputs = load i64, ptr %inputs.at
+  %descriptor = call ptr @PyBytes_AsString(ptr %self)
+  {DESCRIPTOR.read("i64 inputs", "i64 slots")}
   %fits = icmp eq i64 %n, %inputs
   br i1 %fits, label %memory, label %misfit
 misfit:
   %nothing = call ptr @PyBytes_FromStringAndSize(ptr null, i64 0)
   ret ptr %nothing
 memory:
-  %count.at = getelementptr i64, ptr %d, i64 3
-  %count = load i64, ptr %count.at
-  %words = add i64 %count, {ERROR_WORDS}
-  %small = icmp ule i64 %count, {_ON_STACK}
+  %words = add i64 %slots, {ERROR_WORDS}
+  %small = icmp ule i64 %slots, {ON_STACK}
   br i1 %small, label %stack, label %heap
 stack:
   %frame = alloca i64, i64 %words, align 64
-  %result = call ptr @launch_in(ptr %d, ptr %args, ptr %frame)
+  %result = call ptr @launch_in(ptr %descriptor, ptr %args, ptr %frame)
   ret ptr %result
 heap:
   %bytes = shl i64 %words, 3
@@ -98,33 +108,18 @@ poor:
   %exception = call ptr @PyErr_NoMemory()
   ret ptr %exception
 rich:
-  %result2 = call ptr @launch_in(ptr %d, ptr %args, ptr %block)
+  %result2 = call ptr @launch_in(ptr %descriptor, ptr %args, ptr %block)
   call void @PyMem_RawFree(ptr %block)
   ret ptr %result2
 }}
 
-define internal ptr @launch_in(ptr %d, ptr %args, ptr %ctx) {{
+define internal ptr @launch_in(ptr %descriptor, ptr %args, ptr %ctx) {{
 entry:
   %view = alloca [10 x i64]
-  %table.at = getelementptr i64, ptr %d, i64 1
-  %table.ptr = load ptr, ptr %table.at
-  %table = ptrtoint ptr %table.ptr to i64
-  %seeds.at = getelementptr i64, ptr %d, i64 2
-  %seeds = load ptr, ptr %seeds.at
-  %seed = atomicrmw add ptr %seeds, i64 1 monotonic
-  %count.at = getelementptr i64, ptr %d, i64 3
-  %count = load i64, ptr %count.at
-  %record = getelementptr i64, ptr %ctx, i64 %count
-  %inputs.at = getelementptr i64, ptr %d, i64 4
-  %inputs = load i64, ptr %inputs.at
-  %kinds = getelementptr i64, ptr %d, i64 {HEADER_WORDS}
+  {DESCRIPTOR.read("i64 slots", "i64 inputs", "i64 outputs", "i64 first_result")}
+  %record = getelementptr i64, ptr %ctx, i64 %slots
+  %kinds = getelementptr i64, ptr %descriptor, i64 {len(DESCRIPTOR)}
   %first.slot = getelementptr i64, ptr %ctx, i64 3
-  %ctx1 = getelementptr i64, ptr %ctx, i64 1
-  %ctx2 = getelementptr i64, ptr %ctx, i64 2
-  store i64 %table, ptr %ctx
-  store ptr %record, ptr %ctx1
-  store i64 %seed, ptr %ctx2
-  store i64 0, ptr %record
   br label %each
 each:
   %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
@@ -172,7 +167,6 @@ array:
   br i1 %held, label %measure, label %refuse
 measure:
   %base = load i64, ptr %view
-  store i64 %base, ptr %slot
   %ndim.at = getelementptr i8, ptr %view, i64 36
   %ndim.32 = load i32, ptr %ndim.at
   %ndim = sext i32 %ndim.32 to i64
@@ -180,32 +174,14 @@ measure:
   %shape = load ptr, ptr %shape.at
   %strides.at = getelementptr i8, ptr %view, i64 56
   %strides = load ptr, ptr %strides.at
-  %extents.to = getelementptr i64, ptr %slot, i64 1
-  %strides.to = getelementptr i64, ptr %extents.to, i64 %axes
   %deep = icmp sge i64 %ndim, %axes
-  br i1 %deep, label %axis, label %shallow
+  br i1 %deep, label %copy, label %shallow
 shallow:
   call void @PyBuffer_Release(ptr %view)
   %nothing = call ptr @PyBytes_FromStringAndSize(ptr null, i64 0)
   ret ptr %nothing
-axis:
-  %k = phi i64 [ 0, %measure ], [ %k.next, %copy ]
-  %axis.more = icmp slt i64 %k, %axes
-  br i1 %axis.more, label %copy, label %release
 copy:
-  %extent.at = getelementptr i64, ptr %shape, i64 %k
-  %extent = load i64, ptr %extent.at
-  %extent.to = getelementptr i64, ptr %extents.to, i64 %k
-  store i64 %extent, ptr %extent.to
-  %stride.at = getelementptr i64, ptr %strides, i64 %k
-  %stride = load i64, ptr %stride.at
-  %stride.to = getelementptr i64, ptr %strides.to, i64 %k
-  store i64 %stride, ptr %stride.to
-  %k.next = add i64 %k, 1
-  br label %axis
-release:
-  %double.axes = shl i64 %axes, 1
-  %array.width = add i64 %double.axes, 1
+  %array.width = call i64 @array_slots(ptr %slot, i64 %base, ptr %shape, ptr %strides, i64 %axes)
   call void @PyBuffer_Release(ptr %view)
   br label %next
 check:
@@ -215,50 +191,88 @@ check:
 refuse:
   ret ptr null
 next:
-  %width = phi i64 [ 1, %integer ], [ 1, %floated ], [ 1, %truth ], [ 1, %check ], [ %array.width, %release ]
+  %width = phi i64 [ 1, %integer ], [ 1, %floated ], [ 1, %truth ], [ 1, %check ], [ %array.width, %copy ]
   %slot.next = getelementptr i64, ptr %slot, i64 %width
   %i.next = add i64 %i, 1
   br label %each
 
 run:
-  %entry.address = load ptr, ptr %d
-  %pool.at = getelementptr ptr, ptr %table.ptr, i64 {SERVICES.index("pool")}
-  %pool = load ptr, ptr %pool.at
-  %thread = call ptr @PyEval_SaveThread()
-  %nested = call i1 @take_turn(ptr %pool)
-  call void %entry.address(ptr %ctx)
-  call void @give_turn(ptr %pool, i1 %nested)
-  call void @PyEval_RestoreThread(ptr %thread)
-  %state = load i64, ptr %record
+  {DESCRIPTOR.read("ptr kernel", "ptr table", "ptr seeds")}
+  %state = call i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds)
   %sound = icmp eq i64 %state, 0
   br i1 %sound, label %collect, label %faulty
 faulty:
   %fault = call ptr @PyBytes_FromStringAndSize(ptr %record, i64 {8 * ERROR_WORDS})
   ret ptr %fault
-
 collect:
-  %outputs.at = getelementptr i64, ptr %d, i64 5
-  %outputs = load i64, ptr %outputs.at
-  %first.at = getelementptr i64, ptr %d, i64 6
-  %first = load i64, ptr %first.at
-  %results = getelementptr i64, ptr %ctx, i64 %first
+  %results = getelementptr i64, ptr %ctx, i64 %first_result
   %rules = getelementptr i64, ptr %kinds, i64 %inputs
   %tuple = call ptr @result_tuple(i64 %outputs, ptr %rules, ptr %results)
   ret ptr %tuple
 }}
+"""
 
+_SHARED = f"""
+; The slots of an array; gives how many.
+define internal i64 @array_slots(ptr %slot, i64 %address, ptr %shape, ptr %strides, i64 %axes) {{
+entry:
+  store i64 %address, ptr %slot
+  %shape.to = getelementptr i64, ptr %slot, i64 1
+  %strides.to = getelementptr i64, ptr %shape.to, i64 %axes
+  %bytes = shl i64 %axes, 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %shape.to, ptr %shape, i64 %bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %strides.to, ptr %strides, i64 %bytes, i1 false)
+  %axes2 = shl i64 %axes, 1
+  %width = add i64 %axes2, 1
+  ret i64 %width
+}}
+
+; Fill the first slots of a context, and run the kernel when it is this thread's turn, without Python's lock. Gives the
+; state of the error record.
+define internal i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds) {{
+entry:
+  %seed = atomicrmw add ptr %seeds, i64 1 monotonic
+  %ctx1 = getelementptr i64, ptr %ctx, i64 1
+  %ctx2 = getelementptr i64, ptr %ctx, i64 2
+  store ptr %table, ptr %ctx
+  store ptr %record, ptr %ctx1
+  store i64 %seed, ptr %ctx2
+  store i64 0, ptr %record
+  %pool.at = getelementptr ptr, ptr %table, i64 {SERVICES.index("pool")}
+  %pool = load ptr, ptr %pool.at
+  %thread = call ptr @PyEval_SaveThread()
+  %nested = call i1 @take_turn(ptr %pool)
+  call void %kernel(ptr %ctx)
+  call void @give_turn(ptr %pool, i1 %nested)
+  call void @PyEval_RestoreThread(ptr %thread)
+  %state = load i64, ptr %record
+  ret i64 %state
+}}
+"""
+
+_RESULTS = f"""
+; Null, with Python's exception set, if there is no memory.
 define internal ptr @result_tuple(i64 %outputs, ptr %rules, ptr %results) {{
 entry:
   %tuple = call ptr @PyTuple_New(i64 %outputs)
-  br label %each
+  %none = icmp eq ptr %tuple, null
+  br i1 %none, label %fail, label %each
+fail:
+  ret ptr null
 each:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %write ]
+  %r = phi i64 [ 0, %entry ], [ %r.next, %put ]
   %more = icmp slt i64 %r, %outputs
   br i1 %more, label %write, label %done
 write:
   %value.at = getelementptr i64, ptr %results, i64 %r
   %rule.at = getelementptr [2 x i64], ptr %rules, i64 %r
   %object = call ptr @result_object(ptr %rule.at, ptr %value.at)
+  %lacking = icmp eq ptr %object, null
+  br i1 %lacking, label %drop, label %put
+drop:
+  call void @Py_DecRef(ptr %tuple)
+  ret ptr null
+put:
   %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %r, ptr %object)
   %r.next = add i64 %r, 1
   br label %each
@@ -301,7 +315,9 @@ from.truth:
   %object5 = call ptr @PyBool_FromLong(i64 %unsigned)
   ret ptr %object5
 }}
+"""
 
+_TURN = f"""
 ; Whether this thread has its turn already: a kernel that prints may run Python, and that another kernel.
 define internal i1 @take_turn(ptr %pool) {{
 entry:
@@ -333,18 +349,11 @@ define internal void @give_turn(ptr %pool, i1 %nested) {{
 entry:
   br i1 %nested, label %done, label %give
 give:
-  %turn = getelementptr i8, ptr %pool, i64 {TURN}
-  %owner.at = getelementptr i8, ptr %pool, i64 {TURN + 8}
-  store atomic i64 0, ptr %owner.at monotonic, align 8
-  %old = atomicrmw xchg ptr %turn, i32 0 release
-  %wanted = icmp eq i32 %old, 2
-  br i1 %wanted, label %wake, label %done
-wake:
-  call void @thread_wake(ptr %turn, i32 1)
+  call void @end_turn(ptr %pool)
   br label %done
 done:
   ret void
 }}
 """
 
-LAUNCH_IR = _DECLARATIONS + _LAUNCH
+LAUNCH_IR = _DECLARATIONS + _LAUNCH + _SHARED + _RESULTS + _TURN

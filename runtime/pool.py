@@ -63,7 +63,7 @@ class Pool:
             os.register_at_fork(after_in_child=_Reset(self))
 
     def close(self) -> None:
-        """Ends the workers; the next loop starts them again. Does nothing while a loop runs."""
+        """Ends the workers; the next loop starts them again. Does nothing while a launch is under way."""
         _stop(self._code, self._words, os.getpid())
 
     @property
@@ -75,6 +75,11 @@ class Pool:
     def sleeping(self) -> int:
         """How many of them sleep."""
         return int(self._words.view(np.int32)[32])
+
+    @property
+    def launching(self) -> bool:
+        """Whether a launch has its turn now."""
+        return bool(self._words.view(np.int32)[TURN // 4])
 
     def forget(self) -> None:
         """In a forked child: the threads of the parent are not here."""

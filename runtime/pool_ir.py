@@ -284,10 +284,34 @@ done:
   ret void
 }}
 
-; Ends and joins all workers and clears the pool; 0 if a launch was under way, and nothing was done.
+; Whoever had its turn has had it.
+define internal void @end_turn(ptr %pool) {{
+entry:
+  %turn = getelementptr i8, ptr %pool, i64 {TURN}
+  %owner.at = getelementptr i8, ptr %pool, i64 {TURN + 8}
+  store atomic i64 0, ptr %owner.at monotonic, align 8
+  %old = atomicrmw xchg ptr %turn, i32 0 release
+  %wanted = icmp eq i32 %old, 2
+  br i1 %wanted, label %wake, label %done
+wake:
+  call void @thread_wake(ptr %turn, i32 1)
+  br label %done
+done:
+  ret void
+}}
+
+; Ends and joins all workers and clears the pool; 0 if a launch was under way, and nothing was done. It takes a turn: a
+; launch that is between two loops may use the scratch memory.
 define i32 @stop_workers(i64 %handle) {{
 entry:
   %pool = inttoptr i64 %handle to ptr
+  %turn = getelementptr i8, ptr %pool, i64 {TURN}
+  %turns = cmpxchg ptr %turn, i32 0, i32 1 acquire monotonic
+  %idle = extractvalue {{ i32, i1 }} %turns, 1
+  br i1 %idle, label %claim, label %launching
+launching:
+  ret i32 0
+claim:
   %started.at = getelementptr i8, ptr %pool, i64 8
   %stopping.at = getelementptr i8, ptr %pool, i64 12
   %state.at = getelementptr i8, ptr %pool, i64 64
@@ -297,6 +321,7 @@ entry:
   %mine = extractvalue {{ i32, i1 }} %taken, 1
   br i1 %mine, label %end, label %busy
 busy:
+  call void @end_turn(ptr %pool)
   ret i32 0
 end:
   %started = load i32, ptr %started.at
@@ -323,6 +348,7 @@ done:
   store i32 0, ptr %stopping.at
   store atomic i64 0, ptr %state.at seq_cst, align 8
   store atomic i32 0, ptr %pool release, align 4
+  call void @end_turn(ptr %pool)
   ret i32 1
 }}
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["Recorded"]
+from typing import Any
+
+__all__ = ["Record", "Recorded"]
+
+
+class Record(bytes):
+    """What a kernel takes of an array, behind an 8-byte word that says of what kind it is. A launch keeps the record,
+    and the record the memory that it tells of."""
+
+    memory: Any = None
 
 
 class Recorded:
-    """An object whose only slot, `record`, lies where native code looks for it: bytes that begin with an 8-byte word,
-    its kind, and go on with what a kernel takes of it."""
+    """An object whose only slot, `record`, lies where native code looks for it."""
 
     __slots__ = ("record",)
     record: bytes

@@ -14,7 +14,7 @@ import pytest
 
 from weft.runtime.jit import Loader, emit
 from weft.runtime.pool import Pool
-from weft.runtime.pool_ir import POOL_IR
+from weft.runtime.pool_ir import POOL_IR, TURN
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 FOR = ctypes.CFUNCTYPE(
@@ -113,6 +113,21 @@ def test_workers_start_with_the_first_loop_that_needs_them() -> None:
     assert bench.pool.started == 0
     bench.loop("mark", words, 100, 1)
     assert bench.pool.started == 2
+
+
+def test_a_launch_between_two_loops_keeps_its_pool() -> None:
+    bench = Bench(3)
+    words = (ctypes.c_int64 * 100)()
+    bench.loop("mark", words, 100, 1)
+    turn = ctypes.c_int32.from_address(bench.pool.handle + TURN)
+    turn.value = 1  # another thread's launch: it may use the scratch memory
+    bench.pool.close()
+    assert (bench.pool.started, bench.pool.launching) == (2, True)
+    turn.value = 0
+    bench.pool.close()
+    assert (bench.pool.started, bench.pool.launching) == (0, False)
+    bench.loop("mark", words, 100, 1)
+    assert list(words) == [2] * 100
 
 
 def test_nested_loops_run_inline() -> None:
