@@ -132,7 +132,8 @@ def compile_instance(
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         began = perf_counter()
-        lookup = None if trace.active or program.config.check_races else look_up(program, function, arguments, results)
+        kept = not (trace.active or _watches(program))
+        lookup = look_up(program, function, arguments, results) if kept else None
         with program.lock:  # what the device makes at its first use, it makes once
             made = lookup and lookup.find(program.device)
         if lookup is not None and recording.current is not None:
@@ -168,8 +169,8 @@ def _compile(
         translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
     with ScopedProfiler("generate code", COMPILE):
-        if program.config.check_races:
-            run = _checked(translation.tree, program, trace)
+        if _watches(program):
+            run = _watched(translation.tree, program, trace)
             return Found(run, translation.trees, translation.captures)
         artifact = make_artifact(translation.tree, program.config, program.device, trace)
         with program.lock:
@@ -212,16 +213,35 @@ def compile_tree(
     return load_artifact(make_artifact(root, config, device, trace), config, device, trace)
 
 
-def _checked(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
-    """From tree to something that runs, with the race check in it. What runs as Python elsewhere is compiled too."""
+def _watches(program: Any) -> bool:
+    """Whether kernels have checks that need more than the kernel: memory of their own."""
+    return bool(program.config.check_races or program.config.check_uninitialised)
+
+
+def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
+    """From tree to something that runs, with such checks in it. What runs as Python elsewhere is compiled too."""
+    from weft.ir.pipeline import lower
+    from weft.ir.symbols import Marks
+    from weft.lang.marks import Marking
     from weft.lang.races import Checked, lower_checked
 
     config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
+    config = replace(config, boundary_check=True)  # what lies out of bounds is nobody's to watch
+    trees = 1 + max((symbol.tree for symbol in root.fields), default=-1)
+    if config.check_uninitialised:
+        config = replace(config, marks=Marks(trees, trees + 1))  # between them is the shadow of the race check
     _show_tree(root, trace)
-    kernel, functions, table = lower_checked(root, config, trace)
+    table = None
+    if config.check_races:
+        kernel, functions, table = lower_checked(root, config, trace)
+    else:
+        kernel, functions = lower(root, config, trace.observer), [lower(one, config) for one in root.functions]
     artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions)
     with program.lock:
-        return Checked(program, load_artifact(artifact, config, program.device, trace), artifact, table)
+        run = load_artifact(artifact, config, program.device, trace)
+    if config.marks is not None:
+        run = Marking(program, run, artifact, config.marks)
+    return run if table is None else Checked(program, run, artifact, table)
 
 
 def make_artifact(root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace) -> Artifact:
