@@ -21,7 +21,7 @@ from weft.ir.ops import (
     TempPtr,
     Yield,
 )
-from weft.ir.types import Pointer, Prim, Tensor
+from weft.ir.types import Pointer, Prim, Tensor, i32, i64
 
 __all__ = ["in_bounds", "interval", "type_interval"]
 
@@ -88,7 +88,8 @@ def _select(value: Value, depth: int) -> Interval:
 
 
 def _extent(value: Value, depth: int) -> Interval:
-    return 0, 2**31 - 1
+    wide = value.wide if isinstance(value, ArrayExtent) else value.type is i64
+    return 0, type_interval(i64 if wide else i32)[1]
 
 
 def _index(value: Value, depth: int) -> Interval:

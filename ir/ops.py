@@ -236,7 +236,7 @@ class ArrayShape(Op, name="array_shape", pure=True):
     axis: int = attr()
 
     def result_type(self) -> Type:
-        return i32
+        return self.array.type.index if isinstance(self.array.type, Array) else i32
 
 
 class ElementPtr(Op, name="element_ptr", pure=True):
@@ -449,10 +449,11 @@ class SharedBase(Op, name="shared_base", pure=True):
 
 
 class ArrayExtent(Op, name="array_extent", pure=True):
-    """The extent (i64) of array argument `index` along `axis`."""
+    """The extent (i64) of array argument `index` along `axis`; an i32 holds it unless the array is `wide`."""
 
     index: int = attr()
     axis: int = attr()
+    wide: bool = attr(default=False)
 
     def result_type(self) -> Type:
         return i64

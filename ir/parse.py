@@ -124,7 +124,7 @@ class _Parser:
         if self.accept("["):
             elem = self.type()
             self.expect(";")
-            made = array(elem, self.number(), not self.accept("strided"))
+            made = array(elem, self.number(), not self.accept("strided"), self.accept("wide"))
             self.expect("]")
             return made
         if self.accept("{"):

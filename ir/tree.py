@@ -221,7 +221,7 @@ class ArrayElement(Expr):
 
 @dataclass(eq=False, slots=True)
 class ArrayShape(Expr):
-    """`array.shape[axis]`, an i32."""
+    """`array.shape[axis]`, an i32; an i64 of a wide array."""
 
     array: Expr
     axis: int

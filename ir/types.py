@@ -138,17 +138,23 @@ class Array(Type):
     """An n-D array argument in caller's memory: its base, its extents and its byte strides come with the launch.
 
     `contiguous` arrays are C-ordered without gaps, so the strides follow from the extents. Elements may be
-    primitives, tensors or structs; the scalars of one element lie side by side.
+    primitives, tensors or structs; the scalars of one element lie side by side. Extents, and the indices of loops over
+    the array, are i32; of a `wide` one, which has more elements along an axis than an i32 counts, i64.
     """
 
-    __slots__ = ("contiguous", "elem", "ndim")
+    __slots__ = ("contiguous", "elem", "ndim", "wide")
 
-    def __init__(self, elem: Type, ndim: int, contiguous: bool) -> None:
-        self.elem, self.ndim, self.contiguous = elem, ndim, contiguous
-        self.text = f"[{elem.text}; {ndim}{'' if contiguous else ' strided'}]"
+    def __init__(self, elem: Type, ndim: int, contiguous: bool, wide: bool) -> None:
+        self.elem, self.ndim, self.contiguous, self.wide = elem, ndim, contiguous, wide
+        self.text = f"[{elem.text}; {ndim}{'' if contiguous else ' strided'}{' wide' if wide else ''}]"
+
+    @property
+    def index(self) -> Prim:
+        """The type of its extents."""
+        return i64 if self.wide else i32
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return array, (self.elem, self.ndim, self.contiguous)
+        return array, (self.elem, self.ndim, self.contiguous, self.wide)
 
 
 class Pointer(Type):
@@ -203,14 +209,14 @@ def struct(members: tuple[tuple[str, Type], ...], /) -> Struct:
     return Struct(members)
 
 
-def array(elem: Type, ndim: int, contiguous: bool = True) -> Array:
+def array(elem: Type, ndim: int, contiguous: bool = True, wide: bool = False) -> Array:
     """The type of an array argument."""
-    return _array(elem, ndim, contiguous)
+    return _array(elem, ndim, contiguous, wide)
 
 
 @cache
-def _array(elem: Type, ndim: int, contiguous: bool, /) -> Array:  # every call is spelled alike, so that equal is one
-    return Array(elem, ndim, contiguous)
+def _array(elem: Type, ndim: int, contiguous: bool, wide: bool, /) -> Array:  # all spelled alike, so that equal is one
+    return Array(elem, ndim, contiguous, wide)
 
 
 @cache

@@ -99,7 +99,8 @@ class _Build:
         elif type(value) is np.ndarray and self.program.arch == "cpu":
             self.keeps.append(value.dtype)
             kind = parameter.argument(value).type
-            rule = numpy_array(value, value.ndim - kind.ndim) if isinstance(kind, Array) else None
+            if isinstance(kind, Array) and not kind.wide:
+                rule = numpy_array(value, value.ndim - kind.ndim)
         if rule is None:
             raise _Unfit
         return rule

@@ -168,9 +168,9 @@ class ArrayParameter(Parameter):
     def key(self, value: Any) -> Any:
         if type(value) is np.ndarray and not self._tail:
             flags = value.flags
-            return (value.dtype, value.ndim, flags.c_contiguous, flags.writeable)
+            return (value.dtype, value.ndim, flags.c_contiguous, flags.writeable, _is_wide(value.shape))
         if isinstance(value, StructNdarray):
-            return (value.struct_type, value.ndim)
+            return (value.struct_type, value.ndim, _is_wide(value.shape))
         array = self._array(value)
         self._seen = value, array
         contiguous = array.flags.c_contiguous
@@ -180,6 +180,7 @@ class ArrayParameter(Parameter):
             array.shape[array.ndim - self._inner(value) :],
             contiguous,
             array.flags.writeable,
+            _is_wide(array.shape),
         )
 
     def argument(self, value: Any) -> Argument:
@@ -196,7 +197,7 @@ class ArrayParameter(Parameter):
         self._check_axes(array, ndim)
         if self.annotation.element_shape not in (None, shape):
             raise self.refuse(array, f"an array whose last axes are {self.annotation.element_shape}")
-        kind = ir.array(element, ndim, bool(array.flags.c_contiguous))
+        kind = ir.array(element, ndim, bool(array.flags.c_contiguous), _is_wide(array.shape))
         return Argument(self.name, kind, self.annotation, None if array.flags.writeable else "read-only")
 
     def _struct_argument(self, value: StructNdarray) -> Argument:
@@ -205,7 +206,8 @@ class ArrayParameter(Parameter):
             raise self.refuse(value, f"an array of {wanted!r}")
         self._check_axes(value, value.ndim)
         annotation = NdarrayType(value.struct_type, value.ndim, boundary=self.annotation.boundary)
-        return Argument(self.name, ir.array(current_layout(value.struct_type).ir, value.ndim), annotation)
+        kind = ir.array(current_layout(value.struct_type).ir, value.ndim, wide=_is_wide(value.shape))
+        return Argument(self.name, kind, annotation)
 
     def _check_axes(self, value: Any, ndim: int) -> None:
         if self.annotation.ndim is not None and ndim != self.annotation.ndim:
@@ -252,6 +254,12 @@ class ArrayParameter(Parameter):
         if type(array) is np.ndarray:
             return array
         return array.argument(array.ndim - self._inner(value))
+
+
+def _is_wide(shape: tuple[int, ...]) -> bool:
+    """Whether there are more elements along an axis than an i32 counts: then the kernel is another, with i64 indices.
+    (So it is only where they are needed: indices of 32 bits take fewer registers and instructions.)"""
+    return max(shape, default=0) >= 2**31
 
 
 class Template(Parameter):

@@ -6,7 +6,8 @@ must live until the call is over is held at `end` (see `call_ir.py`).
 
     a number    exactly of one of two types; integers within a range
     exact       that very object, which takes no slot: a compile-time argument
-    numpy       an array of that type, dtype, number of axes and flags; its last axes, two at most, are an element's
+    numpy       an array of that type, dtype, number of axes and flags; its last axes, two at most, are an element's,
+                and the others' extents fit an i32
     recorded    an object whose record (see `recorded.py`) begins with that word; the others are its slots
     packed      anything that a Python function makes bytes of
 """
@@ -181,7 +182,7 @@ look:
 element:
   %k = phi i64 [ 0, %look ], [ %k.next, %extent ]
   %k.more = icmp slt i64 %k, %inner
-  br i1 %k.more, label %extent, label %fits
+  br i1 %k.more, label %extent, label %narrow
 extent:
   %have.at = getelementptr i64, ptr %extents, i64 %k
   %have = load i64, ptr %have.at
@@ -190,6 +191,16 @@ extent:
   %k.next = add i64 %k, 1
   %is.extent = icmp eq i64 %have, %want
   br i1 %is.extent, label %element, label %misfit
+narrow:
+  %a = phi i64 [ 0, %element ], [ %a.next, %axis ]
+  %a.more = icmp slt i64 %a, %axes
+  br i1 %a.more, label %axis, label %fits
+axis:
+  %length.at = getelementptr i64, ptr %shape, i64 %a
+  %length = load i64, ptr %length.at
+  %a.next = add i64 %a, 1
+  %is.narrow = icmp ule i64 %length, {2**31 - 1}
+  br i1 %is.narrow, label %narrow, label %misfit
 misfit:
   ret i64 -{MISS}
 fits:

@@ -126,7 +126,8 @@ def _tests(build: Builder, index: Value, axis: int, first: int, extent: int | Va
         return []
     low, high = _range(index)
     tests: list[Value] = []
-    wide = index if index.type in (i32, i64) else build.add(ops.Cast(index, type=i64))
+    beyond = isinstance(extent, Value) and extent.type is i64
+    wide = index if index.type is i64 or (index.type is i32 and not beyond) else build.add(ops.Cast(index, type=i64))
     assert isinstance(wide.type, Prim)
 
     def compare(kind: str, limit: Value) -> None:

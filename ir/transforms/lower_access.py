@@ -120,11 +120,12 @@ class _Lowering:
                 op.erase()
 
     def shape(self, op: ArrayShape) -> None:
-        """Extents fit an i32: the language says so."""
+        """Extents fit the type that the array's says."""
         builder = Builder.at(op)
         assert op.block is not None
-        extent = self.extent(op.block, _array_index(op.array), op.axis)
-        op.replace(builder.add(Cast(extent, type=i32, name=op.name)))
+        assert isinstance(op.array.type, Array)
+        extent = self.extent(op.block, _array_index(op.array), op.array.type, op.axis)
+        op.replace(extent if op.type is extent.type else builder.add(Cast(extent, type=op.type, name=op.name)))
 
     def pointer(self, op: Op) -> None:
         """Give the loads, stores and atomics of a scalar its spelled-out address."""
@@ -271,8 +272,8 @@ class _Lowering:
         self.inner(place, op, packed=True)
         return _after(op).add(place.address(op.type, f"shared:{number}", op))
 
-    def extent(self, block: Block, number: int, axis: int) -> Value:
-        return self.widen.share(block, ArrayExtent(number, axis), ("extent", number, axis))
+    def extent(self, block: Block, number: int, kind: Array, axis: int) -> Value:
+        return self.widen.share(block, ArrayExtent(number, axis, kind.wide), ("extent", number, axis))
 
     def stride(self, block: Block, number: int, axis: int, kind: Array, size: int) -> Value:
         """The bytes from one index to the next along an axis: the extents after it, multiplied up."""
@@ -284,7 +285,7 @@ class _Lowering:
         inner = self.stride(block, number, axis + 1, kind, size)
         found = self.widen.shared.get((self.widen.home(block), key))
         if found is None:
-            found = self.widen.share(block, Binary("mul", self.extent(block, number, axis + 1), inner), key)
+            found = self.widen.share(block, Binary("mul", self.extent(block, number, kind, axis + 1), inner), key)
         return found
 
     # ---- locals and temporaries ----

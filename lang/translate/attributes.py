@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from weft.ir import tree
-from weft.ir.types import Array, Tensor, i32, tensor
+from weft.ir.types import Array, Tensor, tensor
 from weft.lang.captures import is_watched, space_of
 from weft.lang.errors import UnknownName
 from weft.lang.field import Field, MatrixField
@@ -116,7 +116,7 @@ def _of_array(t: Translator, base: tree.Expr, kind: Array, node: ast.Attribute) 
     if node.attr == "shape":
         if isinstance(base, tree.Shared):
             return base.shape
-        return tuple(tree.ArrayShape(base, axis, type=i32, span=t.span(node)) for axis in range(kind.ndim))
+        return tuple(tree.ArrayShape(base, axis, type=kind.index, span=t.span(node)) for axis in range(kind.ndim))
     facts: dict[str, Any] = {
         "ndim": kind.ndim,
         "dtype": getattr(kind.elem, "elem", kind.elem),

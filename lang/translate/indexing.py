@@ -167,10 +167,12 @@ def _members(whole: tree.ArrayElement, structs: StructType, prefix: str) -> Reco
 
 def _clamped(t: Translator, array: tree.ParamRef, index: tree.Expr, axis: int) -> tree.Expr:
     """The nearest index that lies in the array."""
-    index = index if index.type is i32 else tree.Cast(index, type=i32, span=index.span)
-    one, zero = tree.Const(1, type=i32), tree.Const(0, type=i32)
-    last = tree.Binary("sub", tree.ArrayShape(array, axis, type=i32), one, type=i32)
-    return tree.Binary("max", tree.Binary("min", index, last, type=i32), zero, type=i32, span=index.span)
+    assert isinstance(array.type, Array)
+    prim = array.type.index
+    index = index if index.type is prim else tree.Cast(index, type=prim, span=index.span)
+    one, zero = tree.Const(1, type=prim), tree.Const(0, type=prim)
+    last = tree.Binary("sub", tree.ArrayShape(array, axis, type=prim), one, type=prim)
+    return tree.Binary("max", tree.Binary("min", index, last, type=prim), zero, type=prim, span=index.span)
 
 
 def dotted(node: ast.expr) -> str:

@@ -240,9 +240,10 @@ class _Runtime:
         """Over a field or an array: a variable per axis, or one vector."""
         if isinstance(over, FieldSymbol):
             axes = len(over.shape)
+            index = i64 if any(map(_beyond_i32, over.shape, over.offset or (0,) * axes)) else i32
         else:
             assert isinstance(over.type, Array)
-            axes = over.type.ndim
+            axes, index = over.type.ndim, over.type.index
         if axes == 0 and not grouped:
             raise self.t.error("a 0-D field has one element: write x[None] in place of a loop", self.node.iter)
         names = self.names(1 if grouped else axes, f"a loop over a field of {axes} ax{'i' if axes == 1 else 'e'}s")
@@ -250,8 +251,7 @@ class _Runtime:
             self.once(names[0])
             return
         hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names
-        wide = isinstance(over, FieldSymbol) and any(map(_beyond_i32, over.shape, over.offset or (0,) * axes))
-        variables = [self.variable(name, i64 if wide else i32) for name in hidden]
+        variables = [self.variable(name, index) for name in hidden]
         made = tree.StructFor(variables, over, [], self.parallel, self.config, span=self.t.span(self.node))
         self.t.emit(made)
         self.fill(made.body, lambda: self.bind(names, variables, grouped))

@@ -294,6 +294,35 @@ def test_more_elements_than_an_i32_counts(gpu: Any) -> None:
     assert b == c == wide * rows // 256 * 255 * 128
 
 
+def test_indices_are_as_wide_as_the_launch_needs(gpu: Any) -> None:
+    n = (1 << 31) + 77
+
+    @gpu.kernel
+    def fill(a: gpu.types.ndarray(gpu.u8, 1), by: gpu.i32):
+        for i in a:
+            a[i] = gpu.cast(i * by + (i >> 31), gpu.u8)
+
+    @gpu.kernel
+    def total(a: gpu.types.ndarray()) -> gpu.i64:
+        result = gpu.i64(0)
+        for i in range(a.shape[0]):
+            result += a[i]
+        return result
+
+    huge, small = gpu.ndarray(gpu.u8, n), gpu.ndarray(gpu.u8, 1000)
+    for by in (7, 9):
+        fill(huge, by)
+        fill(small, by)
+        want = (np.arange(1 << 16) * by).astype(np.uint8)
+        assert (small.to_numpy() == want[:1000]).all()
+        for i in (0, 5, 2**31 - 1, 2**31, n - 1):
+            assert huge[i] == (i * by + (i >> 31)) % 256
+        tail = sum((i * by + 1) % 256 for i in range(2**31, n))
+        assert total(huge) == 2**15 * int(want.sum(dtype=np.int64)) + tail
+        assert total(small) == int(want[:1000].sum(dtype=np.int64))
+    assert len(fill._instances) == len(total._instances) == 2
+
+
 @pytest.mark.parametrize("shape", [(5, 7, 9), (66, 70, 512), (130, 20, 260)])
 @pytest.mark.parametrize("clamped", [False, True])
 def test_stencils_of_volumes(ti: Any, shape: tuple[int, int, int], clamped: bool) -> None:

@@ -15,7 +15,7 @@ from weft.ir.types import PRIMS, Prim, Type, array, f32, f64, i32, i64, pointer,
 from weft.ir.verify import verify
 
 CHI = """\
-kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided]) -> (f32, f32x2) {
+kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided], y: [u8; 1 strided wide]) -> (f32, f32x2) {
   field @grid: f32x2[8, 4] tree=0 components=(0, 4) terms=((0, 1, 8, 32), (1, 1, 4, 8)) order=(0, 1)
   field @"mass of it": f32[16] tree=1 components=(0) terms=((0, 4, 4, 64), (0, 1, 4, 4)) offset=(-8) order=(0)
   field @loss: f64 tree=1 components=(256)
