@@ -26,6 +26,7 @@ _RESULT = re.compile(r"  (%[\w.]+) = ")
 _NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
 _LOC = re.compile(r"\s*\.loc\s+\d+\s+(\d+)")
 _NOISE = re.compile(r"\s*(\.cfi_|\.file\s|\.loc\s|\.p2align|\.L(tmp|func_begin|func_end|debug)|\$L__(tmp|func))")
+_SASS_GAP = re.compile(r"(?<=\*/) {12}(?= )")  # between an address and its instruction
 _SASS_LINE = re.compile(r'\s*//## File "spots", line (\d+)')
 
 
@@ -140,7 +141,7 @@ def of_sass(text: str) -> Listing:
             continue
         if ".debug" in line:
             break
-        lines.append(line)
+        lines.append(_SASS_GAP.sub("", line))
         spots.append(spot if "/*" in line and ";" in line else 0)
     return Listing(lines, spots)
 

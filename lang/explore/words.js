@@ -4,10 +4,10 @@ const PYTHON = new RegExp(
   "(#.*)|(\"[^\"]*\"|'[^']*')|(@[\\w.]+|\\b(?:and|as|assert|break|class|continue|def|elif|else|False|for|from|if|" +
   "import|in|is|lambda|None|not|or|pass|return|True|while|with)\\b)|(\\b\\d[\\w.]*)|(\\bti\\.[\\w.]+)", "g");
 const CODE = new RegExp(
-  "((?:;|//|\\s#\\s).*)|(\"[^\"]*\")|(\\b(?:kernel|field|task|parallel|for|if|else|while|in|where|return|define|load|" +
-  "store|call|br|ret|phi|getelementptr|atomic|binary|unary|const|address|body|bounds|prologue|epilogue|" +
+  "((?:;|//|\\s#\\s).*|/\\*.*?\\*/)|(\"[^\"]*\")|(\\b(?:kernel|field|task|parallel|for|if|else|while|in|where|return|" +
+  "define|load|store|call|br|ret|phi|getelementptr|atomic|binary|unary|const|address|body|bounds|prologue|epilogue|" +
   "yield|alloca|label)\\b)|" +
-  "((?<![\\w%$.])-?(?:0x)?\\d[\\w.]*)|([%@$!][\\w.$]+)", "g");
+  "((?<![\\w%$.])-?(?:0x)?\\d[\\w.]*)|([%@$!][\\w.$]+|\\bU?(?:R|P)(?:\\d+|Z|T)\\b)", "g");
 const KINDS = ["c", "s", "w", "n", "v"];
 
 /** Append a line to an element, its words in colors. */

@@ -349,6 +349,7 @@ def test_places_of_assembly() -> None:
 
 def test_places_of_sass() -> None:
     text = '\t.text.f:\n\t//## File "spots", line 6\n        /*0000*/       MOV R1, R2 ;\n'
+    text += f"        /*0010*/{' ' * 14}@P0 EXIT ;\n"  # an instruction stands far from its address
     listing = of_sass(text)
-    assert listing == "\t.text.f:\n        /*0000*/       MOV R1, R2 ;\n"
-    assert listing.spots == (0, 6)
+    assert listing == "\t.text.f:\n        /*0000*/       MOV R1, R2 ;\n        /*0010*/  @P0 EXIT ;\n"
+    assert listing.spots == (0, 6, 6)
