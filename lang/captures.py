@@ -19,6 +19,7 @@ import numpy as np
 from weft.ir.types import Type
 from weft.lang.builtins import Builtin
 from weft.lang.matrix import Matrix
+from weft.lang.struct import Struct
 
 __all__ = ["Attributes", "Captures", "is_watched", "space_of"]
 
@@ -26,9 +27,11 @@ _NUMBERS = (bool, int, float, np.generic)
 _FIXED = (ModuleType, BuiltinFunctionType, Builtin, Type, type)  # that nobody rebinds
 _PARTS = (*_FIXED, FunctionType, MethodType)  # that nobody rebinds in an object
 _PLAIN = (*_NUMBERS, str, bytes, complex, type(None), range, slice, type(...))  # that hold nothing else
-_CONTAINERS = (tuple, list, dict, Matrix)
+_ARRAYS = (Matrix, np.ndarray)
+_CONTAINERS = (tuple, list, dict, Struct, *_ARRAYS)
 _DEEPEST = 4  # containers in containers that are looked into,
-_MOST_PARTS = 64  # if they hold no more than so many things: each launch compares them
+_MOST_PARTS = 64  # if they hold no more than so many things,
+_MOST_BYTES = 1 << 16  # and arrays no more than that: each launch compares them
 
 
 def is_watched(owner: Any, value: Any) -> bool:
@@ -127,7 +130,7 @@ class Captures:
 
 
 class _Contents:
-    """What a container held: its parts, or the bytes of a matrix."""
+    """What a container held: its parts, or the bytes of an array or matrix."""
 
     __slots__ = ("dtype", "items", "kind", "may_change", "shape")
 
@@ -136,8 +139,9 @@ class _Contents:
         self.may_change = not isinstance(value, tuple)
         self.items: Any = ()
         self.dtype: Any = None
-        if isinstance(value, Matrix):
-            self.shape, self.dtype, self.items = value.values.shape, value.values.dtype, value.values.tobytes()
+        if isinstance(value, _ARRAYS):
+            cells = _cells(value)
+            self.shape, self.dtype, self.items = cells.shape, cells.dtype, cells.tobytes()
             return
         parts = _parts(value)
         inner = depth + 1 if len(parts) + sum(map(_length, parts)) <= _MOST_PARTS else _DEEPEST
@@ -149,8 +153,8 @@ class _Contents:
         if type(now) is not self.kind:
             return False
         if self.dtype is not None:
-            values = now.values
-            same = values.tobytes() == self.items and values.shape == self.shape and values.dtype == self.dtype
+            cells = _cells(now)
+            same = cells.shape == self.shape and cells.dtype == self.dtype and cells.tobytes() == self.items
             return bool(same)
         parts = _parts(now)
         if len(parts) != len(self.items):
@@ -164,14 +168,28 @@ def _length(value: Any) -> int:
 
 def _parts(value: Any) -> Any:
     """What a container holds, one after another."""
+    if isinstance(value, Struct):
+        return [*value.entries.values()]
     return [part for pair in value.items() for part in pair] if isinstance(value, dict) else value
+
+
+def _cells(value: Any) -> Any:
+    """The numbers of a matrix or array."""
+    return value.values if isinstance(value, Matrix) else value
+
+
+def _is_container(value: Any) -> bool:
+    """Whether launches look into it."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biufc" and value.nbytes <= _MOST_BYTES
+    return isinstance(value, _CONTAINERS)
 
 
 def _remembered(value: Any, depth: int = 0) -> Any:
     """What tells whether something is that value still."""
     if isinstance(value, _PLAIN):
         return value
-    if isinstance(value, _CONTAINERS) and depth < _DEEPEST:
+    if depth < _DEEPEST and _is_container(value):
         return _Contents(value, depth)
     try:
         return weakref.ref(value)

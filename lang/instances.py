@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from weft.lang.compile import Instance
-from weft.lang.parameters import template_key
+from weft.lang.parameters import told_by_identity
 
 __all__ = ["Instances"]
 
@@ -63,7 +63,7 @@ class Instances:
         mine = weakref.ref(instance)
         trees = (tree for ref in instance.trees if (tree := ref()) is not None)
         instance.guards = [
-            *_guards((one for one in watched if isinstance(template_key(one), int)), lambda _: self._drop(key)),
+            *_guards(chain.from_iterable(map(told_by_identity, watched)), lambda _: self._drop(key)),
             *_guards(chain(trees, instance.captures.objects()), lambda _: self._drop(key, mine)),
         ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,16 @@ from weft.lang.translate import Argument
 from weft.lang.translate.annotations import is_template
 from weft.lang.types import CompoundType, NdarrayType, Ref, StructType, prim_of_numpy, to_ir
 
-__all__ = ["ArrayParameter", "Compound", "Parameter", "Scalar", "Template", "make_parameter", "template_key"]
+__all__ = [
+    "ArrayParameter",
+    "Compound",
+    "Parameter",
+    "Scalar",
+    "Template",
+    "make_parameter",
+    "template_key",
+    "told_by_identity",
+]
 
 _INTEGERS: tuple[type, ...] = (int, np.integer, np.bool_)
 _NUMBERS: tuple[type, ...] = (int, float, np.integer, np.floating, np.bool_)
@@ -279,17 +290,40 @@ class Template(Parameter):
 
 
 def template_key(value: Any) -> Any:
-    """What tells a compile-time value from others: its type and value if it is plain data, else its identity (an
-    int)."""
-    if isinstance(value, (bool, int, float, np.generic)):
+    """What tells a compile-time value from others: its type and value if it is plain data, what is in it if it is a
+    container, else its identity (an int)."""
+    if isinstance(value, np.generic):
+        return (type(value), value.tobytes())
+    if isinstance(value, float):
+        return (type(value), value.hex())  # -0.0 is not 0.0, and every NaN is the same
+    if isinstance(value, int):
         return (type(value), value)
     if value is None or isinstance(value, (str, Type, CompoundType)):
         return (str, value) if isinstance(value, str) else (type(value), value)
+    if isinstance(value, (Matrix, np.ndarray)):
+        cells = value if isinstance(value, np.ndarray) else value.values
+        return (type(value), cells.shape, cells.dtype.str, cells.tobytes())
+    parts = _parts(value)
+    return id(value) if parts is None else (type(value), *map(template_key, parts))
+
+
+def told_by_identity(value: Any) -> Iterator[Any]:
+    """The objects in a compile-time value that its key knows by their identity alone."""
+    parts = _parts(value)
+    if parts is not None:
+        for part in parts:
+            yield from told_by_identity(part)
+    elif isinstance(template_key(value), int):
+        yield value
+
+
+def _parts(value: Any) -> Iterable[Any] | None:
+    """What a container holds, one after another; None for what is none."""
     if isinstance(value, (tuple, list)):
-        return (type(value), *map(template_key, value))
-    if isinstance(value, Matrix):
-        return (Matrix, value.shape, value.dtype, value.values.tobytes())
-    return id(value)
+        return value
+    if isinstance(value, dict):
+        return chain.from_iterable(value.items())
+    return (value.struct_type, *value.entries.values()) if isinstance(value, PyStruct) else None
 
 
 def make_parameter(name: str, annotation: Any) -> Parameter:

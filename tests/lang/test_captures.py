@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft as ti
@@ -343,6 +344,66 @@ def test_equal_is_not_the_same_constant():
     assert (k(), sign(1)) == (1, 1)
     values[0], n = 1.0, -0.0
     assert (k(), sign(1)) == (0, -1)
+
+
+def test_what_is_inside_structs_and_arrays():
+    body = ti.types.struct(mass=ti.i32, v=ti.types.vector(2, ti.i32))(mass=1, v=[2, 3])
+    table = np.array([10, 20])
+
+    @ti.kernel
+    def k() -> ti.i32:
+        return body.mass + body.v[1] * 10 + ti.static(int(table[1])) * 100
+
+    assert [k(), k()] == [2031, 2031]
+    body.mass = 4
+    assert k() == 2034
+    body.v[1] = 5
+    assert k() == 2054
+    table[1] = 30
+    assert k() == 3054
+
+
+def test_templates_are_told_by_what_is_in_them():
+    pair = ti.types.struct(a=ti.i32)
+
+    @ti.kernel
+    def angle(c: ti.template()) -> ti.f64:
+        return ti.atan2(ti.f64(0.0), ti.f64(c[0]))
+
+    @ti.kernel
+    def first(c: ti.template()) -> ti.i32:
+        return ti.static(c["a"])
+
+    @ti.kernel
+    def member(c: ti.template()) -> ti.i32:
+        return c.a
+
+    for kind in (float, np.float32, np.float64):
+        signs = [angle((kind(zero),)) > 3 for zero in (0.0, -0.0, 0.0, -0.0)]
+        assert signs == [False, True, False, True]
+    named, struct = {"a": 1}, pair(a=1)
+    assert (first(named), member(struct)) == (1, 1)
+    named["a"], struct.a = 2, 3
+    assert (first(named), member(struct)) == (2, 3)
+
+
+def test_an_object_in_a_template_makes_way_for_another():
+    class Point:
+        def __init__(self, n: int) -> None:
+            self.n = n
+
+    @ti.kernel
+    def k(c: ti.template()) -> ti.i32:
+        return c[0].n
+
+    points = [Point(1)]
+    place = id(points[0])
+    assert k(points) == 1
+    points.clear()
+    others = [Point(2)]  # one of these will lie where the first one did
+    while id(others[-1]) != place and len(others) < 10_000:
+        others.append(Point(2))
+    assert k(others[-1:]) == 2
 
 
 def test_vectors_of_self_and_their_elements():
