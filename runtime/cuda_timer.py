@@ -112,11 +112,14 @@ class LaunchTimer:
         """The events of the launches that wait, as spans."""
         count = len(self._waiting)  # other threads may launch more meanwhile
         self._synchronize()
+        now, found = time.perf_counter(), list[Span]()
         event, then = self._anchor[0].event, self._anchor[1]
         for name, begin, end in [self._waiting.popleft() for _ in range(count)]:
             after = _elapsed(self._driver, event, begin)
-            self._done.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
+            found.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
             self._free += [begin, end]
+        late = max((span.began + span.seconds - now for span in found), default=0.0)  # that the host noticed the anchor
+        self._done += [span._replace(began=span.began - late) for span in found] if late > 0 else found
         if count:  # elapsed times are floats: from far away they would be coarse
             self._anchor = self._anchored()
 

@@ -219,10 +219,12 @@ _lock = threading.Lock()
 
 
 def begin(nvtx: bool = False) -> Recording:
-    """The recording, which goes on until `end` was called as often."""
+    """The recording, which goes on until `end` was called as often. What was launched so far is waited for: it is no
+    part of what the new user wants."""
     global current
     with _lock:
         made = current or Recording()
+        made.flush()
         made.users += 1
         made.nvtx += nvtx
         if current is None:
