@@ -39,8 +39,8 @@ _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops)
 # Below this price a loop is not worth waking another thread; a share should cost about as much.
 _SHARE = 40_000.0
 
-# Ops in the body of a loop that LLVM shall not copy.
-_LONG = 128
+# Ops in the body of a loop that LLVM shall not unroll, and of one that it shall not copy for any other reason.
+_MIDDLING, _LONG = 60, 128
 
 # Ops in the body of a loop that LLVM shall not vectorize: it would take time by their square.
 _TOO_LONG = 5000
@@ -344,7 +344,7 @@ def _bound(f: FunctionWriter, value: Value, position: int) -> str:
 
 def _rows(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> None:
     """Each row number becomes the outer indices once; then the innermost axis is a plain loop."""
-    with f.loop("%begin", "%end") as row:
+    with f.loop("%begin", "%end", f.module.loop_hints(copies=False)) as row:
         outer, rest = list[str](), row
         for axis in range(len(begins) - 2, 0, -1):
             extent = f.set(f"sub nsw i64 {ends[axis]}, {begins[axis]}")
@@ -377,20 +377,19 @@ def _innermost(
 
 
 def _hints(f: FunctionWriter, task: Task) -> str:
-    """The metadata of the loop: that iterations touch nothing of one another's, if so; that one copy of a long body is
-    enough, with its rest masked off: more would cost compile time and hide nothing that the body itself does not; that
-    a very long one is left as it is."""
+    """The metadata of the loop: that iterations touch nothing of one another's, if so; that a body that is not short
+    need not be unrolled, and that one copy of a long one is enough, with its rest masked off: more would cost compile
+    time and hide nothing that the body itself does not; that a very long one is left as it is."""
     hints: list[str] = []
     if _plainly_apart(task):
         hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
     ops = length(task)
     if ops > _LONG:
-        hints.append(f.module.node('!{!"llvm.loop.interleave.count", i32 1}'))
-        hints.append(f.module.node('!{!"llvm.loop.unroll.disable"}'))
-        hints.append(f.module.node('!{!"llvm.loop.vectorize.predicate.enable", i1 true}'))
+        hints.append(f.module.hint('!"llvm.loop.interleave.count", i32 1'))
+        hints.append(f.module.hint('!"llvm.loop.vectorize.predicate.enable", i1 true'))
     if ops > _TOO_LONG:
-        hints = [f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')]
-    return f.module.loop_hints(*hints)
+        hints = [f.module.hint('!"llvm.loop.vectorize.enable", i1 false')]
+    return f.module.loop_hints(*hints, copies=ops <= _MIDDLING)
 
 
 def _plainly_apart(task: Task) -> bool:

@@ -22,14 +22,17 @@ from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
 from weft.codegen.scalar_ops import binary
 from weft.codegen.shares import Share
-from weft.codegen.spelling import constant, in_register
 from weft.ir.transforms.thread_local import identity
 
 __all__ = ["extra_words", "homes", "prepare", "run_shares", "sharing", "write_merge", "write_share"]
 
 # What a word of a copy costs its thread to fill and to add up, in the units of `cost.py`; shares for each thread, that
-# the last ones end together; words that are worth a thread's while to add up.
-_WORD, _SHARES, _MERGE = 2.0, 4, 8192
+# the last ones end together.
+_WORD, _SHARES = 2.0, 4
+
+# Bytes of a cache line, in which copies are filled and added up: as vectors, so that LLVM need not make any. Lines that
+# are worth a thread's while to add up.
+_LINE, _MERGE = 64, 512
 
 
 def extra_words(shares: Sequence[Share]) -> int:
@@ -72,7 +75,7 @@ def run_shares(f: FunctionWriter, shares: Sequence[Share], body: str, box: str, 
     got = f.set(f"icmp ne ptr {copies}, null")
     f.branch(got, ready, done)
     f.start(ready)
-    with f.loop("0", threads) as number:
+    with f.loop("0", threads, f.module.loop_hints(copies=False)) as number:
         f.do(f"store atomic i64 0, ptr {_state(f, copies, number)} monotonic, align 8")
     f.do(f"store ptr {copies}, ptr {_word(f, box, 2 * axes)}, align 8")
     parts = f.set(f"mul i64 {threads}, {_SHARES}")
@@ -81,7 +84,7 @@ def run_shares(f: FunctionWriter, shares: Sequence[Share], body: str, box: str, 
     f.do(f"call void {run}(i64 {pool}, ptr @{body}_private, ptr %ctx, ptr {box}, i64 {count}, i64 {grain})")
     for position, share in enumerate(shares):
         merge = f"ptr @{body}_merge{position}, ptr %ctx, ptr {box}"
-        f.do(f"call void {run}(i64 {pool}, {merge}, i64 {share.words}, i64 {_MERGE})")
+        f.do(f"call void {run}(i64 {pool}, {merge}, i64 {_bytes(share) // _LINE}, i64 {_MERGE})")
     f.start(done)
     return got
 
@@ -111,12 +114,12 @@ def write_share(module: ModuleWriter, shares: Sequence[Share], body: str, axes: 
 
 
 def write_merge(module: ModuleWriter, shares: Sequence[Share], body: str, axes: int) -> None:
-    """For each field a function that adds the words [begin, end) of all copies to it."""
+    """For each field a function that adds the lines [begin, end) of all copies to it."""
     for position, share in enumerate(shares):
         f = FunctionWriter(module)
         copies, threads = f.set(f"load ptr, ptr {_word(f, '%box', 2 * axes)}, align 8"), service(f, "threads", "i64")
         home = f.set(f"getelementptr inbounds i8, ptr {_tree(f, share)}, i64 {share.low}")
-        with f.loop("0", threads) as number:
+        with f.loop("0", threads, f.module.loop_hints(copies=False)) as number:
             add, after = f.fresh_label("add"), f.fresh_label("after")
             state = f.set(f"load atomic i64, ptr {_state(f, copies, number)} acquire, align 8")
             f.branch(f.set(f"icmp ne i64 {state}, 0"), add, after)
@@ -143,21 +146,40 @@ def _take(f: FunctionWriter, copies: str) -> tuple[str, str]:
 
 
 def _fill(f: FunctionWriter, share: Share, place: str) -> None:
-    type, neutral = in_register(share.type), constant(identity(share.kind, share.type), share.type)
-    with f.loop("0", str(share.words)) as index:
-        word = f.set(f"getelementptr inbounds {type}, ptr {place}, i64 {index}")
-        f.do(f"store {type} {neutral}, ptr {word}, align {share.type.size}")
+    f.width = _LINE // share.type.size
+    neutral = f.literal(identity(share.kind, share.type), share.type)
+    with f.loop("0", str(_bytes(share) // _LINE), f.module.loop_hints(copies=False)) as line:
+        f.do(f"store {f.spell(share.type)} {neutral}, ptr {_line(f, place, line)}, align {_LINE}")
+    f.width = 1
 
 
 def _add_up(f: FunctionWriter, share: Share, copy: str, home: str) -> None:
-    """home[k] = home[k] kind copy[k]; a copy never overlaps a field."""
-    type, align, accesses = in_register(share.type), share.type.size, f.module.node("distinct !{}")
-    apart = f.module.node(f'!{{!"llvm.loop.parallel_accesses", {accesses}}}')
-    group = f", !llvm.access.group {accesses}"
-    with f.loop("%begin", "%end", f.module.loop_hints(apart)) as index:
-        here, there = (f.set(f"getelementptr inbounds {type}, ptr {base}, i64 {index}") for base in (copy, home))
-        value, old = (f.set(f"load {type}, ptr {place}, align {align}{group}") for place in (here, there))
-        f.do(f"store {type} {binary(f, share.kind, share.type, old, value)}, ptr {there}, align {align}{group}")
+    """home[k] = home[k] kind copy[k]: whole lines, then what the last one holds of the field."""
+    each = _LINE // share.type.size
+    whole, rest = divmod(share.words, each)
+    smaller = f.module.declare("i64 @llvm.smin.i64(i64, i64)")
+    end = f.set(f"call i64 @{smaller}(i64 %end, i64 {whole})") if rest else "%end"
+    with f.loop("%begin", end, f.module.loop_hints(copies=False)) as line:
+        _add_line(f, share, copy, home, line, each)
+    if rest:
+        last, after = f.fresh_label("last"), f.fresh_label("all")
+        f.branch(f.set(f"icmp sgt i64 %end, {whole}"), last, after)
+        f.start(last)
+        _add_line(f, share, copy, home, str(whole), rest)
+        f.start(after)
+
+
+def _add_line(f: FunctionWriter, share: Share, copy: str, home: str, line: str, words: int) -> None:
+    f.width = words
+    type, align = f.spell(share.type), share.type.size
+    here, there = _line(f, copy, line), _line(f, home, line)
+    value, old = f.set(f"load {type}, ptr {here}, align {_LINE}"), f.set(f"load {type}, ptr {there}, align {align}")
+    f.do(f"store {type} {binary(f, share.kind, share.type, old, value)}, ptr {there}, align {align}")
+    f.width = 1
+
+
+def _line(f: FunctionWriter, base: str, number: str) -> str:
+    return f.set(f"getelementptr inbounds [{_LINE} x i8], ptr {base}, i64 {number}")
 
 
 def _finish(f: FunctionWriter, name: str) -> None:
@@ -192,4 +214,4 @@ def _copy(f: FunctionWriter, shares: Sequence[Share], position: int, copies: str
 
 def _bytes(share: Share) -> int:
     """A copy's room: whole cache lines, that each begins on one."""
-    return -(-share.words * share.type.size // 64) * 64
+    return -(-share.words * share.type.size // _LINE) * _LINE

@@ -45,6 +45,7 @@ class ModuleWriter:
     kept: dict[str, None] = field(default_factory=dict[str, None])
     sites: list[Site] = field(default_factory=list[Site])
     metadata: list[str] = field(default_factory=list[str])
+    hints: dict[str, str] = field(default_factory=dict[str, str])
     scopes: dict[str, int] = field(default_factory=dict[str, int])
     own: dict[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict)
     callees: Mapping[str, Callee] = field(default_factory=dict[str, "Callee"])
@@ -79,8 +80,17 @@ class ModuleWriter:
         self.metadata.append(text)
         return f"!{len(self.metadata) - 1}"
 
-    def loop_hints(self, *hints: str) -> str:
-        """What marks the branch back to the head of a loop with those metadata nodes."""
+    def hint(self, text: str) -> str:
+        """The metadata node of a hint about loops, the same for all of them."""
+        if text not in self.hints:
+            self.hints[text] = self.node(f"!{{{text}}}")
+        return self.hints[text]
+
+    def loop_hints(self, *hints: str, copies: bool = True) -> str:
+        """What marks the branch back to the head of a loop with those metadata nodes. Without `copies`, LLVM does not
+        unroll it."""
+        if not copies:
+            hints = (*hints, self.hint('!"llvm.loop.unroll.disable"'))
         if not hints:
             return ""
         loop = self.node("")

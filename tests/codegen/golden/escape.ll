@@ -92,7 +92,7 @@ done34:
   %v69 = getelementptr i8, ptr %v2, i64 %v68
   %v70 = mul i64 %i15, 4
   %v71 = getelementptr i8, ptr %v69, i64 %v70
-  call void @llvm.masked.store.v16i32.p0(<16 x i32> %v67, ptr align 4 %v71, <16 x i1> %v23), !alias.scope !2, !noalias !3
+  call void @llvm.masked.store.v16i32.p0(<16 x i32> %v67, ptr align 4 %v71, <16 x i1> %v23), !alias.scope !4, !noalias !5
   br label %latch13
 latch13:
   %n16 = add nsw i64 %i15, 16
@@ -101,7 +101,7 @@ done14:
   br label %latch5
 latch5:
   %n8 = add nsw i64 %i7, 1
-  br label %head3
+  br label %head3, !llvm.loop !1
 done6:
   br label %exit
 exit:
@@ -151,7 +151,9 @@ exit:
   ret void
 }
 
-!0 = distinct !{!"fields"}
-!1 = distinct !{!"field:out", !0}
-!2 = !{!1}
-!3 = !{}
+!0 = !{!"llvm.loop.unroll.disable"}
+!1 = distinct !{!1, !0}
+!2 = distinct !{!"fields"}
+!3 = distinct !{!"field:out", !2}
+!4 = !{!3}
+!5 = !{}

@@ -2,6 +2,7 @@
 
 
 declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
@@ -25,14 +26,14 @@ head11:
 body12:
   %v18 = mul nsw i64 %i15, 4
   %v19 = getelementptr inbounds i8, ptr %v6, i64 %v18
-  %v20 = load i32, ptr %v19, align 4, !alias.scope !9, !noalias !10, !llvm.access.group !0
+  %v20 = load i32, ptr %v19, align 4, !alias.scope !11, !noalias !12, !llvm.access.group !0
   %v21 = and i32 %v20, 15
   %v22 = sext i32 %v21 to i64
   %v23 = mul nsw i64 %v22, 4
   %v24 = getelementptr inbounds i8, ptr %v4, i64 %v23
-  %v25 = load i32, ptr %v24, align 4, !alias.scope !11, !noalias !12
+  %v25 = load i32, ptr %v24, align 4, !alias.scope !13, !noalias !14
   %v26 = add i32 %v25, 1
-  store i32 %v26, ptr %v24, align 4, !alias.scope !11, !noalias !12
+  store i32 %v26, ptr %v24, align 4, !alias.scope !13, !noalias !14
   br label %latch13
 latch13:
   %n16 = add nsw i64 %i15, 1
@@ -84,15 +85,15 @@ fill28:
   br label %head31
 head31:
   %i35 = phi i64 [ 0, %fill28 ], [ %n36, %latch33 ]
-  %v37 = icmp slt i64 %i35, 16
+  %v37 = icmp slt i64 %i35, 1
   br i1 %v37, label %body32, label %done34
 body32:
-  %v38 = getelementptr inbounds i32, ptr %v27, i64 %i35
-  store i32 0, ptr %v38, align 4
+  %v38 = getelementptr inbounds [64 x i8], ptr %v27, i64 %i35
+  store <16 x i32> splat (i32 0), ptr %v38, align 64
   br label %latch33
 latch33:
   %n36 = add nsw i64 %i35, 1
-  br label %head31
+  br label %head31, !llvm.loop !4
 done34:
   br label %filled29
 filled29:
@@ -144,23 +145,23 @@ head29:
   %v35 = icmp slt i64 %i33, %end
   br i1 %v35, label %body30, label %done32
 body30:
-  %v36 = getelementptr inbounds i32, ptr %v28, i64 %i33
-  %v37 = getelementptr inbounds i32, ptr %v9, i64 %i33
-  %v38 = load i32, ptr %v36, align 4, !llvm.access.group !3
-  %v39 = load i32, ptr %v37, align 4, !llvm.access.group !3
-  %v40 = add i32 %v39, %v38
-  store i32 %v40, ptr %v37, align 4, !llvm.access.group !3
+  %v36 = getelementptr inbounds [64 x i8], ptr %v28, i64 %i33
+  %v37 = getelementptr inbounds [64 x i8], ptr %v9, i64 %i33
+  %v38 = load <16 x i32>, ptr %v36, align 64
+  %v39 = load <16 x i32>, ptr %v37, align 4
+  %v40 = add <16 x i32> %v39, %v38
+  store <16 x i32> %v40, ptr %v37, align 4
   br label %latch31
 latch31:
   %n34 = add nsw i64 %i33, 1
-  br label %head29, !llvm.loop !5
+  br label %head29, !llvm.loop !6
 done32:
   br label %after18
 after18:
   br label %latch12
 latch12:
   %n15 = add nsw i64 %i14, 1
-  br label %head10
+  br label %head10, !llvm.loop !5
 done13:
   br label %exit
 exit:
@@ -228,7 +229,7 @@ body46:
   br label %latch47
 latch47:
   %n50 = add nsw i64 %i49, 1
-  br label %head45
+  br label %head45, !llvm.loop !7
 done48:
   %v53 = getelementptr inbounds i8, ptr %s3, i64 16
   store ptr %v41, ptr %v53, align 8
@@ -240,7 +241,7 @@ done48:
   %v59 = getelementptr inbounds i8, ptr %v58, i64 0
   %v60 = load ptr, ptr %v59, align 8, !invariant.load !{}
   call void %v60(i64 %v31, ptr @weft_task0_private, ptr %ctx, ptr %s3, i64 %v7, i64 %v56)
-  call void %v60(i64 %v31, ptr @weft_task0_merge0, ptr %ctx, ptr %s3, i64 16, i64 8192)
+  call void %v60(i64 %v31, ptr @weft_task0_merge0, ptr %ctx, ptr %s3, i64 1, i64 512)
   br label %done43
 done43:
   br i1 %v44, label %done20, label %here18
@@ -256,13 +257,15 @@ exit:
 !0 = distinct !{}
 !1 = !{!"llvm.loop.parallel_accesses", !0}
 !2 = distinct !{!2, !1}
-!3 = distinct !{}
-!4 = !{!"llvm.loop.parallel_accesses", !3}
-!5 = distinct !{!5, !4}
-!6 = distinct !{!"fields"}
-!7 = distinct !{!"array:0", !6}
-!8 = distinct !{!"field:h", !6}
-!9 = !{!7}
-!10 = !{!8}
-!11 = !{!8}
-!12 = !{!7}
+!3 = !{!"llvm.loop.unroll.disable"}
+!4 = distinct !{!4, !3}
+!5 = distinct !{!5, !3}
+!6 = distinct !{!6, !3}
+!7 = distinct !{!7, !3}
+!8 = distinct !{!"fields"}
+!9 = distinct !{!"array:0", !8}
+!10 = distinct !{!"field:h", !8}
+!11 = !{!9}
+!12 = !{!10}
+!13 = !{!10}
+!14 = !{!9}

@@ -48,12 +48,12 @@ body30:
   %v37 = getelementptr i8, ptr %v2, i64 %v36
   %v38 = mul i64 %i33, 4
   %v39 = getelementptr i8, ptr %v37, i64 %v38
-  %v40 = load float, ptr %v39, align 4, !alias.scope !4, !noalias !5
+  %v40 = load float, ptr %v39, align 4, !alias.scope !6, !noalias !7
   %v41 = mul i64 %i33, 256
   %v42 = getelementptr i8, ptr %v4, i64 %v41
   %v43 = mul i64 %i19, 4
   %v44 = getelementptr i8, ptr %v42, i64 %v43
-  %v45 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v44, <16 x i1> %v27, <16 x float> zeroinitializer), !alias.scope !6, !noalias !7
+  %v45 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v44, <16 x i1> %v27, <16 x float> zeroinitializer), !alias.scope !8, !noalias !9
   %v46 = insertelement <16 x float> poison, float %v40, i64 0
   %v47 = shufflevector <16 x float> %v46, <16 x float> poison, <16 x i32> zeroinitializer
   %v48 = fmul reassoc arcp contract afn <16 x float> %v47, %v45
@@ -70,7 +70,7 @@ done32:
   %v53 = getelementptr i8, ptr %v6, i64 %v52
   %v54 = mul i64 %i19, 4
   %v55 = getelementptr i8, ptr %v53, i64 %v54
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v51, ptr align 4 %v55, <16 x i1> %v27), !alias.scope !8, !noalias !9
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v51, ptr align 4 %v55, <16 x i1> %v27), !alias.scope !10, !noalias !11
   br label %latch17
 latch17:
   %n20 = add nsw i64 %i19, 16
@@ -79,7 +79,7 @@ done18:
   br label %latch9
 latch9:
   %n12 = add nsw i64 %i11, 1
-  br label %head7
+  br label %head7, !llvm.loop !1
 done10:
   br label %exit
 exit:
@@ -129,13 +129,15 @@ exit:
   ret void
 }
 
-!0 = distinct !{!"fields"}
-!1 = distinct !{!"field:a", !0}
-!2 = distinct !{!"field:b", !0}
-!3 = distinct !{!"field:c", !0}
-!4 = !{!1}
-!5 = !{!2, !3}
-!6 = !{!2}
-!7 = !{!1, !3}
-!8 = !{!3}
-!9 = !{!1, !2}
+!0 = !{!"llvm.loop.unroll.disable"}
+!1 = distinct !{!1, !0}
+!2 = distinct !{!"fields"}
+!3 = distinct !{!"field:a", !2}
+!4 = distinct !{!"field:b", !2}
+!5 = distinct !{!"field:c", !2}
+!6 = !{!3}
+!7 = !{!4, !5}
+!8 = !{!4}
+!9 = !{!3, !5}
+!10 = !{!5}
+!11 = !{!3, !4}

@@ -29,43 +29,43 @@ body14:
   %v22 = getelementptr inbounds i8, ptr %v2, i64 %v20
   %v23 = getelementptr inbounds i8, ptr %v22, i64 %v21
   %v24 = getelementptr inbounds i8, ptr %v23, i64 -256
-  %v25 = load float, ptr %v24, align 4, !alias.scope !6, !noalias !7, !llvm.access.group !0
+  %v25 = load float, ptr %v24, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
   %v26 = mul nsw i64 %v12, 256
   %v27 = mul nsw i64 %i17, 4
   %v28 = getelementptr inbounds i8, ptr %v2, i64 %v26
   %v29 = getelementptr inbounds i8, ptr %v28, i64 %v27
   %v30 = getelementptr inbounds i8, ptr %v29, i64 256
-  %v31 = load float, ptr %v30, align 4, !alias.scope !6, !noalias !7, !llvm.access.group !0
+  %v31 = load float, ptr %v30, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
   %v32 = fadd reassoc arcp contract afn float %v25, %v31
   %v33 = mul nsw i64 %v12, 256
   %v34 = mul nsw i64 %i17, 4
   %v35 = getelementptr inbounds i8, ptr %v2, i64 %v33
   %v36 = getelementptr inbounds i8, ptr %v35, i64 %v34
   %v37 = getelementptr inbounds i8, ptr %v36, i64 -4
-  %v38 = load float, ptr %v37, align 4, !alias.scope !6, !noalias !7, !llvm.access.group !0
+  %v38 = load float, ptr %v37, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
   %v39 = fadd reassoc arcp contract afn float %v32, %v38
   %v40 = mul nsw i64 %v12, 256
   %v41 = mul nsw i64 %i17, 4
   %v42 = getelementptr inbounds i8, ptr %v2, i64 %v40
   %v43 = getelementptr inbounds i8, ptr %v42, i64 %v41
   %v44 = getelementptr inbounds i8, ptr %v43, i64 4
-  %v45 = load float, ptr %v44, align 4, !alias.scope !6, !noalias !7, !llvm.access.group !0
+  %v45 = load float, ptr %v44, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
   %v46 = fadd reassoc arcp contract afn float %v39, %v45
   %v47 = fmul reassoc arcp contract afn float %v46, 0x3FD0000000000000
   %v48 = mul nsw i64 %v12, 256
   %v49 = mul nsw i64 %i17, 4
   %v50 = getelementptr inbounds i8, ptr %v4, i64 %v48
   %v51 = getelementptr inbounds i8, ptr %v50, i64 %v49
-  store float %v47, ptr %v51, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
+  store float %v47, ptr %v51, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
   br label %latch15
 latch15:
   %n18 = add nsw i64 %i17, 1
-  br label %head13, !llvm.loop !2
+  br label %head13, !llvm.loop !4
 done16:
   br label %latch7
 latch7:
   %n10 = add nsw i64 %i9, 1
-  br label %head5
+  br label %head5, !llvm.loop !2
 done8:
   br label %exit
 exit:
@@ -116,12 +116,14 @@ exit:
 }
 
 !0 = distinct !{}
-!1 = !{!"llvm.loop.parallel_accesses", !0}
+!1 = !{!"llvm.loop.unroll.disable"}
 !2 = distinct !{!2, !1}
-!3 = distinct !{!"fields"}
-!4 = distinct !{!"field:x", !3}
-!5 = distinct !{!"field:y", !3}
-!6 = !{!4}
-!7 = !{!5}
-!8 = !{!5}
-!9 = !{!4}
+!3 = !{!"llvm.loop.parallel_accesses", !0}
+!4 = distinct !{!4, !3}
+!5 = distinct !{!"fields"}
+!6 = distinct !{!"field:x", !5}
+!7 = distinct !{!"field:y", !5}
+!8 = !{!6}
+!9 = !{!7}
+!10 = !{!7}
+!11 = !{!6}

@@ -37,7 +37,7 @@ body15:
   %v22 = mul nsw i64 %i18, 4
   %v23 = getelementptr inbounds i8, ptr %v4, i64 %v21
   %v24 = getelementptr inbounds i8, ptr %v23, i64 %v22
-  %v25 = load float, ptr %v24, align 4, !alias.scope !6, !noalias !7, !llvm.access.group !0
+  %v25 = load float, ptr %v24, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
   %v26 = call reassoc arcp contract afn float @weft_sinf(float %v25) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
   %v27 = load float, ptr %s5, align 4
   %v28 = fadd reassoc arcp contract afn float %v27, %v26
@@ -45,12 +45,12 @@ body15:
   br label %latch16
 latch16:
   %n19 = add nsw i64 %i18, 1
-  br label %head14, !llvm.loop !2
+  br label %head14, !llvm.loop !4
 done17:
   br label %latch8
 latch8:
   %n11 = add nsw i64 %i10, 1
-  br label %head6
+  br label %head6, !llvm.loop !2
 done9:
   %v29 = load float, ptr %s5, align 4
   %v30 = atomicrmw fadd ptr %v2, float %v29 monotonic
@@ -99,7 +99,7 @@ shared16:
 done17:
   %v26 = getelementptr inbounds i8, ptr %ctx, i64 32
   %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
-  %v28 = load float, ptr %v27, align 4, !alias.scope !8, !noalias !9
+  %v28 = load float, ptr %v27, align 4, !alias.scope !10, !noalias !11
   %v29 = getelementptr inbounds i8, ptr %ctx, i64 40
   store float %v28, ptr %v29, align 4
   br label %exit
@@ -110,12 +110,14 @@ exit:
 }
 
 !0 = distinct !{}
-!1 = !{!"llvm.loop.parallel_accesses", !0}
+!1 = !{!"llvm.loop.unroll.disable"}
 !2 = distinct !{!2, !1}
-!3 = distinct !{!"fields"}
-!4 = distinct !{!"field:x", !3}
-!5 = distinct !{!"field:s", !3}
-!6 = !{!4}
-!7 = !{!5}
-!8 = !{!5}
-!9 = !{!4}
+!3 = !{!"llvm.loop.parallel_accesses", !0}
+!4 = distinct !{!4, !3}
+!5 = distinct !{!"fields"}
+!6 = distinct !{!"field:x", !5}
+!7 = distinct !{!"field:s", !5}
+!8 = !{!6}
+!9 = !{!7}
+!10 = !{!7}
+!11 = !{!6}
