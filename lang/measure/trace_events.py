@@ -1,14 +1,15 @@
 """Timelines as files: Chrome's trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
 
-Each thread of the program is a track of the process "python"; each queue of a device one of a process of its own. Spans
-are complete events ("X"), times are in microseconds, and spans of a track are one inside another or apart, as the
-format demands. Memory is a counter ("C").
+The program is one process. Its tracks, from top to bottom: its threads, then each device's queue, which is a thread of
+the format's, so that viewers show it without being asked. Spans are complete events ("X"), times are in microseconds,
+and spans of a track are one inside another or apart, as the format demands. Memory is a counter ("C").
 """
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from weft.lang.measure.recording import MEMORY, TASK, Event
 
 __all__ = ["trace_of", "write_trace"]
 
-_HOST = 1  # the process of the threads
+_PROCESS = 1
 
 
 def write_trace(path: str | Path, events: Sequence[Event], threads: Mapping[int, str], start: float) -> None:
@@ -31,24 +32,27 @@ def trace_of(events: Sequence[Event], threads: Mapping[int, str], start: float) 
     counters: list[Event] = []
     for event in events:
         (counters if event.kind == MEMORY else tracks.setdefault(event.track, [])).append(event)
-    places = sorted({e.track for e in (*counters, *events) if isinstance(e.track, str)} - {"cpu"}, key=str)
-    pids = {"cpu": _HOST} | {place: _HOST + 1 + number for number, place in enumerate(places)}
-    tids = {track: number for number, track in enumerate((t for t in tracks if isinstance(t, int)), 1)}
-    heads = [_name("process_name", _HOST, 0, "python")]
-    heads += [_name("process_name", pids[place], 0, str(place)) for place in places]
-    heads += [_name("thread_name", _HOST, tid, threads.get(track, f"thread {track}")) for track, tid in tids.items()]
-    heads += [_name("thread_name", pids[track], 1, "stream") for track in tracks if isinstance(track, str)]
+    ordered = [*(t for t in tracks if isinstance(t, int)), *sorted(t for t in tracks if isinstance(t, str))]
+    heads = [_head("process_name", 0, name=_program())]
     made: list[dict[str, Any]] = []
-    for track, spans in tracks.items():
-        place = (pids[track], 1) if isinstance(track, str) else (_HOST, tids[track])
-        made += [_span(event, *place, start) for event in _nested(spans)]
-    made += [_count(event, pids[str(event.track)], start) for event in counters]
+    for tid, track in enumerate(ordered, 1):
+        name = track if isinstance(track, str) else threads.get(track, f"thread {track}")
+        heads += [_head("thread_name", tid, name=name), _head("thread_sort_index", tid, sort_index=tid)]
+        made += [_span(event, tid, start) for event in _nested(tracks[track])]
+    made += [_count(event, start) for event in counters]
     made.sort(key=lambda entry: (entry["ts"], -entry.get("dur", 0.0)))
     return {"traceEvents": heads + made, "displayTimeUnit": "ms"}
 
 
-def _name(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+def _program() -> str:
+    """The file that runs, or the package; "python" where it is none."""
+    path = Path(sys.argv[0] if sys.argv else "")
+    name = path.parent.name if path.name == "__main__.py" else path.name
+    return name if name not in ("", "-c") else "python"
+
+
+def _head(what: str, tid: int, **args: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": _PROCESS, "tid": tid, "args": args}
 
 
 def _nano(seconds: float) -> int:
@@ -56,9 +60,9 @@ def _nano(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def _span(event: Event, pid: int, tid: int, start: float) -> dict[str, Any]:
+def _span(event: Event, tid: int, start: float) -> dict[str, Any]:
     first, last = _nano(event.began - start), _nano(event.ended - start)
-    entry = {"ph": "X", "name": str(event.name), "cat": event.kind, "pid": pid, "tid": tid}
+    entry = {"ph": "X", "name": str(event.name), "cat": event.kind, "pid": _PROCESS, "tid": tid}
     details = {name: _spelled(value) for name, value in event.details.items()}
     return entry | {"ts": first / 1e3, "dur": (last - first) / 1e3, "args": details}
 
@@ -68,8 +72,8 @@ def _spelled(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _count(event: Event, pid: int, start: float) -> dict[str, Any]:
-    entry = {"ph": "C", "name": f"memory of {event.track}", "pid": pid, "tid": 0}
+def _count(event: Event, start: float) -> dict[str, Any]:
+    entry = {"ph": "C", "name": f"memory of {event.track}", "pid": _PROCESS, "tid": 0}
     return entry | {"ts": _nano(event.began - start) / 1e3, "args": {"bytes": event.details["bytes"]}}
 
 

@@ -47,9 +47,9 @@ def test_tasks_are_on_a_track_of_the_device(ti: Any, tmp_path: Path) -> None:
     assert names == names[: len(names) // 2] * 2
     assert len({(task["pid"], task["tid"]) for task in tasks}) == 1
     heads = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    processes = {head["pid"]: head["args"]["name"] for head in heads if head["name"] == "process_name"}
-    assert processes[tasks[0]["pid"]] == "GPU 0"
-    assert processes[of(events, "launch")[0]["pid"]] == "python"
+    names = {head["tid"]: head["args"]["name"] for head in heads if head["name"] == "thread_name"}
+    assert names[tasks[0]["tid"]] == "GPU 0"
+    assert names[of(events, "launch")[0]["tid"]] == "MainThread"
     assert all(task["dur"] > 0 for task in tasks)
 
 

@@ -322,6 +322,18 @@ def test_the_older_interface_writes_the_same_format(tmp_path: Path) -> None:
     assert [event["name"] for event in old] == [event["name"] for event in new] == ["add"] * 3
 
 
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [("/home/me/fall.py", "fall.py"), ("-c", "python"), ("", "python"), ("/lib/tool/__main__.py", "tool")],
+)
+def test_tracks_are_those_of_the_program(program: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [program])
+    spans = [Event("task", "GPU 0", "a", 1.0, 2.0), Event("range", 9, "b", 1.0, 2.0), Event("range", 7, "c", 1.5, 2.0)]
+    heads = [e for e in trace_of(spans, {7: "worker", 9: "MainThread"}, 0.0)["traceEvents"] if e["ph"] == "M"]
+    assert [head["args"]["name"] for head in heads if "name" in head["args"]] == [name, "MainThread", "worker", "GPU 0"]
+    assert [head["args"]["sort_index"] for head in heads if "sort_index" in head["args"]] == [1, 2, 3]
+
+
 def test_spans_are_put_in_order(tmp_path: Path) -> None:
     spans = [
         Event("compile", 7, "inner", 1.0, 2.0),  # told a moment late: it began before what it is in
@@ -335,7 +347,6 @@ def test_spans_are_put_in_order(tmp_path: Path) -> None:
     assert found["inner"] == pytest.approx((0.6e6, 0.9e6))
     assert found["outer"] == pytest.approx((0.6e6, 1.9e6))
     assert found["second"] == pytest.approx((1.5e6, 0.5e6))
-    assert trace_of([], {}, 0.0)["traceEvents"][0]["args"] == {"name": "python"}
 
 
 def test_the_check_finds_what_is_wrong(tmp_path: Path) -> None:

@@ -41,12 +41,13 @@ def check_trace(path: Path) -> list[dict[str, Any]]:
 
 def _check_names(events: list[dict[str, Any]]) -> None:
     """Each process and each thread with spans has one name."""
-    names = [(e["name"], e["pid"], e["tid"] if e["name"] == "thread_name" else 0) for e in events if e["ph"] == "M"]
+    names = [(e["name"], e["pid"], 0 if e["name"] == "process_name" else e["tid"]) for e in events if e["ph"] == "M"]
     assert len(names) == len(set(names))
     for event in events:
         if event["ph"] == "M":
-            assert event["name"] in ("process_name", "thread_name")
-            assert event["args"]["name"]
+            (said,) = event["args"].items()
+            assert event["name"] == f"thread_{said[0]}" or (event["name"], said[0]) == ("process_name", "name"), event
+            assert said[1]
         else:
             assert ("process_name", event["pid"], 0) in names, event
         if event["ph"] == "X":
