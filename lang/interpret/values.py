@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
-from weft.ir.types import Prim, u1
+from weft.ir.types import Prim, Tensor, u1
 from weft.lang.argpack import Members
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.field import Field
@@ -264,8 +264,9 @@ class Semantics(References):
             return wanted(list(value))
         if isinstance(value, (tuple, list)):
             parts = wanted if isinstance(wanted, (tuple, list)) else [None] * len(value)
-            return tuple(fit(strong(item), part) for item, part in zip(value, parts, strict=True))
-        return fit(strong(value), wanted)
+            fitted = [fit(strong(item), part) for item, part in zip(value, parts, strict=True)]
+            return tuple(self.chosen(0, position, item) for position, item in enumerate(fitted))
+        return self.chosen(0, 0, fit(strong(value), wanted))
 
     def truth(self, x: Any) -> Any:
         """An operand of `and`, `or`: what is known beforehand stays as it is."""
@@ -294,7 +295,8 @@ class Semantics(References):
     def chosen(self, line: int, column: int, value: Any) -> Any:
         """The value that was chosen there, in the type that the translation found for all that could have been."""
         wanted = choices.get().get((self.code, line, column))
-        return _cast(strong(value), wanted) if isinstance(wanted, Prim) and is_value(value) else strong(value)
+        prim = wanted.elem if isinstance(wanted, Tensor) else wanted
+        return _cast(strong(value), prim) if isinstance(prim, Prim) and is_value(value) else strong(value)
 
     def deciding(self, kind: str, *sides: Callable[[], Any]) -> Any:
         """`a() and b()`, `a() or b()`: the operand that decides, in the common type of all; matrices elementwise."""

@@ -21,6 +21,7 @@ from weft.lang.translate.annotations import MISSING, annotation_of, is_template,
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.functions import Call
 from weft.lang.translate.names import Names
+from weft.lang.translate.operators import note_choice
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Returned, Translator
@@ -359,6 +360,8 @@ class _Result:
                 message = f"the returns of '{self.child.source.name}' differ: {type} before, {expr.type} here"
                 raise self.child.error(message, returned.node, TypeMismatch)
             type = common_type(self.child, type, expr.type, returned.node)
+        if len(returns) > 1:
+            note_choice(self.child, type, 0, position)
         return type
 
     def _wrapped(self, value: Any, position: int, expr: tree.Expr) -> Any:

@@ -17,7 +17,7 @@ from weft.lang.struct import StructField
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Record, coerce, common_type, is_known, kind_of, tensor_elements, to_expr
 
-__all__ = ["OPERATORS", "binary", "condition", "matmul", "run_now", "tested", "truth", "unary"]
+__all__ = ["OPERATORS", "binary", "condition", "matmul", "note_choice", "run_now", "tested", "truth", "unary"]
 
 OPERATORS: dict[type[ast.operator], tuple[str, str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", "+", operator.add),
@@ -284,7 +284,7 @@ def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp
     for part in parts:
         truth(t, part, node)  # says what is neither true nor false
         wanted = common_type(t, wanted, part.type, node)
-    _note_choice(t, wanted, node)
+    note_choice(t, wanted, node.lineno + t.source.shift, node.col_offset)
     span = t.span(node)
     result = coerce(t, parts[-1], wanted, node)
     for number, part in reversed(list(enumerate(parts[:-1]))):
@@ -299,10 +299,11 @@ def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp
     return result
 
 
-def _note_choice(t: Translator, type: Type, node: ast.expr) -> None:
-    """A kernel that runs as Python evaluates one of the values, and learns the common type from here."""
+def note_choice(t: Translator, type: Type, line: int, column: int) -> None:
+    """A kernel that runs as Python evaluates one of the values, and learns the common type from here. What is chosen
+    there between a function's returns stands at its line 0, the column being the position in a tuple."""
     if t.unit.rehearsed and t.names.function is not None:
-        place = t.names.function.__code__, node.lineno + t.source.shift, node.col_offset
+        place = t.names.function.__code__, line, column
         t.unit.choices[place] = type if t.unit.choices.get(place, type) is type else None
 
 
@@ -334,7 +335,7 @@ def _if_exp(t: Translator, node: ast.IfExp) -> Any:
     kind = common_type(t, left.type, right.type, node)
     if isinstance(decide.type, Tensor):
         return select(t, decide, left, right, node)
-    _note_choice(t, kind, node)
+    note_choice(t, kind, node.lineno + t.source.shift, node.col_offset)
     left, right = coerce(t, left, kind, node), coerce(t, right, kind, node)
     return tree.IfExp(decide, left, right, type=kind, span=t.span(node))
 

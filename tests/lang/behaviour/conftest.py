@@ -9,7 +9,7 @@ import pytest
 ARCHES = ("cpu", "python", "cuda")
 
 
-def _missing(arch: str) -> str:
+def missing(arch: str) -> str:
     """Why `arch` cannot run here, "" if it can."""
     if arch != "cuda":
         return ""
@@ -24,7 +24,7 @@ def ti(request: pytest.FixtureRequest) -> Iterator[Any]:
     """`weft`, after `init(arch=...)`; a test that wants other options calls `ti.init(arch=ti.cfg.arch, ...)`."""
     import weft
 
-    if why := _missing(request.param):
+    if why := missing(request.param):
         pytest.skip(f"arch={request.param} is not tested: {why}")
     weft.init(arch=request.param, enable_fallback=False)
     yield weft

@@ -487,3 +487,34 @@ def test_a_keyword_that_a_function_does_not_have(ti):
 
     with pytest.raises(TypeError, match=r"'add' takes \(a, b\): it has no 'c'"):
         run()
+
+
+def test_returns_of_different_types_give_their_common_type(ti):
+    """Also where only one of them runs: an i32 that is returned beside a u32 is compared and divided as one."""
+    whole, natural = ti.field(ti.i32, shape=()), ti.field(ti.u32, shape=())
+    whole[None], natural[None] = -5, 7
+
+    @ti.func
+    def chosen(first):
+        if first:
+            return natural[None]
+        return whole[None] + 8
+
+    @ti.func
+    def both(first):
+        if first:
+            return natural[None], ti.Vector([1, 2])
+        return whole[None], ti.Vector([0.5, 0.25])
+
+    @ti.kernel
+    def compare(first: ti.i32) -> ti.i32:
+        return whole[None] <= chosen(first)
+
+    @ti.kernel
+    def divide(first: ti.i32) -> ti.math.vec3:
+        a, b = both(first)
+        return ti.Vector([a / 2, b[0] / 2, b[1] / 2])
+
+    assert compare(0) == compare(1) == 0  # -5 is 4294967291 there
+    np.testing.assert_array_equal(divide(1).to_numpy(), [3.5, 0.5, 1.0])
+    np.testing.assert_array_equal(divide(0).to_numpy(), np.float32([4294967291 / 2, 0.25, 0.125]))
