@@ -113,6 +113,7 @@ class Kernel(DirectCallable):
         self._instances = Instances(WeakMethod(self._follow))
         self._lock = RLock()  # held while an instance is made
         self._plans: list[Plan] = []
+        self._following = RLock()  # held while native code is told of other plans
         self._latest: Recipe | None = None
         self._is_native = type(self) is not Kernel
         self._recorded: recording.Recorded | None = None
@@ -284,13 +285,14 @@ class Kernel(DirectCallable):
     def _follow(self) -> None:
         if not self._is_native:
             return
-        plans = [one.plan for one in self._instances.values() if one.plan is not None and one.plan.good]
-        plans = plans[-_MOST_FOLLOWED:]
-        target = self if recording.current is None else self._recorded
-        for one in (self, self._recorded):
-            if one is not None:
-                follow(one, plans if one is target else [])
-        self._plans = plans  # only now may the old ones go
+        with self._following:
+            plans = [plan for one in self._instances.values() if (plan := one.plan) is not None and plan.good]
+            plans = plans[-_MOST_FOLLOWED:]
+            target = self if recording.current is None else self._recorded
+            for one in (self, self._recorded):
+                if one is not None:
+                    follow(one, plans if one is target else [])
+            self._plans = plans  # only now may the old ones go
 
     def _start_over(self, program: Any) -> None:
         """A new program: nothing compiled before is of use."""

@@ -57,6 +57,7 @@ __all__ = [
 _TP_MEMBERS, _SSIZE, _READ_ONLY = 72, 19, 1
 _BASETYPE, _VECTORCALL, _METHOD, _VERSION_TAG = 1 << 10, 1 << 11, 1 << 17, 1 << 18
 _MOST_AXES_OF_ELEMENTS = 2
+_NEXT = PLAN.names.index("next")
 _GREATEST = 2**63 - 1  # integers beyond that are Python's to read
 
 Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the object that it must mean
@@ -250,9 +251,12 @@ class Plan:
 
 
 def follow(target: Callable, plans: Sequence[Plan]) -> None:
-    """Let calls of `target`, which keeps the plans, try those in order; none: let all calls be Python's."""
-    for plan, after in zip(plans, [*plans[1:], None]):
-        plan.words[PLAN.names.index("next")] = 0 if after is None else ctypes.addressof(after.words)
+    """Let calls of `target`, which keeps the plans, try those in order; none: let all calls be Python's. Other threads
+    may be calling it: what they can reach by then leads to plans that are there, so the last comes first."""
+    after = 0
+    for plan in reversed(plans):
+        plan.words[_NEXT] = after
+        after = ctypes.addressof(plan.words)
     cells = (ctypes.c_void_p * 2).from_address(id(target) + CELLS)
-    cells[1] = ctypes.addressof(plans[0].words) if plans else None
+    cells[1] = after or None
     cells[0] = plans[0].native.call if plans else None
