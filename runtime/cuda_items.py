@@ -64,7 +64,7 @@ class Word:
 
     def write(self, address: int, data: bytes) -> None:
         """Put a few bytes there."""
-        fill = self._fills.get(len(data))
+        fill = self._fills.get(len(data)) if address % len(data) == 0 else None
         if fill is None:  # the driver takes the bytes away before it returns: they are not pinned
             if self._to_device(address, data, len(data), self._stream):
                 self._enter()

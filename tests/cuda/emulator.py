@@ -190,6 +190,8 @@ class _Library:
         return self._pattern(address, value, 4, count)
 
     def _pattern(self, address: int, value: int, size: int, count: int) -> int:
+        if address % size:
+            return _INVALID_VALUE
         ctypes.memmove(address, value.to_bytes(size, "little") * count, size * count)
         return 0
 

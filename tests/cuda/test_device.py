@@ -304,6 +304,10 @@ def test_fields_from_python(ti: Any) -> None:
     assert (p[2].a, p[2].b[1], p[3].b[0]) == (4, 6, 2)
     assert (blocked.to_numpy() == table).all()
     assert blocked[4, 1] == table[4, 1]
+    Odd = ti.types.struct(a=ti.u8, b=ti.types.vector(2, ti.u1), c=ti.types.vector(4, ti.i8))
+    odd = Odd.field(shape=3)
+    odd[1].b[1], odd[2].c = 1, [1, 2, 3, 4]  # vectors of 2 and 4 bytes at odd places
+    assert (odd[1].b.to_list(), odd[2].c.to_list()) == ([0, 1], [1, 2, 3, 4])
 
 
 def test_numpy_arguments_are_copied_in_and_out(ti: Any) -> None:
