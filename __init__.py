@@ -194,11 +194,11 @@ torch = _deferred("arrays.torch_op", "torch")  # not in __all__: `from weft impo
 ui = _deferred("ui")
 sys.modules[f"{__name__}.compat"] = compat
 compat.register()
+extension = compat.Extension
 
 _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
     "Timer": "weft.lang.tools",
-    "_lib": "weft.lang.compat",
     "elementwise": "weft.lang.arrays.elementwise",
     "reduce": "weft.lang.arrays.reduction",
     "global_thread_idx": "weft.lang.simt.block",

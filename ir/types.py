@@ -85,6 +85,10 @@ class Prim(Type):
     def is_signed(self) -> bool:
         return self.kind != "u"
 
+    def to_string(self) -> str:
+        """Its name, `f32`."""
+        return self.text
+
     def __call__(self, value: Any = 0) -> Any:
         """`f32(1)` in Python scope: `value` as a numpy scalar of this type (casts follow the kernel's rules)."""
         from weft.ir.scalar import cast_value

@@ -15,6 +15,7 @@ import importlib.util
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from enum import Enum
 from types import ModuleType
 from typing import Any
 
@@ -30,7 +31,7 @@ __all__ = ["LATER", "install", "later", "register", "uninstall"]
 LATER: dict[str, tuple[str, ...]] = {
     "sparse SNodes": (
         *("activate", "append", "deactivate", "deactivate_all_snodes", "get_addr", "is_active", "length"),
-        *("no_activate", "sparse", "extension", "is_extension_supported", "FieldsBuilder.deactivate_all"),
+        *("no_activate", "sparse", "FieldsBuilder.deactivate_all"),
     ),
     "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
     "sparse matrices": (
@@ -43,7 +44,6 @@ LATER: dict[str, tuple[str, ...]] = {
     "compilation ahead of time": ("aot", "graph", "DeviceCapability"),
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
-    "argument packs": ("ArgPack", "argpack", "types.argpack"),
 }
 
 
@@ -58,24 +58,21 @@ def later(name: str) -> str:
 # -- inner modules -----------------------------------------------------------------------------------------------------
 
 
-class Core:
-    """What `ti._lib.core` tells programs that choose their arch by it: which of Taichi's there are."""
+class Extension(Enum):
+    """`ti.extension`: parts of the language that not every arch of Taichi's has."""
 
-    @staticmethod
-    def with_cuda() -> bool:
-        """Whether a GPU of NVIDIA's can be used."""
-        return is_arch_supported(cuda)
+    sparse = "sparse"
+    quant = "quant"
+    quant_basic = "quant_basic"
+    mesh = "mesh"
+    data64 = "data64"
+    adstack = "adstack"
+    bls = "bls"
+    assertion = "assertion"
+    extfunc = "extfunc"
 
-    @staticmethod
-    def with_vulkan() -> bool:
-        """Whether Vulkan can: it is no arch of Weft."""
-        return False
 
-
-class Lib:
-    """`ti._lib`."""
-
-    core = Core()
+_EXTENSIONS = frozenset((Extension.data64, Extension.bls, Extension.assertion))
 
 
 class Runtime:
@@ -114,6 +111,12 @@ def is_arch_supported(arch: Any) -> bool:
     from weft.lang.init import cuda_missing
 
     return arch in (cpu, python) or (arch == cuda and not cuda_missing())
+
+
+def is_extension_supported(arch: Any, ext: Extension) -> bool:
+    """Whether Weft has that part of the language; the arch makes no difference."""
+    del arch
+    return ext in _EXTENSIONS
 
 
 def index_nd(dim: int) -> Any:
@@ -181,7 +184,6 @@ def python_scope(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _RUNTIME = Runtime()
-_lib = Lib()
 
 _HELPERS: dict[str, Any] = {
     "cook_dtype": primitive,
@@ -197,6 +199,7 @@ _HELPERS: dict[str, Any] = {
     "index_nd": index_nd,
     "inside_kernel": _scope(inside=True),
     "is_arch_supported": is_arch_supported,
+    "is_extension_supported": is_extension_supported,
     "is_matrix_class": is_matrix_class,
     "is_taichi_class": is_taichi_class,
     "pytaichi": _RUNTIME,
@@ -230,7 +233,15 @@ _MODULES: dict[str, str] = {
     **dict.fromkeys(("common_ops", "kernel_impl", "util"), "weft"),
     "exception": "weft.lang.errors",
 }
-_NAMESPACES = {"experimental": "weft.lang.kernel", "linalg": "weft.lang.solvers"}
+_NAMESPACES = {
+    "experimental": "weft.lang.kernel",
+    "linalg": "weft.lang.solvers",
+    "argpack": "weft.lang.argpack",
+    "_lib": "weft.lang.compat",
+    "_lib.core": "weft.lang.taichi_core",
+    "examples": "weft.lang.compat",
+    "examples.patterns": "weft.lang.patterns",
+}
 _TYPE_MODULES = ("annotations", "compound_types", "ndarray_type", "primitive_types")
 
 
@@ -241,7 +252,8 @@ def register() -> None:
     for name in _TYPE_MODULES:
         _register("weft.types", name, ("weft.lang.types",))
     for name, source in _NAMESPACES.items():
-        _register("weft", name, (source,))
+        owner, _, own = f"weft.{name}".rpartition(".")
+        _register(owner, own, (source,))
 
 
 def _register(parent: str, name: str, sources: Sequence[str]) -> None:

@@ -235,8 +235,6 @@ class StructType(CompoundType):
         self.members: dict[str, Any] = dict(members)
         self.methods: dict[str, Callable[..., Any]] = dict(methods or {})
         self.__name__ = name
-        if not self.members:
-            raise TypeMismatch(f"{name} has no members")
         for member, annotation in self.members.items():
             if annotation not in (int, float, bool) and not isinstance(annotation, Prim | CompoundType):
                 raise TypeMismatch(f"member '{member}' of {name}: {annotation!r} is not a type of a value")
@@ -261,6 +259,8 @@ class StructType(CompoundType):
         """A StructField of this type; keywords as `Struct.field`."""
         from weft.lang.make_field import make_struct_field
 
+        if not self.members:
+            raise TypeMismatch(f"{self.__name__} has no members: a field of it would hold nothing")
         return make_struct_field(self, shape, **keywords)
 
     def __eq__(self, other: object) -> bool:

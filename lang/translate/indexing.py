@@ -40,6 +40,9 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
         return _element(t, to_expr(t, base, node.value), parts, node)
     if isinstance(base, Record):
         return _record_member(t, base, key, node)
+    if base is None:
+        of = " (a field has gradients if it was made with needs_grad=True)" if _names_gradient(node.value) else ""
+        raise t.error(f"this is None, which has no elements{of}", node.value, TypeMismatch)
     if not is_known(key):
         raise t.error(
             f"{kind_of(base)} exists at compile time only, so its index must be known too: "
@@ -47,8 +50,7 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
             node.slice,
         )
     if not hasattr(base, "__getitem__"):
-        what = "None" if base is None else kind_of(base)
-        raise t.error(f"{what} has no elements", node, TypeMismatch)
+        raise t.error(f"{kind_of(base)} has no elements", node, TypeMismatch)
     if isinstance(base, (list, tuple)) and isinstance(key, int) and not -len(base) <= key < len(base):
         raise t.error(f"index {key} lies outside of a {type(base).__name__} of {len(base)} items", node, WrongIndex)
     return run_now(t, node, lambda: base[key])
@@ -58,6 +60,10 @@ def _record_member(t: Translator, base: Record, key: Any, node: ast.Subscript) -
     if key not in base.type.members:
         raise t.error(f"a struct {base.type!r} has no member {key!r}", node)
     return base.member(key, t.span(node))
+
+
+def _names_gradient(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 
 def _key(t: Translator, node: ast.expr) -> Any:

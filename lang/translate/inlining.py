@@ -14,7 +14,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import VOID, Array, Prim, Tensor, Type, struct
+from weft.ir.types import VOID, Array, Prim, Tensor, Type, struct, with_element
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct
 from weft.lang.translate.annotations import MISSING, annotation_of, is_template, result_annotations
@@ -351,10 +351,11 @@ class _Result:
         return declared_type(self.wanted[position]) if position < len(self.wanted) else None
 
     def _type(self, position: int, exprs: list[tree.Expr], returns: list[Returned]) -> Type:
-        declared = self._declared(position)
+        declared, type = self._declared(position), exprs[0].type
+        if isinstance(declared, Prim) and isinstance(type, Tensor):  # `-> ti.f32` of a vector is about its elements
+            return with_element(type, declared)
         if declared is not None:
             return declared
-        type = exprs[0].type
         for expr, returned in zip(exprs[1:], returns[1:], strict=True):
             if isinstance(type, Tensor) != isinstance(expr.type, Tensor):
                 message = f"the returns of '{self.child.source.name}' differ: {type} before, {expr.type} here"

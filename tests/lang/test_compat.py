@@ -39,8 +39,8 @@ def test_import_taichi_is_weft() -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_what_has_no_counterpart_says_so() -> None:
-    with pytest.raises(ImportError, match=r"Weft has no counterpart of taichi\._lib$"):
-        taichi("taichi._lib")
+    with pytest.raises(ImportError, match=r"Weft has no counterpart of taichi\._kernels$"):
+        taichi("taichi._kernels")
     with pytest.raises(ImportError, match=r"taichi\.ad yet: automatic differentiation"):
         taichi("taichi.ad")
     with pytest.raises(AttributeError, match="no attribute 'activate' yet: it belongs to sparse SNodes"):
@@ -83,6 +83,32 @@ def test_inner_modules() -> None:
     assert (in_python_scope(), has_paddle()) == (True, False)
     assert is_taichi_class(ti.Vector([1, 2]))
     assert not is_taichi_class(1)
+    ti.reset()
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_programs_choose_their_arch_by() -> None:
+    core = taichi("taichi._lib.core")
+    assert taichi("taichi._lib").core is core is ti._lib.core
+    assert (core.GGUI_AVAILABLE, core.with_vulkan(), core.with_metal()) == (True, False, False)
+    supported = taichi("taichi.lang.misc").is_extension_supported
+    assert [supported(ti.cpu, getattr(ti.extension, name)) for name in ("data64", "assertion", "sparse")] == [1, 1, 0]
+    assert ti.f32.to_string() == "f32"
+    assert ti.argpack.ArgPack is ti.ArgPack
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_figure_that_examples_draw() -> None:
+    sign = taichi("taichi.examples.patterns").taichi_logo
+
+    @ti.kernel
+    def at(x: float, y: float) -> int:
+        return sign(ti.Vector([x, y]))
+
+    ti.init(arch=ti.cpu)
+    points = [(0.0, 0.0), (0.5, 0.965), (0.2, 0.5), (0.8, 0.5), (0.5, 0.725), (0.5, 0.85), (0.5, 0.275), (0.5, 0.15)]
+    assert [at(*point) for point in points] == [1, 0, 0, 1, 1, 0, 0, 1]
+    assert [sign(ti.Vector(point)) for point in points] == [1, 0, 0, 1, 1, 0, 0, 1]
     ti.reset()
 
 

@@ -120,8 +120,11 @@ def test_meshes() -> None:
     writer.export("mesh.ply")
     content = Path("mesh.ply").read_bytes()
     assert len(content.split(b"end_header\n")[1]) == 3 * (3 * 8 + 4 * 4 + 4) + 1 + 3 * 4 + 4
-    with pytest.raises(ValueError, match="types"):
-        writer.add_vertex_channel("x", "string", np.zeros(3))
+    with pytest.warns(UserWarning, match="'word' is left out: PLY has the types .* not string") as record:
+        writer.add_vertex_channel("word", "string", np.zeros(3))
+    assert record[0].filename == __file__
+    writer.export("again.ply")
+    assert Path("again.ply").read_bytes() == content
     with pytest.raises(ValueError, match="3 numbers"):
         writer.add_vertex_piece(np.zeros(4))
 

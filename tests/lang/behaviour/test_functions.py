@@ -518,3 +518,21 @@ def test_returns_of_different_types_give_their_common_type(ti):
     assert compare(0) == compare(1) == 0  # -5 is 4294967291 there
     np.testing.assert_array_equal(divide(1).to_numpy(), [3.5, 0.5, 1.0])
     np.testing.assert_array_equal(divide(0).to_numpy(), np.float32([4294967291 / 2, 0.25, 0.125]))
+
+
+def test_a_scalar_type_of_a_vector_that_is_returned_is_that_of_its_elements(ti):
+    x = ti.Vector.field(2, ti.f32, 3)
+
+    @ti.func
+    def clamped(field: ti.template(), i: ti.i32) -> ti.i32:
+        if i < 0:
+            return field[0]
+        return field[i]
+
+    @ti.kernel
+    def run(i: ti.i32) -> ti.types.vector(2, ti.f32):
+        return clamped(x, i)
+
+    x[0], x[2] = [1.5, 2.5], [3.5, -4.5]
+    assert run(-1).to_list() == [1, 2]
+    assert run(2).to_list() == [3, -4]

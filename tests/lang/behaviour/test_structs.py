@@ -258,3 +258,32 @@ def test_arrays_for_a_struct_field_have_its_keys(ti):
     for wrong in ({"k": given["k"]}, given | {"z": given["k"]}):
         with pytest.raises(KeyError, match="takes the keys i, k"):
             cells.from_numpy(wrong)
+
+
+def test_a_struct_without_members(ti):
+    """It holds nothing, and has methods: what tells two ways of computing apart at compile time."""
+
+    @ti.dataclass
+    class Linear:
+        @ti.func
+        def kernel(self, q):
+            return 1 - q
+
+    @ti.dataclass
+    class Smooth:
+        way: Linear
+        power: ti.i32
+
+        @ti.func
+        def kernel(self, q):
+            return self.way.kernel(q) ** self.power
+
+    @ti.kernel
+    def run(smooth: Smooth, linear: Linear, q: ti.f32) -> ti.f32:
+        mine = Smooth(Linear(), 3)
+        return smooth.kernel(q) + 10 * linear.kernel(q) + 100 * mine.kernel(q)
+
+    assert run(Smooth(power=2), Linear(), 0.5) == 0.25 + 5 + 12.5
+    assert Linear().to_dict() == {}
+    with pytest.raises(CompilationError, match="Linear has no members: a field of it would hold nothing"):
+        Linear.field(shape=3)

@@ -1,0 +1,26 @@
+"""`ti.examples.patterns`: the figure that programs written for Taichi draw with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.lang.builtins import pyfunc
+from weft.lang.matrix import Vector
+
+__all__ = ["taichi_logo"]
+
+
+@pyfunc
+def taichi_logo(pos: Any, scale: Any = 1 / 1.11) -> Any:
+    """1 where the sign of yin and yang is light and 0 where it is dark, at `pos` in the unit square. `scale` is the
+    diameter of the ring around it, over 1.04."""
+    p = (pos - 0.5) / scale
+    light = p[0] >= 0.0
+    below, above = Vector([p[0], p[1] + 0.25]).norm(), Vector([p[0], p[1] - 0.25]).norm()
+    if below < 0.25:
+        light = below > 0.08
+    if above < 0.25:
+        light = above <= 0.08
+    if p.norm() > 0.495:
+        light = p.norm() > 0.52
+    return 1 if light else 0
