@@ -30,6 +30,7 @@ POLICIES = ("lru", "fifo", "version", "never")
 _MARK = b"weft cache 1\n"
 _DIGEST = 32
 _HEADER = len(_MARK) + _DIGEST
+_UNFINISHED = ".new"
 _ABANDONED = 3600.0  # seconds after which an unfinished file belongs to nobody
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _POSIX = hasattr(os, "geteuid")
@@ -105,6 +106,9 @@ class Store:
             return
         try:
             _write(self._path(key), data)
+        except FileNotFoundError:  # somebody cleared all away meanwhile: the next entry makes the folder anew
+            self._usable = None
+            return
         except OSError as error:
             self._writable = False
             _log.warning("the cache cannot be written, kernels are not kept: %s", error)
@@ -154,12 +158,16 @@ class Store:
         return self._usable
 
     def _entries(self) -> Iterator[_Entry]:
+        """Those that are complete. Unfinished files are left to whoever writes them, unless nobody does any more."""
         try:
             with os.scandir(self.folder) as files:
                 for file in files:
                     with suppress(OSError):  # another process was faster
                         found = file.stat(follow_symlinks=False)
-                        if stat.S_ISREG(found.st_mode):
+                        if file.name.endswith(_UNFINISHED):
+                            if time.time() - found.st_mtime > _ABANDONED:
+                                os.unlink(file.path)
+                        elif stat.S_ISREG(found.st_mode):
                             yield _Entry(file.path, file.name, found.st_size, found.st_mtime)
         except OSError:
             return
@@ -175,9 +183,6 @@ class Store:
                     return
             self._unmeasured = 0
         entries = list(self._entries())
-        for entry in entries:
-            if entry.name.endswith(".new") and time.time() - entry.used > _ABANDONED:
-                _remove(entry.path)
         if self.policy == "version":
             for entry in entries:
                 if not entry.name.startswith(f"{self.version}-"):
@@ -222,7 +227,7 @@ def _read(path: str) -> bytes:
 
 def _write(path: str, data: bytes) -> None:
     """A new file, seen by others only when it is complete."""
-    new = f"{path}.{token_hex(8)}.new"
+    new = f"{path}.{token_hex(8)}{_UNFINISHED}"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600)
     try:
         with open(descriptor, "wb") as file:

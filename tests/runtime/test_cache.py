@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -199,6 +200,29 @@ def test_unfinished_files_are_cleared_away_in_time(store: Store, tmp_path: Path)
     Store(tmp_path, "v1").put("b", b"x")
     assert young.exists()
     assert not old.exists()
+
+
+@pytest.mark.parametrize("policy", ["lru", "version"])
+def test_what_another_process_is_writing_stays(tmp_path: Path, policy: str):
+    store = Store(tmp_path, "v2", most_bytes=1000, policy=policy, cleaning=1.0)
+    store.put("a", bytes(400))
+    young = store.folder / "v1-young.0.new"
+    young.write_bytes(bytes(900))
+    store._unmeasured = None
+    store.put("b", bytes(700))
+    assert young.exists()
+    store.clear()
+    assert [path.name for path in store.folder.iterdir()] == [young.name]
+
+
+def test_a_folder_that_is_removed_meanwhile_is_made_anew(store: Store, caplog: pytest.LogCaptureFixture):
+    store.put("a", b"1")
+    shutil.rmtree(store.folder)
+    assert store.get("a") is None
+    store.put("a", b"2")
+    store.put("a", b"3")
+    assert store.get("a") == b"3"
+    assert not caplog.records
 
 
 _WORKER = """
