@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
+from weft.codegen.apart import plainly_apart
 from weft.codegen.call_ops import calls_one, survey, write_function
 from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
@@ -19,6 +20,7 @@ from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sh
 from weft.codegen.function import EMITTERS, FunctionWriter
 from weft.codegen.lane_choice import LanePlan, lane_decision, length
 from weft.codegen.lane_control import write_body
+from weft.codegen.lane_layouts import layouts_of
 from weft.codegen.lanes import LaneWriter
 from weft.codegen.line_table import LineTable
 from weft.codegen.memory_ops import read_slot
@@ -29,8 +31,7 @@ from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.errors import InternalError
-from weft.ir.ops import Address, Assert, Atomic, Const, Kernel, Load, Random, Store, Task, Yield
-from weft.ir.symbols import FieldSymbol
+from weft.ir.ops import Address, Assert, Atomic, Const, Kernel, Random, Task, Yield
 
 __all__ = ["compile_kernel", "emit_kernel", "lanes_of"]
 
@@ -111,8 +112,7 @@ def emit_kernel(
 
 def lanes_of(task: Task, kernel: Kernel, features: frozenset[str], config: CompileConfig) -> LanePlan | str:
     """How a parallel task of the kernel runs in lanes, or in words why it does not."""
-    near = frozenset(f"field:{symbol.name}" for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
-    return lane_decision(task, features, near, config.fast_math)
+    return lane_decision(task, features, layouts_of(kernel), config.fast_math)
 
 
 def _line_table(module: ModuleWriter, name: str, whole: Kernel | Task) -> LineTable | None:
@@ -129,11 +129,6 @@ def _text(f: FunctionWriter, signature: str, attributes: str = "") -> str:
     """The finished function."""
     where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
     return f.text(f"{signature} {attributes}{f.module.attributes}{where}")
-
-
-def _extent_bytes(symbol: FieldSymbol) -> int:
-    """How far apart the first and the last byte of a field can lie."""
-    return max(symbol.components) + 8 + sum((term.modulus - 1) * term.stride for term in symbol.terms)
 
 
 def _attributes(features: frozenset[str]) -> str:
@@ -302,7 +297,7 @@ def _write_body(
     if plan is None:
         f = FunctionWriter(module, plain=plain, access_group=module.node("distinct !{}"))
     else:
-        f = LaneWriter(module, plain=plain, lanes=plan.lanes, facts=plan.facts, near=plan.near)
+        f = LaneWriter(module, plain=plain, lanes=plan.lanes, facts=plan.facts, layouts=plan.layouts)
     f.lines_from = _line_table(module, name, task)
     if _draws(module, task):
         f.draws = f.stack("i32" if plan is None else f"<{plan.lanes} x i32>", align=4)
@@ -381,7 +376,7 @@ def _hints(f: FunctionWriter, task: Task) -> str:
     need not be unrolled, and that one copy of a long one is enough, with its rest masked off: more would cost compile
     time and hide nothing that the body itself does not; that a very long one is left as it is."""
     hints: list[str] = []
-    if _plainly_apart(task):
+    if plainly_apart(task):
         hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
     ops = length(task)
     if ops > _LONG:
@@ -390,26 +385,6 @@ def _hints(f: FunctionWriter, task: Task) -> str:
     if ops > _TOO_LONG:
         hints = [f.module.hint('!"llvm.loop.vectorize.enable", i1 false')]
     return f.module.loop_hints(*hints, copies=ops <= _MIDDLING)
-
-
-def _plainly_apart(task: Task) -> bool:
-    """Whether the accesses of one iteration to memory that is written differ by constants at most. Told that iterations
-    are independent, LLVM's vectorizer looks for no order within one either: with `v[i][1] += a; v[i][k] += b` it would
-    load both elements first."""
-    paths: dict[str, set[tuple[int, ...]]] = {}
-    written: set[str] = set()
-    for op in (inner for outer in task.body for inner in outer.walk()):
-        place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
-        if isinstance(place, Address):
-            paths.setdefault(place.scope, set()).add(_moving(place))
-            written |= set() if isinstance(op, Load) else {place.scope}
-    return all(len(paths[scope]) == 1 for scope in written)
-
-
-def _moving(place: Address) -> tuple[int, ...]:
-    """What tells the terms of an address from another's, constant ones left out."""
-    pairs = [(a, b) for a, b in zip(place.indices, place.strides, strict=True) if not isinstance(a, Const)]
-    return tuple(int(x.value) if isinstance(x, Const) else id(x) for pair in pairs for x in pair)
 
 
 def _lane(f: FunctionWriter, indices: list[str], begins: list[str], ends: list[str]) -> str:

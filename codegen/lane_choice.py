@@ -1,9 +1,10 @@
 """Whether a parallel loop runs in SIMD lanes, and in how many.
 
-Lanes are for bodies that LLVM leaves scalar: those with loops inside; and for long ones without branches, since its
-vectorizer takes time by the square of the length. Both ways are priced, in rough units of one
-arithmetic instruction; lanes are taken where they are clearly cheaper. They are not where lanes would mostly gather, or
-where LLVM vectorizes the inner loop as well.
+Lanes are for bodies that LLVM leaves scalar, which are those with loops inside; for those with branches, of which it
+would always take both sides; for those whose indices are clamped or wrap around, where it would gather; and for long
+ones without branches, since its vectorizer takes time by the square of the length. Both ways are priced, in rough units
+of one arithmetic instruction; lanes are taken where they are clearly cheaper. They are not where lanes would mostly
+gather, or where LLVM vectorizes the inner loop as well.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.codegen.cost import SLOW, TRANSCENDENTAL, trips
+from weft.codegen.lane_layouts import Layouts
 from weft.codegen.lane_math import over_root
+from weft.codegen.lane_rows import is_row
 from weft.codegen.lane_strides import likely_stride
+from weft.ir.alias import root_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import (
     Address,
@@ -43,19 +47,22 @@ __all__ = ["LanePlan", "lane_decision", "length"]
 _MARGIN, _STEADY = 1.5, 1.2  # prices are guesses: lanes must be cheaper by this factor, less where none is idle
 _FOUR, _TWO = 16, 24  # arithmetic instructions of a loop of which so many vectors run at once
 _LONG = 1000  # ops of a body
+_BRIEF = 12  # ops of an `if`
+_LIMITS = ("min", "max", "mod", "raw_mod", "and")
 _GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
+_ROW = 4.0  # an access of cells side by side, a part of each
 
 
 @dataclass(frozen=True)
 class LanePlan:
-    """So many lanes, by those facts; `near`: fields whose byte offsets fit 32 bits."""
+    """So many lanes, by those facts."""
 
     lanes: int
     facts: Uniformity
-    near: frozenset[str]
+    layouts: Layouts
 
 
-def lane_decision(task: Task, features: frozenset[str], near: frozenset[str], vector_math: bool) -> LanePlan | str:
+def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector_math: bool) -> LanePlan | str:
     """How the task runs in lanes, or in words why it does not. `loop_config(simd=...)` decides, if given."""
     wanted = task.config.simd
     bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
@@ -64,13 +71,13 @@ def lane_decision(task: Task, features: frozenset[str], near: frozenset[str], ve
         return "no lanes: they need AVX2 or AVX-512"
     if wanted and not asked:
         return f"no lanes: loop_config(simd={wanted}) says so"
-    if not (asked or _has_loop(task.body) or _is_long(task)):
-        return "no lanes: the body has no loop inside, so it is left to LLVM's vectorizer"
+    if not (asked or _is_long(task) or any(_asks(op) for op in _ops(task.body)) or _mostly_even(task)):
+        return "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
     facts = Uniformity(task)
     if facts.reason:
         return f"no lanes: {facts.reason}"
     if asked:
-        return LanePlan(wanted, facts, near)
+        return LanePlan(wanted, facts, layouts)
     lanes = bits // _usual_bits(task)
     price = _Price(facts, lanes, bits, vector_math)
     price.block(task.body, 1.0, 1.0)
@@ -79,7 +86,7 @@ def lane_decision(task: Task, features: frozenset[str], near: frozenset[str], ve
     if price.lanes_cost * margin > alone:
         gain = f"{lanes} of them would cost {price.lanes_cost:.0f}, one after another {alone:.0f}"
         return f"no lanes: {gain}, and prices are guesses: it takes a gain by {margin}"
-    return LanePlan(lanes * _interleaved(task, facts, lanes, bits), facts, near)
+    return LanePlan(lanes * _interleaved(task, facts, lanes, bits), facts, layouts)
 
 
 def _is_long(task: Task) -> bool:
@@ -92,8 +99,28 @@ def length(task: Task) -> int:
     return sum(1 for op in task.body for _ in op.walk())
 
 
-def _has_loop(block: Block) -> bool:
-    return any(isinstance(inner, (For, While)) for op in block for inner in op.walk())
+def _asks(op: Op) -> bool:
+    """A loop, or an `if` that does more than to choose between values that are soon made."""
+    return isinstance(op, (For, While)) or (isinstance(op, If) and not _brief(op))
+
+
+def _mostly_even(task: Task) -> bool:
+    """Whether neighbours are read at indices that are clamped or wrap around: LLVM would gather."""
+    whole = (op for op in _ops(task.body) if isinstance(op, Binary) and isinstance(op.type, Prim) and op.type.is_int)
+    if not any(op.kind in _LIMITS for op in whole):
+        return False
+    facts = Uniformity(task)
+    loads = (op for op in _ops(task.body) if isinstance(op, Load) and facts.step(op.ptr) is None)
+    return not facts.reason and any(likely_stride(facts, op.ptr) for op in loads)
+
+
+def _brief(op: If) -> bool:
+    inside = [inner for side in op.regions for inner in _ops(side)]
+    return len(inside) <= _BRIEF and not any(isinstance(x, Store) and not _is_local(x.ptr) for x in inside)
+
+
+def _is_local(ptr: Value) -> bool:
+    return isinstance(root_of(ptr), Alloca)
 
 
 def _usual_bits(task: Task) -> int:
@@ -210,7 +237,9 @@ class _Price:
         if isinstance(type.elem, Prim) and step == type.elem.size:
             return 1.0, 1.5
         if isinstance(op, Load) and likely_stride(self.facts, op.ptr):
-            return 1.0, 6.0
+            return 1.0, _ROW
+        if isinstance(op, Store) and step is not None and isinstance(type.elem, Prim) and is_row(step, type.elem):
+            return 1.0, _ROW
         return 1.0, self.lanes * (_GATHER if isinstance(op, Load) else _SCATTER)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from weft.codegen.function import EMITTERS
-from weft.codegen.lane_strides import find_row, load_adjacent, load_row, row_of, short, worth
-from weft.codegen.lanes import LaneWriter, by_lane
+from weft.codegen.lane_rows import in_cell, is_row, load_adjacent, load_row, short, store_adjacent, store_row
+from weft.codegen.lane_strides import find_row, row_of
+from weft.codegen.lanes import LaneWriter, Waiting, by_lane
 from weft.codegen.memory_ops import access_tag, store
 from weft.codegen.scalar_ops import binary
+from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_memory
 from weft.ir.alias import root_of
 from weft.ir.core import Op, Value
@@ -64,7 +68,7 @@ def _address(f: LaneWriter, op: Address) -> str:
     if offset:
         pointer = _moved(f, pointer, str(offset), wide)
     for index, stride in uneven:
-        offsets = _offsets(f, index, stride, op.scope.partition("#")[0] in f.near)
+        offsets = _offsets(f, index, stride, scope_of(op) in f.layouts.near)
         name = f"<{f.lanes} x ptr>" if wide else "ptr"
         pointer, wide = f.set(f"getelementptr i8, {name} {pointer}, <{f.lanes} x i64> {offsets}"), True
     if f.facts.step(op) is None and not wide:
@@ -145,10 +149,12 @@ def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
     row = None if split else row_of(f, op.ptr, type)
     if row is None:
         return _gather(f, op, type, tag)
+    if not row.even:
+        return load_row(f, row, op.ptr, type)
     near, far, done = (f.fresh_label(hint) for hint in ("row", "gather", "done"))
-    f.branch(worth(f, row, type), near, far)
+    f.branch(row.even, near, far)
     f.start(near)
-    quick = load_row(f, row, type, tag)
+    quick = load_row(f, row, op.ptr, type)
     near = f.label
     f.jump(done)
     f.start(far)
@@ -173,6 +179,7 @@ def _store(f: LaneWriter, op: Store) -> None:
         return
     type, step, split = _pointee(op.ptr), f.facts.step(op.ptr), f.facts.is_split(op.ptr)
     if not split and step == 0 and not f.facts.varies(op.value):
+        f.flush()
         EMITTERS[Store](f, op)
         return
     with f.wide():
@@ -182,13 +189,48 @@ def _store(f: LaneWriter, op: Store) -> None:
     if split and step == 0:
         _blend(f, op.ptr, type, value)
         return
-    vector, tag = _vector(f, type), "" if split else access_tag(f, op.ptr, group=False)
-    adjacent = step == type.size and not split
-    kind, place = ("store", "ptr") if adjacent else ("scatter", f"<{f.lanes} x ptr>")
-    suffix = f"v{f.lanes}{short(type)}.{'p0' if adjacent else f'v{f.lanes}p0'}"
-    name = f.module.declare(f"void @llvm.masked.{kind}.{suffix}({vector}, {place}, {f.mask_type})")
-    pointer = f.use(op.ptr) if adjacent else _pointers(f, op.ptr)
-    f.do(f"call void @{name}({vector} {value}, {place} align {type.size} {pointer}, {f.mask_type} {f.mask}){tag}")
+    if split:
+        _scatter(f, op.ptr, type, value, "")
+    elif step is not None and is_row(step, type):
+        _join(f, op, step, value)
+    else:
+        f.flush()
+        tag = access_tag(f, op.ptr, group=False)
+        if step == type.size:
+            store_adjacent(f, f.use(op.ptr), value, type, tag)
+        else:
+            _scatter(f, op.ptr, type, value, tag)
+
+
+def _scatter(f: LaneWriter, ptr: Value, type: Prim, value: str, tag: str) -> None:
+    vector, place = _vector(f, type), f"<{f.lanes} x ptr>"
+    suffix = f"v{f.lanes}{short(type)}.v{f.lanes}p0"
+    name = f.module.declare(f"void @llvm.masked.scatter.{suffix}({vector}, {place}, {f.mask_type})")
+    given = f"{vector} {value}, {place} align {type.size} {_pointers(f, ptr)}, {f.mask_type} {f.mask}"
+    f.do(f"call void @{name}({given}){tag}")
+
+
+def _join(f: LaneWriter, op: Store, step: int, value: str) -> None:
+    """A part of cells: stored together with the other parts that are stored next."""
+    type = _pointee(op.ptr)
+    inner, _ = in_cell(f, op.ptr, step, type)
+    key, place = _cell_key(op.ptr, inner), inner // type.size
+    if f.waiting is not None and (f.waiting.key != key or place in f.waiting.values):
+        f.flush()
+    if f.waiting is None:
+        first = _moved(f, f.use(op.ptr), str(-inner), False) if inner else f.use(op.ptr)
+        f.waiting = Waiting(key, first, op.ptr, step, store_row)
+    f.waiting.values[place] = value
+
+
+def _cell_key(ptr: Value, inner: int) -> Hashable:
+    """What is equal for parts of the same cell."""
+    if not isinstance(ptr, Address):
+        return ptr
+    terms = (
+        x.value if isinstance(x, Const) else x for pair in zip(ptr.indices, ptr.strides, strict=True) for x in pair
+    )
+    return (ptr.base, *terms, ptr.offset - inner)
 
 
 def _blend(f: LaneWriter, ptr: Value, type: Prim, value: str) -> None:

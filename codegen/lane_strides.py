@@ -1,6 +1,7 @@
 """Loads in a row: lanes at even distances, surely or most of the time.
 
-    x[%i, %j].y                        every third float: three vector loads and a shuffle, not sixteen single loads
+    x[%i, %j].y                        every third float: three vector loads and a shuffle, not sixteen single loads;
+                                       .x, .y and .z of a cell are in the same three
     x[min(%j + 1, %n - 1)]             side by side but at the border; `x[(%j + 1) % %n]` likewise
 
 The second kind is tested where the address is computed; where the test fails, the lanes gather.
@@ -8,6 +9,7 @@ The second kind is tested where the address is computed; where the test fails, t
 
 from __future__ import annotations
 
+from weft.codegen.lane_rows import WIDEST
 from weft.codegen.lanes import LaneWriter, Row
 from weft.codegen.spelling import in_memory
 from weft.ir.core import Value
@@ -15,9 +17,7 @@ from weft.ir.ops import Address, Const
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import Uniformity
 
-__all__ = ["find_row", "likely_stride", "load_adjacent", "load_row", "row_of", "short", "worth"]
-
-_WIDEST = 4  # elements from lane to lane, up to which loading all between beats a gather
+__all__ = ["find_row", "likely_stride", "row_of"]
 
 
 def likely_stride(facts: Uniformity, ptr: Value) -> int:
@@ -26,7 +26,7 @@ def likely_stride(facts: Uniformity, ptr: Value) -> int:
     if step is None or not isinstance(ptr.type, Pointer) or not isinstance(ptr.type.elem, Prim):
         return 0
     size = ptr.type.elem.size
-    fits = step > 0 and step % size == 0 and step // size <= _WIDEST and size >= 4
+    fits = step > 0 and step % size == 0 and step // size <= WIDEST and size >= 4
     return step // size if fits else 0
 
 
@@ -82,39 +82,3 @@ def row_of(f: LaneWriter, ptr: Value, type: Prim) -> Row | None:
         return None
     step = f.facts.step(ptr)
     return f.rows.get(ptr) if step is None else Row("", f.use(ptr), step)
-
-
-def worth(f: LaneWriter, row: Row, type: Prim) -> str:
-    """The test whether to load the row as one: it is even and, where there are gaps, all lanes are active."""
-    if row.step == type.size:
-        return row.even or "true"
-    full = f.all(f.mask, "splat (i1 true)")
-    return f.set(f"and i1 {row.even}, {full}") if row.even else full
-
-
-def load_row(f: LaneWriter, row: Row, type: Prim, tag: str) -> str:
-    """All from the first lane's element to the last one's, then every n-th."""
-    count = row.step // type.size
-    if count == 1:
-        return load_adjacent(f, row.first, type, tag)
-    total = f.lanes * count
-    whole = f"<{total} x {in_memory(type)}>"
-    name = f.module.declare(f"{whole} @llvm.masked.load.v{total}{short(type)}.p0(ptr, <{total} x i1>, {whole})")
-    used = ", ".join(f"i1 {'true' if k <= (f.lanes - 1) * count else 'false'}" for k in range(total))
-    given = f"ptr align {type.size} {row.first}, <{total} x i1> <{used}>, {whole} zeroinitializer"
-    loaded = f.set(f"call {whole} @{name}({given}){tag}")
-    order = ", ".join(f"i32 {k * count}" for k in range(f.lanes))
-    return f.set(f"shufflevector {whole} {loaded}, {whole} poison, <{f.lanes} x i32> <{order}>")
-
-
-def load_adjacent(f: LaneWriter, pointer: str, type: Prim, tag: str) -> str:
-    """Lanes side by side; those that are not active read nothing."""
-    vector = f"<{f.lanes} x {in_memory(type)}>"
-    name = f.module.declare(f"{vector} @llvm.masked.load.v{f.lanes}{short(type)}.p0(ptr, {f.mask_type}, {vector})")
-    given = f"ptr align {type.size} {pointer}, {f.mask_type} {f.mask}, {vector} zeroinitializer"
-    return f.set(f"call {vector} @{name}({given}){tag}")
-
-
-def short(type: Prim) -> str:
-    """How an intrinsic's name spells an element in memory."""
-    return f"f{type.bits}" if type.is_float else f"i{8 * type.size}"

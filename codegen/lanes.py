@@ -16,14 +16,16 @@ masked off from the start, so no scalar rest is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft.codegen.function import EMITTERS, FunctionWriter, spell
-from weft.ir.core import Op, Value
-from weft.ir.ops import Const
+from weft.codegen.lane_layouts import Layouts
+from weft.ir.alias import root_of
+from weft.ir.core import Block, Op, Value
+from weft.ir.ops import Alloca, Const, Load, Store
 from weft.ir.types import Prim, u1
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     from weft.ir.uniform import Uniformity
 
-__all__ = ["LANE_EMITTERS", "LaneWriter", "Masks", "Row", "by_lane"]
+__all__ = ["LANE_EMITTERS", "LaneWriter", "Masks", "Row", "Waiting", "by_lane"]
 
 LANE_EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
@@ -65,10 +67,23 @@ class Row:
 
 
 @dataclass
+class Waiting:
+    """Vectors that wait for others to be stored with, into cells of a row `step` bytes apart, the first one at `first`:
+    `values` by their place in the cell, in elements. `ptr` is one of the addresses; `store` does it."""
+
+    key: Hashable
+    first: str
+    ptr: Value
+    step: int
+    store: Callable[[LaneWriter, Waiting], None]
+    values: dict[int, str] = field(default_factory=dict[int, str])
+
+
+@dataclass
 class LaneWriter(FunctionWriter):
     """A function whose iterations run in `lanes`. `mask`: the lanes that are here; `region`: where to go when none is
     left; `homes`: the mask where each split local was made; `leaving`: the loop that lanes missing in `mask` have left;
-    `near`: fields in which byte offsets fit 32 bits; `rows`: addresses that may stand in a row (see `lane_strides`)."""
+    `rows`: addresses that may stand in a row (see `lane_strides`); `waiting`: stores that others may join."""
 
     lanes: int = 1
     facts: Uniformity = None  # type: ignore[assignment]
@@ -77,8 +92,9 @@ class LaneWriter(FunctionWriter):
     masks: dict[Op, Masks] = field(default_factory=dict[Op, Masks])
     homes: dict[Value, str] = field(default_factory=dict[Value, str])
     leaving: Op | None = None
-    near: frozenset[str] = frozenset()
+    layouts: Layouts = field(default_factory=Layouts)
     rows: dict[Value, Row] = field(default_factory=dict[Value, "Row"])
+    waiting: Waiting | None = None
 
     @contextmanager
     def wide(self, width: int = 0) -> Generator[None, None, None]:
@@ -93,6 +109,8 @@ class LaneWriter(FunctionWriter):
             return super().write(op)
         if op in self.facts.skipped:
             return None
+        if self.waiting is not None and not op.pure and not isinstance(op, (Alloca, Store)) and not _reads_local(op):
+            self.flush()
         own = LANE_EMITTERS.get(type(op))
         if own is not None:
             result = own(self, op)
@@ -104,6 +122,17 @@ class LaneWriter(FunctionWriter):
         if result is not None:
             self.values[op] = result
         return None
+
+    def block(self, block: Block) -> None:
+        """Write all ops of a block, and what still waits at its end."""
+        super().block(block)
+        self.flush()
+
+    def flush(self) -> None:
+        """Write the stores that wait for others to join them."""
+        waiting, self.waiting = self.waiting, None
+        if waiting is not None:
+            waiting.store(self, waiting)
 
     def use(self, value: Value) -> str:
         """The operand text of a value, in the width that is being written."""
@@ -228,6 +257,10 @@ class LaneWriter(FunctionWriter):
         self.do(f"br label %{head}")
         self.open, self.mask = False, ""
         self.start(done)
+
+
+def _reads_local(op: Op) -> bool:
+    return isinstance(op, Load) and isinstance(root_of(op.ptr), Alloca)
 
 
 def _wrapped(number: int, bits: int) -> int:

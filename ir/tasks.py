@@ -92,9 +92,9 @@ class Region:
 Slot = tuple[Hashable, int, int, int]  # array, position of the index, coefficient, constant
 
 
-def private_spaces(task: Task, indices: Sequence[Value] | None = None) -> set[Hashable]:
+def private_spaces(task: Task, indices: Sequence[Value] | None = None, readers: bool = True) -> set[Hashable]:
     """Of a range_for, or of a nest of loops over `indices` in it: the spaces of which no two iterations write one
-    place, nor does one read what another writes.
+    place, nor does one read what another writes (without `readers`: it may).
 
     So it is where every access names every loop index in the same position and the same way: all of `x[i, j]`, or
     `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An array may overlap another one, so it must be the only one
@@ -105,7 +105,7 @@ def private_spaces(task: Task, indices: Sequence[Value] | None = None) -> set[Ha
     slots: dict[Hashable, list[set[Slot]]] = {}
     for op in accesses(task):
         space, root = memory_space(op.ptr), root_of(op.ptr)
-        if space not in written or isinstance(root, Alloca):
+        if space not in written or isinstance(root, Alloca) or (isinstance(op, Load) and not readers):
             continue
         if isinstance(op, Load) and isinstance(root, ArrayPtr) and leaf_key(root.array) not in targets:
             continue

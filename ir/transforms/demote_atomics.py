@@ -20,15 +20,16 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
         %old = atomic add %p, %v     ->    %old = load %p
                                            store %p, %old + %v
 
-    where %p is a local; or where the address names every loop index, and every access of the task to that field names
+    where %p is a local; or where the address names every loop index, and all that the task writes of that field names
     them in the same way (`x[i]`, `x[i, k]` and nothing but those: see `private_spaces`). In a serial task: always, save
     that of a function, which parallel loops may call.
 
-    Not for `x[idx[i]]`, `x[i // 2]`, nor where `x[i + 1]` is touched besides `x[i]`. Before or after `scalarize`."""
+    Not for `x[idx[i]]`, `x[i // 2]`, nor where `x[i + 1]` is written besides `x[i]`; that `x[i + 1]` is read is no
+    obstacle: whether the old or the new value is seen there has never been sure. Before or after `scalarize`."""
     changed = False
     for task in closed_tasks(root):
         atomics = [op for op in task.walk() if isinstance(op, Atomic)]
-        private = private_spaces(task) if atomics and task.kind != "serial" else set()
+        private = private_spaces(task, readers=False) if atomics and task.kind != "serial" else set()
         serial = task.kind == "serial" and not root.called
         for op in atomics:
             alone = serial or isinstance(root_of(op.ptr), Alloca) or memory_space(op.ptr) in private

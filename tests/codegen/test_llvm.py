@@ -11,6 +11,7 @@ import pytest
 from weft.codegen import machine
 from weft.codegen.cpu import emit_kernel
 from weft.codegen.lane_choice import LanePlan, lane_decision
+from weft.codegen.lane_layouts import Layouts
 from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
@@ -50,5 +51,5 @@ def test_the_inner_loop_is_vectorized(name: str, wanted: str) -> None:
 def test_how_many_vectors_of_a_product_run_at_once(before: str, after: str, lanes: int) -> None:
     kernel = parse((SOURCES / "product.chi").read_text().replace(before, after, 1))
     (task,) = tasks_of(kernel)
-    plan = lane_decision(task, frozenset({"avx2", "avx512f", "avx512vl"}), frozenset(), vector_math=True)
+    plan = lane_decision(task, frozenset({"avx2", "avx512f", "avx512vl"}), Layouts(), vector_math=True)
     assert (plan.lanes if isinstance(plan, LanePlan) else 0) == lanes

@@ -138,12 +138,22 @@ ATOMICS = {
         %a = load %p : f32
         %old = atomic add %p, %a : f32"""
     ),
-    "x[i + 1] beside x[i] stays": range_for(
+    "x[i + 1] is read beside x[i]": range_for(
         """%1 = const 1 : i32
         %p = field_ptr @x[%i]
         %j = binary add %i, %1 : i32
         %q = field_ptr @x[%j]
         %a = load %q : f32
+        %old = atomic add %p, %a : f32""",
+        "0 7",
+    ),
+    "x[i + 1] is written beside x[i]: stays": range_for(
+        """%1 = const 1 : i32
+        %p = field_ptr @x[%i]
+        %j = binary add %i, %1 : i32
+        %q = field_ptr @x[%j]
+        %a = load %p : f32
+        store %q, %a
         %old = atomic add %p, %a : f32""",
         "0 7",
     ),

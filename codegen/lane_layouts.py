@@ -1,0 +1,58 @@
+"""What lanes want to know of how fields and arrays lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weft.ir.ops import Kernel
+from weft.ir.symbols import FieldSymbol
+from weft.ir.types import Array, Tensor, element
+
+__all__ = ["Cell", "Layouts", "layouts_of"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An element of a field or array of vectors, stored as one: the distance from one to the next, where the first lies
+    in its tree, and how long it is, in bytes."""
+
+    size: int
+    low: int
+    span: int
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """`near`: scopes in which byte offsets fit 32 bits; `cells` by scope."""
+
+    near: frozenset[str] = frozenset()
+    cells: Mapping[str, Cell] = field(default_factory=dict[str, Cell])
+
+
+def layouts_of(kernel: Kernel) -> Layouts:
+    """Those of all that the kernel may touch."""
+    near = frozenset(_scope(symbol) for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
+    cells = {_scope(symbol): _cell_of(symbol) for symbol in kernel.fields}
+    for number, param in enumerate(kernel.params):
+        if isinstance(param.type, Array) and isinstance(param.type.elem, Tensor):
+            size = param.type.elem.count * param.type.elem.elem.size
+            cells[f"array:{number}"] = Cell(size, 0, size)
+    return Layouts(near, {scope: cell for scope, cell in cells.items() if cell is not None})
+
+
+def _scope(symbol: FieldSymbol) -> str:
+    return f"field:{symbol.name}"
+
+
+def _extent_bytes(symbol: FieldSymbol) -> int:
+    """How far apart the first and the last byte of a field can lie."""
+    return max(symbol.components) + 8 + sum((term.modulus - 1) * term.stride for term in symbol.terms)
+
+
+def _cell_of(symbol: FieldSymbol) -> Cell | None:
+    strides = [term.stride for term in symbol.terms if term.modulus > 1]
+    low, size = min(symbol.components), min(strides, default=0)
+    span = max(symbol.components) + element(symbol.dtype).size - low
+    whole = len(symbol.components) > 1 and span <= size and not any(stride % size for stride in strides)
+    return Cell(size, low, span) if whole else None
