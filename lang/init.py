@@ -24,6 +24,7 @@ import numpy as np
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
+from weft.lang.forking import Gate
 from weft.lang.log import ERROR, logger, set_logging_level
 from weft.lang.options import OPTIONS, collect, did_you_mean, environment, inert, mention_inert, parse
 
@@ -32,6 +33,7 @@ __all__ = [
     "amdgpu",
     "arm64",
     "cfg",
+    "compiling",
     "cpu",
     "cuda",
     "current_program",
@@ -181,6 +183,10 @@ class Program:
                 self._compilers = futures.ThreadPoolExecutor(count, "weft-compiler")
         return self._compilers
 
+    def forget_compilers(self) -> None:
+        """They are threads of another process."""
+        self._compilers = None
+
     def opened(self) -> Any:
         """The device if one was opened already, else None."""
         return self._device
@@ -188,6 +194,15 @@ class Program:
 
 _current: Program | None = None
 _generation = 0
+
+
+def _in_child() -> None:
+    """After a fork: the threads that compile are the parent's."""
+    if _current is not None:
+        _current.forget_compilers()
+
+
+compiling = Gate(_in_child)  # what a fork waits for
 
 
 def program() -> Program:
@@ -248,6 +263,7 @@ def init(
     profiling, number = chosen.get("kernel_profiler", False), chosen.get("device", 0)
     _current = Program(config, _generation, dumps, profiling, number, chosen=chosen)
     _current.random.seed(config.random_seed)
+    _watch_launches(_current, True)
     logger.info("running on arch=%s", config.arch)
 
 
@@ -260,12 +276,19 @@ def reset() -> None:
     for tree in list(old.trees):
         tree.end("the program was reset (by `init` or `reset`) after this field was made")
     old.alive = False
+    _watch_launches(old, False)
     if old._compilers is not None:
         old._compilers.shutdown(wait=False, cancel_futures=True)
     old.touch()
     device = old.opened()
     if device is not None:
         device.close()
+
+
+def _watch_launches(current: Program, on: bool) -> None:
+    """For the profiler of kernels. (On a GPU each kernel measures its tasks.)"""
+    if current.profiling and current.arch != cuda:
+        importlib.import_module("weft.lang.measure.profiler").watch_launches(on)
 
 
 def seed(random_seed: int) -> None:
