@@ -9,8 +9,10 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.lang.builtins import static
 from weft.lang.field import Field, ScalarField
+from weft.lang.init import cuda, program
 from weft.lang.kernel import func, kernel
 from weft.lang.ndarray import Ndarray, ndarray
+from weft.lang.prefix_sums import TILE, scan_array, scan_field, sum_array, sum_field
 from weft.lang.struct import StructField
 
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ class PrefixSumExecutor:
     """Inclusive prefix sums of `length` numbers: `executor.run(x)` makes `x[i]` the sum of `x[0] .. x[i]`, in place.
 
     Each block of 512 elements is summed by one iteration, the blocks' totals are summed in turn, then added: so the
-    result does not depend on the number of threads."""
+    result does not depend on the number of threads. On a GPU blocks of threads do it (`prefix_sums.py`)."""
 
     def __init__(self, length: int) -> None:
         self.length = int(length)
@@ -140,6 +142,9 @@ class PrefixSumExecutor:
         if self.length == 0:
             return
         totals = self._levels(input_arr)
+        if program().arch == cuda:
+            self._run_on_gpu(input_arr, totals)
+            return
         if isinstance(input_arr, ScalarField):
             _sum_field(input_arr, input_arr.offset[0], totals[0], self.length)
         else:
@@ -154,17 +159,27 @@ class PrefixSumExecutor:
         else:
             _raise_array(input_arr, totals[0], self.length)
 
+    def _run_on_gpu(self, x: Any, totals: list[Any]) -> None:
+        """The totals of all tiles, from level to level, then back down the prefix sums."""
+        levels, lengths = [x, *totals], [self.length, *(level.shape[0] for level in totals)]
+        dtype, steps = totals[0].dtype, list(zip(levels, totals, lengths))
+        for level, above, length in steps[:-1]:
+            on_field = isinstance(level, ScalarField)
+            (sum_field if on_field else sum_array)(level, level.offset[0] if on_field else 0, above, length, dtype)
+        for level, above, length in reversed(steps):
+            on_field = isinstance(level, ScalarField)
+            (scan_field if on_field else scan_array)(level, level.offset[0] if on_field else 0, above, length, dtype)
+
     def _levels(self, over: Any) -> list[Any]:
         """An array of block totals, one of totals of those, and so on to a single number; kept for the next run."""
-        from weft.lang.init import program
         from weft.lang.types import prim_of_numpy
 
         dtype = prim_of_numpy(over.dtype) if isinstance(over, np.ndarray) else over.dtype
         key = program().generation, dtype
         if key not in self._totals:
-            count, levels = self.length, list[Any]()
+            count, levels, block = self.length, list[Any](), TILE if program().arch == cuda else _BLOCK
             while count > 1 or not levels:
-                count = -(-count // _BLOCK)
+                count = -(-count // block)
                 levels.append(ndarray(dtype, count))
             self._totals = {key: levels}
         return self._totals[key]

@@ -76,6 +76,8 @@ def _lent(value: Any) -> Any:
         raise TypeMismatch(str(error)) from None
     if isinstance(cells, np.ndarray):
         return cells
+    if isinstance(value, Ndarray) and not value.element_shape:
+        return value
     return ndarray_over(prim_of_numpy(cells.dtype), cells.shape, cells)
 
 
@@ -91,12 +93,16 @@ def prim_of(seen: Any) -> Prim:
     dtype = seen.dtype
     if isinstance(dtype, Prim):
         return dtype
-    if not isinstance(dtype, np.dtype):  # torch's
-        name = str(dtype).rpartition(".")[2]
-        if not hasattr(np, name) or name.startswith("complex"):
-            raise TypeMismatch(f"no type of a kernel is {name}: convert it, as in tensor.float()")
-        dtype = np.dtype(name)
-    return prim_of_numpy(dtype)
+    return prim_of_numpy(dtype if isinstance(dtype, np.dtype) else _numpys_type(dtype))
+
+
+@cache
+def _numpys_type(dtype: Any) -> np.dtype[Any]:
+    """The type that torch's is."""
+    name = str(dtype).rpartition(".")[2]
+    if not hasattr(np, name) or name.startswith("complex"):
+        raise TypeMismatch(f"no type of a kernel is {name}: convert it, as in tensor.float()")
+    return np.dtype(name)
 
 
 def flat_or_none(seen: Any) -> Any:
@@ -110,6 +116,8 @@ def reshaped(seen: Any, shape: Shape) -> Any:
         cells: Any = seen.array()
         if not cells.flags.c_contiguous:
             return None
+        if shape == seen.shape:
+            return seen
         strides = _row_strides(shape, cells.dtype.itemsize)
         return ndarray_over(seen.dtype, shape, type(cells)(cells.buffer, cells.dtype, shape, cells.offset, strides))
     if not _is_contiguous(seen):
@@ -134,6 +142,8 @@ def span(seen: Any) -> tuple[int, int] | None:
     array = seen.array() if isinstance(seen, Ndarray) else seen
     if isinstance(array, np.ndarray):
         address, strides = array.__array_interface__["data"][0], array.strides
+    elif array is not seen:  # on a GPU
+        address, strides = array.address, array.strides
     elif hasattr(array, "data_ptr"):
         address, strides = array.data_ptr(), tuple(step * array.itemsize for step in array.stride())
     elif hasattr(array, "__cuda_array_interface__"):

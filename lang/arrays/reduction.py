@@ -1,8 +1,8 @@
 """`ti.reduce`: a function that joins two numbers makes one of all elements of an array, or of those along some axes.
 
-An array is seen as (outer, n, inner), n being what is reduced. Each n is cut into blocks, by its extents alone; an
-iteration reduces a block, and what the blocks give is reduced in the same way until one is left. So the order in which
-numbers meet depends on nothing but the shape and the arch, and equal calls give equal bits.
+An array is seen as (outer, n, inner), n being what is reduced. Each n is cut into runs, by its extents alone; an
+iteration reduces a run (on a GPU: a team of threads), and what the runs give is reduced in the same way until one is
+left. So the order in which numbers meet depends on nothing but the shape and the arch, and equal calls give equal bits.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ from weft.lang.arrays.generated_kernels import (
 )
 from weft.lang.arrays.libraries import Shape, reshaped, result_library, view
 from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operands
-from weft.lang.builtins import ndrange
+from weft.lang.arrays.team_reduction import Stage, lines_of_team, stage_of
+from weft.lang.builtins import loop_config, ndrange
 from weft.lang.errors import ArgumentError
 from weft.lang.init import Program, cuda, program
 from weft.lang.kernel import Kernel
 from weft.lang.ndarray import Ndarray, ndarray
+from weft.lang.simt.block import SharedArray, sync
 from weft.lang.types import primitive
 
 __all__ = ["Reduction", "reduce"]
 
 _LINE = 16384  # elements that one iteration joins on the CPU
 _CHUNK = 1024  # columns of them that lie side by side
-_EACH, _THREADS = 32, 65536  # on a GPU, elements for each thread, and threads enough
 
 
 _Types = tuple[Prim, Prim, list[Results]]
@@ -57,6 +58,7 @@ class Reduction:
         self._generation = -1
         self._types: dict[Any, _Types] = {}
         self._kernels: dict[Any, Kernel] = {}
+        self._kept: dict[Any, list[Any]] = {}
 
     def __call__(self, *args: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None, **keywords: Any) -> Any:
         names, values = self._matched(args, keywords)
@@ -102,7 +104,7 @@ class Reduction:
         another; and the type of the elements."""
         current = program()
         if current.generation != self._generation:
-            self._types, self._generation = {}, current.generation
+            self._types, self._kept, self._generation = {}, {}, current.generation
         key = wanted, *(one.prim for one in found)
         known = self._types.get(key)
         if known is None or not all(results.alive() for results in known[2]):
@@ -151,15 +153,30 @@ class Reduction:
         if text is None:
             outer, inner = math.prod(shape) // n, 1
             text, arrays = self._gathered(found, shape, axes, (outer, n), element)
+        between: list[Any] = []
         while True:
-            size, blocks = _cut(outer, n, inner)
-            sides = (outer, blocks) if inner == 1 else (outer, blocks, inner)
-            into = reshaped(target, sides) if blocks == 1 else _partial(prim, sides)
-            self._stage(text, prim, inner, outer * n * inner)(*arrays, into, size, n)
-            if blocks == 1:
-                return
+            stage = stage_of(outer, n, inner) if program().arch == cuda else _cut(n, inner)
+            sides = (outer, stage.runs) if inner == 1 else (outer, stage.runs, inner)
+            into = reshaped(target, sides) if stage.runs == 1 else self._partial(prim, sides)
+            self._kernel(text, prim, inner, stage, outer * n * inner)(*arrays, into, stage.size, n)
+            if stage.runs == 1:
+                break
+            between.append(into)
             x = Operand("x", into, prim, sides, into)
-            text, arrays, n = Text([x], [(False,) * len(sides)], None, ()), [into], blocks
+            text, arrays, n = Text([x], [(False,) * len(sides)], None, ()), [into], stage.runs
+        self._keep(between)
+
+    def _partial(self, prim: Prim, shape: Shape) -> Any:
+        """An array for what runs give: one of an earlier call, if there is one."""
+        kept = self._kept.get((prim, shape))
+        return kept.pop() if kept else _made(prim, shape)
+
+    def _keep(self, arrays: Sequence[Any]) -> None:
+        """For the next calls with such an array, whose launches come after all that were made so far."""
+        for array in arrays:
+            if isinstance(array, Ndarray):
+                key = array.dtype, array.shape
+                self._kept = {key: [*self._kept.get(key, []), array]}
 
     def _fill_with_identity(self, target: Any) -> None:
         if self._identity is None:
@@ -199,24 +216,26 @@ class Reduction:
         if key not in self._kernels:
             text = Text(found, patterns, self._map and self._map.function, AXES[: len(shape)])
             self._kernels[key] = elementwise_kernel(self.__name__, text, (prim,), order=order)
-        made = _partial(prim, tuple(shape[axis] for axis in order))
+        made = _made(prim, tuple(shape[axis] for axis in order))
         self._kernels[key](*(one.value for one in found), made)
         flat = reshaped(made, sides)
         return Text([Operand("x", flat, prim, sides, flat)], [(False, False)], None, ()), [flat]
 
-    def _stage(self, text: Text, prim: Prim, inner: int, count: int) -> Kernel:
-        """The kernel that reduces each block of (outer, n, inner) elements to one."""
-        on_gpu = program().arch == cuda
-        form = _lines if inner == 1 or on_gpu else _columns
+    def _kernel(self, text: Text, prim: Prim, inner: int, stage: Stage, count: int) -> Kernel:
+        """The kernel that reduces each run of (outer, n, inner) elements to one."""
+        columns = program().arch != cuda and inner > 1
         index = i32 if count < 2**31 else i64
         numbers = tuple(one.prim for one in text.operands if one.shape is None)
-        key = form, inner == 1, on_gpu, index, numbers, prim, tuple(text.patterns), text.function is None
+        patterns = tuple(text.patterns)
+        key = columns, inner == 1, stage.lanes, stage.width, index, numbers, prim, patterns, text.function is None
         made = self._kernels.get(key)
         if made is None:
-            axes = ("_o", "_r") if inner == 1 else ("_o", "_r", "_c")
-            body = form(text, axes, _INTERLEAVED if on_gpu else _SIDE_BY_SIDE)
+            if stage.lanes:
+                body = lines_of_team(text, stage, inner)
+            else:
+                body = (_columns if columns else _lines)(text, ("_o", "_r") if inner == 1 else ("_o", "_r", "_c"))
             parameters = [*text.parameters, ("_out", None), ("_size", index), ("_n", index)]
-            names = {"_join": self._function.function, "_function": text.function, "_t": prim, "_ndrange": ndrange}
+            names = {"_join": self._function.function, "_function": text.function, "_prim": prim, **_NAMES}
             made = self._kernels[key] = make_kernel(self.__name__, parameters, body, names)
         return made
 
@@ -224,53 +243,46 @@ class Reduction:
         return f"<{self._label}>"
 
 
-# Where a block `_b` of n begins, and what comes after that: on the CPU neighbours; on a GPU every `_size`th, so that
-# neighbours are read by neighbouring threads.
-_SIDE_BY_SIDE = "_b * _size", "for _r in _range(_b * _size + 1, _min(_b * _size + _size, _n)):"
-_INTERLEAVED = "_b", "for _k in _range(1, (_n - _b + _size - 1) // _size):"
+# What the texts of kernels use.
+_NAMES = {"_ndrange": ndrange, "_loop_config": loop_config, "_SharedArray": SharedArray, "_sync": sync}
+
+_FIRST, _OTHERS = "_b * _size", "for _r in _range(_b * _size + 1, _min(_b * _size + _size, _n)):"
 
 
-def _lines(text: Text, axes: Sequence[str], blocks: tuple[str, str]) -> list[str]:
-    """Each iteration joins one block in a local."""
-    first, rest = blocks
+def _lines(text: Text, axes: Sequence[str]) -> list[str]:
+    """Each iteration joins one run in a local."""
     where = ", ".join(axis.replace("_r", "_b") for axis in axes)
-    inside = ["_r = _b + _k * _size"] if blocks is _INTERLEAVED else []
     return [
         f"    for {where} in _out:",
-        f"        _y = _cast({text.at(*(axis.replace('_r', first) for axis in axes))}, _t)",
-        f"        {rest}",
-        *(f"            {line}" for line in inside),
-        f"            _y = _cast(_join(_y, _cast({text.at(*axes)}, _t)), _t)",
+        f"        _y = _cast({text.at(*(axis.replace('_r', _FIRST) for axis in axes))}, _prim)",
+        f"        {_OTHERS}",
+        f"            _y = _cast(_join(_y, _cast({text.at(*axes)}, _prim)), _prim)",
         f"        _out[{where}] = _y",
     ]
 
 
-def _columns(text: Text, axes: Sequence[str], blocks: tuple[str, str]) -> list[str]:
-    """Each iteration joins the rows of one block, for a chunk of columns that lie side by side."""
-    first, rest = blocks
+def _columns(text: Text, axes: Sequence[str]) -> list[str]:
+    """Each iteration joins the rows of one run, for a chunk of columns that lie side by side."""
     columns = f"for _c in _range(_k * {_CHUNK}, _min(_k * {_CHUNK} + {_CHUNK}, _out.shape[2])):"
     out = "_out[_o, _b, _c]"
     return [
         f"    for _o, _b, _k in _ndrange(_out.shape[0], _out.shape[1], (_out.shape[2] + {_CHUNK - 1}) // {_CHUNK}):",
         f"        {columns}",
-        f"            {out} = _cast({text.at('_o', first, '_c')}, _t)",
-        f"        {rest}",
+        f"            {out} = _cast({text.at('_o', _FIRST, '_c')}, _prim)",
+        f"        {_OTHERS}",
         f"            {columns}",
-        f"                {out} = _cast(_join({out}, _cast({text.at(*axes)}, _t)), _t)",
+        f"                {out} = _cast(_join({out}, _cast({text.at(*axes)}, _prim)), _prim)",
     ]
 
 
-def _cut(outer: int, n: int, inner: int) -> tuple[int, int]:
-    """What kernels are given as `_size`, and the number of blocks of each n."""
-    if program().arch == cuda:
-        blocks = max(1, min(-(-n // _EACH), -(-_THREADS // (outer * inner))))
-        return blocks, blocks
+def _cut(n: int, inner: int) -> Stage:
+    """How the CPU reduces: runs that fit the cache, one after the other."""
     size = max(1, _LINE // min(inner, _CHUNK))
-    return size, -(-n // size)
+    return Stage(size, -(-n // size))
 
 
-def _partial(prim: Prim, shape: Shape) -> Any:
-    """An array for what is between."""
+def _made(prim: Prim, shape: Shape) -> Any:
+    """A new array for what is between."""
     return ndarray(prim, shape) if program().arch == cuda else np.empty(shape, prim.np)
 
 

@@ -1,0 +1,107 @@
+"""How a GPU reduces (outer, n, inner) elements: by teams of threads, in one launch or two.
+
+    few columns (inner <= 64)     a team of L x inner threads takes a run of rows: lane l the rows l, l + L, l + 2 L ...
+                                  of it, so that neighbours read neighbours; then the lanes join what they have, half
+                                  of them with the other half, in the memory of the block
+    many columns                  a thread takes a run of one column
+    what little these leave       a team takes one column, whatever lies between its elements
+
+Where runs do not fill a GPU, there are several for each n, and a second launch reduces what they give. How many
+depends on the extents alone, not on the GPU: so equal calls give equal bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.lang.arrays.generated_kernels import Text
+
+__all__ = ["Stage", "lines_of_team", "stage_of"]
+
+_BLOCK = 256  # threads
+_BLOCKS = 2048  # of them keep a GPU busy
+_THREADS = 1 << 18  # that do, where each is alone
+_LEAST, _MOST = 16, 64  # rows of a lane: where runs are cut; where none is
+_LONE = 32  # rows of a thread that is alone
+_FEW_COLUMNS = 64
+_LITTLE = 1 << 19  # elements that teams take however they lie
+_SHORT = 64  # rows that are none too many for one thread
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A launch: each n is cut into `runs` of `size` rows; a team has `lanes` x `width` threads, `width` columns side by
+    side. Without lanes each thread is alone."""
+
+    size: int
+    runs: int
+    lanes: int = 0
+    width: int = 1
+
+
+def stage_of(outer: int, n: int, inner: int) -> Stage:
+    """The next launch on the way from (outer, n, inner) elements to (outer, 1, inner)."""
+    little = outer * n * inner <= _LITTLE
+    if inner > _FEW_COLUMNS and (n <= _SHORT or not little):
+        runs = 1 if n <= _SHORT else max(1, min(-(-n // _LONE), -(-_THREADS // (outer * inner))))
+        size = -(-n // runs)
+        return Stage(size, -(-n // size))
+    width = 1 if little else inner
+    lanes = min(_below(_BLOCK // width), _below(max(1, n // 4)))
+    teams = _BLOCK // (lanes * width)  # of a block
+    runs = 1 if n <= lanes * _MOST else min(-(-n // (lanes * _LEAST)), -(-_BLOCKS * teams // outer))
+    size = -(-n // (runs * lanes)) * lanes
+    return Stage(size, -(-n // size), lanes, width)
+
+
+def _below(n: int) -> int:
+    """The largest power of two that is not above n."""
+    return 1 << (n.bit_length() - 1)
+
+
+def lines_of_team(text: Text, stage: Stage, inner: int) -> list[str]:
+    """The body of a kernel that takes operands, `_out`, `_size`, `_n`."""
+    lanes, width = stage.lanes, stage.width
+    team = lanes * width
+    teams, columns = _BLOCK // team, inner > 1
+    groups = "_out.shape[0] * _out.shape[1]" + (" * _out.shape[2]" if columns and width == 1 else "")
+    place = ["_o", "_b", "_c"] if columns else ["_o", "_b"]
+    first, row = (text.at("_o", r, *place[2:]) for r in ("_first", "_first + _k * _lanes"))
+    lines = [
+        f"_loop_config(block_dim={_BLOCK})",
+        f"for _p, _t in _ndrange(({groups} + {teams - 1}) // {teams}, {_BLOCK}):",
+        f"    _shared = _SharedArray({_BLOCK}, _prim)",
+        f"    _g, _lane = _p * {teams} + _t // {team}, _t % {team} // {width}",
+        *(f"    {line}" for line in _place(columns, width)),
+        "    _rows = _min(_size, _n - _b * _size)",
+        f"    if _t >= {teams * team} or _g >= {groups}:",
+        "        _rows = 0",
+        "    if _lane < _rows:",
+        "        _first = _b * _size + _lane",
+        f"        _y = _cast({first}, _prim)",
+        f"        for _k in _range(1, (_rows - _lane + {lanes - 1}) // {lanes}):",
+        f"            _y = _cast(_join(_y, _cast({row.replace('_lanes', str(lanes))}, _prim)), _prim)",
+        "        _shared[_t] = _y",
+        "    _sync()",
+    ]
+    half = lanes // 2
+    while half:
+        lines += [
+            f"    if _lane < {half} and _lane + {half} < _rows:",
+            f"        _shared[_t] = _cast(_join(_shared[_t], _shared[_t + {half * width}]), _prim)",
+            "    _sync()",
+        ]
+        half //= 2
+    lines += ["    if _lane == 0 and _rows > 0:", f"        _out[{', '.join(place)}] = _shared[_t]", "    _sync()"]
+    return [f"    {line}" for line in lines]
+
+
+def _place(columns: bool, width: int) -> list[str]:
+    """Which n, which run of it and which column."""
+    if not columns:
+        return ["_o, _b = _g // _out.shape[1], _g % _out.shape[1]"]
+    if width > 1:
+        return [f"_o, _b, _c = _g // _out.shape[1], _g % _out.shape[1], _t % {width}"]
+    return [
+        "_c, _b, _o = _g % _out.shape[2], _g // _out.shape[2] % _out.shape[1], _g // _out.shape[2] // _out.shape[1]"
+    ]
