@@ -1,9 +1,9 @@
 """Direct calls: from a kernel's instance to a plan that native code follows (`runtime/call_ir.py`).
 
 A plan holds for the kinds of arguments that the instance was just called with: exact Python numbers, ndarrays, numpy
-arrays of the same type and layout, the same template arguments, structs and matrices, which Python packs. What the
-instance depends on and may lose - fields, templates - is not kept alive: when it dies, the program's epoch goes on, and
-no plan is good any more.
+arrays of the same type and layout, the same template arguments, structs and matrices (Python packs unusual ones). What
+the instance depends on and may lose - fields, templates - is not kept alive: when it dies, the program's epoch goes on,
+and no plan is good any more.
 """
 
 from __future__ import annotations
@@ -11,20 +11,31 @@ from __future__ import annotations
 import struct
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from types import CellType
 from typing import Any
 
 import numpy as np
 
+from weft.ir.scalar import range_of
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten, u1
 from weft.lang.captures import Captures
 from weft.lang.compile import Instance, rebuilt
+from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
 from weft.lang.parameters import ArrayParameter, Compound, Parameter, Scalar, Template, template_key
 from weft.lang.struct import Struct as PyStruct
 from weft.lang.struct_ndarray import StructNdarray
 from weft.lang.types import to_ir
-from weft.runtime.direct import Guard, Plan, exact, number, numpy_array, packed, recorded
+from weft.runtime.compound import (
+    Node,
+    scalar_node,
+    scalars_supported,
+    struct_node,
+    tensor_node,
+    tensors_supported,
+)
+from weft.runtime.direct import Guard, Plan, compound, exact, number, numpy_array, packed, recorded
 from weft.runtime.errors import FORMATS
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.recorded import Record
@@ -84,7 +95,12 @@ class _Build:
 
     def compound(self, parameter: Compound, value: Any) -> list[int]:
         """The rule for a matrix or struct."""
-        return self._packed(_packer(parameter.type, parameter.pack), len(flatten(parameter.type)))
+        pack, words = _packer(parameter.type, parameter.pack), len(flatten(parameter.type))
+        node = _node(parameter.type, parameter.annotation)
+        if node is None:
+            return self._packed(pack, words)
+        self.keeps += [pack, node]
+        return compound(pack, words, node.address)
 
     def _packed(self, pack: Any, words: int) -> list[int]:
         self.keeps.append(pack)
@@ -151,6 +167,31 @@ def _conclusion(finish: Callable[[Any], Any], results: Sequence[Any]) -> Callabl
     """The answer of a kernel, from the tuple of its results' scalars or from its error record. (No method of the
     instance's: the plan is the instance's own.)"""
     return lambda outcome: rebuilt(results, finish(outcome))
+
+
+@cache
+def _plain() -> bool:
+    """Whether vectors, matrices and members of structs lie in memory as native code has it."""
+    return tensors_supported(Matrix([1.0])) and scalars_supported()
+
+
+def _node(type: Type, annotation: Any) -> Node | None:
+    """How native code reads a value of that type; None where Python must."""
+    if not _plain():
+        return None
+    if isinstance(type, Struct):
+        made = {name: _member(member, annotation.members[name]) for name, member in type.members}
+        nodes = {name: node for name, node in made.items() if node is not None}
+        return struct_node(PyStruct, annotation, nodes) if len(nodes) == len(made) else None
+    assert isinstance(type, Tensor)
+    if type.elem in (f16, u1):
+        return None
+    least, greatest = range_of(type.elem) if type.elem.is_int else (0, 0)
+    return tensor_node(Matrix, Vector, type.shape, _KINDS.get(type.elem, INTEGER), int(least), int(greatest))
+
+
+def _member(type: Type, annotation: Any) -> Node | None:
+    return scalar_node(type.np) if isinstance(type, Prim) else _node(type, annotation)
 
 
 def _packer(type: Type, pack: Callable[[Any], Any]) -> Callable[[Any], bytes]:

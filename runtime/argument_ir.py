@@ -10,16 +10,20 @@ must live until the call is over is held at `end` (see `call_ir.py`).
                 and the others' extents fit an i32
     recorded    an object whose record (see `recorded.py`) begins with that word; the others are its slots
     packed      anything that a Python function makes bytes of
+    compound    a struct, vector or matrix, read here (see `compound_ir.py`), or else packed
 """
 
 from __future__ import annotations
 
+from weft.runtime.compound_ir import COMPOUND_IR
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, TRUTH
 from weft.runtime.words import Words
 
 __all__ = [
     "ARGUMENT_IR",
     "ARGUMENT_WORDS",
+    "COMPOUND",
+    "COMPOUND_RULE",
     "EXACT",
     "EXACT_RULE",
     "MISS",
@@ -36,14 +40,15 @@ __all__ = [
 ]
 
 # Kinds of rules, besides those of numbers (see `launch_ir.py`).
-EXACT, NUMPY, RECORDED, PACKED = range(32, 36)
+EXACT, NUMPY, RECORDED, PACKED, COMPOUND = range(32, 37)
 
 NUMBER_RULE = Words("rule", "kind", "type", "alike", "least", "greatest")
 EXACT_RULE = Words("rule", "kind", "object")
 NUMPY_RULE = Words("rule", "kind", "type", "dtype", "axes", "flags", "inner", "extent0", "extent1")
 RECORDED_RULE = Words("rule", "kind", "type", "begins", "width")
 PACKED_RULE = Words("rule", "kind", "pack", "width")
-ARGUMENT_WORDS = max(map(len, (NUMBER_RULE, EXACT_RULE, NUMPY_RULE, RECORDED_RULE, PACKED_RULE)))
+COMPOUND_RULE = Words("rule", *PACKED_RULE.names, "node")
+ARGUMENT_WORDS = max(map(len, (NUMBER_RULE, EXACT_RULE, NUMPY_RULE, RECORDED_RULE, PACKED_RULE, COMPOUND_RULE)))
 
 # In place of an answer: try the next plan; let Python decide; there is an exception. (A misfit means the second where
 # arguments are packed by Python code, which may have thrown the next plan away.)
@@ -72,6 +77,7 @@ entry:
     i64 {NUMPY}, label %numpy
     i64 {RECORDED}, label %recorded
     i64 {PACKED}, label %packed
+    i64 {COMPOUND}, label %compound
   ]
 number:
   %number.width = call i64 @argument_number(ptr %rule, ptr %arg, ptr %slot)
@@ -90,6 +96,9 @@ recorded:
 packed:
   %packed.width = call i64 @argument_packed(ptr %rule, ptr %arg, ptr %slot)
   ret i64 %packed.width
+compound:
+  %compound.width = call i64 @argument_compound(ptr %rule, ptr %arg, ptr %slot)
+  ret i64 %compound.width
 }}
 """
 
@@ -256,4 +265,19 @@ take:
 }}
 """
 
-ARGUMENT_IR = _ARGUMENT + _NUMBER + _NUMPY + _RECORDED + _PACKED
+_COMPOUND = f"""
+define internal i64 @argument_compound(ptr %rule, ptr %arg, ptr %slot) {{
+entry:
+  {COMPOUND_RULE.read("ptr node")}
+  %width = call i64 @compound_read(ptr %node, ptr %arg, ptr %slot)
+  %read = icmp sge i64 %width, 0
+  br i1 %read, label %done, label %ask
+done:
+  ret i64 %width
+ask:
+  %packed.width = call i64 @argument_packed(ptr %rule, ptr %arg, ptr %slot)
+  ret i64 %packed.width
+}}
+"""
+
+ARGUMENT_IR = _ARGUMENT + _NUMBER + _NUMPY + _RECORDED + _PACKED + _COMPOUND + COMPOUND_IR

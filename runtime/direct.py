@@ -20,6 +20,8 @@ import numpy as np
 
 from weft.runtime.argument_ir import (
     ARGUMENT_WORDS,
+    COMPOUND,
+    COMPOUND_RULE,
     EXACT,
     EXACT_RULE,
     MISS,
@@ -45,11 +47,13 @@ __all__ = [
     "Guard",
     "Native",
     "Plan",
+    "compound",
     "exact",
     "follow",
     "native_type",
     "number",
     "numpy_array",
+    "numpy_supported",
     "packed",
     "recorded",
 ]
@@ -142,7 +146,7 @@ def _supported() -> bool:
 
 
 @cache
-def _numpy_supported() -> bool:
+def numpy_supported() -> bool:
     """Whether numpy's arrays are laid out so."""
     probe = np.zeros((3, 5), np.float32)[:, 1:4]
     start = id(probe) + object.__basicsize__
@@ -173,6 +177,11 @@ def packed(pack: Any, words: int) -> list[int]:
     return PACKED_RULE.block(kind=PACKED, pack=id(pack), width=words)
 
 
+def compound(pack: Any, words: int, node: int) -> list[int]:
+    """The rule for a struct, vector or matrix that the node at that address describes; `pack` takes the others."""
+    return COMPOUND_RULE.block(kind=COMPOUND, pack=id(pack), width=words, node=node)
+
+
 def recorded(array: Recorded) -> list[int]:
     """The rule for objects with a record like that one's."""
     begins, width = int.from_bytes(array.record[:8], sys.byteorder), len(array.record) // 8 - 1
@@ -181,7 +190,7 @@ def recorded(array: Recorded) -> list[int]:
 
 def numpy_array(array: Any, inner: int) -> list[int] | None:
     """The rule for numpy arrays like that one, whose last `inner` axes belong to the element. None if there is none."""
-    if inner > _MOST_AXES_OF_ELEMENTS or not _numpy_supported():
+    if inner > _MOST_AXES_OF_ELEMENTS or not numpy_supported():
         return None
     axes = array.ndim - inner
     extent0, extent1 = (*array.shape[axes:], 0, 0)[:2]
@@ -236,7 +245,7 @@ class Plan:
             first_result=native.slots.result_start,
             results=results,
             none=id(None),
-            misfit=SLOW if any(rule[0] == PACKED for rule in arguments) else MISS,
+            misfit=SLOW if any(rule[0] in (PACKED, COMPOUND) for rule in arguments) else MISS,
         )
         places = chain.from_iterable((address, id(memory)) for address, memory in trees)
         watched = chain.from_iterable((id(s), 0 if n is None else id(n), id(value)) for s, n, value in guards)

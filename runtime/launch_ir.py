@@ -68,6 +68,7 @@ _API = {
     "PyEval_RestoreThread": "void (ptr)",
     "PyThread_get_thread_ident": "i64 ()",
     "PyDict_GetItemWithError": "ptr (ptr, ptr)",
+    "PyObject_GetAttr": "ptr (ptr, ptr)",
     "PyObject_GetAttrString": "ptr (ptr, ptr)",
     "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)",
     "PyObject_VectorcallDict": "ptr (ptr, ptr, i64, ptr)",

@@ -1,0 +1,79 @@
+"""What native code is told of structs, vectors and matrices: the nodes of `compound_ir.py`, made for a type."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from weft.runtime.compound_ir import HEAD, MEMBER, SCALAR, SCALAR_NODE, STRUCT, STRUCT_NODE, TENSOR, TENSOR_NODE
+from weft.runtime.direct import numpy_supported
+
+__all__ = ["Node", "scalar_node", "scalars_supported", "struct_node", "tensor_node", "tensors_supported"]
+
+_ENTRIES, _TYPE = "entries", "struct_type"  # the attributes of a struct
+_PROBES = (np.float16(1.5), np.float32(1.5), np.float64(1.5), np.bool_(True), np.int8(-3), np.uint16(7), np.int64(-9))
+
+
+class Node:
+    """A node in memory; keeps what it points to, classes and types left out."""
+
+    def __init__(self, words: list[int], *keeps: Any) -> None:
+        self._words, self._keeps = (ctypes.c_int64 * len(words))(*words), keeps
+        self.address = ctypes.addressof(self._words)
+
+
+@cache
+def scalars_supported() -> bool:
+    """Whether numpy's scalars have their number right behind the head of the object."""
+    return all(ctypes.string_at(id(one) + HEAD, one.itemsize) == one.tobytes() for one in _PROBES)
+
+
+def tensors_supported(value: Any) -> bool:
+    """Whether the array of a vector or matrix like that one lies where native code looks for it."""
+    place = ctypes.c_void_p.from_address(id(value) + HEAD)
+    return numpy_supported() and place.value == id(value.values)
+
+
+def scalar_node(dtype: Any) -> Node:
+    """A member of that numpy dtype."""
+    return Node(SCALAR_NODE.block(kind=SCALAR, type=id(dtype.type), size=dtype.itemsize))
+
+
+def tensor_node(matrix: type, vector: type, shape: tuple[int, ...], to: int, least: int = 0, greatest: int = 0) -> Node:
+    """A vector or matrix of those classes and that shape, its numbers to become those of a kind of `launch_ir.py`;
+    integers from `least` to `greatest`."""
+    f32, f64, i32, i64 = (id(np.dtype(kind)) for kind in (np.float32, np.float64, np.int32, np.int64))
+    rows, columns = (*shape, 1)[:2]
+    words = TENSOR_NODE.block(
+        kind=TENSOR,
+        matrix=id(matrix),
+        vector=id(vector),
+        array=id(np.ndarray),
+        axes=len(shape),
+        rows=rows,
+        columns=columns,
+        f32=f32,
+        f64=f64,
+        i32=i32,
+        i64=i64,
+        to=to,
+        least=least,
+        greatest=min(greatest, 2**63 - 1),
+    )
+    return Node(words)
+
+
+def struct_node(plain: type, kind: Any, members: Mapping[str, Node]) -> Node:
+    """A struct: an object of the class `plain` whose type is the object `kind`, with those members."""
+    names = [*members]
+    head = STRUCT_NODE.block(
+        **{"kind": STRUCT, "class": id(plain), "type": id(kind), "count": len(members)},
+        **{"entries.name": id(_ENTRIES), "type.name": id(_TYPE)},
+    )
+    rows = (MEMBER.block(name=id(name), inner=members[name].address) for name in names)
+    return Node([*head, *chain.from_iterable(rows)], names, kind, dict(members))
