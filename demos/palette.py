@@ -1,10 +1,11 @@
-"""A palette for the demos: one of matplotlib's colour maps as a function that kernels call."""
+"""Colours for the demos: matplotlib's colour maps as functions that kernels call, and a space to compare colours in."""
 
 import numpy as np
 
 import weft as ti
 
 SHADES = 256
+WHITE = (0.9505, 1.0, 1.089)  # X, Y, Z of daylight
 
 
 @ti.data_oriented
@@ -22,3 +23,13 @@ class Palette:
         s = ti.max(0.0, ti.min(1.0, t)) * (SHADES - 1)
         k = ti.min(int(s), SHADES - 2)
         return ti.math.mix(self.colors[k], self.colors[k + 1], s - k)
+
+
+@ti.func
+def lab(color):
+    """sRGB in 0..1 as CIE L*a*b*, where equal distances look about equal."""
+    light = ti.select(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
+    xyz = ti.Matrix([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ light
+    t = xyz / ti.Vector(WHITE)
+    f = ti.select(t > 0.008856, t ** (1 / 3), 7.787 * t + 16 / 116)
+    return ti.Vector([116 * f.y - 16, 500 * (f.x - f.y), 200 * (f.y - f.z)])

@@ -1,7 +1,7 @@
 """Runs a demo: in a window where there is a display, else into a GIF and a PNG.
 
-A demo module has a docstring, `FRAMES` (how many are worth watching), and `build()`, which makes its fields and
-kernels and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first. `build` may
+A demo module has a docstring, `FRAMES` (how many are worth watching), and `build()`, a class or a function that makes
+its fields and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first. `build` may
 take sizes; attributes of `frame` are the fields and kernels in which the tests look whether the physics is right.
 """
 
@@ -20,13 +20,13 @@ import numpy as np
 
 import weft
 
-__all__ = ["NAMES", "run", "start", "summary"]
+__all__ = ["NAMES", "play", "run", "start", "summary"]
 
 NAMES = (
     *("mpm88", "mpm3d", "sph", "pbf", "stable_fluids", "smoke", "vortex_street"),  # fluids and what is like them
     *("fem", "cloth", "galaxy", "waves", "heat", "reaction", "physarum", "life"),  # solids, stars, fields, patterns
     *("cornell", "raymarch", "rasterizer", "mandelbrot", "julia"),  # pictures that are computed
-    *("contours", "filters", "seams", "sorting"),  # algorithms on images and arrays
+    *("contours", "filters", "seams", "superpixels", "sorting"),  # algorithms on images and arrays
 )
 FOLDER = Path(__file__).parent
 
@@ -45,20 +45,24 @@ def start(name: str, arch: str = "cpu") -> Callable[[int], Any]:
 
 
 def run(name: str, arch: str = "cpu", frames: int = 0, out: str = "") -> dict[str, Any]:
-    """Run demo `name`. `out` names a .gif or .png to write; without it, and without a display, both go to `out/`.
+    """Run demo `name` on that arch; see `play`."""
+    frame = start(name, arch)
+    return play(frame, frames or importlib.import_module(f"weft.demos.{name}").FRAMES, f"{name} on {arch}", out)
+
+
+def play(frame: Callable[[int], Any], frames: int, title: str = "", out: str = "") -> dict[str, Any]:
+    """Show `frame(0)`, `frame(1)` ... so many of them. `out` names a .gif or .png to write instead; without it, and
+    without a display, both go to `out/`. `title`, which begins with the files' name, is the program's if left out.
 
     Returns what was measured: frames, frames per second (simulation and drawing, not display), files written."""
-    frame = start(name, arch)
-    count, clock = frames or importlib.import_module(f"weft.demos.{name}").FRAMES, Clock()
-    images = clock.timed(frame, count)
+    title, clock = title or Path(sys.argv[0]).stem, Clock()
+    images, files = clock.timed(frame, frames), list[Path]()
     if out or not has_display():
-        files = record(
-            images, count, [Path(out)] if out else [Path("out") / f"{name}{end}" for end in (".gif", ".png")]
-        )
+        both = [Path("out") / f"{title.split()[0]}{end}" for end in (".gif", ".png")]
+        files = record(images, frames, [Path(out)] if out else both)
     else:
-        files = []
-        show(images, summary(name), clock)
-    print(f"\r{name} on {arch}: {clock.frames} frames, {clock.rate():.1f} frames per second" + " " * 20)
+        show(images, title, clock)
+    print(f"\r{title}: {clock.frames} frames, {clock.rate():.1f} frames per second" + " " * 20)
     for path in files:
         print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
     return {"frames": clock.frames, "fps": clock.rate(), "files": [str(path) for path in files]}
@@ -130,5 +134,5 @@ def show(images: Iterator[Any], title: str, clock: Clock) -> None:
         if not plt.fignum_exists(figure.number):
             return
         canvas.set_data(image)
-        figure.canvas.manager.set_window_title(f"{title.split(':')[0]} - {clock.rate():.0f} frames per second")
+        figure.canvas.manager.set_window_title(f"{title} - {clock.rate():.0f} frames per second")
         plt.pause(0.001)

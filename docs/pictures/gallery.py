@@ -21,7 +21,8 @@ FRAMES = (
     *(("mpm88", 110), ("mpm3d", 62), ("sph", 199), ("pbf", 32), ("stable_fluids", 40), ("smoke", 165)),
     *(("vortex_street", 210), ("fem", 46), ("cloth", 44), ("galaxy", 80), ("waves", 150), ("heat", 110)),
     *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 119), ("raymarch", 40), ("rasterizer", 8)),
-    *(("mandelbrot", 60), ("julia", 120), ("contours", 50), ("filters", 30), ("seams", 60), ("sorting", 50)),
+    *(("mandelbrot", 60), ("julia", 120), ("contours", 50), ("filters", 30), ("seams", 60)),
+    *(("superpixels", 60), ("sorting", 50)),
 )
 PLACES = {
     "mpm88": (0.5, 1.0),
@@ -30,7 +31,7 @@ PLACES = {
     "fem": (0.5, 1.0),
     "cornell": (0.5, 0.7),
 }
-SHOWN, COLUMNS, TILE = dict(FRAMES), 6, (208, 156)
+SHOWN, COLUMNS, TILE = dict(FRAMES), 5, (240, 180)
 SIZE, PAGE = (320, 240), Path(__file__).parent.parent / "gallery.md"
 HEAD = """# Gallery
 
@@ -39,7 +40,7 @@ or writes `out/NAME.gif` and `out/NAME.png` where there is no display; `--arch c
 FILE`, `--frames N` and the other options are in `weft demo --help`. The sources lie in `demos/`; `weft example --save
 NAME` copies one. What some of them share are a palette (`demos/palette.py`), a view for points in 3-D
 (`demos/balls.py`) and a search for neighbours (`demos/cells.py`). Most open with their formulas and where these come
-from, and `tests/demos` holds sixteen to what they must keep: energy, momentum, mass, symmetry, the brightness of a
+from, and `tests/demos` holds seventeen to what they must keep: energy, momentum, mass, symmetry, the brightness of a
 wall. The same seed gives the same picture: number for number, unless threads add floats to the same places in any
 order (`mpm88`, `mpm3d`, `sph`, `galaxy`).
 

@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
 
 
 # What could depend on the order of the threads (atomics, sorting into cells) or on the seed, and must not.
-ORDERLY = ("pbf", "smoke", "fem", "cloth", "physarum", "cornell", "rasterizer", "contours", "sorting")
+ORDERLY = ("pbf", "smoke", "fem", "cloth", "physarum", "cornell", "rasterizer", "contours", "superpixels", "sorting")
 
 
 @pytest.fixture(autouse=True)

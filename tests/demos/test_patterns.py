@@ -211,6 +211,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "waves": {"width": 20, "height": 16, "sponge": 4, "slits": 6},
     "physarum": {"n": 16, "agents": 20},
     "contours": {"cells": 6, "size": 16},
+    "superpixels": {"picture": np.random.default_rng(5).random((12, 16, 3)), "step": 4},
 }
 
 
