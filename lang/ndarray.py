@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,7 +38,7 @@ class Ndarray(Recorded, Marked, Lender):
             raise TypeMismatch(f"only float arrays have gradients, not {self._prim}")
         full = self.shape + self.element_shape
         memory = self._program.device.memory
-        size, label = int(np.prod(full, dtype=np.int64)) * self._prim.size, f"ndarray {self.ir} {self.shape}"
+        size, label = math.prod(full) * self._prim.size, f"ndarray {self.ir} {self.shape}"
         buffer, marks = allocate(self._program, size, label), behind(self._program, size)
         if MEMORY.on:
             MEMORY.info("%s: %d bytes", label, size)
