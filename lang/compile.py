@@ -144,7 +144,7 @@ def compile_instance(
                 made = _compile(program, function, arguments, results, trace, lookup)
     if CACHE.on and lookup is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
-    run = measured(function.__name__, made.run) if program.profiling else made.run
+    run = measured(function.__name__, made.run) if program.profiling and program.arch == "cuda" else made.run
     if program.chosen.get("nvtx"):
         run = named(function, run)
     return Instance(run, made.trees, parameters, results, Captures(made.captures))

@@ -26,10 +26,9 @@ from weft.lang.compile import Instance, compile_instance, rehearse
 from weft.lang.direct import plan_for
 from weft.lang.errors import ArgumentError, UnknownName
 from weft.lang.instances import Instances
-from weft.lang.measure import recording
+from weft.lang.measure import recording, watching
 from weft.lang.parameters import Parameter, Template, make_parameter
 from weft.lang.recipe import ON_COMPILED, Recipe
-from weft.lang.topics import LAUNCH, told_launch
 from weft.lang.translate import Argument
 from weft.lang.translate.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
 from weft.lang.translate.lost_source import find_lost
@@ -169,12 +168,13 @@ class Kernel(DirectCallable):
     # -- calling -------------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        record = recording.current
-        if record is None:
+        watches = watching.watches
+        if not watches:
             return self.run(*args, **keywords)
-        if self._recorded is None and self._is_native:
-            self._recorded = native_type(recording.Recorded, False)(self.run)
-        return record.launch(self, self._recorded or self.run, args, keywords)
+        call = self._recorded
+        if call is None:
+            call = self._recorded = recording.Recorded.of(self.run, self._is_native)
+        return (watches[0] if len(watches) == 1 else watching.all_watch)(self, call, args, keywords)
 
     def run(self, *args: Any, **keywords: Any) -> Any:
         """A call that comes by Python."""
@@ -198,14 +198,10 @@ class Kernel(DirectCallable):
             args = self._matched(owner, args, keywords)
         flat = self._unpacked(args) if self._packs else args
         instance = self._instance(program, owner, flat)
-        if LAUNCH.on:
-            run = functools.partial(self._interpret, instance, owner, args) if self._interpreted else instance
-            return told_launch(self.__name__, args, functools.partial(run, flat))
-        if self._interpreted:
-            return self._interpret(instance, owner, args, flat)
-        if instance.plans_made < _MOST_PLANS + program.retakes:
+        if not self._interpreted and instance.plans_made < _MOST_PLANS + program.retakes:
             self._plan(program, instance, owner, args)
-        return instance(flat)
+        watching.launch_begins()
+        return self._interpret(instance, owner, args, flat) if self._interpreted else instance(flat)
 
     def compile(self, *args: Any, **keywords: Any) -> None:
         """Compile for a call with arguments like these, without running it: a later call finds the code. What counts
@@ -256,7 +252,7 @@ class Kernel(DirectCallable):
         """The current program, this kernel being ready for it."""
         program = program_state.program()
         if program.generation != self._generation:
-            with program.lock:
+            with program_state.compiling, program.lock:
                 self._start_over(program)
         return program
 
@@ -267,7 +263,7 @@ class Kernel(DirectCallable):
             key = (id(owner), *(p.key(flat[position]) for position, p in self._keyed))
         instance = self._instances.latest(key)
         if instance is None:
-            with self._lock:
+            with program_state.compiling, self._lock:
                 instance = self._instances.earlier(key) or self._compile(program, key, owner, flat)
         self._latest = instance.recipe
         return instance
@@ -288,7 +284,7 @@ class Kernel(DirectCallable):
         with self._following:
             plans = [plan for one in self._instances.values() if (plan := one.plan) is not None and plan.good]
             plans = plans[-_MOST_FOLLOWED:]
-            target = self if recording.current is None else self._recorded
+            target = self._recorded if watching.watches else self
             for one in (self, self._recorded):
                 if one is not None:
                     follow(one, plans if one is target else [])

@@ -18,13 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from weft.ir.errors import CompilationError
-from weft.lang.init import program
 from weft.lang.interpret.debugger import trimmed
 from weft.lang.interpret.faults import indices, placed
 from weft.lang.interpret.random import draws
 from weft.lang.interpret.rewrite import HELPER, Rewriter
 from weft.lang.interpret.values import Semantics
-from weft.lang.measure.profiler import measured
 from weft.lang.scope import choices, with_types
 from weft.lang.translate.annotations import annotation_of, is_template
 from weft.lang.translate.source import source_lines
@@ -66,8 +64,6 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     Python's own numbers, several results as a tuple."""
     run = interpreted(kernel.function, dict(kernel.params), top=True)
     draws().launch()
-    if program().profiling:
-        run = measured(kernel.function.__name__, run)
     owner = () if kernel.class_instance is None else (kernel.class_instance,)
     token = choices.set(kernel.choices)
     try:

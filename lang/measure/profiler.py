@@ -7,12 +7,14 @@ not count. On a GPU the device itself measures each task of a kernel, and a laun
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from weft.lang.init import program
+from weft.lang.measure import watching
 from weft.lang.measure.metrics import (
     CuptiMetric,
     collect_kernel_profiler_metrics,
@@ -44,6 +46,7 @@ __all__ = [
     "set_kernel_profiler_metrics",
     "set_kernel_profiler_toolkit",
     "timed",
+    "watch_launches",
 ]
 
 
@@ -69,6 +72,7 @@ class KernelTimes:
 
 
 _launches: dict[int, list[Launch]] = {}  # by the generation of the program
+_watched: deque[tuple[str, float, float]] = deque()  # name, began, ended: launches of the current program, the latest
 
 
 def _recorded() -> list[Launch]:
@@ -77,22 +81,39 @@ def _recorded() -> list[Launch]:
     if generation not in _launches:
         _launches.clear()
         _launches[generation] = []
-    return _launches[generation]
+    found = _launches[generation]
+    while _watched:
+        name, began, ended = _watched.popleft()
+        found.append(Launch(name, began, ended - began))
+    return found
+
+
+def watch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """Measure a launch on the CPU. (A `Watch`.)"""
+    began = time.perf_counter()
+    answer = call(*args, **keywords)
+    _watched.append((kernel.__name__, max(began, watching.launch_began()), time.perf_counter()))
+    return answer
+
+
+def watch_launches(on: bool) -> None:
+    """Measure all launches from now on, or none."""
+    _watched.clear()
+    (watching.begin if on else watching.end)(watch)
 
 
 def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, noting each call as a launch of kernel `name`."""
+    """`run`, noting each call as a launch of kernel `name` on a GPU, which tells how long each task took."""
 
     def launch(*args: Any) -> Any:
         began = time.perf_counter()
         try:
             return run(*args)
         finally:
-            device = program().opened()
-            if device is not None:
-                device.synchronize()
+            device = program().device
+            device.synchronize()
             spent = time.perf_counter() - began
-            tasks = tuple(device.task_times()) if device is not None else ()
+            tasks = tuple(device.task_times())
             _recorded().append(Launch(name, began, sum(s for _, s in tasks) if tasks else spent, tasks))
 
     return launch

@@ -22,7 +22,9 @@ import numpy as np
 from weft.ir.errors import WeftError
 from weft.lang import init as program_state
 from weft.lang.log import logger
+from weft.lang.measure import watching
 from weft.runtime.call_ir import Callable as DirectCallable
+from weft.runtime.direct import native_type
 
 __all__ = [
     "COMPILE",
@@ -67,7 +69,7 @@ class Recording:
         self._shapes: dict[int, tuple[Callable[[], Any], Any]] = {}  # of arguments that live, by their id
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        """`call(*args, **keywords)`, noted as a launch of `kernel`."""
+        """`call(*args, **keywords)`, noted as a launch of `kernel`. (A `Watch`.)"""
         if self.nvtx:
             from weft.lang.measure.profiler import named as ranged
 
@@ -178,6 +180,12 @@ class Recorded(DirectCallable):
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.run(*args, **keywords)
 
+    @staticmethod
+    def of(run: Callable[..., Any], native: bool) -> Recorded:
+        """One for a kernel whose calls by way of Python are `run`; `native`: whether it has others."""
+        made: type[Recorded] = native_type(Recorded, False) if native else Recorded
+        return made(run)
+
 
 class _Thread(threading.local):
     """The number of the thread that asks. (Python uses its own numbers again when a thread has ended.)"""
@@ -229,6 +237,7 @@ def begin(nvtx: bool = False) -> Recording:
         made.nvtx += nvtx
         if current is None:
             current = made
+            watching.begin(made.launch)
             program = program_state.current_program()
             program_state.on_open.append(made.watch)
             if program is not None:
@@ -248,6 +257,7 @@ def end(recording: Recording, nvtx: bool = False) -> None:
         if recording.users:
             return
         current = None
+        watching.end(recording.launch)
         program_state.on_open.remove(recording.watch)
         program = program_state.current_program()
         if program is not None:

@@ -32,7 +32,8 @@ def trace_of(events: Sequence[Event], threads: Mapping[int, str], start: float) 
     counters: list[Event] = []
     for event in events:
         (counters if event.kind == MEMORY else tracks.setdefault(event.track, [])).append(event)
-    ordered = [*(t for t in tracks if isinstance(t, int)), *sorted(t for t in tracks if isinstance(t, str))]
+    ordered: list[int | str] = [track for track in tracks if isinstance(track, int)]
+    ordered += sorted(track for track in tracks if isinstance(track, str))
     heads = [_head("process_name", 0, name=_program())]
     made: list[dict[str, Any]] = []
     for tid, track in enumerate(ordered, 1):
