@@ -186,6 +186,7 @@ def _deferred(name: str, public: str = "") -> ModuleType:
 
 
 algorithms = _deferred("algorithms")
+graph = _deferred("graph")
 profiler = _deferred("measure.profiler", "profiler")
 simt = _deferred("simt")
 testing = _deferred("measure.testing", "testing")
@@ -323,6 +324,7 @@ __all__ = [
     "func",
     "gles",
     "gpu",
+    "graph",
     "grouped",
     "hex_to_rgb",
     "i",

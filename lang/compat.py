@@ -41,7 +41,7 @@ LATER: dict[str, tuple[str, ...]] = {
     "automatic differentiation": (
         *("ad", "FieldsBuilder.lazy_dual", "FieldsBuilder.lazy_grad", "SNode.lazy_dual", "SNode.lazy_grad"),
     ),
-    "compilation ahead of time": ("aot", "graph", "DeviceCapability"),
+    "compilation ahead of time": ("aot", "DeviceCapability"),
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
 }

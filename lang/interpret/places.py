@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
-from weft.ir.types import i32, shape_of
+from weft.ir.types import i32, shape_of, tensor
 from weft.lang.arrays.borrow import view_of
 from weft.lang.builtins import ndrange
 from weft.lang.field import Field
@@ -72,6 +72,15 @@ class ArrayCells:
     def __init__(self, array: Any, inner: tuple[int, ...] = (), clamp: bool = False) -> None:
         self.array, self.inner, self.clamp = array, inner, clamp
         self.shape = array.shape[: array.ndim - len(inner)]
+        self.ndim = len(self.shape)
+        self.dtype = prim_of_numpy(array.dtype)
+        self.element_type = tensor(self.dtype, inner) if inner else self.dtype
+        if inner:
+            self.n, self.m = (*inner, 1)[:2]
+
+    def element_shape(self) -> list[int]:
+        """The extents of an element, none for a number."""
+        return list(self.inner)
 
     def points(self) -> Iterator[tuple[int, ...]]:
         """Every index, last axis fastest."""
@@ -84,7 +93,7 @@ class ArrayCells:
 
     def store(self, index: Any, value: Any) -> None:
         """Set one element, cast to the array's type."""
-        self.array[self.position(index)] = cast_value(getattr(value, "values", value), prim_of_numpy(self.array.dtype))
+        self.array[self.position(index)] = cast_value(getattr(value, "values", value), self.dtype)
 
     def position(self, index: Any) -> tuple[int, ...]:
         """The index, checked. IndexError outside the array."""
@@ -123,7 +132,7 @@ def as_array(x: Any, annotation: Any) -> Any:
     axes = annotation.element_dim if isinstance(annotation, NdarrayType) else 0
     tail = tuple(array.shape[array.ndim - axes :])
     inner = shape_of(element) if element is not None else tuple(getattr(x, "element_shape", tail))
-    return ArrayCells(array, inner, clamp) if inner or clamp else array
+    return ArrayCells(array, inner, clamp)
 
 
 def _nearest(index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -126,6 +126,8 @@ def _of_array(t: Translator, base: tree.Expr, kind: Array, node: ast.Attribute) 
         facts |= {"n": kind.elem.shape[0], "m": (*kind.elem.shape, 1)[1]}
     if node.attr in facts:
         return facts[node.attr]
+    if node.attr == "element_shape":
+        return ValueMethod(node.attr, base)
     raise t.error(f"an array argument has no '{node.attr}' in a kernel; it has shape, ndim, dtype", node, UnknownName)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Tensor, element, tensor, u1, with_element
+from weft.ir.types import Array, Tensor, element, shape_of, tensor, u1, with_element
 from weft.lang.translate.functions import Call, arguments, cast_value_to
 from weft.lang.translate.operators import truth
 from weft.lang.translate.translator import Translator
@@ -62,6 +62,12 @@ def _shape(t: Translator, x: tree.Expr, c: Call) -> Any:
     return x.type.shape
 
 
+def _element_shape(t: Translator, x: tree.Expr, c: Call) -> Any:
+    arguments(t, c, 0, 0)
+    assert isinstance(x.type, Array)
+    return list(shape_of(x.type.elem))
+
+
 def _copy(t: Translator, x: tree.Expr, c: Call) -> Any:
     arguments(t, c, 0, 0)
     return x
@@ -78,4 +84,5 @@ METHODS: dict[str, Method] = {
     "fill": _fill,
     "get_shape": _shape,
     "copy": _copy,
+    "element_shape": _element_shape,
 }

@@ -192,3 +192,25 @@ def test_shapes_of_arguments(ti):
 
     assert run(np.zeros((2, 3, 4), np.float32)) == 234
     assert run(np.zeros((0, 9, 1), np.int8)) == 91
+
+
+def test_facts_of_an_array_are_known_at_compile_time(ti):
+    @ti.kernel
+    def run(a: ti.types.ndarray(), facts: ti.types.ndarray(dtype=ti.i32, ndim=1)):
+        if ti.static(a.element_shape() == [2]):
+            facts[0] = 1
+        if ti.static(len(a.element_shape()) == 2):
+            facts[0] = a.n * 10 + a.m
+        if ti.static(a.dtype == ti.f64):
+            facts[1] = 1
+        facts[2] = a.ndim
+
+    for array, expected in (
+        (ti.Vector.ndarray(2, ti.f64, 3), [1, 1, 1]),
+        (ti.Matrix.ndarray(2, 3, ti.f32, (4, 5)), [23, 0, 2]),
+        (ti.ndarray(ti.f32, 3), [0, 0, 1]),
+        (np.zeros((2, 3, 4)), [0, 1, 3]),
+    ):
+        facts = np.zeros(3, np.int32)
+        run(array, facts)
+        assert facts.tolist() == expected
