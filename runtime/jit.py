@@ -6,6 +6,7 @@ Symbols that an object leaves undefined are those the process exports: the C lib
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import count
 from threading import Lock
@@ -16,6 +17,11 @@ from weft.ir.errors import InternalError
 from weft.runtime import system
 
 __all__ = ["Code", "Loader", "emit"]
+
+# LLVM has two linkers. The older one asks for the memory of code and of data separately; where another library has
+# reserved most of the addresses around, as CUDA's driver does, they come to lie further apart than code can reach, and
+# LLVM ends the process. The newer one asks for one piece. (It is the usual one on macOS, and young for Windows.)
+_TOGETHER = sys.platform == "linux"
 
 
 class Code:
@@ -72,7 +78,7 @@ class Loader:
         _initialize(binding)
         for library in system.support_libraries():
             binding.load_library_permanently(library)
-        self._jit = binding.create_lljit_compiler(_target_machine(binding))
+        self._jit = binding.create_lljit_compiler(_target_machine(binding), use_jit_link=_TOGETHER)
         return self._jit
 
 
