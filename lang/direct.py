@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.scalar import range_of
+from weft.ir.scalar import cast_value, range_of
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten, u1
 from weft.lang.captures import Captures
 from weft.lang.compile import Instance, rebuilt
@@ -198,13 +198,14 @@ def _packer(type: Type, pack: Callable[[Any], Any]) -> Callable[[Any], bytes]:
     """Makes the slots of an argument: at once where its numbers have the kinds that are wanted, else by way of `pack`,
     which refuses what does not fit."""
     layout = struct.Struct("=" + "".join(FORMATS[prim.text] for prim in flatten(type)))
-    compound, flat = isinstance(type, (Tensor, Struct)), _FLAT[type.__class__](type)
+    flat = _FLAT[type.__class__](type)
 
     def slots(value: Any) -> bytes:
         try:
             return layout.pack(*flat(value))
         except _NOT_PLAIN:
-            return layout.pack(*(pack(value) if compound else (pack(value),)))
+            numbers = pack(value)
+            return layout.pack(*([cast_value(numbers, type).item()] if isinstance(type, Prim) else numbers))
 
     return slots
 

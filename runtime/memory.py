@@ -13,7 +13,7 @@ from weft.runtime import system
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.observer import Observer
 
-__all__ = ["ALIGNMENT", "Memory", "readable_size"]
+__all__ = ["ALIGNMENT", "Memory", "readable_size", "zeroed"]
 
 ALIGNMENT = 64
 _LISTED = 10
@@ -36,17 +36,15 @@ class Memory:
         if size > limit:
             raise self._refuse(size, owner, f"the limit is {readable_size(limit)}")
         try:
-            # calloc: pages cost nothing until they are touched.
-            block: Any = np.zeros(size + ALIGNMENT, np.uint8)
+            buffer = zeroed(size)
         except MemoryError as error:
             raise self._refuse(size, owner, "the system has no more") from error
         key = next(self._keys)
         self._held[key] = (owner, size)
-        weakref.finalize(block, self._free, key).atexit = False
+        weakref.finalize(buffer.base, self._free, key).atexit = False
         if self.observer is not None:
             self.observer.held("cpu", size, owner)
-        start = -block.ctypes.data % ALIGNMENT
-        return block[start : start + size]
+        return buffer
 
     def _free(self, key: int) -> None:
         owner, size = self._held.pop(key)
@@ -88,6 +86,13 @@ class Memory:
         if len(held) > _LISTED:
             lines.append(f"  and {len(held) - _LISTED} smaller ones")
         return OutOfMemory("\n".join(lines))
+
+
+def zeroed(size: int) -> Any:
+    """An array of so many zero bytes, aligned, within another that all windows onto it keep."""
+    block: Any = np.zeros(size + ALIGNMENT, np.uint8)  # by calloc: pages cost nothing until they are touched
+    start = -block.ctypes.data % ALIGNMENT
+    return block[start : start + size]
 
 
 def readable_size(size: int) -> str:
