@@ -67,21 +67,15 @@ def compile_kernel(
     host = machine.host_cpu(config.opt_level)
     module = emit_kernel(kernel, config, host.features, functions)
     text = module.text(host.header)
-    note("optimize")
-    native = machine.parse(text)
-    machine.optimize(native, host.machine, config.opt_level)
-    note("codegen")
-    code: bytes = host.machine.emit_object(native)
     return Artifact(
         name=kernel.symbol,
         target="cpu",
-        code=code,
+        code=machine.compile_object(text, config.opt_level, note),
         entry="weft_entry",
         slots=module.slots,
         sites=tuple(module.sites),
         libraries=(LIBRARY,) if module.kept else (),
         llvm=text,
-        native=native,
     )
 
 

@@ -1,12 +1,18 @@
-"""The targets LLVM compiles for, behind one small table, and the optimization pipeline they share."""
+"""The targets LLVM compiles for, behind one small table, and the optimization pipeline they share.
+
+llvmlite lets one thread at a time into LLVM. What LLVM itself asks is less: that threads share no context and no target
+machine. `compile_object` keeps to that, and several threads are in it at once (docs/adr/0020-llvm-in-threads.md).
+"""
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["HostCpu", "assembly", "host_cpu", "optimize", "parse"]
+__all__ = ["HostCpu", "assembly", "assembly_of", "compile_object", "host_cpu", "optimize", "optimized", "parse"]
 
 
 @dataclass(frozen=True)
@@ -26,12 +32,26 @@ def host_cpu(opt_level: int = 3) -> HostCpu:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=name, features=features.flatten(), opt=opt_level, jit=True, reloc="pic", codemodel="small"
-    )
+    features, machine = llvm.get_host_cpu_features(), _host_machine(opt_level)
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
-    return HostCpu(machine, name, frozenset(k for k, on in features.items() if on), header)
+    return HostCpu(machine, _host()[0], frozenset(k for k, on in features.items() if on), header)
+
+
+def _host_machine(opt_level: int) -> Any:
+    """A target machine of one's own: takes 0.1 ms."""
+    import llvmlite.binding as llvm
+
+    name, features = _host()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=name, features=features, opt=opt_level, jit=True, reloc="pic", codemodel="small"
+    )
+
+
+@cache
+def _host() -> tuple[str, str]:
+    import llvmlite.binding as llvm
+
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def parse(text: str) -> Any:
@@ -45,16 +65,77 @@ def parse(text: str) -> Any:
 
 def optimize(module: Any, machine: Any, level: int, vectorize: bool = True) -> None:
     """LLVM's own pipeline at that level, with both vectorizers (they are off by default) if `vectorize`."""
+    passes, builder = _pipeline(machine, level, vectorize)
+    passes.run(module, builder)
+
+
+def _pipeline(machine: Any, level: int, vectorize: bool) -> tuple[Any, Any]:
     import llvmlite.binding as llvm
 
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = vectorize
     tuning.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    return builder.getModulePassManager(), builder
 
 
-def assembly(module: Any, opt_level: int = 3) -> str:
+def compile_object(text: str, opt_level: int, note: Callable[[str], None] = lambda _stage: None) -> bytes:
+    """The object file of a module for the host. Any number of threads may be in here at once. `note(stage)` is called
+    as each stage begins (optimize, codegen)."""
+    import llvmlite.binding as llvm
+
+    note("optimize")
+    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        # (They are closed here, in this order: garbage collection knows none, and LLVM would crash.)
+        module.verify()
+        machine = _host_machine(opt_level)
+        _run_alone(module, *_pipeline(machine, opt_level, True))
+        note("codegen")
+        return _emit(machine, module)
+
+
+def _run_alone(module: Any, passes: Any, builder: Any) -> None:
+    """Run the passes. (What they found out about the module goes with the builder, while the module is there.)"""
+    _unlocked("LLVMPY_RunNewModulePassManager")(passes, module, builder)
+
+
+def _emit(machine: Any, module: Any) -> bytes:
+    """As `emit_object` of llvmlite's target machine."""
+    from llvmlite.binding import ffi
+
+    with ffi.OutputString() as error:
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, error)
+        if not buffer:
+            raise RuntimeError(str(error))
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@cache
+def _unlocked(name: str) -> Any:
+    """llvmlite's function of that name without llvmlite's lock around it. (ctypes lets other threads run Python
+    meanwhile.) With it, where an llvmlite has none to take away."""
+    from llvmlite.binding import ffi
+
+    locked = getattr(ffi.lib, name)
+    return getattr(locked, "_cfn", locked)
+
+
+def optimized(text: str, opt_level: int = 3) -> Any:
+    """The module that `compile_object` makes machine code of."""
+    module = parse(text)
+    optimize(module, host_cpu(opt_level).machine, opt_level)
+    return module
+
+
+def assembly(text: str, opt_level: int = 3) -> str:
+    """What the host's instructions for a module are, as text."""
+    return assembly_of(optimized(text, opt_level), opt_level)
+
+
+def assembly_of(module: Any, opt_level: int = 3) -> str:
     """What the host's instructions for an optimized module are, as text."""
     text: str = host_cpu(opt_level).machine.emit_assembly(module)
     return text

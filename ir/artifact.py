@@ -156,7 +156,7 @@ class Artifact:
     sites: tuple[Site, ...] = ()
     libraries: tuple[str, ...] = ()  # shared libraries the code calls into, besides the C library
     llvm: str = ""
-    native: Any = field(default=None, compare=False, repr=False)  # the optimized LLVM module, where it was made here
+    native: Any = field(default=None, compare=False, repr=False)  # CUDA: the optimized module, if it was made here
     tasks: tuple[str, ...] = ()  # CUDA: the names of the device's entries
     host: bytes = b""  # CUDA: the object file with `entry(ctx)`
     threads: tuple[int, ...] = ()  # CUDA: how many threads the blocks of each entry have

@@ -268,7 +268,7 @@ def load_artifact(artifact: Artifact, config: CompileConfig, device: Any, trace:
     loaded: Callable[..., Any] = device.load(artifact)
     trace.lap()
     trace.show("llvm", artifact.name, lambda: artifact.llvm)
-    trace.show("asm", artifact.name, lambda: artifact.ptx or assembly(artifact.native, config.opt_level))
+    trace.show("asm", artifact.name, lambda: artifact.ptx or assembly(artifact.llvm, config.opt_level))
     trace.report(artifact.name)
     return loaded
 

@@ -196,15 +196,13 @@ class Stages:
 
     @cached_property
     def _optimized(self) -> str:
-        """The optimized module, with metadata of lines. (What the artifact has went through code generation since,
-        which changes it: on the CPU it is made anew.)"""
+        """The optimized module, with metadata of lines. (On the CPU it is made anew.)"""
         assert self.artifact is not None
         assert self.llvm is not None
         module: Any = self.artifact.native
         if self.arch == "cpu":
             machine: Any = import_module("weft.codegen.machine")
-            module, level = machine.parse(self.artifact.llvm), self.config.opt_level
-            machine.optimize(module, machine.host_cpu(level).machine, level)
+            module = machine.optimized(self.artifact.llvm, self.config.opt_level)
         return with_places(str(module), self.llvm)
 
     @cached_property
@@ -213,7 +211,7 @@ class Stages:
         if self.artifact is None or self.arch != "cpu":
             return None
         machine: Any = import_module("weft.codegen.machine")
-        return of_assembly(machine.assembly(machine.parse(self._optimized), self.config.opt_level))
+        return of_assembly(machine.assembly_of(machine.parse(self._optimized), self.config.opt_level))
 
     @cached_property
     def ptx(self) -> Listing | None:
