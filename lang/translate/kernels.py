@@ -10,7 +10,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import LoopConfig, Param
 from weft.lang.argpack import Members
-from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, rehearsal, statements
+from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, statements
 from weft.lang.translate.contract import Argument, Translation, loops_of
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.names import Binding, Names
@@ -23,7 +23,7 @@ from weft.lang.types import StructType
 __all__ = ["translate"]
 
 # Imported for what they register.
-_HANDLERS = (attributes, calls, expressions, indexing, loops, operators, rehearsal, statements)
+_HANDLERS = (attributes, calls, expressions, indexing, loops, operators, statements)
 
 
 def translate(

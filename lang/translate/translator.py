@@ -23,11 +23,10 @@ from weft.lang.translate.contract import Loss, Place
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.source import Source
 
-__all__ = ["EXPRESSIONS", "REHEARSED", "STATEMENTS", "Loop", "Returned", "Translator", "Unit", "translates"]
+__all__ = ["EXPRESSIONS", "STATEMENTS", "Loop", "Returned", "Translator", "Unit", "translates"]
 
 EXPRESSIONS: dict[type[ast.expr], Callable[[Translator, Any], Any]] = {}
 STATEMENTS: dict[type[ast.stmt], Callable[[Translator, Any], None]] = {}
-REHEARSED: dict[type[ast.stmt], Callable[[Translator, Any], None]] = {}  # in place of those, where Python will run them
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
@@ -162,7 +161,7 @@ class Translator:
 
     def statement(self, node: ast.stmt) -> None:
         """Translate one statement into `out`."""
-        handler = (self.unit.rehearsed and REHEARSED.get(type(node))) or STATEMENTS.get(type(node))
+        handler = STATEMENTS.get(type(node))
         if handler is None:
             raise self.error(unsupported(node), node, UnsupportedSyntax)
         try:

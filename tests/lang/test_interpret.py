@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import runpy
 import subprocess
 import sys
 import traceback
@@ -231,13 +232,32 @@ def test_what_is_there_for_debugging_is_allowed(capsys: pytest.CaptureFixture[st
     @ti.kernel
     def run(n: ti.i32):
         note("begun")
-        print(type(n).__name__, math.comb(4, 2))
+        print(n, math.comb(4, 2))
         ti.static_print("compiled for", n)
 
     run(3)
     run(4)
-    assert capsys.readouterr().out.splitlines() == ["compiled for i32", *["int32 6"] * 2]
+    assert capsys.readouterr().out.splitlines() == ["compiled for i32", "3 6", "4 6"]
     assert seen == ["begun", "begun"]
+
+
+@pytest.mark.parametrize("shown", ["type(n)", "hex(n)", '"n is " + str(n)', "len(x)", "open"])
+def test_prints_of_what_only_python_can_compute_are_refused_as_elsewhere(shown: str, tmp_path: Path) -> None:
+    program = tmp_path / "shown.py"
+    program.write_text(
+        "import weft as ti\nx = ti.field(ti.f32, 4)\n\n@ti.kernel\n"
+        f"def show(n: ti.i32):\n    for i in x:\n        print(i, {shown})\n\nshow(3)\n"
+    )
+    said: list[str] = []
+    for arch in ("cpu", "python"):
+        ti.init(arch=arch)
+        try:
+            runpy.run_path(str(program))
+        except ti.WeftError as error:
+            said.append(str(error))
+    assert len(said) in (0, 2)
+    assert len({*said}) <= 1
+    assert bool(said) == (shown != "open")
 
 
 def test_a_kernel_is_rehearsed_for_each_template() -> None:
