@@ -13,6 +13,7 @@ from typing import Any
 
 from weft.codegen import machine
 from weft.codegen.call_ops import Callee, calls_one, survey, write_function
+from weft.codegen.cuda_axes import write_along
 from weft.codegen.cuda_host import host_module, threads_of
 from weft.codegen.cuda_math import CudaMath, own_operators
 from weft.codegen.cuda_ops import DEVICE, DeviceWriter, state_word
@@ -152,6 +153,7 @@ def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], i
         if task.kind == "serial":
             single().serial.append(task)
             continue
+        write_along(task)
         box = 0
         if measured_first(task):
             box = words

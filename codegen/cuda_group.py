@@ -16,28 +16,31 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weft.codegen.cuda_together import ORDERED, size_of, trips_of
+from weft.codegen.cuda_together import ORDERED, is_long, is_shared, size_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.types import Pointer, element
 
-__all__ = ["ALONE", "Group", "accumulators", "group_of", "has_long_loop", "split_at_shared"]
+__all__ = ["ALONE", "Group", "accumulators", "group_of", "has_long_loop", "shares_loop", "split_at_shared"]
 
 _WORD = 16  # bytes that one instruction moves
 _MOST_OPS = 640  # of all iterations together
 _ROWS = (4, 2)
 _STENCIL = 3  # reads of one field
-_SHORT, _SHARERS = 64, 2  # rounds of a loop; places that make the rounds of a longer one together
+_SHARERS = 2  # places that make the rounds of a long loop together
+_BUSY, _BUSY_SHARING = 1024, 128  # threads for each multiprocessor; where each makes the rounds of a shared loop
 
 
 @dataclass(frozen=True)
 class Group:
     """So many neighbours along the innermost axis (a power of two), in so many rows; where those values, bases and
-    strides of array arguments, turn out to be multiples of 16 bytes."""
+    strides of array arguments, turn out to be multiples of 16 bytes, and there are `busy` threads for each
+    multiprocessor."""
 
     across: int = 1
     rows: int = 1
     aligned: tuple[Value, ...] = ()
+    busy: int = _BUSY
 
 
 ALONE = Group()
@@ -64,31 +67,35 @@ def group_of(task: Task) -> Group:
         return ALONE
     accesses = list(_rows_of(task, ops))
     work = max(1, size_of(task.body))
-    across = min(_across(accesses), _SHARERS if has_long_loop(task) else _WORD)
+    across = _across(accesses)
+    read = Counter(row.scope for row in accesses if isinstance(row.op, Load))
+    stencil = max(read.values(), default=0) >= _STENCIL
+    streams = not stencil and not any(isinstance(op, For) for op in ops)
+    if streams and any(row.step & (row.step - 1) for row in accesses if isinstance(row.op, Store)):
+        across //= 2  # three words of a thread lie apart from its neighbours': half words are better written
+    across = min(across, _SHARERS if has_long_loop(task) else _WORD)
     while across > 1 and across * work > _MOST_OPS:
         across //= 2
-    if across == 1:
+    if across <= 1:
         return ALONE
     aligned = tuple(dict.fromkeys(value for row in accesses for value in row.needs))
     if not any(isinstance(row.op, Store | Atomic) for row in accesses) and task.epilogue.first is not None:
         across *= 2  # only reads: twice as many under way
-    read = Counter(row.scope for row in accesses if isinstance(row.op, Load))
-    if len(task.body.args) > 1 and max(read.values(), default=0) >= _STENCIL:
+    if len(task.body.args) > 1 and stencil:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
                 return Group(across, rows, aligned)
-    return Group(across, 1, aligned)
+    return Group(across, 1, aligned, _BUSY_SHARING if shares_loop(task) else _BUSY)
 
 
 def has_long_loop(task: Task) -> bool:
-    """Whether the body has a loop of many rounds, each of which reads what all iterations want: little parallelism, and
-    much of it in each thread."""
-    return any(isinstance(op, For) and not _is_short(op) for op in task.body)
+    """Whether the body has a loop of many rounds: little parallelism, and much of it in each thread."""
+    return any(isinstance(op, For) and is_long(op) for op in task.body)
 
 
-def _is_short(op: For) -> bool:
-    trips, inner = trips_of(op), [below for below in op.walk() if isinstance(below, For)]
-    return inner != [op] or (trips is not None and trips <= _SHORT)
+def shares_loop(task: Task) -> bool:
+    """Whether it has such a loop in which all threads read the same."""
+    return any(isinstance(op, For) and is_shared(op) for op in task.body)
 
 
 def _alike(task: Task) -> bool:

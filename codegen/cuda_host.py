@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.codegen import machine
-from weft.codegen.cuda_group import Group, group_of
+from weft.codegen.cuda_group import Group, group_of, shares_loop
 from weft.codegen.cuda_simt import MOST_THREADS, arena_of, threads_together
 from weft.codegen.cuda_task import Launch, box_of
 from weft.codegen.function import FunctionWriter
@@ -24,9 +24,8 @@ from weft.ir.types import flat_size
 
 __all__ = ["host_module", "threads_of"]
 
-_THREADS = 256
+_THREADS, _THREADS_SHARING = 256, 128  # of a block; where few threads have much to do, in more blocks
 _WAVES = 8  # blocks for each multiprocessor, where a block is not made for each piece of the box
-_BUSY = 1024  # threads that keep a multiprocessor busy
 _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
 
 
@@ -38,7 +37,9 @@ def threads_of(task: Task | None) -> int:
     if exactly := threads_together(task):
         return exactly
     wanted = task.config.block_dim
-    return min(-(-wanted // 32) * 32, MOST_THREADS) if wanted else _THREADS
+    if not wanted:
+        return _THREADS_SHARING if shares_loop(task) else _THREADS
+    return min(-(-wanted // 32) * 32, MOST_THREADS)
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def _length(f: FunctionWriter, begin: Value, end: Value) -> str:
 
 def _group_sizes(f: FunctionWriter, services: _Services, area: str, group: Group) -> Callable[[int], str]:
     """Gives how many of a group's neighbours a thread shall take: all, unless that leaves processors idle."""
-    enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {_BUSY * group.across * group.rows}")
+    enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {group.busy * group.across * group.rows}")
     many = f.set(f"icmp uge i64 {area}, {enough}")
     return lambda size: f.set(f"select i1 {many}, i64 {size}, i64 1") if size > 1 else "1"
 

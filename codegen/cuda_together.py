@@ -12,6 +12,7 @@ out, so that neighbours see what they have in common: the taps of a filter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.codegen.function import EMITTERS
@@ -31,6 +32,7 @@ from weft.ir.ops import (
     Print,
     Random,
     Simt,
+    Task,
     While,
 )
 from weft.ir.types import Prim
@@ -38,12 +40,15 @@ from weft.ir.types import Prim
 if TYPE_CHECKING:
     from weft.codegen.cuda_ops import DeviceWriter
 
-__all__ = ["ORDERED", "size_of", "trips_of", "write_for", "write_sum", "write_together"]
+__all__ = ["ORDERED", "is_long", "is_shared", "size_of", "trips_of", "write_for", "write_sum", "write_together"]
 
 ORDERED = (Assert, Break, Continue, Exit, Invoke, Print, Random, Simt, While)  # not at several places at once
 _MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
 _MOST_TRIPS = 32  # of a loop that is written out
-_ROUNDS = 4  # side by side
+_ROUNDS, _SHARED_ROUNDS = 4, 8  # side by side
+_SMALL = 32  # ops of a body of which there are that many
+_FEW = 64  # rounds that are no long loop
+_NOT_UNROLLED = '!{!"llvm.loop.unroll.disable"}'
 _MOST_SIDE_BY_SIDE = 64  # ops of a loop's body
 _FEWEST = 8  # rounds that are worth it
 
@@ -145,36 +150,168 @@ def _rounds(
     f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value], apart: list[Op], in_turn: list[Op]
 ) -> None:
     """The loop at all places, several rounds at once, then those that are left."""
-    type, index, trips = _index_type(op), op.body.args[0], trips_of(op)
+    type, trips = _index_type(op), trips_of(op)
+    rounds = _Rounds(f, op, places, varying, apart, in_turn)
     begin, end = f.use(op.begin), f.use(op.end)
-    digits = _ROUNDS.bit_length() - 1
+    digits = rounds.count.bit_length() - 1
     if trips is None:
         length = f.set(f"sub {type} {end}, {begin}")
         most = f.module.declare(f"{type} @llvm.smax.{type}({type}, {type})")
         whole = f.set(f"lshr {type} {f.set(f'call {type} @{most}({type} {length}, {type} 0)')}, {digits}")
     else:
-        whole = str(trips // _ROUNDS)
+        whole = str(trips // rounds.count)
     outside = f.values
-    with f.loop("0", whole, type=type) as number:
-        rounds = [[{**values, index: here} for values in places] for here in _side_by_side(f, number, begin, type)]
-        write_together(f, apart, [values for one in rounds for values in one], {*varying, index})
-        for one in rounds:
-            write_together(f, in_turn, one, {*varying, index, *apart})
-    if trips is None or trips % _ROUNDS:
+    if is_shared(op):
+        _ahead(rounds, whole)
+    else:
+        with f.loop("0", whole, type=type) as number:
+            beside = rounds.beside(number)
+            write_together(f, apart, [values for one in beside for values in one], {*varying, rounds.index})
+            rounds.finish(beside)
+    if trips is None or trips % rounds.count:
         done = f.set(f"shl {type} {whole}, {digits}")
-        once = f.module.loop_hints(f.module.node('!{!"llvm.loop.unroll.disable"}'))
+        once = f.module.loop_hints(f.module.node(_NOT_UNROLLED))
         with f.loop(f.set(f"add {type} {begin}, {done}"), end, once, type) as number:
             for values in places:
-                values[index] = number
+                values[rounds.index] = number
             write_together(f, op.body, places, varying)
     f.values = outside
 
 
-def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str) -> list[str]:
+@dataclass(frozen=True)
+class _Rounds:
+    """Rounds of a loop that are written side by side. `apart`: what none has from another; `in_turn`: the rest."""
+
+    f: DeviceWriter
+    op: For
+    places: Sequence[Values]
+    varying: set[Value]
+    apart: list[Op]
+    in_turn: list[Op]
+
+    @property
+    def index(self) -> Value:
+        """The loop's variable."""
+        return self.op.body.args[0]
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return _SHARED_ROUNDS if is_shared(self.op) and size_of(self.op.body) <= _SMALL else _ROUNDS
+
+    def beside(self, number: str) -> list[list[Values]]:
+        """Of each of the rounds that begin at round `number` times their count, the values at all places."""
+        indices = _side_by_side(self.f, number, self.f.use(self.op.begin), _index_type(self.op), self.count)
+        return [[{**values, self.index: here} for values in self.places] for here in indices]
+
+    def finish(self, beside: list[list[Values]]) -> None:
+        """What one round has from the other, in order."""
+        for one in beside:
+            write_together(self.f, self.in_turn, one, {*self.varying, self.index, *self.apart})
+
+
+def _ahead(rounds: _Rounds, whole: str) -> None:
+    """Where all threads read the same, they wait for it at the same time. So they ask for it one time ahead:
+
+        v = x[0 .. 3]
+        for k in range(whole - 1):
+            use v;  v = x[4 (k + 1) ...]       under way while what was used is computed with
+        use v
+
+    LLVM would put the loads back to where they are used; the empty instruction behind them keeps it from that."""
+    f, type = rounds.f, _index_type(rounds.op)
+    fetched, computed = _fetched(rounds)
+    slots: dict[tuple[int, int, Op], str] = {}
+
+    def fetch(number: str) -> None:
+        for position, one in enumerate(rounds.beside(number)):
+            varying = set(rounds.varying)
+            write_together(f, fetched, one, varying)
+            for load in fetched:
+                for place, values in enumerate(one if load in varying else one[:1]):
+                    if isinstance(load, Load):
+                        name = f.spell(load.type)
+                        slot = slots.get((position, place, load)) or f.stack(name)
+                        slots[position, place, load] = slot
+                        f.do(f"store {name} {values[load]}, ptr {slot}")
+        f.do('call void asm sideeffect "", "~{memory}"()')
+
+    def compute(number: str) -> list[list[Values]]:
+        beside = rounds.beside(number)
+        for (position, place, load), slot in slots.items():
+            value = f.set(f"load {f.spell(load.type)}, ptr {slot}")
+            shared = (position, 1, load) not in slots
+            for values in beside[position] if shared else (beside[position][place],):
+                values[load] = value
+        flat = [values for one in beside for values in one]
+        write_together(f, computed, flat, {*rounds.varying, rounds.index, *fetched})
+        return beside
+
+    some, done = f.fresh_label("some"), f.fresh_label("done")
+    f.branch(f.set(f"icmp sgt {type} {whole}, 0"), some, done)
+    f.start(some)
+    fetch("0")
+    last = f.set(f"sub {type} {whole}, 1")
+    with f.loop("0", last, f.module.loop_hints(f.module.node(_NOT_UNROLLED)), type) as number:
+        beside = compute(number)
+        fetch(f.set(f"add nuw nsw {type} {number}, 1"))
+        rounds.finish(beside)
+    rounds.finish(compute(last))
+    f.jump(done)
+    f.start(done)
+
+
+def _fetched(rounds: _Rounds) -> tuple[list[Op], list[Op]]:
+    """The loads of a round with what they need for it, and all else that it computes apart."""
+    moving: set[Value] = {rounds.index}
+    needed = set[Value]()
+    for op in rounds.apart:
+        if any(value in moving for value in op.operands):
+            moving.add(op)
+    for op in reversed(rounds.apart):
+        if op in needed or (isinstance(op, Load) and op in moving):
+            needed.add(op)
+            needed.update(op.operands)
+    return [op for op in rounds.apart if op in needed], [op for op in rounds.apart if op not in needed]
+
+
+def is_long(op: For) -> bool:
+    """Whether a loop makes many rounds, or may, and has none inside."""
+    trips = trips_of(op)
+    return _is_innermost(op) and (trips is None or trips > _FEW)
+
+
+def is_shared(op: For) -> bool:
+    """Whether a thread does little but make the many rounds of this loop, in which all threads read the same."""
+    if not isinstance(op.parent, Task) or not is_long(op):
+        return False
+    varying, moving = _varying(op.parent), set[Value](op.body.args)
+    loads = list[Op]()
+    for inner in op.body:
+        if any(value in moving for value in inner.operands):
+            moving.add(inner)
+            loads += [inner] if isinstance(inner, Load) and inner.invariant else []
+    return bool(loads) and not any(load in varying for load in loads)
+
+
+def _varying(task: Task) -> set[Value]:
+    """What may differ between two iterations of the task."""
+    found: set[Value] = set(task.body.args)
+    for top in task.body:
+        for op in top.walk():
+            differs = any(value in found for value in op.operands)
+            if differs or not _alike(op):
+                found.add(op)
+            if differs and isinstance(op, For):
+                found.update(op.body.args)
+    return found
+
+
+def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: int) -> list[str]:
     """The indices of round `number` and of those written beside it."""
-    first = f.set(f"shl {type} {number}, {_ROUNDS.bit_length() - 1}")
+    first = f.set(f"shl {type} {number}, {count.bit_length() - 1}")
     first = first if begin == "0" else f.set(f"add {type} {first}, {begin}")
-    places = [first, *(f.set(f"add {type} {first}, {ahead}") for ahead in range(1, _ROUNDS))]
+    places = [first, *(f.set(f"add {type} {first}, {ahead}") for ahead in range(1, count))]
     f.steps |= {place: (first, ahead) for ahead, place in enumerate(places)}
     return places
 

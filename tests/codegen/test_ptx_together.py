@@ -144,8 +144,8 @@ def test_rounds_of_a_loop_stand_side_by_side(compiling: Callable[..., Recorder],
         for block in re.split(r"^\$L__BB\w+:", ptx, flags=re.M)
     ]
     loops = {(roots, loads) for roots, loads, block in blocks if roots}
-    assert (4, 3) in loops  # four rounds for one i
-    assert (8, 3) in loops  # the same for two i
+    assert (8, 6) in loops  # eight rounds for one i
+    assert (16, 6) in loops  # the same for two i
     assert ".minnctapersm 1" in ptx  # all the registers that it wants
     assert "div." not in ptx
     assembled(ptx, 90, tmp_path)
@@ -251,3 +251,70 @@ def test_neighbours_in_arrays_move_in_one_piece(compiling: Callable[..., Recorde
         assert len(re.findall(r"st\.global\.v4\.b32", ptx)) == stores
         assert not re.search(r"\b(ld|st)\.(b|u|f|s|v)\d", ptx)
         assembled(ptx, 90, tmp_path)
+
+
+def test_threads_run_along_what_is_written(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    """A transpose is the same code whichever way its loop is written; not where iterations draw numbers by place."""
+    device = compiling()
+    x, y = ti.field(ti.f32, (512, 256)), ti.field(ti.f32, (256, 512))
+
+    def code(outer: int, inner: int, by_rows: bool, drawn: bool = False) -> str:
+        @ti.kernel
+        def run():
+            for a, b in ti.ndrange(outer, inner):
+                i, j = (b, a) if ti.static(by_rows) else (a, b)
+                y[j, i] = x[i, j] + (ti.random() if ti.static(drawn) else 0.0)
+
+        return compiled(device, run)
+
+    ptx = code(512, 256, by_rows=False)
+    assert ptx == code(256, 512, by_rows=True)
+    assembled(ptx, 90, tmp_path)
+    assert code(512, 256, False, drawn=True) != code(256, 512, True, drawn=True)
+
+
+def test_what_all_threads_read_is_asked_for_ahead(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    """In the loop it is loaded behind what is computed, for the next time."""
+    device = compiling()
+    a, x, y = ti.field(ti.f32, (1024, 512)), ti.field(ti.f32, 1024), ti.field(ti.f32, 512)
+
+    @ti.kernel
+    def shared(n: ti.i32):
+        for j in range(512):
+            total = 0.0
+            for i in range(n):
+                total += ti.sqrt(x[i] + j)
+            y[j] = total
+
+    @ti.kernel
+    def own(n: ti.i32):
+        for j in range(512):
+            total = 0.0
+            for i in range(n):
+                total += a[i, j] * x[i]
+            y[j] = total
+
+    for kernel, ahead in ((shared, True), (own, False)):
+        ptx = compiled(device, kernel, 1024)
+        blocks = re.split(r"^\$L__BB\w+:", ptx, flags=re.M)
+        loops = [block for block in blocks if "ld.global.nc.v4" in block and re.search(r"sqrt|fma", block)]
+        starts = [re.search(r"ld\.global\.nc\.v4|sqrt|fma", block) for block in loops]
+        assert any(start and not start.group().startswith("ld") for start in starts) == ahead
+        assembled(ptx, 90, tmp_path)
+
+
+def test_vectors_of_three_move_in_half_words(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    """12 bytes do not fill words; where neighbours have much in common they are read in words all the same."""
+    device = compiling()
+    x, y = ti.Vector.field(3, ti.f32, (64, 64)), ti.Vector.field(3, ti.f32, (64, 64))
+
+    @ti.kernel
+    def scale():
+        for i, j in x:
+            y[i, j] = 2 * x[i, j]
+
+    ptx = compiled(device, scale)
+    assert len(re.findall(r"ld\.global\.nc\.v2\.b32", ptx)) == 3
+    assert len(re.findall(r"st\.global\.v2\.b32", ptx)) == 3
+    assert "v4" not in ptx
+    assembled(ptx, 90, tmp_path)

@@ -114,3 +114,48 @@ def test_sine_stays_within_one(ti: Any) -> None:
     assert np.abs(z.to_numpy()).max() <= 1
     assert (z.to_numpy()[:2] == 1).all()
     assert (y.to_numpy()[:2] == 0).all()
+
+
+@pytest.mark.parametrize("length", [1, 9, 2048, 2049, 4100])
+@pytest.mark.parametrize("dtype", ["i32", "f64"])
+def test_prefix_sums_by_tiles(ti: Any, dtype: str, length: int) -> None:
+    x = ti.field(getattr(ti, dtype), length + 2, offset=3)
+    y = ti.ndarray(getattr(ti, dtype), length)
+    executor = ti.algorithms.PrefixSumExecutor(length)
+    numbers = np.random.default_rng(length).integers(-9, 9, length + 2).astype(x.dtype.np)
+    for array, values in ((x, numbers), (y, numbers[:length]), (x, numbers)):
+        array.from_numpy(values)
+        executor.run(array)
+        want = values.copy()
+        want[:length] = np.cumsum(values[:length])
+        assert np.array_equal(array.to_numpy(), want)
+
+
+def test_long_prefix_sums(gpu: Any) -> None:
+    for length in (2048 * 2048, 2048 * 2048 + 1, 10_000_001):
+        x = gpu.ndarray(gpu.i32, length)
+        x.fill(3)
+        gpu.algorithms.PrefixSumExecutor(length).run(x)
+        assert np.array_equal(x.to_numpy(), 3 * np.arange(1, length + 1))
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (33, 65), (40, 9)])
+def test_axes_follow_what_is_written(ti: Any, shape: tuple[int, int]) -> None:
+    n, m = shape
+    x, y, z = ti.field(ti.i32, (n, m)), ti.field(ti.i32, (m, n)), ti.Vector.field(2, ti.i32, (m, 3, n))
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(ndim=2)):
+        for i, j in x:
+            y[j, i] = x[i, j]
+            a[j, i] = x[i, j] + 1
+        for i, k, j in ti.ndrange(n, (1, 3), m):
+            z[j, k, i] = ti.Vector([x[i, j], k])
+
+    values, a = np.arange(n * m, dtype=np.int32).reshape(n, m), np.zeros((m, n), np.int32)
+    x.from_numpy(values)
+    run(a)
+    assert (y.to_numpy() == values.T).all()
+    assert (a == values.T + 1).all()
+    assert (z.to_numpy()[:, 1:, :, 0] == values.T[:, None]).all()
+    assert (z.to_numpy()[..., 1] == np.array([0, 1, 2])[None, :, None]).all()

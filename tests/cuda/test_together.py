@@ -70,18 +70,18 @@ def test_filters_with_clamped_indices(ti: Any, shape: tuple[int, int], component
     assert np.allclose(y.to_numpy(), want - there(-7, 0) + there(0, 5), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("count", [0, 3, 4, 7, 100, 1001])
-@pytest.mark.parametrize("first", [0, 1, 2])
-def test_rounds_side_by_side(ti: Any, count: int, first: int) -> None:
+@pytest.mark.parametrize("count", [0, 3, 7, 8, 9, 16, 100, 1001])
+@pytest.mark.parametrize(("first", "size"), [(0, 20), (1, 20), (2, 20), (1, 1101), (3, 34_000)])
+def test_rounds_side_by_side(ti: Any, count: int, first: int, size: int) -> None:
     n = 1100
-    x, y, hits = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, 20), ti.field(ti.i32, 20)
+    x, y, hits = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, size), ti.field(ti.i32, size)
 
     @ti.kernel
     def run(low: ti.i32, high: ti.i32):
         for i in y:
             total, last = ti.Vector([0.0, 0.0, 0.0]), -1
             for j in range(low, high):
-                d = x[j] - x[i]
+                d = x[j] - x[i % 20]
                 if d.norm_sqr() > 0.1:
                     total += d
                     last = j
@@ -93,9 +93,32 @@ def test_rounds_side_by_side(ti: Any, count: int, first: int) -> None:
     run(first, first + count)
     d = v[None, first : first + count] - v[:20, None]
     far = (d**2).sum(-1) > 0.1
-    assert np.allclose(y.to_numpy(), (d * far[..., None]).sum(1), rtol=1e-3, atol=1e-3)
+    turn = np.arange(size) % 20
+    assert np.allclose(y.to_numpy(), (d * far[..., None]).sum(1)[turn], rtol=1e-3, atol=1e-3)
     last = np.where(far.any(1), first + count - 1 - far[:, ::-1].argmax(1), -1) if count else np.full(20, -1)
-    assert (hits.to_numpy() == last).all()
+    assert (hits.to_numpy() == last[turn]).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 23, 300])
+@pytest.mark.parametrize("size", [33, 1101, 34_001])
+def test_rounds_that_all_threads_share(ti: Any, count: int, size: int) -> None:
+    x, y, z = ti.Vector.field(3, ti.f32, 300), ti.field(ti.f64, 300), ti.Vector.field(3, ti.f32, size)
+
+    @ti.kernel
+    def run(n: ti.i32):
+        for i in z:
+            total = ti.Vector([0.0, 0.0, 0.0])
+            for j in range(n):
+                total += x[j] * ((i + j) % 3) + ti.cast(y[j], ti.f32)
+            z[i] = total
+
+    v = picture((300, 3))
+    x.from_numpy(v)
+    y.from_numpy(np.arange(300) / 300)
+    run(count)
+    i, j = np.arange(size)[:, None], np.arange(count)
+    want = ((i + j) % 3) @ v[:count].astype(np.float64) + (j / 300).sum()
+    assert np.allclose(z.to_numpy(), want, rtol=1e-4, atol=1e-4)
 
 
 def test_rounds_that_read_what_they_write(ti: Any) -> None:
