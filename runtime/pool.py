@@ -27,6 +27,7 @@ import ctypes
 import os
 import time
 import weakref
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,8 @@ class Pool:
         self._words.view(np.int32)[1] = self.threads - 1
         self._words[2] = _spins(self._code)
         self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_Reset(self))
+        _watch_forks()
+        _pools.add(self)
 
     def close(self) -> None:
         """Ends the workers; the next loop starts them again. Does nothing while a launch is under way."""
@@ -89,16 +90,14 @@ class Pool:
         self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())
 
 
-class _Reset:
-    """The fork hook; hooks cannot be taken back, so this one does not keep its pool alive."""
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = weakref.ref(pool)
 
-    def __call__(self) -> None:
-        pool = self._pool()
-        if pool is not None:
-            pool.forget()
+@cache
+def _watch_forks() -> None:
+    """One hook for all pools: it cannot be taken back."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: [pool.forget() for pool in _pools])
 
 
 def _spins(code: Code) -> int:
