@@ -1,7 +1,8 @@
 """Kernels that run as Python, under pdb: stops, steps and post-mortems are about the user's lines, not about ours.
 
 (Pdb) step       from a line of a kernel into the @func that it calls, not into what makes its numbers
-(Pdb) up         from an exception: where there is nothing of Weft's below the user's line, nothing to climb over
+(Pdb) up         from a kernel to the line that called it; from an exception: where there is nothing of Weft's below
+                 the user's line, nothing to climb over
 """
 
 from __future__ import annotations
@@ -31,6 +32,17 @@ class _Debugger(pdb.Pdb):
     def stop_here(self, frame: FrameType) -> bool:
         """Not in what Weft calls for a kernel either, imports and their hooks, say."""
         return super().stop_here(frame) and not _serves(frame)
+
+    def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:
+        """What `where`, `up` and `down` go through: the program's functions, not ours between a call and its kernel."""
+        stack, index = super().get_stack(f, t)
+        users = [entry for entry in stack[:index] if not _is_ours(entry[0])]
+        return users + stack[index:], len(users)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    module = frame.f_globals.get("__name__") or ""
+    return module.partition(".")[0] == "weft" and not module.startswith(_PROGRAMS)
 
 
 def _is_underneath(module: str) -> bool:

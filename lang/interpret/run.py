@@ -75,7 +75,7 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
             f"functions of kernel '{kernel.function.__name__}' call one another deeper than Python can follow; if "
             f"there is an end to it, sys.setrecursionlimit() allows more than {sys.getrecursionlimit()} open calls"
         ) from error
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         where = indices(error.__traceback__, HELPER)
         if where and sys.version_info >= (3, 11):
             error.add_note(where)

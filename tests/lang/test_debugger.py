@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -99,6 +100,36 @@ def test_a_breakpoint_in_a_nested_function(tmp_path: Path) -> None:
     assert "> program.py(24)run()\n-> x[i] = outer(i)" in out
     assert "2.0" in out
     assert "done 3.0" in out
+
+
+def test_where_and_up_show_the_program_alone(tmp_path: Path) -> None:
+    out = session(NESTED, tmp_path, ["w", "u", "u", "u", "d", "p 'on top', int(i)", "q"])
+    listed, moved = out.split("(Pdb) ")[1:3]
+    assert [line for line in listed.splitlines() if line[:2] in ("  ", "> ")][-4:] == [
+        f"  program.py({len(NESTED.splitlines()) - 1})<module>()",
+        "  program.py(24)run()",
+        "  program.py(17)outer()",
+        listed.splitlines()[-2],
+    ]
+    assert "/weft/" not in listed
+    assert "program.py(17)outer()" in moved
+    assert "('on top', 0)" in out
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11) or sys.platform == "win32", reason="notes, and signals as Unix has them")
+def test_ctrl_c_says_in_which_iteration(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(
+        "import weft as ti\n\nti.init(arch=ti.python)\nx = ti.field(ti.i32, 1)\n\n\n@ti.kernel\ndef run():\n"
+        "    for i in range(3, 4):\n        while True:\n            x[0] += 1\n            if x[0] == 100:\n"
+        "                print('running', flush=True)\n\n\nrun()\n"
+    )
+    with subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "running\n"
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    assert said.rstrip().endswith("KeyboardInterrupt\nwhere i = 3")
 
 
 def test_steps_stay_in_the_program(tmp_path: Path) -> None:
