@@ -185,6 +185,7 @@ class CudaDevice:
         if self._observer is not None and self.gpu.usable:
             self.task_times()
         self.gpu.trim()
+        self.gpu.release_stack()
 
 
 class CudaKernel:

@@ -44,7 +44,7 @@ class Gpu:
         self.driver, self.index, self.usable = driver, index, True
         self.device = driver.number("cuDeviceGet", index)
         self.context = driver.made("cuDevicePrimaryCtxRetain", self.device)
-        self._thread = threading.local()
+        self._stack: tuple[int, int] | None = None  # the limit that was found, and that which was asked for
         self.enter()
         self.stream = driver.made("cuStreamCreate", 0)
         self.processors = self.fact(cuda_driver.PROCESSORS)
@@ -88,9 +88,8 @@ class Gpu:
     def reserve_stack(self, size: int) -> None:
         """Give each thread at least so many bytes of stack: what functions need that call themselves. OutOfMemory if
         the GPU has none for all the threads that it can hold at once."""
-        known = ctypes.c_size_t(0)
-        self.driver.call("cuCtxGetLimit", ctypes.byref(known), cuda_driver.STACK_SIZE)
-        if known.value >= size:
+        known = self._stack_limit()
+        if known >= size:
             return
         self.trim()
         status = self.driver.function("cuCtxSetLimit")(cuda_driver.STACK_SIZE, size)
@@ -101,6 +100,22 @@ class Gpu:
             )
         if status:
             raise self.driver.error(status, "cuCtxSetLimit")
+        self._stack = (self._stack or (known,))[0], size
+
+    def _stack_limit(self) -> int:
+        known = ctypes.c_size_t(0)
+        self.driver.call("cuCtxGetLimit", ctypes.byref(known), cuda_driver.STACK_SIZE)
+        return known.value
+
+    def release_stack(self) -> None:
+        """Give back what `reserve_stack` took, which is gigabytes, unless another library has changed it since. No
+        kernel that needs it may run any more."""
+        if self._stack is None or not self.usable:
+            return
+        (before, asked), self._stack = self._stack, None
+        self.enter()
+        if self._stack_limit() == asked:
+            self.driver.call("cuCtxSetLimit", cuda_driver.STACK_SIZE, before)
 
     def trim(self) -> None:
         """Give unused memory of the pool back. A context that turns out to be broken is given up instead."""

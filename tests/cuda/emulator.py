@@ -306,7 +306,7 @@ class _Gpu:
     def enter(self) -> None:
         pass
 
-    synchronize = trim = enter
+    synchronize = trim = release_stack = enter
 
 
 _texts: dict[bytes, str] = {}  # the LLVM IR that PTX was made of: kernels from the disk come without

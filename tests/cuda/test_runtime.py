@@ -31,7 +31,7 @@ class _Machine:
         self.facts = {75: capability // 10, 76: capability % 10, 16: 132, 115: pools}
         self.failing: dict[str, int] = {}
         self.calls: list[str] = []
-        self.busy = 0
+        self.busy, self.stack = 0, 1024
         self._functions: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -52,6 +52,10 @@ class _Machine:
             arguments[0][0] = self.gpus
         elif name == "cuDeviceGetAttribute":
             arguments[0][0] = self.facts.get(arguments[1], 0)
+        elif name == "cuCtxGetLimit":
+            arguments[0][0] = self.stack
+        elif name == "cuCtxSetLimit" and name not in self.failing:
+            self.stack = arguments[1]
         elif name == "cuStreamQuery" and self.busy:
             self.busy -= 1
             return cuda_driver.NOT_READY
@@ -363,3 +367,22 @@ def test_no_room_for_stacks(machine: Any) -> None:
     made.failing["cuCtxSetLimit"] = 1
     with pytest.raises(CudaError, match="cuCtxSetLimit"):
         gpu.reserve_stack(65536)
+
+
+def test_stacks_are_given_back_with_the_program(machine: Any) -> None:
+    made = machine()
+    weft.init(arch=weft.cuda, enable_fallback=False)
+    gpu = program().device.gpu
+    gpu.reserve_stack(512)
+    assert made.stack == 1024
+    gpu.reserve_stack(8192)
+    gpu.reserve_stack(65536)
+    assert made.stack == 65536
+    weft.reset()
+    assert made.stack == 1024
+    weft.init(arch=weft.cuda, enable_fallback=False)
+    assert program().device.gpu is gpu
+    gpu.reserve_stack(8192)
+    made.stack = 32768  # another library's wish
+    weft.reset()
+    assert made.stack == 32768
