@@ -80,7 +80,7 @@ def host_module(config: CompileConfig, slots: Slots, launches: Sequence[Launch],
         words = 2 * STATE_RESULTS
         services.call("memset", f"ptr {services.word('state')}, i32 0, i64 {words}, ptr {services.word('stream')}")
     for number, launch in enumerate(launches):
-        _launch(f, services, launch, number)
+        _launch(f, services, launch, number, len(launches))
     if launches:
         _flush(f, services)
     _answer(f, services, slots, wary)
@@ -127,7 +127,7 @@ class _Services:
         f.do(f"store i64 3, ptr {self.record}, align 8")
 
 
-def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int) -> None:
+def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int, count: int) -> None:
     after = f.fresh_label("after")
     shape, grid = _Shape(1, 1, 1), ["1", "1", "1"]
     if launch.loop is not None:
@@ -135,7 +135,7 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int)
         grid = (
             _unknown_grid(f, services, launch.loop)
             if launch.box
-            else _grid(f, services, launch, launch.loop, shape, after)
+            else _grid(f, services, launch, launch.loop, shape, after, count + number)
         )
     blocks = ", ".join(f"i32 {count}" for count in grid)
     threads = f"i32 {shape.x}, i32 {shape.y}, i32 {shape.z}"
@@ -158,8 +158,11 @@ def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[st
     return [str(_WAVES // 2), str(_WAVES), processors]
 
 
-def _grid(f: FunctionWriter, services: _Services, launch: Launch, task: Task, shape: _Shape, after: str) -> list[str]:
-    """Blocks along x, y and z for the box; goes on after the launch where the box is empty."""
+def _grid(
+    f: FunctionWriter, services: _Services, launch: Launch, task: Task, shape: _Shape, after: str, resident: int
+) -> list[str]:
+    """Blocks along x, y and z for the box; goes on after the launch where the box is empty. `resident`: which word
+    behind the functions says how many blocks a multiprocessor holds."""
     limits = box_of(task)
     for op in task.bounds:
         if op is not limits:
@@ -180,10 +183,9 @@ def _grid(f: FunctionWriter, services: _Services, launch: Launch, task: Task, sh
     across = _blocks(f, lengths[-1], shape.x, "x", each(group.across))
     down = _blocks(f, middle, shape.y, "y", each(group.rows))
     deep = _blocks(f, outer, shape.z, "z")
-    if (
-        launch.shares or task.epilogue.first is not None
-    ):  # each block adds to the total: few blocks, each of long threads
-        enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {_WAVES}")
+    if launch.shares or task.epilogue.first is not None:  # each block adds to the total: few blocks, of long threads
+        each_holds = services.word("functions", "i64", resident) if launch.shares else str(_WAVES)
+        enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {each_holds}")
         across = _least(f, across, enough)
         down = _least(f, down, _share(f, enough, across))
         deep = _least(f, deep, _share(f, enough, f.set(f"mul i64 {across}, {down}")))

@@ -75,7 +75,8 @@ STATE_RESULTS = STATE_ERROR + ERROR_WORDS
 #   queue, flush   what `launch` is given as its stream; a function of it that sends off what was collected, or null
 #   state, prints   the addresses of the kernel's state and of the print buffer
 #   processors  not an address: how many multiprocessors the device has
-#   functions   the handles of the device's entries, one word each, in the order of `Artifact.tasks`
+#   functions   the handles of the device's entries, one word each, in the order of `Artifact.tasks`; behind them, for
+#               each, how many of its blocks a multiprocessor holds at once
 CUDA_SERVICES: tuple[str, ...] = (
     "launch",
     "memset",

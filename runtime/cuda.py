@@ -195,6 +195,10 @@ class CudaKernel:
     def __init__(self, artifact: Artifact, device: CudaDevice) -> None:
         self.artifact, self._device = artifact, device
         module, self._functions = device.load_functions(artifact)
+        self._resident = [
+            max(device.gpu.driver.number("cuOccupancyMaxActiveBlocksPerMultiprocessor", *facts), 1)
+            for facts in zip(self._functions, artifact.threads, artifact.shared, strict=True)
+        ]
         self._module = _Module(device, module)
         self._state = device.memory.allocate(artifact.state_bytes, f"kernel {artifact.name}")
         self._printing = any(site.kind == "print" for site in artifact.sites)
@@ -230,7 +234,7 @@ class CudaKernel:
         words |= {"pool": device.turn.ctypes.data, "state": self._state.address, "prints": 0}
         if self._printing:
             words["prints"] = device.prints.address
-        table = [words[name] for name in CUDA_SERVICES[:-1]] + self._functions
+        table = [*(words[name] for name in CUDA_SERVICES[:-1]), *self._functions, *self._resident]
         return CpuKernel(
             artifact,
             self._code,

@@ -81,6 +81,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuModuleGetFunction": (_OUT, _HANDLE, c_char_p),
     "cuFuncGetAttribute": (POINTER(c_int), c_int, _HANDLE),
     "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor": (POINTER(c_int), _HANDLE, c_int, c_size_t),
     "cuGraphCreate": (_OUT, c_uint),
     "cuGraphAddKernelNode": (_OUT, _HANDLE, _OUT, c_size_t, c_void_p),
     "cuGraphInstantiateWithFlags": (_OUT, _HANDLE, c_ulonglong),

@@ -152,6 +152,7 @@ class _Library:
         self.graphs: dict[int, dict[int, list[Any]]] = {}
         self._callbacks: dict[str, Any] = {}
         self.events: dict[int, float] = {}  # when they were recorded
+        self.resident, self.asked = 8, list[tuple[int, int, int]]()  # blocks of a multiprocessor; who asked
         self.clock = time.perf_counter  # seconds
 
     def __getattr__(self, name: str) -> Any:
@@ -232,6 +233,11 @@ class _Library:
 
     # A graph and its executable are the same here: the nodes in order, each with its last parameters, and whether it
     # is on. The parameters lie in the launch's context, which is still there when the graph is launched.
+
+    def do_OccupancyMaxActiveBlocksPerMultiprocessor(self, out: Any, f: int, threads: int, shared: int) -> int:
+        self.asked.append((f, threads, shared))
+        out[0] = self.resident
+        return 0
 
     def do_GraphCreate(self, out: Any, flags: int) -> int:
         handle = out[0] = 1000 + len(self.graphs)
