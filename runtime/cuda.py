@@ -33,7 +33,7 @@ from weft.runtime.direct import Native
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.observer import Observer
-from weft.runtime.pool_ir import TURN
+from weft.runtime.pool_ir import PLACES
 
 __all__ = ["CudaDevice", "CudaKernel", "missing"]
 
@@ -71,7 +71,7 @@ class CudaDevice:
     def _open(self, gpu: Any, random_seed: int, emit: Callable[[str], bytes], store: Keeper | None) -> None:
         self.gpu, self._seed, self._emit, self._store = gpu, random_seed, emit, store
         self.lock = threading.RLock()  # held while a print buffer fills and is shown
-        self.turn = np.zeros(TURN // 8 + 2, np.int64)  # native launches take turns; see `pool.py`
+        self.turn = np.zeros(PLACES["owner"] // 8 + 1, np.int64)  # native launches take turns; see `pool.py`
         self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index, lambda: gpu.usable)
         self.loader = Loader()
         self.timer: LaunchTimer | None = None

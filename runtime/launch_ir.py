@@ -15,7 +15,7 @@ results; the bytes of the error record if a fault filled it; no bytes if there a
 from __future__ import annotations
 
 from weft.ir.artifact import ERROR_WORDS, SERVICES
-from weft.runtime.pool_ir import TURN
+from weft.runtime.pool_ir import places
 from weft.runtime.words import Words
 
 __all__ = [
@@ -322,8 +322,7 @@ _TURN = f"""
 ; Whether this thread has its turn already: a kernel that prints may run Python, and that another kernel.
 define internal i1 @take_turn(ptr %pool) {{
 entry:
-  %turn = getelementptr i8, ptr %pool, i64 {TURN}
-  %owner.at = getelementptr i8, ptr %pool, i64 {TURN + 8}
+  {places("turn", "owner")}
   %me = call i64 @PyThread_get_thread_ident()
   %owner = load atomic i64, ptr %owner.at monotonic, align 8
   %mine = icmp eq i64 %owner, %me
@@ -331,15 +330,15 @@ entry:
 nested:
   ret i1 true
 try:
-  %pair = cmpxchg ptr %turn, i32 0, i32 1 acquire monotonic
+  %pair = cmpxchg ptr %turn.at, i32 0, i32 1 acquire monotonic
   %free = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %free, label %taken, label %queue
 queue:
-  %old = atomicrmw xchg ptr %turn, i32 2 acquire
+  %old = atomicrmw xchg ptr %turn.at, i32 2 acquire
   %now = icmp eq i32 %old, 0
   br i1 %now, label %taken, label %sleep
 sleep:
-  call void @thread_wait(ptr %turn, i32 2)
+  call void @thread_wait(ptr %turn.at, i32 2)
   br label %queue
 taken:
   store atomic i64 %me, ptr %owner.at monotonic, align 8

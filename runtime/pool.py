@@ -1,6 +1,7 @@
 """The pool of native worker threads that runs parallel loops.
 
-The caller of a loop works too, and never waits for a worker that has not begun. The pool's memory, by cache lines:
+The caller of a loop works too, and never waits for a worker that has not begun. The pool's memory, by cache lines (the
+places have names in `pool_ir.py`):
 
       0   lock (1 while a loop runs), workers wanted, workers started, stopping (i32 each), spins before sleeping (i64)
      64   state (i64): epoch << 32 | open << 31 | waiting << 30 | how many workers are inside
@@ -33,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.jit import Code
-from weft.runtime.pool_ir import HANDLES, TURN
+from weft.runtime.pool_ir import PLACES
 
 __all__ = ["Pool"]
 
@@ -50,18 +51,22 @@ class Pool:
     def __init__(self, threads: int, code: Code) -> None:
         """`code` is POOL_IR, loaded."""
         self.threads = max(1, threads)
-        size = (HANDLES + 8 * self.threads) // 8 + 8
+        size = (PLACES["handles"] + 8 * self.threads) // 8 + 8
         memory = np.zeros(size, np.int64)
         skip = -memory.ctypes.data % 64 // 8
         self._words: Any = memory[skip:]
         self._code = code
         self.handle = int(self._words.ctypes.data)
         self.parallel_for, self.scratch = self._code["parallel_for"], self._code["scratch"]
-        self._words.view(np.int32)[1] = self.threads - 1
-        self._words[2] = _spins(self._code)
+        self._at("workers").value = self.threads - 1
+        self._at("spin", ctypes.c_int64).value = _spins(self._code)
         self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())
         _watch_forks()
         _pools.add(self)
+
+    def _at(self, name: str, kind: Any = ctypes.c_int32) -> Any:
+        """What lies at that place."""
+        return kind.from_address(self.handle + PLACES[name])
 
     def close(self) -> None:
         """Ends the workers; the next loop starts them again. Does nothing while a launch is under way."""
@@ -70,22 +75,24 @@ class Pool:
     @property
     def started(self) -> int:
         """How many workers run now."""
-        return int(self._words.view(np.int32)[2])
+        return int(self._at("started").value)
 
     @property
     def sleeping(self) -> int:
         """How many of them sleep."""
-        return int(self._words.view(np.int32)[32])
+        return int(self._at("sleepers").value)
 
     @property
     def launching(self) -> bool:
         """Whether a launch has its turn now."""
-        return bool(self._words.view(np.int32)[TURN // 4])
+        return bool(self._at("turn").value)
 
     def forget(self) -> None:
-        """In a forked child: the threads of the parent are not here."""
-        self._words.view(np.int32)[[0, 2, 3, 32, TURN // 4]] = 0
-        self._words[[8, TURN // 8 + 1]] = 0
+        """In a forked child: the threads of the parent are not here, and what they were doing is not done."""
+        for name in ("lock", "started", "stopping", "sleepers", "turn"):
+            self._at(name).value = 0
+        for name in ("state", "owner", "scratch", "scratch_size"):
+            self._at(name, ctypes.c_int64).value = 0
         self._finish.detach()
         self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())
 

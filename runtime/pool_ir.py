@@ -4,13 +4,38 @@ from __future__ import annotations
 
 from weft.runtime import system
 
-__all__ = ["HANDLES", "POOL_IR", "TURN"]
+__all__ = ["PLACES", "POOL_IR", "places"]
 
-HANDLES = 320  # where the workers' thread handles start; see `pool.py`
-SCRATCH = 232  # where the scratch memory is said to be
-TURN = 160  # where the word is that a launch holds; behind it, the thread that does
+# What lies where in the pool's memory, in bytes; `pool.py` says what it is for.
+PLACES: dict[str, int] = {
+    "lock": 0,
+    "workers": 4,
+    "started": 8,
+    "stopping": 12,
+    "spin": 16,
+    "state": 64,
+    "epoch": 68,  # the upper half of the state
+    "sleepers": 128,
+    "turn": 160,
+    "owner": 168,
+    "body": 192,
+    "ctx": 200,
+    "share": 208,
+    "n": 216,
+    "grain": 224,
+    "scratch": 232,
+    "scratch_size": 240,
+    "next": 256,
+    "handles": 320,
+}
 
 _PAUSE = f'call void asm sideeffect "{system.PAUSE}", "~{{memory}}"()' if system.PAUSE else "fence seq_cst"
+
+
+def places(*names: str) -> str:
+    """LLVM IR that finds places in the pool's memory: `%state.at` for "state"."""
+    return "\n  ".join(f"%{name}.at = getelementptr i8, ptr %pool, i64 {PLACES[name]}" for name in names)
+
 
 _OPEN = 1 << 31
 _WAITING = 1 << 30
@@ -23,7 +48,7 @@ entry:
   br i1 %some, label %size, label %done
 size:
   %pool = inttoptr i64 %handle to ptr
-  %workers.at = getelementptr i8, ptr %pool, i64 4
+  {places("workers")}
   %workers = load i32, ptr %workers.at
   %small = icmp sle i64 %n, %grain
   %alone = icmp eq i32 %workers, 0
@@ -37,7 +62,7 @@ inline:
   call void %body(ptr %ctx, ptr %share, i64 0, i64 %n)
   br label %done
 publish:
-  %started.at = getelementptr i8, ptr %pool, i64 8
+  {places("started")}
   %started = load i32, ptr %started.at
   %fresh = icmp eq i32 %started, 0
   br i1 %fresh, label %start, label %job
@@ -45,12 +70,7 @@ start:
   call void @start_workers(ptr %pool)
   br label %job
 job:
-  %body.at = getelementptr i8, ptr %pool, i64 192
-  %ctx.at = getelementptr i8, ptr %pool, i64 200
-  %share.at = getelementptr i8, ptr %pool, i64 208
-  %n.at = getelementptr i8, ptr %pool, i64 216
-  %grain.at = getelementptr i8, ptr %pool, i64 224
-  %next.at = getelementptr i8, ptr %pool, i64 256
+  {places("body", "ctx", "share", "n", "grain", "next")}
   %parts = zext i32 %workers to i64
   %parts8 = mul i64 %parts, 16
   %even = sdiv i64 %n, %parts8
@@ -74,9 +94,7 @@ done:
 
 ; The next epoch begins with `flags`; two sleepers are woken, they wake others.
 define internal void @publish(ptr %pool, i64 %flags) {{
-  %state.at = getelementptr i8, ptr %pool, i64 64
-  %epoch.at = getelementptr i8, ptr %pool, i64 68
-  %sleepers.at = getelementptr i8, ptr %pool, i64 128
+  {places("state", "epoch", "sleepers")}
   %old = load atomic i64, ptr %state.at monotonic, align 8
   %epoch = lshr i64 %old, 32
   %epoch.next = add i64 %epoch, 1
@@ -96,8 +114,7 @@ done:
 ; Nobody may enter any more; wait for those inside: spin, then sleep on the state's low word.
 define internal void @close_and_join(ptr %pool) {{
 entry:
-  %state.at = getelementptr i8, ptr %pool, i64 64
-  %spin.at = getelementptr i8, ptr %pool, i64 16
+  {places("state", "spin")}
   %spin = load i64, ptr %spin.at
   %was = atomicrmw and ptr %state.at, i64 {~_OPEN} acq_rel
   br label %look
@@ -129,23 +146,18 @@ done:
 }}
 """
 
-_SHARED = """
+_SHARED = f"""
 ; Take chunk after chunk until none is left: of what is left a quarter of a thread's part, `grain` at least. Memory is
 ; read in long runs, and the last chunks are short.
-define internal void @run_chunks(ptr %pool) {
+define internal void @run_chunks(ptr %pool) {{
 entry:
-  %body.at = getelementptr i8, ptr %pool, i64 192
-  %ctx.at = getelementptr i8, ptr %pool, i64 200
-  %share.at = getelementptr i8, ptr %pool, i64 208
-  %n.at = getelementptr i8, ptr %pool, i64 216
-  %grain.at = getelementptr i8, ptr %pool, i64 224
-  %next.at = getelementptr i8, ptr %pool, i64 256
+  {places("body", "ctx", "share", "n", "grain", "next")}
   %body = load ptr, ptr %body.at
   %ctx = load ptr, ptr %ctx.at
   %share = load ptr, ptr %share.at
   %n = load i64, ptr %n.at
   %grain = load i64, ptr %grain.at
-  %workers.at = getelementptr i8, ptr %pool, i64 4
+  {places("workers")}
   %workers = load i32, ptr %workers.at
   %threads = add i32 %workers, 1
   %threads.wide = zext i32 %threads to i64
@@ -169,25 +181,21 @@ choose:
   %count = call i64 @llvm.smin.i64(i64 %chosen, i64 %left)
   %end = add i64 %begin, %count
   %pair = cmpxchg ptr %next.at, i64 %begin, i64 %end monotonic monotonic
-  %found = extractvalue { i64, i1 } %pair, 0
-  %taken = extractvalue { i64, i1 } %pair, 1
+  %found = extractvalue {{ i64, i1 }} %pair, 0
+  %taken = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %taken, label %run, label %try
 run:
   call void %body(ptr %ctx, ptr %share, i64 %begin, i64 %end)
   br label %take
 done:
   ret void
-}
+}}
 """
 
 _WORKER = f"""
 define internal ptr @worker(ptr %pool) {{
 entry:
-  %stopping.at = getelementptr i8, ptr %pool, i64 12
-  %spin.at = getelementptr i8, ptr %pool, i64 16
-  %state.at = getelementptr i8, ptr %pool, i64 64
-  %epoch.at = getelementptr i8, ptr %pool, i64 68
-  %sleepers.at = getelementptr i8, ptr %pool, i64 128
+  {places("stopping", "spin", "state", "epoch", "sleepers")}
   %spin = load i64, ptr %spin.at
   br label %idle
 idle:
@@ -261,9 +269,7 @@ quit:
 _LIFE = f"""
 define internal void @start_workers(ptr %pool) {{
 entry:
-  %workers.at = getelementptr i8, ptr %pool, i64 4
-  %started.at = getelementptr i8, ptr %pool, i64 8
-  %handles = getelementptr i8, ptr %pool, i64 {HANDLES}
+  {places("workers", "started", "handles")}
   %workers = load i32, ptr %workers.at
   br label %each
 each:
@@ -275,7 +281,7 @@ start:
   %failed = icmp eq i64 %handle, 0
   br i1 %failed, label %done, label %keep
 keep:
-  %at = getelementptr i64, ptr %handles, i32 %i
+  %at = getelementptr i64, ptr %handles.at, i32 %i
   store i64 %handle, ptr %at
   %next = add i32 %i, 1
   br label %each
@@ -287,14 +293,13 @@ done:
 ; Whoever had its turn has had it.
 define internal void @end_turn(ptr %pool) {{
 entry:
-  %turn = getelementptr i8, ptr %pool, i64 {TURN}
-  %owner.at = getelementptr i8, ptr %pool, i64 {TURN + 8}
+  {places("turn", "owner")}
   store atomic i64 0, ptr %owner.at monotonic, align 8
-  %old = atomicrmw xchg ptr %turn, i32 0 release
+  %old = atomicrmw xchg ptr %turn.at, i32 0 release
   %wanted = icmp eq i32 %old, 2
   br i1 %wanted, label %wake, label %done
 wake:
-  call void @thread_wake(ptr %turn, i32 1)
+  call void @thread_wake(ptr %turn.at, i32 1)
   br label %done
 done:
   ret void
@@ -305,18 +310,14 @@ done:
 define i32 @stop_workers(i64 %handle) {{
 entry:
   %pool = inttoptr i64 %handle to ptr
-  %turn = getelementptr i8, ptr %pool, i64 {TURN}
-  %turns = cmpxchg ptr %turn, i32 0, i32 1 acquire monotonic
+  {places("turn")}
+  %turns = cmpxchg ptr %turn.at, i32 0, i32 1 acquire monotonic
   %idle = extractvalue {{ i32, i1 }} %turns, 1
   br i1 %idle, label %claim, label %launching
 launching:
   ret i32 0
 claim:
-  %started.at = getelementptr i8, ptr %pool, i64 8
-  %stopping.at = getelementptr i8, ptr %pool, i64 12
-  %state.at = getelementptr i8, ptr %pool, i64 64
-  %epoch.at = getelementptr i8, ptr %pool, i64 68
-  %handles = getelementptr i8, ptr %pool, i64 {HANDLES}
+  {places("started", "stopping", "state", "epoch", "handles")}
   %taken = cmpxchg ptr %pool, i32 0, i32 1 acquire monotonic
   %mine = extractvalue {{ i32, i1 }} %taken, 1
   br i1 %mine, label %end, label %busy
@@ -334,13 +335,13 @@ each:
   %more = icmp slt i32 %i, %started
   br i1 %more, label %join, label %done
 join:
-  %at = getelementptr i64, ptr %handles, i32 %i
+  %at = getelementptr i64, ptr %handles.at, i32 %i
   %thread = load i64, ptr %at
   call void @thread_join(i64 %thread)
   %next = add i32 %i, 1
   br label %each
 done:
-  %scratch.at = getelementptr i8, ptr %pool, i64 {SCRATCH}
+  {places("scratch")}
   %scratch = load ptr, ptr %scratch.at
   call void @free(ptr %scratch)
   call void @llvm.memset.p0.i64(ptr %scratch.at, i8 0, i64 16, i1 false)
@@ -356,10 +357,9 @@ done:
 define ptr @scratch(i64 %handle, i64 %bytes) {{
 entry:
   %pool = inttoptr i64 %handle to ptr
-  %scratch.at = getelementptr i8, ptr %pool, i64 {SCRATCH}
-  %size.at = getelementptr i8, ptr %pool, i64 {SCRATCH + 8}
+  {places("scratch", "scratch_size")}
   %wanted = add i64 %bytes, 64
-  %size = load i64, ptr %size.at
+  %size = load i64, ptr %scratch_size.at
   %old = load ptr, ptr %scratch.at
   %enough = icmp sge i64 %size, %wanted
   br i1 %enough, label %give, label %grow
@@ -369,7 +369,7 @@ grow:
   %none = icmp eq ptr %new, null
   %room = select i1 %none, i64 0, i64 %wanted
   store ptr %new, ptr %scratch.at
-  store i64 %room, ptr %size.at
+  store i64 %room, ptr %scratch_size.at
   br i1 %none, label %fail, label %give
 fail:
   ret ptr null

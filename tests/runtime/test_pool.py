@@ -14,7 +14,7 @@ import pytest
 
 from weft.runtime.jit import Loader, emit
 from weft.runtime.pool import Pool
-from weft.runtime.pool_ir import POOL_IR, TURN
+from weft.runtime.pool_ir import PLACES, POOL_IR
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 FOR = ctypes.CFUNCTYPE(
@@ -119,7 +119,7 @@ def test_a_launch_between_two_loops_keeps_its_pool() -> None:
     bench = Bench(3)
     words = (ctypes.c_int64 * 100)()
     bench.loop("mark", words, 100, 1)
-    turn = ctypes.c_int32.from_address(bench.pool.handle + TURN)
+    turn = ctypes.c_int32.from_address(bench.pool.handle + PLACES["turn"])
     turn.value = 1  # another thread's launch: it may use the scratch memory
     bench.pool.close()
     assert (bench.pool.started, bench.pool.launching) == (2, True)
