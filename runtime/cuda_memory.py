@@ -262,7 +262,7 @@ class DeviceView:
     @cached_property
     def flags(self) -> Any:
         """`c_contiguous` and `writeable`, as numpy's."""
-        in_order = self.size == 0 or (self.dense and _row_major(self.shape, self.dtype.itemsize) == self.strides)
+        in_order = self.size == 0 or _row_major(self.shape, self.dtype.itemsize) == self.strides
         return SimpleNamespace(c_contiguous=in_order, writeable=True)
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +52,7 @@ def _memory() -> Any:
     return program().device.memory
 
 
+@cache
 def _foreign() -> Any:
     return import_module("weft.runtime.cuda_foreign")  # (loaded only where there is a GPU)
 

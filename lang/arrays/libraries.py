@@ -148,11 +148,13 @@ def span(seen: Any) -> tuple[int, int] | None:
         address, strides = array.data_ptr(), tuple(step * array.itemsize for step in array.stride())
     elif hasattr(array, "__cuda_array_interface__"):
         facts = array.__cuda_array_interface__
-        address, strides = facts["data"][0], facts.get("strides") or _row_strides(seen.shape, prim_of(seen).size)
+        address, strides = facts["data"][0], facts.get("strides")
     else:
         return None
-    reach = [(extent - 1) * step for extent, step in zip(seen.shape, strides)]
     size = prim_of(seen).size
+    if strides is None:
+        return address, address + size * math.prod(seen.shape)
+    reach = [(extent - 1) * step for extent, step in zip(seen.shape, strides)]
     return address + sum(r for r in reach if r < 0), address + sum(r for r in reach if r > 0) + size
 
 
