@@ -104,7 +104,12 @@ _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 def _watch_forks() -> None:
     """One hook for all pools: it cannot be taken back."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: [pool.forget() for pool in _pools])
+        os.register_at_fork(after_in_child=_forget_all)
+
+
+def _forget_all() -> None:
+    for pool in _pools:
+        pool.forget()
 
 
 def _spins(code: Code) -> int:
