@@ -48,6 +48,7 @@ _MOST_TRIPS = 32  # of a loop that is written out
 _ROUNDS, _SHARED_ROUNDS = 4, 8  # side by side
 _SMALL = 32  # ops of a body of which there are that many
 _FEW = 64  # rounds that are no long loop
+_MOST_SHARED = 4  # loops of a task that are written so: each is there three times
 _NOT_UNROLLED = '!{!"llvm.loop.unroll.disable"}'
 _MOST_SIDE_BY_SIDE = 64  # ops of a loop's body
 _FEWEST = 8  # rounds that are worth it
@@ -151,7 +152,7 @@ def _rounds(
 ) -> None:
     """The loop at all places, several rounds at once, then those that are left."""
     type, trips = _index_type(op), trips_of(op)
-    rounds = _Rounds(f, op, places, varying, apart, in_turn)
+    rounds = _Rounds(f, op, places, varying, apart, in_turn, is_shared(op))
     begin, end = f.use(op.begin), f.use(op.end)
     digits = rounds.count.bit_length() - 1
     if trips is None:
@@ -161,7 +162,7 @@ def _rounds(
     else:
         whole = str(trips // rounds.count)
     outside = f.values
-    if is_shared(op):
+    if rounds.shared:
         _ahead(rounds, whole)
     else:
         with f.loop("0", whole, type=type) as number:
@@ -180,7 +181,8 @@ def _rounds(
 
 @dataclass(frozen=True)
 class _Rounds:
-    """Rounds of a loop that are written side by side. `apart`: what none has from another; `in_turn`: the rest."""
+    """Rounds of a loop that are written side by side. `apart`: what none has from another; `in_turn`: the rest;
+    `shared`: see `is_shared`."""
 
     f: DeviceWriter
     op: For
@@ -188,6 +190,7 @@ class _Rounds:
     varying: set[Value]
     apart: list[Op]
     in_turn: list[Op]
+    shared: bool
 
     @property
     def index(self) -> Value:
@@ -197,7 +200,7 @@ class _Rounds:
     @property
     def count(self) -> int:
         """How many."""
-        return _SHARED_ROUNDS if is_shared(self.op) and size_of(self.op.body) <= _SMALL else _ROUNDS
+        return _SHARED_ROUNDS if self.shared and size_of(self.op.body) <= _SMALL else _ROUNDS
 
     def beside(self, number: str) -> list[list[Values]]:
         """Of each of the rounds that begin at round `number` times their count, the values at all places."""
@@ -283,9 +286,14 @@ def is_long(op: For) -> bool:
 
 def is_shared(op: For) -> bool:
     """Whether a thread does little but make the many rounds of this loop, in which all threads read the same."""
-    if not isinstance(op.parent, Task) or not is_long(op):
+    task = op.parent
+    if (
+        not isinstance(task, Task)
+        or not is_long(op)
+        or sum(isinstance(other, For) for other in task.body) > _MOST_SHARED
+    ):
         return False
-    varying, moving = _varying(op.parent), set[Value](op.body.args)
+    varying, moving = _varying(task), set[Value](op.body.args)
     loads = list[Op]()
     for inner in op.body:
         if any(value in moving for value in inner.operands):
