@@ -89,7 +89,7 @@ def _example(given: argparse.Namespace) -> int:
         print(source.read_text(encoding="utf-8"), end="", flush=True)
     if given.save:
         Path(source.name).write_bytes(source.read_bytes())
-        print(f"saved {source.name}", flush=True)
+        print(f"saved {source.name}: change it, and run it by `python {source.name}`", flush=True)
     return 0
 
 
