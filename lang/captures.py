@@ -21,7 +21,7 @@ from weft.lang.builtins import Builtin
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct
 
-__all__ = ["Attributes", "Captures", "is_watched", "space_of"]
+__all__ = ["Attributes", "Captures", "is_ours", "is_watched", "space_of"]
 
 _NUMBERS = (bool, int, float, np.generic)
 _FIXED = (ModuleType, BuiltinFunctionType, Builtin, Type, type)  # that nobody rebinds
@@ -42,6 +42,12 @@ def is_watched(owner: Any, value: Any) -> bool:
     if home == "weft" or home.startswith(("weft.lang", "weft.ir")):
         return False
     return not isinstance(value, _PARTS)
+
+
+def is_ours(space: Any) -> bool:
+    """Whether it is the namespace of one of Weft's own modules, where nobody rebinds names."""
+    name = space.get("__name__") if isinstance(space, dict) else None
+    return isinstance(name, str) and name.startswith(("weft.lang.", "weft.ir."))
 
 
 class Attributes:

@@ -288,7 +288,7 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
     walk.space(space)
     for key in sorted(walk.names.intersection(space)):
         part = space[key]
-        if _is_of_simt(part):
+        if _is_open(part):
             walk.value(part)
         elif _is_its_own(name, key, part):  # it is there, or it will be once it is asked for
             walk.impure |= not is_pure_library(name, key)
@@ -298,12 +298,16 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
     walk.say(".")
 
 
-def _is_of_simt(part: Any) -> bool:
-    """Whether it is `ti.simt`, or a module of that: what kernels read there lies deeper than one name."""
+# Modules of Weft in which kernels look further: `ti.math.clamp`, `ti.simt.block.sync`.
+_OPEN = ("weft.lang.mathlib", "weft.lang.types", "weft.lang.simt")
+
+
+def _is_open(part: Any) -> bool:
+    """Whether it is one of those, which is loaded now: what it holds must be the same before it is used and after."""
     if not isinstance(part, ModuleType):
         return False
     name: str = object.__getattribute__(part, "__dict__").get("__name__", "")  # other lazy modules stay asleep
-    return name.startswith("weft.lang.simt") and hasattr(part, "__all__")
+    return name.startswith(_OPEN) and hasattr(part, "__all__")
 
 
 def _is_its_own(module: str, name: str, part: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Tensor
-from weft.lang.captures import is_watched
+from weft.lang.captures import is_ours, is_watched
 from weft.lang.ndarray import Ndarray
 from weft.lang.translate.names import Binding
 from weft.lang.translate.operators import run_now
@@ -32,7 +32,7 @@ def _name(t: Translator, node: ast.Name) -> Any:
         return meaning(t, binding, node)
     value, space = t.names.outer(node.id)
     t.unit.reads.append((t.names.function, node.id, value))
-    if is_watched(None, value):
+    if is_watched(None, value) and not is_ours(space):
         t.unit.captures[id(space), node.id] = (space, node.id, value)
     if isinstance(value, Ndarray):
         raise t.error(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.lang.cached_programs import Session
+from weft.lang import mathlib
 
 
 @pytest.fixture
@@ -207,6 +208,37 @@ def test_what_does_not_matter_is_not_compiled(session: Session, what: str):
     text = PROGRAM.replace("BODY", "outer(N * 1.0) + SPACE.a + Settings.scale")
     assert text.count(UNRELATED[what][0]) == 1
     assert session.fresh(text) == session.warm(text.replace(*UNRELATED[what])) == 14
+
+
+OF_WEFT = {
+    "ti.math.clamp(N * 1.0, 0.0, 1.5)": 1.5,
+    "ti.math.mix(1.0, N, 0.5) + ti.math.pi * 0.0": 1.5,
+    "ti.math.vec2(N, 1.0).x": 2,
+    "ti.math.dot(ti.math.vec2(1.0, N), ti.math.vec2(3.0, 4.0))": 11,
+    "ti.types.vector(2, ti.f32)(N, 3.0)[1]": 3,
+    "ti.sin(0.0) + ti.max(N, 1) + ti.i64(3)": 5,
+    "ti.Vector([1.0, N]).norm_sqr()": 5,
+    "ti.random() * 0.0 + N": 2,
+    "ti.static(ti.math.e > N) * 1.0": 1,
+    "ti.svd(ti.Matrix([[N, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))[1][0, 0]": 2,
+    "ti.sym_eig(ti.Matrix([[N, 0.0], [0.0, 1.0]]))[0].sum()": 3,
+}
+
+
+@pytest.mark.parametrize("body", OF_WEFT)
+def test_kernels_that_use_what_weft_brings_are_kept(session: Session, body: str):
+    text = PROGRAM.replace("BODY", body)
+    assert session.fresh(text) == session.warm(text) == OF_WEFT[body]
+    assert session.fresh(text.replace("N = 2", "N = 4")) is not None
+
+
+def test_a_function_of_weft_that_somebody_replaced(session: Session):
+    text = PROGRAM.replace("BODY", "ti.math.clamp(N * 1.0, 0.0, 1.5)")
+    assert session.fresh(text) == 1.5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mathlib, "clamp", mathlib.mix)
+        assert session.fresh(text) == -1
+    assert session.warm(text) == 1.5
 
 
 def test_the_same_program_in_another_file(session: Session):
