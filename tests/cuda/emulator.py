@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import itertools
 import re
 import time
 from pathlib import Path
@@ -150,6 +151,7 @@ class _Library:
         self.rules: dict[int, tuple[str, int]] = {}  # about the blocks of kernels
         self.launches: list[tuple[int, ...]] = []
         self.graphs: dict[int, dict[int, list[Any]]] = {}
+        self.handles = itertools.count(1000)
         self._callbacks: dict[str, Any] = {}
         self.events: dict[int, float] = {}  # when they were recorded
         self.resident, self.asked = 8, list[tuple[int, int, int]]()  # blocks of a multiprocessor; who asked
@@ -240,7 +242,7 @@ class _Library:
         return 0
 
     def do_GraphCreate(self, out: Any, flags: int) -> int:
-        handle = out[0] = 1000 + len(self.graphs)
+        handle = out[0] = next(self.handles)
         self.graphs[handle] = {}
         return 0
 
