@@ -18,7 +18,7 @@ from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.function import EMITTERS, FunctionWriter
-from weft.codegen.lane_choice import LanePlan, lane_decision, length
+from weft.codegen.lane_choice import LanePlan, Plan, lane_decision, length
 from weft.codegen.lane_control import write_body
 from weft.codegen.lane_layouts import layouts_of
 from weft.codegen.lanes import LaneWriter
@@ -97,15 +97,15 @@ def emit_kernel(
         else:
             decided = lanes_of(task, kernel, features, config)
             plan = None if isinstance(decided, str) else decided
-            shares = () if plan else _private(task, kernel)
+            shares = () if isinstance(plan, LanePlan) else _private(task, kernel)
             _parallel(entry, task, number, plan, shares)
         _mark_rest(entry, first, task)
     module.functions.append(_text(entry, "define void @weft_entry(ptr noalias %ctx)"))
     return module
 
 
-def lanes_of(task: Task, kernel: Kernel, features: frozenset[str], config: CompileConfig) -> LanePlan | str:
-    """How a parallel task of the kernel runs in lanes, or in words why it does not."""
+def lanes_of(task: Task, kernel: Kernel, features: frozenset[str], config: CompileConfig) -> Plan | str:
+    """How a parallel task of the kernel runs in lanes, or in words why none of it does."""
     return lane_decision(task, features, layouts_of(kernel), config.fast_math)
 
 
@@ -170,7 +170,7 @@ def _private(task: Task, kernel: Kernel) -> tuple[Share, ...]:
 # ---- parallel tasks --------------------------------------------------------------------------------------------------
 
 
-def _parallel(f: FunctionWriter, task: Task, number: int, plan: LanePlan | None, shares: Sequence[Share]) -> None:
+def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, shares: Sequence[Share]) -> None:
     """In the entry: measure the box, then run it here or share it out."""
     _bounds(f, task)
     limits = task.bounds.last
@@ -188,7 +188,7 @@ def _parallel(f: FunctionWriter, task: Task, number: int, plan: LanePlan | None,
             count = f.set(f"mul nsw i64 {count}, {extent}")
         inner = extents[-1]
     price = cost_of(task.body)
-    if plan is not None:
+    if isinstance(plan, LanePlan):
         price = Cost(*(part / max(1, plan.lanes / 4) for part in (price.work, price.atomics, price.plain)))
         if axes == 1:  # shared out by whole vectors
             count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {plan.lanes - 1}')}, {plan.lanes}")
@@ -283,18 +283,16 @@ def _stop_on_failure(f: FunctionWriter) -> None:
 
 
 def _write_body(
-    entry: FunctionWriter, task: Task, plan: LanePlan | None, name: str, plain: bool, shares: Sequence[Share] = ()
+    entry: FunctionWriter, task: Task, plan: Plan | None, name: str, plain: bool, shares: Sequence[Share] = ()
 ) -> None:
     """The function that runs a share: iterations, or rows, [begin, end) of the box. Atomics on fields of which it has a
     copy need not lock, those of its epilogue do."""
     module = entry.module
-    if plan is None:
-        f = FunctionWriter(module, plain=plain, access_group=module.node("distinct !{}"))
-    else:
-        f = LaneWriter(module, plain=plain, lanes=plan.lanes, facts=plan.facts, layouts=plan.layouts)
+    f = _writer(module, plan)
+    f.plain = plain
     f.lines_from = _line_table(module, name, task)
     if _draws(module, task):
-        f.draws = f.stack("i32" if plan is None else f"<{plan.lanes} x i32>", align=4)
+        f.draws = f.stack(f"<{plan.lanes} x i32>" if isinstance(plan, LanePlan) else "i32", align=4)
     axes = len(task.body.args)
     limits = task.bounds.last
     assert isinstance(limits, Yield)
@@ -314,9 +312,19 @@ def _write_body(
     module.functions.append(_text(f, signature, "noinline "))
 
 
+def _writer(module: ModuleWriter, plan: Plan | None) -> FunctionWriter:
+    """What writes a body: iterations in lanes, rounds of inner loops in lanes, or one after another."""
+    if isinstance(plan, LanePlan):
+        return LaneWriter(module, lanes=plan.lanes, facts=plan.facts, layouts=plan.layouts)
+    group = module.node("distinct !{}")
+    if plan is not None:
+        return LaneWriter(module, access_group=group, lanes=plan.lanes, folds=plan.loops, layouts=plan.layouts)
+    return FunctionWriter(module, access_group=group)
+
+
 def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
     """The share [%begin, %end) of the only axis, which is counted in vectors where iterations run in lanes."""
-    if not isinstance(f, LaneWriter):
+    if not isinstance(f, LaneWriter) or f.folds:
         return f.set(f"add nsw i64 {begin}, %begin"), f.set(f"add nsw i64 {begin}, %end")
     first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {f.lanes}')}") for n in ("%begin", "%end"))
     smaller = f.module.declare("i64 @llvm.smin.i64(i64, i64)")
@@ -348,7 +356,7 @@ def _innermost(
     f: FunctionWriter, task: Task, outer: list[str], first: str, last: str, begins: list[str], ends: list[str]
 ) -> None:
     """The innermost loop: in lanes, or one that LLVM may vectorize, its accesses marked as independent."""
-    if isinstance(f, LaneWriter):
+    if isinstance(f, LaneWriter) and not f.folds:
         with f.vectors(first, last) as index:
             f.values.update(zip(task.body.args, [*outer, index], strict=True))
             if f.draws:

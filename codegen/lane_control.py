@@ -18,8 +18,8 @@ _DEAR = frozenset(("div", "floordiv", "mod", "raw_div", "raw_mod", "pow", "atan2
 _CHEAP_UNARY = frozenset(("neg", "bit_not", "not", "abs", "sign", "floor", "ceil", "trunc", "round"))
 
 
-def write_body(f: LaneWriter, task: Task) -> None:
-    """The body of the parallel loop; its `continue` is the end of a round."""
+def write_body(f: LaneWriter, task: Task | For) -> None:
+    """The body of the parallel loop, or of one whose rounds run in lanes; its `continue` is the end of a round."""
     if task in f.facts.divergent:
         slot = f.stack(f.mask_type)
         f.write_mask(slot, f.mask)

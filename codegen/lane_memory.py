@@ -19,7 +19,7 @@ from weft.ir.ops import Address, Alloca, Atomic, Cast, Const, Load, Random, Stor
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Pointer, Prim, Tensor, i32, i64, u1
 
-__all__: list[str] = []
+__all__ = ["combined"]
 
 
 @by_lane(Alloca)
@@ -268,6 +268,12 @@ def _total(f: LaneWriter, kind: str, value: Value, type: Prim) -> str:
     with f.wide():
         neutral = f.literal(identity(kind, type), type)
         mine = f.set(f"select {f.mask_type} {f.mask}, {f.spell(type)} {f.use(value)}, {f.spell(type)} {neutral}")
+    return combined(f, kind, type, mine)
+
+
+def combined(f: LaneWriter, kind: str, type: Prim, mine: str) -> str:
+    """All elements of a vector, combined by `kind`, in any order."""
+    with f.wide():
         vector, suffix = f.spell(type), f.suffix(type)
     scalar = f.spell(type)
     if type.is_float and kind in ("add", "mul"):
@@ -282,14 +288,27 @@ def _total(f: LaneWriter, kind: str, value: Value, type: Prim) -> str:
 
 
 def _sum(f: LaneWriter, op: Store) -> None:
-    """An accumulator of the thread is a scalar: the lanes combine first."""
+    """An accumulator of the thread is a scalar: the lanes combine first. One of a loop whose rounds run in lanes may be
+    a vector for as long."""
     kind, value = f.facts.sums[op]
     type = _pointee(op.ptr)
     assert isinstance(value.type, Prim)
+    if op.ptr in f.totals:
+        _sum_up(f, kind, type, f.totals[op.ptr], value)
+        return
     total, place = _total(f, kind, value, type), f.use(op.ptr)
     old = f.set(f"load {in_memory(type)}, ptr {place}, align {type.size}")
     new = binary(f, kind, type, old, total)
     f.do(f"store {in_memory(type)} {new}, ptr {place}, align {type.size}")
+
+
+def _sum_up(f: LaneWriter, kind: str, type: Prim, slot: str, value: Value) -> None:
+    vector = _vector(f, type)
+    old = f.set(f"load {vector}, ptr {slot}, align 64")
+    with f.wide():
+        new = binary(f, kind, type, old, f.use(value))
+    kept = f.set(f"select {f.mask_type} {f.mask}, {vector} {new}, {vector} {old}")
+    f.do(f"store {vector} {kept}, ptr {slot}, align 64")
 
 
 @by_lane(Atomic)

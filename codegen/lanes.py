@@ -16,10 +16,10 @@ masked off from the start, so no scalar rest is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.codegen.function import EMITTERS, FunctionWriter, spell
 from weft.codegen.lane_layouts import Layouts
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from weft.ir.uniform import Uniformity
 
-__all__ = ["LANE_EMITTERS", "LaneWriter", "Masks", "Row", "Waiting", "by_lane"]
+__all__ = ["LANE_EMITTERS", "Fold", "LaneWriter", "Masks", "Row", "Waiting", "by_lane"]
 
 LANE_EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
@@ -79,11 +79,20 @@ class Waiting:
     values: dict[int, str] = field(default_factory=dict[int, str])
 
 
+class Fold(Protocol):
+    """How a loop is written whose rounds run in lanes, or that holds one (see `lane_folds.py`)."""
+
+    def write(self, f: LaneWriter, op: Op, alone: Callable[[Op], None]) -> None:
+        """Write it; `alone` writes an op the usual way."""
+        ...
+
+
 @dataclass
 class LaneWriter(FunctionWriter):
     """A function whose iterations run in `lanes`. `mask`: the lanes that are here; `region`: where to go when none is
     left; `homes`: the mask where each split local was made; `leaving`: the loop that lanes missing in `mask` have left;
-    `rows`: addresses that may stand in a row (see `lane_strides`); `waiting`: stores that others may join."""
+    `rows`: addresses that may stand in a row (see `lane_strides`); `waiting`: stores that others may join;
+    `folds`: loops whose rounds run in lanes, and loops around these; `totals`: the vectors that they sum up in."""
 
     lanes: int = 1
     facts: Uniformity = None  # type: ignore[assignment]
@@ -95,6 +104,8 @@ class LaneWriter(FunctionWriter):
     layouts: Layouts = field(default_factory=Layouts)
     rows: dict[Value, Row] = field(default_factory=dict[Value, "Row"])
     waiting: Waiting | None = None
+    folds: Mapping[Op, Fold] = field(default_factory=dict[Op, "Fold"])
+    totals: dict[Value, str] = field(default_factory=dict[Value, str])
 
     @contextmanager
     def wide(self, width: int = 0) -> Generator[None, None, None]:
@@ -105,8 +116,8 @@ class LaneWriter(FunctionWriter):
 
     def write(self, op: Op) -> None:
         """Write one op: its own way, or as a scalar if the lanes agree on it, or as vectors."""
-        if not self.mask:  # before and after the parallel loop
-            return super().write(op)
+        if not self.mask:  # outside of what runs in lanes
+            return self.write_alone(op)
         if op in self.facts.skipped:
             return None
         if self.waiting is not None and not op.pure and not isinstance(op, (Alloca, Store)) and not _reads_local(op):
@@ -134,9 +145,16 @@ class LaneWriter(FunctionWriter):
         if waiting is not None:
             waiting.store(self, waiting)
 
+    def write_alone(self, op: Op) -> None:
+        """Write one op for one iteration: a loop whose rounds run in lanes its own way."""
+        fold = self.folds.get(op)
+        if fold is None:
+            return super().write(op)
+        return fold.write(self, op, super().write)
+
     def use(self, value: Value) -> str:
         """The operand text of a value, in the width that is being written."""
-        step = self.facts.step(value)
+        step = self.facts.step(value) if self.width > 1 else 0
         if self.width == 1 or step is None:
             return super().use(value)
         if isinstance(value, Const):

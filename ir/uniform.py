@@ -46,7 +46,7 @@ from weft.ir.ops import (
 )
 from weft.ir.types import Prim
 
-__all__ = ["Uniformity", "target_of"]
+__all__ = ["FAMILY", "Uniformity", "target_of"]
 
 Step = int | None
 _KNOWN = (
@@ -54,20 +54,21 @@ _KNOWN = (
     *(For, If, Load, Random, ScalarArg, Select, Store, TempPtr, TreeBase, Unary, While),
 )
 _FAR = 2**30  # numbers below this stay clear of the end of an i32, whatever small thing is added
-_FOLDED = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
+FAMILY = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
 
 
 class Uniformity:
-    """The facts about `task`. `reason` says why its iterations cannot run in lanes, if so; `sums` are the stores
-    that add to an accumulator of the thread (see `thread_local`), each with its operator and what is added."""
+    """The facts about the iterations of `task`, or the rounds of a loop that counts by one. `reason` says why they
+    cannot run in lanes, if so; `sums` are the stores that add to an accumulator outside (see `thread_local`), each with
+    its operator and what is added."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task | For) -> None:
         self.task = task
         self.reason = ""
         self.steps: dict[Value, Step] = {}
         self.split: set[Value] = set()
         self.divergent: set[Op] = set()
-        self.sums: dict[Op, tuple[str, Value]] = {}
+        self.sums: dict[Store, tuple[str, Value]] = {}
         self.skipped: set[Op] = set()  # loads of accumulators and the sums themselves: part of `sums`
         self._inside: set[Op] = set()
         for arg in task.body.args:
@@ -144,7 +145,7 @@ class Uniformity:
         value, place = store.value, store.ptr
         loads = [user for user in place.users if isinstance(user, Load) and user in self._inside]
         others = [user for user in place.users if not isinstance(user, (Load, Store)) and user in self._inside]
-        if not isinstance(place, Alloca) or others or not isinstance(value, Binary) or value.kind not in _FOLDED:
+        if not isinstance(place, Alloca) or others or not isinstance(value, Binary) or value.kind not in FAMILY:
             self.reason = "it writes to a local of the thread"
             return
         old = next((load for load in loads if load in (value.lhs, value.rhs)), None)
@@ -211,7 +212,7 @@ def target_of(op: Op) -> Op:
 
 
 def _is_sum_of(user: Op, load: Value) -> bool:
-    return isinstance(user, Binary) and user.kind in _FOLDED and (user.lhs is load) != (user.rhs is load)
+    return isinstance(user, Binary) and user.kind in FAMILY and (user.lhs is load) != (user.rhs is load)
 
 
 def _is_index(value: Value) -> bool:

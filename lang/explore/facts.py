@@ -15,7 +15,7 @@ from weft.ir.tasks import accesses, tasks_of
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:
-    from weft.codegen.lane_choice import LanePlan
+    from weft.codegen.lane_choice import Plan
     from weft.lang.stages import Stages
 
 __all__ = ["facts_text", "task_facts"]
@@ -207,7 +207,7 @@ def _nothing(_stages: Stages, _task: Task, _number: int) -> Rows:
     return []
 
 
-def _lanes(stages: Stages, task: Task) -> LanePlan | str:
+def _lanes(stages: Stages, task: Task) -> Plan | str:
     from weft.codegen.cpu import lanes_of
     from weft.codegen.machine import host_cpu
 
@@ -217,7 +217,7 @@ def _lanes(stages: Stages, task: Task) -> LanePlan | str:
 def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:
     plan, price = _lanes(stages, task), cost_of(task.body)
     each = max(1.0, price.work + price.plain)
-    words = plan if isinstance(plan, str) else f"{plan.lanes} iterations at once, one in each lane"
+    words = plan if isinstance(plan, str) else plan.words
     return [("price", f"about {each:,.0f} instructions per iteration"), ("lanes", words.removeprefix("no lanes: "))]
 
 
