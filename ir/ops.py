@@ -9,19 +9,7 @@ from weft.ir.core import Block, Op, Value, attr, operand, operands, region
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.simt import SIMT, result_of
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
-from weft.ir.types import (
-    Array,
-    Pointer,
-    Struct,
-    Type,
-    element,
-    i32,
-    i64,
-    pointer,
-    shape_of,
-    tensor,
-    with_element,
-)
+from weft.ir.types import Array, Pointer, Struct, Type, element, i32, i64, pointer, shape_of, tensor, with_element
 
 __all__ = ["ATOMICS", "BINARY", "SIMT", "UNARY"]
 
