@@ -39,16 +39,23 @@ _SAFELY = sum({getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_
 _log = logging.getLogger("weft")
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: WEFT_CACHE_DIR, or `weft` in the user's cache folder."""
-    own = os.environ.get("WEFT_CACHE_DIR")
-    if own:
-        return Path(own)
+def cache_folder(chosen: str | None = None) -> Path | None:
+    """Where compiled kernels are kept: `chosen`, WEFT_CACHE_DIR, or `weft` in the user's cache folder. None for a user
+    who has no home."""
+    own = chosen or os.environ.get("WEFT_CACHE_DIR")
+    try:
+        folder = Path(own).expanduser() if own else _users_caches() / "weft"
+    except RuntimeError:  # as pathlib says it
+        return None
+    return folder if own or folder.is_absolute() else None
+
+
+def _users_caches() -> Path:
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
-        return Path(local) / "weft" if local else Path.home() / "AppData" / "Local" / "weft"
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "weft"
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return shared if shared.is_absolute() else Path.home() / ".cache"
 
 
 @dataclass(frozen=True)

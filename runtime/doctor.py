@@ -49,7 +49,7 @@ def facts() -> dict[str, str]:
     found |= {f"cuda device {number}": text for number, text in enumerate(cuda.devices)}
     if cuda.driver and not cuda.devices:
         found["cuda devices"] = f"none: {cuda.reason}"
-    found["cache"] = f"{folder} ({readable_size(folder_size(folder))})"
+    found["cache"] = f"{folder} ({readable_size(folder_size(folder))})" if folder else "none: there is no home folder"
     return found
 
 

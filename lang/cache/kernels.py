@@ -198,7 +198,10 @@ def open_store(chosen: dict[str, Any]) -> Any:
         "policy": chosen.get("offline_cache_cleaning_policy"),
         "cleaning": chosen.get("offline_cache_cleaning_factor"),
     }
-    folder = Path(path).expanduser() if path else cache_folder()
+    folder = cache_folder(path)
+    if folder is None:
+        _log.warning("there is no home folder, kernels are not kept: set WEFT_CACHE_DIR")
+        return None
     return Store(folder, version, **{name: value for name, value in given.items() if value is not None})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+import sys
 from typing import Any
 
 from weft.lang.options import environment
@@ -22,8 +22,11 @@ def add_commands(commands: Any) -> None:
 
 
 def _cache(given: argparse.Namespace) -> int:
-    chosen = given.folder or environment("offline_cache_file_path")
-    store = Store(Path(chosen).expanduser() if chosen else cache_folder())
+    folder = cache_folder(given.folder or environment("offline_cache_file_path"))
+    if folder is None:
+        print("there is no home folder, and so no cache: set WEFT_CACHE_DIR, or give --folder", file=sys.stderr)
+        return 1
+    store = Store(folder)
     entries, size = store.size()
     if given.what == "clear":
         entries = store.clear()

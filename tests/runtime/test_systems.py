@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -57,8 +60,27 @@ def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert doctor.folder_size(tmp_path / "here") == 0
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "a").write_bytes(b"123")
-    assert doctor.folder_size(doctor.cache_folder()) == 3
+    assert doctor.folder_size(tmp_path / "here") == 3
     monkeypatch.delenv("WEFT_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     assert doctor.cache_folder() == tmp_path / "weft"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there homes are found by other means")
+def test_without_a_home_nothing_is_kept(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("""
+import pwd
+from weft.runtime import cache
+from weft.lang.cache.kernels import open_store
+def nobody(_):
+    raise KeyError("uid not found")
+pwd.getpwuid = nobody
+print(cache.cache_folder(), open_store({}), cache.cache_folder("here"))
+""")
+    for home in ({}, {"HOME": "not/absolute"}):
+        command = [sys.executable, str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.environ["PATH"], **home})
+        assert done.stdout == "None None here\n", done.stderr
+        assert "WEFT_CACHE_DIR" in done.stderr
