@@ -132,6 +132,7 @@ from weft.lang.types import (
     int32,
     int64,
     ref,
+    sparse_matrix_builder,
     template,
     u1,
     u8,

@@ -34,10 +34,6 @@ LATER: dict[str, tuple[str, ...]] = {
         *("no_activate", "sparse", "FieldsBuilder.deactivate_all"),
     ),
     "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
-    "sparse matrices": (
-        *("linalg.SparseCG", "linalg.SparseMatrix", "linalg.SparseMatrixBuilder", "linalg.SparseSolver"),
-        *("sparse_matrix_builder", "types.sparse_matrix_builder"),
-    ),
     "automatic differentiation": (
         *("ad", "FieldsBuilder.lazy_dual", "FieldsBuilder.lazy_grad", "SNode.lazy_dual", "SNode.lazy_grad"),
     ),
@@ -233,9 +229,9 @@ _MODULES: dict[str, str] = {
     **dict.fromkeys(("common_ops", "kernel_impl", "util"), "weft"),
     "exception": "weft.lang.errors",
 }
+_LINALG = ("solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
 _NAMESPACES = {
     "experimental": "weft.lang.kernel",
-    "linalg": "weft.lang.solvers",
     "argpack": "weft.lang.argpack",
     "_lib": "weft.lang.compat",
     "_lib.core": "weft.lang.taichi_core",
@@ -254,6 +250,7 @@ def register() -> None:
     for name, source in _NAMESPACES.items():
         owner, _, own = f"weft.{name}".rpartition(".")
         _register(owner, own, (source,))
+    _register("weft", "linalg", [f"weft.lang.{module}" for module in _LINALG])
 
 
 def _register(parent: str, name: str, sources: Sequence[str]) -> None:

@@ -40,12 +40,14 @@ class Arg:
     """An argument of a graph, by name. `dtype`: a primitive for SCALAR, a vector or matrix type for MATRIX, either for
     NDARRAY, which has `ndim` axes. TypeMismatch where these do not fit."""
 
-    def __init__(self, tag: ArgKind, name: str, dtype: Any = None, ndim: int | None = None) -> None:
+    def __init__(self, tag: Any, name: Any, dtype: Any = None, ndim: int | None = None) -> None:
         if not isinstance(tag, ArgKind) or not isinstance(name, str):
             raise TypeMismatch(f"Arg takes an ArgKind and a name, not {tag!r} and {name!r}")
         if tag in (ArgKind.TEXTURE, ArgKind.RWTEXTURE):
             raise TypeMismatch(f"argument '{name}': there are no textures yet")
-        self.tag, self.name, self.ndim = tag, name, ndim
+        self.tag: ArgKind = tag
+        self.name: str = name
+        self.ndim = ndim
         self.dtype: Any = dtype if isinstance(dtype, MatrixType) else primitive(dtype)
         if (tag is ArgKind.MATRIX and isinstance(self.dtype, Prim)) or (
             tag is ArgKind.SCALAR and not isinstance(self.dtype, Prim)

@@ -49,6 +49,7 @@ __all__ = [
     "ndarray",
     "primitive",
     "ref",
+    "sparse_matrix_builder",
     "struct",
     "template",
     "to_ir",
@@ -378,6 +379,13 @@ def __getattr__(name: str) -> Any:
 
         waits = later(f"types.{name}")
     raise AttributeError(f"weft.types has no attribute '{name}'" + (f" yet: it belongs to {waits}" if waits else ""))
+
+
+def sparse_matrix_builder() -> Any:
+    """Annotates a kernel's parameter that is a `ti.linalg.SparseMatrixBuilder`."""
+    from weft.lang.sparse_matrices.builder import BuilderType
+
+    return BuilderType()
 
 
 def argpack(**members: Any) -> Any:

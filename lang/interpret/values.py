@@ -25,7 +25,7 @@ from weft.lang.field import Field
 from weft.lang.init import program
 from weft.lang.interpret.debugger import standard, stop
 from weft.lang.interpret.faults import Loop, out_of_bounds, sound
-from weft.lang.interpret.places import Grouped, box, cells_of
+from weft.lang.interpret.places import Grouped, box, cells_of, flat_index
 from weft.lang.interpret.random import draws, order_numbers
 from weft.lang.interpret.references import References
 from weft.lang.interpret.text import Texts
@@ -33,6 +33,7 @@ from weft.lang.interpret.types import assigned, captured, fit, is_known, is_valu
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.scope import choices
 from weft.lang.snode_api import SNode
+from weft.lang.sparse_matrices.triplets import HOW, append, is_builder
 from weft.lang.struct import Struct, StructElement
 from weft.lang.types import CompoundType, MatrixType, prim_of_numpy, primitive
 
@@ -383,10 +384,19 @@ class Semantics(References):
     def update(self, kind: str, base: Any, index: Any, value: Any, name: str = "") -> Any:
         """`base[index] op= value`: gives the old value. In memory `value` is cast to the element's type first, as an
         atomic does; a local computes in the common type."""
+        if is_builder(base):
+            return self.triplet(kind, base, index, value)
         old = own(self.load(base, index, name))
         shared = base.values.base is not None if isinstance(base, Matrix) else cells_of(base) is not None
         self.store(base, index, self.combined(kind, old, value, shared), name)
         return old
+
+    def triplet(self, kind: str, builder: Any, index: Any, value: Any) -> None:
+        """`builder[i, j] op= value`."""
+        place = flat_index(index)
+        if kind not in ("add", "sub") or len(place) != 2:
+            raise TypeMismatch(HOW)
+        append(builder, place, value if kind == "add" else unary("neg", value))
 
     def combined(self, kind: str, old: Any, value: Any, shared: bool) -> Any:
         """`old op value`; as an atomic where the place is `shared`."""

@@ -14,6 +14,7 @@ from weft.ir.types import Array, Prim, Tensor, element, i32, tensor
 from weft.lang.errors import WrongIndex
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix
+from weft.lang.sparse_matrices.triplets import HOW, is_builder
 from weft.lang.struct import StructField
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
@@ -40,6 +41,8 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
         return _element(t, to_expr(t, base, node.value), parts, node)
     if isinstance(base, Record):
         return _record_member(t, base, key, node)
+    if is_builder(base):
+        raise t.error(HOW, node, TypeMismatch)
     if base is None:
         of = " (a field has gradients if it was made with needs_grad=True)" if _names_gradient(node.value) else ""
         raise t.error(f"this is None, which has no elements{of}", node.value, TypeMismatch)

@@ -23,6 +23,7 @@ from weft.lang.translate.precision import warn_of_literal, warn_of_loss, warn_of
 from weft.lang.translate.printing import assertion
 from weft.lang.translate.source import reads
 from weft.lang.translate.translator import Returned, Translator, translates
+from weft.lang.translate.triplets import adds_triplet
 from weft.lang.translate.values import (
     Record,
     coerce,
@@ -339,6 +340,8 @@ def _store_struct(t: Translator, place: Record, value: Any, node: ast.AST) -> No
 @translates(ast.AugAssign)
 def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
     kind, symbol, function = OPERATORS[type(node.op)]
+    if adds_triplet(t, kind, node):
+        return
     if isinstance(node.target, ast.Name):
         binding = t.names.find(node.target.id)
         if binding is None:

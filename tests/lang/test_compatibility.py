@@ -81,6 +81,7 @@ def sample(owner: str) -> Any:
         "Struct": lambda: ti.Struct(a=1),
         "StructField": lambda: ti.Struct.field({"a": ti.f32}, shape=2),
         "Vector": lambda: ti.Vector([1, 2, 3, 4]),
+        "linalg.SparseMatrix": lambda: ti.linalg.SparseMatrix(2, 2),
         "VectorNdarray": lambda: ti.VectorNdarray(2, ti.f32, 2),
     }
     maker = makers.get(owner)

@@ -1,0 +1,115 @@
+"""`ti.linalg.SparseMatrixBuilder`: a matrix as a list of triplets (row, column, value), which kernels append to.
+
+@ti.kernel
+def assemble(K: ti.types.sparse_matrix_builder()):
+    for i in range(n):
+        K[i, i] += 2.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.lang.argpack import ArgPackType
+from weft.lang.errors import ArgumentError
+from weft.lang.ndarray import ndarray
+from weft.lang.sparse_matrices.matrix import SparseMatrix
+from weft.lang.sparse_matrices.triplets import MEMBERS
+from weft.lang.types import NdarrayType, VectorType, f32, i32, primitive
+
+__all__ = ["BuilderType", "SparseMatrixBuilder"]
+
+_PLACE = VectorType(2, i32)
+
+
+class BuilderType(ArgPackType):
+    """`ti.types.sparse_matrix_builder()`: annotates a kernel's parameter."""
+
+    def __init__(self) -> None:
+        arrays = NdarrayType(i32, 1), NdarrayType(_PLACE, 1), NdarrayType(ndim=1)
+        super().__init__(dict(zip(MEMBERS, arrays, strict=True)), "sparse_matrix_builder")
+
+    def values(self, pack: Any) -> Iterator[Any]:
+        """The arrays of a builder. ArgumentError for what is none."""
+        if not isinstance(pack, SparseMatrixBuilder):
+            raise ArgumentError(f"a SparseMatrixBuilder is wanted, got {type(pack).__name__}")
+        yield from (pack[name] for name in MEMBERS)
+
+    def __repr__(self) -> str:
+        return "sparse_matrix_builder()"
+
+
+class SparseMatrixBuilder:
+    """Room for `max_num_triplets` of a matrix of `num_rows` x `num_cols` numbers of `dtype`, f32 or f64.
+
+    Kernels append with `+=` and `-=`, in parallel; what comes to one place is added up. `storage_format` is Taichi's,
+    and makes no difference."""
+
+    def __init__(
+        self,
+        num_rows: int,
+        num_cols: int | None = None,
+        max_num_triplets: int = 0,
+        dtype: Any = f32,
+        storage_format: str = "col_major",
+    ) -> None:
+        if storage_format not in ("col_major", "row_major"):
+            raise TypeMismatch(f"storage_format is 'col_major' or 'row_major', not {storage_format!r}")
+        self.dtype = primitive(dtype)
+        if not self.dtype.is_float:
+            raise TypeMismatch(f"a sparse matrix is of floats, not of {self.dtype}")
+        self.shape = (int(num_rows), int(num_rows if num_cols is None else num_cols))
+        if min(*self.shape, max_num_triplets) < 0:
+            raise TypeMismatch(f"{self.shape[0]} x {self.shape[1]} and {max_num_triplets} triplets: none is negative")
+        self.max_num_triplets = int(max_num_triplets)
+        room = max(1, self.max_num_triplets)
+        self._arrays = {
+            "triplet_count": ndarray(i32, 1),
+            "triplet_places": ndarray(_PLACE, room),
+            "triplet_values": ndarray(self.dtype, room),
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        return self._arrays[name]
+
+    def triplets(self) -> tuple[Any, Any, Any]:
+        """Rows, columns and values, as numpy arrays, in the order in which they came. ArgumentError if there were more
+        than there is room for, or if one lies outside of the matrix."""
+        count = int(self._arrays["triplet_count"][0])
+        if count > self.max_num_triplets:
+            raise ArgumentError(
+                f"{count} triplets were added to a builder that has room for {self.max_num_triplets}: "
+                f"make it with max_num_triplets={count} or more"
+            )
+        places = self._arrays["triplet_places"].to_numpy()[:count]
+        outside = np.flatnonzero(((places < 0) | (places >= self.shape)).any(axis=1))
+        if outside.size:
+            row, column = places[outside[0]]
+            raise ArgumentError(f"[{row}, {column}] lies outside of a matrix of shape {self.shape}")
+        return places[:, 0], places[:, 1], self._arrays["triplet_values"].to_numpy()[:count]
+
+    def print_triplets(self) -> None:
+        """Print them, a line for each."""
+        rows, columns, values = self.triplets()
+        (n, m), room = self.shape, self.max_num_triplets
+        print(f"n={n}, m={m}, num_triplets={len(values)} (max={room})")
+        for row, column, value in zip(rows, columns, values, strict=True):
+            print(f"[{row}, {column}] = {value:g}")
+
+    def build(self, dtype: Any = None, _format: str = "CSR") -> SparseMatrix:
+        """The matrix; the builder is empty afterwards. ArgumentError as `triplets`."""
+        kind = self.dtype if dtype is None else primitive(dtype)
+        made = SparseMatrix.of_triplets(self.shape, *self.triplets(), kind, any_order=True)
+        self.clear()
+        return made
+
+    def clear(self) -> None:
+        """Forget all triplets."""
+        self._arrays["triplet_count"].fill(0)
+
+    def __repr__(self) -> str:
+        return f"<SparseMatrixBuilder {self.shape[0]} x {self.shape[1]}, {self.dtype}>"

@@ -1,0 +1,237 @@
+"""`ti.linalg.SparseMatrix`, kept row by row: where each row begins, and the columns and values of its elements.
+
+What changes the pattern is done by numpy; products with vectors, which a solver makes by the hundred, by a kernel.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import Prim
+from weft.lang.errors import ArgumentError
+from weft.lang.field import ScalarField
+from weft.lang.kernel import kernel
+from weft.lang.ndarray import Ndarray, ndarray
+from weft.lang.types import f32, i32, primitive
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Integers: TypeAlias = Any  # to type checkers: what the arguments are bound to
+    Numbers: TypeAlias = Any
+else:
+    from weft.lang.types import NdarrayType
+
+    Integers, Numbers = NdarrayType(i32, 1), NdarrayType(ndim=1)
+
+__all__ = ["SparseMatrix", "vector_of"]
+
+_WIDEST = 64  # rows or columns of a matrix that is printed whole
+
+
+@kernel
+def _multiply(starts: Integers, columns: Integers, values: Numbers, x: Numbers, out: Numbers) -> None:
+    for row in out:
+        total = values[0] * 0
+        for at in range(starts[row], starts[row + 1]):
+            total += values[at] * x[columns[at]]
+        out[row] = total
+
+
+class SparseMatrix:
+    """A matrix of `n` x `m` numbers of `dtype`, all zero at first; `SparseMatrixBuilder.build` makes others.
+
+    `+`, `-`, products with a number or elementwise (`*`), with matrices and vectors (`@`), `A[i, j]`. The shapes are
+    those of mathematics: ArgumentError where they do not fit."""
+
+    def __init__(
+        self, n: int | None = None, m: int | None = None, dtype: Any = f32, storage_format: str = "col_major"
+    ) -> None:
+        del storage_format
+        rows = int(n or 1)
+        self.shape = (rows, rows if m is None else int(m))
+        self._set(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), primitive(dtype))
+
+    def _set(self, rows: Any, columns: Any, values: Any, dtype: Prim) -> None:
+        """Take sorted triplets, one for each place."""
+        if not dtype.is_float:
+            raise TypeMismatch(f"a sparse matrix is of floats, not of {dtype}")
+        self.dtype, self.rows, self.columns = dtype, rows, columns
+        self.values = np.ascontiguousarray(values, dtype.np)
+        self.starts = np.searchsorted(rows, np.arange(self.shape[0] + 1))
+        self.__dict__.pop("_on_device", None)
+
+    @classmethod
+    def of_triplets(
+        cls, shape: tuple[int, int], rows: Any, columns: Any, values: Any, dtype: Prim, any_order: bool = False
+    ) -> SparseMatrix:
+        """The matrix whose elements are the sums of what the triplets have for them. If these come in `any_order`, the
+        sums do not depend on it."""
+        made = cls(*shape, dtype=dtype)
+        places = rows.astype(np.int64) * shape[1] + columns
+        order = np.lexsort((values, places)) if any_order else np.argsort(places, kind="stable")
+        places, values = places[order], np.asarray(values)[order]
+        first = np.flatnonzero(np.diff(places, prepend=-1))
+        sums = np.add.reduceat(values, first) if first.size else values
+        rows, columns = np.divmod(places[first], max(shape[1], 1))
+        made._set(rows, columns, sums, dtype)
+        return made
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.shape[0]
+
+    @property
+    def m(self) -> int:
+        """The number of columns."""
+        return self.shape[1]
+
+    @property
+    def nnz(self) -> int:
+        """How many elements are kept."""
+        return len(self.values)
+
+    # -- elements ------------------------------------------------------------------------------------------------------
+
+    def _find(self, place: tuple[int, int]) -> tuple[int, bool]:
+        """Where the element is kept, or would be."""
+        row, column = place
+        if not (0 <= row < self.n and 0 <= column < self.m):
+            raise IndexError(f"[{row}, {column}] lies outside of a matrix of shape {self.shape}")
+        at = int(self.starts[row] + np.searchsorted(self.columns[self.starts[row] : self.starts[row + 1]], column))
+        return at, at < self.starts[row + 1] and int(self.columns[at]) == column
+
+    def __getitem__(self, place: tuple[int, int]) -> float:
+        at, found = self._find(place)
+        return float(self.values[at]) if found else 0.0
+
+    def __setitem__(self, place: tuple[int, int], value: float) -> None:
+        at, found = self._find(place)
+        values = self.values.copy()
+        if found:
+            values[at] = value
+            self._set(self.rows, self.columns, values, self.dtype)
+            return
+        rows, columns = np.insert(self.rows, at, place[0]), np.insert(self.columns, at, place[1])
+        self._set(rows, columns, np.insert(values, at, value), self.dtype)
+
+    def to_numpy(self) -> Any:
+        """All elements, zeros too."""
+        full = np.zeros(self.shape, self.dtype.np)
+        full[self.rows, self.columns] = self.values
+        return full
+
+    def __repr__(self) -> str:
+        if max(self.shape) > _WIDEST:
+            return f"<SparseMatrix {self.n} x {self.m}, {self.nnz} elements of {self.dtype}>"
+        texts = [[f"{value:g}" for value in row] for row in self.to_numpy()]
+        width = max((len(text) for row in texts for text in row), default=0)
+        return "\n".join("[" + ", ".join(text.rjust(width) for text in row) + "]" for row in texts)
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+
+    def _with(self, rows: Any, columns: Any, values: Any, shape: tuple[int, int] | None = None) -> SparseMatrix:
+        return SparseMatrix.of_triplets(shape or self.shape, rows, columns, values, self.dtype)
+
+    def _same_shape(self, other: SparseMatrix, symbol: str) -> None:
+        if self.shape != other.shape:
+            raise ArgumentError(f"'{symbol}' of matrices of shapes {self.shape} and {other.shape}: they must be equal")
+
+    def __add__(self, other: Any) -> Any:
+        return self._sum(other, 1, "+")
+
+    def __sub__(self, other: Any) -> Any:
+        return self._sum(other, -1, "-")
+
+    def _sum(self, other: Any, sign: int, symbol: str) -> Any:
+        if not isinstance(other, SparseMatrix):
+            return NotImplemented
+        self._same_shape(other, symbol)
+        pairs = zip((self.rows, self.columns), (other.rows, other.columns), strict=True)
+        rows, columns = (np.concatenate(pair) for pair in pairs)
+        return self._with(rows, columns, np.concatenate((self.values, sign * other.values)))
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, SparseMatrix):
+            self._same_shape(other, "*")
+            mine, theirs = (one.rows * self.m + one.columns for one in (self, other))
+            _, at, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+            return self._with(self.rows[at], self.columns[at], self.values[at] * other.values[there])
+        if isinstance(other, (int, float, np.number)):
+            return self._with(self.rows, self.columns, self.values * self.dtype.np.type(other))
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> SparseMatrix:
+        return self._with(self.rows, self.columns, -self.values)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self * (1 / other) if isinstance(other, (int, float, np.number)) else NotImplemented
+
+    def transpose(self) -> SparseMatrix:
+        """Rows as columns."""
+        return self._with(self.columns, self.rows, self.values, (self.m, self.n))
+
+    def __matmul__(self, other: Any) -> Any:
+        """The product with a matrix, or with a vector: an ndarray for an ndarray, else a numpy array."""
+        if isinstance(other, SparseMatrix):
+            return self._product(other)
+        if not isinstance(other, (Ndarray, ScalarField, np.ndarray)):
+            return NotImplemented
+        x = vector_of(other, self.m, self.dtype, f"a matrix of shape {self.shape} times a vector")
+        out = ndarray(self.dtype, self.n) if isinstance(other, Ndarray) else np.zeros(self.n, self.dtype.np)
+        if self.nnz:
+            _multiply(*self._on_device, x, out)
+        return out
+
+    def _product(self, other: SparseMatrix) -> SparseMatrix:
+        """Each element (i, k) meets all elements (k, j) of the other's row k."""
+        if self.m != other.n:
+            raise ArgumentError(f"matrices of shapes {self.shape} and {other.shape} cannot be multiplied")
+        begins, counts = other.starts[self.columns], np.diff(other.starts)[self.columns]
+        mine = np.repeat(np.arange(self.nnz), counts)
+        theirs = np.arange(len(mine)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
+        values = self.values[mine] * other.values[theirs]
+        return self._with(self.rows[mine], other.columns[theirs], values, (self.n, other.m))
+
+    @cached_property
+    def _on_device(self) -> tuple[Ndarray, Ndarray, Ndarray]:
+        made = ndarray(i32, self.n + 1), ndarray(i32, self.nnz), ndarray(self.dtype, self.nnz)
+        for array, source in zip(made, (self.starts, self.columns, self.values), strict=True):
+            array.from_numpy(source.astype(array.to_numpy().dtype))
+        return made
+
+    # -- in and out ----------------------------------------------------------------------------------------------------
+
+    def build_from_ndarray(self, ndarray: Any) -> None:
+        """Set the matrix to triplets: an ndarray of 3-vectors, or of three numbers for each. ArgumentError for one
+        outside of the matrix."""
+        triplets = ndarray.to_numpy().reshape(-1, 3)
+        places = triplets[:, :2].astype(np.int64)
+        if ((places < 0) | (places >= self.shape)).any():
+            raise ArgumentError(f"a triplet lies outside of a matrix of shape {self.shape}")
+        made = self._with(places[:, 0], places[:, 1], triplets[:, 2])
+        self._set(made.rows, made.columns, made.values, self.dtype)
+
+    def mmwrite(self, filename: str) -> None:
+        """Write a file in the Matrix Market format (https://math.nist.gov/MatrixMarket/formats.html)."""
+        with open(filename, "w", encoding="ascii") as file:
+            file.write("%%MatrixMarket matrix coordinate real general\n%\n")
+            file.write(f"{self.n} {self.m} {self.nnz}\n")
+            for row, column, value in zip(self.rows, self.columns, self.values, strict=True):
+                file.write(f"{row + 1} {column + 1} {float(value)!r}\n")
+
+
+def vector_of(x: Any, length: int, dtype: Prim, what: str) -> Any:
+    """`x` (a numpy array, a one-dimensional field or ndarray) as an array that a kernel takes, of that type."""
+    if tuple(x.shape) != (length,):
+        raise ArgumentError(f"{what} of shape {tuple(x.shape)}: its shape must be ({length},)")
+    if isinstance(x, Ndarray) and x.element_type is dtype:
+        return x
+    return np.ascontiguousarray(x if isinstance(x, np.ndarray) else x.to_numpy(), dtype.np)
