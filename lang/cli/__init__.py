@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from weft.lang.options import did_you_mean
+
 __all__ = ["main"]
+
+_DRAWING = {"PIL": "pillow", "matplotlib": "matplotlib"}  # modules, and what is installed to have them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -120,9 +124,17 @@ def _demo(given: argparse.Namespace) -> int:
             print(f"{name:<{width}}  {runner.summary(name)}", flush=True)
         return 0
     if given.name not in runner.NAMES:
-        print(f"weft: there is no demo '{given.name}'; there are {', '.join(runner.NAMES)}", file=sys.stderr)
+        meant = did_you_mean(given.name, runner.NAMES) or f"; there are {', '.join(runner.NAMES)}"
+        print(f"weft: there is no demo '{given.name}'{meant}", file=sys.stderr)
         return 2
-    runner.run(given.name, given.arch, given.frames, given.out)
+    try:
+        runner.run(given.name, given.arch, given.frames, given.out)
+    except ModuleNotFoundError as error:
+        if error.name not in _DRAWING:
+            raise
+        needed = " ".join(_DRAWING.values())
+        print(f"weft: to show what they draw, demos need {error.name}: pip install {needed}", file=sys.stderr)
+        return 1
     return 0
 
 

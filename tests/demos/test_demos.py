@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +116,22 @@ def test_without_a_display_both_files_are_written(tmp_path: Path, monkeypatch: p
     made = runner.run("life", frames=2)
     assert [Path(path).suffix for path in made["files"]] == [".gif", ".png"]
     assert all(Path(path).exists() for path in made["files"])
+
+
+@pytest.mark.parametrize("missing", ["PIL", "matplotlib"])
+def test_without_what_draws_it_says_what_to_install(
+    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", lambda *_: importlib.import_module(missing))
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert cli.main(["demo", "life"]) == 1
+    said = f"weft: to show what they draw, demos need {missing}: pip install pillow matplotlib\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_misspelt_demo_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "lief"]) == 2
+    assert capsys.readouterr().err == "weft: there is no demo 'lief'; did you mean 'life'?\n"
 
 
 @pytest.mark.parametrize("given", [["demo", "nosuch"], ["demo", "life", "--frames", "0"], ["demo", "--arch", "tpu"]])
