@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim
+from weft.lang.builtins import zero
 from weft.lang.errors import ArgumentError
 from weft.lang.field import ScalarField
 from weft.lang.kernel import kernel
@@ -36,7 +37,7 @@ _WIDEST = 64  # rows or columns of a matrix that is printed whole
 @kernel
 def _multiply(starts: Integers, columns: Integers, values: Numbers, x: Numbers, out: Numbers) -> None:
     for row in out:
-        total = values[0] * 0
+        total = zero(values[0])
         for at in range(starts[row], starts[row + 1]):
             total += values[at] * x[columns[at]]
         out[row] = total

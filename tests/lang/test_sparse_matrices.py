@@ -153,6 +153,11 @@ def test_arithmetic() -> None:
     assert ((ti.linalg.SparseMatrix(3, 7, ti.f64) @ x) == 0).all()
 
 
+def test_an_infinite_element_stays_in_its_row() -> None:
+    A = sparse(np.array([[np.inf, 0.0], [2.0, 3.0]]))
+    assert (A @ np.ones(2)).tolist() == [np.inf, 5]
+
+
 def test_elements_are_read_and_set() -> None:
     full = scattered(4, 6)
     A = sparse(full)
