@@ -104,6 +104,13 @@ def sph() -> Program:
     return calling("sph", [density, x], x, v, a, density, held, members, n, grid)
 
 
+def sph_sorted() -> Program:
+    x, grid = inputs.lattice(64), 40
+    n, v, density = len(x), np.zeros_like(x), zeros(len(x))
+    start, (cell, rank, came_from) = np.zeros(grid**3 + 1, np.int32), np.zeros((3, n), np.int32)
+    return calling("sph_sorted", [density, x], x, v, density, zeros(7, n), start, cell, rank, came_from, n, grid)
+
+
 def fluids() -> Program:
     n = 1024
     v, p = inputs.swirl(n), zeros(n, n)
@@ -138,6 +145,7 @@ PROGRAMS = {
     "mpm88_50": lambda: mpm88(8192, 128, 50),
     "mpm88_256k": lambda: mpm88(262144, 512, 10),
     "sph_256k": sph,
+    "sph_sorted_256k": sph_sorted,
     "stable_fluids_1024": fluids,
     "loop_1024": loops,
 }

@@ -133,6 +133,17 @@ void relax(const float *__restrict p, const float *__restrict divergence, float 
     }
 }
 
+template <class F>
+void in_rows(float x, float y, float z, const int *start, int grid, F f) {
+    auto cell = [grid](float q) { return clamped((int)(q * grid), grid); };
+    int c0 = cell(x), c1 = cell(y), low = max(cell(z) - 1, 0), high = min(cell(z) + 1, grid - 1);
+    for (int a = max(c0 - 1, 0); a <= min(c0 + 1, grid - 1); a++)
+        for (int b = max(c1 - 1, 0); b <= min(c1 + 1, grid - 1); b++) {
+            int row = (a * grid + b) * grid;
+            f(start[row + low], start[row + high + 1]);
+        }
+}
+
 }  // namespace
 
 extern "C" {
@@ -344,6 +355,57 @@ void sph(vec3 *x, vec3 *v, vec3 *a, float *density, int *held, int *members, int
     FOR for (int i = 0; i < n; i++) {
         v[i] = v[i] + a[i] * dt;
         x[i] = x[i] + v[i] * dt;
+    }
+}
+
+// the same with particles sorted by cell, and their components apart
+void sph_sorted(vec3 *x, vec3 *v, float *density, float *__restrict s, int *start, int *cell, int *rank, int *came_from,
+                int n, int grid) {
+    const int cells = grid * grid * grid;
+    const float g = grid, radius = 1 / g, dt = 1e-4f, mass = 1.0f / n, stiffness = 20, viscosity = 0.1f;
+    float *__restrict px = s, *py = s + n, *pz = s + 2 * n, *ux = s + 3 * n, *uy = s + 4 * n, *uz = s + 5 * n;
+    float *__restrict own = s + 6 * n;
+    FOR for (int c = 0; c <= cells; c++) start[c] = 0;
+    FOR for (int i = 0; i < n; i++) {
+        cell[i] = cell_of(x[i], 0, 0, 0, grid);
+        int slot;
+#pragma omp atomic capture
+        slot = start[cell[i] + 1]++;
+        rank[i] = slot;
+    }
+    for (int c = 0; c < cells; c++) start[c + 1] += start[c];
+    FOR for (int i = 0; i < n; i++) {
+        int j = start[cell[i]] + rank[i];
+        px[j] = x[i].x, py[j] = x[i].y, pz[j] = x[i].z, ux[j] = v[i].x, uy[j] = v[i].y, uz[j] = v[i].z;
+        came_from[j] = i;
+    }
+    FOR for (int i = 0; i < n; i++) {
+        float a = px[i], b = py[i], c = pz[i], total = 0;
+        in_rows(a, b, c, start, grid, [&](int begin, int end) {
+            for (int j = begin; j < end; j++) {
+                float d = px[j] - a, e = py[j] - b, f = pz[j] - c, q = 1 - (d * d + e * e + f * f) * g * g;
+                total += q > 0 ? q * q * q : 0;
+            }
+        });
+        own[i] = density[came_from[i]] = mass * total * g * g * g * 315 / (64 * 3.14159265f);
+    }
+    FOR for (int i = 0; i < n; i++) {
+        float a = px[i], b = py[i], c = pz[i], fx = 0, fy = 0, fz = 0;
+        in_rows(a, b, c, start, grid, [&](int begin, int end) {
+            for (int j = begin; j < end; j++) {
+                float d = a - px[j], e = b - py[j], f = c - pz[j], r = std::sqrt(d * d + e * e + f * f);
+                bool near = r < radius && r > 1e-9f;
+                float w = near ? 1 - r * g : 0, over = near ? 1 / r : 0;
+                float press = stiffness * (own[i] + own[j] - 2) / (2 * own[j]) * w * w * over;
+                float drag = viscosity * w / own[j];
+                fx += press * d + drag * (ux[j] - ux[i]), fy += press * e + drag * (uy[j] - uy[i]);
+                fz += press * f + drag * (uz[j] - uz[i]);
+            }
+        });
+        int k = came_from[i];
+        float by = mass * g * g * g * g / own[i];
+        v[k] = vec3{ux[i], uy[i], uz[i]} + vec3{fx * by, fy * by - 9.8f, fz * by} * dt;
+        x[k] = vec3{a, b, c} + v[k] * dt;
     }
 }
 

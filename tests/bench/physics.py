@@ -4,6 +4,7 @@ import inputs
 from inputs import Program, sample
 from mpm88 import mpm88
 from programs import program
+from sph import sorted_fluid
 
 
 @program
@@ -109,6 +110,22 @@ def sph_256k(ti):
     x.from_numpy(inputs.lattice(side))
     v.fill(0)
     return Program(step, lambda: sample(density.to_numpy(), x.to_numpy()))
+
+
+@program
+def sph_sorted_256k(ti):
+    """The same, with particles sorted by cell."""
+    side = 64
+    fluid = sorted_fluid(ti, side, 40)
+
+    def step():
+        fluid.sort()
+        fluid.weigh()
+        fluid.move()
+
+    fluid.x.from_numpy(inputs.lattice(side))
+    fluid.v.fill(0)
+    return Program(step, lambda: sample(fluid.density.to_numpy(), fluid.x.to_numpy()))
 
 
 @program

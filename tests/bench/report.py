@@ -26,7 +26,7 @@ SECTIONS = {
     ],
     "sums and maps": ["sum_64m", "saxpy_64m", "spmv_1m", "histogram_64m", "transcendental_16m", "matmul_1024"],
     "images": ["blur_5", "blur_11", "bilateral_1024", "mandelbrot_2048", "raymarch_1024"],
-    "physics": ["nbody_8192", "mpm88_50", "mpm88_256k", "sph_256k", "stable_fluids_1024"],
+    "physics": ["nbody_8192", "mpm88_50", "mpm88_256k", "sph_256k", "sph_sorted_256k", "stable_fluids_1024"],
     "launches (us)": [
         "loop_1024",
         "launch_empty",
