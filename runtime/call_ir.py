@@ -83,22 +83,44 @@ try:
 done:
   ret ptr %result
 slow:
-  %answer = call ptr @call_slowly(ptr %self, ptr %args, i64 %flags, ptr %names)
+  %answer = call ptr @call_slowly(ptr %self, ptr %args, i64 %n, ptr %names)
   ret ptr %answer
 }}
 
-; self.__call__(*args, **names)
-define internal ptr @call_slowly(ptr %self, ptr %args, i64 %flags, ptr %names) {{
+; self.__call__(*args, **names): the arguments again, with self before them. (They may be more than a stack holds.)
+define internal ptr @call_slowly(ptr %self, ptr %args, i64 %n, ptr %names) {{
 entry:
-  %method = call ptr @PyObject_GetAttrString(ptr %self, ptr @weft_call)
-  %missing = icmp eq ptr %method, null
-  br i1 %missing, label %done, label %go
+  %plain = icmp eq ptr %names, null
+  br i1 %plain, label %copy, label %count
+count:
+  %named = call i64 @PyTuple_Size(ptr %names)
+  br label %copy
+copy:
+  %more = phi i64 [ 0, %entry ], [ %named, %count ]
+  %given = add i64 %n, %more
+  %bytes = shl i64 %given, 3
+  %room = add i64 %bytes, 8
+  %frame = call ptr @PyMem_RawMalloc(i64 %room)
+  %full = icmp eq ptr %frame, null
+  br i1 %full, label %poor, label %fill
+poor:
+  %exception = call ptr @PyErr_NoMemory()
+  ret ptr %exception
+fill:
+  store ptr %self, ptr %frame
+  %rest = getelementptr ptr, ptr %frame, i64 1
+  call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %args, i64 %bytes, i1 false)
+  %method = call ptr @PyUnicode_InternFromString(ptr @weft_call)
+  %nameless = icmp eq ptr %method, null
+  br i1 %nameless, label %done, label %go
 go:
-  %result = call ptr @PyObject_Vectorcall(ptr %method, ptr %args, i64 %flags, ptr %names)
+  %positional = add i64 %n, 1
+  %result = call ptr @PyObject_VectorcallMethod(ptr %method, ptr %frame, i64 %positional, ptr %names)
   call void @Py_DecRef(ptr %method)
   br label %done
 done:
-  %answer = phi ptr [ null, %entry ], [ %result, %go ]
+  %answer = phi ptr [ null, %fill ], [ %result, %go ]
+  call void @PyMem_RawFree(ptr %frame)
   ret ptr %answer
 }}
 
