@@ -9,6 +9,7 @@ import numpy as np
 
 import weft as ti
 from weft.demos.palette import Palette
+from weft.demos.runner import play
 
 FRAMES = 160
 CELLS, SIZE, HILLS, LEVELS = 96, 512, 9, 13
@@ -21,27 +22,31 @@ TABLE = (
 CORNERS = ((0, 0), (1, 0), (1, 1), (0, 1))
 
 
-def build(cells=CELLS, size=SIZE):
+@ti.data_oriented
+class Contours:
     """The heights at the corners of cells x cells squares, drawn into size x size pixels."""
-    height = ti.field(ti.f32, (cells + 1, cells + 1))
-    segments = ti.Vector.field(4, ti.f32, 2 * cells * cells)  # x, y, x, y in squares
-    count, table = ti.field(ti.i32, ()), ti.field(ti.i32, (16, 4))
-    line = ti.field(ti.f32, (size, size))
-    image, palette = ti.Vector.field(3, ti.f32, (size, size)), Palette("viridis")
-    table.from_numpy(np.array(TABLE, np.int32))
-    scale = size / cells
+
+    def __init__(self, cells=CELLS, size=SIZE):
+        self.cells, self.size = cells, size
+        self.height = ti.field(ti.f32, (cells + 1, cells + 1))
+        self.segments = ti.Vector.field(4, ti.f32, 2 * cells * cells)  # x, y, x, y in squares
+        self.count, self.table = ti.field(ti.i32, ()), ti.field(ti.i32, (16, 4))
+        self.line = ti.field(ti.f32, (size, size))
+        self.image, self.palette = ti.Vector.field(3, ti.f32, (size, size)), Palette("viridis")
+        self.table.from_numpy(np.array(TABLE, np.int32))
+        self.scale = size / cells
 
     @ti.kernel
-    def rise(time: ti.f32):
-        for i, j in height:
-            p, total = ti.Vector([i, j]) / cells, 0.0
+    def rise(self, time: ti.f32):
+        for i, j in self.height:
+            p, total = ti.Vector([i, j]) / self.cells, 0.0
             for k in ti.static(range(HILLS)):
                 way = ti.Vector([ti.sin(time * (0.5 + 0.11 * k) + 2.4 * k), ti.cos(time * (0.7 - 0.06 * k) + 1.7 * k)])
                 total += (0.5 + 0.06 * k) * ti.exp(-(p - 0.5 - 0.37 * way).norm_sqr() * (30 + 5 * k))
-            height[i, j] = total
+            self.height[i, j] = total
 
     @ti.func
-    def crossing(i, j, side, level):
+    def crossing(self, i, j, side, level):
         """Where the level crosses that side of the square."""
         a, b = ti.Vector([i, j]), ti.Vector([i, j])
         for s in ti.static(range(4)):
@@ -50,59 +55,66 @@ def build(cells=CELLS, size=SIZE):
                 b += ti.Vector(CORNERS[(s + 1) % 4])
         if a.x > b.x or a.y > b.y:  # both squares that share a side must find the same point, bit for bit
             a, b = b, a
-        low, high = height[a], height[b]
+        low, high = self.height[a], self.height[b]
         return a + (b - a) * ((level - low) / (high - low))
 
     @ti.kernel
-    def march(level: ti.f32):
-        for i, j in ti.ndrange(cells, cells):
+    def march(self, level: ti.f32):
+        for i, j in ti.ndrange(self.cells, self.cells):
             case, mean = 0, 0.0
             for k in ti.static(range(4)):
-                corner = height[i + CORNERS[k][0], j + CORNERS[k][1]]
+                corner = self.height[i + CORNERS[k][0], j + CORNERS[k][1]]
                 case += (corner > level) << k
                 mean += corner / 4
             if (case == 5 or case == 10) and mean > level:
                 case = 15 - case  # the saddle is above: the two low corners are cut off instead
             for k in range(2):
-                if table[case, 2 * k] >= 0:
-                    a, b = crossing(i, j, table[case, 2 * k], level), crossing(i, j, table[case, 2 * k + 1], level)
-                    segments[ti.atomic_add(count[None], 1)] = ti.Vector([a.x, a.y, b.x, b.y])
+                if self.table[case, 2 * k] >= 0:
+                    a = self.crossing(i, j, self.table[case, 2 * k], level)
+                    b = self.crossing(i, j, self.table[case, 2 * k + 1], level)
+                    self.segments[ti.atomic_add(self.count[None], 1)] = ti.Vector([a.x, a.y, b.x, b.y])
 
     @ti.kernel
-    def ink(width: ti.f32):
-        for s in range(count[None]):
-            a, b = segments[s].xy * scale, segments[s].zw * scale
-            low, high = ti.floor(ti.min(a, b) - width - 1, ti.i32), ti.ceil(ti.max(a, b) + width + 1, ti.i32)
-            for i, j in ti.ndrange((ti.max(low.x, 0), ti.min(high.x, size)), (ti.max(low.y, 0), ti.min(high.y, size))):
+    def ink(self, width: ti.f32):
+        for s in range(self.count[None]):
+            a, b = self.segments[s].xy * self.scale, self.segments[s].zw * self.scale
+            low = ti.max(ti.floor(ti.min(a, b) - width - 1, ti.i32), 0)
+            high = ti.min(ti.ceil(ti.max(a, b) + width + 1, ti.i32), self.size)
+            for i, j in ti.ndrange((low.x, high.x), (low.y, high.y)):
                 p, along = ti.Vector([i, j]) + 0.5 - a, b - a
                 t = ti.math.clamp(p.dot(along) / ti.max(along.norm_sqr(), 1e-9), 0.0, 1.0)
-                ti.atomic_max(line[i, j], ti.math.clamp(width + 0.5 - (p - t * along).norm(), 0.0, 1.0))
+                ti.atomic_max(self.line[i, j], ti.math.clamp(width + 0.5 - (p - t * along).norm(), 0.0, 1.0))
 
     @ti.kernel
-    def draw():
-        for i, j in image:
-            p = (ti.Vector([i, j]) + 0.5) / scale
-            k = ti.Vector([ti.min(int(p.x), cells - 1), ti.min(int(p.y), cells - 1)])
-            low = ti.math.mix(height[k], height[k.x + 1, k.y], p.x - k.x)
-            high = ti.math.mix(height[k.x, k.y + 1], height[k.x + 1, k.y + 1], p.x - k.x)
+    def draw(self):
+        for i, j in self.image:
+            p = (ti.Vector([i, j]) + 0.5) / self.scale
+            k = ti.Vector([ti.min(int(p.x), self.cells - 1), ti.min(int(p.y), self.cells - 1)])
+            low = ti.math.mix(self.height[k], self.height[k.x + 1, k.y], p.x - k.x)
+            high = ti.math.mix(self.height[k.x, k.y + 1], self.height[k.x + 1, k.y + 1], p.x - k.x)
             h = ti.math.mix(low, high, p.y - k.y)
-            image[i, j] = ti.math.mix(palette(0.04 + 0.82 * h), ti.Vector([0.98, 0.97, 0.90]), 0.8 * line[i, j])
+            color = self.palette(0.04 + 0.82 * h)
+            self.image[i, j] = ti.math.mix(color, ti.Vector([0.98, 0.97, 0.90]), 0.8 * self.line[i, j])
 
-    def trace(level):
+    def trace(self, level):
         """The segments of one level, (number, 4)."""
-        count[None] = 0
-        march(level)
-        return segments.to_numpy()[: count[None]]
+        self.count[None] = 0
+        self.march(level)
+        return self.segments.to_numpy()[: self.count[None]]
 
-    def frame(number):
-        rise(0.06 * number)
-        line.fill(0)
+    def __call__(self, number):
+        self.rise(0.06 * number)
+        self.line.fill(0)
         for k in range(LEVELS):
-            count[None] = 0
-            march(0.09 * (k + 0.5))
-            ink(0.95 if k % 4 == 3 else 0.4)
-        draw()
-        return np.clip(image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+            self.count[None] = 0
+            self.march(0.09 * (k + 0.5))
+            self.ink(0.95 if k % 4 == 3 else 0.4)
+        self.draw()
+        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
 
-    frame.height, frame.trace = height, trace
-    return frame
+
+build = Contours
+
+if __name__ == "__main__":
+    ti.init(arch=ti.cpu)
+    play(build(), FRAMES)

@@ -3,23 +3,31 @@
 import numpy as np
 
 import weft as ti
+from weft.demos.runner import play
 
 FRAMES = 160
-N, STEPS, EMBERS, KAPPA = 512, 24, 5, 0.24
+N, STEPS, EMBERS = 512, 24, 5
+KAPPA = 0.24  # conductivity * dt / dx^2; above 1/4 the steps would overshoot
 
 
-def build():
-    now, after = ti.field(ti.f32, (N, N)), ti.field(ti.f32, (N, N))
-    image = ti.Vector.field(3, ti.f32, (N, N))
+@ti.data_oriented
+class Heat:
+    """A plate of N x N cells; its border stays cold."""
+
+    def __init__(self):
+        self.now, self.after = ti.field(ti.f32, (N, N)), ti.field(ti.f32, (N, N))
+        self.image = ti.Vector.field(3, ti.f32, (N, N))
 
     @ti.kernel
-    def diffuse(a: ti.template(), b: ti.template()):
+    def diffuse(self, a: ti.template(), b: ti.template()):
+        """One step of a to b; a little warmth is lost to the air."""
         for i, j in ti.ndrange((1, N - 1), (1, N - 1)):
             around = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1]
             b[i, j] = (a[i, j] + KAPPA * (around - 4 * a[i, j])) * 0.9997
 
     @ti.kernel
-    def feed(a: ti.template(), time: ti.f32):
+    def feed(self, a: ti.template(), time: ti.f32):
+        """Embers, on circles, each at its speed."""
         for i, j in a:
             p = ti.Vector([i, j]) / N - 0.5
             for k in ti.static(range(EMBERS)):
@@ -28,20 +36,25 @@ def build():
                 a[i, j] = ti.max(a[i, j], 1.25 * ti.exp(-(p - where).norm_sqr() * 9000))
 
     @ti.kernel
-    def draw(a: ti.template()):
-        for i, j in image:
+    def draw(self, a: ti.template()):
+        for i, j in self.image:
             t = ti.min(ti.sqrt(a[i, j]), 1.0)
             red = ti.min(1.0, 2.4 * t)
             green = ti.max(0.0, ti.min(1.0, 2.2 * t - 0.75)) ** 1.3
             blue = 0.45 * ti.sin(np.pi * ti.min(1.0, 1.6 * t)) + ti.max(0.0, 4 * t - 3)
-            image[i, j] = ti.Vector([red, green, blue]) * (0.15 + 0.85 * t) + ti.Vector([0.02, 0.02, 0.05])
+            self.image[i, j] = ti.Vector([red, green, blue]) * (0.15 + 0.85 * t) + ti.Vector([0.02, 0.02, 0.05])
 
-    def frame(number):
+    def __call__(self, number):
         for k in range(0, STEPS, 2):
-            feed(now, (number + k / STEPS) * 0.06)
-            diffuse(now, after)
-            diffuse(after, now)
-        draw(now)
-        return np.clip(image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+            self.feed(self.now, (number + k / STEPS) * 0.06)
+            self.diffuse(self.now, self.after)
+            self.diffuse(self.after, self.now)
+        self.draw(self.now)
+        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
 
-    return frame
+
+build = Heat
+
+if __name__ == "__main__":
+    ti.init(arch=ti.cpu)
+    play(build(), FRAMES)

@@ -3,49 +3,60 @@
 import numpy as np
 
 import weft as ti
+from weft.demos.runner import play
 
 FRAMES = 240
 N, SCALE = 256, 2
 
 
-def build():
-    alive = ti.field(ti.u8, (N, N))
-    neighbours = ti.field(ti.u8, (N, N))
-    warmth = ti.field(ti.f32, (N, N))
-    image = ti.Vector.field(3, ti.f32, (N * SCALE, N * SCALE))
+@ti.data_oriented
+class Life:
+    """A torus of N x N cells, each drawn as SCALE x SCALE pixels."""
+
+    def __init__(self):
+        self.alive = ti.field(ti.u8, (N, N))
+        self.neighbours = ti.field(ti.u8, (N, N))
+        self.warmth = ti.field(ti.f32, (N, N))
+        self.image = ti.Vector.field(3, ti.f32, (N * SCALE, N * SCALE))
+        self.start()
 
     @ti.kernel
-    def start():
-        for i, j in alive:
+    def start(self):
+        for i, j in self.alive:
             distance = (ti.Vector([i, j]) - N / 2).norm() / N
-            alive[i, j] = ti.random() < 0.55 - distance
+            self.alive[i, j] = ti.random() < 0.55 - distance
 
     @ti.kernel
-    def step():
-        for i, j in alive:
+    def step(self):
+        """Count neighbours, then live or die."""
+        for i, j in self.alive:
             count = 0
             for a, b in ti.static(ti.ndrange((-1, 2), (-1, 2))):
                 if ti.static(a != 0 or b != 0):
-                    count += alive[(i + a) % N, (j + b) % N]
-            neighbours[i, j] = ti.cast(count, ti.u8)
-        for i, j in alive:
-            count = neighbours[i, j]
-            alive[i, j] = count == 3 or (count == 2 and alive[i, j] == 1)
-            warmth[i, j] = ti.max(0.965 * warmth[i, j], float(alive[i, j]))
+                    count += self.alive[(i + a) % N, (j + b) % N]
+            self.neighbours[i, j] = ti.cast(count, ti.u8)
+        for i, j in self.alive:
+            count = self.neighbours[i, j]
+            self.alive[i, j] = count == 3 or (count == 2 and self.alive[i, j] == 1)
+            self.warmth[i, j] = ti.max(0.965 * self.warmth[i, j], float(self.alive[i, j]))
 
     @ti.kernel
-    def draw():
-        for i, j in image:
-            heat = warmth[i // SCALE, j // SCALE]
+    def draw(self):
+        for i, j in self.image:
+            heat = self.warmth[i // SCALE, j // SCALE]
             glow = ti.Vector([heat**1.2, 0.55 * heat**2.2, 0.9 * heat**0.9 * (1 - 0.75 * heat)])
-            cell = ti.Vector([1.0, 0.93, 0.78])
-            image[i, j] = cell if alive[i // SCALE, j // SCALE] == 1 else 0.75 * glow + ti.Vector([0.03, 0.02, 0.06])
+            self.image[i, j] = 0.75 * glow + ti.Vector([0.03, 0.02, 0.06])
+            if self.alive[i // SCALE, j // SCALE] == 1:
+                self.image[i, j] = [1.0, 0.93, 0.78]
 
-    start()
+    def __call__(self, _number):
+        self.step()
+        self.draw()
+        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
 
-    def frame(_number):
-        step()
-        draw()
-        return np.clip(image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
 
-    return frame
+build = Life
+
+if __name__ == "__main__":
+    ti.init(arch=ti.cpu)
+    play(build(), FRAMES)

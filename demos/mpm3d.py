@@ -11,6 +11,7 @@ point method for snow simulation", ACM TOG 32(4), 2013.
 
 import weft as ti
 from weft.demos.balls import Balls
+from weft.demos.runner import play
 
 FRAMES = 180
 GRID, SIDE, SUBSTEPS, DT, GRAVITY = 40, 17, 10, 4e-4, 9.8  # a cube of jelly, snow or water is SIDE^3 particles
@@ -22,46 +23,51 @@ COLORS = ((0.80, 0.07, 0.11), (0.88, 0.90, 0.93), (0.02, 0.20, 0.60))
 mat3 = ti.types.matrix(3, 3, ti.f32)
 
 
-def build(grid=GRID, side=SIDE, gravity=GRAVITY):
+@ti.data_oriented
+class MPM3D:
     """Three cubes of side^3 particles in a box of grid^3 cells."""
-    cube, dx = side**3, 1 / grid
-    volume = (EDGE / side) ** 3
-    mu, bulk = STIFF / (2 * (1 + POISSON)), STIFF * POISSON / ((1 + POISSON) * (1 - 2 * POISSON))
-    x, v, color = (ti.Vector.field(3, ti.f32, 3 * cube) for _ in range(3))
-    C, F = (ti.Matrix.field(3, 3, ti.f32, 3 * cube) for _ in range(2))
-    pressed = ti.field(ti.f32, 3 * cube)  # the volume that snow has lost for good
-    momentum, mass = ti.Vector.field(3, ti.f32, (grid,) * 3), ti.field(ti.f32, (grid,) * 3)
-    view = Balls(x, color, 0.55 * EDGE / side, eye=(1.6, 1.15, 2.2), target=(0.5, 0.22, 0.5))
+
+    def __init__(self, grid=GRID, side=SIDE, gravity=GRAVITY):
+        self.grid, self.side, self.gravity = grid, side, gravity
+        self.cube, self.dx = side**3, 1 / grid
+        self.volume = (EDGE / side) ** 3
+        self.mu, self.bulk = STIFF / (2 * (1 + POISSON)), STIFF * POISSON / ((1 + POISSON) * (1 - 2 * POISSON))
+        self.x, self.v, self.color = (ti.Vector.field(3, ti.f32, 3 * self.cube) for _ in range(3))
+        self.C, self.F = (ti.Matrix.field(3, 3, ti.f32, 3 * self.cube) for _ in range(2))
+        self.pressed = ti.field(ti.f32, 3 * self.cube)  # the volume that snow has lost for good
+        self.momentum, self.mass = ti.Vector.field(3, ti.f32, (grid,) * 3), ti.field(ti.f32, (grid,) * 3)
+        self.view = Balls(self.x, self.color, 0.55 * EDGE / side, eye=(1.6, 1.15, 2.2), target=(0.5, 0.22, 0.5))
+        self.start()
 
     @ti.kernel
-    def start():
-        for p in x:
-            kind, k = p // cube, p % cube
-            place = ti.Vector([k % side, k // side % side, k // side**2]) + 0.25
+    def start(self):
+        for p in self.x:
+            kind, k = p // self.cube, p % self.cube
+            place = ti.Vector([k % self.side, k // self.side % self.side, k // self.side**2]) + 0.25
             for m in ti.static(range(3)):
                 if kind == m:
                     jitter = ti.Vector([ti.random(), ti.random(), ti.random()]) * 0.5
-                    x[p] = ti.Vector(CORNERS[m]) + (place + jitter) * (EDGE / side)
-                    color[p] = ti.Vector(COLORS[m]) * (0.92 + 0.16 * ti.random())
-            F[p], pressed[p] = ti.Matrix.identity(ti.f32, 3), 1.0
-            v[p] = [0.0, -1.0, 0.0]
+                    self.x[p] = ti.Vector(CORNERS[m]) + (place + jitter) * (EDGE / self.side)
+                    self.color[p] = ti.Vector(COLORS[m]) * (0.92 + 0.16 * ti.random())
+            self.F[p], self.pressed[p] = ti.Matrix.identity(ti.f32, 3), 1.0
+            self.v[p] = [0.0, -1.0, 0.0]
 
     @ti.func
-    def weights(p):
+    def weights(self, p):
         """The lowest of the 27 nodes around p, p from there in cells, and the quadratic B-spline along each axis."""
-        base = int(p / dx - 0.5)
-        f = p / dx - base
+        base = int(p / self.dx - 0.5)
+        f = p / self.dx - base
         return base, f, [0.5 * (1.5 - f) ** 2, 0.75 - (f - 1) ** 2, 0.5 * (f - 0.5) ** 2]
 
     @ti.func
-    def stress(p):
+    def stress(self, p):
         """tau of particle p; snow yields here."""
-        I, G, J = ti.Matrix.identity(ti.f32, 3), F[p], F[p].determinant()
+        I, G, J = ti.Matrix.identity(ti.f32, 3), self.F[p], self.F[p].determinant()
         tau = mat3(0)
-        if p // cube == JELLY:
-            tau = mu * (G @ G.transpose() - I) + bulk * ti.log(ti.max(J, 0.05)) * I
-        elif p // cube == WATER:
-            F[p] = ti.max(J, 0.05) ** (1 / 3) * I
+        if p // self.cube == JELLY:
+            tau = self.mu * (G @ G.transpose() - I) + self.bulk * ti.log(ti.max(J, 0.05)) * I
+        elif p // self.cube == WATER:
+            self.F[p] = ti.max(J, 0.05) ** (1 / 3) * I
             tau = BULK * (J - 1) * J * I
         else:
             U, S, V = ti.svd(G)
@@ -69,49 +75,53 @@ def build(grid=GRID, side=SIDE, gravity=GRAVITY):
             for d in ti.static(range(3)):
                 held[d, d] = ti.math.clamp(S[d, d], 1 - 0.025, 1 + 0.0045)
             kept = held.determinant()
-            pressed[p] = ti.math.clamp(pressed[p] * J / kept, 0.6, 20.0)
-            F[p] = U @ held @ V.transpose()
-            hard = ti.min(ti.exp(HARDENING * (1 - pressed[p])), 4.0)
-            tau = hard * (2 * mu * (F[p] - U @ V.transpose()) @ F[p].transpose() + bulk * (kept - 1) * kept * I)
+            self.pressed[p] = ti.math.clamp(self.pressed[p] * J / kept, 0.6, 20.0)
+            self.F[p] = U @ held @ V.transpose()
+            hard = ti.min(ti.exp(HARDENING * (1 - self.pressed[p])), 4.0)
+            bent = 2 * self.mu * (self.F[p] - U @ V.transpose()) @ self.F[p].transpose()
+            tau = hard * (bent + self.bulk * (kept - 1) * kept * I)
         return tau
 
     @ti.kernel
-    def substep():
-        for cell in ti.grouped(mass):
-            momentum[cell], mass[cell] = [0, 0, 0], 0
-        for p in x:
-            base, f, w = weights(x[p])
-            F[p] += DT * C[p] @ F[p]
-            affine = volume * (C[p] - DT * 4 / dx**2 * stress(p))  # density 1, so that mass is volume
+    def substep(self):
+        for cell in ti.grouped(self.mass):
+            self.momentum[cell], self.mass[cell] = [0, 0, 0], 0
+        for p in self.x:
+            base, f, w = self.weights(self.x[p])
+            self.F[p] += DT * self.C[p] @ self.F[p]
+            # The density is 1, so that mass is volume.
+            affine = self.volume * (self.C[p] - DT * 4 / self.dx**2 * self.stress(p))
             for i, j, k in ti.static(ti.ndrange(3, 3, 3)):
                 offset = ti.Vector([i, j, k])
                 weight = w[i].x * w[j].y * w[k].z
-                momentum[base + offset] += weight * (volume * v[p] + affine @ ((offset - f) * dx))
-                mass[base + offset] += weight * volume
-        for cell in ti.grouped(mass):
-            if mass[cell] > 0:
-                u = momentum[cell] / mass[cell] - ti.Vector([0, DT * gravity, 0])
+                self.momentum[base + offset] += weight * (self.volume * self.v[p] + affine @ ((offset - f) * self.dx))
+                self.mass[base + offset] += weight * self.volume
+        for cell in ti.grouped(self.mass):
+            if self.mass[cell] > 0:
+                u = self.momentum[cell] / self.mass[cell] - ti.Vector([0, DT * self.gravity, 0])
                 for d in ti.static(range(3)):
-                    if (cell[d] < WALL and u[d] < 0) or (cell[d] > grid - WALL and u[d] > 0):
+                    if (cell[d] < WALL and u[d] < 0) or (cell[d] > self.grid - WALL and u[d] > 0):
                         u[d] = 0
-                momentum[cell] = u
-        for p in x:
-            base, f, w = weights(x[p])
+                self.momentum[cell] = u
+        for p in self.x:
+            base, f, w = self.weights(self.x[p])
             new_v, new_C = ti.Vector([0.0, 0.0, 0.0]), mat3(0)
             for i, j, k in ti.static(ti.ndrange(3, 3, 3)):
                 offset = ti.Vector([i, j, k])
-                u = w[i].x * w[j].y * w[k].z * momentum[base + offset]
+                u = w[i].x * w[j].y * w[k].z * self.momentum[base + offset]
                 new_v += u
-                new_C += 4 / dx * u.outer_product(offset - f)
-            v[p], C[p] = new_v, new_C
-            x[p] += DT * new_v
+                new_C += 4 / self.dx * u.outer_product(offset - f)
+            self.v[p], self.C[p] = new_v, new_C
+            self.x[p] += DT * new_v
 
-    start()
-
-    def frame(_number):
+    def __call__(self, _number):
         for _ in range(SUBSTEPS):
-            substep()
-        return view.draw()
+            self.substep()
+        return self.view.draw()
 
-    frame.x, frame.v, frame.F, frame.mass, frame.substep = x, v, F, mass, substep
-    return frame
+
+build = MPM3D
+
+if __name__ == "__main__":
+    ti.init(arch=ti.cpu)
+    play(build(), FRAMES)

@@ -9,7 +9,9 @@ Source: Pineda, "A parallel algorithm for polygon rasterization", SIGGRAPH 1988.
 import numpy as np
 
 import weft as ti
+from weft.demos.meshes import knot
 from weft.demos.palette import Palette
+from weft.demos.runner import play
 
 FRAMES = 160
 WIDTH, HEIGHT, SAMPLES = 480, 360, 2
@@ -18,133 +20,122 @@ NUMBER, EMPTY, DEPTHS = 16, 2**31 - 1, 2**15 - 1  # bits of a triangle's number;
 NEAR, FAR, ZOOM = 2.0, 9.0, 1.08
 
 
-def knot():
-    """Points (n, 3) on a tube along a torus knot, and triangles (m, 3), counterclockwise seen from outside."""
-    s, t = np.meshgrid(np.arange(LONG) * 2 * np.pi / LONG, np.arange(ROUND) * 2 * np.pi / ROUND, indexing="ij")
-    p, q = TURNS
-
-    def path(s):
-        r = 1.3 + 0.55 * np.cos(q * s)
-        return np.stack([r * np.cos(p * s), r * np.sin(p * s), 0.75 * np.sin(q * s)], -1)
-
-    ahead = path(s + 1e-3) - path(s - 1e-3)
-    side = np.cross(ahead, path(s))
-    up = np.cross(side, ahead)
-    side, up = (axis / np.linalg.norm(axis, axis=-1, keepdims=True) for axis in (side, up))
-    points = path(s) + THICK * (np.cos(t)[..., None] * side + np.sin(t)[..., None] * up)
-    i, j = (axis.ravel() for axis in np.meshgrid(np.arange(LONG), np.arange(ROUND), indexing="ij"))
-    a, b, c, d = ((k % LONG) * ROUND + m % ROUND for k, m in ((i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)))
-    triangles = np.concatenate([np.stack([a, b, c], -1), np.stack([a, c, d], -1)])
-    return points.reshape(-1, 3).astype(np.float32), triangles.astype(np.int32)
+@ti.func
+def edge(a, b, p):
+    """Twice the area of a, b, p: positive where p is to the left of the way from a to b."""
+    return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x)
 
 
-def build(points=None, triangles=None, samples=SAMPLES):
+@ti.func
+def inside(a, b, p):
+    """Whether p is left of the edge, or on it and the edge is a left or a top one."""
+    e = edge(a, b, p)
+    return e > 0 or (e == 0 and (b.y < a.y or (b.y == a.y and b.x < a.x)))
+
+
+@ti.data_oriented
+class Rasterizer:
     """A picture of these triangles, or of the knot; each pixel is the mean of samples x samples."""
-    points, triangles = knot() if points is None else (points, triangles)
-    width, height = WIDTH * samples, HEIGHT * samples
-    place, seen, normal, tint = (
-        ti.Vector.field(3, ti.f32, len(points)) for _ in range(4)
-    )  # seen: x, y in samples, depth
-    corner, facing = ti.Vector.field(3, ti.i32, len(triangles)), ti.Vector.field(3, ti.f32, len(triangles))
-    front, image = ti.field(ti.i32, (width, height)), ti.Vector.field(3, ti.f32, (WIDTH, HEIGHT))
-    palette, sun = Palette("twilight_shifted"), ti.Vector([0.48, 0.62, 0.62])
-    place.from_numpy(points)
-    corner.from_numpy(triangles)
+
+    def __init__(self, points=None, triangles=None, samples=SAMPLES):
+        self.samples = samples
+        points, triangles = knot(LONG, ROUND, THICK, TURNS) if points is None else (points, triangles)
+        self.width, self.height = WIDTH * samples, HEIGHT * samples
+        # `seen`: x and y in samples, and the depth.
+        self.place, self.seen, self.normal, self.tint = (ti.Vector.field(3, ti.f32, len(points)) for _ in range(4))
+        self.corner = ti.Vector.field(3, ti.i32, len(triangles))
+        self.front = ti.field(ti.i32, (self.width, self.height))
+        self.image = ti.Vector.field(3, ti.f32, (WIDTH, HEIGHT))
+        self.palette, self.sun = Palette("twilight_shifted"), ti.Vector([0.48, 0.62, 0.62])
+        self.place.from_numpy(points)
+        self.corner.from_numpy(triangles)
+        self.smooth()
 
     @ti.kernel
-    def transform(turn: ti.math.mat3):
-        for i in place:
-            p = turn @ place[i]
+    def transform(self, turn: ti.math.mat3):
+        """Turn the corners and see them from the front."""
+        for i in self.place:
+            p = turn @ self.place[i]
             depth = 5.2 - p.z
-            scale = ZOOM * height / depth
-            seen[i] = [p.x * scale + width / 2, p.y * scale + height / 2, depth]
+            scale = ZOOM * self.height / depth
+            self.seen[i] = [p.x * scale + self.width / 2, p.y * scale + self.height / 2, depth]
 
     @ti.func
-    def edge(a, b, p):
-        """Twice the area of a, b, p: positive where p is to the left of the way from a to b."""
-        return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x)
-
-    @ti.func
-    def inside(a, b, p):
-        """Whether p is left of the edge, or on it and the edge is a left or a top one."""
-        e = edge(a, b, p)
-        return e > 0 or (e == 0 and (b.y < a.y or (b.y == a.y and b.x < a.x)))
-
-    @ti.func
-    def weights(t, p):
+    def weights(self, t, p):
         """Barycentric coordinates of p in triangle t on the screen, and 1/z there."""
-        a, b, c = seen[corner[t].x], seen[corner[t].y], seen[corner[t].z]
+        a, b, c = self.seen[self.corner[t].x], self.seen[self.corner[t].y], self.seen[self.corner[t].z]
         w = ti.Vector([edge(b, c, p), edge(c, a, p), edge(a, b, p)]) / edge(a, b, c)
         return w, w.dot(1 / ti.Vector([a.z, b.z, c.z]))
 
     @ti.kernel
-    def rasterize():
-        for s in ti.grouped(front):
-            front[s] = EMPTY
-        for t in corner:
-            a, b, c = seen[corner[t].x], seen[corner[t].y], seen[corner[t].z]
+    def rasterize(self):
+        """`front`: of each sample the depth and the number of the triangle that is seen there."""
+        for s in ti.grouped(self.front):
+            self.front[s] = EMPTY
+        for t in self.corner:
+            a, b, c = self.seen[self.corner[t].x], self.seen[self.corner[t].y], self.seen[self.corner[t].z]
             if edge(a, b, c) > 0:  # else it is seen from behind
                 low = ti.max(0, ti.floor(ti.min(a.xy, b.xy, c.xy), ti.i32))
-                high = ti.min(ti.Vector([width, height]), ti.ceil(ti.max(a.xy, b.xy, c.xy), ti.i32))
+                high = ti.min(ti.Vector([self.width, self.height]), ti.ceil(ti.max(a.xy, b.xy, c.xy), ti.i32))
                 for i, j in ti.ndrange((low.x, high.x), (low.y, high.y)):
                     p = ti.Vector([i, j]) + 0.5
                     if inside(a, b, p) and inside(b, c, p) and inside(c, a, p):
-                        depth = (1 / weights(t, p)[1] - NEAR) / (FAR - NEAR)
-                        ti.atomic_min(front[i, j], (int(ti.math.clamp(depth, 0.0, 1.0) * DEPTHS) << NUMBER) + t)
+                        depth = (1 / self.weights(t, p)[1] - NEAR) / (FAR - NEAR)
+                        ti.atomic_min(self.front[i, j], (int(ti.math.clamp(depth, 0.0, 1.0) * DEPTHS) << NUMBER) + t)
 
     @ti.kernel
-    def smooth():
-        for t in corner:
-            k = corner[t]
-            facing[t] = (place[k.y] - place[k.x]).cross(place[k.z] - place[k.x])
-        for i in normal:
-            normal[i] = [0.0, 0.0, 0.0]
-            tint[i] = palette(ti.math.fract(2 * (i // ROUND) / LONG)) ** 1.6  # a palette that ends where it begins
+    def smooth(self):
+        """Normals of the corners: the sums of those of their triangles, each as long as twice its area."""
+        for i in self.tint:  # a palette that ends where it begins
+            self.tint[i] = self.palette(ti.math.fract(2 * (i // ROUND) / LONG)) ** 1.6
         ti.loop_config(serialize=True)  # sums of floats in one order: the same normals on every run
-        for t in corner:
+        for t in self.corner:
+            k = self.corner[t]
+            facing = (self.place[k.y] - self.place[k.x]).cross(self.place[k.z] - self.place[k.x])
             for c in ti.static(range(3)):
-                normal[corner[t][c]] += facing[t]
+                self.normal[k[c]] += facing
 
     @ti.func
-    def shade(t, p, turn):
-        k, (w, inverse) = corner[t], weights(t, p)
-        true = w / ti.Vector([seen[k.x].z, seen[k.y].z, seen[k.z].z]) / inverse
-        n = (turn @ (true.x * normal[k.x] + true.y * normal[k.y] + true.z * normal[k.z])).normalized()
-        view = -ti.Vector(
-            [(p.x - width / 2) / (ZOOM * height), (p.y - height / 2) / (ZOOM * height), -1.0]
-        ).normalized()
-        color = true.x * tint[k.x] + true.y * tint[k.y] + true.z * tint[k.z]
-        diffuse = ti.max(0.0, n.dot(sun))
-        gloss = ti.max(0.0, (sun + view).normalized().dot(n)) ** 60
+    def shade(self, t, p, turn):
+        k, (w, inverse) = self.corner[t], self.weights(t, p)
+        true = w / ti.Vector([self.seen[k.x].z, self.seen[k.y].z, self.seen[k.z].z]) / inverse
+        n = (turn @ (true.x * self.normal[k.x] + true.y * self.normal[k.y] + true.z * self.normal[k.z])).normalized()
+        view = ti.Vector([self.width / 2 - p.x, self.height / 2 - p.y, ZOOM * self.height]).normalized()
+        color = true.x * self.tint[k.x] + true.y * self.tint[k.y] + true.z * self.tint[k.z]
+        diffuse = ti.max(0.0, n.dot(self.sun))
+        gloss = ti.max(0.0, (self.sun + view).normalized().dot(n)) ** 60
         rim = (1 - ti.max(0.0, n.dot(view))) ** 3
         return color * (0.18 + 0.1 * n.y + 0.95 * diffuse) + 0.45 * gloss + 0.22 * rim * ti.Vector([0.5, 0.65, 1.0])
 
     @ti.kernel
-    def resolve(turn: ti.math.mat3):
-        for i, j in image:
+    def resolve(self, turn: ti.math.mat3):
+        """Light each pixel's samples, and average them."""
+        for i, j in self.image:
             total, color, latest = ti.Vector([0.0, 0.0, 0.0]), ti.Vector([0.0, 0.0, 0.0]), -1
-            for a, b in ti.ndrange(samples, samples):
-                s = ti.Vector([samples * i + a, samples * j + b])
-                t = front[s] & (2**NUMBER - 1)
-                if front[s] == EMPTY:
+            for a, b in ti.ndrange(self.samples, self.samples):
+                s = ti.Vector([self.samples * i + a, self.samples * j + b])
+                t = self.front[s] & (2**NUMBER - 1)
+                if self.front[s] == EMPTY:
                     color = ti.Vector([0.020, 0.022, 0.035]) * (0.5 + 1.5 * j / HEIGHT)
                 elif t != latest:  # a pixel's samples in one triangle are lit once
-                    color = shade(t, s + 0.5, turn)
+                    color = self.shade(t, s + 0.5, turn)
                 latest = t
                 total += color
-            image[i, j] = ti.min(1.0, total / samples**2) ** (1 / 2.2)
+            self.image[i, j] = ti.min(1.0, total / self.samples**2) ** (1 / 2.2)
 
-    smooth()
-
-    def frame(number):
+    def __call__(self, number):
         a, b = 0.04 * number, 0.35
         turn = np.array([[np.cos(a), 0, np.sin(a)], [0, 1, 0], [-np.sin(a), 0, np.cos(a)]])
         tilt = np.array([[1, 0, 0], [0, np.cos(b), -np.sin(b)], [0, np.sin(b), np.cos(b)]])
         matrix = ti.Matrix((tilt @ turn).tolist())
-        transform(matrix)
-        rasterize()
-        resolve(matrix)
-        return image.to_numpy().swapaxes(0, 1)[::-1]
+        self.transform(matrix)
+        self.rasterize()
+        self.resolve(matrix)
+        return self.image.to_numpy().swapaxes(0, 1)[::-1]
 
-    frame.front, frame.transform, frame.rasterize = front, transform, rasterize
-    return frame
+
+build = Rasterizer
+
+if __name__ == "__main__":
+    ti.init(arch=ti.cpu)
+    play(build(), FRAMES)

@@ -9,81 +9,87 @@ import numpy as np
 
 import weft as ti
 from weft.demos.filters import photograph
+from weft.demos.runner import play
 
 FRAMES = 110
 SEAMS = 2  # carved in each frame
 
 
-def build(picture=None):
+@ti.data_oriented
+class SeamCarver:
     """Carves `picture`, floats of shape (height, width, 3), or a portrait."""
-    source = photograph() if picture is None else picture
-    height, width, _ = source.shape
-    pixels, narrow = (ti.Vector.field(3, ti.f32, (height, width)) for _ in range(2))
-    cost, path = ti.field(ti.f32, (height, width)), ti.field(ti.i32, height)
-    image = ti.Vector.field(3, ti.f32, (height, width))
+
+    def __init__(self, picture=None):
+        source = photograph() if picture is None else picture
+        self.height, width, _ = source.shape
+        self.pixels, self.narrow = (ti.Vector.field(3, ti.f32, (self.height, width)) for _ in range(2))
+        self.cost, self.path = ti.field(ti.f32, (self.height, width)), ti.field(ti.i32, self.height)
+        self.image = ti.Vector.field(3, ti.f32, (self.height, width))
+        self.pixels.from_numpy(np.ascontiguousarray(source, np.float32))
+        self.columns = width
 
     @ti.kernel
-    def measure(columns: ti.i32):
-        for i, j in ti.ndrange(height, columns):
-            across = pixels[i, ti.min(j + 1, columns - 1)] - pixels[i, ti.max(j - 1, 0)]
-            down = pixels[ti.min(i + 1, height - 1), j] - pixels[ti.max(i - 1, 0), j]
-            cost[i, j] = ti.sqrt(across.norm_sqr() + down.norm_sqr())
+    def measure(self, columns: ti.i32):
+        for i, j in ti.ndrange(self.height, columns):
+            across = self.pixels[i, ti.min(j + 1, columns - 1)] - self.pixels[i, ti.max(j - 1, 0)]
+            down = self.pixels[ti.min(i + 1, self.height - 1), j] - self.pixels[ti.max(i - 1, 0), j]
+            self.cost[i, j] = ti.sqrt(across.norm_sqr() + down.norm_sqr())
 
     @ti.kernel
-    def descend(i: ti.i32, columns: ti.i32):
+    def descend(self, i: ti.i32, columns: ti.i32):
         for j in range(columns):
             left, right = ti.max(j - 1, 0), ti.min(j + 1, columns - 1)
-            cost[i, j] += ti.min(cost[i - 1, left], cost[i - 1, j], cost[i - 1, right])
+            self.cost[i, j] += ti.min(self.cost[i - 1, left], self.cost[i - 1, j], self.cost[i - 1, right])
 
     @ti.kernel
-    def climb(columns: ti.i32):
+    def climb(self, columns: ti.i32):
         ti.loop_config(serialize=True)
-        for up in range(height):
-            i, best = height - 1 - up, 0
+        for up in range(self.height):
+            i, best = self.height - 1 - up, 0
             low, high = 0, columns
             if up > 0:
-                low, high = ti.max(path[i + 1] - 1, 0), ti.min(path[i + 1] + 2, columns)
+                low, high = ti.max(self.path[i + 1] - 1, 0), ti.min(self.path[i + 1] + 2, columns)
             best = low
             for j in range(low, high):
-                if cost[i, j] < cost[i, best]:
+                if self.cost[i, j] < self.cost[i, best]:
                     best = j
-            path[i] = best
+            self.path[i] = best
 
     @ti.kernel
-    def carve(columns: ti.i32):
-        for i, j in ti.ndrange(height, columns - 1):
-            narrow[i, j] = pixels[i, j + (j >= path[i])]
-        for i, j in ti.ndrange(height, columns - 1):
-            pixels[i, j] = narrow[i, j]
+    def carve(self, columns: ti.i32):
+        for i, j in ti.ndrange(self.height, columns - 1):
+            self.narrow[i, j] = self.pixels[i, j + (j >= self.path[i])]
+        for i, j in ti.ndrange(self.height, columns - 1):
+            self.pixels[i, j] = self.narrow[i, j]
 
     @ti.kernel
-    def draw(columns: ti.i32, show: ti.i32):
-        for i, j in image:
-            image[i, j] = pixels[i, j] if j < columns else ti.Vector([0.07, 0.07, 0.09])
-        for i in path:
+    def draw(self, columns: ti.i32, show: ti.i32):
+        for i, j in self.image:
+            self.image[i, j] = self.pixels[i, j] if j < columns else ti.Vector([0.07, 0.07, 0.09])
+        for i in self.path:
             if show:
-                image[i, path[i]] = ti.Vector([1.0, 0.25, 0.15])
+                self.image[i, self.path[i]] = ti.Vector([1.0, 0.25, 0.15])
 
-    pixels.from_numpy(np.ascontiguousarray(source, np.float32))
-    columns = width
-
-    def find():
+    def find(self):
         """The cheapest seam: the column of each row."""
-        measure(columns)
-        for i in range(1, height):
-            descend(i, columns)
-        climb(columns)
-        return path
+        self.measure(self.columns)
+        for i in range(1, self.height):
+            self.descend(i, self.columns)
+        self.climb(self.columns)
+        return self.path
 
-    def frame(number):
-        nonlocal columns
-        for _ in range(SEAMS if columns > 2 + SEAMS else 0):
-            find()
-            carve(columns)
-            columns -= 1
-        find()
-        draw(columns, 1)
-        return image.to_numpy()
+    def __call__(self, number):
+        for _ in range(SEAMS if self.columns > 2 + SEAMS else 0):
+            self.find()
+            self.carve(self.columns)
+            self.columns -= 1
+        self.find()
+        self.draw(self.columns, 1)
+        return self.image.to_numpy()
 
-    frame.find, frame.pixels, frame.measure, frame.cost = find, pixels, measure, cost
-    return frame
+
+build = SeamCarver
+
+if __name__ == "__main__":
+    ti.init(arch=ti.cpu)
+    play(build(), FRAMES)

@@ -7,40 +7,49 @@ the divergence with Jacobi iterations on the pressure.
 import numpy as np
 
 import weft as ti
+from weft.demos.runner import play
 
 FRAMES = 180
 N, DT, JACOBI, JETS = 512, 0.03, 40, 3
 
 
-def build():
-    velocity, next_velocity = (ti.Vector.field(2, ti.f32, (N, N)) for _ in range(2))
-    ink, next_ink = (ti.Vector.field(3, ti.f32, (N, N)) for _ in range(2))
-    pressure, next_pressure = (ti.field(ti.f32, (N, N)) for _ in range(2))
-    divergence = ti.field(ti.f32, (N, N))
-    curl = ti.field(ti.f32, (N, N))
+@ti.func
+def at(q: ti.template(), i, j):
+    return q[ti.max(0, ti.min(N - 1, i)), ti.max(0, ti.min(N - 1, j))]
 
-    @ti.func
-    def at(q: ti.template(), i, j):
-        return q[ti.max(0, ti.min(N - 1, i)), ti.max(0, ti.min(N - 1, j))]
 
-    @ti.func
-    def sample(q: ti.template(), p):
-        s = p - 0.5
-        i, j = int(ti.floor(s.x)), int(ti.floor(s.y))
-        fx, fy = s.x - i, s.y - j
-        low = at(q, i, j) * (1 - fx) + at(q, i + 1, j) * fx
-        high = at(q, i, j + 1) * (1 - fx) + at(q, i + 1, j + 1) * fx
-        return low * (1 - fy) + high * fy
+@ti.func
+def sample(q: ti.template(), p):
+    s = p - 0.5
+    i, j = int(ti.floor(s.x)), int(ti.floor(s.y))
+    fx, fy = s.x - i, s.y - j
+    low = at(q, i, j) * (1 - fx) + at(q, i + 1, j) * fx
+    high = at(q, i, j + 1) * (1 - fx) + at(q, i + 1, j + 1) * fx
+    return low * (1 - fy) + high * fy
+
+
+@ti.data_oriented
+class StableFluids:
+    """Velocity, ink and pressure on N x N cells. The world is one wide; `velocity` is in widths a second."""
+
+    def __init__(self):
+        self.velocity, self.next_velocity = (ti.Vector.field(2, ti.f32, (N, N)) for _ in range(2))
+        self.ink, self.next_ink = (ti.Vector.field(3, ti.f32, (N, N)) for _ in range(2))
+        self.pressure, self.next_pressure = (ti.field(ti.f32, (N, N)) for _ in range(2))
+        self.divergence = ti.field(ti.f32, (N, N))
+        self.curl = ti.field(ti.f32, (N, N))
 
     @ti.kernel
-    def advect(v: ti.template(), q: ti.template(), out: ti.template(), decay: ti.f32):
+    def advect(self, v: ti.template(), q: ti.template(), out: ti.template(), decay: ti.f32):
+        """`q` one step later: each place takes what the flow brings there."""
         for i, j in q:
             p = ti.Vector([i, j]) + 0.5
             middle = p - 0.5 * DT * N * sample(v, p)
             out[i, j] = sample(q, p - DT * N * sample(v, middle)) * decay
 
     @ti.kernel
-    def inject(v: ti.template(), dye: ti.template(), time: ti.f32):
+    def inject(self, v: ti.template(), dye: ti.template(), time: ti.f32):
+        """Jets of ink around the middle, which aim at it and sway."""
         for i, j in v:
             p = (ti.Vector([i, j]) + 0.5) / N
             for jet in ti.static(range(JETS)):
@@ -53,47 +62,55 @@ def build():
                 dye[i, j] += 0.5 * strength * (0.55 + 0.45 * ti.cos(hue))
 
     @ti.kernel
-    def measure(v: ti.template()):
+    def measure(self, v: ti.template()):
+        """Divergence and curl."""
         for i, j in v:
             left, right, low, high = at(v, i - 1, j), at(v, i + 1, j), at(v, i, j - 1), at(v, i, j + 1)
-            divergence[i, j] = 0.5 * (right.x - left.x + high.y - low.y)
-            curl[i, j] = 0.5 * (right.y - left.y - high.x + low.x)
+            self.divergence[i, j] = 0.5 * (right.x - left.x + high.y - low.y)
+            self.curl[i, j] = 0.5 * (right.y - left.y - high.x + low.x)
 
     @ti.kernel
-    def swirl(v: ti.template()):
+    def swirl(self, v: ti.template()):
+        """Vorticity confinement: strengthens the little whirls that advection smears."""
         for i, j in v:
-            slope = ti.Vector([abs(at(curl, i + 1, j)) - abs(at(curl, i - 1, j)),
-                               abs(at(curl, i, j + 1)) - abs(at(curl, i, j - 1))])  # fmt: skip
+            slope = ti.Vector([abs(at(self.curl, i + 1, j)) - abs(at(self.curl, i - 1, j)),
+                               abs(at(self.curl, i, j + 1)) - abs(at(self.curl, i, j - 1))])  # fmt: skip
             slope /= slope.norm() + 1e-5
-            v[i, j] += DT * 6.0 * curl[i, j] * ti.Vector([slope.y, -slope.x])
+            v[i, j] += DT * 6.0 * self.curl[i, j] * ti.Vector([slope.y, -slope.x])
 
     @ti.kernel
-    def relax(p: ti.template(), out: ti.template()):
+    def relax(self, p: ti.template(), out: ti.template()):
+        """A Jacobi step of laplacian p = divergence."""
         for i, j in p:
             around = at(p, i - 1, j) + at(p, i + 1, j) + at(p, i, j - 1) + at(p, i, j + 1)
-            out[i, j] = 0.25 * (around - divergence[i, j])
+            out[i, j] = 0.25 * (around - self.divergence[i, j])
 
     @ti.kernel
-    def project(v: ti.template(), p: ti.template()):
+    def project(self, v: ti.template(), p: ti.template()):
+        """Subtract the gradient of the pressure: as much flows in as out."""
         for i, j in v:
             slope = ti.Vector([at(p, i + 1, j) - at(p, i - 1, j), at(p, i, j + 1) - at(p, i, j - 1)])
             v[i, j] -= 0.5 * slope
 
-    def frame(number):
-        nonlocal velocity, next_velocity, ink, next_ink, pressure, next_pressure
+    def __call__(self, number):
         for half in range(2):
-            advect(velocity, velocity, next_velocity, 0.9995)
-            advect(velocity, ink, next_ink, 0.996)
-            velocity, next_velocity = next_velocity, velocity
-            ink, next_ink = next_ink, ink
-            inject(velocity, ink, (number + 0.5 * half) * DT * 2)
-            measure(velocity)
-            swirl(velocity)
-            measure(velocity)
+            self.advect(self.velocity, self.velocity, self.next_velocity, 0.9995)
+            self.advect(self.velocity, self.ink, self.next_ink, 0.996)
+            self.velocity, self.next_velocity = self.next_velocity, self.velocity
+            self.ink, self.next_ink = self.next_ink, self.ink
+            self.inject(self.velocity, self.ink, (number + 0.5 * half) * DT * 2)
+            self.measure(self.velocity)
+            self.swirl(self.velocity)
+            self.measure(self.velocity)
             for _ in range(JACOBI):
-                relax(pressure, next_pressure)
-                pressure, next_pressure = next_pressure, pressure
-            project(velocity, pressure)
-        return (1 - np.exp(-1.6 * ink.to_numpy())).swapaxes(0, 1)[::-1] ** 0.8
+                self.relax(self.pressure, self.next_pressure)
+                self.pressure, self.next_pressure = self.next_pressure, self.pressure
+            self.project(self.velocity, self.pressure)
+        return (1 - np.exp(-1.6 * self.ink.to_numpy())).swapaxes(0, 1)[::-1] ** 0.8
 
-    return frame
+
+build = StableFluids
+
+if __name__ == "__main__":
+    ti.init(arch=ti.cpu)
+    play(build(), FRAMES)

@@ -38,8 +38,9 @@ HEAD = """# Gallery
 {count} programs of at most 150 lines, an idea each, to read, to run and to change. `weft demo NAME` opens a window,
 or writes `out/NAME.gif` and `out/NAME.png` where there is no display; `--arch cuda` is the same on a GPU, `--out
 FILE`, `--frames N` and the other options are in `weft demo --help`. The sources lie in `demos/`; `weft example --save
-NAME` copies one. What some of them share are a palette (`demos/palette.py`), a view for points in 3-D
-(`demos/balls.py`) and a search for neighbours (`demos/cells.py`). Most open with their formulas and where these come
+NAME` copies one, to change and to run as `python NAME.py`. Each is a class: fields first, then kernels, then what a
+frame is. What some of them share are palettes (`demos/palette.py`), a view for points in 3-D (`demos/balls.py`), meshes
+(`demos/meshes.py`) and a search for neighbours (`demos/cells.py`). Most open with their formulas and where these come
 from, and `tests/demos` holds seventeen to what they must keep: energy, momentum, mass, symmetry, the brightness of a
 wall. The same seed gives the same picture: number for number, unless threads add floats to the same places in any
 order (`mpm88`, `mpm3d`, `sph`, `galaxy`).
