@@ -25,6 +25,7 @@ from weft.codegen.lanes import LaneWriter
 from weft.codegen.line_table import LineTable
 from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
+from weft.codegen.outline import outline
 from weft.codegen.shares import Limits, Share, scope_of, shares_of
 from weft.codegen.vector_math import LIBRARY, CpuMath
 from weft.ir.artifact import SERVICES, Artifact, Slots
@@ -121,6 +122,7 @@ def _mark_rest(f: FunctionWriter, first: int, task: Task) -> None:
 
 def _text(f: FunctionWriter, signature: str, attributes: str = "") -> str:
     """The finished function."""
+    outline(f, signature, isinstance(f, LaneWriter))
     where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
     return f.text(f"{signature} {attributes}{f.module.attributes}{where}")
 

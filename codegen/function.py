@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from weft.codegen.line_table import LineTable
     from weft.codegen.module import ModuleWriter
 
-__all__ = ["EMITTERS", "FunctionWriter", "Jump", "emits", "spell"]
+__all__ = ["EMITTERS", "Body", "FunctionWriter", "Jump", "emits", "spell"]
 
 OpT = TypeVar("OpT", bound=Op)
 Emitters = Mapping[type[Op], Callable[[Any, Any], "str | None"]]
@@ -48,6 +48,19 @@ class Jump:
     next: str
 
 
+@dataclass(frozen=True)
+class Body:
+    """Where the body of a counted loop lies: the block `label` in the lines [begin, end), before the block `latch`."""
+
+    label: str
+    latch: str
+    begin: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+
 @dataclass
 class FunctionWriter:
     """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs). `frozen` is
@@ -64,6 +77,7 @@ class FunctionWriter:
     slots: list[str] = field(default_factory=list[str])
     lines: list[str] = field(default_factory=list[str])
     jumps: list[Jump] = field(default_factory=list[Jump])
+    bodies: list[Body] = field(default_factory=list[Body])
     label: str = "start"
     open: bool = True
     lane: str = "0"
@@ -137,8 +151,11 @@ class FunctionWriter:
         self.branch(self.set(f"icmp slt {type} {index}, {end}"), body, done)
         self.start(body)
         self.jumps.append(Jump(done, latch))
+        first = len(self.lines)
         yield index
         self.jumps.pop()
+        self.jump(latch)
+        self.bodies.append(Body(f"%{body}", f"%{latch}", first, len(self.lines)))
         self.start(latch)
         self.lines.append(f"  {following} = add nsw {type} {index}, 1")
         self.do(f"br label %{head}{metadata}")

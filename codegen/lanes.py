@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from weft.codegen.function import EMITTERS, FunctionWriter, spell
+from weft.codegen.function import EMITTERS, Body, FunctionWriter, spell
 from weft.codegen.lane_layouts import Layouts
 from weft.ir.alias import root_of
 from weft.ir.core import Block, Op, Value
@@ -262,6 +262,7 @@ class LaneWriter(FunctionWriter):
         self.label, self.open = head, True
         self.branch(self.set(f"icmp slt i64 {index}, {end}"), body, done)
         self.start(body)
+        first = len(self.lines)
         left = self.set(f"sub i64 {end}, {index}")
         smaller = self.module.declare("i64 @llvm.umin.i64(i64, i64)")
         count = self.set(f"call i64 @{smaller}(i64 {left}, i64 {self.lanes})")
@@ -270,6 +271,8 @@ class LaneWriter(FunctionWriter):
         self.mask = self.set(f"icmp ult <{self.lanes} x i32> <{numbers}>, {small}")
         self.region = latch
         yield index
+        self.jump(latch)
+        self.bodies.append(Body(f"%{body}", f"%{latch}", first, len(self.lines)))
         self.start(latch)
         self.lines.append(f"  {following} = add nsw i64 {index}, {self.lanes}")
         self.do(f"br label %{head}")
