@@ -150,6 +150,7 @@ class Price:
 
 
 def is_straight(block: Block) -> bool:
+    """Whether control runs straight through the block."""
     return not any(isinstance(op, (If, For, While, Atomic, Break, Continue)) for op in block)
 
 
@@ -190,11 +191,13 @@ def _constant(value: Value) -> int:
 
 
 def ops_of(block: Block) -> Iterator[Op]:
+    """Every op of the block, those of inner blocks too."""
     for op in block:
         yield from op.walk()
 
 
 def scalar_price(op: Op) -> float:
+    """What one op costs for one iteration."""
     if not isinstance(op, (Binary, Unary)):
         return 1.0
     if op.kind == "rsqrt":
