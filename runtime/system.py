@@ -20,7 +20,7 @@ import threading
 from functools import cache
 from typing import Any
 
-from weft.runtime.cpu_quota import cpu_quota
+from weft.runtime.control_groups import cpu_quota, memory_limit
 
 if sys.platform == "win32":
     from weft.runtime import system_windows as host
@@ -41,13 +41,18 @@ __all__ = [
 ]
 
 THREADS_IR = host.THREADS_IR
-physical_memory = host.physical_memory
 cpu_name = host.cpu_name
 
 _UNKNOWN_STACK = 1 << 20
 
 # What a spinning thread executes to leave the core's resources to its sibling.
 PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "isb", "arm64": "isb"}.get(platform.machine().lower(), "")
+
+
+@cache
+def physical_memory() -> int:
+    """Bytes of memory of the machine, or that this process's control groups allow."""
+    return int(min(host.physical_memory(), memory_limit()))
 
 
 def stack_bytes() -> int:

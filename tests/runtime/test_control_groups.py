@@ -1,4 +1,4 @@
-"""How many threads there are where something limits the process: its control groups, its affinity mask."""
+"""How many threads and how much memory there are where something limits the process: control groups, affinity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from weft.runtime import system
-from weft.runtime.cpu_quota import cpu_quota
+from weft.runtime.control_groups import cpu_quota, memory_limit
 
 CPU = "cpu,cpuacct/pod"
 VERSION_1 = "9:memory:/pod\n4:cpu,cpuacct:/pod/a\n0::/\n"
@@ -32,14 +32,34 @@ VERSION_1 = "9:memory:/pod\n4:cpu,cpuacct:/pod/a\n0::/\n"
     ],
 )  # fmt: skip
 def test_quota(tmp_path: Path, groups: str, files: dict[str, str], wanted: float) -> None:
-    for name, text in {"proc/self/cgroup": groups, **{f"sys/fs/cgroup/{k}": v for k, v in files.items()}}.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    _write(tmp_path, groups, files)
     assert cpu_quota(tmp_path) == wanted
 
 
+@pytest.mark.parametrize(
+    ("groups", "files", "wanted"),
+    [
+        ("0::/\n", {"memory.max": "max\n"}, math.inf),
+        ("0::/\n", {"memory.max": "2147483648\n"}, 1 << 31),
+        ("0::/a/b\n", {"a/b/memory.max": "max\n", "a/memory.max": "1048576\n"}, 1 << 20),
+        (VERSION_1, {"memory/memory.limit_in_bytes": "9223372036854771712", "cpu.max": "1 1"}, 9223372036854771712),
+        (VERSION_1, {"memory/pod/memory.limit_in_bytes": "4096", "memory/memory.limit_in_bytes": "8192"}, 4096),
+    ],
+)
+def test_memory(tmp_path: Path, groups: str, files: dict[str, str], wanted: float) -> None:
+    _write(tmp_path, groups, files)
+    assert memory_limit(tmp_path) == wanted
+
+
+def _write(root: Path, groups: str, files: dict[str, str]) -> None:
+    for name, text in {"proc/self/cgroup": groups, **{f"sys/fs/cgroup/{k}": v for k, v in files.items()}}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
 def test_without_control_groups(tmp_path: Path) -> None:
-    assert cpu_quota(tmp_path) == math.inf
+    assert cpu_quota(tmp_path) == memory_limit(tmp_path) == math.inf
+    assert 0 < system.physical_memory() <= system.host.physical_memory()
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity masks here")
