@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -113,7 +115,7 @@ def _shown(name: str, value: Any) -> Iterator[str]:
 
 def _span(entry: TracebackType, caller: Span | None) -> Span:
     code: CodeType = entry.tb_frame.f_code
-    line, end_line, column, end_column = next(islice(code.co_positions(), entry.tb_lasti // 2, None))
+    line, end_line, column, end_column = _position(code, entry)
     return Span(
         code.co_filename,
         line or entry.tb_lineno,
@@ -123,3 +125,11 @@ def _span(entry: TracebackType, caller: Span | None) -> Span:
         code.co_name,
         caller,
     )
+
+
+def _position(code: CodeType, entry: TracebackType) -> tuple[int | None, int | None, int | None, int | None]:
+    """Line, last line, column and end column of what an entry stands at; the whole line before Python 3.11."""
+    if sys.version_info >= (3, 11):
+        return next(islice(code.co_positions(), entry.tb_lasti // 2, None))
+    text = linecache.getline(code.co_filename, entry.tb_lineno).rstrip().encode()
+    return entry.tb_lineno, entry.tb_lineno, len(text) - len(text.lstrip()), len(text)
