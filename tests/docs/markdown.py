@@ -7,6 +7,9 @@ A note is an HTML comment on the line above a fence; it does not show on the ren
     <!-- raises: NAME -->           this Python block ends in that exception
     <!-- output -->                 this block is what the Python block before it printed, or its exception's text
     <!-- session: FILE -->          this block is a session with pdb on the Python block before it, which is FILE
+    <!-- file: FILE -->             this block is that file; edits and sessions follow: see test_walkthrough.py
+    <!-- edit: FILE -->             this diff is done to it
+    <!-- shell -->                  these commands are typed, and answer so; `...` is anything
     <!-- dump: PASS | from A | to B -->  this block is a dump of the page's program: see test_tour.py
 """
 

@@ -31,7 +31,7 @@ def programs() -> Iterator[Any]:
             if program and not goes_on:
                 yield pytest.param(page, program, id=f"{name_of(page)}:{program[0].line}")
                 program = []
-            if goes_on or block.language == "python":
+            if goes_on or (block.language == "python" and not block.note.startswith("file: ")):
                 program.append(block)
         if program:
             yield pytest.param(page, program, id=f"{name_of(page)}:{program[0].line}")
