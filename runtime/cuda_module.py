@@ -22,6 +22,7 @@ __all__ = ["Keeper", "assemble", "load_module"]
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
 _PTX = 1  # CU_JIT_INPUT_PTX
 _LOG_BYTES = 8192
+_LINES = b"\t.loc\t"  # a line table: NVIDIA's tools find it in modules that the driver assembled itself
 
 _log = logging.getLogger("weft")
 
@@ -50,7 +51,7 @@ class _Log:
 
 def load_module(driver: Driver, name: str, ptx: bytes, architecture: int, store: Keeper | None) -> int:
     """The module of kernel `name`, for the current context. CudaError with what the assembler says, if it refuses."""
-    if store is None:
+    if store is None or _LINES in ptx:
         return _load_ptx(driver, name, ptx)
     key = _key(driver, ptx, architecture)
     kept = store.get(key)

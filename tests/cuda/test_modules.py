@@ -112,6 +112,12 @@ def test_without_a_store_ptx_is_loaded(assembler: _Assembler) -> None:
     assert assembler.modules == [PTX]
 
 
+def test_line_tables_are_left_to_the_driver(assembler: _Assembler, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert load(assembler, store, PTX + b"\t.loc\t1 5 0\n") == PLAIN
+    assert store.size() == (0, 0)
+
+
 def test_a_refused_cubin_is_made_anew(assembler: _Assembler, tmp_path: Path) -> None:
     store = Store(tmp_path)
     load(assembler, store)
