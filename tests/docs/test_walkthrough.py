@@ -45,9 +45,7 @@ def edit(file: Path, block: Block) -> None:
     lines = block.text.splitlines()
     before, after = ("".join(f"{line[1:]}\n" for line in lines if line[0] in kinds) for kinds in (" -", " +"))
     text = file.read_text(encoding="utf-8")
-    assert f"\n{text}".count(f"\n{before}") == 1, (
-        f"line {block.line}: where in {file.name}?"
-    )
+    assert f"\n{text}".count(f"\n{before}") == 1, f"line {block.line}: where in {file.name}?"
     file.write_text(f"\n{text}".replace(f"\n{before}", f"\n{after}")[1:], encoding="utf-8")
 
 
