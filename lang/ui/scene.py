@@ -159,7 +159,7 @@ class Scene:
             _joined([color[None] for _, color in lights], (3,)),
             self._ambient,
         )
-        surfaces, rods = _surfaces(eye, self._surfaces), _rods(eye, self._rods)
+        surfaces, rods = _surfaces(eye, self._surfaces), _rods(self._rods)
         self._forget()
         draw_solids(frame, eye, balls, surfaces, rods, lamps)
 
@@ -194,19 +194,6 @@ def _surfaces(eye: Eye, meshes: list[tuple[Any, ...]]) -> Surfaces:
     return Surfaces(eye.sees(places), eye.turned(normals), shades, corners, two_sided)
 
 
-def _rods(eye: Eye, lines: list[tuple[Any, ...]]) -> Rods:
-    """The parts of lines that are beyond the near plane, as pixels."""
-    ends, shades = (_joined([line[k] for line in lines], (2, 3)) for k in range(2))
-    widths = _joined([np.full(len(line[0]), line[2], np.float32) for line in lines], ())
-    ends = eye.sees(ends.reshape(-1, 3)).reshape(-1, 2, 3)
-    visible = (ends[:, :, 2] > eye.near).any(1)
-    ends, shades, widths = ends[visible], shades[visible], widths[visible]
-    (a, b), (first, last) = ends.transpose(1, 0, 2), shades.transpose(1, 0, 2)
-    clipped = []
-    for here, there, color, other in ((a, b, first, last), (b, a, last, first)):
-        deeper = np.where(here[:, 2] > eye.near, 1, there[:, 2] - here[:, 2])
-        at = np.where(here[:, 2] > eye.near, 0, (eye.near * 1.001 - here[:, 2]) / deeper)[:, None]
-        place = here + at * (there - here)
-        clipped += [np.concatenate([eye.projected(place), place[:, 2:]], 1), color + at * (other - color)]
-    begins, first, ends, last = clipped
-    return Rods(begins, ends, widths / 2, first, last)
+def _rods(lines: list[tuple[Any, ...]]) -> Rods:
+    places, shades = (_joined([line[k] for line in lines], (2, 3)) for k in range(2))
+    return Rods(places, shades, _joined([np.full(len(line[0]), line[2] / 2, np.float32) for line in lines], ()))

@@ -13,6 +13,7 @@ from weft.lang.ui.render.kinds import (
     Boxes,
     Colors,
     Edges,
+    Ends,
     Floats,
     Mat3,
     Points,
@@ -118,13 +119,47 @@ def mark_faces(
         note(boxes, begins, span, i, box, max(nearest, view.near))
 
 
+@func
+def _pixel(place: Vec3, view: Any) -> Any:
+    """Where on the picture a place is seen, and its depth."""
+    away = 1.0 if view.flat != 0 else place[2]
+    x, y = place[0] / away * view.lens[0] + view.lens[2], place[1] / away * view.lens[1] + view.lens[3]
+    return Vector([x, y, place[2]])
+
+
 @kernel
 def mark_rods(
-    boxes: Boxes, begins: Floats, span: Floats, view: ViewPack, count: i32, heads: Quads, tails: Colors
+    boxes: Boxes,
+    begins: Floats,
+    span: Floats,
+    view: ViewPack,
+    count: i32,
+    places: Ends,
+    colors: Ends,
+    radii: Floats,
+    turn: Mat3,
+    position: Vec3,
+    heads: Quads,
+    tails: Colors,
+    first: Colors,
+    last: Colors,
 ) -> None:
-    """`note` lines: `heads` are pixels, depths and half widths, `tails` pixels and depths."""
+    """Set what `RodsPack` has of lines between two `places` of the world each, cut off at the near plane, and `note`
+    them."""
     for i in range(count):
-        reach = Vector([1.0, 1.0]) * heads[i][3]
-        a, b = heads[i].xy, tails[i].xy
-        box = box_of(min(a, b) - reach, max(a, b) + reach, Vector([view.width, view.height]) * 1.0)
-        note(boxes, begins, span, i, box, min(heads[i][2], tails[i][2]))
+        a, b = turn @ (places[i, 0] - position), turn @ (places[i, 1] - position)
+        cut = view.near * 1.001
+        to = b[2] - a[2]
+        from_a = (cut - a[2]) / to if a[2] <= view.near and b[2] > view.near else 0.0
+        from_b = (cut - b[2]) / to if b[2] <= view.near and a[2] > view.near else 0.0
+        box = Vector([0, 0, 0, 0])
+        if a[2] > view.near or b[2] > view.near:
+            shade = colors[i, 1] - colors[i, 0]
+            first[i], last[i] = colors[i, 0] + from_a * shade, colors[i, 1] + from_b * shade
+            head, tail = _pixel(a + from_a * (b - a), view), _pixel(b + from_b * (b - a), view)
+            heads[i], tails[i] = Vector([head[0], head[1], head[2], radii[i]]), tail
+            reach = Vector([1.0, 1.0]) * radii[i]
+            low, high = min(head.xy, tail.xy) - reach, max(head.xy, tail.xy) + reach
+            box = box_of(low, high, Vector([view.width, view.height]) * 1.0)
+            a[2], b[2] = head[2], tail[2]
+        note(boxes, begins, span, i, box, min(a[2], b[2]))

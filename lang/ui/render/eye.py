@@ -37,8 +37,3 @@ class Eye(NamedTuple):
     def turned(self, directions: Any) -> Any:
         """Directions of the world (n, 3) as the eye's."""
         return (directions @ self.turn).astype(np.float32)
-
-    def projected(self, points: Any) -> Any:
-        """The eye's positions (n, 3) as pixels (n, 2)."""
-        flat = points[:, :2] if self.flat else points[:, :2] / points[:, 2:]
-        return flat * self.lens[:2] + self.lens[2:]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Boxes: TypeAlias = Any
     Triples: TypeAlias = Any
     Edges: TypeAlias = Any
+    Ends: TypeAlias = Any
     Depths: TypeAlias = Any
     Pixels: TypeAlias = Any
     Packed: TypeAlias = Any
@@ -53,6 +54,7 @@ else:
     Points, Colors, Quads = (NdarrayType(dtype=kind, ndim=1) for kind in (Vec2, Vec3, Vec4))
     Boxes, Triples = (NdarrayType(dtype=VectorType(n, i32), ndim=1) for n in (4, 3))
     Edges = NdarrayType(dtype=Mat3, ndim=1)
+    Ends = NdarrayType(dtype=Vec3, ndim=2)
     Pixels, Depths = NdarrayType(dtype=Vec3, ndim=2), NdarrayType(dtype=f32, ndim=2)
     Packed = NdarrayType(dtype=u32, ndim=2)
 
@@ -77,6 +79,7 @@ __all__ = [
     "Colors",
     "Depths",
     "Edges",
+    "Ends",
     "FacesPack",
     "Floats",
     "Ints",

@@ -77,14 +77,12 @@ class Surfaces(NamedTuple):
 
 
 class Rods(NamedTuple):
-    """Lines, not lit: `begins`, `ends` (n, 3): pixels and depth; `first`, `last` (n, 3): the colours of their ends;
-    `radii` (n,): half their widths in pixels."""
+    """Lines, not lit: `places` and `colors` (n, 2, 3) of their ends in the world, `radii` (n,): half their widths in
+    pixels."""
 
-    begins: Any
-    ends: Any
+    places: Any
+    colors: Any
     radii: Any
-    first: Any
-    last: Any
 
 
 class Lights(NamedTuple):
@@ -98,7 +96,7 @@ class Lights(NamedTuple):
 def draw_solids(frame: Frame, eye: Eye, balls: Sequence[Balls], surfaces: Surfaces, rods: Rods, lights: Lights) -> None:
     """Draw them over what the frame shows."""
     view = ViewPack(*frame.size, Vector(eye.lens.tolist()), eye.near, eye.far, eye.flat)
-    seen = _balls(frame, eye, view, balls), _faces(frame, view, surfaces), _rods(frame, view, rods)
+    seen = _balls(frame, eye, view, balls), _faces(frame, view, surfaces), _rods(frame, eye, view, rods)
     ambient = Vector(list(lights.ambient))
     lamps = LampsPack(len(lights.places), _vectors(lights.places), _vectors(lights.colors), ambient)
     _draw(frame.pixels, frame.depths, view, *seen, lamps)
@@ -108,11 +106,16 @@ def _vectors(array: Any) -> Any:
     return on_device(array, np.float32, (3,))
 
 
+def _placed(eye: Eye) -> tuple[Any, Any]:
+    """What takes a place p of the world to the eye: turn @ (p - position)."""
+    return Matrix(eye.turn.T.tolist()), Vector(eye.position.tolist())
+
+
 def _balls(frame: Frame, eye: Eye, view: Any, groups: Sequence[Balls]) -> Any:
     count = sum(group.count for group in groups)
     places = frame.rooms.get("balls", np.float32, count, 4)
     colors = frame.rooms.get("colors of balls", np.float32, count, 3)
-    turn, position = Matrix(eye.turn.T.tolist()), Vector(eye.position.tolist())
+    turn, position = _placed(eye)
 
     def mark(*marks: Any) -> None:
         first = 0
@@ -142,16 +145,17 @@ def _faces(frame: Frame, view: Any, surfaces: Surfaces) -> Any:
     return FacesPack(count, bins, edges, origins, deeps, corners, *looks)
 
 
-def _rods(frame: Frame, view: Any, rods: Rods) -> Any:
+def _rods(frame: Frame, eye: Eye, view: Any, rods: Rods) -> Any:
     count = len(rods.radii)
-    heads = on_device(np.concatenate([rods.begins, rods.radii[:, None]], 1), np.float32, (4,))
-    tails = _vectors(rods.ends)
+    ends = [on_device(array, np.float32, (3,)) for array in (rods.places, rods.colors)]
+    heads = frame.rooms.get("heads", np.float32, count, 4)
+    tails, first, last = (frame.rooms.get(name, np.float32, count, 3) for name in ("tails", "first", "last"))
+    radii = on_device(rods.radii, np.float32)
 
     def mark(*marks: Any) -> None:
-        mark_rods(*marks, view, count, heads, tails)
+        mark_rods(*marks, view, count, *ends, radii, *_placed(eye), heads, tails, first, last)
 
-    bins = sort_into_bins(frame.rooms, "rods", count, frame.size, mark)
-    return RodsPack(bins, heads, tails, _vectors(rods.first), _vectors(rods.last))
+    return RodsPack(sort_into_bins(frame.rooms, "rods", count, frame.size, mark), heads, tails, first, last)
 
 
 @func
