@@ -64,7 +64,7 @@ class Instance:
         self.guards: list[Any] = []
         self.recipe: Any = None  # how to compile it again, see `stages.py`
         self.choices: dict[Any, Any] = {}  # of a rehearsed kernel, see `Translation`
-        self.plan: Any = None  # how native code calls it, see `direct.py`
+        self.plans: dict[Any, Any] = {}  # how native code calls it, by the arguments' classes, see `direct.py`
         self.plans_made = 0
 
     def alive(self) -> bool:

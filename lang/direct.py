@@ -19,6 +19,7 @@ import numpy as np
 
 from weft.ir.scalar import cast_value, range_of
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten, u1
+from weft.lang.arrays.direct_tensors import packer_of
 from weft.lang.captures import Captures
 from weft.lang.compile import Instance, rebuilt
 from weft.lang.matrix import Matrix, Vector
@@ -102,9 +103,9 @@ class _Build:
         self.keeps += [pack, node]
         return compound(pack, words, node.address)
 
-    def _packed(self, pack: Any, words: int) -> list[int]:
-        self.keeps.append(pack)
-        return packed(pack, words)
+    def _packed(self, pack: Any, words: int, kind: type | None = None) -> list[int]:
+        self.keeps += [pack, kind]
+        return packed(pack, words, kind)
 
     def array(self, parameter: ArrayParameter, value: Any) -> list[int]:
         """The rule for an array."""
@@ -112,14 +113,20 @@ class _Build:
         if type(value) in _NDARRAYS:
             kind, words = parameter.key(value), parameter.pack(value)
             rule = recorded(self._record(value, kind, words))
-        elif type(value) is np.ndarray and self.program.arch == "cpu":
-            self.keeps.append(value.dtype)
-            kind = parameter.argument(value).type
-            if isinstance(kind, Array) and not kind.wide:
-                rule = numpy_array(value, value.ndim - kind.ndim)
+        elif isinstance(kind := parameter.argument(value).type, Array) and not kind.wide:
+            rule = self._foreign(value, kind)
         if rule is None:
             raise _Unfit
         return rule
+
+    def _foreign(self, value: Any, kind: Array) -> list[int] | None:
+        """The rule for an array of another library."""
+        on_cpu = self.program.arch == "cpu"
+        if type(value) is np.ndarray:
+            self.keeps.append(value.dtype)
+            return numpy_array(value, value.ndim - kind.ndim) if on_cpu else None
+        pack = packer_of(value, kind, None if on_cpu else self.program.device.gpu.index)
+        return self._packed(pack, 1 + 2 * kind.ndim, type(value)) if pack is not None and pack(value) else None
 
     def _record(self, value: Ndarray | StructNdarray, kind: Any, words: Any) -> Ndarray | StructNdarray:
         """That array, with its record written: a number for its kind, its address, extents and strides."""

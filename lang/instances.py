@@ -57,7 +57,7 @@ class Instances:
         before = self._of.get(key, ())
         for one in before:
             if one.captures.containers:
-                one.plan = None  # it keeps what is in them
+                one.plans.clear()  # they keep what is in them
         kept = [one for one in before if not one.captures.keeps_more()]
         self._of[key] = (instance, *kept[: _MOST_MEANINGS - 1])
         mine = weakref.ref(instance)

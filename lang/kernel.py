@@ -68,6 +68,9 @@ class Func:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # as functions are copied and pickled: by their names
+
     def __repr__(self) -> str:
         return f"<func {self.function.__qualname__}>"
 
@@ -270,19 +273,23 @@ class Kernel(DirectCallable):
 
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
         """Let native code make the next calls like this one."""
-        if not self._is_native or self._packs or (instance.plan is not None and instance.plan.good):
+        kinds = tuple(map(type, args))  # an ndarray and a tensor may run the same code, and are read otherwise
+        if not self._is_native or self._packs or ((plan := instance.plans.get(kinds)) is not None and plan.good):
             return
         if getattr(instance.run, "native", None) is None:
             return
         instance.plans_made += 1
-        instance.plan = plan_for(program, instance, self._parameters, owner, args)
+        plan = plan_for(program, instance, self._parameters, owner, args)
+        instance.plans = {k: one for k, one in instance.plans.items() if one.good and k != kinds}
+        if plan is not None:
+            instance.plans[kinds] = plan
         self._follow()
 
     def _follow(self) -> None:
         if not self._is_native:
             return
         with self._following:
-            plans = [plan for one in self._instances.values() if (plan := one.plan) is not None and plan.good]
+            plans = [plan for one in self._instances.values() for plan in [*one.plans.values()] if plan.good]
             plans = plans[-_MOST_FOLLOWED:]
             target = self._recorded if watching.watches else self
             for one in (self, self._recorded):
@@ -365,6 +372,9 @@ class Kernel(DirectCallable):
         instances.add(key, instance, watched)
         return instance
 
+    def __reduce__(self) -> str:
+        return self.function.__qualname__
+
     def __repr__(self) -> str:
         return f"<kernel {self.function.__qualname__}>"
 
@@ -415,6 +425,9 @@ class BoundKernel:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kernel, name)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.class_instance, self.kernel.__name__)
 
     def __repr__(self) -> str:
         return f"<kernel {self.kernel.function.__qualname__} of {self.class_instance!r}>"

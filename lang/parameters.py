@@ -13,6 +13,7 @@ from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.scalar import cast_value, range_of
 from weft.ir.types import Prim, Struct, Tensor, Type, u1
 from weft.lang.arrays.borrow import view_of
+from weft.lang.arrays.direct_tensors import is_packed
 from weft.lang.errors import ArgumentError
 from weft.lang.matrix import Matrix
 from weft.lang.ndarray import Ndarray
@@ -185,11 +186,12 @@ class ArrayParameter(Parameter):
         array = self._array(value)
         self._seen = value, array
         contiguous = array.flags.c_contiguous
+        axes = array.ndim - self._inner(value)
         return (
             array.dtype,
             array.ndim,
-            array.shape[array.ndim - self._inner(value) :],
-            contiguous,
+            array.shape[axes:],
+            contiguous or array.strides[axes:],
             array.flags.writeable,
             _is_wide(array.shape),
         )
@@ -208,6 +210,9 @@ class ArrayParameter(Parameter):
         self._check_axes(array, ndim)
         if self.annotation.element_shape not in (None, shape):
             raise self.refuse(array, f"an array whose last axes are {self.annotation.element_shape}")
+        if inner and not array.flags.c_contiguous and not is_packed(shape, array.strides[ndim:], prim):
+            hint = "its last axes are those of an element, whose parts must lie side by side"
+            raise ArgumentError(f"argument '{self.name}': {hint}; pass a copy, as numpy.ascontiguousarray makes it")
         kind = ir.array(element, ndim, bool(array.flags.c_contiguous), _is_wide(array.shape))
         return Argument(self.name, kind, self.annotation, None if array.flags.writeable else "read-only")
 

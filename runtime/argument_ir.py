@@ -7,9 +7,10 @@ must live until the call is over is held at `end` (see `call_ir.py`).
     a number    exactly of one of two types; integers within a range
     exact       that very object, which takes no slot: a compile-time argument
     numpy       an array of that type, dtype, number of axes and flags; its last axes, two at most, are an element's,
-                and the others' extents fit an i32
+                of those extents and strides, and the others' extents fit an i32
     recorded    an object whose record (see `recorded.py`) begins with that word; the others are its slots
-    packed      anything that a Python function makes bytes of
+    packed      anything, or anything of one type, that a Python function makes bytes of; where it gives something
+                else, the argument does not fit
     compound    a struct, vector or matrix, read here (see `compound_ir.py`), or else packed
 """
 
@@ -44,14 +45,16 @@ EXACT, NUMPY, RECORDED, PACKED, COMPOUND = range(32, 37)
 
 NUMBER_RULE = Words("rule", "kind", "type", "alike", "least", "greatest")
 EXACT_RULE = Words("rule", "kind", "object")
-NUMPY_RULE = Words("rule", "kind", "type", "dtype", "axes", "flags", "inner", "extent0", "extent1")
+NUMPY_RULE = Words(
+    "rule", "kind", "type", "dtype", "axes", "flags", "inner", "extent0", "extent1", "stride0", "stride1"
+)
 RECORDED_RULE = Words("rule", "kind", "type", "begins", "width")
-PACKED_RULE = Words("rule", "kind", "pack", "width")
+PACKED_RULE = Words("rule", "kind", "pack", "width", "type", "bytes.type")
 COMPOUND_RULE = Words("rule", *PACKED_RULE.names, "node")
 ARGUMENT_WORDS = max(map(len, (NUMBER_RULE, EXACT_RULE, NUMPY_RULE, RECORDED_RULE, PACKED_RULE, COMPOUND_RULE)))
 
-# In place of an answer: try the next plan; let Python decide; there is an exception. (A misfit means the second where
-# arguments are packed by Python code, which may have thrown the next plan away.)
+# In place of an answer: try the next plan; let Python decide; there is an exception. (A misfit means the second once
+# Python code packed an argument: it may have thrown the next plan away.)
 MISS, SLOW, RAISED = 1, 2, 3
 
 _HEAD = object.__basicsize__
@@ -184,7 +187,9 @@ look:
   %flags.of = and i64 %flags.wide, {NUMPY_FLAGS}
   %is.flags = icmp eq i64 %flags.of, %flags
   %extents = getelementptr i64, ptr %shape, i64 %axes
+  %steps = getelementptr i64, ptr %strides, i64 %axes
   %wanted = getelementptr i64, ptr %rule, i64 {NUMPY_RULE.names.index("extent0")}
+  %wanted.steps = getelementptr i64, ptr %rule, i64 {NUMPY_RULE.names.index("stride0")}
   %right1 = and i1 %is.dtype, %is.ndim
   %right2 = and i1 %right1, %is.flags
   br i1 %right2, label %element, label %misfit
@@ -197,9 +202,15 @@ extent:
   %have = load i64, ptr %have.at
   %want.at = getelementptr i64, ptr %wanted, i64 %k
   %want = load i64, ptr %want.at
+  %step.at = getelementptr i64, ptr %steps, i64 %k
+  %step = load i64, ptr %step.at
+  %want.step.at = getelementptr i64, ptr %wanted.steps, i64 %k
+  %want.step = load i64, ptr %want.step.at
   %k.next = add i64 %k, 1
   %is.extent = icmp eq i64 %have, %want
-  br i1 %is.extent, label %element, label %misfit
+  %is.step = icmp eq i64 %step, %want.step
+  %is.alike = and i1 %is.extent, %is.step
+  br i1 %is.alike, label %element, label %misfit
 narrow:
   %a = phi i64 [ 0, %element ], [ %a.next, %axis ]
   %a.more = icmp slt i64 %a, %axes
@@ -250,12 +261,27 @@ define internal i64 @argument_packed(ptr %rule, ptr %arg, ptr %slot) {{
 entry:
   %box = alloca ptr
   store ptr %arg, ptr %box
-  {PACKED_RULE.read("ptr pack", "i64 width")}
+  {PACKED_RULE.read("ptr pack", "i64 width", "ptr type", "ptr bytes.type")}
+  {_load("ptr", "its.type", _TYPE)}
+  %any = icmp eq ptr %type, null
+  %is.type = icmp eq ptr %its.type, %type
+  %fits = or i1 %any, %is.type
+  br i1 %fits, label %ask, label %misfit
+misfit:
+  ret i64 -{MISS}
+ask:
   %bytes = call ptr @PyObject_VectorcallDict(ptr %pack, ptr %box, i64 1, ptr null)
   %refused = icmp eq ptr %bytes, null
-  br i1 %refused, label %fail, label %take
+  br i1 %refused, label %fail, label %look
 fail:
   ret i64 -{RAISED}
+look:
+  {_load("ptr", "made.type", _TYPE, "bytes")}
+  %is.bytes = icmp eq ptr %made.type, %bytes.type
+  br i1 %is.bytes, label %take, label %other
+other:
+  call void @Py_DecRef(ptr %bytes)
+  ret i64 -{SLOW}
 take:
   %from = getelementptr i8, ptr %bytes, i64 {_BYTES}
   %size = shl i64 %width, 3

@@ -20,7 +20,7 @@ holds its plan, and the memory of all fields and ndarrays that it gives the kern
 from __future__ import annotations
 
 from weft.ir.artifact import ERROR_WORDS
-from weft.runtime.argument_ir import ARGUMENT_IR, ARGUMENT_WORDS, MISS, RAISED, SLOW
+from weft.runtime.argument_ir import ARGUMENT_IR, ARGUMENT_WORDS, MISS, PACKED, RAISED, SLOW
 from weft.runtime.words import Words
 
 __all__ = ["CALL_IR", "CELLS", "MANY", "NONE", "ONE", "PLAN", "Callable"]
@@ -47,7 +47,6 @@ PLAN = Words(
     "first_result",  # the slot where results begin
     "results",  # how many
     "none",  # the object None
-    "misfit",  # the least that an argument that does not fit means: MISS or SLOW
 )
 _TREE_WORDS, _GUARD_WORDS = 2, 3
 
@@ -194,7 +193,7 @@ same:
 ; The arguments into a context on the stack, and go.
 define internal ptr @call_with(ptr %plan, ptr %behind, ptr %rules, ptr %args, ptr %end) {{
 entry:
-  {PLAN.read("i64 slots", "i64 trees", "i64 arguments", "i64 misfit", "ptr check", "i64 first_result")}
+  {PLAN.read("i64 slots", "i64 trees", "i64 arguments", "ptr check", "i64 first_result")}
   %words = add i64 %slots, {ERROR_WORDS}
   %ctx = alloca i64, i64 %words, align 64
   %record = getelementptr i64, ptr %ctx, i64 %slots
@@ -220,6 +219,7 @@ each:
   %i = phi i64 [ 0, %tree ], [ %i.next, %read ]
   %slot = phi ptr [ %base.slot, %tree ], [ %slot.next, %read ]
   %rule = phi ptr [ %rules, %tree ], [ %rule.next, %read ]
+  %misfit = phi i64 [ {MISS}, %tree ], [ %misfit.next, %read ]
   %more = icmp slt i64 %i, %arguments
   br i1 %more, label %read, label %asks
 read:
@@ -229,6 +229,9 @@ read:
   %i.next = add i64 %i, 1
   %slot.next = getelementptr i64, ptr %slot, i64 %width
   %rule.next = getelementptr i64, ptr %rule, i64 {ARGUMENT_WORDS}
+  %kind = load i64, ptr %rule
+  %by.python = icmp uge i64 %kind, {PACKED}
+  %misfit.next = select i1 %by.python, i64 {SLOW}, i64 %misfit
   %fits = icmp sge i64 %width, 0
   br i1 %fits, label %each, label %refuse
 refuse:

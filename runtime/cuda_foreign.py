@@ -39,6 +39,8 @@ def tensor_view(tensor: Any, memory: CudaMemory) -> DeviceView:
     not have."""
     torch = sys.modules["torch"]
     dtype = _dtype_of(tensor.dtype)
+    if tensor.is_neg():
+        raise BufferError("it has its negative bit set, which a kernel would not see: give tensor.resolve_neg()")
     if tensor.device.index != memory.index:
         raise BufferError(f"it lies on {tensor.device}, and the kernel runs on cuda:{memory.index}")
     strides = tuple([stride * dtype.itemsize for stride in tensor.stride()])

@@ -24,7 +24,6 @@ from weft.runtime.argument_ir import (
     COMPOUND_RULE,
     EXACT,
     EXACT_RULE,
-    MISS,
     NUMBER_RULE,
     NUMPY,
     NUMPY_FLAGS,
@@ -33,7 +32,6 @@ from weft.runtime.argument_ir import (
     PACKED_RULE,
     RECORDED,
     RECORDED_RULE,
-    SLOW,
 )
 from weft.runtime.call_ir import CELLS, MANY, NONE, ONE, PLAN, Callable
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
@@ -172,14 +170,19 @@ def exact(value: Any) -> list[int]:
     return EXACT_RULE.block(kind=EXACT, object=id(value))
 
 
-def packed(pack: Any, words: int) -> list[int]:
-    """The rule for an argument that `pack` makes bytes of, so many words."""
-    return PACKED_RULE.block(kind=PACKED, pack=id(pack), width=words)
+def packed(pack: Any, words: int, kind: type | None = None) -> list[int]:
+    """The rule for an argument, exactly of that type if one is given, that `pack` makes bytes of, so many words; or
+    None, where it is none of these."""
+    return PACKED_RULE.block(kind=PACKED, **_packing(pack, words, kind))
+
+
+def _packing(pack: Any, words: int, kind: type | None) -> dict[str, int]:
+    return {"pack": id(pack), "width": words, "type": 0 if kind is None else id(kind), "bytes.type": id(bytes)}
 
 
 def compound(pack: Any, words: int, node: int) -> list[int]:
     """The rule for a struct, vector or matrix that the node at that address describes; `pack` takes the others."""
-    return COMPOUND_RULE.block(kind=COMPOUND, pack=id(pack), width=words, node=node)
+    return COMPOUND_RULE.block(kind=COMPOUND, node=node, **_packing(pack, words, None))
 
 
 def recorded(array: Recorded) -> list[int]:
@@ -194,6 +197,7 @@ def numpy_array(array: Any, inner: int) -> list[int] | None:
         return None
     axes = array.ndim - inner
     extent0, extent1 = (*array.shape[axes:], 0, 0)[:2]
+    stride0, stride1 = (*array.strides[axes:], 0, 0)[:2]
     return NUMPY_RULE.block(
         kind=NUMPY,
         type=id(np.ndarray),
@@ -203,6 +207,8 @@ def numpy_array(array: Any, inner: int) -> list[int] | None:
         inner=inner,
         extent0=extent0,
         extent1=extent1,
+        stride0=stride0,
+        stride1=stride1,
     )
 
 
@@ -245,7 +251,6 @@ class Plan:
             first_result=native.slots.result_start,
             results=results,
             none=id(None),
-            misfit=SLOW if any(rule[0] in (PACKED, COMPOUND) for rule in arguments) else MISS,
         )
         places = chain.from_iterable((address, id(memory)) for address, memory in trees)
         watched = chain.from_iterable((id(s), 0 if n is None else id(n), id(value)) for s, n, value in guards)

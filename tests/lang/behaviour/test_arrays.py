@@ -214,3 +214,20 @@ def test_facts_of_an_array_are_known_at_compile_time(ti):
         facts = np.zeros(3, np.int32)
         run(array, facts)
         assert facts.tolist() == expected
+
+
+def test_elements_whose_parts_do_not_lie_side_by_side_are_refused(ti):
+    @ti.kernel
+    def second(a: ti.types.ndarray(dtype=ti.math.vec2, ndim=1)) -> ti.f32:
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += a[i][1]
+        return total
+
+    base = np.arange(16, dtype=np.float32).reshape(4, 4)
+    for _ in range(2):
+        assert second(base[:, :2]) == 28
+        assert second(base[::-1, :2].copy()) == 28
+        for apart in (base[:, ::2], base[:, 1::-1], base.T[:, :2]):
+            with pytest.raises(ti.TaichiRuntimeError, match=r"'a'.*must lie side by side; pass a copy"):
+                second(apart)
