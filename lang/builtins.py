@@ -64,6 +64,9 @@ class PyFunc:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # as functions are copied and pickled: by their names
+
 
 def pyfunc(function: Callable[..., Any]) -> PyFunc:
     """Make `function` callable both in kernels and in Python."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -236,3 +238,40 @@ def test_loops_of_a_function_called_as_a_statement_are_parallel() -> None:
     k()
     assert x.to_numpy().tolist() == [3 * i for i in range(1000)]
     assert largest[None] == 34
+
+
+@ti.kernel
+def doubled(n: ti.i32) -> ti.i32:
+    return 2 * n
+
+
+@ti.func
+def halved(n):
+    return n / 2
+
+
+@ti.data_oriented
+class Holder:
+    def __init__(self, n: int) -> None:
+        self.n, self.step = n, doubled
+
+    @ti.kernel
+    def own(self) -> ti.i32:
+        return self.n
+
+
+def test_kernels_are_copied_and_pickled_as_functions_are() -> None:
+    for one in (doubled, halved, Holder.own, ti.math.mix):
+        for same in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+            assert same is one
+    holder = copy.deepcopy(Holder(3))
+    assert (holder.step(2), holder.own()) == (4, 3)
+    bound = pickle.loads(pickle.dumps(Holder(5).own))
+    assert (bound(), copy.copy(bound)()) == (5, 5)
+
+    @ti.kernel
+    def local():
+        pass
+
+    with pytest.raises((AttributeError, pickle.PicklingError), match="local"):
+        pickle.dumps(local)
