@@ -71,9 +71,6 @@ class Func:
     def __reduce__(self) -> str:
         return self.function.__qualname__  # as functions are copied and pickled: by their names
 
-    def __reduce__(self) -> str:
-        return self.function.__qualname__  # as functions are copied and pickled: by their names
-
     def __repr__(self) -> str:
         return f"<func {self.function.__qualname__}>"
 
@@ -378,9 +375,6 @@ class Kernel(DirectCallable):
     def __reduce__(self) -> str:
         return self.function.__qualname__
 
-    def __reduce__(self) -> str:
-        return self.function.__qualname__
-
     def __repr__(self) -> str:
         return f"<kernel {self.function.__qualname__}>"
 
@@ -431,9 +425,6 @@ class BoundKernel:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kernel, name)
-
-    def __reduce__(self) -> Any:
-        return getattr, (self.class_instance, self.kernel.__name__)
 
     def __reduce__(self) -> Any:
         return getattr, (self.class_instance, self.kernel.__name__)
