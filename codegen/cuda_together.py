@@ -40,7 +40,17 @@ from weft.ir.types import Prim
 if TYPE_CHECKING:
     from weft.codegen.cuda_ops import DeviceWriter
 
-__all__ = ["ORDERED", "is_long", "is_shared", "size_of", "trips_of", "write_for", "write_sum", "write_together"]
+__all__ = [
+    "ORDERED",
+    "apart_and_in_turn",
+    "is_long",
+    "is_shared",
+    "size_of",
+    "trips_of",
+    "write_for",
+    "write_sum",
+    "write_together",
+]
 
 ORDERED = (Assert, Break, Continue, Exit, Invoke, Print, Random, Simt, While)  # not at several places at once
 _MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
@@ -94,7 +104,7 @@ def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value
         for f.values in places:
             f.op(op)
         return
-    apart, in_turn = _split(op.body)
+    apart, in_turn = apart_and_in_turn(op.body)
     if _worth_it(op, apart):
         _rounds(f, op, places, varying, apart, in_turn)
         return
@@ -140,7 +150,7 @@ def size_of(ops: Iterable[Op]) -> int:
 
 def write_for(f: DeviceWriter, op: For) -> None:
     """A loop in one thread: several rounds at once, where they wait for memory that nobody writes."""
-    apart, in_turn = _split(op.body)
+    apart, in_turn = apart_and_in_turn(op.body)
     if not _worth_it(op, apart):
         EMITTERS[For](f, op)
         return
@@ -265,7 +275,7 @@ def _ahead(rounds: _Rounds, whole: str) -> None:
 
 
 def _fetched(rounds: _Rounds) -> tuple[list[Op], list[Op]]:
-    """The loads of a round with what they need for it, and all else that it computes apart."""
+    """The loads of a round with what they need for it; and all that it computes apart but these loads."""
     moving: set[Value] = {rounds.index}
     needed = set[Value]()
     for op in rounds.apart:
@@ -275,7 +285,8 @@ def _fetched(rounds: _Rounds) -> tuple[list[Op], list[Op]]:
         if op in needed or (isinstance(op, Load) and op in moving):
             needed.add(op)
             needed.update(op.operands)
-    return [op for op in rounds.apart if op in needed], [op for op in rounds.apart if op not in needed]
+    fetched = [op for op in rounds.apart if op in needed]
+    return fetched, [op for op in rounds.apart if op not in needed or not isinstance(op, Load)]
 
 
 def is_long(op: For) -> bool:
@@ -338,7 +349,7 @@ def _worth_it(op: For, apart: list[Op]) -> bool:
     return any(isinstance(inner, Load) and inner in varying for inner in apart)
 
 
-def _split(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
+def apart_and_in_turn(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
     """What a round computes from nothing that other rounds change, and the rest."""
     apart, in_turn, waits = list[Op](), list[Op](), set[Value]()
     for op in ops:

@@ -111,7 +111,10 @@ def test_rounds_that_all_threads_share(ti: Any, count: int, size: int) -> None:
         for i in z:
             total = ti.Vector([0.0, 0.0, 0.0])
             for j in range(n):
-                total += x[j] * ((i + j) % 3) + ti.cast(y[j], ti.f32)
+                part = x[j] * ((i + j) % 3) + ti.cast(y[j], ti.f32)
+                if (i + j) % 4 == 0:
+                    part += x[j]
+                total += part
             z[i] = total
 
     v = picture((300, 3))
@@ -119,7 +122,8 @@ def test_rounds_that_all_threads_share(ti: Any, count: int, size: int) -> None:
     y.from_numpy(np.arange(300) / 300)
     run(count)
     i, j = np.arange(size)[:, None], np.arange(count)
-    want = ((i + j) % 3) @ v[:count].astype(np.float64) + (j / 300).sum()
+    weights = (i + j) % 3 + ((i + j) % 4 == 0)
+    want = weights @ v[:count].astype(np.float64) + (j / 300).sum()
     assert np.allclose(z.to_numpy(), want, rtol=1e-4, atol=1e-4)
 
 
@@ -404,3 +408,58 @@ def test_stencils_of_volumes(ti: Any, shape: tuple[int, int, int], clamped: bool
     terms = [(0, -1), (0, 1), (1, -1), (1, 1), (2, -1), (2, 1)]
     want[inner] = sum(w * np.roll(v, -by, axis)[inner] for w, (axis, by) in enumerate(terms, 1)) - 21 * v[inner]
     assert np.allclose(y.to_numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 300, 415, 1000])
+@pytest.mark.parametrize("first", [0, 3])
+def test_rows_that_a_warp_shares(ti: Any, first: int, count: int) -> None:
+    n, m = 37, first + count
+    a, x = ti.field(ti.f32, (n, m)), ti.field(ti.f32, m)
+    y, z, total = ti.Vector.field(3, ti.f32, n), ti.field(ti.i32, n), ti.field(ti.f32, 2)
+
+    @ti.kernel
+    def run():
+        for i in y:
+            s, low, k, last = 100.0, y[i][1], z[i], 0.0
+            for j in range(first, m):
+                s -= a[i, j] * x[j]
+                low = ti.min(a[i, j], low)
+                k ^= ti.cast(a[i, j] * 1000, ti.i32) + j
+            last = s * 2
+            y[i] = ti.Vector([s + y[i][0], low, last])
+            z[i] = k
+            total[i % 2] += 1.0
+
+    v, w = picture((n, m)), picture((m,), 1)
+    a.from_numpy(v)
+    x.from_numpy(w)
+    y.fill(0.5)
+    z.fill(7)
+    run()
+    got, part = y.to_numpy(), v[:, first:].astype(np.float64)
+    dot = part @ w[first:]
+    assert np.allclose(got[:, 0], 100.5 - dot, rtol=1e-4, atol=1e-3)
+    assert np.allclose(got[:, 1], np.minimum(part.min(1), 0.5))
+    assert np.allclose(got[:, 2], 2 * (100 - dot), rtol=1e-4, atol=1e-3)
+    digits = (v[:, first:] * np.float32(1000)).astype(np.int32) + np.arange(first, m, dtype=np.int32)
+    assert (z.to_numpy() == 7 ^ np.bitwise_xor.reduce(digits, 1)).all()
+    assert total.to_numpy().tolist() == [19, 18]
+
+
+def test_planes_of_rows_that_a_warp_shares(ti: Any) -> None:
+    x, y = ti.Vector.field(2, ti.f64, (3, 5, 300)), ti.Vector.field(2, ti.f64, (5, 7))
+
+    @ti.kernel
+    def run():
+        for i, j in ti.ndrange((1, 3), (2, 5)):
+            s = ti.Vector([1.0, 0.0], ti.f64)
+            for k in range(300):
+                s += x[i, j, k]
+            y[i, j] = s
+
+    v = np.random.default_rng(0).random((3, 5, 300, 2))
+    x.from_numpy(v)
+    run()
+    want = np.zeros((5, 7, 2))
+    want[1:3, 2:5] = v.sum(2)[1:, 2:] + np.array([1.0, 0.0])
+    assert np.allclose(y.to_numpy(), want)
