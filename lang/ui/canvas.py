@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.lang.ui import stamping
 from weft.lang.ui.images import pillow, rows
 
 __all__ = ["Canvas", "colors_of"]
@@ -40,6 +41,9 @@ class Canvas:
     def circles(self, centers: Any, radii: Any, colors: Any) -> None:
         """Filled circles: `centers` (n, 2), `radii` (n,), `colors` (n, 3)."""
         places = centers * self.size
+        if stamping.worth_kernels(len(places)):
+            stamping.stamp_circles(self.pixels, places, radii, colors)
+            return
 
         def coverage(which: Any, x: Any, y: Any) -> Any:
             return radii[which] - np.hypot(x - places[which, 0], y - places[which, 1])
@@ -50,6 +54,9 @@ class Canvas:
     def lines(self, begins: Any, ends: Any, radii: Any, colors: Any) -> None:
         """Straight lines with round ends: `begins`, `ends` (n, 2)."""
         a, b = begins * self.size, ends * self.size
+        if stamping.worth_kernels(len(a)):
+            stamping.stamp_lines(self.pixels, a, b, radii, colors)
+            return
         along = b - a
         length = np.maximum((along**2).sum(1), 1e-12)
 

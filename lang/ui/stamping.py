@@ -1,0 +1,110 @@
+"""Many circles or lines on a GUI's canvas at once, by kernels.
+
+Each thread draws all shapes, in their order, on a band of columns of its own. `Canvas` says what covers how much of a
+pixel; where kernels do not run on the CPU, which has the canvas, it draws by numpy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.lang.builtins import cast, ceil, floor, isinf, isnan, loop_config, max, min, sqrt
+from weft.lang.init import cpu, program
+from weft.lang.kernel import func, kernel
+from weft.lang.types import f32
+from weft.runtime.system import threads_available
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Pixels: TypeAlias = Any  # to type checkers: what the arguments are bound to
+    Places: TypeAlias = Any
+    Sizes: TypeAlias = Any
+    Shades: TypeAlias = Any
+    Vec2: TypeAlias = Any
+    i32: TypeAlias = int
+else:
+    from weft.lang.types import NdarrayType, VectorType, f64, i32
+
+    Vec2 = VectorType(2, f64)
+    Pixels, Shades = NdarrayType(VectorType(3, f32), 2), NdarrayType(VectorType(3, f32), 1)
+    Places, Sizes = NdarrayType(Vec2, 1), NdarrayType(f64, 1)
+
+__all__ = ["stamp_circles", "stamp_lines", "worth_kernels"]
+
+_FEW = 64  # shapes that numpy draws before a kernel would be found
+_MOST_BANDS = 64
+
+
+def worth_kernels(count: int) -> bool:
+    """Whether so many shapes are better drawn by a kernel."""
+    return count >= _FEW and program().arch == cpu
+
+
+def stamp_circles(pixels: Any, centers: Any, radii: Any, colors: Any) -> None:
+    """Filled circles on `pixels` (w, h, 3): `centers` (n, 2) and `radii` (n,) in pixels, `colors` (n, 3)."""
+    _circles(pixels, *_arrays(centers, radii), np.ascontiguousarray(colors), _bands())
+
+
+def stamp_lines(pixels: Any, begins: Any, ends: Any, radii: Any, colors: Any) -> None:
+    """Straight lines with round ends, `radii` (n,) half as wide as they are; else as `stamp_circles`."""
+    _lines(pixels, *_arrays(begins, ends, radii), np.ascontiguousarray(colors), _bands())
+
+
+def _arrays(*arrays: Any) -> list[Any]:
+    return [np.ascontiguousarray(array, np.float64) for array in arrays]
+
+
+def _bands() -> int:
+    """Two for each thread, so that one that has more to do finds help; each looks at all shapes."""
+    threads: int = program().config.threads or threads_available()
+    return 2 * threads if 2 * threads < _MOST_BANDS else _MOST_BANDS
+
+
+@func
+def _box(low: Vec2, high: Vec2, left: i32, right: i32, height: i32) -> Any:
+    """The pixels between two corners, in that band: x from and to, y from and to. None if a corner is nowhere."""
+    sound = not (isnan(low) or isinf(low) or isnan(high) or isinf(high)).any()
+    x0, y0 = max(cast(floor(low[0]), i32), left), max(cast(floor(low[1]), i32), 0)
+    x1 = min(cast(min(ceil(high[0]), 1e6), i32) + 1, right) if sound else x0
+    return x0, x1, y0, min(cast(min(ceil(high[1]), 1e6), i32) + 1, height)
+
+
+@kernel
+def _circles(pixels: Pixels, centers: Places, radii: Sizes, colors: Shades, bands: i32) -> None:
+    loop_config(simd=1)
+    for band in range(bands):
+        left, right = band * pixels.shape[0] // bands, (band + 1) * pixels.shape[0] // bands
+        for i in range(centers.shape[0]):
+            center, radius = centers[i], radii[i]
+            if center[0] + radius < left - 1 or center[0] - radius > right:
+                continue
+            x0, x1, y0, y1 = _box(center - radius, center + radius, left, right, pixels.shape[1])
+            for x in range(x0, x1):
+                for y in range(y0, y1):
+                    dx, dy = x - center[0], y - center[1]
+                    share = cast(min(max(radius - sqrt(dx * dx + dy * dy), 0.0), 1.0), f32)
+                    pixels[x, y] = pixels[x, y] + share * (colors[i] - pixels[x, y])
+
+
+@kernel
+def _lines(pixels: Pixels, begins: Places, ends: Places, radii: Sizes, colors: Shades, bands: i32) -> None:
+    loop_config(simd=1)
+    for band in range(bands):
+        left, right = band * pixels.shape[0] // bands, (band + 1) * pixels.shape[0] // bands
+        for i in range(begins.shape[0]):
+            a, b, reach = begins[i], ends[i], radii[i] + 0.5
+            if max(a[0], b[0]) + reach < left - 1 or min(a[0], b[0]) - reach > right:
+                continue
+            along = b - a
+            scale = 1.0 / max(along.dot(along), 1e-12)
+            x0, x1, y0, y1 = _box(min(a, b) - reach, max(a, b) + reach, left, right, pixels.shape[1])
+            for x in range(x0, x1):
+                for y in range(y0, y1):
+                    dx, dy = x + 0.5 - a[0], y + 0.5 - a[1]
+                    t = min(max((dx * along[0] + dy * along[1]) * scale, 0.0), 1.0)
+                    dx, dy = dx - t * along[0], dy - t * along[1]
+                    share = cast(min(max(radii[i] - sqrt(dx * dx + dy * dy), 0.0), 1.0), f32)
+                    pixels[x, y] = pixels[x, y] + share * (colors[i] - pixels[x, y])
