@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from weft.ir.types import Prim
 
 __all__ = ["MathLibrary", "ModuleWriter"]
+
+_TAG = re.compile(r"!\{(scope|others):([^}]*)\}")
+_MOST_COMPONENTS = 32
 
 
 class MathLibrary(Protocol):
@@ -120,14 +126,23 @@ class ModuleWriter:
         Different fields never overlap; arrays come from the caller and may overlap one another."""
         if not self.scopes:
             return body
+        named = _bounded(self.scopes)
         domain = self.node('distinct !{!"fields"}')
-        nodes = {scope: self.node(f'distinct !{{!"{scope}", {domain}}}') for scope in self.scopes}
+        nodes = {scope: self.node(f'distinct !{{!"{scope}", {domain}}}') for scope in dict.fromkeys(named.values())}
+        tags: dict[tuple[str, str], str] = {}
         for scope, node in nodes.items():
-            mine = self.node(f"!{{{node}}}")
+            tags["scope", scope] = self.node(f"!{{{node}}}")
             apart = [n for other, n in nodes.items() if other != scope and not _may_overlap(scope, other)]
-            others = self.node(f"!{{{', '.join(apart)}}}")
-            body = body.replace(f"!{{scope:{scope}}}", mine).replace(f"!{{others:{scope}}}", others)
-        return body
+            tags["others", scope] = self.node(f"!{{{', '.join(apart)}}}")
+        return _TAG.sub(lambda found: tags[found[1], named[found[2]]], body)
+
+
+def _bounded(scopes: Iterable[str]) -> dict[str, str]:
+    """What each scope is called: the components of a field by themselves, or if they are many all the same. (Metadata
+    says of each pair that they are apart, and within a field LLVM sees it by itself.)"""
+    whole = {scope: scope.partition("#")[0] for scope in scopes}
+    components = Counter(whole.values())
+    return {scope: field if components[field] > _MOST_COMPONENTS else scope for scope, field in whole.items()}
 
 
 def _may_overlap(a: str, b: str) -> bool:

@@ -248,9 +248,12 @@ class Op(_Linked, _Declared):
     def walk(self) -> Iterator[Op]:
         """This op and every op inside, in program order. The op last given may be erased while walking."""
         yield self
-        for inner in self.regions:
-            for op in inner:
-                yield from op.walk()
+        for name in self.region_names:
+            for op in getattr(self, name):
+                if op.region_names:
+                    yield from op.walk()
+                else:  # most of them: no generator for each
+                    yield op
 
     def clone(self, values: dict[Value, Value]) -> Op:
         """A copy with operands mapped through `values`; results and block arguments are added to `values`."""

@@ -164,7 +164,7 @@ def _blame(name: str, kernel: str) -> Generator[None, None, None]:
         if error.__cause__ is not None:  # already blamed, further in
             raise
         raise InternalError(f"pass '{name}', kernel '{kernel}': {error}") from error
-    except WeftError:
+    except (WeftError, RecursionError):  # of what is nested too deeply: `lang` says so
         raise
     except Exception as error:
         raise InternalError(f"pass '{name}', kernel '{kernel}': {type(error).__name__}: {error}") from error

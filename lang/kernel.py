@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import chain
 from threading import RLock
 from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakMethod
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
@@ -133,7 +134,7 @@ class Kernel(DirectCallable):
                     f"'{name}: ti.template()' or '{name}: ti.types.ndarray()'"
                 )
 
-    def _fail(self, message: str, kind: type[CompilationError] = CompilationError) -> None:
+    def _fail(self, message: str, kind: type[CompilationError] = CompilationError) -> NoReturn:
         try:
             span = source_of(self.function).header()
         except CompilationError:
@@ -365,7 +366,14 @@ class Kernel(DirectCallable):
             if isinstance(parameter, Template):
                 watched.append(value)
         make = rehearse if self._interpreted else compile_instance
-        instance = make(program, self.function, arguments, self._parameters, self.results)
+        try:
+            instance = make(program, self.function, arguments, self._parameters, self.results)
+        except RecursionError:
+            self._fail(
+                f"kernel '{self.__name__}' is nested too deeply to be compiled within Python's recursion limit "
+                f"({sys.getrecursionlimit()}): raise that with sys.setrecursionlimit, or nest less (each 'elif' is an "
+                f"'if' in the 'else' before, each term of a sum an expression in the next)"
+            )
         instance.recipe = Recipe(program, self.function, arguments, self.results)
         if (told := ON_COMPILED.get()) is not None:
             told(instance.recipe)

@@ -127,14 +127,15 @@ def _each(build: Builder, shape: Sequence[int], body: Callable[[Builder, Indices
     body(build, indices)
 
 
-def _is_quiet(op: Op, last: Op) -> bool:
-    """Whether nothing is written after `op` and before `last`, later in the same block."""
-    following = op.next
-    while following is not None and following is not last:
-        if following.writes or following.regions:
-            return False
+def _is_quiet(op: Op, *ends: Op) -> bool:
+    """Whether nothing is written after `op` and before any of `ends`, later in the same block."""
+    waiting, following = set(ends), op.next
+    while waiting and following is not None:
+        waiting.discard(following)
+        if following.writes or following.region_names:
+            break
         following = following.next
-    return following is last
+    return not waiting
 
 
 def _reached(op: Op) -> Op | None:
@@ -304,7 +305,7 @@ def _load(state: _Looper, op: ops.Load) -> None:
     read = _reader(op.ptr)
     users = [user for user in op.users if user.block is op.block and type(user) in RULES]
     ends = [_reached(user) or user if isinstance(user, ELEMENTWISE) else user for user in users]
-    if len(users) == len(op.users) and all(_is_quiet(op, last) for last in ends):
+    if len(users) == len(op.users) and _is_quiet(op, *ends):
         state.views[op] = read
         state.dead.append(op)
         return
