@@ -17,7 +17,7 @@ from weft.codegen.cuda_simt import threads_together
 from weft.ir.core import Value
 from weft.ir.ops import Address, Alloca, Atomic, Binary, Cast, Const, Random, Store, Task, Yield
 
-__all__ = ["write_along"]
+__all__ = ["moved_from", "write_along"]
 
 _NEAR, _FAR = 16, 64  # bytes from one index to the next: side by side, on another line
 
@@ -75,6 +75,11 @@ def _along(task: Task, place: Address) -> int | None:
 
 def _axis_of(task: Task, index: Value) -> int | None:
     """The axis whose index it is, moved by a constant perhaps."""
+    return next((axis for axis, arg in enumerate(task.body.args) if arg is moved_from(index)), None)
+
+
+def moved_from(index: Value) -> Value:
+    """What an index is but for constants that are added to it."""
     while isinstance(index, Cast | Binary):
         if isinstance(index, Cast):
             index = index.x
@@ -83,5 +88,5 @@ def _axis_of(task: Task, index: Value) -> int | None:
         elif index.kind == "add" and isinstance(index.lhs, Const):
             index = index.rhs
         else:
-            return None
-    return next((axis for axis, arg in enumerate(task.body.args) if arg is index), None)
+            break
+    return index

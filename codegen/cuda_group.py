@@ -21,7 +21,7 @@ from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.types import Pointer, element
 
-__all__ = ["ALONE", "Group", "accumulators", "group_of", "has_long_loop", "shares_loop", "split_at_shared"]
+__all__ = ["ALONE", "Group", "accumulators", "group_of", "has_long_loop", "split_at_shared"]
 
 _WORD = 16  # bytes that one instruction moves
 _MOST_OPS = 640  # of all iterations together
@@ -85,7 +85,7 @@ def group_of(task: Task) -> Group:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
                 return Group(across, rows, aligned)
-    return Group(across, 1, aligned, _BUSY_SHARING if shares_loop(task) else _BUSY)
+    return Group(across, 1, aligned, _BUSY_SHARING if _shares_loop(task) else _BUSY)
 
 
 def has_long_loop(task: Task) -> bool:
@@ -93,7 +93,7 @@ def has_long_loop(task: Task) -> bool:
     return any(isinstance(op, For) and is_long(op) for op in task.body)
 
 
-def shares_loop(task: Task) -> bool:
+def _shares_loop(task: Task) -> bool:
     """Whether it has such a loop in which all threads read the same."""
     return any(isinstance(op, For) and is_shared(op) for op in task.body)
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.codegen import machine
-from weft.codegen.cuda_group import Group, group_of, shares_loop
+from weft.codegen.cuda_group import Group, group_of
 from weft.codegen.cuda_simt import MOST_THREADS, arena_of, threads_together
 from weft.codegen.cuda_task import Launch, box_of
+from weft.codegen.cuda_team import LANES, team_of
 from weft.codegen.function import FunctionWriter
 from weft.codegen.module import ModuleWriter
 from weft.codegen.vector_math import CpuMath
@@ -24,7 +25,7 @@ from weft.ir.types import flat_size
 
 __all__ = ["host_module", "threads_of"]
 
-_THREADS, _THREADS_SHARING = 256, 128  # of a block; where few threads have much to do, in more blocks
+_THREADS = 256
 _WAVES = 8  # blocks for each multiprocessor, where a block is not made for each piece of the box
 _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
 
@@ -37,9 +38,7 @@ def threads_of(task: Task | None) -> int:
     if exactly := threads_together(task):
         return exactly
     wanted = task.config.block_dim
-    if not wanted:
-        return _THREADS_SHARING if shares_loop(task) else _THREADS
-    return min(-(-wanted // 32) * 32, MOST_THREADS)
+    return min(-(-wanted // 32) * 32, MOST_THREADS) if wanted else _THREADS
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,11 @@ class _Shape:
     z: int
 
 
-def _shape(task: Task) -> _Shape:
+def _shape(task: Task, fast_math: bool) -> _Shape:
     """Wide along the innermost axis, unless that one is known to be short."""
     limits, threads = box_of(task), threads_of(task)
     axes = len(limits.begins)
-    if axes == 1 or threads_together(task):
+    if axes == 1 or threads_together(task) or team_of(task, fast_math) is not None:
         return _Shape(threads, 1, 1)
     begin, end = limits.begins[-1], limits.ends[-1]
     width = 32
@@ -131,7 +130,7 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int,
     after = f.fresh_label("after")
     shape, grid = _Shape(1, 1, 1), ["1", "1", "1"]
     if launch.loop is not None:
-        shape = _shape(launch.loop)
+        shape = _shape(launch.loop, f.module.config.fast_math)
         grid = (
             _unknown_grid(f, services, launch.loop)
             if launch.box
@@ -176,8 +175,10 @@ def _grid(
     some = f.fresh_label("some")
     f.branch(f.set(f"icmp eq i64 {area}, 0"), after, some)
     f.start(some)
-    if threads_together(task):
-        return [f.set(f"trunc i64 {_blocks(f, area, shape.x, 'x')} to i32"), "1", "1"]
+    team = team_of(task, f.module.config.fast_math)
+    if threads_together(task) or team is not None:
+        threads = f.set(f"mul i64 {area}, {LANES}") if team is not None else area
+        return [f.set(f"trunc i64 {_blocks(f, threads, shape.x, 'x')} to i32"), "1", "1"]
     group = group_of(task)
     each = _group_sizes(f, services, area, group)
     across = _blocks(f, lengths[-1], shape.x, "x", each(group.across))

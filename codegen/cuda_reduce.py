@@ -14,7 +14,7 @@ from weft.codegen.scalar_ops import binary
 from weft.codegen.spelling import constant, in_register
 from weft.ir.types import Prim, u1
 
-__all__ = ["barrier", "block_reduce", "is_first_thread", "sreg", "thread_number"]
+__all__ = ["barrier", "block_reduce", "is_first_thread", "sreg", "thread_number", "warp_reduce"]
 
 _FULL, _CLAMP = -1, 31
 
@@ -61,7 +61,7 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     f.module.declarations.setdefault(share, f"@{share} = internal addrspace(3) global [32 x {word}] poison, align 8")
     barrier = f.module.declare("void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)", "convergent nounwind")
     result = f.stack(name, type.size)
-    mine = _warp_reduce(f, kind, type, "%value")
+    mine = warp_reduce(f, kind, type, "%value")
     f.do(f"store {name} {mine}, ptr {result}, align {type.size}")
     number = thread_number(f)
     lane, warp = f.set(f"and i32 {number}, 31"), f.set(f"lshr i32 {number}, 5")
@@ -82,7 +82,7 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     present = f.set(f"icmp ult i32 {lane}, {warps}")
     shared = _from_bits(f, type, bits, word)
     each = f.set(f"select i1 {present}, {name} {shared}, {name} {constant(neutral, type)}")
-    f.do(f"store {name} {_warp_reduce(f, kind, type, each)}, ptr {result}, align {type.size}")
+    f.do(f"store {name} {warp_reduce(f, kind, type, each)}, ptr {result}, align {type.size}")
     f.start(done)
     f.do(f"call void @{barrier}(i32 0)")  # the shared words are free for the next reduction
     total = f.set(f"load {name}, ptr {result}, align {type.size}")
@@ -90,7 +90,8 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     return f"define internal {name} @{helper}({name} %value) convergent nounwind {{\n{body}\n}}\n"
 
 
-def _warp_reduce(f: FunctionWriter, kind: str, type: Prim, value: str) -> str:
+def warp_reduce(f: FunctionWriter, kind: str, type: Prim, value: str) -> str:
+    """The values of all lanes of the warp combined; only its first lane gets the result."""
     for offset in (16, 8, 4, 2, 1):
         value = binary(f, kind, type, value, _shuffle_down(f, type, value, offset))
     return value

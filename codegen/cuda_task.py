@@ -18,6 +18,7 @@ from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.cuda_private import flush, open_share
 from weft.codegen.cuda_reduce import barrier, sreg
 from weft.codegen.cuda_simt import arena_of, threads_together
+from weft.codegen.cuda_team import LANES, Team, team_of, write_team
 from weft.codegen.cuda_together import write_together
 from weft.codegen.cuda_wide_atomics import runs_of
 from weft.codegen.function import Jump
@@ -101,17 +102,20 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int,
     if f.lines_from is not None:  # what belongs to no op, such as the heads of loops, comes from the line of the task
         f.lines_from.mark(f.lines, 0, launch.tasks()[0].span if launch.tasks() else None)
         where = f" !dbg {f.lines_from.subprogram}"
-    module.functions.append(f.text(f"{signature} nounwind {_block_size(launch.loop, threads)}{where}"))
+    module.functions.append(
+        f.text(f"{signature} nounwind {_block_size(launch.loop, threads, module.config.fast_math)}{where}")
+    )
 
 
-def _block_size(task: Task | None, threads: int) -> str:
+def _block_size(task: Task | None, threads: int, fast_math: bool) -> str:
     """What NVIDIA's assembler is told of the blocks: their size, exactly where the program counts its threads. Left to
     itself it saves registers so that many fit a multiprocessor; loops that live on what one thread has under way at a
     time get all that they want."""
     if task is None:
         return '"nvvm.maxntid"="1"'
     size = f'"nvvm.{"reqntid" if threads_together(task) else "maxntid"}"="{threads}"'
-    return f'{size} "nvvm.minctasm"="1"' if has_long_loop(task) else size
+    alone = has_long_loop(task) and team_of(task, fast_math) is None
+    return f'{size} "nvvm.minctasm"="1"' if alone else size
 
 
 def _leave_if_ended(f: DeviceWriter) -> None:
@@ -220,6 +224,10 @@ def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
     if threads_together(task):
         _numbered(f, task, axes, lengths)
         return
+    team = team_of(task, f.module.config.fast_math)
+    if team is not None:
+        _teams(f, task, axes, lengths, team)
+        return
     if not outer:
         _planes(f, task, axes, [], lengths)
         return
@@ -232,6 +240,16 @@ def _numbered(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str]
     """Iterations by number, the last axis fastest, where threads must know which they run (see `cuda_simt.py`)."""
     with _strided(f, "x", _product(f, lengths), len(axes) == 1 and axes[0].short) as number:
         _body(f, task, axes, [_digits(f, number, axes, lengths)], lengths)
+
+
+def _teams(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str], team: Team) -> None:
+    """The same by warps."""
+    threads = f.set(f"mul nsw i64 {_product(f, lengths)}, {LANES}")
+    with _strided(f, "x", threads, short=False) as thread:
+        number, lane = f.set(f"udiv i64 {thread}, {LANES}"), f.set(f"urem i64 {thread}, {LANES}")
+        indices = _digits(f, number, axes, lengths)
+        f.values |= dict(zip(task.body.args, indices, strict=True))
+        write_team(f, task, team, f.set(f"trunc i64 {lane} to i32"))
 
 
 def _product(f: DeviceWriter, lengths: list[str]) -> str:

@@ -318,3 +318,42 @@ def test_vectors_of_three_move_in_half_words(compiling: Callable[..., Recorder],
     assert len(re.findall(r"st\.global\.v2\.b32", ptx)) == 3
     assert "v4" not in ptx
     assembled(ptx, 90, tmp_path)
+
+
+def test_warps_share_sums_along_rows(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    """Only where neighbours read far apart, floats may be added in any order, and nothing else is done in the loop."""
+    device = compiling()
+    a, x, y = ti.field(ti.f32, (1024, 512)), ti.field(ti.f32, 512), ti.field(ti.f32, 1024)
+
+    @ti.kernel
+    def rows():
+        for i in range(1024):
+            s = 0.0
+            for j in range(512):
+                s += a[i, j] * x[j]
+            y[i] = s
+
+    @ti.kernel
+    def columns():
+        for j in range(512):
+            s = 0.0
+            for i in range(1024):
+                s += a[i, j] * y[i]
+            x[j] = s
+
+    @ti.kernel
+    def running():
+        for i in range(1024):
+            s = 0.0
+            for j in range(512):
+                s += a[i, j]
+                a[i, j] = s
+
+    ptx = compiled(device, rows)
+    assert len(re.findall(r"shfl\.sync\.down", ptx)) == 5
+    assembled(ptx, 90, tmp_path)
+    for other in (columns, running):
+        assert "shfl" not in compiled(device, other)
+    exact = compiling(fast_math=False)
+    a, x, y = ti.field(ti.f32, (1024, 512)), ti.field(ti.f32, 512), ti.field(ti.f32, 1024)
+    assert "shfl" not in compiled(exact, rows)

@@ -90,8 +90,10 @@ define internal float @weft_lg2.approx.ftz.f(float %x) { %r = call float @llvm.l
 
 
 def simt_entries(device: str) -> list[str]:
-    """The entries whose threads do something together: blocks of these have a size that they count on."""
-    return re.findall(r'define ptx_kernel void @(\w+)\(.*"nvvm\.reqntid"', device)
+    """The entries whose threads do something together: blocks of these have a size that they count on, or whole warps
+    that shuffle."""
+    entries = re.findall(r"define ptx_kernel void @(\w+)(\(.*?)\n\}\n", device, flags=re.S)
+    return [name for name, rest in entries if '"nvvm.reqntid"' in rest or "@llvm.nvvm.shfl." in rest]
 
 
 def block_rules(device: str) -> dict[str, tuple[str, int]]:
@@ -215,9 +217,8 @@ class _Library:
         if self._refused(f, block):
             return _INVALID_VALUE
         self.launches.append((f, gx, gy, gz, *block))
-        emulate, grid, direct = self.kernels[f]
+        emulate, grid, direct, together = self.kernels[f]
         if direct is not None:
-            together = self.rules[f][0] == "reqntid"
             threads.run_blocks(lambda: direct(params[0]), (gx, gy, gz), tuple(block) if together else (1, 1, 1))
             return 0
         grid(gx, gy, gz)
@@ -342,7 +343,7 @@ class EmulatedDevice(cuda.CudaDevice):
         rules = block_rules(text)
         for name, handle in zip(artifact.tasks, handles, strict=True):
             direct = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(handle) if simt else None
-            self.gpu.library.kernels[handle] = (emulate, grid, direct)
+            self.gpu.library.kernels[handle] = (emulate, grid, direct, name in simt)
             self.gpu.library.rules[handle] = rules[name]
         return 0, handles
 
