@@ -63,12 +63,12 @@ class SeamCarver:
             self.pixels[i, j] = self.narrow[i, j]
 
     @ti.kernel
-    def draw(self, columns: ti.i32, show: ti.i32):
+    def draw(self, columns: ti.i32):
+        """The picture so far, and the seam that is next, three pixels wide."""
         for i, j in self.image:
             self.image[i, j] = self.pixels[i, j] if j < columns else ti.Vector([0.07, 0.07, 0.09])
-        for i in self.path:
-            if show:
-                self.image[i, self.path[i]] = ti.Vector([1.0, 0.25, 0.15])
+            if j < columns and abs(j - self.path[i]) < 2:
+                self.image[i, j] = [1.0, 0.25, 0.15]
 
     def find(self):
         """The cheapest seam: the column of each row."""
@@ -84,7 +84,7 @@ class SeamCarver:
             self.carve(self.columns)
             self.columns -= 1
         self.find()
-        self.draw(self.columns, 1)
+        self.draw(self.columns)
         return self.image.to_numpy()
 
 

@@ -18,9 +18,9 @@ from weft.demos import runner
 
 # Which frame of each demo is its picture; where in the frame it is, from 0 (left, top) to 1, if not in the middle.
 FRAMES = (
-    *(("mpm88", 110), ("mpm3d", 62), ("sph", 199), ("pbf", 32), ("stable_fluids", 40), ("smoke", 165)),
-    *(("vortex_street", 210), ("fem", 46), ("cloth", 44), ("galaxy", 80), ("waves", 150), ("heat", 110)),
-    *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 119), ("raymarch", 40), ("rasterizer", 8)),
+    *(("mpm88", 110), ("mpm3d", 62), ("sph", 150), ("pbf", 32), ("stable_fluids", 60), ("smoke", 165)),
+    *(("vortex_street", 210), ("fem", 60), ("cloth", 44), ("galaxy", 60), ("waves", 150), ("heat", 110)),
+    *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 400), ("raymarch", 40), ("rasterizer", 8)),
     *(("mandelbrot", 60), ("julia", 120), ("contours", 50), ("filters", 30), ("seams", 60)),
     *(("superpixels", 60), ("sorting", 50)),
 )
@@ -31,6 +31,7 @@ PLACES = {
     "fem": (0.5, 1.0),
     "cornell": (0.5, 0.7),
 }
+ZOOM = {"galaxy": 1.3}  # how much of a frame is cut off
 SHOWN, COLUMNS, TILE = dict(FRAMES), 5, (240, 180)
 SIZE, PAGE = (320, 240), Path(__file__).parent.parent / "gallery.md"
 HEAD = """# Gallery
@@ -80,7 +81,7 @@ def fitted(name: str, pixels: Any) -> Any:
         starts = [k * (panel + 8) + (panel - strip) // 2 for k in range(3)]
         pixels = np.concatenate([pixels[:, start : start + strip] for start in starts], 1)
         height, width, _ = pixels.shape
-    scale = min(width / SIZE[0], height / SIZE[1])
+    scale = min(width / SIZE[0], height / SIZE[1]) / ZOOM.get(name, 1.0)
     across, down = SIZE[0] * scale, SIZE[1] * scale
     left, top = (place * rest for place, rest in zip(PLACES.get(name, (0.5, 0.5)), (width - across, height - down)))
     box = (left, top, left + across, top + down)
