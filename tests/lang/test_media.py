@@ -155,7 +155,7 @@ def test_the_command_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "mpm88" in capsys.readouterr().out
     assert cli.main(["example", "-p", "life.py"]) == 0
     source = capsys.readouterr().out
-    assert "def build" in source
+    assert "build = Life" in source
     assert cli.main(["example", "-s", "life"]) == 0
     assert Path("life.py").read_text() == source
     assert capsys.readouterr().out == "saved life.py: change it, and run it by `python life.py`\n"
