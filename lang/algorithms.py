@@ -161,14 +161,15 @@ class PrefixSumExecutor:
 
     def _run_on_gpu(self, x: Any, totals: list[Any]) -> None:
         """The totals of all tiles, from level to level, then back down the prefix sums."""
-        levels, lengths = [x, *totals], [self.length, *(level.shape[0] for level in totals)]
-        dtype, steps = totals[0].dtype, list(zip(levels, totals, lengths))
-        for level, above, length in steps[:-1]:
-            on_field = isinstance(level, ScalarField)
-            (sum_field if on_field else sum_array)(level, level.offset[0] if on_field else 0, above, length, dtype)
-        for level, above, length in reversed(steps):
-            on_field = isinstance(level, ScalarField)
-            (scan_field if on_field else scan_array)(level, level.offset[0] if on_field else 0, above, length, dtype)
+        levels, lengths, dtype = [x, *totals], [self.length, *(level.shape[0] for level in totals)], totals[0].dtype
+        on_field = isinstance(x, ScalarField)
+        ways = [(sum_field, scan_field, x.offset[0]) if on_field else (sum_array, scan_array, 0)]
+        ways += [(sum_array, scan_array, 0)] * len(totals)
+        steps = list(zip(ways, levels, totals, lengths))
+        for (add_up, _, first), level, above, length in steps[:-1]:
+            add_up(level, first, above, length, dtype)
+        for (_, scan, first), level, above, length in reversed(steps):
+            scan(level, first, above, length, dtype)
 
     def _levels(self, over: Any) -> list[Any]:
         """An array of block totals, one of totals of those, and so on to a single number; kept for the next run."""

@@ -63,7 +63,7 @@ class _Build:
         """The rule for a compile-time argument. Mutable ones that are told by value need Python."""
         if isinstance(template_key(value), int):
             self.watch(value)
-        elif isinstance(value, (bool, int, float, str, type(None), np.generic)):
+        elif isinstance(value, (bool, int, float, str, type(None), np.generic, Type)):
             self.keeps.append(value)
         else:
             raise _Unfit

@@ -53,6 +53,15 @@ def test_only_the_first_call_is_pythons(by_python: list[str]) -> None:
     assert (x[2], array[1]) == (1, 3)
 
 
+def test_types_as_arguments(by_python: list[str]) -> None:
+    @ti.kernel
+    def sized(kind: ti.template(), x: ti.f64) -> ti.f64:
+        return ti.cast(x, kind)
+
+    assert [sized(ti.i32, 2.5), sized(ti.i32, 3.5), sized(ti.f64, 2.5), sized(ti.i32, 4.5)] == [2, 3, 2.5, 4]
+    assert by_python == ["sized"] * 2
+
+
 def test_results_of_every_kind(by_python: list[str]) -> None:
     @ti.kernel
     def nothing():
