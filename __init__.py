@@ -400,6 +400,7 @@ __all__ = [
     "sin",
     "sinh",
     "solve",
+    "sparse_matrix_builder",
     "sqrt",
     "static",
     "static_assert",
