@@ -24,6 +24,7 @@ LIMITS = {
     "statements_200": 80,
     "matrices_4x4": 300,
     "mpm88_frame": 200,
+    "mpm3d_substep": 500,
     "product_12x12": 200,
     "product_32x32": 300,
 }
@@ -73,6 +74,14 @@ def mpm88_frame() -> Callable[[], Any]:
     mpm88.SUBSTEPS = 1
     frame = mpm88.build()
     return lambda: frame(0)
+
+
+def mpm3d_substep() -> Callable[[], Any]:
+    """A substep of the demo in space: scatters and gathers, unrolled 27 times each."""
+    from weft.demos import mpm3d
+
+    substep: Callable[[], Any] = mpm3d.build().substep
+    return substep
 
 
 def matrices_4x4() -> Callable[[], Any]:
