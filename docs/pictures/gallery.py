@@ -56,7 +56,7 @@ CARD = """:::{{grid-item-card}} {title}
 
 {text}
 
-`weft demo {name}` - {time:.3g} ms
+{time:.3g} ms - `weft demo {name}`
 :::
 """
 
@@ -109,7 +109,7 @@ def main(*names: str) -> None:
     """Renew these demos' pictures and times (all of them, without names), and the page."""
     known: dict[str, float] = {}
     if PAGE.exists():
-        known = {name: float(ms) for name, ms in re.findall(r"`weft demo (\w+)` - ([\d.]+) ms", PAGE.read_text())}
+        known = {name: float(ms) for ms, name in re.findall(r"([\d.]+) ms - `weft demo (\w+)`", PAGE.read_text())}
     folder = Path(__file__).parent / "gallery"
     folder.mkdir(exist_ok=True)
     for name in names or runner.NAMES:

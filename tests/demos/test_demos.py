@@ -91,7 +91,7 @@ def test_the_gallery_shows_every_demo() -> None:
         title, _, text = runner.summary(name).partition(": ")
         assert f"}} {title}\n" in page
         assert text[1:] in page
-        assert f"`weft demo {name}` - " in page
+        assert f" ms - `weft demo {name}`\n" in page
     pictures = sorted((docs / "pictures" / "gallery").iterdir())
     assert [picture.stem for picture in pictures] == sorted(runner.NAMES)
     assert all(picture.stat().st_size < 60_000 for picture in pictures)
