@@ -16,7 +16,9 @@ from weft.codegen.apart import plainly_apart
 from weft.codegen.call_ops import calls_one, survey, write_function
 from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
+from weft.codegen.cpu_cast import saturated
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
+from weft.codegen.far_apart import far_apart
 from weft.codegen.function import EMITTERS, FunctionWriter
 from weft.codegen.lane_choice import LanePlan, Plan, lane_decision, length
 from weft.codegen.lane_control import write_body
@@ -33,6 +35,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import Address, Assert, Atomic, Const, Kernel, Random, Task, Yield
+from weft.ir.types import f32, f64
 
 __all__ = ["compile_kernel", "emit_kernel", "lanes_of"]
 
@@ -87,6 +90,8 @@ def emit_kernel(
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
+    if "sse2" in features:
+        module.own |= {("cast", type): saturated for type in (f32, f64)}
     module.callees, module.floor, module.record = survey(functions), _FLOOR, lambda f: read_slot(f, 1, "ptr")
     for callee in module.callees.values():
         write_function(module, callee, FunctionWriter, EMITTERS)
@@ -378,7 +383,7 @@ def _innermost(
 def _hints(f: FunctionWriter, task: Task) -> str:
     """The metadata of the loop: that iterations touch nothing of one another's, if so; that a body that is not short
     need not be unrolled, and that one copy of a long one is enough, with its rest masked off: more would cost compile
-    time and hide nothing that the body itself does not; that a very long one is left as it is."""
+    time and hide nothing that the body itself does not; that a very long one, or one of wide cells, is left as it is."""
     hints: list[str] = []
     if plainly_apart(task):
         hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
@@ -386,7 +391,7 @@ def _hints(f: FunctionWriter, task: Task) -> str:
     if ops > _LONG:
         hints.append(f.module.hint('!"llvm.loop.interleave.count", i32 1'))
         hints.append(f.module.hint('!"llvm.loop.vectorize.predicate.enable", i1 true'))
-    if ops > _TOO_LONG:
+    if ops > _TOO_LONG or far_apart(task):
         hints = [f.module.hint('!"llvm.loop.vectorize.enable", i1 false')]
     return f.module.loop_hints(*hints, copies=ops <= _MIDDLING)
 

@@ -1,10 +1,10 @@
 """Whether a parallel loop runs in SIMD lanes, and in how many.
 
 Lanes are for bodies that LLVM leaves scalar, which are those with loops inside; for those with branches, of which it
-would always take both sides; for those whose indices are clamped or wrap around, where it would gather; and for long
-ones without branches, since its vectorizer takes time by the square of the length. Both ways are priced, in rough units
-of one arithmetic instruction; lanes are taken where they are clearly cheaper. They are not where lanes would mostly
-gather, or where LLVM vectorizes the inner loop as well.
+would always take both sides; for those whose indices are clamped or wrap around, and for those that look up vectors
+anywhere, where it would gather more; and for long ones without branches, since its vectorizer takes time by the square
+of the length. Both ways are priced, in rough units of one arithmetic instruction; lanes are taken where they are
+clearly cheaper. They are not where lanes would mostly gather, or where LLVM vectorizes the inner loop as well.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from weft.codegen.fold_choice import fold_prices, inner_loops
 from weft.codegen.lane_folds import InnerLoop
+from weft.codegen.lane_gathers import CellParts
 from weft.codegen.lane_layouts import Layouts
 from weft.codegen.lane_price import Price, ops_of, vectors_at_once
 from weft.codegen.lane_strides import likely_stride
@@ -82,7 +83,7 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         return "no lanes: they need AVX2 or AVX-512"
     if wanted and not asked:
         return f"no lanes: loop_config(simd={wanted}) says so"
-    if not (asked or _is_long(task) or any(_asks(op) for op in ops_of(task.body)) or _mostly_even(task)):
+    if not (asked or _is_long(task) or any(_asks(op) for op in ops_of(task.body)) or _gathers(task, layouts)):
         return "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
     facts, lanes = Uniformity(task), bits // _usual_bits(task)
     if asked and not facts.reason:
@@ -123,14 +124,17 @@ def _asks(op: Op) -> bool:
     return isinstance(op, (For, While)) or (isinstance(op, If) and not _brief(op))
 
 
-def _mostly_even(task: Task) -> bool:
-    """Whether neighbours are read at indices that are clamped or wrap around: LLVM would gather."""
-    whole = (op for op in ops_of(task.body) if isinstance(op, Binary) and isinstance(op.type, Prim) and op.type.is_int)
-    if not any(op.kind in _LIMITS for op in whole):
+def _gathers(task: Task, layouts: Layouts) -> bool:
+    """Whether LLVM would gather what lanes do not: at indices that are clamped or wrap around, where neighbours mostly
+    stand side by side; and cells of vectors, which lanes load whole."""
+    if not layouts.cells and not any(isinstance(op, Binary) and op.kind in _LIMITS for op in ops_of(task.body)):
         return False
     facts = Uniformity(task)
-    loads = (op for op in ops_of(task.body) if isinstance(op, Load) and facts.step(op.ptr) is None)
-    return not facts.reason and any(likely_stride(facts, op.ptr) for op in loads)
+    if facts.reason:
+        return False
+    apart = (op for op in ops_of(task.body) if isinstance(op, Load) and facts.step(op.ptr) is None)
+    parts = CellParts(layouts)
+    return any(likely_stride(facts, op.ptr) or parts.joint(op) for op in apart)
 
 
 def _brief(op: If) -> bool:

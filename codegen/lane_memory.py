@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from weft.codegen.function import EMITTERS
+from weft.codegen.lane_gathers import CellParts, gather_part
 from weft.codegen.lane_rows import in_cell, is_row, load_adjacent, load_row, short, store_adjacent, store_row
 from weft.codegen.lane_strides import find_row, row_of
 from weft.codegen.lanes import LaneWriter, Waiting, by_lane
@@ -148,7 +149,10 @@ def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
         return load_adjacent(f, f.use(op.ptr), type, tag)
     row = None if split else row_of(f, op.ptr, type)
     if row is None:
-        return _gather(f, op, type, tag)
+        cell = None if split else _parts(f).joint(op)
+        if cell is None or not isinstance(op.ptr, Address):
+            return _gather(f, op, type, tag)
+        return gather_part(f, op.ptr, _pointers(f, op.ptr), cell.size, type)
     if not row.even:
         return load_row(f, row, op.ptr, type)
     near, far, done = (f.fresh_label(hint) for hint in ("row", "gather", "done"))
@@ -162,6 +166,12 @@ def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
     far = f.label
     f.start(done)
     return f.set(f"phi {vector} [ {quick}, %{near} ], [ {slow}, %{far} ]")
+
+
+def _parts(f: LaneWriter) -> CellParts:
+    if f.parts is None:
+        f.parts = CellParts(f.layouts)
+    return f.parts
 
 
 def _gather(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:

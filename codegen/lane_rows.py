@@ -11,6 +11,7 @@ Cells whose lane is not here, and what else lies in a cell, are masked off.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from weft.codegen.lanes import LaneWriter, Row, Waiting
 from weft.codegen.shares import scope_of
@@ -19,7 +20,18 @@ from weft.ir.core import Value
 from weft.ir.ops import Address
 from weft.ir.types import Pointer, Prim, element
 
-__all__ = ["WIDEST", "in_cell", "is_row", "load_adjacent", "load_row", "short", "store_adjacent", "store_row"]
+__all__ = [
+    "WIDEST",
+    "in_cell",
+    "is_row",
+    "join",
+    "load_adjacent",
+    "load_row",
+    "pick",
+    "short",
+    "store_adjacent",
+    "store_row",
+]
 
 WIDEST = 8  # elements from lane to lane, up to which moving all between beats moving each by itself
 
@@ -35,7 +47,7 @@ def load_row(f: LaneWriter, row: Row, ptr: Value, type: Prim) -> str:
         load_adjacent(f, _moved(f, first, part * f.lanes * type.size), type, tag, _mask(f, part, count, used))
         for part in range(count)
     ]
-    return _pick(f, pieces, range(inner // type.size, f.lanes * count, count), type)
+    return pick(f, pieces, f.lanes, range(inner // type.size, f.lanes * count, count), type)
 
 
 def is_row(step: int, type: Prim) -> bool:
@@ -52,7 +64,7 @@ def store_row(f: LaneWriter, row: Waiting) -> None:
     for part in range(count):
         places = range(part * f.lanes, (part + 1) * f.lanes)
         wanted = [names.index(k % count) * f.lanes + k // count if k % count in values else 0 for k in places]
-        mixed = _pick(f, list(values.values()), wanted, type)
+        mixed = pick(f, list(values.values()), f.lanes, wanted, type)
         pointer = _moved(f, row.first, part * f.lanes * type.size)
         store_adjacent(f, pointer, mixed, type, tag, _mask(f, part, count, values))
 
@@ -78,17 +90,23 @@ def _mask(f: LaneWriter, part: int, count: int, used: Sequence[int] | dict[int, 
     return f.set(f"icmp ne {words} {spread}, zeroinitializer")
 
 
-def _pick(f: LaneWriter, vectors: Sequence[str], wanted: Sequence[int], type: Prim) -> str:
-    """Those elements of the vectors, taken end to end, as one vector."""
-    size, left = f.lanes, list(vectors)
-    while len(left) > 1 or size == f.lanes:
+def pick(f: LaneWriter, vectors: Sequence[str], size: int, wanted: Sequence[int], type: Prim) -> str:
+    """A vector of lanes: those elements of the vectors (of that size each), taken end to end."""
+    whole, size = join(f, vectors, size, type)
+    vector, order = f"<{size} x {in_memory(type)}>", ", ".join(f"i32 {k}" for k in wanted)
+    return f.set(f"shufflevector {vector} {whole}, {vector} poison, <{f.lanes} x i32> <{order}>")
+
+
+def join(f: LaneWriter, vectors: Sequence[str], size: int, type: Prim) -> tuple[str, int]:
+    """Vectors of one size, end to end, and how long that is: filled up to a power of two of them."""
+    left = list(vectors)
+    while len(left) > 1:
         joined, vector = list[str](), f"<{size} x {in_memory(type)}>"
         order = ", ".join(f"i32 {k}" for k in range(2 * size))
-        for low, high in zip(left[::2], [*left[1::2], "poison"], strict=False):
+        for low, high in zip_longest(left[::2], left[1::2], fillvalue="poison"):
             joined.append(f.set(f"shufflevector {vector} {low}, {vector} {high}, <{2 * size} x i32> <{order}>"))
         left, size = joined, 2 * size
-    vector, order = f"<{size} x {in_memory(type)}>", ", ".join(f"i32 {k}" for k in wanted)
-    return f.set(f"shufflevector {vector} {left[0]}, {vector} poison, <{f.lanes} x i32> <{order}>")
+    return left[0], size
 
 
 def in_cell(f: LaneWriter, ptr: Value, step: int, type: Prim) -> tuple[int, int]:

@@ -25,12 +25,13 @@ from weft.codegen.function import EMITTERS, Body, FunctionWriter, spell
 from weft.codegen.lane_layouts import Layouts
 from weft.ir.alias import root_of
 from weft.ir.core import Block, Op, Value
-from weft.ir.ops import Alloca, Const, Load, Store
+from weft.ir.ops import Alloca, Atomic, Const, Load, Store
 from weft.ir.types import Prim, u1
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from weft.codegen.lane_gathers import CellParts
     from weft.ir.uniform import Uniformity
 
 __all__ = ["LANE_EMITTERS", "Fold", "LaneWriter", "Masks", "Row", "Waiting", "by_lane"]
@@ -92,7 +93,8 @@ class LaneWriter(FunctionWriter):
     """A function whose iterations run in `lanes`. `mask`: the lanes that are here; `region`: where to go when none is
     left; `homes`: the mask where each split local was made; `leaving`: the loop that lanes missing in `mask` have left;
     `rows`: addresses that may stand in a row (see `lane_strides`); `waiting`: stores that others may join;
-    `folds`: loops whose rounds run in lanes, and loops around these; `totals`: the vectors that they sum up in."""
+    `folds`: loops whose rounds run in lanes, and loops around these; `totals`: the vectors that they sum up in;
+    `parts`: what is loaded of the same cells; `gathered`: cells that were loaded here, while nothing is written."""
 
     lanes: int = 1
     facts: Uniformity = None  # type: ignore[assignment]
@@ -106,6 +108,8 @@ class LaneWriter(FunctionWriter):
     waiting: Waiting | None = None
     folds: Mapping[Op, Fold] = field(default_factory=dict[Op, "Fold"])
     totals: dict[Value, str] = field(default_factory=dict[Value, str])
+    parts: CellParts | None = None
+    gathered: dict[Hashable, tuple[str, int]] = field(default_factory=dict[Hashable, "tuple[str, int]"])
 
     @contextmanager
     def wide(self, width: int = 0) -> Generator[None, None, None]:
@@ -122,6 +126,8 @@ class LaneWriter(FunctionWriter):
             return None
         if self.waiting is not None and not op.pure and not isinstance(op, (Alloca, Store)) and not _reads_local(op):
             self.flush()
+        if isinstance(op, Atomic) or (isinstance(op, Store) and not isinstance(root_of(op.ptr), Alloca)):
+            self.gathered.clear()
         own = LANE_EMITTERS.get(type(op))
         if own is not None:
             result = own(self, op)
@@ -136,8 +142,10 @@ class LaneWriter(FunctionWriter):
 
     def block(self, block: Block) -> None:
         """Write all ops of a block, and what still waits at its end."""
+        self.gathered.clear()
         super().block(block)
         self.flush()
+        self.gathered.clear()
 
     def flush(self) -> None:
         """Write the stores that wait for others to join them."""

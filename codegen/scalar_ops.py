@@ -257,6 +257,8 @@ def cast(f: FunctionWriter, x: str, source: Prim, target: Prim) -> str:
         return f.set(f"{'fcmp une' if source.is_float else 'icmp ne'} {old} {x}, {f.literal(0, source)}")
     if source.is_float and target.is_float:
         return f.set(f"{'fpext' if target.bits > source.bits else 'fptrunc'} {old} {x} to {new}")
+    if source.is_float and f.width > 1 and ("cast", source) in f.module.own:
+        return f.module.own["cast", source](f, x, source, target)
     if source.is_float:
         spelled = "fptosi" if target.is_signed else "fptoui"
         intrinsic = f.module.declare(f"{new} @llvm.{spelled}.sat.{f.suffix(target)}.{f.suffix(source)}({old})")
