@@ -22,7 +22,9 @@ _BLOCK = 256  # threads
 _BLOCKS = 2048  # of them keep a GPU busy
 _THREADS = 1 << 18  # that do, where each is alone
 _LEAST, _MOST = 16, 64  # rows of a lane: where runs are cut; where none is
+_LINE = 8  # lanes that read a piece of memory together
 _LONE = 32  # rows of a thread that is alone
+_BESIDE = 4  # rows whose memory is asked for at once (as `cuda_together.py` does with rounds of loops)
 _FEW_COLUMNS = 64
 _LITTLE = 1 << 19  # elements that teams take however they lie
 _SHORT = 64  # rows that are none too many for one thread
@@ -47,7 +49,7 @@ def stage_of(outer: int, n: int, inner: int) -> Stage:
         size = -(-n // runs)
         return Stage(size, -(-n // size))
     width = 1 if little else inner
-    lanes = min(_below(_BLOCK // width), _below(max(1, n // 4)))
+    lanes = min(_below(_BLOCK // width), _below(max(1, n // _LEAST, min(_LINE, n // 4))))
     teams = _BLOCK // (lanes * width)  # of a block
     runs = 1 if n <= lanes * _MOST else min(-(-n // (lanes * _LEAST)), -(-_BLOCKS * teams // outer))
     size = -(-n // (runs * lanes)) * lanes
@@ -66,7 +68,8 @@ def lines_of_team(text: Text, stage: Stage, inner: int) -> list[str]:
     teams, columns = _BLOCK // team, inner > 1
     groups = "_out.shape[0] * _out.shape[1]" + (" * _out.shape[2]" if columns and width == 1 else "")
     place = ["_o", "_b", "_c"] if columns else ["_o", "_b"]
-    first, row = (text.at("_o", r, *place[2:]) for r in ("_first", "_first + _k * _lanes"))
+    first, row = (text.at("_o", r, *place[2:]) for r in ("_first", f"_first + _k * {lanes}"))
+    last = [text.at("_o", f"_first + _min(_done + {k}, _count - 1) * {lanes}", *place[2:]) for k in range(_BESIDE - 1)]
     lines = [
         f"_loop_config(block_dim={_BLOCK})",
         f"for _p, _t in _ndrange(({groups} + {teams - 1}) // {teams}, {_BLOCK}):",
@@ -79,8 +82,15 @@ def lines_of_team(text: Text, stage: Stage, inner: int) -> list[str]:
         "    if _lane < _rows:",
         "        _first = _b * _size + _lane",
         f"        _y = _cast({first}, _prim)",
-        f"        for _k in _range(1, (_rows - _lane + {lanes - 1}) // {lanes}):",
-        f"            _y = _cast(_join(_y, _cast({row.replace('_lanes', str(lanes))}, _prim)), _prim)",
+        f"        _count = (_rows - _lane + {lanes - 1}) // {lanes}",
+        f"        _done = 1 + (_count - 1) // {_BESIDE} * {_BESIDE}",
+        "        for _k in _range(1, _done):",
+        f"            _y = _cast(_join(_y, _cast({row}, _prim)), _prim)",
+        *(f"        _x{k} = _cast({value}, _prim)" for k, value in enumerate(last)),
+        *(
+            f"        if _done + {k} < _count:\n            _y = _cast(_join(_y, _x{k}), _prim)"
+            for k in range(len(last))
+        ),
         "        _shared[_t] = _y",
         "    _sync()",
     ]
@@ -93,7 +103,7 @@ def lines_of_team(text: Text, stage: Stage, inner: int) -> list[str]:
         ]
         half //= 2
     lines += ["    if _lane == 0 and _rows > 0:", f"        _out[{', '.join(place)}] = _shared[_t]", "    _sync()"]
-    return [f"    {line}" for line in lines]
+    return [f"    {line}" for text in lines for line in text.split("\n")]
 
 
 def _place(columns: bool, width: int) -> list[str]:
