@@ -437,3 +437,11 @@ def test_cells_are_moved_whole() -> None:
     assert "masked.store.v8f32" in text
     assert "gather" not in text
     assert "scatter" not in text
+
+
+def test_cells_anywhere_are_loaded_whole_and_casts_stay_vectors() -> None:
+    text = (Path(__file__).parent / "golden" / "places.ll").read_text()
+    assert text.count("masked.load.v4f32.p0(ptr align 4") == 8  # a cell for each of eight lanes
+    assert "fptosi <8 x float>" in text
+    assert "gather" not in text
+    assert "fptosi.sat" not in text

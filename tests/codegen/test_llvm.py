@@ -17,7 +17,7 @@ from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 
 SOURCES = Path(__file__).parent / "golden"
-KERNELS = ("stencil", "total", "histogram", "guarded", "escape", "product", "neighbours", "cells")
+KERNELS = ("stencil", "total", "histogram", "guarded", "escape", "product", "neighbours", "cells", "places")
 
 
 @pytest.mark.parametrize("name", KERNELS)

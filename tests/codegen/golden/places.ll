@@ -1,0 +1,155 @@
+; a golden module
+
+
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, <8 x i1>, <8 x float>)
+@weft_nowhere = internal constant [16 x i8] zeroinitializer, align 16
+declare <4 x float> @llvm.masked.load.v4f32.p0(ptr, <4 x i1>, <4 x float>)
+declare void @llvm.masked.store.v8f32.p0(<8 x float>, ptr, <8 x i1>)
+
+define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
+entry:
+  br label %start
+start:
+  %v1 = getelementptr inbounds i8, ptr %ctx, i64 24
+  %v2 = load ptr, ptr %v1, align 8, !invariant.load !{}
+  %v3 = getelementptr inbounds i8, ptr %ctx, i64 32
+  %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
+  %v5 = mul i64 %begin, 8
+  %v6 = add i64 0, %v5
+  %v7 = mul i64 %end, 8
+  %v8 = add i64 0, %v7
+  %v9 = call i64 @llvm.smin.i64(i64 %v8, i64 40)
+  br label %head10
+head10:
+  %i14 = phi i64 [ %v6, %start ], [ %n15, %latch12 ]
+  %v16 = icmp slt i64 %i14, %v9
+  br i1 %v16, label %body11, label %done13
+body11:
+  %v17 = sub i64 %v9, %i14
+  %v18 = call i64 @llvm.umin.i64(i64 %v17, i64 8)
+  %v19 = trunc i64 %v18 to i32
+  %v20 = insertelement <8 x i32> poison, i32 %v19, i64 0
+  %v21 = shufflevector <8 x i32> %v20, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v22 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v21
+  %v23 = mul i64 %i14, 4
+  %v24 = getelementptr i8, ptr %v2, i64 %v23
+  %v25 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v24, <8 x i1> %v22, <8 x float> zeroinitializer), !alias.scope !6, !noalias !7
+  %v26 = fmul reassoc arcp contract afn <8 x float> %v25, splat (float 0x4022000000000000)
+  %v27 = fcmp ord <8 x float> %v26, %v26
+  %v28 = select <8 x i1> %v27, <8 x float> %v26, <8 x float> splat (float 0x0000000000000000)
+  %v29 = fcmp ogt <8 x float> %v28, splat (float 0xC1E0000000000000)
+  %v30 = select <8 x i1> %v29, <8 x float> %v28, <8 x float> splat (float 0xC1E0000000000000)
+  %v31 = fcmp olt <8 x float> %v30, splat (float 0x41DFFFFFE0000000)
+  %v32 = select <8 x i1> %v31, <8 x float> %v30, <8 x float> splat (float 0x41DFFFFFE0000000)
+  %v33 = fptosi <8 x float> %v32 to <8 x i32>
+  %v34 = fcmp ogt <8 x float> %v28, splat (float 0x41DFFFFFE0000000)
+  %v35 = select <8 x i1> %v34, <8 x i32> splat (i32 2147483647), <8 x i32> %v33
+  %v36 = sext <8 x i32> %v35 to <8 x i64>
+  %v37 = mul <8 x i32> %v35, splat (i32 12)
+  %v38 = sext <8 x i32> %v37 to <8 x i64>
+  %v39 = getelementptr i8, ptr %v4, <8 x i64> %v38
+  %v40 = getelementptr i8, <8 x ptr> %v39, i64 4
+  %v41 = getelementptr i8, <8 x ptr> %v39, i64 8
+  %v42 = insertelement <8 x ptr> poison, ptr @weft_nowhere, i64 0
+  %v43 = shufflevector <8 x ptr> %v42, <8 x ptr> poison, <8 x i32> zeroinitializer
+  %v44 = select <8 x i1> %v22, <8 x ptr> %v39, <8 x ptr> %v43
+  %v45 = extractelement <8 x ptr> %v44, i64 0
+  %v46 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v45, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v47 = extractelement <8 x ptr> %v44, i64 1
+  %v48 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v47, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v49 = extractelement <8 x ptr> %v44, i64 2
+  %v50 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v49, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v51 = extractelement <8 x ptr> %v44, i64 3
+  %v52 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v51, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v53 = extractelement <8 x ptr> %v44, i64 4
+  %v54 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v53, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v55 = extractelement <8 x ptr> %v44, i64 5
+  %v56 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v55, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v57 = extractelement <8 x ptr> %v44, i64 6
+  %v58 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v57, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v59 = extractelement <8 x ptr> %v44, i64 7
+  %v60 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v59, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v61 = shufflevector <4 x float> %v46, <4 x float> %v48, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v62 = shufflevector <4 x float> %v50, <4 x float> %v52, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v63 = shufflevector <4 x float> %v54, <4 x float> %v56, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v64 = shufflevector <4 x float> %v58, <4 x float> %v60, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v65 = shufflevector <8 x float> %v61, <8 x float> %v62, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v66 = shufflevector <8 x float> %v63, <8 x float> %v64, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v67 = shufflevector <16 x float> %v65, <16 x float> %v66, <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
+  %v68 = shufflevector <32 x float> %v67, <32 x float> poison, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 16, i32 20, i32 24, i32 28>
+  %v69 = shufflevector <32 x float> %v67, <32 x float> poison, <8 x i32> <i32 1, i32 5, i32 9, i32 13, i32 17, i32 21, i32 25, i32 29>
+  %v70 = shufflevector <32 x float> %v67, <32 x float> poison, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 18, i32 22, i32 26, i32 30>
+  %v71 = fmul reassoc arcp contract afn <8 x float> %v68, %v68
+  %v72 = fmul reassoc arcp contract afn <8 x float> %v69, %v69
+  %v73 = fmul reassoc arcp contract afn <8 x float> %v70, %v70
+  %v74 = fadd reassoc arcp contract afn <8 x float> %v71, %v72
+  %v75 = fadd reassoc arcp contract afn <8 x float> %v74, %v73
+  call void @llvm.masked.store.v8f32.p0(<8 x float> %v75, ptr align 4 %v24, <8 x i1> %v22), !alias.scope !6, !noalias !7
+  br label %latch12
+latch12:
+  %n15 = add nsw i64 %i14, 8
+  br label %head10
+done13:
+  br label %exit
+exit:
+  ret void
+}
+
+define void @weft_entry(ptr noalias %ctx) nounwind "reciprocal-estimates"="none" {
+entry:
+  %s1 = alloca [2 x i64], align 8
+  br label %start
+start:
+  %v2 = getelementptr inbounds i8, ptr %s1, i64 0
+  store i64 0, ptr %v2, align 8
+  %v3 = getelementptr inbounds i8, ptr %s1, i64 8
+  store i64 40, ptr %v3, align 8
+  %v4 = sub nsw i64 40, 0
+  %v5 = call i64 @llvm.smax.i64(i64 %v4, i64 0)
+  %v6 = add i64 %v5, 7
+  %v7 = udiv i64 %v6, 8
+  %v8 = mul nsw i64 8, 10
+  %v9 = call i64 @llvm.smax.i64(i64 %v8, i64 1)
+  %v10 = udiv i64 40000, %v9
+  %v11 = add i64 %v10, 1
+  %v12 = icmp sle i64 %v7, %v11
+  br i1 %v12, label %here13, label %shared14
+here13:
+  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 %v7)
+  br label %done15
+shared14:
+  %v16 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v17 = load ptr, ptr %v16, align 8, !invariant.load !{}
+  %v18 = getelementptr inbounds i8, ptr %v17, i64 16
+  %v19 = load i64, ptr %v18, align 8, !invariant.load !{}
+  %v20 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v21 = load ptr, ptr %v20, align 8, !invariant.load !{}
+  %v22 = getelementptr inbounds i8, ptr %v21, i64 0
+  %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
+  call void %v23(i64 %v19, ptr @weft_task0, ptr %ctx, ptr %s1, i64 %v7, i64 %v11)
+  br label %done15
+done15:
+  br label %exit
+exit:
+  ret void
+}
+
+!0 = distinct !{!"fields"}
+!1 = distinct !{!"field:f", !0}
+!2 = distinct !{!"field:u#0", !0}
+!3 = distinct !{!"field:u", !0}
+!4 = distinct !{!"field:u#1", !0}
+!5 = distinct !{!"field:u#2", !0}
+!6 = !{!1}
+!7 = !{!2, !3, !4, !5}
+!8 = !{!2}
+!9 = !{!1, !4, !5}
+!10 = !{!3}
+!11 = !{!1}
+!12 = !{!4}
+!13 = !{!1, !2, !5}
+!14 = !{!5}
+!15 = !{!1, !2, !4}
