@@ -383,7 +383,7 @@ def _innermost(
 def _hints(f: FunctionWriter, task: Task) -> str:
     """The metadata of the loop: that iterations touch nothing of one another's, if so; that a body that is not short
     need not be unrolled, and that one copy of a long one is enough, with its rest masked off: more would cost compile
-    time and hide nothing that the body itself does not; that a very long one, or one of wide cells, is left as it is."""
+    time and hide nothing that the body itself does not; that a very long one, or one of wide cells, stays scalar."""
     hints: list[str] = []
     if plainly_apart(task):
         hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
