@@ -134,6 +134,15 @@ def test_thousands_look_the_same_on_every_run_and_in_any_order() -> None:
     assert (_crowd(window, np.random.default_rng(1).permutation(order)) == first).all()
 
 
+@pytest.mark.parametrize("options", [{"check_races": True}, {"check_nan": True}, {"cpu_max_num_threads": 1}])
+def test_drawing_has_no_races_and_does_not_depend_on_threads(options: dict[str, Any]) -> None:
+    window, order = _window(48, 36), np.arange(150)
+    first = _crowd(window, order)
+    window.show()
+    ti.init(arch=ti.cpu, **options)
+    assert (_crowd(window, order) == first).all()  # (the window makes room in the new program)
+
+
 def test_particles_are_copied_when_they_are_given() -> None:
     window, scene = _window(), ti.ui.Scene()
     field, array = ti.Vector.field(3, ti.f32, 1), np.zeros((1, 3), np.float32)
