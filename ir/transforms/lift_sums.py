@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op
 from weft.ir.ops import Alloca, Binary, Break, Const, Continue, Exit, If, Kernel, Load, Store
@@ -11,6 +13,7 @@ from weft.ir.types import Prim
 
 __all__ = ["lift_sums"]
 
+_MOST = 12  # ops of an `if`
 _KINDS = ("add", "sub", "mul")
 _ADDS = {"add": "add", "sub": "add", "mul": "mul"}
 
@@ -29,7 +32,8 @@ def lift_sums(root: Kernel, config: CompileConfig) -> bool:
 
     where nothing else in the `if` touches %sum, and nothing jumps out of it. Exact: `x + -0.0` is x, whatever x is.
     LLVM makes vectors of a loop that adds up floats in every round; of one that adds in some rounds only where NaN may
-    be ignored, which Weft does not allow (ADR 6)."""
+    be ignored, which Weft does not allow (ADR 6). Not for an `if` of more than 12 ops: there LLVM keeps the branch and
+    sees the sum, and rounds that skip it should skip all of it."""
     return config.arch == "cpu" and _visit(root.body)
 
 
@@ -39,10 +43,15 @@ def _visit(block: Block) -> bool:
     for op in block:
         for inner in op.regions:
             changed |= _visit(inner)
-        if isinstance(op, If) and not any(isinstance(inner, (Break, Continue, Exit)) for inner in op.walk()):
+        if isinstance(op, If) and _is_brief(op):
             for store in [inner for side in op.regions for inner in side if isinstance(inner, Store)]:
                 changed |= _lift(op, store)
     return changed
+
+
+def _is_brief(op: If) -> bool:
+    inside = list(islice(op.walk(), _MOST + 2))  # the `if` itself among them
+    return len(inside) <= _MOST + 1 and not any(isinstance(inner, (Break, Continue, Exit)) for inner in inside)
 
 
 def _lift(op: If, store: Store) -> bool:
