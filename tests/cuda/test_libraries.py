@@ -186,10 +186,16 @@ def test_structs_on_the_device(ti: Any) -> None:
     assert s.to_numpy()["mass"].tolist() == [0, 7, 1, 1.5, 2]
 
 
+class Float32(str):
+    """torch's type of that name."""
+
+    is_floating_point = True
+
+
 class Tensor:
     """A torch tensor, as far as arguments need one, over memory of ours."""
 
-    dtype, is_cuda, device = "torch.float32", True, SimpleNamespace(index=0)
+    dtype, is_cuda, device, layout = Float32("torch.float32"), True, SimpleNamespace(index=0), "strided"
 
     def __init__(self, of: Any) -> None:
         self.of, self.shape = of, of.shape
@@ -203,6 +209,15 @@ class Tensor:
     def data_ptr(self) -> int:
         return self.of.array().address
 
+    def element_size(self) -> int:
+        return 4
+
+    def get_device(self) -> int:
+        return 0
+
+    def is_neg(self) -> bool:
+        return False
+
 
 @pytest.mark.parametrize("stream", [0, 7])
 def test_the_order_of_streams(ti: Any, stream: int, monkeypatch: Any) -> None:
@@ -211,8 +226,10 @@ def test_the_order_of_streams(ti: Any, stream: int, monkeypatch: Any) -> None:
     if library is None:
         pytest.skip("the GPU itself is asked below")
     monkeypatch.setattr(memory, "_stream", 5)  # the emulator's is the default one
-    current = SimpleNamespace(current_stream=lambda index: SimpleNamespace(cuda_stream=stream))
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor, cuda=current))
+    streams = [stream]
+    current = SimpleNamespace(current_stream=lambda index: SimpleNamespace(cuda_stream=streams[0]))
+    torch = SimpleNamespace(Tensor=Tensor, cuda=current, strided="strided", _C=None)
+    monkeypatch.setitem(sys.modules, "torch", torch)
     seen: list[tuple[Any, ...]] = []
 
     def record(self: Any, event: int, of: int) -> int:
@@ -233,6 +250,11 @@ def test_the_order_of_streams(ti: Any, stream: int, monkeypatch: Any) -> None:
     ours = memory.stream
     around = [("record", stream), ("wait", ours), ("record", ours), ("wait", stream)]
     assert seen == ([] if stream == 0 else around)
+    for streams[0] in (0, 7, 0):  # from the second call on native code may take it
+        seen.clear()
+        double(Tensor(a))
+        assert seen == ([] if streams[0] == 0 else [("record", 7), ("wait", ours), ("record", ours), ("wait", 7)])
+    assert a.to_numpy().tolist() == [[48] * 4] * 3
     seen.clear()
     double(b)  # an array of ours needs no order
     assert seen == []

@@ -93,12 +93,10 @@ def test_mistake(name: str, golden: Callable[[str, str], None]) -> None:
         ("activate", "sparse SNodes"),
         ("ad", "automatic differentiation"),
         ("aot", "compilation ahead of time"),
-        ("graph", "compilation ahead of time"),
         ("Mesh", "meshes"),
         ("Texture", "textures"),
         ("types.quant", "quantized types"),
         ("types.texture", "textures"),
-        ("linalg.SparseMatrixBuilder", "sparse matrices"),
     ],
 )
 def test_what_comes_later_says_so(name: str, what: str) -> None:
