@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
+from weft.ir.types import Prim
+from weft.lang.arrays.call_keys import Calls, look, seen
 from weft.lang.arrays.generated_kernels import AXES, Pattern, Results, Text, elementwise_kernel, pattern_of, results_of
-from weft.lang.arrays.libraries import Shape, flat_or_none, prim_of, result_library, span, view
+from weft.lang.arrays.libraries import (
+    Maker,
+    Shape,
+    is_contiguous,
+    may_overlap,
+    prim_of,
+    reshaped,
+    result_library,
+    span,
+    view,
+)
 from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operands
 from weft.lang.errors import ArgumentError
 from weft.lang.init import program
@@ -18,6 +32,21 @@ from weft.lang.kernel import Kernel
 from weft.lang.ndarray import Ndarray
 
 __all__ = ["ElementwiseFunction", "elementwise"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How calls with one key are made: `makers` make results of `shape`, or nothing if those of `out` were given;
+    `kernel` (None: there are no elements) takes operands and results, those that are arrays as of shape `flat`, unless
+    that is None. `numbers` are the operands that are no arrays."""
+
+    results: Results
+    shape: Shape
+    makers: list[Maker]
+    given: Callable[[Any], Any]
+    kernel: Kernel | None
+    flat: Shape | None
+    numbers: list[int]
 
 
 class ElementwiseFunction:
@@ -30,24 +59,49 @@ class ElementwiseFunction:
         self._generation = -1
         self._results: dict[Any, Results] = {}
         self._kernels: dict[Any, Kernel] = {}
+        self._calls = Calls[_Call]()
 
     def __call__(self, *args: Any, out: Any = None, **keywords: Any) -> Any:
         names, values = self._function.matched(args, keywords)
-        found = operands(self._label, names, values)
-        shape = broadcast(self._label, found)
-        results = self._results_for(found)
-        given = None if out is None else self._checked(out, shape, results)
-        library, like = result_library([one.source for one in found if one.shape is not None])
-        made = given or [library.empty(shape, prim, like) for prim in results.prims]
-        outs = [view(one) for one in made]
-        if given:
-            self._separate(found, outs)
-        if 0 not in shape:
-            self._run(found, shape, outs, results)
-        if given:
+        outs = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        key, views = look((outs is None,), values if outs is None else values + outs)
+        call = self._calls.find(key)
+        if call is None or not call.results.alive():
+            found = operands(self._label, names, values)
+            call, targets = self._prepared(found, outs)
+            views = [*(one.value for one in found), *targets]
+            self._calls.keep(key, call)
+        made = [make() for make in call.makers]
+        views += map(seen, made)
+        if outs is not None:
+            _separate(views, call.numbers, len(outs))
+        if call.kernel is not None:
+            call.kernel(*(views if call.flat is None else _reshaped(views, call.numbers, call.flat)))
+        if outs is not None:
             return out
-        answer = [one[()] if type(one) is np.ndarray and not shape else library.given(one) for one in made]
-        return tuple(answer) if results.several else answer[0]
+        answer = [one[()] if type(one) is np.ndarray and not call.shape else call.given(one) for one in made]
+        return tuple(answer) if call.results.several else answer[0]
+
+    def _prepared(self, found: Sequence[Operand], outs: Sequence[Any] | None) -> tuple[_Call, list[Any]]:
+        """How such a call is made, and the views of `outs`."""
+        shape, results = broadcast(self._label, found), self._results_for(found)
+        targets, makers, prims = list[Any](), list[Maker](), results.prims
+        library, like = result_library([one.source for one in found if one.shape is not None])
+        if outs is None:
+            makers = [library.maker(shape, prim, like) for prim in prims]
+        else:
+            targets = self._checked(outs, shape, results)
+            prims = tuple(map(prim_of, targets))
+        numbers = [k for k, one in enumerate(found) if one.shape is None]
+        arrays = [one for one in found if one.shape is not None]
+        is_flat = all(one.shape == shape and is_contiguous(one.value) for one in arrays)
+        is_flat = is_flat and all(map(is_contiguous, targets))
+        patterns = tuple(pattern_of(one.shape, shape) for one in found)
+        if is_flat:
+            patterns = tuple(None if one.shape is None else (False,) for one in found)
+        kernel = None if 0 in shape else self._kernel(found, patterns, prims, results, 1 if is_flat else len(shape))
+        flat = (math.prod(shape),) if is_flat and len(shape) != 1 else None
+        return _Call(results, shape, makers, library.given, kernel, flat, numbers), targets
 
     # -- types ---------------------------------------------------------------------------------------------------------
 
@@ -64,58 +118,38 @@ class ElementwiseFunction:
             results = self._results[key] = results_of(current, self._function.function, names, key, call, space)
         return results
 
-    def _checked(self, out: Any, shape: Shape, results: Results) -> list[Any]:
-        """The arrays of `out`, one for each result. ArgumentError where one does not fit."""
-        outs: list[Any] = list(out) if isinstance(out, (tuple, list)) else [out]
+    def _checked(self, outs: Sequence[Any], shape: Shape, results: Results) -> list[Any]:
+        """Views of the arrays of `out`, one for each result. ArgumentError where one does not fit."""
         if len(outs) != len(results.prims):
             raise ArgumentError(f"{self._label} gives {len(results.prims)} arrays, but out= has {len(outs)}")
+        views: list[Any] = []
         for one, prim in zip(outs, results.prims):
             try:
-                seen = view(one)
-                own = prim_of(seen)
+                target = view(one)
+                own = prim_of(target)
             except TypeMismatch as error:
                 raise ArgumentError(f"{self._label}: out={type(one).__name__}: {error.message}") from None
-            if tuple(seen.shape) != shape:
-                raise ArgumentError(f"{self._label} gives shape {shape}, but out= has shape {tuple(seen.shape)}")
+            if tuple(target.shape) != shape:
+                raise ArgumentError(f"{self._label} gives shape {shape}, but out= has shape {tuple(target.shape)}")
             if not np.can_cast(prim.np, own.np, "same_kind"):
                 raise ArgumentError(f"{self._label} gives {prim}, but out= holds {own}, of another kind")
-        return outs
-
-    def _separate(self, found: Sequence[Operand], outs: Sequence[Any]) -> None:
-        """An operand that shares memory with a result, but not element by element, is copied first."""
-        for target in outs:
-            ours = span(target)
-            for one in found:
-                theirs = None if one.shape is None else span(one.value)
-                if ours is None or theirs is None or ours[1] <= theirs[0] or theirs[1] <= ours[0]:
-                    continue
-                if len(outs) > 1 or ours != theirs or one.shape != tuple(target.shape) or not _alike(one.value, target):
-                    one.value = _copied(one.value)
-
-    # -- running -------------------------------------------------------------------------------------------------------
-
-    def _run(self, found: Sequence[Operand], shape: Shape, outs: Sequence[Any], results: Results) -> None:
-        arrays = [one.value for one in found if one.shape is not None]
-        alike = all(one.shape is None or one.shape == shape for one in found)
-        flat = [flat_or_none(array) for array in (*arrays, *outs)] if alike else [None]
-        if any(one is None for one in flat):
-            patterns = tuple(pattern_of(one.shape, shape) for one in found)
-            self._kernel(found, patterns, outs, results, len(shape))(*(one.value for one in found), *outs)
-            return
-        rest = iter(flat)
-        patterns = tuple(None if one.shape is None else (False,) for one in found)
-        kernel = self._kernel(found, patterns, outs, results, 1)
-        kernel(*(one.value if one.shape is None else next(rest) for one in found), *rest)
+            views.append(target)
+        return views
 
     def _kernel(
-        self, found: Sequence[Operand], patterns: tuple[Pattern, ...], outs: Sequence[Any], results: Results, ndim: int
+        self,
+        found: Sequence[Operand],
+        patterns: tuple[Pattern, ...],
+        targets: tuple[Prim, ...],
+        results: Results,
+        n: int,
     ) -> Kernel:
-        targets = tuple([prim_of(out) for out in outs])
+        """The kernel that loops over `n` axes."""
         numbers = tuple([one.prim for one in found if one.shape is None])
-        key = patterns, numbers, targets, results.several, ndim
+        key = patterns, numbers, targets, results.several, n
         made = self._kernels.get(key)
         if made is None:
-            text = Text(found, patterns, self._function.function, AXES[:ndim])
+            text = Text(found, patterns, self._function.function, AXES[:n])
             made = self._kernels[key] = elementwise_kernel(self.__name__, text, targets, results.several)
         return made
 
@@ -123,10 +157,26 @@ class ElementwiseFunction:
         return f"<{self._label}>"
 
 
+def _reshaped(views: Sequence[Any], numbers: Sequence[int], shape: Shape) -> list[Any]:
+    """The arguments of a kernel: the views, all but the numbers at those places having another shape."""
+    return [one if k in numbers else reshaped(one, shape) for k, one in enumerate(views)]
+
+
+def _separate(views: list[Any], numbers: Sequence[int], count: int) -> None:
+    """An operand that shares memory with one of the results, which are the last `count` views, but not element by
+    element, is copied first."""
+    for target in views[-count:]:
+        for k, one in enumerate(views[:-count]):
+            if k in numbers or (one is target and count == 1) or not may_overlap(one, target):
+                continue
+            if count > 1 or span(one) != span(target) or not _alike(one, target):
+                views[k] = _copied(one)
+
+
 def _alike(a: Any, b: Any) -> bool:
     """Whether equal indices of two views of one memory mean equal places."""
     a, b = (one.array() if isinstance(one, Ndarray) else one for one in (a, b))
-    if prim_of(a).size != prim_of(b).size:
+    if tuple(a.shape) != tuple(b.shape) or prim_of(a).size != prim_of(b).size:
         return False
     if hasattr(a, "stride") and hasattr(b, "stride"):
         return bool(a.stride() == b.stride())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -24,18 +24,32 @@ from weft.lang.ndarray import Ndarray, ndarray, ndarray_over
 from weft.lang.struct_ndarray import StructNdarray
 from weft.lang.types import prim_of_numpy
 
-__all__ = ["Library", "flat_or_none", "library_of", "prim_of", "reshaped", "result_library", "span", "view"]
+__all__ = [
+    "Library",
+    "Maker",
+    "Shape",
+    "is_contiguous",
+    "lent",
+    "library_of",
+    "may_overlap",
+    "prim_of",
+    "reshaped",
+    "result_library",
+    "span",
+    "view",
+]
 
 Shape = tuple[int, ...]
+Maker = Callable[[], Any]
 
 
 @dataclass(frozen=True)
 class Library:
-    """Who made an array. `empty(shape, prim, like)` makes another one where `like` lies; `given(view)` is what the user
-    gets of it."""
+    """Who made an array. `maker(shape, prim, like)` is what makes others, packed, where `like` lies (and does not keep
+    it); `given(made)` is what the user gets of one."""
 
     name: str
-    empty: Callable[[Shape, Prim, Any], Any]
+    maker: Callable[[Shape, Prim, Any], Maker]
     given: Callable[[Any], Any] = lambda made: made
 
 
@@ -62,14 +76,15 @@ def view(value: Any) -> Any:
     if isinstance(value, StructNdarray):
         raise TypeMismatch("its elements are structs: give a member of it")
     if isinstance(value, Lender):
-        return _lent(value)
+        return lent(value)
     if program().arch != cuda or not hasattr(value, "shape"):
         return _numpys(value)
     return value.detach() if hasattr(value, "detach") else value
 
 
-def _lent(value: Any) -> Any:
-    """A field's or an ndarray's numbers, the axes of its elements being axes like others."""
+def lent(value: Any) -> Any:
+    """A field's or an ndarray's numbers, the axes of its elements being axes like others. TypeMismatch where they are
+    no strided array."""
     try:
         cells = value._lend()
     except BufferError as error:
@@ -105,34 +120,29 @@ def _numpys_type(dtype: Any) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def flat_or_none(seen: Any) -> Any:
-    """A view as one axis, over the same memory; None if its elements do not lie side by side in order."""
-    return reshaped(seen, (math.prod(seen.shape),))
-
-
 def reshaped(seen: Any, shape: Shape) -> Any:
     """A view with another shape, over the same memory; None if its elements do not lie side by side in order."""
-    if isinstance(seen, Ndarray):
-        cells: Any = seen.array()
-        if not cells.flags.c_contiguous:
-            return None
-        if shape == seen.shape:
-            return seen
-        strides = _row_strides(shape, cells.dtype.itemsize)
-        return ndarray_over(seen.dtype, shape, type(cells)(cells.buffer, cells.dtype, shape, cells.offset, strides))
-    if not _is_contiguous(seen):
+    if not is_contiguous(seen):
         return None
-    return seen if seen.shape == shape else seen.reshape(shape)
+    if seen.shape == shape:
+        return seen
+    if not isinstance(seen, Ndarray):
+        return seen.reshape(shape)
+    cells: Any = seen.array()
+    strides = _row_strides(shape, cells.dtype.itemsize)
+    return ndarray_over(seen.dtype, shape, type(cells)(cells.buffer, cells.dtype, shape, cells.offset, strides))
 
 
 def _row_strides(shape: Shape, size: int) -> Shape:
     return tuple(size * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-def _is_contiguous(seen: Any) -> bool:
-    if hasattr(seen, "flags"):
-        return bool(seen.flags.c_contiguous)
-    return hasattr(seen, "is_contiguous") and seen.is_contiguous()
+def is_contiguous(seen: Any) -> bool:
+    """Whether a view's elements lie side by side in order."""
+    cells: Any = seen.array() if isinstance(seen, Ndarray) else seen
+    if hasattr(cells, "flags"):
+        return bool(cells.flags.c_contiguous)
+    return hasattr(cells, "is_contiguous") and cells.is_contiguous()
 
 
 def span(seen: Any) -> tuple[int, int] | None:
@@ -158,29 +168,42 @@ def span(seen: Any) -> tuple[int, int] | None:
     return address + sum(r for r in reach if r < 0), address + sum(r for r in reach if r > 0) + size
 
 
+def may_overlap(a: Any, b: Any) -> bool:
+    """Whether the bytes from first to last of two views have some in common, as far as that is known."""
+    if type(a) is np.ndarray and type(b) is np.ndarray:
+        return np.may_share_memory(a, b)
+    ours, theirs = span(a), span(b)
+    return ours is not None and theirs is not None and ours[0] < theirs[1] and theirs[0] < ours[1]
+
+
 # ---- new arrays ------------------------------------------------------------------------------------------------------
 
 
-def _numpy_empty(shape: Shape, prim: Prim, like: Any) -> Any:
-    return np.empty(shape, prim.np)
+def _numpys_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
+    return partial(np.empty, shape, prim.np)
 
 
-def _torch_empty(shape: Shape, prim: Prim, like: Any) -> Any:
+def _torchs_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
     torch = import_module("torch")
-    return torch.empty(shape, dtype=getattr(torch, prim.np.name), device=like.device)
+    return partial(torch.empty, shape, dtype=getattr(torch, prim.np.name), device=like.device)
 
 
-def _cupy_empty(shape: Shape, prim: Prim, like: Any) -> Any:
-    with like.device:
-        return import_module("cupy").empty(shape, prim.np)
+def _cupys_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
+    empty, device = import_module("cupy").empty, like.device
+
+    def make() -> Any:
+        with device:
+            return empty(shape, prim.np)
+
+    return make
 
 
-def _weft_empty(shape: Shape, prim: Prim, like: Any) -> Any:
-    return np.empty(shape, prim.np) if 0 in shape else ndarray(prim, shape)  # (an ndarray has elements)
+def _wefts_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
+    return partial(np.empty, shape, prim.np) if 0 in shape else partial(ndarray, prim, shape)  # (which has elements)
 
 
-def _jax_empty(shape: Shape, prim: Prim, like: Any) -> Any:
-    return _weft_empty(shape, prim, like) if program().arch == cuda else np.empty(shape, prim.np)
+def _jaxs_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
+    return (_wefts_maker if program().arch == cuda else _numpys_maker)(shape, prim, like)
 
 
 def _jax_given(made: Any) -> Any:
@@ -194,11 +217,11 @@ _MODULES = {"numpy": "numpy", "torch": "torch", "cupy": "cupy", "jax": "jax", "j
 _LIBRARIES = {
     row.name: row
     for row in (
-        Library("numpy", _numpy_empty),
-        Library("torch", _torch_empty),
-        Library("cupy", _cupy_empty),
-        Library("weft", _weft_empty),
-        Library("jax", _jax_empty, _jax_given),  # what JAX has cannot be written to: what it will have is
+        Library("numpy", _numpys_maker),
+        Library("torch", _torchs_maker),
+        Library("cupy", _cupys_maker),
+        Library("weft", _wefts_maker),
+        Library("jax", _jaxs_maker, _jax_given),  # what JAX has cannot be written to: what it will have is
     )
 }
 

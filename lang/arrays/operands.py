@@ -43,6 +43,8 @@ class ScalarFunction:
         self.name = name if name.isidentifier() else "function"  # of a lambda
         self.__doc__ = function.__doc__
         self.parameters = None if isinstance(function, Builtin) else self._parameters(self.function.function, method)
+        found = self.parameters.parameters.values() if self.parameters else ()
+        self._defaults = tuple([one.default for one in found if one.default is not Parameter.empty])  # of the last ones
         # In a kernel's text, names with an underscore in front are those of what stands around the function.
         self.names = [f"arg{n}" if n[0] == "_" else n for n in self.parameters.parameters] if self.parameters else []
 
@@ -55,21 +57,25 @@ class ScalarFunction:
                 raise CompilationError(f"{self.kind} '{self.name}': parameter '{name}' is not an ordinary one")
         return found
 
-    def matched(self, args: Sequence[Any], keywords: dict[str, Any]) -> tuple[list[str], list[Any]]:
+    def matched(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[str], tuple[Any, ...]]:
         """The names of the operands, and the operands. ArgumentError if they do not fit the parameters."""
         if self.parameters is None:
             if keywords:
                 raise ArgumentError(f"'{self.name}' has no parameter '{next(iter(keywords))}'")
-            return [f"x{position}" for position in range(len(args))], list(args)
-        if len(args) == len(self.names) and not keywords:
-            return self.names, list(args)
+            return [f"x{position}" for position in range(len(args))], args
+        if not keywords:
+            missing = len(self.names) - len(args)
+            if missing == 0:
+                return self.names, args
+            if 0 < missing <= len(self._defaults):
+                return self.names, (*args, *self._defaults[-missing:])
         try:
             bound = self.parameters.bind(*args, **keywords)
         except TypeError as error:
             wanted = ", ".join(self.parameters.parameters)
             raise ArgumentError(f"{self.kind} '{self.name}' takes {wanted}: {error}") from None
         bound.apply_defaults()
-        return self.names, list(bound.arguments.values())
+        return self.names, tuple(bound.arguments.values())
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ class Reduction:
         kept = tuple([n for k, n in enumerate(shape) if k not in axes])
         final = tuple([1 if k in axes else n for k, n in enumerate(shape)]) if keepdims else kept
         library, like = result_library([one.source for one in found if one.shape is not None])
-        made = library.empty(final, prims[0], like)
+        made = library.maker(final, prims[0], like)()
         if 0 not in kept:
             self._fill(made, found, shape, axes, prims)
         if not final and isinstance(made, (np.ndarray, Ndarray)):
@@ -78,13 +78,13 @@ class Reduction:
 
     # -- what is asked for ---------------------------------------------------------------------------------------------
 
-    def _matched(self, args: Sequence[Any], keywords: dict[str, Any]) -> tuple[list[str], list[Any]]:
+    def _matched(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[str], tuple[Any, ...]]:
         if self._map is not None:
             return self._map.matched(args, keywords)
         if len(args) != 1 or keywords:
             given = f"{len(args)} and {', '.join(keywords)}" if keywords else f"{len(args)}"
             raise ArgumentError(f"{self._label} takes one array, and axis=, keepdims=, dtype=; given are {given}")
-        return ["x"], list(args)
+        return ["x"], args
 
     def _axes(self, axis: Any, ndim: int) -> tuple[int, ...]:
         """The axes to reduce, ascending. ArgumentError where there are none such."""

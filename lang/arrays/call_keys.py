@@ -1,0 +1,134 @@
+"""What tells the calls of an array function apart: classes of its operands, and types, shapes and packing of arrays.
+
+    look((x, 2.0), on_gpu=False)  =>  [ndarray, float64, (3, 4), True, float], [x, 2.0]
+
+Calls with equal keys run one kernel, over arrays of equal shapes, and their results have equal types and shapes: so
+`Calls` remembers how one is made. A key keeps no operand alive, and says nothing of addresses and values.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.lang.arrays.export import Lender
+from weft.lang.arrays.libraries import is_contiguous, lent
+from weft.lang.init import cuda, program
+from weft.lang.struct_ndarray import StructNdarray
+
+__all__ = ["Calls", "look", "seen"]
+
+_MOST_CALLS = 256  # of a function, that are remembered
+_MOST_CLASSES = 128
+
+Key = tuple[Any, ...]
+Way = tuple[Callable[[Any], Any] | None, Callable[[Any], Key]]
+C = TypeVar("C")
+
+
+class Calls(Generic[C]):
+    """What is remembered of the calls of one function."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, C] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def find(self, key: Key | None) -> C | None:
+        """The call with that key, if it was made before."""
+        return None if key is None else self._known.get(key)
+
+    def keep(self, key: Key | None, call: C) -> None:
+        """Remember it. (Threads may do so at once: they found the same.)"""
+        if key is not None:
+            self._known = {key: call} if len(self._known) >= _MOST_CALLS else {**self._known, key: call}
+
+
+def look(more: Key, values: Iterable[Any]) -> tuple[Key | None, list[Any]]:
+    """The key of a call, `more` being a part of it, and what kernels are given for the values (`libraries.view`). No
+    key where there is a value that only `operands` knows how to take."""
+    current = program()
+    on_gpu = current.arch == cuda
+    key, views = [current.generation, *more], []
+    try:
+        for value in values:
+            kind: Any = type(value)
+            view, facts = _way_of(kind, on_gpu)
+            if view is not None:
+                value = view(value)
+            key.append(kind)
+            key += facts(value)
+            views.append(value)
+    except _OTHERS:
+        return None, []
+    return tuple(key), views
+
+
+def seen(made: Any) -> Any:
+    """What a kernel is given for a new array (see `Library`)."""
+    kind: Any = type(made)
+    view, _ = _way_of(kind, program().arch == cuda)
+    return made if view is None else view(made)
+
+
+# What a value raises that has no key.
+_OTHERS = (AttributeError, BufferError, IndexError, RuntimeError, TypeError, TypeMismatch)
+
+
+@lru_cache(_MOST_CLASSES)
+def _way_of(kind: Any, on_gpu: bool) -> Way:
+    """How a value of that very class is seen (None: as it is), and the part of the key that comes of what is seen."""
+    if kind is int:
+        return None, _room
+    if kind in (bool, float) or issubclass(kind, np.generic):
+        return None, lambda number: ()
+    if kind is np.ndarray:
+        return None, _facts
+    if issubclass(kind, Lender) and not issubclass(kind, StructNdarray):
+        return lent, _facts
+    if kind is getattr(sys.modules.get("torch"), "Tensor", None):
+        return (_attached, _facts_of_torch) if on_gpu else (_tensors_memory, _facts)
+    if on_gpu and kind is getattr(sys.modules.get("cupy"), "ndarray", None):
+        return None, _facts_of_cupy
+    return None, _unknown
+
+
+def _unknown(value: Any) -> Key:
+    raise TypeError
+
+
+# By the bits of an integer's magnitude: the widest of those that all the same types hold.
+_WIDEST = [next(width for width in (7, 8, 15, 16, 31, 32, 63, 64) if bits <= width) for bits in range(65)]
+
+
+def _room(number: int) -> Key:
+    """Which types hold an integer. IndexError if none does."""
+    return (_WIDEST[number.bit_length()] if number >= 0 else -_WIDEST[(~number).bit_length()],)
+
+
+def _facts(array: Any) -> Key:
+    """Of a numpy array, or of an ndarray on a GPU."""
+    return array.dtype, array.shape, is_contiguous(array)
+
+
+def _tensors_memory(tensor: Any) -> Any:
+    return (tensor.detach() if tensor.requires_grad else tensor).numpy()
+
+
+def _attached(tensor: Any) -> Any:
+    """A tensor without its history."""
+    return tensor.detach() if tensor.requires_grad else tensor
+
+
+def _facts_of_torch(tensor: Any) -> Key:
+    return tensor.dtype, tensor.shape, tensor.is_contiguous(), tensor.get_device()
+
+
+def _facts_of_cupy(array: Any) -> Key:
+    return array.dtype, array.shape, array.flags.c_contiguous, array.data.device_id
