@@ -115,6 +115,15 @@ def test_sequences_of_elementwise_calls(ti, two, calls):
         assert repeated == first
 
 
+def test_arrays_of_one_shape_that_lie_in_many_ways(ti, mix):
+    values = np.arange(12.0).reshape(3, 4)
+    makers = [MAKERS[name] for name in ("numpy", "fortran", "window", "reversed", "torch")]
+    for a in makers * 2:
+        for b in makers:
+            x, y = a(ti, values), b(ti, values)
+            assert np.array_equal(mix(x, y), np.asarray(x) - 3 * np.asarray(y))
+
+
 def line(start, step):
     """Five elements of a pool."""
     return lambda pool: pool[start : start + 5 * step : step]
@@ -179,11 +188,10 @@ def test_a_changed_name_and_a_new_program(ti):
         return x * factor
 
     x = np.ones(3, np.int32)
-    for factor, kind in ((2, np.int32), (2.5, np.float32), (3, np.int32)):
+    for factor, kind in ((2, np.int32), (3, np.int32), (2.5, np.float32)):
         for _ in range(3):
             got = scaled(x)
             assert (got.dtype, got.tolist()) == (kind, [factor] * 3)
-    factor = 2.5
     ti.init(arch=ti.cfg.arch, default_fp=ti.f64)
     assert [scaled(x).dtype for _ in range(3)] == [np.float64] * 3
     kept = ti.ndarray(ti.f32, 3)
