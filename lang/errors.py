@@ -8,6 +8,8 @@ stored is a `PrecisionWarning`.
 
 from __future__ import annotations
 
+import os
+
 from weft.ir.errors import CompilationError, InternalError, TypeMismatch, WeftError
 from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault, OutOfMemory, RecursionFault
 
@@ -35,6 +37,7 @@ __all__ = [
     "UnsupportedSyntax",
     "WeftError",
     "WrongIndex",
+    "without_compiler",
 ]
 
 
@@ -70,3 +73,9 @@ TaichiIndexError = WrongIndex
 TaichiRuntimeError = WeftError
 TaichiRuntimeTypeError = ArgumentError
 TaichiAssertionError = KernelFault
+
+
+def without_compiler(error: CompilationError) -> CompilationError:
+    """The mistake, to be raised anew: its traceback no longer leads through the compiler, dozens of frames that tell
+    nothing to who made it. They stay where WEFT_TRACEBACK is "full"."""
+    return error if os.environ.get("WEFT_TRACEBACK") == "full" else error.with_traceback(None)

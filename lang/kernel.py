@@ -25,7 +25,7 @@ from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import Instance, compile_instance, rehearse
 from weft.lang.direct import plan_for
-from weft.lang.errors import ArgumentError, UnknownName
+from weft.lang.errors import ArgumentError, UnknownName, without_compiler
 from weft.lang.instances import Instances
 from weft.lang.measure import recording, watching
 from weft.lang.parameters import Parameter, Template, make_parameter
@@ -267,8 +267,11 @@ class Kernel(DirectCallable):
             key = (id(owner), *(p.key(flat[position]) for position, p in self._keyed))
         instance = self._instances.latest(key)
         if instance is None:
-            with program_state.compiling, self._lock:
-                instance = self._instances.earlier(key) or self._compile(program, key, owner, flat)
+            try:
+                with program_state.compiling, self._lock:
+                    instance = self._instances.earlier(key) or self._compile(program, key, owner, flat)
+            except CompilationError as error:
+                raise without_compiler(error)  # noqa: B904 - it is the same
         self._latest = instance.recipe
         return instance
 

@@ -7,8 +7,9 @@ import importlib
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from weft.lang.options import did_you_mean
@@ -29,10 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument("--frames", type=_positive, default=0, metavar="N", help="how many frames to run")
     demo.add_argument("--out", default="", metavar="FILE", help="write a .gif or .png instead of opening a window")
     demo.set_defaults(action=_demo)
-    run = commands.add_parser("run", help="run a program in which `import taichi` means Weft")
-    run.add_argument("program", metavar="PROGRAM")
-    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
-    run.set_defaults(action=_run)
+    _add_program(commands.add_parser("run", help="run a program in which `import taichi` means Weft"), _run)
     _more_commands(commands)
     given = parser.parse_args(arguments)
     try:
@@ -40,6 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _add_program(command: argparse.ArgumentParser, action: Callable[[argparse.Namespace], int]) -> None:
+    """A program and its arguments, to be run by `action`."""
+    command.add_argument("program", metavar="PROGRAM")
+    rest = command.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    rest.required = False  # there may be none, which argparse forgets when it lists what is missing
+    command.set_defaults(action=action)
 
 
 def _more_commands(commands: Any) -> None:
@@ -50,9 +56,7 @@ def _more_commands(commands: Any) -> None:
     example.add_argument("-s", "--save", action="store_true", help="copy the source into this folder instead")
     example.set_defaults(action=_example)
     debug = commands.add_parser("debug", help="as `run`, with debug=True: indices and assertions are checked")
-    debug.add_argument("program", metavar="PROGRAM")
-    debug.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
-    debug.set_defaults(action=_debug)
+    _add_program(debug, _debug)
     for name, text in (("doctor", "what Weft finds on this machine"), ("diagnose", "the same")):
         commands.add_parser(name, help=text).set_defaults(action=_doctor)
     commands.add_parser("repl", help="Python's prompt, with `import weft as ti`").set_defaults(action=_repl)
@@ -85,6 +89,9 @@ def _debug(given: argparse.Namespace) -> int:
 
 def _example(given: argparse.Namespace) -> int:
     runner: Any = importlib.import_module("weft.demos.runner")
+    if given.name is None and (given.print or given.save):
+        print("weft: which demo? `weft example` lists them", file=sys.stderr)
+        return 2
     name = (given.name or "").removesuffix(".py")
     if name not in runner.NAMES or not (given.print or given.save):
         return _demo(argparse.Namespace(name=name or None, arch="cpu", frames=0, out=""))
@@ -143,8 +150,21 @@ def _run(given: argparse.Namespace) -> int:
     if not path.is_file():
         print(f"weft: there is no file '{path}'", file=sys.stderr)
         return 2
-    run_program(given.program, given.arguments)
+    try:
+        run_program(given.program, given.arguments)
+    except Exception as error:
+        error.__traceback__ = _from_program(error.__traceback__, given.program)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
     return 0
+
+
+def _from_program(entry: TracebackType | None, program: str) -> TracebackType | None:
+    """The traceback as Python would show it, had it run the program; all of it where the program did not begin."""
+    whole = entry
+    while entry is not None and entry.tb_frame.f_code.co_filename != program:
+        entry = entry.tb_next
+    return entry or whole
 
 
 def run_program(program: str, arguments: Sequence[str]) -> None:

@@ -16,7 +16,8 @@ __all__ = ["add_commands"]
 def add_commands(commands: Any) -> None:
     """Declare it; it sets `action`, which runs it."""
     cache = commands.add_parser("cache", help="the compiled kernels that are kept on disk")
-    cache.add_argument("what", choices=("info", "clear"), help="say where and how many they are, or remove them")
+    text = "say where and how many they are, which is what is done without a word, or remove them"
+    cache.add_argument("what", nargs="?", choices=("info", "clear"), default="info", help=text)
     cache.add_argument("--folder", default="", metavar="FOLDER", help="another one than programs use by default")
     cache.set_defaults(action=_cache)
 

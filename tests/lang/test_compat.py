@@ -135,6 +135,31 @@ def test_the_command_runs_a_program(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "there is no file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["run", "debug"])
+def test_the_command_misses_the_program_alone(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command])
+    assert capsys.readouterr().err.endswith("the following arguments are required: PROGRAM\n")
+
+
+def test_a_program_fails_as_under_python(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("vec2(x, 2)", "vec2(x, y)"))
+    run = subprocess.run(
+        [sys.executable, "-m", "weft.lang.cli", "run", str(program), "1.5"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    told = run.stderr.splitlines()
+    assert told[:2] == ["Traceback (most recent call last):", f'  File "{program}", line 8, in <module>']
+    assert told[-3].strip() == "return vec2(x, y).sum()"
+    program.write_text("def broken(:")
+    run = subprocess.run(
+        [sys.executable, "-m", "weft.lang.cli", "run", str(program)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr.rstrip().splitlines()[-1].startswith("SyntaxError")
+
+
 def test_the_command_shows_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor"]) == 0
     assert "vector math" in capsys.readouterr().out

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import linecache
 import re
+import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -189,6 +191,20 @@ def test_an_error_is_the_python_exception_one_expects() -> None:
         exec_kernel("x[0] = 1")
     with pytest.raises(AssertionError):
         exec_kernel("ti.static_assert(n == 4)")
+
+
+def test_a_traceback_leaves_the_compiler_out(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def frames() -> list[str]:
+        with pytest.raises(NameError) as caught:
+            exec_kernel("for i in y:\n        y[i] = f(1, f(m, 2))")
+        files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+        return files[files.index("program.py") + 1 :]
+
+    short = frames()
+    assert 0 < len(short) <= 4
+    assert {Path(file).name for file in short} == {"kernel.py"}
+    monkeypatch.setenv("WEFT_TRACEBACK", "full")
+    assert any(Path(file).parent.name == "translate" for file in frames())
 
 
 def exec_kernel(body: str) -> None:

@@ -167,6 +167,8 @@ def test_the_command_line(session: Session, capsys: pytest.CaptureFixture[str], 
     said = capsys.readouterr().out
     assert said.startswith(f"{len(files)} entr")
     assert said.rstrip().endswith(str(session.cache / "kernels"))
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out == said
     monkeypatch.delenv("WEFT_OFFLINE_CACHE_FILE_PATH")
     assert main(["cache", "clear", "--folder", str(session.cache)]) == 0
     assert capsys.readouterr().out.startswith("removed ")

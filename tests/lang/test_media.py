@@ -159,6 +159,8 @@ def test_the_command_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["example", "-s", "life"]) == 0
     assert Path("life.py").read_text() == source
     assert capsys.readouterr().out == "saved life.py: change it, and run it by `python life.py`\n"
+    assert cli.main(["example", "-s"]) == 2
+    assert "which demo?" in capsys.readouterr().err
     assert cli.main(["example", "nothing"]) == 2
     assert "there is no demo 'nothing'" in capsys.readouterr().err
 
