@@ -9,6 +9,7 @@ and few. An instance goes when an object that it was compiled for is gone, and k
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -67,8 +68,12 @@ class Instances:
             *_guards(chain(trees, instance.captures.objects()), lambda _: self._drop(key, mine)),
         ]
 
-    def _drop(self, key: Any, only: weakref.ref[Instance] | None = None) -> None:
+    def _drop(
+        self, key: Any, only: weakref.ref[Instance] | None = None, ends: Callable[[], bool] = sys.is_finalizing
+    ) -> None:
         """Drop that instance; None: all with that key."""
+        if ends():  # when Python ends, modules lose what they hold
+            return
         before = self._of.get(key, ())
         left = tuple(one for one in before if only is not None and one is not only())
         if left:
