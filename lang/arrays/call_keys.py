@@ -50,9 +50,11 @@ class Calls(Generic[C]):
             self._known = {key: call} if len(self._known) >= _MOST_CALLS else {**self._known, key: call}
 
 
-def look(more: Key, values: Iterable[Any]) -> tuple[Key | None, list[Any]]:
+def look(more: Key | None, values: Iterable[Any]) -> tuple[Key | None, list[Any]]:
     """The key of a call, `more` being a part of it, and what kernels are given for the values (`libraries.view`). No
-    key where there is a value that only `operands` knows how to take."""
+    key where `more` is None or there is a value that only `operands` knows how to take."""
+    if more is None:
+        return None, []
     current = program()
     on_gpu = current.arch == cuda
     key, views = [current.generation, *more], []

@@ -17,10 +17,10 @@ from weft.lang.arrays.generated_kernels import AXES, Pattern, Results, Text, ele
 from weft.lang.arrays.libraries import (
     Maker,
     Shape,
+    arguments_as,
     is_contiguous,
     may_overlap,
     prim_of,
-    reshaped,
     result_library,
     span,
     view,
@@ -76,7 +76,7 @@ class ElementwiseFunction:
         if outs is not None:
             _separate(views, call.numbers, len(outs))
         if call.kernel is not None:
-            call.kernel(*(views if call.flat is None else _reshaped(views, call.numbers, call.flat)))
+            call.kernel(*(views if call.flat is None else arguments_as(views, call.numbers, call.flat)))
         if outs is not None:
             return out
         answer = [one[()] if type(one) is np.ndarray and not call.shape else call.given(one) for one in made]
@@ -155,11 +155,6 @@ class ElementwiseFunction:
 
     def __repr__(self) -> str:
         return f"<{self._label}>"
-
-
-def _reshaped(views: Sequence[Any], numbers: Sequence[int], shape: Shape) -> list[Any]:
-    """The arguments of a kernel: the views, all but the numbers at those places having another shape."""
-    return [one if k in numbers else reshaped(one, shape) for k, one in enumerate(views)]
 
 
 def _separate(views: list[Any], numbers: Sequence[int], count: int) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "Library",
     "Maker",
     "Shape",
+    "arguments_as",
     "is_contiguous",
     "lent",
     "library_of",
@@ -131,6 +132,11 @@ def reshaped(seen: Any, shape: Shape) -> Any:
     cells: Any = seen.array()
     strides = _row_strides(shape, cells.dtype.itemsize)
     return ndarray_over(seen.dtype, shape, type(cells)(cells.buffer, cells.dtype, shape, cells.offset, strides))
+
+
+def arguments_as(views: Sequence[Any], numbers: Sequence[int], shape: Shape) -> list[Any]:
+    """The arguments of a kernel: the views, all but the numbers at those places having another shape."""
+    return [one if k in numbers else reshaped(one, shape) for k, one in enumerate(views)]
 
 
 def _row_strides(shape: Shape, size: int) -> Shape:

@@ -43,10 +43,13 @@ class ScalarFunction:
         self.name = name if name.isidentifier() else "function"  # of a lambda
         self.__doc__ = function.__doc__
         self.parameters = None if isinstance(function, Builtin) else self._parameters(self.function.function, method)
-        found = self.parameters.parameters.values() if self.parameters else ()
-        self._defaults = tuple([one.default for one in found if one.default is not Parameter.empty])  # of the last ones
         # In a kernel's text, names with an underscore in front are those of what stands around the function.
         self.names = [f"arg{n}" if n[0] == "_" else n for n in self.parameters.parameters] if self.parameters else []
+        known = [*self.parameters.parameters.values()] if self.parameters else []
+        self._own = [one.name for one in known]
+        self._defaults = {one.name: one.default for one in known if one.default is not Parameter.empty}
+        by_name = [one.name for one in known if one.kind is not Parameter.POSITIONAL_ONLY]
+        self._open = [frozenset(by_name) - {*self._own[:count]} for count in range(len(known) + 1)]  # after so many
 
     def _parameters(self, function: Callable[..., Any], is_method: bool) -> Signature:
         found = signature(function)
@@ -63,12 +66,12 @@ class ScalarFunction:
             if keywords:
                 raise ArgumentError(f"'{self.name}' has no parameter '{next(iter(keywords))}'")
             return [f"x{position}" for position in range(len(args))], args
-        if not keywords:
-            missing = len(self.names) - len(args)
-            if missing == 0:
-                return self.names, args
-            if 0 < missing <= len(self._defaults):
-                return self.names, (*args, *self._defaults[-missing:])
+        if len(args) == len(self.names) and not keywords:
+            return self.names, args
+        if len(args) <= len(self.names) and keywords.keys() <= self._open[len(args)]:
+            rest, known = self._own[len(args) :], {**self._defaults, **keywords}
+            if known.keys() >= {*rest}:
+                return self.names, (*args, *[known[name] for name in rest])
         try:
             bound = self.parameters.bind(*args, **keywords)
         except TypeError as error:

@@ -8,7 +8,9 @@ left. So the order in which numbers meet depends on nothing but the shape and th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import promote
 from weft.ir.types import Prim, i32, i64, u1
+from weft.lang.arrays.call_keys import Calls, look, seen
+from weft.lang.arrays.export import Lender
 from weft.lang.arrays.generated_kernels import (
     AXES,
     Results,
@@ -26,7 +30,7 @@ from weft.lang.arrays.generated_kernels import (
     pattern_of,
     results_of,
 )
-from weft.lang.arrays.libraries import Shape, reshaped, result_library, view
+from weft.lang.arrays.libraries import Maker, Shape, arguments_as, is_contiguous, reshaped, result_library
 from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operands
 from weft.lang.arrays.team_reduction import Stage, lines_of_team, stage_of
 from weft.lang.builtins import loop_config, ndrange
@@ -46,6 +50,31 @@ _CHUNK = 1024  # columns of them that lie side by side
 _Types = tuple[Prim, Prim, list[Results]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A launch: `kernel` takes numbers, arrays as of shape `taken` (None: as they are), an array of that type and shape
+    `into` to be written, and the `extents`. Without these it gathers elements, else it reduces them."""
+
+    kernel: Kernel
+    taken: Shape | None
+    prim: Prim
+    into: Shape
+    extents: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How calls with one key are made: `make` makes the result, which the steps fill, one after the other, from
+    operands of which some are `numbers`. No steps: it has no elements, or, where `is_identity`, nothing is reduced."""
+
+    results: list[Results]
+    make: Maker
+    given: Callable[[Any], Any]
+    steps: list[_Step]
+    numbers: list[int]
+    is_identity: bool
+
+
 class Reduction:
     """A function of arrays, made by `ti.reduce`."""
 
@@ -58,23 +87,43 @@ class Reduction:
         self._generation = -1
         self._types: dict[Any, _Types] = {}
         self._kernels: dict[Any, Kernel] = {}
+        self._calls = Calls[_Call]()
         self._kept: dict[Any, list[Any]] = {}
 
     def __call__(self, *args: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None, **keywords: Any) -> Any:
         names, values = self._matched(args, keywords)
-        found = operands(self._label, names, values)
+        wanted = None if dtype is None else primitive(dtype)
+        key, views = look(_asked(axis, bool(keepdims), wanted), values)
+        call = self._calls.find(key)
+        if call is None or not all(map(Results.alive, call.results)):
+            found = operands(self._label, names, values)
+            call = self._prepared(found, axis, keepdims, wanted)
+            views = [one.value for one in found]
+            self._calls.keep(key, call)
+        made = call.make()
+        if call.is_identity:
+            self._fill_with_identity(seen(made))
+        elif call.steps:
+            self._run(call, views, seen(made))
+        return call.given(made)
+
+    def _prepared(self, found: Sequence[Operand], axis: Any, keepdims: bool, wanted: Prim | None) -> _Call:
+        """How such a call is made."""
         shape = broadcast(self._label, found)
         axes = self._axes(axis, len(shape))
-        prims = self._types_for(found, None if dtype is None else primitive(dtype))
+        prim, element, results = self._types_for(found, wanted)
         kept = tuple([n for k, n in enumerate(shape) if k not in axes])
         final = tuple([1 if k in axes else n for k, n in enumerate(shape)]) if keepdims else kept
         library, like = result_library([one.source for one in found if one.shape is not None])
-        made = library.maker(final, prims[0], like)()
-        if 0 not in kept:
-            self._fill(made, found, shape, axes, prims)
-        if not final and isinstance(made, (np.ndarray, Ndarray)):
-            return made[()] if isinstance(made, np.ndarray) else made[None]
-        return library.given(made)
+        make, given = library.maker(final, prim, like), library.given
+        if not final and isinstance(like, Lender) and program().arch != cuda:
+            make, given = partial(np.empty, (), prim.np), int if prim is u1 else np.ndarray.item
+        elif not final:
+            given = partial(_number_or, given)
+        n = math.prod(shape[axis] for axis in axes)
+        steps = self._steps(found, shape, axes, (prim, element)) if n > 0 and 0 not in kept else []
+        numbers = [k for k, one in enumerate(found) if one.shape is None]
+        return _Call(results, make, given, steps, numbers, n == 0 and 0 not in kept)
 
     # -- what is asked for ---------------------------------------------------------------------------------------------
 
@@ -99,9 +148,9 @@ class Reduction:
             raise ArgumentError(f"{self._label}: axis={axis} names an axis twice")
         return found
 
-    def _types_for(self, found: Sequence[Operand], wanted: Prim | None) -> tuple[Prim, Prim]:
+    def _types_for(self, found: Sequence[Operand], wanted: Prim | None) -> _Types:
         """The type in which elements are joined: `wanted`, or what elements, identity and function make of one
-        another; and the type of the elements."""
+        another; the type of the elements; and what both were seen from."""
         current = program()
         if current.generation != self._generation:
             self._types, self._kept, self._generation = {}, {}, current.generation
@@ -109,7 +158,7 @@ class Reduction:
         known = self._types.get(key)
         if known is None or not all(results.alive() for results in known[2]):
             known = self._types[key] = self._inferred(current, found, wanted)
-        return known[:2]
+        return known
 
     def _inferred(self, current: Program, found: Sequence[Operand], wanted: Prim | None) -> _Types:
         made: list[Results] = []
@@ -139,32 +188,44 @@ class Reduction:
 
     # -- running -------------------------------------------------------------------------------------------------------
 
-    def _fill(
-        self, made: Any, found: Sequence[Operand], shape: Shape, axes: Sequence[int], prims: tuple[Prim, Prim]
-    ) -> None:
+    def _run(self, call: _Call, arguments: list[Any], target: Any) -> None:
+        """Launch the steps, from the operands to the view of the result."""
+        numbers, between = call.numbers, list[Any]()
+        for step in call.steps:
+            if step.taken is not None:
+                arguments = arguments_as(arguments, numbers, step.taken)
+            if step is call.steps[-1]:
+                into = reshaped(target, step.into)
+            elif step.extents:
+                into = self._partial(step.prim, step.into)
+                between.append(into)
+            else:
+                into = _made(step.prim, step.into)
+            step.kernel(*arguments, into, *step.extents)
+            arguments, numbers = [into], []
+        if between:
+            self._keep(between)
+
+    def _steps(
+        self, found: Sequence[Operand], shape: Shape, axes: Sequence[int], prims: tuple[Prim, Prim]
+    ) -> list[_Step]:
         prim, element = prims
         n = math.prod(shape[axis] for axis in axes)
-        target = view(made)
-        if n == 0:
-            self._fill_with_identity(target)
-            return
         outer, inner = self._sides(shape, axes)
-        text, arrays = self._seen(found, shape, (outer, n, inner))
+        steps: list[_Step] = []
+        text = self._seen(found, shape, (outer, n, inner))
         if text is None:
             outer, inner = math.prod(shape) // n, 1
-            text, arrays = self._gathered(found, shape, axes, (outer, n), element)
-        between: list[Any] = []
+            steps.append(self._gathering(found, shape, axes, element))
+            text = _alone(element, (outer, n))
         while True:
             stage = stage_of(outer, n, inner) if program().arch == cuda else _cut(n, inner)
-            sides = (outer, stage.runs) if inner == 1 else (outer, stage.runs, inner)
-            into = reshaped(target, sides) if stage.runs == 1 else self._partial(prim, sides)
-            self._kernel(text, prim, inner, stage, outer * n * inner)(*arrays, into, stage.size, n)
+            taken, sides = ((outer, k) if inner == 1 else (outer, k, inner) for k in (n, stage.runs))
+            kernel = self._kernel(text, prim, inner, stage, outer * n * inner)
+            steps.append(_Step(kernel, taken, prim, sides, (stage.size, n)))
             if stage.runs == 1:
-                break
-            between.append(into)
-            x = Operand("x", into, prim, sides, into)
-            text, arrays, n = Text([x], [(False,) * len(sides)], None, ()), [into], stage.runs
-        self._keep(between)
+                return steps
+            text, n = _alone(prim, sides), stage.runs
 
     def _partial(self, prim: Prim, shape: Shape) -> Any:
         """An array for what runs give: one of an earlier call, if there is one."""
@@ -194,21 +255,17 @@ class Reduction:
             return math.prod(shape), 1
         return math.prod(shape[: axes[0]]), math.prod(shape[axes[-1] + 1 :])
 
-    def _seen(self, found: Sequence[Operand], shape: Shape, sides: Shape) -> tuple[Text | None, list[Any]]:
+    def _seen(self, found: Sequence[Operand], shape: Shape, sides: Shape) -> Text | None:
         """The operands as they lie, with those three axes, or two if `inner` is 1; None if that cannot be."""
-        whole = sides[:2] if sides[2] == 1 else sides
         if math.prod(sides) != math.prod(shape) or any(one.shape not in (None, shape) for one in found):
-            return None, []
-        arrays = [one.value if one.shape is None else reshaped(one.value, whole) for one in found]
-        if any(array is None for array in arrays):
-            return None, []
-        patterns = [None if one.shape is None else (False,) * len(whole) for one in found]
-        return Text(found, patterns, self._map and self._map.function, ()), arrays
+            return None
+        if not all(one.shape is None or is_contiguous(one.value) for one in found):
+            return None
+        patterns = [None if one.shape is None else (False,) * (2 if sides[2] == 1 else 3) for one in found]
+        return Text(found, patterns, self._map and self._map.function, ())
 
-    def _gathered(
-        self, found: Sequence[Operand], shape: Shape, axes: Sequence[int], sides: Shape, prim: Prim
-    ) -> tuple[Text, list[Any]]:
-        """The elements, of type `prim`, in a new array, the reduced axes last: where operands repeat or lie unlike."""
+    def _gathering(self, found: Sequence[Operand], shape: Shape, axes: Sequence[int], prim: Prim) -> _Step:
+        """Elements, of type `prim`, to a new array, the reduced axes last: where operands repeat or lie unlike."""
         order = (*(k for k in range(len(shape)) if k not in axes), *axes)
         patterns = tuple(pattern_of(one.shape, shape) for one in found)
         numbers = tuple(one.prim for one in found if one.shape is None)
@@ -216,10 +273,7 @@ class Reduction:
         if key not in self._kernels:
             text = Text(found, patterns, self._map and self._map.function, AXES[: len(shape)])
             self._kernels[key] = elementwise_kernel(self.__name__, text, (prim,), order=order)
-        made = _made(prim, tuple(shape[axis] for axis in order))
-        self._kernels[key](*(one.value for one in found), made)
-        flat = reshaped(made, sides)
-        return Text([Operand("x", flat, prim, sides, flat)], [(False, False)], None, ()), [flat]
+        return _Step(self._kernels[key], None, prim, tuple(shape[axis] for axis in order), ())
 
     def _kernel(self, text: Text, prim: Prim, inner: int, stage: Stage, count: int) -> Kernel:
         """The kernel that reduces each run of (outer, n, inner) elements to one."""
@@ -241,6 +295,27 @@ class Reduction:
 
     def __repr__(self) -> str:
         return f"<{self._label}>"
+
+
+def _asked(axis: Any, keepdims: bool, wanted: Prim | None) -> tuple[Any, ...] | None:
+    """What is part of a key; None if that could equal what means something else (1.0 is equal to 1, but no axis)."""
+    if axis is None or type(axis) is int:
+        return axis, keepdims, wanted
+    if isinstance(axis, (tuple, list)) and all(type(one) is int for one in axis):
+        return tuple(axis), keepdims, wanted
+    return None
+
+
+def _number_or(given: Callable[[Any], Any], made: Any) -> Any:
+    """What the user gets of a result without axes."""
+    if isinstance(made, np.ndarray):
+        return made[()]
+    return made[None] if isinstance(made, Ndarray) else given(made)
+
+
+def _alone(prim: Prim, shape: Shape) -> Text:
+    """One array as it is."""
+    return Text([Operand("x", None, prim, shape, None)], [(False,) * len(shape)], None, ())
 
 
 # What the texts of kernels use.
