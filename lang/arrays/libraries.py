@@ -122,9 +122,7 @@ def _numpys_type(dtype: Any) -> np.dtype[Any]:
 
 
 def reshaped(seen: Any, shape: Shape) -> Any:
-    """A view with another shape, over the same memory; None if its elements do not lie side by side in order."""
-    if not is_contiguous(seen):
-        return None
+    """A contiguous view with another shape, over the same memory."""
     if seen.shape == shape:
         return seen
     if not isinstance(seen, Ndarray):
