@@ -68,6 +68,7 @@ class _Plan:
     writes to."""
 
     def __init__(self, kernel: Kernel, out: Any) -> None:
+        self._torch = import_module("torch")
         self.kernel, self.label = kernel, f"kernel '{kernel.__name__}'"
         if kernel.results:
             raise CompilationError(f"{self.label} returns a value, which an operator cannot: write it to an array")
@@ -78,6 +79,10 @@ class _Plan:
             if not any(p.name == one and isinstance(p, ArrayParameter) for p in self.parameters):
                 raise CompilationError(f"{self.label} has no array '{one}' for out=: it has {', '.join(names)}")
         self.inputs = [p for p in self.parameters if p.name not in self.makers]
+        self._makers_in_order = [self.makers[p.name] for p in self.parameters if p.name in self.makers]
+        self._first = next((p.name for p in self.inputs if isinstance(p, ArrayParameter)), None)
+        order = [*(p.name for p in self.parameters if p.name in self.makers), *(p.name for p in self.inputs)]
+        self._places = [order.index(name) for name in names]  # of the kernel's arguments among results and inputs
         written = self._written()
         self.mutated = tuple(p.name for p in self.inputs if p.name in written)
         for one in self.makers:
@@ -90,10 +95,9 @@ class _Plan:
         return dict.fromkeys((out,) if isinstance(out, str) else out, self._like_first)
 
     def _like_first(self, **given: Any) -> Any:
-        arrays = [p.name for p in self.inputs if isinstance(p, ArrayParameter)]
-        if not arrays:
+        if self._first is None:
             raise ArgumentError(f"{self.label} takes no tensor that a result could be like: use out={{name: function}}")
-        return import_module("torch").zeros_like(given[arrays[0]], memory_format=_contiguous())
+        return self._torch.zeros_like(given[self._first], memory_format=self._torch.contiguous_format)
 
     def _written(self) -> set[str]:
         """The arrays that the kernel writes to. What the annotations leave open is tried."""
@@ -121,23 +125,25 @@ class _Plan:
 
     def fake(self, *args: Any) -> Any:
         """The results, not computed."""
-        made = self._made(args)
-        return None if not made else made[0] if len(made) == 1 else tuple(made)
+        return _answer(self._made(args))
 
     def run(self, *args: Any) -> Any:
         """The operator."""
         made = self._made(args)
-        results, inputs = iter(made), iter(args)
-        self.kernel(*(next(results if p.name in self.makers else inputs) for p in self.parameters))
-        return None if not made else made[0] if len(made) == 1 else tuple(made)
+        given = (*made, *args)
+        self.kernel(*[given[place] for place in self._places])
+        return _answer(made)
 
     def _made(self, args: Sequence[Any]) -> list[Any]:
+        if not self._makers_in_order:
+            return []
         given = {p.name: value for p, value in zip(self.inputs, args)}
-        return [self.makers[p.name](**given) for p in self.parameters if p.name in self.makers]
+        return [make(**given) for make in self._makers_in_order]
 
 
-def _contiguous() -> Any:
-    return import_module("torch").contiguous_format
+def _answer(made: Sequence[Any]) -> Any:
+    """What an operator gives, of its results."""
+    return None if not made else made[0] if len(made) == 1 else tuple(made)
 
 
 def _parameter(label: str, name: str, annotation: Any) -> Parameter:
