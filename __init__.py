@@ -107,13 +107,13 @@ from weft.lang.init import (
     x64,
     x86_64,
 )
-from weft.lang.log import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
+from weft.lang.logs.levels import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
+from weft.lang.logs.topics import set_logs
 from weft.lang.make_field import field
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, ndarray
 from weft.lang.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
 from weft.lang.struct import Struct, StructField, dataclass
-from weft.lang.topics import set_logs
 from weft.lang.types import (
     NDArray,
     Template,

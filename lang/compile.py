@@ -23,6 +23,8 @@ from weft.lang.cache.kernels import Found, Lookup, look_up
 from weft.lang.captures import Captures
 from weft.lang.collecting import uncollected
 from weft.lang.errors import ArgumentError
+from weft.lang.logs.compilations import trace_of
+from weft.lang.logs.topics import CACHE
 from weft.lang.matrix import Matrix
 from weft.lang.measure import recording
 from weft.lang.measure.profiler import measured, named
@@ -30,8 +32,6 @@ from weft.lang.measure.recording import COMPILE
 from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.parameters import Parameter
 from weft.lang.struct import make_struct
-from weft.lang.told_trace import trace_of
-from weft.lang.topics import CACHE
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
 
@@ -62,7 +62,7 @@ class Instance:
         self._all_packed = len(self._packs) == len(parameters)
         self.single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
         self.guards: list[Any] = []
-        self.recipe: Any = None  # how to compile it again, see `stages.py`
+        self.recipe: Any = None  # how to compile it again, see `Recipe`
         self.choices: dict[Any, Any] = {}  # of a rehearsed kernel, see `Translation`
         self.plans: dict[Any, Any] = {}  # how native code calls it, by the arguments' classes, see `direct.py`
         self.plans_made = 0
@@ -222,8 +222,8 @@ def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...,
     """From tree to something that runs, with such checks in it. What runs as Python elsewhere is compiled too."""
     from weft.ir.pipeline import lower
     from weft.ir.symbols import Marks
-    from weft.lang.marks import Marking
-    from weft.lang.races import Checked, lower_checked
+    from weft.lang.checks.marks import Marking
+    from weft.lang.checks.races import Checked, lower_checked
 
     config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
     config = replace(config, boundary_check=True)  # what lies out of bounds is nobody's to watch

@@ -19,6 +19,7 @@ from weft.ir.snode import SNode as Node
 from weft.ir.types import Prim, Tensor, Type, tensor
 from weft.lang.arrays import tensors
 from weft.lang.arrays.export import Lender
+from weft.lang.checks.marked import Marked
 from weft.lang.elements import (
     FieldIndexError,
     ScalarElements,
@@ -28,7 +29,6 @@ from weft.lang.elements import (
     quick_items,
     scalar_value,
 )
-from weft.lang.marked import Marked
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldError, FieldTree, SNode
 from weft.lang.types import prim_of_numpy, primitive

@@ -25,7 +25,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.forking import Gate
-from weft.lang.log import ERROR, logger, set_logging_level
+from weft.lang.logs.levels import ERROR, logger, set_logging_level
 from weft.lang.options import OPTIONS, collect, did_you_mean, environment, inert, mention_inert, parse
 
 __all__ = [
@@ -111,8 +111,8 @@ class Program:
     draws: Any = None  # where the random numbers of arch=python stand
     alive: bool = True
     builder: Any = None
-    shadow: Any = None  # of the race check, see `races.py`
-    marks: Any = None  # of the check of uninitialised elements, see `marks.py`
+    shadow: Any = None  # of the race check, see `checks/races.py`
+    marks: Any = None  # of the check of uninitialised elements, see `checks/marks.py`
     lock: Any = field(default_factory=threading.RLock)  # held while something is made at its first use
     epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
     retakes: int = 0

@@ -13,12 +13,12 @@ from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, Type
 from weft.lang.arrays import tensors
 from weft.lang.arrays.export import Lender
+from weft.lang.checks.marked import Marked
+from weft.lang.checks.marks import allocate, behind
 from weft.lang.elements import ScalarElements, check_bounds, element_index, element_value, quick_items, scalar_value
 from weft.lang.init import Program, program
-from weft.lang.marked import Marked
-from weft.lang.marks import allocate, behind
+from weft.lang.logs.topics import MEMORY
 from weft.lang.snode_api import FieldError
-from weft.lang.topics import MEMORY
 from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
 from weft.runtime.recorded import Recorded
 

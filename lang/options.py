@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.ir.errors import WeftError
-from weft.lang.log import logger
+from weft.lang.logs.levels import logger
 
 __all__ = ["OPTIONS", "UnknownOption", "collect", "did_you_mean", "environment", "inert", "mention_inert", "parse"]
 

@@ -1,4 +1,4 @@
-"""What an instance of a kernel was compiled from, so that `stages.py` can compile it again."""
+"""What an instance of a kernel was compiled from, so that `stages` can compile it again."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from weft.ir.errors import CompilationError, WeftError
 from weft.ir.snode import MAX_AXES
 from weft.ir.snode import SNode as Node
 from weft.ir.types import Prim
+from weft.lang.checks.marks import allocate, behind
 from weft.lang.init import program
-from weft.lang.marks import allocate, behind
-from weft.lang.topics import MEMORY
+from weft.lang.logs.topics import MEMORY
 from weft.lang.types import shape_tuple
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from typing import Any
 from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Type, u8
+from weft.lang.checks.marks import allocate, behind
 from weft.lang.elements import check_bounds, element_index
 from weft.lang.init import program
-from weft.lang.marks import allocate, behind
+from weft.lang.logs.topics import MEMORY
 from weft.lang.ndarray import Ndarray, ndarray_over
 from weft.lang.struct import StructElement, convert
-from weft.lang.topics import MEMORY
 from weft.lang.types import NdarrayType, StructType, shape_tuple, to_ir
 from weft.runtime.recorded import Recorded
 

@@ -18,8 +18,8 @@ from weft.ir.errors import WeftError
 from weft.lang.explore.facts import task_facts
 
 if TYPE_CHECKING:
-    from weft.lang.listing import Line, Listing
     from weft.lang.stages import Stages
+    from weft.lang.stages.listing import Line, Listing
 
 __all__ = ["kernel_data"]
 

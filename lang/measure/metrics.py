@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from weft.lang.log import logger
+from weft.lang.logs.levels import logger
 
 __all__ = [
     "CuptiMetric",

@@ -21,7 +21,7 @@ import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.lang import init as program_state
-from weft.lang.log import logger
+from weft.lang.logs.levels import logger
 from weft.lang.measure import watching
 from weft.runtime.call_ir import Callable as DirectCallable
 from weft.runtime.direct import native_type

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.lang.log import logger
+from weft.lang.logs.levels import logger
 from weft.lang.ui.events import ESCAPE, EXIT, MODIFIERS, PRESS, RELEASE, Event, EventFilter, EventType
 from weft.lang.ui.window import Window
 

@@ -13,8 +13,8 @@ import pytest
 import weft as ti
 from weft.ir.parse import parse
 from weft.ir.text import print_ir
-from weft.lang.listing import Listing, of_assembly, of_llvm, of_sass
 from weft.lang.stages import Stages
+from weft.lang.stages.listing import Listing, of_assembly, of_llvm, of_sass
 
 HERE = Path(__file__)
 

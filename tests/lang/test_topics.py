@@ -15,7 +15,7 @@ import pytest
 
 import weft as ti
 from weft.lang.errors import WeftError
-from weft.lang.topics import TOPICS
+from weft.lang.logs.topics import TOPICS
 
 
 @pytest.fixture(autouse=True)

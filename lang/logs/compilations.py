@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.trace import Trace
-from weft.lang.topics import CODEGEN, OFFLOAD, PASSES, TRANSLATE
+from weft.lang.logs.topics import CODEGEN, OFFLOAD, PASSES, TRANSLATE
 
 if TYPE_CHECKING:
     from weft.ir.ops import Kernel

@@ -24,12 +24,12 @@ from weft.ir.pipeline import STAGES, TO_LOWERED, lower
 from weft.ir.text import Lister
 from weft.ir.treetext import tree_lines
 from weft.lang.errors import ArgumentError
-from weft.lang.listing import Listing, Spots, of_assembly, of_llvm, with_places
 from weft.lang.recipe import Recipe
+from weft.lang.stages.listing import Listing, Spots, of_assembly, of_llvm, with_places
 from weft.lang.translate.source import source_lines, source_of
 
 if TYPE_CHECKING:
-    from weft.lang.disassembly import Cubin
+    from weft.lang.stages.disassembly import Cubin
 
 __all__ = ["PassRecord", "Stages"]
 
@@ -223,7 +223,7 @@ class Stages:
         """What ptxas makes of the PTX, and what it says; None on a CPU. WeftError where there is no ptxas."""
         if self.artifact is None or self.arch != "cuda":
             return None
-        made: Cubin = import_module("weft.lang.disassembly").cubin_of(self.artifact.ptx)
+        made: Cubin = import_module("weft.lang.stages.disassembly").cubin_of(self.artifact.ptx)
         return made
 
     @cached_property
@@ -231,7 +231,7 @@ class Stages:
         """The instructions of the GPU; None on a CPU. WeftError where NVIDIA's tools are missing."""
         if self.cubin is None:
             return None
-        made: Listing = import_module("weft.lang.disassembly").sass_of(self.cubin)
+        made: Listing = import_module("weft.lang.stages.disassembly").sass_of(self.cubin)
         return made
 
     def __repr__(self) -> str:

@@ -234,9 +234,9 @@ _NAMESPACES = {
     "experimental": "weft.lang.kernel",
     "argpack": "weft.lang.argpack",
     "_lib": "weft.lang.compat",
-    "_lib.core": "weft.lang.taichi_core",
+    "_lib.core": "weft.lang.compat.core",
     "examples": "weft.lang.compat",
-    "examples.patterns": "weft.lang.patterns",
+    "examples.patterns": "weft.lang.compat.patterns",
 }
 _TYPE_MODULES = ("annotations", "compound_types", "ndarray_type", "primitive_types")
 
@@ -281,7 +281,7 @@ def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
 
 def install() -> None:
     """From now on `import taichi` means Weft. RuntimeError if the real one was imported already."""
-    from weft.lang.taichi_finder import FINDER
+    from weft.lang.compat.finder import FINDER
 
     present = sys.modules.get("taichi")
     if present is not None and present.__name__ != "weft":
@@ -292,7 +292,7 @@ def install() -> None:
 
 def uninstall() -> None:
     """Undo `install`: `import taichi` means what it meant before."""
-    from weft.lang.taichi_finder import FINDER
+    from weft.lang.compat.finder import FINDER
 
     if FINDER in sys.meta_path:
         sys.meta_path.remove(FINDER)

@@ -16,7 +16,7 @@ from time import perf_counter, time
 from typing import Any
 
 from weft.ir.errors import WeftError
-from weft.lang.log import level_number, show_on_stderr
+from weft.lang.logs.levels import level_number, show_on_stderr
 from weft.lang.measure import watching
 
 __all__ = [

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.ir.errors import WeftError
-from weft.lang.listing import Listing, of_sass
+from weft.lang.stages.listing import Listing, of_sass
 
 __all__ = ["Cubin", "cubin_of", "sass_of"]
 

@@ -38,7 +38,7 @@ from weft.ir.races_touch import touch_kernels
 from weft.ir.trace import Trace
 from weft.ir.tree import KernelTree
 from weft.ir.types import Struct, Tensor, Type, flat_size
-from weft.lang.log import logger
+from weft.lang.logs.levels import logger
 from weft.runtime.errors import DataRace
 
 __all__ = ["Checked", "lower_checked"]

@@ -1,0 +1,1 @@
+"""What Weft says while it runs: levels and the logger, the topics that can be asked for, compilations as a topic."""
