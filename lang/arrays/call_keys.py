@@ -91,11 +91,14 @@ def _way_of(kind: Any, on_gpu: bool) -> Way:
     if kind in (bool, float) or issubclass(kind, np.generic):
         return None, lambda number: ()
     if kind is np.ndarray:
-        return None, _facts
+        return None, _facts_of_numpy
     if issubclass(kind, Lender) and not issubclass(kind, StructNdarray):
-        return lent, _facts
-    if kind is getattr(sys.modules.get("torch"), "Tensor", None):
-        return (_attached, _facts_of_torch) if on_gpu else (_tensors_memory, _facts)
+        return lent, (_facts_of_ndarray if on_gpu else _facts_of_numpy)
+    torch = sys.modules.get("torch")
+    if torch is not None and kind in (torch.Tensor, torch.nn.Parameter):
+        if not on_gpu:
+            return _tensors_memory, _facts_of_numpy
+        return (_without_history if kind is torch.Tensor else torch.Tensor.detach), _facts_of_torch
     if on_gpu and kind is getattr(sys.modules.get("cupy"), "ndarray", None):
         return None, _facts_of_cupy
     return None, _unknown
@@ -114,8 +117,11 @@ def _room(number: int) -> Key:
     return (_WIDEST[number.bit_length()] if number >= 0 else -_WIDEST[(~number).bit_length()],)
 
 
-def _facts(array: Any) -> Key:
-    """Of a numpy array, or of an ndarray on a GPU."""
+def _facts_of_numpy(array: Any) -> Key:
+    return array.dtype, array.shape, array.flags.c_contiguous
+
+
+def _facts_of_ndarray(array: Any) -> Key:
     return array.dtype, array.shape, is_contiguous(array)
 
 
@@ -123,8 +129,8 @@ def _tensors_memory(tensor: Any) -> Any:
     return (tensor.detach() if tensor.requires_grad else tensor).numpy()
 
 
-def _attached(tensor: Any) -> Any:
-    """A tensor without its history."""
+def _without_history(tensor: Any) -> Any:
+    """No gradients flow through a kernel."""
     return tensor.detach() if tensor.requires_grad else tensor
 
 

@@ -34,6 +34,14 @@ def tensor(ti, values):
     return importlib.import_module("torch").from_numpy(values.copy())
 
 
+def parameter(ti, values):
+    """Of a module: a tensor of another class, which may have gradients."""
+    made = tensor(ti, values)
+    if made is values:
+        return values
+    return importlib.import_module("torch").nn.Parameter(made, requires_grad=made.is_floating_point())
+
+
 def filled(made, values):
     made.from_numpy(values)
     return made
@@ -49,6 +57,7 @@ MAKERS = {
     "window": lambda ti, values: windowed(values),
     "reversed": lambda ti, values: values[..., ::-1] if values.ndim else values,
     "torch": tensor,
+    "parameter": parameter,
     "ndarray": lambda ti, values: filled(ti.ndarray(getattr(ti, KINDS[values.dtype.type]), values.shape), values),
     "field": lambda ti, values: filled(ti.field(getattr(ti, KINDS[values.dtype.type]), values.shape), values),
 }
