@@ -1,24 +1,50 @@
-"""Whether LLVM may be told that the iterations of a loop touch nothing of one another's."""
+"""Whether LLVM may be told that the iterations of a loop touch nothing of one another's.
+
+    x[%i].x = f(x[%i].x, x[%i].y)          yes
+    x[%i].x += a ; x[%i][%k] += b          no: LLVM's vectorizer would look for no order within an iteration either,
+                                           and load both elements first
+    s = a[%i].x ; b[%i].y = s ; a[%i].y    no: it would load the cells of `a` first, and `b` may be the same array
+
+What is asked here is not whether iterations are independent: parallel ones are. It is whether LLVM may stop looking.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from weft.codegen.shares import scope_of
 from weft.ir.ops import Address, Atomic, Const, Load, Store, Task
 
 __all__ = ["plainly_apart"]
 
 
 def plainly_apart(task: Task) -> bool:
-    """Whether the accesses of one iteration to memory that is written differ by constants at most. Told that iterations
-    are independent, LLVM's vectorizer looks for no order within one either: with `v[i][1] += a; v[i][k] += b` it would
-    load both elements first."""
+    """Whether the accesses of one iteration to memory that is written differ by constants at most, and what it has to
+    do with an array it does before or after what it has to do with others."""
     paths: dict[str, set[tuple[int, ...]]] = {}
     written: set[str] = set()
+    arrays: list[tuple[str, bool]] = []
     for op in (inner for outer in task.body for inner in outer.walk()):
         place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
         if isinstance(place, Address):
-            paths.setdefault(place.scope, set()).add(_moving(place))
-            written |= set() if isinstance(op, Load) else {place.scope}
-    return all(len(paths[scope]) == 1 for scope in written)
+            scope, writes = scope_of(place), not isinstance(op, Load)
+            paths.setdefault(scope, set()).add(_moving(place))
+            written |= {scope} if writes else set()
+            arrays += [(scope, writes)] if scope.startswith("array") else []
+    return all(len(paths[scope]) == 1 for scope in written) and not _interleaved(arrays)
+
+
+def _interleaved(accesses: Sequence[tuple[str, bool]]) -> bool:
+    """Whether another array is written between two loads from one, or touched between two stores to it. (Arrays may be
+    one and the same.) Each access: which array, and whether it writes."""
+    spans: dict[tuple[str, bool], list[int]] = {}
+    for number, access in enumerate(accesses):
+        spans.setdefault(access, []).append(number)
+    for (array, writes), numbers in spans.items():
+        between = accesses[numbers[0] : numbers[-1]]
+        if any(other != array and (writes or other_writes) for other, other_writes in between):
+            return True
+    return False
 
 
 def _moving(place: Address) -> tuple[int, ...]:

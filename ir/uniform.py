@@ -91,12 +91,13 @@ class Uniformity:
         return root_of(ptr) in self.split
 
     def index_step(self, value: Value) -> Step:
-        """The step of an index, which does not wrap: an index that did would be outside its field."""
+        """The step of an index, which does not wrap: an index that did would be outside its field. (Not so of u32: of
+        `x[u32(%j) - 5]` under a condition, lanes that are not here have indices of 2**32 less than nothing.)"""
         step = self.step(value)
         if step is not None:
             return step
         if isinstance(value, Cast) and _is_index(value.x) and _is_index(value):
-            return self.index_step(value.x) if _bits(value) >= _bits(value.x) else None
+            return self.index_step(value.x) if _bits(value) >= _bits(value.x) and not _wraps(value) else None
         if isinstance(value, Binary) and value.kind in _LINEAR and _is_index(value):
             return _LINEAR[value.kind](self.index_step(value.lhs), self.index_step(value.rhs), value)
         return None
@@ -136,12 +137,14 @@ class Uniformity:
         for inner in list(self._inside):
             if isinstance(inner, Store) and self._outside(root_of(inner.ptr)):
                 self._sum(inner)
+        if any(self._reads(store.ptr) for store in self.sums):
+            self.reason = "it reads an accumulator"
 
     def _outside(self, root: Value) -> bool:
         return isinstance(root, Alloca) and root not in self._inside
 
     def _sum(self, store: Store) -> None:
-        """`store %acc, (load %acc) + %v`, and nothing else looks at the accumulator."""
+        """`store %acc, (load %acc) + %v`, and nothing writes to the accumulator in between."""
         value, place = store.value, store.ptr
         loads = [user for user in place.users if isinstance(user, Load) and user in self._inside]
         others = [user for user in place.users if not isinstance(user, (Load, Store)) and user in self._inside]
@@ -152,14 +155,16 @@ class Uniformity:
         if old is None or (value.kind == "sub" and old is not value.lhs) or value.lhs is value.rhs:
             self.reason = "it writes to a local of the thread"
             return
-        if len(old.users) > 1 or len(value.users) > 1 or not isinstance(value.type, Prim):
+        if len(old.users) > 1 or len(value.users) > 1 or _is_stale(old, store) or not isinstance(value.type, Prim):
             self.reason = "it reads an accumulator"
             return
         self.sums[store] = (value.kind, value.rhs if old is value.lhs else value.lhs)
         self.skipped |= {old, value}
-        for load in loads:
-            if load not in self.skipped and not any(_is_sum_of(user, load) for user in load.users):
-                self.reason = "it reads an accumulator"
+
+    def _reads(self, accumulator: Value) -> bool:
+        """Whether anything but the sums themselves loads from it."""
+        loads = (user for user in accumulator.users if isinstance(user, Load) and user in self._inside)
+        return any(load not in self.skipped for load in loads)
 
     # ---- the fixpoint: everything starts out shared, and facts only get weaker
 
@@ -211,12 +216,24 @@ def target_of(op: Op) -> Op:
     return owner
 
 
-def _is_sum_of(user: Op, load: Value) -> bool:
-    return isinstance(user, Binary) and user.kind in FAMILY and (user.lhs is load) != (user.rhs is load)
+def _is_stale(old: Load, store: Store) -> bool:
+    """Whether something may be stored to the local between the load and the store."""
+    op: Op | None = old.next
+    while op is not None and op is not store:
+        if any(isinstance(inner, Store) and inner.ptr is store.ptr for inner in op.walk()):
+            return True
+        op = op.next
+    return op is None
 
 
 def _is_index(value: Value) -> bool:
     return isinstance(value.type, Prim) and value.type.is_int and value.type.bits >= 32
+
+
+def _wraps(cast: Cast) -> bool:
+    """Whether the cast makes numbers far apart of unsigned ones that follow one another, at 2**32."""
+    assert isinstance(cast.x.type, Prim)
+    return not cast.x.type.is_signed and _bits(cast) > _bits(cast.x)
 
 
 def _bits(value: Value) -> int:

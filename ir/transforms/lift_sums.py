@@ -8,14 +8,12 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op
 from weft.ir.ops import Alloca, Binary, Break, Const, Continue, Exit, If, Kernel, Load, Store
 from weft.ir.passes import pass_
-from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Prim
 
 __all__ = ["lift_sums"]
 
 _MOST = 12  # ops of an `if`
-_KINDS = ("add", "sub", "mul")
-_ADDS = {"add": "add", "sub": "add", "mul": "mul"}
+_NEUTRAL = {"add": -0.0, "sub": 0.0, "mul": 1.0}  # what leaves every float on the left as it is, -0.0 too
 
 
 @pass_("lift_sums")
@@ -30,7 +28,8 @@ def lift_sums(root: Kernel, config: CompileConfig) -> bool:
         }                                    }
                                              store %sum, (load %sum) + (load %part)
 
-    where nothing else in the `if` touches %sum, and nothing jumps out of it. Exact: `x + -0.0` is x, whatever x is.
+    where nothing else in the `if` touches %sum, and nothing jumps out of it. Exact: `x + -0.0` is x, whatever x is, and
+    so are `x - 0.0` and `x * 1.0`.
     LLVM makes vectors of a loop that adds up floats in every round; of one that adds in some rounds only where NaN may
     be ignored, which Weft does not allow (ADR 6). Not for an `if` of more than 12 ops: there LLVM keeps the branch and
     sees the sum, and rounds that skip it should skip all of it."""
@@ -59,7 +58,7 @@ def _lift(op: If, store: Store) -> bool:
     local, total = store.ptr, store.value
     if not isinstance(local, Alloca) or _within(local, op):
         return False
-    if not isinstance(total, Binary) or total.kind not in _KINDS:
+    if not isinstance(total, Binary) or total.kind not in _NEUTRAL:
         return False
     type, old = total.type, total.lhs
     if total.kind != "sub" and not _reads(old, local):
@@ -67,12 +66,12 @@ def _lift(op: If, store: Store) -> bool:
     if not isinstance(type, Prim) or not type.is_float or not isinstance(old, Load) or not _reads(old, local):
         return False
     value = total.rhs if old is total.lhs else total.lhs
-    inside = [user for user in local.users if _within(user, op)]
-    if value is old or len(inside) != 2 or _count(total) != 1 or _count(old) != 1:
+    inside = {user for user in local.users if _within(user, op)}
+    if value is old or inside != {store, old} or _count(total) != 1 or _count(old) != 1:
         return False
     before = Builder.at(op)
     part = before.add(Alloca(type=local.type, name=local.name))
-    before.add(Store(part, before.add(Const(identity(_ADDS[total.kind], type), type=type))))
+    before.add(Store(part, before.add(Const(_NEUTRAL[total.kind], type=type))))
     Builder.at(store).add(Store(part, value))
     assert op.block is not None
     after = Builder(op.block, op.next, store.span)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,30 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import weft as ti
-from weft.codegen import cpu, fold_choice, lane_choice
+from tests.codegen.folding import folding
 from weft.codegen.lane_choice import FoldPlan
 
 N = 53
 RNG = np.random.default_rng(0)
 LENGTHS = np.concatenate([np.arange(20), [31, 32, 33, 64, 65, 150], RNG.integers(0, 90, N - 26)])
-
-
-@contextmanager
-def folding() -> Generator[list[FoldPlan]]:
-    """Let all inner loops that can run so for a while; gives the plans that were made."""
-    plans: list[FoldPlan] = []
-    decide = cpu.lane_decision
-
-    def note(*given: Any) -> Any:
-        plan = decide(*given)
-        plans.extend([plan] if isinstance(plan, FoldPlan) else [])
-        return plan
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fold_choice, "_MARGIN", 0.0)
-        patch.setattr(lane_choice, "_MARGIN", float("inf"))
-        patch.setattr(cpu, "lane_decision", note)
-        yield plans
 
 
 @pytest.fixture
