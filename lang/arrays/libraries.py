@@ -154,14 +154,15 @@ def span(seen: Any) -> tuple[int, int] | None:
     if 0 in seen.shape:
         return None
     array = seen.array() if isinstance(seen, Ndarray) else seen
+    strides: Sequence[int] | None
     if isinstance(array, np.ndarray):
         address, strides = array.__array_interface__["data"][0], array.strides
     elif array is not seen:  # on a GPU
         address, strides = array.address, array.strides
     elif hasattr(array, "data_ptr"):
-        address, strides = array.data_ptr(), tuple(step * array.itemsize for step in array.stride())
-    elif hasattr(array, "__cuda_array_interface__"):
-        facts = array.__cuda_array_interface__
+        is_whole = array.is_contiguous()
+        address, strides = array.data_ptr(), None if is_whole else [step * array.itemsize for step in array.stride()]
+    elif (facts := getattr(array, "__cuda_array_interface__", None)) is not None:
         address, strides = facts["data"][0], facts.get("strides")
     else:
         return None
