@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from weft.lang import compat, types
-from weft.lang import mathlib as math
 from weft.lang.argpack import ArgPack, ArgPackType
 from weft.lang.builtins import (
     abs,
@@ -83,9 +82,7 @@ from weft.lang.builtins import (
     zero,
 )
 from weft.lang.color import hex_to_rgb, rgb_to_hex
-from weft.lang.decompose import eig, polar_decompose, solve, svd, sym_eig
 from weft.lang.field import Field, MatrixField, ScalarField
-from weft.lang.indices import rescale_index
 from weft.lang.init import (
     amdgpu,
     arm64,
@@ -107,6 +104,9 @@ from weft.lang.init import (
     x64,
     x86_64,
 )
+from weft.lang.library import mathlib as math
+from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig
+from weft.lang.library.indices import rescale_index
 from weft.lang.logs.levels import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
 from weft.lang.logs.topics import set_logs
 from weft.lang.make_field import field
@@ -186,7 +186,7 @@ def _deferred(name: str, public: str = "") -> ModuleType:
     return module
 
 
-algorithms = _deferred("algorithms")
+algorithms = _deferred("library.algorithms", "algorithms")
 graph = _deferred("graph")
 profiler = _deferred("measure.profiler", "profiler")
 simt = _deferred("simt")

@@ -150,7 +150,7 @@ class Matrix:
     def __getattr__(self, name: str) -> Any:
         positions = None if name.startswith("__") else swizzle(name)
         if positions is None:
-            from weft.lang.linalg import METHODS
+            from weft.lang.library.linalg import METHODS
 
             if name in METHODS:
                 return MethodType(METHODS[name], self)

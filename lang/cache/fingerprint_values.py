@@ -299,7 +299,7 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
 
 
 # Modules of Weft in which kernels look further: `ti.math.clamp`, `ti.simt.block.sync`.
-_OPEN = ("weft.lang.mathlib", "weft.lang.types", "weft.lang.simt")
+_OPEN = ("weft.lang.library.mathlib", "weft.lang.types", "weft.lang.simt")
 
 
 def _is_open(part: Any) -> bool:

@@ -229,7 +229,7 @@ _MODULES: dict[str, str] = {
     **dict.fromkeys(("common_ops", "kernel_impl", "util"), "weft"),
     "exception": "weft.lang.errors",
 }
-_LINALG = ("solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
+_LINALG = ("library.solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
 _NAMESPACES = {
     "experimental": "weft.lang.kernel",
     "argpack": "weft.lang.argpack",

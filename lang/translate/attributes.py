@@ -12,7 +12,7 @@ from weft.ir.types import Array, Tensor, tensor
 from weft.lang.captures import is_watched, space_of
 from weft.lang.errors import UnknownName
 from weft.lang.field import Field, MatrixField
-from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
+from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.matrix import Matrix, swizzle
 from weft.lang.ndarray import Ndarray
 from weft.lang.options import did_you_mean

@@ -13,8 +13,8 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim, Tensor
 from weft.lang.builtins import BUILTINS, Builtin, ndrange
 from weft.lang.field import Field
-from weft.lang.indices import fill_field
-from weft.lang.linalg import METHODS as LINEAR_ALGEBRA
+from weft.lang.library.indices import fill_field
+from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.matrix import Matrix
 from weft.lang.translate import constructors, float_parts, functions, methods, simt
 from weft.lang.translate.attributes import ValueMethod

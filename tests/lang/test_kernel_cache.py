@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.lang.cached_programs import Session
-from weft.lang import mathlib
+from weft.lang.library import mathlib
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.lang.builtins import max, min, sqrt
 from weft.lang.kernel import func, kernel
-from weft.lang.linalg import cross
+from weft.lang.library.linalg import cross
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.ui.render.bins import note
 from weft.lang.ui.render.kinds import (

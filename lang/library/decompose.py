@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft.lang.builtins import abs, max, pyfunc, select, sqrt, static, static_assert
-from weft.lang.linalg import determinant, inverse
+from weft.lang.library.linalg import determinant, inverse
 from weft.lang.matrix import Matrix, Vector
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from weft.lang.builtins import static
 from weft.lang.field import Field, ScalarField
 from weft.lang.init import cuda, program
 from weft.lang.kernel import func, kernel
+from weft.lang.library.prefix_sums import TILE, scan_array, scan_field, sum_array, sum_field
 from weft.lang.ndarray import Ndarray, ndarray
-from weft.lang.prefix_sums import TILE, scan_array, scan_field, sum_array, sum_field
 from weft.lang.struct import StructField
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from weft.lang.builtins import (
     tan,
     tanh,
 )
-from weft.lang.linalg import cross, determinant, dot, inverse
-from weft.lang.linalg import norm as length
+from weft.lang.library.linalg import cross, determinant, dot, inverse
+from weft.lang.library.linalg import norm as length
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.types import MatrixType, VectorType, u32
 
