@@ -194,6 +194,13 @@ def blocks(values: Any) -> Any:
     return block
 
 
+# Sums that could be made in any order, and perhaps a line that minds.
+SUM = st.builds("{} {} {}".format, NAMES, st.sampled_from(["+=", "-="]), st.sampled_from(PLAIN))
+MINDS = st.sampled_from([[], ["t += s"], ["u -= t"], ["s = u + x[k]"], ["u = s"], [("x[k] > 2", ["t = s + 1"], None)]])
+SUMS = st.tuples(st.lists(st.tuples(CONDITIONS, st.lists(SUM, min_size=1, max_size=1), st.none()), min_size=1), MINDS)
+SUMS = SUMS.flatmap(lambda parts: st.permutations([*parts[0][:3], *parts[1]]))
+
+
 def written(block: Any, indent: int = 4) -> list[str]:
     """The lines of a block."""
     pad, lines = "    " * indent, list[str]()
@@ -214,9 +221,7 @@ def written(block: Any, indent: int = 4) -> list[str]:
 def test_random_rounds(tmp_path_factory: pytest.TempPathFactory, drawn: Any, dtype: Any, bounds: str) -> None:
     """Sums, extremes and assignments of locals, in branches. Floats get whole numbers and stay small, to be exact."""
     values = PLAIN if dtype in (ti.f32, ti.f64) else [*PLAIN, *LOCALS]
-    block = drawn.draw(blocks(st.sampled_from(values)))
-    if dtype is ti.f64 and drawn.draw(st.booleans()):
-        block.append("t += s")
+    block = drawn.draw(st.one_of(blocks(st.sampled_from(values)), SUMS))
     head = "import weft as ti\n\ndef make(x, count, out, dtype, ROWS):\n    @ti.kernel\n    def run():\n"
     start = "".join(f"            {name} = ti.cast(0, dtype)\n" for name in LOCALS)
     lines = "\n".join(written(block))
