@@ -47,7 +47,9 @@ class Calls(Generic[C]):
     def keep(self, key: Key | None, call: C) -> None:
         """Remember it. (Threads may do so at once: they found the same.)"""
         if key is not None:
-            self._known = {key: call} if len(self._known) >= _MOST_CALLS else {**self._known, key: call}
+            if len(self._known) >= _MOST_CALLS:
+                self._known = {}
+            self._known[key] = call
 
 
 def look(more: Key | None, values: Iterable[Any]) -> tuple[Key | None, list[Any]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +33,7 @@ from weft.lang.ndarray import Ndarray
 __all__ = ["ElementwiseFunction", "elementwise"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(NamedTuple):
     """How calls with one key are made: `makers` make results of `shape`, or nothing if those of `out` were given;
     `kernel` (None: there are no elements) takes operands and results, those that are arrays as of shape `flat`, unless
     that is None. `numbers` are the operands that are no arrays."""
@@ -96,9 +94,8 @@ class ElementwiseFunction:
         arrays = [one for one in found if one.shape is not None]
         is_flat = all(one.shape == shape and is_contiguous(one.value) for one in arrays)
         is_flat = is_flat and all(map(is_contiguous, targets))
-        patterns = tuple(pattern_of(one.shape, shape) for one in found)
-        if is_flat:
-            patterns = tuple(None if one.shape is None else (False,) for one in found)
+        lies = _flat_pattern if is_flat else pattern_of
+        patterns = tuple([lies(one.shape, shape) for one in found])
         kernel = None if 0 in shape else self._kernel(found, patterns, prims, results, 1 if is_flat else len(shape))
         flat = (math.prod(shape),) if is_flat and len(shape) != 1 else None
         return _Call(results, shape, makers, library.given, kernel, flat, numbers), targets
@@ -155,6 +152,11 @@ class ElementwiseFunction:
 
     def __repr__(self) -> str:
         return f"<{self._label}>"
+
+
+def _flat_pattern(own: Shape | None, shape: Shape) -> Pattern:
+    """As `pattern_of`, all arrays being seen as one axis."""
+    return None if own is None else (False,)
 
 
 def _separate(views: list[Any], numbers: Sequence[int], count: int) -> None:

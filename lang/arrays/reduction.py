@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,8 +49,7 @@ _CHUNK = 1024  # columns of them that lie side by side
 _Types = tuple[Prim, Prim, list[Results]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(NamedTuple):
     """A launch: `kernel` takes numbers, arrays as of shape `taken` (None: as they are), an array of that type and shape
     `into` to be written, and the `extents`. Without these it gathers elements, else it reduces them."""
 
@@ -62,8 +60,7 @@ class _Step:
     extents: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(NamedTuple):
     """How calls with one key are made: `make` makes the result, which the steps fill, one after the other, from
     operands of which some are `numbers`. No steps: it has no elements, or, where `is_identity`, nothing is reduced."""
 
