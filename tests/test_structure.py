@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,15 @@ def test_the_list_of_packages_is_the_tree() -> None:
     }
     assert set(_declared_packages()) == found
     assert (ROOT / "py.typed").exists()
+
+
+def test_the_rooms_of_lang_are_told() -> None:
+    told = (ROOT / "docs" / "contributing.md").read_text().split("### The rooms of `lang/`", 1)[1].split("\n\n", 2)[1]
+    names = set(re.findall(r"`(\w+)/?`", told))
+    lang = ROOT / "lang"
+    files = {path.stem for path in lang.glob("*.py") if path.name != "__init__.py"}
+    found = files | {path.parent.name for path in lang.glob("*/__init__.py")}
+    assert names == found, f"docs/contributing.md and lang/ differ in {sorted(names ^ found)}"
 
 
 @pytest.mark.parametrize("path", SOURCES + TESTS, ids=lambda path: str(path.relative_to(ROOT)))
