@@ -10,7 +10,7 @@ from weft.lang.ui.camera import Camera
 from weft.lang.ui.images import as_array
 from weft.lang.ui.render.eye import Eye
 from weft.lang.ui.render.frame import Frame
-from weft.lang.ui.render.kinds import on_device
+from weft.lang.ui.render.rooms import on_device
 from weft.lang.ui.render.solid import Balls, Lights, Rods, Surfaces, draw_solids
 from weft.lang.ui.vertices import color_of, colors_for, copied, copied_colors, groups, part, points, sizes_for
 

@@ -15,7 +15,7 @@ from weft.lang.ui.events import Event
 from weft.lang.ui.images import imwrite
 from weft.lang.ui.inputs import Countdown, Inputs
 from weft.lang.ui.panels import Gui
-from weft.lang.ui.render.kinds import on_host
+from weft.lang.ui.render.rooms import on_host
 from weft.lang.ui.scene import Scene
 from weft.lang.ui.window import Window as DesktopWindow
 from weft.lang.ui.window import has_display

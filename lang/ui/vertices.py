@@ -9,7 +9,8 @@ import numpy as np
 from weft.lang.init import cuda, program
 from weft.lang.kernel import kernel
 from weft.lang.ui.images import as_array
-from weft.lang.ui.render.kinds import Colors, in_place, on_device, room
+from weft.lang.ui.render.kinds import Colors
+from weft.lang.ui.render.rooms import in_place, on_device, room
 
 __all__ = ["color_of", "colors_for", "copied", "copied_colors", "groups", "part", "points", "sizes_for"]
 

@@ -14,7 +14,8 @@ from weft.lang.builtins import cast, max, min, ndrange, popcnt, sqrt
 from weft.lang.kernel import func, kernel
 from weft.lang.matrix import Vector
 from weft.lang.ui.render.frame import Frame
-from weft.lang.ui.render.kinds import Boxes, Colors, Floats, Ints, Pixels, Points, Vec2, f32, i32, on_device, room
+from weft.lang.ui.render.kinds import Boxes, Colors, Floats, Ints, Pixels, Points, Vec2, f32, i32
+from weft.lang.ui.render.rooms import on_device, room
 from weft.lang.ui.render.tiles import TILE, box_of, pixel_of, sort_into_tiles, tiles_of
 
 __all__ = ["draw_circles", "draw_lines", "draw_triangles"]

@@ -10,7 +10,8 @@ from weft.lang.builtins import cast, max, min
 from weft.lang.init import program
 from weft.lang.kernel import func, kernel
 from weft.lang.ui.images import as_floats, pillow
-from weft.lang.ui.render.kinds import Depths, Packed, Pixels, Rooms, Vec3, in_place, on_device, on_host, room
+from weft.lang.ui.render.kinds import Depths, Packed, Pixels, Vec3
+from weft.lang.ui.render.rooms import Rooms, in_place, on_device, on_host, room
 
 if TYPE_CHECKING:
     u32 = Any

@@ -30,7 +30,6 @@ from weft.lang.ui.render.kinds import (
     ViewPack,
     f32,
     i32,
-    on_device,
 )
 from weft.lang.ui.render.rays import (
     RAYS,
@@ -45,6 +44,7 @@ from weft.lang.ui.render.rays import (
     rod_depth,
     shares_of,
 )
+from weft.lang.ui.render.rooms import on_device
 from weft.lang.ui.render.tiles import TILE, pixel_of, tiles_of
 
 __all__ = ["Balls", "Lights", "Rods", "Surfaces", "draw_solids"]

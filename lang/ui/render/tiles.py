@@ -19,7 +19,8 @@ from weft.lang.builtins import cast, ceil, floor, max, min
 from weft.lang.init import cuda, program
 from weft.lang.kernel import func, kernel
 from weft.lang.matrix import Vector
-from weft.lang.ui.render.kinds import Boxes, Ints, Vec2, i32, on_device, on_host, room
+from weft.lang.ui.render.kinds import Boxes, Ints, Vec2, i32
+from weft.lang.ui.render.rooms import on_device, on_host, room
 
 __all__ = ["TILE", "Tiles", "box_of", "pixel_of", "sort_into_tiles", "tiles_of"]
 

@@ -1,0 +1,82 @@
+"""Arrays where the renderer's kernels reach them: numpy's on the CPU, ndarrays on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.lang.arrays.borrow import view_of
+from weft.lang.init import cuda, program
+from weft.lang.ndarray import MatrixNdarray, VectorNdarray, ndarray
+from weft.lang.types import prim_of_numpy
+
+__all__ = ["Rooms", "in_place", "on_device", "on_host", "put", "room"]
+
+
+def in_place(values: Any, ndim: int, last: int) -> Any:
+    """A field or array of f32 as kernels can read it where it lies, if it has so many axes and the last is so long;
+    None for others."""
+    try:
+        view = view_of(values)
+    except TypeMismatch:
+        return None
+    if view is None or view.dtype != np.float32 or len(view.shape) != ndim or view.shape[-1] != last:
+        return None
+    return view
+
+
+def on_device(array: Any, dtype: Any, element: tuple[int, ...] = ()) -> Any:
+    """The numbers where kernels reach them at once: on the CPU the array itself (contiguous, of that numpy type), on a
+    GPU a copy there. `element`: the last axes, which make up an element. Of an empty array one element, of zeros."""
+    array = np.ascontiguousarray(array, dtype)
+    if not len(array):
+        array = np.zeros((1, *element), dtype)
+    if program().arch != cuda:
+        return array
+    copy = _space(dtype, array.shape[: array.ndim - len(element)], element)
+    copy.from_numpy(array)
+    return copy
+
+
+def _space(dtype: Any, shape: tuple[int, ...], element: tuple[int, ...]) -> Any:
+    prim = prim_of_numpy(np.dtype(dtype))
+    if len(element) == 2:
+        return MatrixNdarray(element[0], element[1], prim, shape)
+    return VectorNdarray(element[0], prim, shape) if element else ndarray(prim, shape)
+
+
+def room(dtype: Any, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> Any:
+    """An array of zeros for kernels to fill, as `on_device` gives them."""
+    if program().arch != cuda:
+        return np.zeros((*shape, *element), dtype)
+    return _space(dtype, shape, element)
+
+
+def on_host(array: Any) -> Any:
+    """The numbers of such an array as a numpy array."""
+    return array if isinstance(array, np.ndarray) else array.to_numpy()
+
+
+def put(array: Any, values: Any) -> None:
+    """Set such an array to the numbers of a numpy array of its shape."""
+    if isinstance(array, np.ndarray):
+        array[...] = values
+    else:
+        array.from_numpy(values)
+
+
+class Rooms:
+    """Arrays by name, as `room` gives them, that are kept from frame to frame. What is in them is left as it was."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Any] = {}
+
+    def get(self, name: str, dtype: Any, count: int, *element: int) -> Any:
+        """The array of that name, of at least so many elements."""
+        kept = self._kept.get(name)
+        if kept is None or kept.shape[0] < count:
+            more = 1 if kept is None else 1.5  # it grows: leave room for the next frames
+            kept = self._kept[name] = room(dtype, (max(1, int(count * more)),), element)
+        return kept
