@@ -41,7 +41,7 @@ from weft.runtime.errors import FORMATS
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.recorded import Record
 
-__all__ = ["plan_for"]
+__all__ = ["plan_for", "write_records"]
 
 _NDARRAYS = (ScalarNdarray, VectorNdarray, MatrixNdarray, StructNdarray)
 _KINDS: dict[Prim, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
@@ -111,8 +111,7 @@ class _Build:
         """The rule for an array."""
         rule = None
         if type(value) in _NDARRAYS:
-            kind, words = parameter.key(value), parameter.pack(value)
-            rule = recorded(self._record(value, kind, words))
+            rule = recorded(_record(self.program, parameter, value))
         elif isinstance(kind := parameter.argument(value).type, Array) and not kind.wide:
             rule = self._foreign(value, kind)
         if rule is None:
@@ -128,15 +127,24 @@ class _Build:
         pack = packer_of(value, kind, None if on_cpu else self.program.device.gpu.index)
         return self._packed(pack, 1 + 2 * kind.ndim, type(value)) if pack is not None and pack(value) else None
 
-    def _record(self, value: Ndarray | StructNdarray, kind: Any, words: Any) -> Ndarray | StructNdarray:
-        """That array, with its record written: a number for its kind, its address, extents and strides."""
-        if not isinstance(words, tuple):
-            words = words.ctypes.data, words.shape[: value.ndim], words.strides[: value.ndim]
-        address, shape, strides = words
-        record = Record(struct.pack(f"=2Q{2 * value.ndim}q", self.program.kind(kind), address, *shape, *strides))
-        record.memory = value.array() if isinstance(value, Ndarray) else value.first.array()
-        value.record = record
-        return value
+
+def _record(program: Any, parameter: ArrayParameter, value: Ndarray | StructNdarray) -> Ndarray | StructNdarray:
+    """That array, with its record written: a number for its kind, its address, extents and strides."""
+    kind, words = parameter.key(value), parameter.pack(value)
+    if not isinstance(words, tuple):
+        words = words.ctypes.data, words.shape[: value.ndim], words.strides[: value.ndim]
+    address, shape, strides = words
+    record = Record(struct.pack(f"=2Q{2 * value.ndim}q", program.kind(kind), address, *shape, *strides))
+    record.memory = value.array() if isinstance(value, Ndarray) else value.first.array()
+    value.record = record
+    return value
+
+
+def write_records(program: Any, parameters: Sequence[Parameter], args: Sequence[Any]) -> None:
+    """Let native code know the ndarrays among the arguments of a call that came by Python for want of that."""
+    for parameter, value in zip(parameters, args):
+        if type(value) in _NDARRAYS and isinstance(parameter, ArrayParameter) and not hasattr(value, "record"):
+            _record(program, parameter, value)
 
 
 _RULES: dict[type, Any] = {

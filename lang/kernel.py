@@ -24,7 +24,7 @@ from weft.lang import init as program_state
 from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import Instance, compile_instance, rehearse
-from weft.lang.direct import plan_for
+from weft.lang.direct import plan_for, write_records
 from weft.lang.errors import ArgumentError, UnknownName, without_compiler
 from weft.lang.instances import Instances
 from weft.lang.measure import recording, watching
@@ -278,7 +278,10 @@ class Kernel(DirectCallable):
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
         """Let native code make the next calls like this one."""
         kinds = tuple(map(type, args))  # an ndarray and a tensor may run the same code, and are read otherwise
-        if not self._is_native or self._packs or ((plan := instance.plans.get(kinds)) is not None and plan.good):
+        if not self._is_native or self._packs:
+            return
+        if (known := instance.plans.get(kinds)) is not None and known.good:
+            write_records(program, self._parameters, args)
             return
         if getattr(instance.run, "native", None) is None:
             return

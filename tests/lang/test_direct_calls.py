@@ -109,7 +109,7 @@ def test_a_global_that_changes(by_python: list[str], monkeypatch: pytest.MonkeyP
 
     assert [scaled(1), scaled(1)] == [12, 12]
     monkeypatch.setitem(globals(), "SCALE", 3)
-    assert [scaled(1), scaled(1)] == [13, 13]
+    assert [scaled(1), scaled(1)] == [17, 17]
     here = 20
     assert [scaled(1), scaled(1)] == [23, 23]
     assert len(by_python) == 3
@@ -189,6 +189,33 @@ def test_arrays_of_another_kind_are_not_mistaken(by_python: list[str]) -> None:
     own.from_numpy(line)
     wide.from_numpy(line)
     assert [total(own), total(wide), total(own), total(wide), total(line)] == [15] * 5
+
+
+def test_an_ndarray_is_known_from_its_first_call_on(by_python: list[str]) -> None:
+    pair = ti.types.struct(a=ti.i32)
+
+    @ti.kernel
+    def count(x: ti.types.ndarray(), y: ti.types.ndarray(), s: ti.types.ndarray()):
+        for i in x:
+            x[i] += y[i] + 1
+            s[i].a += 1
+
+    vectors = [(ti.ndarray(ti.f32, 2 + n), ti.ndarray(ti.f32, 4), ti.ndarray(pair, 5)) for n in range(3)]
+    for _ in range(2):
+        for x, y, s in vectors:
+            count(x, y, s)
+    assert by_python == ["count"] * 3
+    x, y, _ = vectors[0]
+    for z in (vectors[1][2], vectors[2][2]):
+        count(x, y, z)
+        count(x, x, z)
+    assert by_python == ["count"] * 3
+    assert x.to_numpy().tolist() == [17, 17]
+    assert [s[1].a for _, _, s in vectors] == [2, 4, 4]
+    alive = weakref.ref(x)
+    del x, vectors
+    gc.collect()
+    assert alive() is None
 
 
 def test_read_only_arrays_are_still_refused(by_python: list[str]) -> None:
