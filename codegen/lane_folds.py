@@ -17,7 +17,6 @@ better for long ones, the loop is written twice: for whole groups of vectors, an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -104,15 +103,10 @@ def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int) -> str:
     return f.set(f"phi i64 [ {begin}, %{before} ], [ {following}, %{after} ]")
 
 
-def _neutral(kind: str, type: Prim) -> int | float | bool:
-    """What leaves every number as it is. Of NaN and a number, `min` and `max` give the number: only NaN leaves NaN."""
-    return math.nan if type.is_float and kind in ("min", "max") else identity(kind, type)
-
-
 def _clear(f: LaneWriter, local: Value, kind: str) -> None:
     type = _held(local)
     with f.wide():
-        zero = f.literal(_neutral(kind, type), type)
+        zero = f.literal(identity(kind, type), type)
         f.do(f"store <{f.lanes} x {in_memory(type)}> {zero}, ptr {f.totals[local]}, align 64")
 
 

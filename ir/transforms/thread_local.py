@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 
 from weft.ir.affine import address_key
@@ -90,11 +91,12 @@ def _accumulator(task: Task, region: Region, op: Atomic) -> Alloca:
 
 
 def identity(kind: str, type: Type) -> int | float | bool:
-    """What leaves every `x` as it is: `x kind identity == x`. For float sums that is -0.0: 0.0 would lose a -0.0."""
+    """What leaves every `x` as it is: `x kind identity == x`. For float sums that is -0.0: 0.0 would lose a -0.0. For
+    their least and greatest values it is NaN, which yields to any number: infinity would take the place of a NaN."""
     assert isinstance(type, Prim)
     low, high = type_interval(type)
     if type.is_float:
-        return {"add": -0.0, "mul": 1.0, "min": float("inf"), "max": float("-inf")}[kind]
+        return {"add": -0.0, "mul": 1.0, "min": math.nan, "max": math.nan}[kind]
     if type is u1:
         return kind == "and"
     return {"add": 0, "mul": 1, "min": high, "max": low, "and": -1 if type.is_signed else high, "or": 0, "xor": 0}[kind]

@@ -134,6 +134,30 @@ def test_extremes_of_nothing_and_of_not_a_number() -> None:
 
 
 @pytest.mark.parametrize("lanes", [1, 16, 0])
+def test_extremes_over_all_iterations(lanes: int) -> None:
+    ti.init(arch=ti.cpu, offline_cache=False)
+    x, ends = ti.field(ti.f32, 100), ti.field(ti.f32, 4)
+
+    @ti.kernel
+    def run(n: int):
+        ti.loop_config(simd=lanes)
+        for i in range(n):
+            ti.atomic_min(ends[0], x[i])
+            ti.atomic_max(ends[1], x[i])
+            if x[i] > 5:
+                ti.atomic_min(ends[2 + i % 2], x[i])
+
+    x.fill(math.nan)
+    ends.from_numpy(np.array([math.nan, 7, math.nan, math.nan], np.float32))
+    run(0)
+    run(100)
+    np.testing.assert_array_equal(ends.to_numpy(), [math.nan, 7, math.nan, math.nan])
+    x.from_numpy(np.where(np.arange(100) % 3, math.nan, np.arange(100)).astype(np.float32))
+    run(100)
+    np.testing.assert_array_equal(ends.to_numpy(), [0, 99, 6, 9])
+
+
+@pytest.mark.parametrize("lanes", [1, 16, 0])
 def test_unsigned_indices_wrap_where_no_lane_is(lanes: int) -> None:
     ti.init(arch=ti.cpu, offline_cache=False)
     x, out = ti.field(ti.i32, 64), ti.field(ti.i32, 64)
