@@ -109,7 +109,7 @@ def test_a_global_that_changes(by_python: list[str], monkeypatch: pytest.MonkeyP
 
     assert [scaled(1), scaled(1)] == [12, 12]
     monkeypatch.setitem(globals(), "SCALE", 3)
-    assert [scaled(1), scaled(1)] == [17, 17]
+    assert [scaled(1), scaled(1)] == [13, 13]
     here = 20
     assert [scaled(1), scaled(1)] == [23, 23]
     assert len(by_python) == 3
