@@ -88,18 +88,11 @@ def inner_loops(loops: Mapping[For, Uniformity], bits: int) -> dict[Op, InnerLoo
 def _home(local: Value, family: str, loop: Op, sums: Mapping[Store, str], folded: set[Op]) -> Op:
     """The outermost loop around that does no more with the local than to add to it in such loops."""
     home, around = loop, loop.parent
-    while isinstance(around, (For, While, If)) and not _inside(local, around):
+    while isinstance(around, (For, While, If)) and not (isinstance(local, Op) and local.within(around)):
         if not isinstance(around, If):
-            users = [op for op in local.users if _inside(op, around)]
+            users = [op for op in local.users if op.within(around)]
             if not all(op in folded and (not isinstance(op, Store) or sums[op] == family) for op in users):
                 break
             home = around
         around = around.parent
     return home
-
-
-def _inside(value: Value, outer: Op) -> bool:
-    op = value if isinstance(value, Op) else None
-    while op is not None and op is not outer:
-        op = op.parent
-    return op is outer

@@ -257,13 +257,7 @@ def _ends_in(local: Value, loop: Op) -> bool:
     """Whether nobody reads the local, made just outside of the loop, after the loop."""
     if not isinstance(local, Alloca) or local.block is not loop.block:
         return False
-    return all(_inside(user, loop) for user in local.users if not isinstance(user, Store))
-
-
-def _inside(op: Op | None, loop: Op) -> bool:
-    while op is not None and op is not loop:
-        op = op.parent
-    return op is loop
+    return all(user.within(loop) for user in local.users if not isinstance(user, Store))
 
 
 # ---- atomics and sums ------------------------------------------------------------------------------------------------

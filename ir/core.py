@@ -245,6 +245,13 @@ class Op(_Linked, _Declared):
         self.replace_uses(new)
         self.erase()
 
+    def within(self, outer: Op) -> bool:
+        """Whether this is `outer` or in one of its regions, however deep."""
+        op: Op | None = self
+        while op is not None and op is not outer:
+            op = op.parent
+        return op is outer
+
     def walk(self) -> Iterator[Op]:
         """This op and every op inside, in program order. The op last given may be erased while walking."""
         yield self

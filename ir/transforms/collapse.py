@@ -129,20 +129,13 @@ def _independent(task: Task, inner: For) -> bool:
     for op in accesses(task):
         root = root_of(op.ptr)
         if isinstance(root, Alloca):
-            if not _inside(root, inner):
+            if not root.within(inner):
                 return False
         elif not isinstance(op, Load) and memory_space(op.ptr) not in private:
             fixed = isinstance(op, Atomic) and not op.users and nest.invariant(op.ptr)
             if not fixed:
                 return False
     return True
-
-
-def _inside(op: Op, loop: For) -> bool:
-    parent = op.parent
-    while parent is not None and parent is not loop:
-        parent = parent.parent
-    return parent is loop
 
 
 def _computable(value: Value) -> bool:

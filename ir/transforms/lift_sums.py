@@ -56,7 +56,7 @@ def _is_brief(op: If) -> bool:
 def _lift(op: If, store: Store) -> bool:
     """Move one sum behind the `if` that it ends a side of, if it is one."""
     local, total = store.ptr, store.value
-    if not isinstance(local, Alloca) or _within(local, op):
+    if not isinstance(local, Alloca) or local.within(op):
         return False
     if not isinstance(total, Binary) or total.kind not in _NEUTRAL:
         return False
@@ -66,7 +66,7 @@ def _lift(op: If, store: Store) -> bool:
     if not isinstance(type, Prim) or not type.is_float or not isinstance(old, Load) or not _reads(old, local):
         return False
     value = total.rhs if old is total.lhs else total.lhs
-    inside = {user for user in local.users if _within(user, op)}
+    inside = {user for user in local.users if user.within(op)}
     if value is old or inside != {store, old} or _count(total) != 1 or _count(old) != 1:
         return False
     before = Builder.at(op)
@@ -88,9 +88,3 @@ def _reads(value: object, local: Alloca) -> bool:
 
 def _count(value: Op) -> int:
     return sum(value.users.values())
-
-
-def _within(op: Op | None, outer: Op) -> bool:
-    while op is not None and op is not outer:
-        op = op.parent
-    return op is outer
