@@ -12,13 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
-from weft.codegen.apart import plainly_apart
 from weft.codegen.call_ops import calls_one, survey, write_function
 from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.cpu_cast import saturated
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
-from weft.codegen.far_apart import far_apart
 from weft.codegen.function import EMITTERS, FunctionWriter
 from weft.codegen.lane_choice import LanePlan, Plan, lane_decision, length
 from weft.codegen.lane_control import write_body
@@ -29,7 +27,9 @@ from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
 from weft.codegen.outline import outline
 from weft.codegen.shares import Limits, Share, scope_of, shares_of
+from weft.codegen.unordered import is_unordered
 from weft.codegen.vector_math import LIBRARY, CpuMath
+from weft.codegen.wide_cells import in_wide_cells
 from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
@@ -385,13 +385,13 @@ def _hints(f: FunctionWriter, task: Task) -> str:
     need not be unrolled, and that one copy of a long one is enough, with its rest masked off: more would cost compile
     time and hide nothing that the body itself does not; that a very long one, or one of wide cells, stays scalar."""
     hints: list[str] = []
-    if plainly_apart(task):
+    if is_unordered(task):
         hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
     ops = length(task)
     if ops > _LONG:
         hints.append(f.module.hint('!"llvm.loop.interleave.count", i32 1'))
         hints.append(f.module.hint('!"llvm.loop.vectorize.predicate.enable", i1 true'))
-    if ops > _TOO_LONG or far_apart(task):
+    if ops > _TOO_LONG or in_wide_cells(task):
         hints = [f.module.hint('!"llvm.loop.vectorize.enable", i1 false')]
     return f.module.loop_hints(*hints, copies=ops <= _MIDDLING)
 

@@ -6,9 +6,10 @@
     }                                           }
                                                 total += the sum of %s
 
-What a round leaves must be sums (or least or greatest values) in locals outside, and nothing else: then the order of
-the rounds does not matter, but for rounding, which `fast_math` allows. Where the loop stands in others that do no more
-with the local, the vector lives as long as the outermost of these, and its elements are added up once.
+What a round leaves must be sums (or least or greatest values) in locals outside, and nothing else, and a round may not
+read them but to add: then the order of the rounds does not matter, but for rounding, which `fast_math` allows. Where
+the loop stands in others that do no more with the local, the vector lives as long as the outermost of these, and its
+elements are added up once.
 
 LLVM would do this with some such loops, too, but for 64 rounds at once, and with the rest one by one. Most inner loops
 of unknown length are short: neighbours, nonzero elements of a row, members of a cell. Where several vectors at once are

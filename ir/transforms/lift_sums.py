@@ -28,8 +28,8 @@ def lift_sums(root: Kernel, config: CompileConfig) -> bool:
         }                                    }
                                              store %sum, (load %sum) + (load %part)
 
-    where nothing else in the `if` touches %sum, and nothing jumps out of it. Exact: `x + -0.0` is x, whatever x is, and
-    so are `x - 0.0` and `x * 1.0`.
+    where both accesses are in the `if`, nothing else there touches %sum, and nothing jumps out of it. Exact: `x + -0.0`
+    is x, whatever x is, and so are `x - 0.0` and `x * 1.0`.
     LLVM makes vectors of a loop that adds up floats in every round; of one that adds in some rounds only where NaN may
     be ignored, which Weft does not allow (ADR 6). Not for an `if` of more than 12 ops: there LLVM keeps the branch and
     sees the sum, and rounds that skip it should skip all of it."""

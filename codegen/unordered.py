@@ -1,11 +1,11 @@
-"""Whether LLVM may be told that the iterations of a loop touch nothing of one another's.
+"""Whether LLVM may move the accesses of a parallel loop past one another (`llvm.loop.parallel_accesses`).
 
     x[%i].x = f(x[%i].x, x[%i].y)          yes
     x[%i].x += a ; x[%i][%k] += b          no: LLVM's vectorizer would look for no order within an iteration either,
                                            and load both elements first
     s = a[%i].x ; b[%i].y = s ; a[%i].y    no: it would load the cells of `a` first, and `b` may be the same array
 
-What is asked here is not whether iterations are independent: parallel ones are. It is whether LLVM may stop looking.
+Iterations are independent by themselves, since the loop is parallel. Told so, LLVM asks no more for dependences at all.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from weft.codegen.shares import scope_of
 from weft.ir.ops import Address, Atomic, Const, Load, Store, Task
 
-__all__ = ["plainly_apart"]
+__all__ = ["is_unordered"]
 
 
-def plainly_apart(task: Task) -> bool:
+def is_unordered(task: Task) -> bool:
     """Whether the accesses of one iteration to memory that is written differ by constants at most, and what it has to
     do with an array it does before or after what it has to do with others."""
     paths: dict[str, set[tuple[int, ...]]] = {}

@@ -14,12 +14,12 @@ from weft.ir.ops import Binary, Load, Store, Task, Unary
 from weft.ir.types import Prim
 from weft.ir.uniform import Uniformity
 
-__all__ = ["far_apart"]
+__all__ = ["in_wide_cells"]
 
 _SHUFFLED = 8  # elements of a cell that LLVM takes apart by shuffles
 
 
-def far_apart(task: Task) -> bool:
+def in_wide_cells(task: Task) -> bool:
     """Whether most loads and stores of the loop's body are of cells wider than that, and nothing pays for it."""
     accesses: list[Load | Store] = []
     for op in (inner for outer in task.body for inner in outer.walk()):
