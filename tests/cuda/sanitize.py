@@ -40,7 +40,9 @@ _SLICES = {
 
 def programs() -> dict[str, list[str]]:
     """What Python is given for each: every demo, the tests of the device, and those of the language's behaviour."""
-    demos = sorted(path.stem for path in (_ROOT / "demos").glob("*.py") if "def build(" in path.read_text())
+    demos = sorted(
+        path.stem for path in (_ROOT / "demos").glob("*.py") if re.search(r"^(def )?build\b", path.read_text(), re.M)
+    )
     behaviour = {
         path.stem.removeprefix("test_"): f"{path.relative_to(_ROOT)} -k cuda"
         for path in sorted((_ROOT / "tests/lang/behaviour").glob("test_*.py"))
