@@ -27,7 +27,7 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.tasks import accesses, touched_spaces
-from weft.ir.types import Array, Pointer, i32, i64, pointer
+from weft.ir.types import Array, Pointer, Type, i32, i64, pointer
 
 __all__ = ["accumulate_atomically", "offload"]
 
@@ -301,34 +301,58 @@ def accumulate_atomically(loop: ParallelFor | StructFor) -> None:
 
 
 def _make_atomic(store: Store) -> None:
-    """`store p, (load p) + a + b` becomes an atomic for each addend."""
+    """`store p, (load p) + a + b` becomes an atomic for each addend; also where the sum is of a wider type than `p`:
+    then the addends are cast, as they are for an element of a field."""
     steps: list[tuple[Binary, Value]] = []
-    value = store.value
+    narrowed = store.value if isinstance(store.value, Cast) else None
+    value = store.value if narrowed is None else narrowed.x
     while isinstance(value, Binary) and value.kind in ATOMICS and (not steps or _family(value) == _family(steps[0][0])):
         lhs, rhs = value.lhs, value.rhs
-        if value.kind != "sub" and isinstance(rhs, Load) and same_address(rhs.ptr, store.ptr):
+        if value.kind != "sub" and _is_load_of(rhs, store.ptr):
             lhs, rhs = rhs, lhs
         steps.append((value, rhs))
         value = lhs
-    if not steps or not isinstance(value, Load) or not same_address(value.ptr, store.ptr):
+    load = value.x if isinstance(value, Cast) else value
+    if not steps or not _is_load_of(value, store.ptr) or (narrowed is None) is not (load is value):
         return
-    if value.block is not store.block or _changed_between(value, store):
+    assert isinstance(load, Load)
+    if load.block is not store.block or _changed_between(load, store):
         return
     builder = Builder.at(store)
     for step, amount in reversed(steps[1:]):
-        builder.add(Atomic(step.kind, store.ptr, amount))
-    final = steps[0][0]
-    old = builder.add(Atomic(final.kind, store.ptr, steps[0][1]))
-    if len(final.users) > 1:
-        new = builder.add(Binary(final.kind, old, steps[0][1], type=final.type))
-        for user in [user for user in final.users if user is not store and user is not new and _follows(user, new)]:
-            for position, operand in enumerate(user.operands):
-                if operand is final:
-                    user.set_operand(position, new)
+        builder.add(Atomic(step.kind, store.ptr, _cast(builder, amount, store.value.type)))
+    final, amount = steps[0][0], _cast(builder, steps[0][1], store.value.type)
+    old = builder.add(Atomic(final.kind, store.ptr, amount))
+    if any(len(one.users) > 1 for one in (final, narrowed) if one is not None):
+        new = builder.add(Binary(final.kind, old, amount, type=store.value.type))
+        if narrowed is not None:
+            _replace_after(narrowed, new, store)
+        _replace_after(final, _cast(builder, new, final.type), store)
     store.erase()
-    for dead in [*(step for step, _ in steps), value]:
+    chain = [narrowed, *(step for step, _ in steps), value, load]
+    for dead in dict.fromkeys(one for one in chain if isinstance(one, Op)):
         if not dead.users:
             dead.erase()
+
+
+def _is_load_of(value: Value, ptr: Value) -> bool:
+    """Whether that is what lies at `ptr`, or a cast of it."""
+    load = value.x if isinstance(value, Cast) else value
+    return isinstance(load, Load) and same_address(load.ptr, ptr)
+
+
+def _cast(builder: Builder, value: Value, type: Type) -> Value:
+    return value if value.type is type else builder.add(Cast(value, type=type))
+
+
+def _replace_after(before: Op, new: Value, store: Store) -> None:
+    """`new` in place of `before`, where that is used behind what is new."""
+    made = new if isinstance(new, Op) else None
+    for user in before.users:
+        if user is not store and user is not made and made is not None and _follows(user, made):
+            for position, operand in enumerate(user.operands):
+                if operand is before:
+                    user.set_operand(position, new)
 
 
 def _family(op: Binary) -> str:

@@ -169,3 +169,29 @@ def test_minus_zero_and_infinity(ti):
     for value in (3.0, -np.inf, np.inf):
         run(value)
     assert x.to_numpy().tolist() == [-np.inf, np.inf]
+
+
+@pytest.mark.filterwarnings("ignore::weft.lang.errors.PrecisionWarning")
+def test_sums_in_a_local_of_a_narrower_type(ti):
+    """The local is shared by all iterations, also where adding goes by a cast there and back."""
+    n = 100 if ti.cfg.arch == ti.python else 1 << 20
+    x, k = ti.field(ti.f64, n), ti.field(ti.i64, n)
+    x.from_numpy(np.ones(n))
+    k.from_numpy(np.arange(n))
+
+    @ti.kernel
+    def sums() -> ti.types.vector(6, ti.f64):
+        total, less, count, first = ti.f32(0), ti.f32(0), ti.i32(0), ti.i32(0)
+        most, both = ti.i32(0), ti.f32(0)
+        for i in x:
+            total += x[i]
+            less = less - x[i]
+            count += x[i]
+            first |= k[i]
+            most = ti.max(most, k[i])
+            both = both + x[i] + 2 * x[i]
+        return ti.Vector([total, less, count, first, most, both])
+
+    want = [n, -n, n, np.bitwise_or.reduce(np.arange(n)), n - 1, 3 * n]
+    for _ in range(3):
+        np.testing.assert_array_equal(sums().to_numpy(), np.float64(want))
