@@ -346,13 +346,11 @@ def _cast(builder: Builder, value: Value, type: Type) -> Value:
 
 
 def _replace_after(before: Op, new: Value, store: Store) -> None:
-    """`new` in place of `before`, where that is used behind what is new."""
-    made = new if isinstance(new, Op) else None
-    for user in before.users:
-        if user is not store and user is not made and made is not None and _follows(user, made):
-            for position, operand in enumerate(user.operands):
-                if operand is before:
-                    user.set_operand(position, new)
+    """`new` in place of `before`, where that is used behind the store."""
+    for user in [user for user in before.users if user is not store and _follows(user, store)]:
+        for position, operand in enumerate(user.operands):
+            if operand is before:
+                user.set_operand(position, new)
 
 
 def _family(op: Binary) -> str:

@@ -195,3 +195,23 @@ def test_sums_in_a_local_of_a_narrower_type(ti):
     want = [n, -n, n, np.bitwise_or.reduce(np.arange(n)), n - 1, 3 * n]
     for _ in range(3):
         np.testing.assert_array_equal(sums().to_numpy(), np.float64(want))
+
+
+@pytest.mark.filterwarnings("ignore::weft.lang.errors.PrecisionWarning")
+def test_what_such_a_sum_is_then_is_used(ti):
+    """Each iteration sees its own new value, in the local's type and in the wider one, several times."""
+    n = 1000
+    x, seen = ti.field(ti.f64, n), ti.field(ti.i32, n + 1)
+    x.fill(1.0)
+
+    @ti.kernel
+    def count() -> ti.f32:
+        total = ti.f32(0)
+        for i in x:
+            total += x[i]
+            seen[int(total)] += int(total + total) - int(total)
+        return total
+
+    assert count() == n
+    assert seen.to_numpy()[0] == 0
+    assert seen.to_numpy().sum() >= n
