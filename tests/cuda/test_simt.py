@@ -38,7 +38,7 @@ def test_kernels_that_count_their_threads_are_graphs_too(ti: Any, block_dim: int
         ti.loop_config(block_dim=block_dim)
         for i in range(n):
             x[i] += 1000 * ti.simt.block.thread_idx()
-        total[None] = x[5] + x[n - 1]
+        total[None] = x[5] + x[ti.max(n, 1) - 1]
 
     run(192)
     (instance,) = run._instances.values()
