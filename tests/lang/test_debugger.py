@@ -119,8 +119,9 @@ def test_where_and_up_show_the_program_alone(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.version_info < (3, 11) or sys.platform == "win32", reason="notes, and signals as Unix has them")
 def test_ctrl_c_says_in_which_iteration(tmp_path: Path) -> None:
     file = tmp_path / "program.py"
-    file.write_text(
-        "import weft as ti\n\nti.init(arch=ti.python)\nx = ti.field(ti.i32, 1)\n\n\n@ti.kernel\ndef run():\n"
+    file.write_text(  # a shell's background process is started deaf to SIGINT, and so would this one be
+        "import signal\nimport weft as ti\n\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "ti.init(arch=ti.python)\nx = ti.field(ti.i32, 1)\n\n\n@ti.kernel\ndef run():\n"
         "    for i in range(3, 4):\n        while True:\n            x[0] += 1\n            if x[0] == 100:\n"
         "                print('running', flush=True)\n\n\nrun()\n"
     )
@@ -128,7 +129,10 @@ def test_ctrl_c_says_in_which_iteration(tmp_path: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == "running\n"
         child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=60)
+        try:
+            _, said = child.communicate(timeout=60)
+        finally:
+            child.kill()
     assert said.rstrip().endswith("KeyboardInterrupt\nwhere i = 3")
 
 
