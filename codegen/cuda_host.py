@@ -71,7 +71,7 @@ def host_module(config: CompileConfig, slots: Slots, launches: Sequence[Launch],
     module = ModuleWriter(config, slots, CpuMath(frozenset(), False))
     f = FunctionWriter(module)
     services = _Services(f)
-    f.do(f"call i32 {services.word('set_current')}(ptr {services.word('context')})")
+    leave = _enter(f, services)
     for slot, name in ((0, "state"), (1, "prints")):
         place = f.set(f"getelementptr inbounds i8, ptr %ctx, i64 {8 * slot}")
         f.do(f"store ptr {services.word(name)}, ptr {place}, align 8")
@@ -84,8 +84,36 @@ def host_module(config: CompileConfig, slots: Slots, launches: Sequence[Launch],
         _flush(f, services)
     _answer(f, services, slots, wary)
     services.write_failure()
+    leave()
     module.functions.append(f.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
     return module.text(machine.host_cpu(1).header)
+
+
+def _enter(f: FunctionWriter, services: _Services) -> Callable[[], None]:
+    """Make the device's context current, unless it is. Gives what writes, behind all else, how the thread gets back the
+    one it had: other libraries take the current context for the device that their user chose."""
+    place, context = f.stack("ptr"), services.word("context")
+    f.do(f"call i32 {services.word('get_current')}(ptr {place})")
+    before = f.set(f"load ptr, ptr {place}, align 8")
+    other, on = f.fresh_label("other"), f.fresh_label("on")
+    same = f.set(f"icmp eq ptr {before}, {context}")
+    f.branch(same, on, other)
+    f.start(other)
+    f.do(f"call i32 {services.word('set_current')}(ptr {context})")
+    f.jump(on)
+    f.start(on)
+    ends, f.exit_label = f.exit_label, f.fresh_label("leave")
+
+    def leave() -> None:
+        back = f.fresh_label("back")
+        f.jump(f.exit_label)
+        f.start(f.exit_label)
+        f.exit_label = ends
+        f.branch(same, ends, back)
+        f.start(back)
+        f.do(f"call i32 {services.word('set_current')}(ptr {before})")
+
+    return leave
 
 
 class _Services:

@@ -68,8 +68,9 @@ STATE_STOP, STATE_DRAWS, STATE_ERROR = 0, 1, 2
 STATE_RESULTS = STATE_ERROR + ERROR_WORDS
 
 # The service table of `entry(ctx)`: addresses of driver functions, then what to give them.
-#   launch, memset, copy_out, synchronize, set_current
-#               cuLaunchKernel, cuMemsetD32Async, cuMemcpyDtoHAsync, cuStreamSynchronize, cuCtxSetCurrent
+#   launch, memset, copy_out, synchronize, get_current, set_current
+#               cuLaunchKernel, cuMemsetD32Async, cuMemcpyDtoHAsync, cuStreamSynchronize, cuCtxGetCurrent,
+#               cuCtxSetCurrent
 #   pool        not a function, and where SERVICES has it: a block of memory with the word that a launch holds
 #   context, stream   those of the device
 #   queue, flush   what `launch` is given as its stream; a function of it that sends off what was collected, or null
@@ -83,6 +84,7 @@ CUDA_SERVICES: tuple[str, ...] = (
     "pool",
     "copy_out",
     "synchronize",
+    "get_current",
     "set_current",
     "context",
     "stream",

@@ -46,6 +46,7 @@ _DRIVER_FUNCTIONS = {
     "memset": "cuMemsetD32Async",
     "copy_out": "cuMemcpyDtoHAsync_v2",
     "synchronize": "cuStreamSynchronize",
+    "get_current": "cuCtxGetCurrent",
     "set_current": "cuCtxSetCurrent",
 }
 
@@ -103,12 +104,12 @@ class CudaDevice:
 
     def load(self, artifact: Artifact) -> CudaKernel:
         """The kernel, ready to run; it keeps this device."""
-        return CudaKernel(artifact, self)
+        with self.gpu.enter():
+            return CudaKernel(artifact, self)
 
     def load_functions(self, artifact: Artifact) -> tuple[int, list[int]]:
-        """A module of the driver with the artifact's PTX, and the handles of its entries."""
+        """A module of the driver with the artifact's PTX, and the handles of its entries. The context is current."""
         driver: Driver = self.gpu.driver
-        self.gpu.enter()
         if artifact.stack_bytes:
             self.gpu.reserve_stack(artifact.stack_bytes)
         module = load_module(driver, artifact.name, artifact.code, self.gpu.capability, self._store)
@@ -122,8 +123,9 @@ class CudaDevice:
         """Drop a module, when the work under way is done."""
         if not self.gpu.usable:
             return
-        self.gpu.synchronize()
-        self.gpu.driver.function("cuModuleUnload")(module)
+        with self.gpu.enter():
+            self.gpu.synchronize()
+            self.gpu.driver.function("cuModuleUnload")(module)
 
     def synchronize(self) -> None:
         """Returns when everything launched so far is done."""

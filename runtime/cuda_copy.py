@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 
 from weft.runtime import system
-from weft.runtime.cuda_driver import Driver
+from weft.runtime.cuda_driver import Driver, Enter
 
 __all__ = ["SMALL", "PinnedCopies"]
 
@@ -29,7 +29,7 @@ class PinnedCopies:
     """Copies in the order of one stream; each returns when it is done. `enter` makes the device's context current for
     the thread that calls it."""
 
-    def __init__(self, driver: Driver, stream: int, enter: Callable[[], None]) -> None:
+    def __init__(self, driver: Driver, stream: int, enter: Enter) -> None:
         self._driver, self._stream, self._enter, self._lock = driver, stream, enter, Lock()
         self._lanes: list[_Lane] = []
         self._most = max(1, min(_MOST_LANES, system.threads_available()))
@@ -46,9 +46,9 @@ class PinnedCopies:
         starts = range(0, size, _CHUNK)
         count = min(self._most, max(1, len(starts) // 2))  # two pieces for each lane, or its buffers are no use
         with self._lock:
-            self._enter()
-            while len(self._lanes) < count:
-                self._lanes.append(_Lane(self._driver, self._stream, self._enter))
+            with self._enter():
+                while len(self._lanes) < count:
+                    self._lanes.append(_Lane(self._driver, self._stream, self._enter))
             shares = [(lane, starts[number::count]) for number, lane in enumerate(self._lanes[:count])]
             if count == 1:
                 copy(*shares[0], target, source, size)
@@ -61,7 +61,7 @@ class PinnedCopies:
 class _Lane:
     """Two buffers of pinned memory, and the events that tell when each is free."""
 
-    def __init__(self, driver: Driver, stream: int, enter: Callable[[], None]) -> None:
+    def __init__(self, driver: Driver, stream: int, enter: Enter) -> None:
         self._driver, self._stream, self._enter = driver, stream, enter
         self._buffers = [driver.made("cuMemHostAlloc", _CHUNK, 0) for _ in range(2)]
         self._events = [driver.made("cuEventCreate", 2) for _ in range(2)]  # without times
@@ -69,20 +69,19 @@ class _Lane:
 
     def copy_in(self, starts: Sequence[int], address: int, source: int, size: int) -> None:
         """The pieces that begin there, from the host to the device."""
-        self._enter()
-        for number, start in enumerate(starts):
-            if number >= 2:
+        with self._enter():
+            for number, start in enumerate(starts):
+                if number >= 2:
+                    self._wait(number)
+                count = min(_CHUNK, size - start)
+                buffer = self._buffers[number % 2]
+                ctypes.memmove(buffer, source + start, count)
+                self._send(number, "cuMemcpyHtoDAsync_v2", address + start, buffer, count)
+            for number in range(max(0, len(starts) - 2), len(starts)):
                 self._wait(number)
-            count = min(_CHUNK, size - start)
-            buffer = self._buffers[number % 2]
-            ctypes.memmove(buffer, source + start, count)
-            self._send(number, "cuMemcpyHtoDAsync_v2", address + start, buffer, count)
-        for number in range(max(0, len(starts) - 2), len(starts)):
-            self._wait(number)
 
     def copy_out(self, starts: Sequence[int], target: int, address: int, size: int) -> None:
         """The pieces that begin there, from the device to the host."""
-        self._enter()
 
         def fetch(number: int) -> None:
             if number < len(starts):
@@ -90,12 +89,13 @@ class _Lane:
                 buffer = self._buffers[number % 2]
                 self._send(number, "cuMemcpyDtoHAsync_v2", buffer, address + start, min(_CHUNK, size - start))
 
-        fetch(0)
-        fetch(1)
-        for number, start in enumerate(starts):
-            self._wait(number)
-            ctypes.memmove(target + start, self._buffers[number % 2], min(_CHUNK, size - start))
-            fetch(number + 2)
+        with self._enter():
+            fetch(0)
+            fetch(1)
+            for number, start in enumerate(starts):
+                self._wait(number)
+                ctypes.memmove(target + start, self._buffers[number % 2], min(_CHUNK, size - start))
+                fetch(number + 2)
 
     def _send(self, number: int, function: str, *arguments: Any) -> None:
         self._driver.call(function, *arguments, self._stream)
@@ -105,10 +105,10 @@ class _Lane:
         self._driver.call("cuEventSynchronize", self._events[number % 2])
 
 
-def _free(driver: Driver, enter: Callable[[], None], buffers: list[int], events: list[int]) -> None:
-    enter()
+def _free(driver: Driver, enter: Enter, buffers: list[int], events: list[int]) -> None:
     free: Callable[..., int] = driver.function("cuMemFreeHost")
-    for buffer in buffers:
-        free(buffer)
-    for event in events:
-        driver.function("cuEventDestroy_v2")(event)
+    with enter():
+        for buffer in buffers:
+            free(buffer)
+        for event in events:
+            driver.function("cuEventDestroy_v2")(event)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_ulonglong, c_ushort, c_void_p
 from functools import cache
 from typing import Any
 
 from weft.ir.errors import WeftError
 
-__all__ = ["PROTOTYPES", "CudaError", "CudaUnavailable", "Driver", "device_count", "driver", "missing"]
+__all__ = ["PROTOTYPES", "CudaError", "CudaUnavailable", "Driver", "Enter", "device_count", "driver", "missing"]
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 OLDEST_DRIVER = 11_000  # CUDA 11.0: PTX 7.0, the stream-ordered allocator came with 11.2
@@ -42,6 +44,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuDeviceTotalMem_v2": (POINTER(c_size_t), c_int),
     "cuDevicePrimaryCtxRetain": (_OUT, c_int),
     "cuDevicePrimaryCtxReset_v2": (c_int,),
+    "cuCtxGetCurrent": (_OUT,),
     "cuCtxSetCurrent": (_HANDLE,),
     "cuCtxSynchronize": (),
     "cuPointerGetAttribute": (c_void_p, c_int, c_void_p),
@@ -128,6 +131,9 @@ _LOST = (
     "With that the context of the GPU is lost, with all fields and ndarrays. init() tries to start afresh, but after "
     "most such errors CUDA allows this process no other context: then restart it, or go on with arch=cpu"
 )
+
+
+Enter = Callable[[], AbstractContextManager[None]]  # makes a device's context current; what puts back another one
 
 
 class Driver:

@@ -12,6 +12,7 @@ import ctypes
 import os
 import threading
 import time
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 from weft.ir.artifact import CudaTarget
@@ -37,6 +38,22 @@ _NO_OTHER = (
 )
 
 
+class _Back:
+    """Gives the thread back the context it had."""
+
+    def __init__(self, driver: Driver, context: int) -> None:
+        self._driver, self._context = driver, context
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.call("cuCtxSetCurrent", self._context)
+
+
+_STAYS = nullcontext()
+
+
 class Gpu:
     """GPU number `index`. `usable`: its context is sound, and of this process."""
 
@@ -45,8 +62,8 @@ class Gpu:
         self.device = driver.number("cuDeviceGet", index)
         self.context = driver.made("cuDevicePrimaryCtxRetain", self.device)
         self._stack: tuple[int, int] | None = None  # the limit that was found, and that which was asked for
-        self.enter()
-        self.stream = driver.made("cuStreamCreate", 0)
+        with self.enter():
+            self.stream = driver.made("cuStreamCreate", 0)
         self.processors = self.fact(cuda_driver.PROCESSORS)
         self.capability = 10 * self.fact(cuda_driver.CAPABILITY_MAJOR) + self.fact(cuda_driver.CAPABILITY_MINOR)
         if not self.fact(cuda_driver.POOLS):
@@ -57,23 +74,30 @@ class Gpu:
         """A device attribute."""
         return self.driver.number("cuDeviceGetAttribute", attribute, self.device)
 
-    def enter(self) -> None:
-        """Make the context current for this thread."""
+    def enter(self) -> AbstractContextManager[None]:
+        """Make the context current for this thread, and give what puts back the one it had: other libraries take the
+        current context for the device that their user chose. Where there is one GPU, it stays."""
         if not self.usable:
             raise CudaError(FORKED if self.driver.forked else "the context of the GPU was lost: init() starts afresh")
+        before = self.context if self._alone else self.driver.made("cuCtxGetCurrent")
         self.driver.call("cuCtxSetCurrent", self.context)
+        return _STAYS if before == self.context else _Back(self.driver, before)
+
+    @cached_property
+    def _alone(self) -> bool:
+        return self.driver.number("cuDeviceGetCount") == 1
 
     def synchronize(self) -> None:
         """Wait until the stream is empty. Ctrl-C ends the wait, not the work: Python looks for it between the pauses,
         which grow with what was waited already."""
-        self.enter()
-        query, began = self.driver.function("cuStreamQuery"), time.perf_counter()
-        while (status := query(self.stream)) == NOT_READY:
-            waited = time.perf_counter() - began
-            if waited > _PATIENCE:
-                time.sleep(min(waited / 16, _LONGEST_PAUSE))
-        if status:
-            raise self.driver.error(status, "waiting for the GPU")
+        with self.enter():
+            query, began = self.driver.function("cuStreamQuery"), time.perf_counter()
+            while (status := query(self.stream)) == NOT_READY:
+                waited = time.perf_counter() - began
+                if waited > _PATIENCE:
+                    time.sleep(min(waited / 16, _LONGEST_PAUSE))
+            if status:
+                raise self.driver.error(status, "waiting for the GPU")
 
     @property
     def pool(self) -> int:
@@ -113,9 +137,9 @@ class Gpu:
         if self._stack is None or not self.usable:
             return
         (before, asked), self._stack = self._stack, None
-        self.enter()
-        if self._stack_limit() == asked:
-            self.driver.call("cuCtxSetLimit", cuda_driver.STACK_SIZE, before)
+        with self.enter():
+            if self._stack_limit() == asked:
+                self.driver.call("cuCtxSetLimit", cuda_driver.STACK_SIZE, before)
 
     def trim(self) -> None:
         """Give unused memory of the pool back. A context that turns out to be broken is given up instead."""

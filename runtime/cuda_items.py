@@ -10,14 +10,13 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
-from collections.abc import Callable
 from operator import index, mul
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from weft.runtime.cuda_driver import Driver
+from weft.runtime.cuda_driver import Driver, Enter
 
 __all__ = ["DeviceItems", "Word"]
 
@@ -28,10 +27,10 @@ class Word:
 
     SIZE = 256  # bytes: a matrix, a struct
 
-    def __init__(self, driver: Driver, stream: int, enter: Callable[[], None]) -> None:
+    def __init__(self, driver: Driver, stream: int, enter: Enter) -> None:
         self._driver, self._stream, self._enter, self._lock = driver, ctypes.c_void_p(stream), enter, Lock()
-        enter()
-        self._place = driver.made("cuMemHostAlloc", self.SIZE, 0)
+        with enter():
+            self._place = driver.made("cuMemHostAlloc", self.SIZE, 0)
         weakref.finalize(self, _free, driver, enter, self._place).atexit = False
         self._bytes: Any = memoryview((ctypes.c_uint8 * self.SIZE).from_address(self._place)).cast("B")
         self._to_host = driver.function("cuMemcpyDtoHAsync_v2")
@@ -58,22 +57,22 @@ class Word:
     def _fetch(self, address: int, size: int) -> None:
         status = self._to_host(self._place, address, size, self._stream) or self._wait(self._stream)
         if status:
-            self._enter()
-            self._driver.call("cuMemcpyDtoHAsync_v2", self._place, address, size, self._stream)
-            self._driver.call("cuStreamSynchronize", self._stream)
+            with self._enter():
+                self._driver.call("cuMemcpyDtoHAsync_v2", self._place, address, size, self._stream)
+                self._driver.call("cuStreamSynchronize", self._stream)
 
     def write(self, address: int, data: bytes) -> None:
         """Put a few bytes there."""
         fill = self._fills.get(len(data)) if address % len(data) == 0 else None
         if fill is None:  # the driver takes the bytes away before it returns: they are not pinned
             if self._to_device(address, data, len(data), self._stream):
-                self._enter()
-                self._driver.call("cuMemcpyHtoDAsync_v2", address, data, len(data), self._stream)
+                with self._enter():
+                    self._driver.call("cuMemcpyHtoDAsync_v2", address, data, len(data), self._stream)
             return
         pattern = int.from_bytes(data, "little")
         if fill(address, pattern, 1, self._stream):
-            self._enter()
-            self._driver.call(f"cuMemsetD{8 * len(data)}Async", address, pattern, 1, self._stream)
+            with self._enter():
+                self._driver.call(f"cuMemsetD{8 * len(data)}Async", address, pattern, 1, self._stream)
 
 
 class DeviceItems:
@@ -108,6 +107,6 @@ class DeviceItems:
         self._word.write(place, data)
 
 
-def _free(driver: Driver, enter: Callable[[], None], place: int) -> None:
-    enter()
-    driver.function("cuMemFreeHost")(place)
+def _free(driver: Driver, enter: Enter, place: int) -> None:
+    with enter():
+        driver.function("cuMemFreeHost")(place)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.cuda_copy import SMALL, PinnedCopies
-from weft.runtime.cuda_driver import DEVICE_ORDINAL, OUT_OF_MEMORY, Driver
+from weft.runtime.cuda_driver import DEVICE_ORDINAL, OUT_OF_MEMORY, Driver, Enter
 from weft.runtime.cuda_items import DeviceItems, Word
 from weft.runtime.cuda_streams import Events, ForeignArray, is_default
 from weft.runtime.errors import OutOfMemory
@@ -67,7 +67,7 @@ class CudaMemory:
         self,
         driver: Driver,
         stream: int,
-        enter: Callable[[], None],
+        enter: Enter,
         index: int = 0,
         usable: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -81,15 +81,15 @@ class CudaMemory:
 
     def allocate(self, size: int, owner: str) -> DeviceBuffer:
         """A zeroed buffer of `size` bytes. `owner` names it in the account."""
-        self._enter()
         place, room = ctypes.c_void_p(), -(-max(size, 1) // _UNIT) * _UNIT
-        status = self._driver.function("cuMemAllocAsync")(ctypes.byref(place), room, self._stream)
-        if status == OUT_OF_MEMORY:
-            raise self._refuse(size, owner)
-        if status:
-            raise self._driver.error(status, f"allocating {readable_size(size)} for {owner}")
-        address = place.value or 0
-        self._driver.call("cuMemsetD8Async", address, 0, room, self._stream)
+        with self._enter():
+            status = self._driver.function("cuMemAllocAsync")(ctypes.byref(place), room, self._stream)
+            if status == OUT_OF_MEMORY:
+                raise self._refuse(size, owner)
+            if status:
+                raise self._driver.error(status, f"allocating {readable_size(size)} for {owner}")
+            address = place.value or 0
+            self._driver.call("cuMemsetD8Async", address, 0, room, self._stream)
         buffer, key = DeviceBuffer(self, address, size), next(self._keys)
         self._held[key] = (owner, size)
         weakref.finalize(buffer, self._free, key, address).atexit = False
@@ -103,11 +103,11 @@ class CudaMemory:
             self.observer.held(f"GPU {self.index}", -size, owner)
         if not self._usable():  # gone with its context
             return
-        self._enter()
-        if address in self._lent:  # other streams may still use it
-            self._lent.discard(address)
-            self._driver.function("cuCtxSynchronize")()
-        self._driver.function("cuMemFreeAsync")(address, self._stream)
+        with self._enter():
+            if address in self._lent:  # other streams may still use it
+                self._lent.discard(address)
+                self._driver.function("cuCtxSynchronize")()
+            self._driver.function("cuMemFreeAsync")(address, self._stream)
 
     @cached_property
     def _pinned(self) -> PinnedCopies:
@@ -123,8 +123,8 @@ class CudaMemory:
         if self._devices == 1 or not address:
             return None
         number = ctypes.c_int()
-        self._enter()
-        status = self._driver.function("cuPointerGetAttribute")(ctypes.byref(number), DEVICE_ORDINAL, address)
+        with self._enter():
+            status = self._driver.function("cuPointerGetAttribute")(ctypes.byref(number), DEVICE_ORDINAL, address)
         return None if status else number.value
 
     @cached_property
@@ -150,9 +150,9 @@ class CudaMemory:
 
     def copy(self, target: int, source: int, size: int) -> None:
         """From one place on the device to another; does not wait."""
-        self._enter()
         if size:
-            self._driver.call("cuMemcpyDtoDAsync_v2", target, source, size, self._stream)
+            with self._enter():
+                self._driver.call("cuMemcpyDtoDAsync_v2", target, source, size, self._stream)
 
     def duplicate(self, buffer: DeviceBuffer) -> DeviceBuffer:
         """A buffer with the same bytes."""
@@ -171,32 +171,32 @@ class CudaMemory:
 
     def copy_in(self, address: int, source: int, size: int) -> None:
         """From the host to the device; waits."""
-        self._enter()
         began = time.perf_counter()
-        if size > SMALL:
-            self._pinned.copy_in(address, source, size)
-        else:
-            self._driver.call("cuMemcpyHtoDAsync_v2", address, source, size, self._stream)
-            self._driver.call("cuStreamSynchronize", self._stream)
+        with self._enter():
+            if size > SMALL:
+                self._pinned.copy_in(address, source, size)
+            else:
+                self._driver.call("cuMemcpyHtoDAsync_v2", address, source, size, self._stream)
+                self._driver.call("cuStreamSynchronize", self._stream)
         if self.observer is not None:
             self.observer.copied("host to device", size, began)
 
     def copy_out(self, target: int, address: int, size: int) -> None:
         """From the device to the host; waits."""
-        self._enter()
         began = time.perf_counter()
-        if size > SMALL:
-            self._pinned.copy_out(target, address, size)
-        else:
-            self._driver.call("cuMemcpyDtoHAsync_v2", target, address, size, self._stream)
-            self._driver.call("cuStreamSynchronize", self._stream)
+        with self._enter():
+            if size > SMALL:
+                self._pinned.copy_out(target, address, size)
+            else:
+                self._driver.call("cuMemcpyDtoHAsync_v2", target, address, size, self._stream)
+                self._driver.call("cuStreamSynchronize", self._stream)
         if self.observer is not None:
             self.observer.copied("device to host", size, began)
 
     def fill(self, address: int, pattern: int, size: int, times: int) -> None:
         """Put a pattern of 1, 2 or 4 bytes there, so many times."""
-        self._enter()
-        self._driver.call(f"cuMemsetD{8 * size}Async", address, pattern, times, self._stream)
+        with self._enter():
+            self._driver.call(f"cuMemsetD{8 * size}Async", address, pattern, times, self._stream)
 
     @property
     def total(self) -> int:

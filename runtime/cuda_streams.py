@@ -7,11 +7,10 @@ is one that waits for it, and it for Weft's.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from weft.runtime.cuda_driver import Driver
+from weft.runtime.cuda_driver import Driver, Enter
 
 __all__ = ["UNKNOWN", "Events", "ForeignArray", "is_default"]
 
@@ -34,17 +33,16 @@ class ForeignArray(tuple[Any, ...]):
 class Events:
     """Lets one stream wait for another. `enter` makes the device's context current."""
 
-    def __init__(self, driver: Driver, enter: Callable[[], None]) -> None:
+    def __init__(self, driver: Driver, enter: Enter) -> None:
         self._driver, self._enter, self._lock = driver, enter, Lock()
-        enter()
-        self._event = driver.made("cuEventCreate", 2)  # without times
+        with enter():
+            self._event = driver.made("cuEventCreate", 2)  # without times
         weakref.finalize(self, driver.function("cuEventDestroy_v2"), self._event).atexit = False
 
     def order(self, first: int | None, then: int | None) -> None:
         """What comes into `then` now waits for what is in `first` already."""
         if first == then or is_default(first) or is_default(then):
             return
-        self._enter()
-        with self._lock:  # a wait is for the last record before it
+        with self._enter(), self._lock:  # a wait is for the last record before it
             self._driver.call("cuEventRecord", self._event, first)
             self._driver.call("cuStreamWaitEvent", then, self._event, 0)

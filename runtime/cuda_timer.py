@@ -15,7 +15,7 @@ from ctypes import c_float, c_int
 from threading import Lock
 from typing import Any, NamedTuple
 
-from weft.runtime.cuda_driver import PROTOTYPES, Driver
+from weft.runtime.cuda_driver import PROTOTYPES, Driver, Enter
 
 __all__ = ["LaunchTimer", "Span", "Stamp", "Stamps"]
 
@@ -45,24 +45,22 @@ class Stamp:
 class Stamps:
     """Makes stamps of one stream. `enter` makes the device's context current, if it is `usable`."""
 
-    def __init__(
-        self, driver: Driver, stream: int, enter: Callable[[], None], usable: Callable[[], bool] = lambda: True
-    ) -> None:
-        self._driver, self._stream, self._enter = driver, stream, enter
+    def __init__(self, driver: Driver, stream: int, enter: Enter, usable: Callable[[], bool] = lambda: True) -> None:
+        self._driver, self._stream, self.enter = driver, stream, enter
         self._free: list[int] = []
         weakref.finalize(self, _destroy, driver, enter, usable, self._free).atexit = False
 
     def take(self) -> Stamp:
         """The point after all that was put into the stream so far."""
-        self._enter()
-        event = self._free.pop() if self._free else self._driver.made("cuEventCreate", 0)
-        self._driver.call("cuEventRecord", event, self._stream)
+        with self.enter():
+            event = self._free.pop() if self._free else self._driver.made("cuEventCreate", 0)
+            self._driver.call("cuEventRecord", event, self._stream)
         return Stamp(event, self._free)
 
     def seconds(self, begin: Stamp, end: Stamp) -> float:
         """From one to the other; both must be passed."""
-        self._enter()
-        return _elapsed(self._driver, begin.event, end.event)
+        with self.enter():
+            return _elapsed(self._driver, begin.event, end.event)
 
 
 class LaunchTimer:
@@ -114,10 +112,11 @@ class LaunchTimer:
         self._synchronize()
         now, found = time.perf_counter(), list[Span]()
         event, then = self._anchor[0].event, self._anchor[1]
-        for name, begin, end in [self._waiting.popleft() for _ in range(count)]:
-            after = _elapsed(self._driver, event, begin)
-            found.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
-            self._free += [begin, end]
+        with self._stamps.enter():
+            for name, begin, end in [self._waiting.popleft() for _ in range(count)]:
+                after = _elapsed(self._driver, event, begin)
+                found.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
+                self._free += [begin, end]
         late = max((span.began + span.seconds - now for span in found), default=0.0)  # that the host noticed the anchor
         self._done += [span._replace(began=span.began - late) for span in found] if late > 0 else found
         if count:  # elapsed times are floats: from far away they would be coarse
@@ -131,11 +130,11 @@ def _elapsed(driver: Driver, begin: int, end: int) -> float:
     return spent.value * 1e-3
 
 
-def _destroy(driver: Driver, enter: Callable[[], None], usable: Callable[[], bool], events: list[int]) -> None:
+def _destroy(driver: Driver, enter: Enter, usable: Callable[[], bool], events: list[int]) -> None:
     if usable():
-        enter()
-        for event in events:
-            driver.function("cuEventDestroy_v2")(event)
+        with enter():
+            for event in events:
+                driver.function("cuEventDestroy_v2")(event)
 
 
 def _bound(driver: Driver, names: dict[int, str], waiting: deque[tuple[str, int, int]], free: list[int]) -> Any:

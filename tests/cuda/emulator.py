@@ -13,6 +13,7 @@ import importlib.util
 import itertools
 import re
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,7 @@ class _Library:
         self.events: dict[int, float] = {}  # when they were recorded
         self.resident, self.asked = 8, list[tuple[int, int, int]]()  # blocks of a multiprocessor; who asked
         self.clock = time.perf_counter  # seconds
+        self.current = 0  # the context that is
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
@@ -282,6 +284,14 @@ class _Library:
         del self.graphs[graph]
         return 0
 
+    def do_CtxGetCurrent(self, out: Any) -> int:
+        out[0] = self.current
+        return 0
+
+    def do_CtxSetCurrent(self, context: int | None) -> int:
+        self.current = context or 0
+        return 0
+
     def do_EventElapsedTime(self, out: Any, begin: int, end: int) -> int:
         out[0] = 1e3 * (self.events[end] - self.events[begin])
         return 0
@@ -303,7 +313,8 @@ def _nothing(_library: Any, *_arguments: Any) -> int:
 class _Gpu:
     """What `weft.runtime.cuda.Gpu` is to the device."""
 
-    index = device = context = stream = 0
+    index = device = stream = 0
+    context = 0xC0DE0
     processors = 4
     usable = True
     target = CudaTarget(90, 83)
@@ -312,10 +323,13 @@ class _Gpu:
         self.library = _Library()
         self.driver = cuda_driver.Driver(self.library)
 
-    def enter(self) -> None:
+    def enter(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def synchronize(self) -> None:
         pass
 
-    synchronize = trim = release_stack = enter
+    trim = release_stack = synchronize
 
 
 _texts: dict[bytes, str] = {}  # the LLVM IR that PTX was made of: kernels from the disk come without

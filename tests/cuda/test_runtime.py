@@ -31,7 +31,9 @@ class _Machine:
         self.facts = {75: capability // 10, 76: capability % 10, 16: 132, 115: pools}
         self.failing: dict[str, int] = {}
         self.calls: list[str] = []
-        self.busy, self.stack = 0, 1024
+        self.busy, self.stack, self.current = 0, 1024, 0
+        self.pinned = list[Any]()
+        self.watch: Any = lambda name: None
         self._functions: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -44,6 +46,7 @@ class _Machine:
 
     def _answer(self, name: str, *arguments: Any) -> int:
         self.calls.append(name)
+        self.watch(name)
         if name == "cuGetErrorName":
             arguments[1][0] = _ERRORS.get(arguments[0], b"CUDA_ERROR_UNKNOWN")
         elif name == "cuDriverGetVersion":
@@ -52,6 +55,17 @@ class _Machine:
             arguments[0][0] = self.gpus
         elif name == "cuDeviceGetAttribute":
             arguments[0][0] = self.facts.get(arguments[1], 0)
+        elif name == "cuDeviceGet":
+            arguments[0][0] = arguments[1]
+        elif name == "cuMemHostAlloc":
+            self.pinned.append(ctypes.create_string_buffer(arguments[1]))
+            arguments[0][0] = ctypes.addressof(self.pinned[-1])
+        elif name == "cuDevicePrimaryCtxRetain":
+            arguments[0][0] = 0xC0DE0 + arguments[1]
+        elif name == "cuCtxGetCurrent":
+            arguments[0][0] = self.current
+        elif name == "cuCtxSetCurrent":
+            self.current = arguments[0]
         elif name == "cuCtxGetLimit":
             arguments[0][0] = self.stack
         elif name == "cuCtxSetLimit" and name not in self.failing:
@@ -119,6 +133,62 @@ def test_which_of_two(machine: Any) -> None:
     first, second = cuda_gpu.gpu(0), cuda_gpu.gpu(1)
     assert (first.index, second.index) == (0, 1)
     assert cuda_gpu.gpu(1) is second
+
+
+@pytest.mark.parametrize("others", [None, 0xC0DE0])
+def test_the_gpu_that_another_library_chose_stays(machine: Any, others: int | None) -> None:
+    made = machine(gpus=2)
+    made.current = others
+    weft.init(arch=weft.cuda, device=1, enable_fallback=False)
+    assert made.current == others
+    array, memory = weft.ndarray(weft.f32, 4), program().device.memory
+    buffer = memory.allocate(16, "a test")
+    seen = []
+    made.watch = lambda name: seen.append((name, made.current)) if "Ctx" not in name else None
+    array.fill(1.0)
+    array.to_numpy()
+    memory.assign(memory.duplicate(buffer), buffer)
+    memory.follow(77)
+    program().device.seconds_between(program().device.stamp(), program().device.stamp())
+    del array, buffer
+    weft.sync()
+    weft.reset()
+    assert made.current == others
+    work = [(name, current) for name, current in seen if "Async" in name or "Event" in name or "Stream" in name]
+    assert len(work) > 10
+    # What carries single elements goes by the stream, and makes the context current where the driver refuses that.
+    single = ["cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"]
+    assert [name for name, current in work if "Destroy" not in name and current != 0xC0DE1] == single
+
+
+@pytest.mark.parametrize("others", [None, 0, 0xC0DE1])
+def test_a_launch_gives_back_the_context_that_it_found(ti: Any, request: Any, others: int | None) -> None:
+    """`others` is None: the device's own one."""
+    if "gpu" in request.node.name:
+        pytest.skip("the one GPU of a machine has one context")
+    x = ti.field(ti.i32, 4)
+
+    @ti.kernel
+    def run(n: ti.i32):
+        if n > 0:
+            for i in x:
+                x[i] = n
+
+    run(1)
+    library, own = program().device.gpu.library, program().device.gpu.context
+    library.current = own if others is None else others
+    before, seen, launch = library.current, [], library.do_LaunchKernel
+
+    def watched(*arguments: Any) -> int:
+        seen.append(library.current)
+        return launch(*arguments)
+
+    library.do_LaunchKernel = watched
+    run(2)
+    assert library.current == before
+    assert set(seen) == {own}
+    library.current = before
+    assert list(x.to_numpy()) == [2] * 4
 
 
 def test_no_stream_ordered_memory(machine: Any) -> None:
