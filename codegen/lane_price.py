@@ -36,6 +36,7 @@ __all__ = ["Price", "is_straight", "ops_of", "scalar_price", "vectors_at_once"]
 _GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
 _FOUR, _TWO = 16, 24  # arithmetic instructions of a loop of which so many vectors run at once
 _GUESS, _LEAVE = 15.0, 30.0  # a wrong guess now and then; at the end of a loop whose length varies
+_UNROLLED = 8  # rounds that LLVM writes out and puts side by side, as it does with those of a longer loop
 _ROW = 4.0  # an access of cells side by side, a part of each
 
 
@@ -79,14 +80,19 @@ class Price:
         before = self.scalar_cost
         self.block(op.body, alone * count, together * count * (1.4 if divergent else 1.0))
         self.lanes_cost += together * count * (2 if divergent else 1)
-        if isinstance(op, For) and op in self.folds:
-            self.scalar_cost = before + alone * self.folds[op]
-        elif isinstance(op, For) and count >= 16 and self.vector_math and is_straight(op.body):
-            self.scalar_cost = before + alone * count * self._by_llvm(op)
+        if isinstance(op, For) and (price := self._run(op, count)) is not None:
+            self.scalar_cost = before + alone * price
 
-    def _by_llvm(self, op: For) -> float:
+    def _run(self, op: For, count: float) -> float | None:
+        """A run of an inner loop for one iteration, if its rounds are folded, or side by side as LLVM puts them."""
+        by_llvm = self.vector_math and is_straight(op.body) and (count >= 16 or count == _UNROLLED)
+        if op in self.folds and not (by_llvm and count == _UNROLLED):
+            return self.folds[op]
+        return count * self._by_llvm(op, int(min(count, self.lanes))) if by_llvm else None
+
+    def _by_llvm(self, op: For, width: int) -> float:
         """A round of a straight inner loop, as LLVM vectorizes it along the loop's own index."""
-        cost, width = 0.0, self.lanes
+        cost = 0.0
         for inner in op.body:
             if isinstance(inner, (Load, Store)):
                 cost += _stride_cost(inner.ptr, op, width)
