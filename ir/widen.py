@@ -2,8 +2,8 @@
 
 `widen(i + 1)` is `widen(i) + 1`, down to loop indices (which become i64 themselves), loads and arguments; so LLVM sees
 addresses that advance by a constant. That is not the same where `i + 1` overflows, but then the index, or what it was
-computed from, is beyond any field. Where that excuse does not hold, for the bounds of loops, the extension is pushed
-only through what surely does not overflow (`exactly`).
+computed from, is beyond any field. Where that excuse does not hold, for the bounds of loops and where indices are
+checked as they are, the extension is pushed only through what surely does not overflow (`exactly`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ __all__ = ["Widener"]
 
 
 class Widener:
-    """Widens within one kernel. Each value is widened once, right after its definition."""
+    """Widens within one kernel. Each value is widened once, right after its definition. `exact`: indices, too, are
+    what they are in 32 bits."""
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool = False) -> None:
+        self.exact_indices = exact
         self.wide: dict[Value, Value] = {}
         self.exact: dict[Value, Value] = {}
         self.shared: dict[tuple[Block, object], Value] = {}
@@ -54,7 +56,7 @@ class Widener:
 
     def __call__(self, value: Value) -> Value:
         """`value`, an index, as i64."""
-        return self._widen(value, self.wide, False)
+        return self.exactly(value) if self.exact_indices else self._widen(value, self.wide, False)
 
     def exactly(self, value: Value) -> Value:
         """`value`, any integer, as i64, whatever overflows on the way."""

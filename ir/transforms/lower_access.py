@@ -68,7 +68,7 @@ def lower_access(root: Kernel, config: CompileConfig) -> bool:
     scalar stay as they are.
 
     Runs once, after `scalarize`: every load, store and atomic must be of a scalar."""
-    lowering = _Lowering(root)
+    lowering = _Lowering(root, config.boundary_check)
     tasks = tasks_of(root)
     for task in tasks:
         lowering.task(task)
@@ -89,8 +89,8 @@ class _Place:
 
 
 class _Lowering:
-    def __init__(self, kernel: Kernel) -> None:
-        self.widen = Widener()
+    def __init__(self, kernel: Kernel, exact: bool) -> None:
+        self.widen = Widener(exact)
         self.names = _unique_names(kernel.fields)
         self.whole = {
             op.base.field

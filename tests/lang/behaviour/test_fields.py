@@ -304,3 +304,34 @@ def test_fields_of_more_elements_than_an_i32_counts(ti):
     if ti.cfg.arch == ti.cuda:
         all_of_it()
         assert count(0) == 3
+
+
+def test_an_index_that_overflows_and_comes_back_is_checked_as_it_is(ti):
+    ti.init(arch=ti.cfg.arch, debug=True)
+    x = ti.field(ti.i32, 8)
+    x.from_numpy(np.arange(8, dtype=np.int32))
+
+    @ti.kernel
+    def around(i: ti.i32, most: ti.i32) -> ti.i32:
+        total = 0
+        for k in range(4):
+            total += x[k * 1073741824 * 4 + i]
+        return total * 10 + x[i + most + most + 2]
+
+    assert around(2, 2147483647) == 82
+    with pytest.raises(IndexError, match=r"x\[-2147483646\] is out of bounds"):
+        around(2, 1073741823)
+
+
+def test_a_hash_is_an_index(ti):
+    x = ti.field(ti.i32, 8)
+    x.from_numpy(np.arange(8, dtype=np.int32))
+
+    @ti.kernel
+    def find(i: ti.i32, j: ti.i32) -> ti.i32:
+        k = i * 73856093 ^ j * 19349663
+        return x[k % 8] * 100 + x[k & 7] * 10 + x[ti.cast(k >> 28, ti.i32) & 7]
+
+    for i, j in ((1000, -77), (-123456, 3), (2**30, 2**31 - 1)):
+        k = np.array([i], np.int32) * np.int32(73856093) ^ np.array([j], np.int32) * np.int32(19349663)
+        assert find(i, j) == k[0] % 8 * 100 + (k[0] & 7) * 10 + (k[0] >> 28 & 7)
