@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import CompilationError, TypeMismatch
-from weft.ir.scalar import cast_value
+from weft.ir.scalar import cast_value, range_of
 from weft.ir.snode import SNode as Node
+from weft.ir.types import element, f64, i64, u1
 from weft.lang.field import Field, Slot
 from weft.lang.make_field import all_slots, field, make_struct_field
 from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldTree, SNode
-from weft.lang.types import MatrixType, StructType, VectorType, prim_of_numpy, primitive
+from weft.lang.types import MatrixType, StructType, VectorType, prim_of_numpy, primitive, to_ir
 
-__all__ = ["Struct", "StructField", "dataclass", "make_struct"]
+__all__ = ["Struct", "StructField", "dataclass", "known_member", "make_struct"]
 
 
 class Struct:
@@ -29,12 +30,14 @@ class Struct:
 
     entries: dict[str, Any]
     struct_type: StructType
+    _inferred = False
 
     def __init__(self, *args: Any, **members: Any) -> None:
         given: dict[str, Any] = dict(args[0]) if args else dict(members)
         given.pop("__struct_methods", None)
         values = {name: _value(value) for name, value in given.items()}
         self._fill(StructType({name: _type_of(value) for name, value in values.items()}), values)
+        object.__setattr__(self, "_inferred", True)
 
     def _fill(self, struct_type: StructType, entries: dict[str, Any]) -> None:
         object.__setattr__(self, "struct_type", struct_type)
@@ -98,6 +101,13 @@ class Struct:
     def __deepcopy__(self, memo: dict[int, Any]) -> Struct:
         del memo  # members are values: none is shared
         return self.copy()
+
+    def as_constant(self) -> Struct:
+        """What a kernel takes it for: numbers that Python made 64 bits wide, in no declared type, get the defaults."""
+        if not self._inferred:
+            return self
+        values = {name: value.as_constant() if isinstance(value, Struct) else value for name, value in self.items}
+        return make_struct(StructType({name: _default_type(value) for name, value in values.items()}), (), values)
 
     def to_dict(self, include_methods: bool = False) -> dict[str, Any]:
         """Members as Python numbers, lists and dicts."""
@@ -172,6 +182,31 @@ def _type_of(value: Any) -> Any:
     if isinstance(value, Matrix):
         return MatrixType(value.n, value.m, value.dtype) if value.ndim == 2 else VectorType(value.n, value.dtype)
     return prim_of_numpy(np.asarray(value).dtype)
+
+
+def known_member(base: Struct, name: str) -> Any:
+    """The member of a constant struct, where Python's number or matrix stands for it; None where that would be of
+    another type in a kernel: numbers known beforehand have the default types."""
+    annotation = base.as_constant().struct_type.members.get(name)
+    if annotation is None:
+        return None
+    value, own = base.typed(name), element(to_ir(annotation)) if not isinstance(annotation, StructType) else None
+    is_default = own in (None, u1, primitive(int), primitive(float))
+    if isinstance(value, Matrix):
+        return value if is_default or own not in (f64, i64) else None
+    return _number(value) if is_default else None
+
+
+def _default_type(value: Any) -> Any:
+    """The type of a member, or what stands for the default type."""
+    if isinstance(value, Struct):
+        return value.struct_type
+    if isinstance(value, Matrix):
+        prim: Any = float if value.dtype is f64 else int if value.dtype is i64 else value.dtype
+        return MatrixType(value.n, value.m, prim) if value.ndim == 2 else VectorType(value.n, prim)
+    own = _type_of(value)
+    low, high = range_of(primitive(int))
+    return float if own is f64 else int if own is i64 and low <= value <= high else own
 
 
 def _plain(value: Any) -> Any:

@@ -21,6 +21,7 @@ from weft.lang.builtins import Builtin
 from weft.lang.interpret.faults import Loop
 from weft.lang.interpret.references import changeable, ending, places, putting_back
 from weft.lang.matrix import Matrix, Vector
+from weft.lang.struct import Struct
 from weft.lang.translate.annotations import annotation_of, is_template
 from weft.lang.translate.source import reads
 from weft.lang.types import CompoundType
@@ -369,12 +370,12 @@ class Rewriter(ast.NodeTransformer):
         return _at(node, self.call("slice", *limits))
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Numpy's numbers and matrices from outside become constants."""
+        """Numpy's numbers, matrices and structs from outside become constants."""
         return self.outside(node) if isinstance(node.ctx, ast.Load) else node
 
     def outside(self, node: ast.Name | ast.Attribute) -> ast.expr:
         """What is known beforehand."""
-        is_constant = isinstance(self.resolve(node), (np.generic, Matrix))
+        is_constant = isinstance(self.resolve(node), (np.generic, Matrix, Struct))
         return _at(node, self.call("captured", node)) if is_constant else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:

@@ -53,13 +53,13 @@ def is_known(x: Any) -> bool:
 
 
 def captured(x: Any) -> Any:
-    """What a kernel sees of an outside value: numpy's numbers as Python's; a matrix that Python made 64 bits wide in
-    the default types."""
+    """What a kernel sees of an outside value: numpy's numbers as Python's; matrices and structs that Python made 64
+    bits wide in the default types."""
     if isinstance(x, np.generic):
         return x.item()
     if isinstance(x, Matrix) and x.dtype in (f64, i64):
         return Matrix.wrap(cast_value(x.values, primitive(float if x.dtype.is_float else int)))
-    return x
+    return x.as_constant() if isinstance(x, Struct) else x
 
 
 def own(x: Any) -> Any:

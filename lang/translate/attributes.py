@@ -16,7 +16,7 @@ from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.matrix import Matrix, swizzle
 from weft.lang.ndarray import Ndarray
 from weft.lang.options import did_you_mean
-from weft.lang.struct import Struct, StructField
+from weft.lang.struct import Struct, StructField, known_member
 from weft.lang.translate.indexing import constant_element, dotted
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
@@ -51,6 +51,10 @@ def _what_it_has(kind: Tensor, name: str) -> str:
 @translates(ast.Attribute)
 def _attribute(t: Translator, node: ast.Attribute) -> Any:
     base = t.expr(node.value)
+    if isinstance(base, Struct):
+        if (known := known_member(base, node.attr)) is not None:
+            return known
+        base = base.as_constant()
     if isinstance(base, (Matrix, Struct)) and not _is_static(base, node.attr):
         base = (
             t.frozen(to_expr(t, base, node.value))

@@ -102,7 +102,7 @@ def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
     if isinstance(value, (list, tuple)):
         return _enclosed([(("", item)) for item in value], "[]", t, spec, node)
     if isinstance(value, PyStruct):
-        value = Record(value.struct_type, to_expr(t, value, node))
+        value = Record(value.as_constant().struct_type, to_expr(t, value, node))
     if isinstance(value, Record):
         whole = Record(value.type, t.frozen(value.whole)) if value.whole is not None else value
         return _enclosed([(f"{name}: ", whole.member(name)) for name in value.type.members], "{}", t, spec, node)

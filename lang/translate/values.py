@@ -72,7 +72,7 @@ def struct_kind(value: Any) -> StructType | None:
     """The struct type of a meaning, None if it is no struct."""
     if isinstance(value, Record):
         return value.type
-    return value.struct_type if isinstance(value, PyStruct) else None
+    return value.as_constant().struct_type if isinstance(value, PyStruct) else None
 
 
 def is_number(value: Any) -> bool:
@@ -191,18 +191,28 @@ def scalar_of(t: Translator, number: int | float, prim: Prim, node: ast.AST) -> 
 def _matrix(t: Translator, value: Matrix, node: ast.AST) -> tree.Expr:
     """A captured matrix is a constant; what Python made 64 bits wide takes the kernel's default types."""
     config, own = t.unit.config, value.dtype
-    prim = config.default_fp if own is f64 else config.default_ip if own is i64 else own
+    return _tensor(t, value, config.default_fp if own is f64 else config.default_ip if own is i64 else own, node)
+
+
+def _tensor(t: Translator, value: Matrix, prim: Prim, node: ast.AST) -> tree.Expr:
     scalars = [scalar_of(t, number, prim, node) for number in np.asarray(value.values).ravel().tolist()]
     return tree.MakeTensor(list(scalars), type=tensor(prim, tuple(value.shape)), span=t.span(node))
 
 
 def _struct(t: Translator, value: PyStruct, node: ast.AST) -> tree.Expr:
+    value = value.as_constant()
     kind = value.struct_type
-    values = [
-        coerce(t, to_expr(t, value.entries[name], node), to_ir(annotation), node)
-        for name, annotation in kind.members.items()
-    ]
+    values = [_member(t, value.typed(name), to_ir(annotation), node) for name, annotation in kind.members.items()]
     return tree.MakeStruct(values, type=kind.ir, span=t.span(node))
+
+
+def _member(t: Translator, value: Any, type: Type, node: ast.AST) -> tree.Expr:
+    """A member of a captured struct: at once in its own type, so that a double keeps its digits."""
+    if isinstance(value, np.generic):
+        return scalar_of(t, value.item(), element(type), node)
+    if isinstance(value, Matrix):
+        return _tensor(t, value, element(type), node)
+    return coerce(t, to_expr(t, value, node), type, node)
 
 
 def _record(t: Translator, value: Record, node: ast.AST) -> tree.Expr:

@@ -287,3 +287,46 @@ def test_a_struct_without_members(ti):
     assert Linear().to_dict() == {}
     with pytest.raises(CompilationError, match="Linear has no members: a field of it would hold nothing"):
         Linear.field(shape=3)
+
+
+def test_a_struct_of_python_s_numbers_has_the_default_types_in_kernels(ti):
+    vec2 = ti.types.vector(2, ti.f64)
+    inner = ti.types.struct(w=ti.f64)
+    ball = ti.Struct(radius=0.1, n=3, centre=[0.1, 0.2], far=vec2(0.1, 0.2), deep={"r": 0.1}, kept=inner(w=0.1))
+
+    @ti.func
+    def grown(b):
+        return b.radius * ti.f32(3.0)
+
+    @ti.kernel
+    def look() -> ti.types.vector(6, ti.f64):
+        n = ball.n
+        return ti.Vector(
+            [ball.radius * 3, n << 31, ball.centre[0] * 3, grown(ball), ball.deep.r * 3, ball.kept.w * 3], ti.f64
+        )
+
+    third = np.float64(np.float32(0.1 * 3))
+    np.testing.assert_array_equal(look().to_numpy(), [third, -(2**31), third, third, third, 0.1 * 3])
+    assert ball.radius == 0.1  # in Python it keeps its digits
+
+
+def test_members_of_constant_structs_are_known_beforehand(ti):
+    settings = ti.types.struct(n=ti.i32, wide=ti.f64, v=ti.types.vector(2, ti.f32))
+    loose, strict = ti.Struct(n=3, deep={"on": True}), settings(n=2, wide=0.1, v=[1, 2])
+    x = ti.field(ti.f64, 4)
+
+    @ti.kernel
+    def run():
+        v = ti.Vector.zero(ti.i32, loose.n)
+        for k in ti.static(range(strict.n)):
+            x[k] = v.n + strict.v[k]
+        if ti.static(loose.deep.on and strict.v[1] > 1):
+            x[3] = strict.wide
+
+    run()
+    np.testing.assert_array_equal(x.to_numpy(), [4, 5, 0, 0.1])
+    loose.n, strict.n = 5, 3
+    strict.v = [7, 8]
+    strict.n = 1
+    run()
+    np.testing.assert_array_equal(x.to_numpy(), [12, 5, 0, 0.1])
