@@ -7,8 +7,9 @@ Their text is what the printer writes and the parser reads: `f32`, `f32x3`, `f32
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -199,18 +200,28 @@ def _prim(name: str) -> Prim:
     return PRIMS[name]
 
 
+T = TypeVar("T")
+_made: dict[tuple[Any, ...], Any] = {}
+
+
+def _one(kind: Callable[..., T], *facts: Any) -> T:
+    """The type with those facts; the same one where two threads ask for it at once, as both fill a `cache` then."""
+    found: T = _made.setdefault((kind, *facts), kind(*facts))
+    return found
+
+
 @cache
 def tensor(elem: Prim, shape: tuple[int, ...], /) -> Tensor:
     """The tensor type of that element and shape (one or two extents, each >= 1)."""
     if not 1 <= len(shape) <= 2 or min(shape) < 1:
         raise ValueError(f"a tensor has one or two extents of at least 1, not {shape}")
-    return Tensor(elem, shape)
+    return _one(Tensor, elem, shape)
 
 
 @cache
 def struct(members: tuple[tuple[str, Type], ...], /) -> Struct:
     """The struct type of those (name, type) members."""
-    return Struct(members)
+    return _one(Struct, members)
 
 
 def array(elem: Type, ndim: int, contiguous: bool = True, wide: bool = False) -> Array:
@@ -220,13 +231,13 @@ def array(elem: Type, ndim: int, contiguous: bool = True, wide: bool = False) ->
 
 @cache
 def _array(elem: Type, ndim: int, contiguous: bool, wide: bool, /) -> Array:  # all spelled alike, so that equal is one
-    return Array(elem, ndim, contiguous, wide)
+    return _one(Array, elem, ndim, contiguous, wide)
 
 
 @cache
 def pointer(elem: Type, /) -> Pointer:
     """The type of an address of an `elem`."""
-    return Pointer(elem)
+    return _one(Pointer, elem)
 
 
 def element(type: Type) -> Prim:

@@ -62,6 +62,7 @@ class Instance:
         self._all_packed = len(self._packs) == len(parameters)
         self.single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
         self.guards: list[Any] = []
+        self.program: Callable[[], Any] = _never  # gives the program that it was compiled for
         self.recipe: Any = None  # how to compile it again, see `Recipe`
         self.choices: dict[Any, Any] = {}  # of a rehearsed kernel, see `Translation`
         self.plans: dict[Any, Any] = {}  # how native code calls it, by the arguments' classes, see `direct.py`

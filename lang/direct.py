@@ -40,6 +40,7 @@ from weft.runtime.direct import Guard, Plan, compound, exact, number, numpy_arra
 from weft.runtime.errors import FORMATS
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.recorded import Record
+from weft.runtime.retired import keep
 
 __all__ = ["plan_for", "write_records"]
 
@@ -136,7 +137,10 @@ def _record(program: Any, parameter: ArrayParameter, value: Ndarray | StructNdar
     address, shape, strides = words
     record = Record(struct.pack(f"=2Q{2 * value.ndim}q", program.kind(kind), address, *shape, *strides))
     record.memory = value.array() if isinstance(value, Ndarray) else value.first.array()
+    before = getattr(value, "record", None)
     value.record = record
+    if before is not None:
+        keep(before)  # other threads may be reading it
     return value
 
 
@@ -162,7 +166,7 @@ def plan_for(
     native = getattr(instance.run, "native", None)
     if native is None:
         return None
-    build = _Build(program)
+    build, right = _Build(program), program.epoch.value  # first: other threads may drop what is looked at below
     try:
         rules = [] if owner is None else [build.same(owner)]
         rules += [_RULES[type(parameter)](build, parameter, value) for parameter, value in zip(parameters, args)]
@@ -175,7 +179,8 @@ def plan_for(
     keeps = (build.keeps, build.watches, instance.run)
     conclude = _conclusion(instance.run.conclude, instance.results)
     single = instance.single and to_ir(instance.results[0]) is not f16
-    return Plan(native, instance.memory(), guards, rules, program.epoch, conclude, check, single, keeps)
+    trees = [address for address, _ in instance.memory()]
+    return Plan(native, trees, guards, rules, program.epoch, right, conclude, check, single, keeps)
 
 
 def _conclusion(finish: Callable[[Any], Any], results: Sequence[Any]) -> Callable[[Any], Any]:

@@ -171,13 +171,16 @@ class Field(Marked, Lender):
             self._digits = [(term.axis, term.divisor, term.modulus) for term in terms]
             self._plain = [axis for axis, _, _ in self._digits] == list(range(len(parts.shape)))
             self._simple = self._plain and not any(parts.offset)
-            parts.tree.readers.add(self)
+            parts.tree.read_by(self)
             memory, buffer, marks = parts.tree.program.device.memory, parts.tree.buffer(), parts.tree.marks
             first, shape = parts.components[0], (*(term.modulus for term in terms), *self._inner)
             inner = _component_strides(parts.components, self._inner, self._label())
             strides = (*(term.stride for term in terms), *inner)
-            self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)
             self._marks = memory.view(buffer, self._dtype.np, shape, first + marks, strides) if marks else None
+            self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)  # last: others look at it first
+            if parts.tree.destroyed:  # by another thread, just now
+                self.forget()
+                parts.tree.check(self._label())
         return self._cells
 
     def forget(self) -> None:

@@ -117,6 +117,7 @@ class Program:
     epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
     retakes: int = 0
     chosen: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
+    _counting: Any = field(default_factory=threading.RLock)  # (what is collected meanwhile may count, too)
     _device: Any = None
     _compilers: Any = None
     _kinds: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
@@ -128,16 +129,35 @@ class Program:
 
     def touch(self) -> None:
         """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
-        self.epoch.value += 1
+        with self._counting:
+            self.epoch.value += 1
+
+    def adopt(self, data: Any) -> None:
+        """`data` is to `end` when the program does; at once if it has ended meanwhile."""
+        with self._counting:
+            self.trees.add(data)
+            alive = self.alive
+        if not alive:
+            data.end(_RESET)
+
+    def end(self) -> None:
+        """All its fields are destroyed."""
+        with self._counting:
+            self.alive = False
+            trees = list(self.trees)
+        for tree in trees:
+            tree.end(_RESET)
 
     def retake(self) -> None:
         """Calls of kernels shall come by Python once more, though nothing happened: `retakes` counts that."""
-        self.retakes += 1
-        self.touch()
+        with self._counting:
+            self.retakes += 1
+            self.touch()
 
     def kind(self, facts: Any) -> int:
         """A number for those facts about an argument, of this program alone."""
-        return self._kinds.setdefault(facts, (self.generation << 32) + len(self._kinds))
+        with self._counting:
+            return self._kinds.setdefault(facts, (self.generation << 32) + len(self._kinds))
 
     @property
     def arch(self) -> str:
@@ -194,6 +214,8 @@ class Program:
 
 _current: Program | None = None
 _generation = 0
+_starting = threading.RLock()  # held while a program begins or ends
+_RESET = "the program was reset (by `init` or `reset`) after this field was made"
 
 
 def _in_child() -> None:
@@ -207,10 +229,14 @@ compiling = Gate(_in_child)  # what a fork waits for
 
 def program() -> Program:
     """The current program; makes one with the defaults if there is none yet."""
-    if _current is None:
-        init()
+    current = _current
+    if current is not None:
+        return current
+    with _starting:  # another thread may be making one
+        if _current is None:
+            init()
         assert _current is not None
-    return _current
+        return _current
 
 
 def current_program() -> Program | None:
@@ -257,25 +283,29 @@ def init(
         boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
         **{name: chosen[name] for name in _CONFIG if name in chosen},
     )
-    reset()
-    _generation += 1
     dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
     profiling, number = chosen.get("kernel_profiler", False), chosen.get("device", 0)
-    _current = Program(config, _generation, dumps, profiling, number, chosen=chosen)
-    _current.random.seed(config.random_seed)
-    _watch_launches(_current, True)
+    with _starting:
+        reset()
+        _generation += 1
+        begun = Program(config, _generation, dumps, profiling, number, chosen=chosen)
+        begun.random.seed(config.random_seed)
+        _watch_launches(begun, True)
+        _current = begun
     logger.info("running on arch=%s", config.arch)
 
 
 def reset() -> None:
     """Drop the program: all fields of it are destroyed, whoever holds them. The next use starts one with defaults."""
     global _current
-    old, _current = _current, None
-    if old is None:
-        return
-    for tree in list(old.trees):
-        tree.end("the program was reset (by `init` or `reset`) after this field was made")
-    old.alive = False
+    with _starting:
+        old, _current = _current, None
+        if old is not None:
+            _drop(old)
+
+
+def _drop(old: Program) -> None:
+    old.end()
     _watch_launches(old, False)
     if old._compilers is not None:
         old._compilers.shutdown(wait=False, cancel_futures=True)

@@ -13,6 +13,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from threading import RLock
 from typing import Any
 
 from weft.lang.compile import Instance
@@ -24,12 +25,13 @@ _MOST_MEANINGS = 8
 
 
 class Instances:
-    """Instances by their keys. Finding one needs no lock; to add, move and drop, the kernel's is held.
+    """Instances by their keys. Finding one needs no lock.
 
     `changed` is called when one was dropped."""
 
     def __init__(self, changed: Callable[[], Callable[[], None] | None]) -> None:
         self._of: dict[Any, tuple[Instance, ...]] = {}
+        self._lock = RLock()  # held while they change: objects die on any thread
         self._changed = changed  # a weak reference: the kernel owns this
 
     def values(self) -> Iterator[Instance]:
@@ -46,21 +48,23 @@ class Instances:
 
     def earlier(self, key: Any) -> Instance | None:
         """Any that means what the program says, now the latest."""
-        before = self._of.get(key, ())
-        found = next((one for one in before if one.alive()), None)
-        if found is not None:
-            self._of[key] = (found, *(one for one in before if one is not found))
-        return found
+        with self._lock:
+            before = self._of.get(key, ())
+            found = next((one for one in before if one.alive()), None)
+            if found is not None:
+                self._of[key] = (found, *(one for one in before if one is not found))
+            return found
 
     def add(self, key: Any, instance: Instance, watched: Iterable[Any]) -> None:
         """A new one, the latest: to be dropped when something that it was compiled for is gone, of which `watched` are
         the objects in its key."""
-        before = self._of.get(key, ())
-        for one in before:
-            if one.captures.containers:
-                one.plans.clear()  # they keep what is in them
-        kept = [one for one in before if not one.captures.keeps_more()]
-        self._of[key] = (instance, *kept[: _MOST_MEANINGS - 1])
+        with self._lock:
+            before = self._of.get(key, ())
+            for one in before:
+                if one.captures.containers:
+                    one.plans = {}  # they keep what is in them
+            kept = [one for one in before if not one.captures.keeps_more()]
+            self._of[key] = (instance, *kept[: _MOST_MEANINGS - 1])
         mine = weakref.ref(instance)
         trees = (tree for ref in instance.trees if (tree := ref()) is not None)
         instance.guards = [
@@ -74,12 +78,13 @@ class Instances:
         """Drop that instance; None: all with that key."""
         if ends():  # when Python ends, modules lose what they hold
             return
-        before = self._of.get(key, ())
-        left = tuple(one for one in before if only is not None and one is not only())
-        if left:
-            self._of[key] = left
-        else:
-            self._of.pop(key, None)
+        with self._lock:
+            before = self._of.get(key, ())
+            left = tuple(one for one in before if only is not None and one is not only())
+            if left:
+                self._of[key] = left
+            else:
+                self._of.pop(key, None)
         if len(left) < len(before) and (again := self._changed()) is not None:
             again()
 

@@ -17,7 +17,7 @@ from itertools import chain
 from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
-from weakref import WeakMethod
+from weakref import WeakMethod, ref
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.lang import init as program_state
@@ -37,6 +37,7 @@ from weft.lang.translate.source import source_of
 from weft.lang.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Plan, follow, native_type
+from weft.runtime.retired import keep
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -255,8 +256,9 @@ class Kernel(DirectCallable):
     def _program(self) -> Any:
         """The current program, this kernel being ready for it."""
         program = program_state.program()
-        if program.generation != self._generation:
-            with program_state.compiling, program.lock:
+        while program.generation != self._generation:
+            with program_state.compiling, self._following:
+                program = program_state.program()
                 self._start_over(program)
         return program
 
@@ -269,16 +271,20 @@ class Kernel(DirectCallable):
         if instance is None:
             try:
                 with program_state.compiling, self._lock:
-                    instance = self._instances.earlier(key) or self._compile(program, key, owner, flat)
+                    instances = self._instances  # before the generation: who starts over changes that first
+                    if program.generation == self._generation:
+                        instance = instances.earlier(key) or self._compile(instances, program, key, owner, flat)
             except CompilationError as error:
                 raise without_compiler(error)  # noqa: B904 - it is the same
+            if instance is None:  # a new program began
+                return self._instance(self._program(), owner, flat)
         self._latest = instance.recipe
         return instance
 
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
         """Let native code make the next calls like this one."""
         kinds = tuple(map(type, args))  # an ndarray and a tensor may run the same code, and are read otherwise
-        if not self._is_native or self._packs:
+        if not self._is_native or self._packs or instance.program() is not program:  # (which another thread ended)
             return
         if (known := instance.plans.get(kinds)) is not None and known.good:
             write_records(program, self._parameters, args)
@@ -287,10 +293,10 @@ class Kernel(DirectCallable):
             return
         instance.plans_made += 1
         plan = plan_for(program, instance, self._parameters, owner, args)
-        instance.plans = {k: one for k, one in instance.plans.items() if one.good and k != kinds}
-        if plan is not None:
-            instance.plans[kinds] = plan
-        self._follow()
+        with self._following:
+            kept = {k: one for k, one in instance.plans.items() if one.good and k != kinds}
+            instance.plans = kept if plan is None else {**kept, kinds: plan}
+            self._follow()
 
     def _follow(self) -> None:
         if not self._is_native:
@@ -302,12 +308,14 @@ class Kernel(DirectCallable):
             for one in (self, self._recorded):
                 if one is not None:
                     follow(one, plans if one is target else [])
-            self._plans = plans  # only now may the old ones go
+            before, self._plans = self._plans, plans
+        keep(before)  # other threads may be following them
 
     def _start_over(self, program: Any) -> None:
         """A new program: nothing compiled before is of use."""
         if program.generation == self._generation:  # another thread was first
             return
+        self._generation = -1  # what follows is of no program yet
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
         self._interpreted = program.interprets
@@ -360,8 +368,7 @@ class Kernel(DirectCallable):
             _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes
         return interpret_kernel(_Interpreted(self.function, self.params, owner, instance.choices), args)
 
-    def _compile(self, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
-        instances = self._instances  # those of this program, whatever `init` does meanwhile
+    def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         arguments: list[Argument] = []
         watched: list[Any] = []
         if self._has_self:
@@ -380,6 +387,7 @@ class Kernel(DirectCallable):
                 f"({sys.getrecursionlimit()}): raise that with sys.setrecursionlimit, or nest less (each 'elif' is an "
                 f"'if' in the 'else' before, each term of a sum an expression in the next)"
             )
+        instance.program = ref(program)
         instance.recipe = Recipe(program, self.function, arguments, self.results)
         if (told := ON_COMPILED.get()) is not None:
             told(instance.recipe)

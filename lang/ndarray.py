@@ -21,6 +21,7 @@ from weft.lang.logs.topics import MEMORY
 from weft.lang.snode_api import FieldError
 from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
 from weft.runtime.recorded import Recorded
+from weft.runtime.retired import keep
 
 __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
 
@@ -57,7 +58,7 @@ class Ndarray(Recorded, Marked, Lender):
         self._zeros = (0,) * len(shape)
         self._gone = ""
         self._program: Program = program()
-        self._program.trees.add(self)
+        self._program.adopt(self)
 
     @property
     def dtype(self) -> Prim:
@@ -89,7 +90,10 @@ class Ndarray(Recorded, Marked, Lender):
         """Let go of the memory. Every later use is a FieldError that says why."""
         self._gone = why.replace("this field", "it")
         self._cells = self._marks = None
+        before = getattr(self, "record", None)
         self.record = bytes(8)
+        if before is not None:
+            keep(before)  # calls may be reading it, and the memory that it keeps
 
     _lend = array
 
@@ -165,7 +169,7 @@ class Ndarray(Recorded, Marked, Lender):
     def __copy__(self) -> Ndarray:
         made: Ndarray = object.__new__(type(self))  # another handle of the same memory
         made.__dict__.update(self.__dict__)
-        self._program.trees.add(made)
+        self._program.adopt(made)
         return made
 
     def __reduce__(self) -> Any:

@@ -8,8 +8,10 @@ closed (finalized) when first used, and allocated when its bytes are first neede
 from __future__ import annotations
 
 import enum
+import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -22,6 +24,7 @@ from weft.lang.checks.marks import allocate, behind
 from weft.lang.init import program
 from weft.lang.logs.topics import MEMORY
 from weft.lang.types import shape_tuple
+from weft.runtime.retired import keep
 
 if TYPE_CHECKING:
     from weft.ir.layout import TreeLayout
@@ -76,13 +79,14 @@ class FieldTree:
     """One SNode tree and its memory. `node` is its root. Also what `FieldsBuilder.finalize` returns."""
 
     def __init__(self) -> None:
+        self._buffer: Any = None
         self.node = Node("root")
         self.program = program()
         self._layout: TreeLayout | None = None
-        self._buffer: Any = None
         self._gone = ""
+        self._reading = Lock()
         self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a window onto the bytes
-        self.program.trees.add(self)
+        self.program.adopt(self)
 
     @property
     def finalized(self) -> bool:
@@ -144,10 +148,26 @@ class FieldTree:
         self._gone = self._gone or why
         if MEMORY.on and self._buffer is not None:
             MEMORY.info("%s: freed", self._label())
-        self._buffer = None
-        self.program.touch()
-        for reader in list(self.readers):
+        self._let_go()
+        with self._reading:
+            readers = list(self.readers)
+        for reader in readers:
             reader.forget()
+
+    def read_by(self, reader: Any) -> None:
+        """A field has a window onto the bytes, and is to `forget` it when these go."""
+        with self._reading:
+            self.readers.add(reader)
+
+    def _let_go(self) -> None:
+        before, self._buffer = self._buffer, None
+        self.program.touch()  # first, so that no call can find it
+        if before is not None:
+            keep(before)
+
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._buffer is not None and not ends():
+            self._let_go()
 
     def _label(self) -> str:
         names = [place.name for place in self.layout.places if place.name]

@@ -1,8 +1,7 @@
 """One argument of a direct call, in LLVM IR: recognized by its type's address and read from its own memory.
 
 `call_argument` fills the slots of an argument by a *rule*, a block of words that begins with its kind, and gives how
-many slots those are. Where the argument is not of that kind it gives less than 0: a code, MISS, SLOW or RAISED. What
-must live until the call is over is held at `end` (see `call_ir.py`).
+many slots those are. Where the argument is not of that kind it gives less than 0: a code, MISS, SLOW or RAISED.
 
     a number    exactly of one of two types; integers within a range
     exact       that very object, which takes no slot: a compile-time argument
@@ -72,7 +71,7 @@ def _load(kind: str, name: str, offset: int, base: str = "arg") -> str:
 
 
 _ARGUMENT = f"""
-define internal i64 @call_argument(ptr %rule, ptr %arg, ptr %slot, ptr %end) {{
+define internal i64 @call_argument(ptr %rule, ptr %arg, ptr %slot) {{
 entry:
   %kind = load i64, ptr %rule
   switch i64 %kind, label %number [
@@ -94,7 +93,7 @@ numpy:
   %numpy.width = call i64 @argument_numpy(ptr %rule, ptr %arg, ptr %slot)
   ret i64 %numpy.width
 recorded:
-  %recorded.width = call i64 @argument_recorded(ptr %rule, ptr %arg, ptr %slot, ptr %end)
+  %recorded.width = call i64 @argument_recorded(ptr %rule, ptr %arg, ptr %slot)
   ret i64 %recorded.width
 packed:
   %packed.width = call i64 @argument_packed(ptr %rule, ptr %arg, ptr %slot)
@@ -231,14 +230,15 @@ fits:
 """
 
 _RECORDED = f"""
-define internal i64 @argument_recorded(ptr %rule, ptr %arg, ptr %slot, ptr %end) {{
+define internal i64 @argument_recorded(ptr %rule, ptr %arg, ptr %slot) {{
 entry:
   {RECORDED_RULE.read("ptr type", "i64 begins", "i64 width")}
   {_load("ptr", "its.type", _TYPE)}
   %is.recorded = icmp eq ptr %its.type, %type
   br i1 %is.recorded, label %look, label %misfit
 look:
-  {_load("ptr", "bytes", _HEAD)}
+  %bytes.at = getelementptr i8, ptr %arg, i64 {_HEAD}
+  %bytes = load atomic ptr, ptr %bytes.at acquire, align 8
   %unset = icmp eq ptr %bytes, null
   br i1 %unset, label %misfit, label %compare
 compare:
@@ -248,7 +248,6 @@ compare:
 misfit:
   ret i64 -{MISS}
 take:
-  call void @call_hold(ptr %end, ptr %bytes)
   %from = getelementptr i8, ptr %bytes, i64 {_BYTES + 8}
   %size = shl i64 %width, 3
   call void @llvm.memcpy.p0.p0.i64(ptr %slot, ptr %from, i64 %size, i1 false)

@@ -8,13 +8,14 @@ unusual (keywords, a numpy scalar, a number that does not fit), the object's `__
 
 A plan is a block of words (PLAN), and behind these
 
-    its trees        address, the object that holds the memory there
+    its trees        address
     its guards       dictionary or cell, name or null (a cell), the object it must mean
     its arguments    eight words each (see `argument_ir.py`)
     its results      kind and shift (see `launch_ir.py`)
 
-While Python code runs, or another thread while the kernel does, plans may be replaced and arrays may go. So a call
-holds its plan, and the memory of all fields and ndarrays that it gives the kernel, until it is over.
+Other threads may replace plans meanwhile, and let go of fields and arrays. What a call can find is kept until it is
+over (see `retired.py`): plans, the memory of fields, what ndarrays have recorded. Whatever a plan depends on makes the
+epoch go on before it goes; so the epoch is looked at first, and once more when everything was found to fit.
 """
 
 from __future__ import annotations
@@ -30,10 +31,9 @@ NONE, ONE, MANY = range(3)
 
 PLAN = Words(
     "plan",
-    "next",  # the plan to try next, or null
+    "next",  # the plan to try next, or null: the first word
     "epoch",  # address of a counter,
     "right",  # and where that stands as long as the plan is good
-    "owner",  # the object that keeps all this
     "check",  # null, or what says, when called, whether something changed
     "conclude",  # takes the tuple of results, or the bytes of an error record
     "gives",
@@ -48,7 +48,7 @@ PLAN = Words(
     "results",  # how many
     "none",  # the object None
 )
-_TREE_WORDS, _GUARD_WORDS = 2, 3
+_GUARD_WORDS = 3
 
 
 class Callable:
@@ -65,25 +65,38 @@ define ptr @call(ptr %self, ptr %args, i64 %flags, ptr %names) {{
 entry:
   %n = and i64 %flags, {2**63 - 1}
   %plain = icmp eq ptr %names, null
-  br i1 %plain, label %first, label %slow
+  br i1 %plain, label %begin, label %slow
+begin:
+  %mark = call ptr @call_begin()
+  %result = call ptr @call_plans(ptr %self, ptr %args, i64 %n)
+  %answer = call ptr @call_end(ptr %mark, ptr %result)
+  %unfit = icmp eq ptr %answer, inttoptr (i64 {SLOW} to ptr)
+  br i1 %unfit, label %slow, label %done
+done:
+  ret ptr %answer
+slow:
+  %slow.answer = call ptr @call_slowly(ptr %self, ptr %args, i64 %n, ptr %names)
+  ret ptr %slow.answer
+}}
+
+define internal ptr @call_plans(ptr %self, ptr %args, i64 %n) {{
 first:
   %head.at = getelementptr i8, ptr %self, i64 {CELLS + 8}
-  %head = load ptr, ptr %head.at
+  %head = load atomic ptr, ptr %head.at acquire, align 8
   br label %each
 each:
   %plan = phi ptr [ %head, %first ], [ %next, %try ]
   %none = icmp eq ptr %plan, null
   br i1 %none, label %slow, label %try
 try:
-  {PLAN.read("ptr next")}
+  %next = load atomic ptr, ptr %plan acquire, align 8  ; its first word
   %result = call ptr @call_plan(ptr %plan, ptr %args, i64 %n)
-  %code = ptrtoint ptr %result to i64
-  switch i64 %code, label %done [ i64 {MISS}, label %each i64 {SLOW}, label %slow ]
+  %miss = icmp eq ptr %result, inttoptr (i64 {MISS} to ptr)
+  br i1 %miss, label %each, label %done
 done:
   ret ptr %result
 slow:
-  %answer = call ptr @call_slowly(ptr %self, ptr %args, i64 %n, ptr %names)
-  ret ptr %answer
+  ret ptr inttoptr (i64 {SLOW} to ptr)
 }}
 
 ; self.__call__(*args, **names): the arguments again, with self before them. (They may be more than a stack holds.)
@@ -125,32 +138,31 @@ done:
 
 define internal ptr @call_plan(ptr %plan, ptr %args, i64 %n) {{
 entry:
-  {PLAN.read("ptr epoch", "i64 right", "i64 arguments")}
-  %now = load i64, ptr %epoch
-  %current = icmp eq i64 %now, %right
+  {PLAN.read("i64 arguments")}
+  %current = call i1 @call_current(ptr %plan)
   %enough = icmp eq i64 %n, %arguments
   %may = and i1 %current, %enough
   br i1 %may, label %names, label %miss
 miss:
   ret ptr inttoptr (i64 {MISS} to ptr)
 names:
-  {PLAN.read("i64 trees", "i64 guards", "ptr owner")}
+  {PLAN.read("i64 trees", "i64 guards")}
   %behind = getelementptr i64, ptr %plan, i64 {len(PLAN)}
-  %tree.words = mul i64 %trees, {_TREE_WORDS}
-  %first = getelementptr i64, ptr %behind, i64 %tree.words
+  %first = getelementptr i64, ptr %behind, i64 %trees
   %rules = call ptr @call_guards(ptr %first, i64 %guards)
   %other = icmp eq ptr %rules, null
   br i1 %other, label %miss, label %fits
 fits:
-  %inputs = add i64 %trees, %arguments
-  %room = add i64 %inputs, 1
-  %held = alloca ptr, i64 %room
-  %end = alloca ptr
-  store ptr %held, ptr %end
-  call void @call_hold(ptr %end, ptr %owner)
-  %result = call ptr @call_with(ptr %plan, ptr %behind, ptr %rules, ptr %args, ptr %end)
-  call void @call_release(ptr %held, ptr %end)
+  %result = call ptr @call_with(ptr %plan, ptr %behind, ptr %rules, ptr %args)
   ret ptr %result
+}}
+
+; Whether nothing has happened since to what the plan depends on.
+define internal i1 @call_current(ptr %plan) {{
+  {PLAN.read("ptr epoch", "i64 right")}
+  %now = load atomic i64, ptr %epoch seq_cst, align 8
+  %is = icmp eq i64 %now, %right
+  ret i1 %is
 }}
 
 ; What is behind the guards; null if a name means another object.
@@ -191,7 +203,7 @@ same:
 }}
 
 ; The arguments into a context on the stack, and go.
-define internal ptr @call_with(ptr %plan, ptr %behind, ptr %rules, ptr %args, ptr %end) {{
+define internal ptr @call_with(ptr %plan, ptr %behind, ptr %rules, ptr %args) {{
 entry:
   {PLAN.read("i64 slots", "i64 trees", "i64 arguments", "ptr check", "i64 first_result")}
   %words = add i64 %slots, {ERROR_WORDS}
@@ -208,12 +220,9 @@ tree:
 base:
   %address = load i64, ptr %base.at
   store i64 %address, ptr %base.slot
-  %memory.at = getelementptr i64, ptr %base.at, i64 1
-  %memory = load ptr, ptr %memory.at
-  call void @call_hold(ptr %end, ptr %memory)
   %t.next = add i64 %t, 1
   %base.next = getelementptr i64, ptr %base.slot, i64 1
-  %base.after = getelementptr i64, ptr %base.at, i64 {_TREE_WORDS}
+  %base.after = getelementptr i64, ptr %base.at, i64 1
   br label %tree
 each:
   %i = phi i64 [ 0, %tree ], [ %i.next, %read ]
@@ -225,7 +234,7 @@ each:
 read:
   %arg.at = getelementptr ptr, ptr %args, i64 %i
   %arg = load ptr, ptr %arg.at
-  %width = call i64 @call_argument(ptr %rule, ptr %arg, ptr %slot, ptr %end)
+  %width = call i64 @call_argument(ptr %rule, ptr %arg, ptr %slot)
   %i.next = add i64 %i, 1
   %slot.next = getelementptr i64, ptr %slot, i64 %width
   %rule.next = getelementptr i64, ptr %rule, i64 {ARGUMENT_WORDS}
@@ -246,7 +255,7 @@ unfit:
   ret ptr %answer
 asks:
   %unchecked = icmp eq ptr %check, null
-  br i1 %unchecked, label %run, label %ask
+  br i1 %unchecked, label %fitting, label %ask
 ask:
   %changed = call ptr @PyObject_VectorcallDict(ptr %check, ptr null, i64 0, ptr null)
   %failed = icmp eq ptr %changed, null
@@ -255,7 +264,10 @@ told:
   %truth = call i32 @PyObject_IsTrue(ptr %changed)
   call void @Py_DecRef(ptr %changed)
   %same = icmp eq i32 %truth, 0
-  br i1 %same, label %run, label %slow
+  br i1 %same, label %fitting, label %slow
+fitting:
+  %still = call i1 @call_current(ptr %plan)
+  br i1 %still, label %run, label %slow
 slow:
   ret ptr inttoptr (i64 {SLOW} to ptr)
 run:
@@ -308,36 +320,6 @@ go:
 }}
 """
 
-_HOLD = """
-; Keep an object until `call_release`; `end` says where the next one is noted.
-define internal void @call_hold(ptr %end, ptr %object) {
-entry:
-  %at = load ptr, ptr %end
-  call void @Py_IncRef(ptr %object)
-  store ptr %object, ptr %at
-  %next = getelementptr ptr, ptr %at, i64 1
-  store ptr %next, ptr %end
-  ret void
-}
-
-define internal void @call_release(ptr %held, ptr %end) {
-entry:
-  %stop = load ptr, ptr %end
-  br label %each
-each:
-  %at = phi ptr [ %held, %entry ], [ %next, %drop ]
-  %done = icmp eq ptr %at, %stop
-  br i1 %done, label %over, label %drop
-drop:
-  %object = load ptr, ptr %at
-  %next = getelementptr ptr, ptr %at, i64 1
-  call void @Py_DecRef(ptr %object)
-  br label %each
-over:
-  ret void
-}
-"""
-
 _DECLARATIONS = "declare i64 @llvm.umax.i64(i64, i64)\n"
 
-CALL_IR = _DECLARATIONS + _CALL + ARGUMENT_IR + _RESULT + _HOLD
+CALL_IR = _DECLARATIONS + _CALL + ARGUMENT_IR + _RESULT

@@ -11,7 +11,7 @@ or says what is wrong with it.
 
 from __future__ import annotations
 
-from weft.runtime.launch_ir import FLOAT32, FLOAT64
+from weft.runtime.launch_ir import FLOAT32, FLOAT64, PYTHON_API
 from weft.runtime.words import Words
 
 __all__ = ["COMPOUND_IR", "HEAD", "MEMBER", "SCALAR", "SCALAR_NODE", "STRUCT", "STRUCT_NODE", "TENSOR", "TENSOR_NODE"]
@@ -249,7 +249,7 @@ find:
   %words = mul i64 %k, {len(MEMBER)}
   %member = getelementptr i64, ptr %members, i64 %words
   {MEMBER.read("ptr name", "ptr inner")}
-  %held = call ptr @PyDict_GetItemWithError(ptr %entries, ptr %name)
+  %held = call ptr @member_of(ptr %entries, ptr %name)
   %absent = icmp eq ptr %held, null
   br i1 %absent, label %odd, label %take
 odd:
@@ -259,6 +259,7 @@ odd:
 take:
   %to = getelementptr i64, ptr %slot, i64 %used
   %width = call i64 @compound_read(ptr %inner, ptr %held, ptr %to)
+  call void @Py_DecRef(ptr %held)
   %fits = icmp sge i64 %width, 0
   br i1 %fits, label %next, label %odd
 next:
@@ -271,4 +272,24 @@ done:
 }}
 """
 
-COMPOUND_IR = _READ + _TENSOR_IR + _STRUCT_IR
+# What a dictionary has under a name, to be let go of; null if there is nothing, perhaps with an exception. (Another
+# thread may replace it meanwhile, if there is no lock that all Python runs under; older Pythons have that.)
+_MEMBER_OF = """
+define internal ptr @member_of(ptr %entries, ptr %name) {
+  %box = alloca ptr
+  store ptr null, ptr %box
+  %found = call i32 @PyDict_GetItemRef(ptr %entries, ptr %name, ptr %box)
+  %member = load ptr, ptr %box
+  ret ptr %member
+}
+"""
+_MEMBER_OF_OLDER = """
+define internal ptr @member_of(ptr %entries, ptr %name) {
+  %member = call ptr @PyDict_GetItemWithError(ptr %entries, ptr %name)
+  call void @Py_IncRef(ptr %member)
+  ret ptr %member
+}
+"""  # (Py_IncRef takes null, too)
+
+_MEMBER = _MEMBER_OF if "PyDict_GetItemRef" in PYTHON_API else _MEMBER_OF_OLDER
+COMPOUND_IR = _MEMBER + _READ + _TENSOR_IR + _STRUCT_IR

@@ -28,6 +28,13 @@ class PrintService:
             self._callback = _PRINT(_bound(self._sites, self._sizes, self.raised))
             self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
+    def taken(self) -> BaseException | None:
+        """The first of what was raised, which is nobody else's to raise then; None if there is nothing."""
+        try:
+            return self.raised.pop(0)
+        except IndexError:
+            return None
+
 
 def _bound(sites: tuple[Site, ...], sizes: list[int], raised: list[BaseException]) -> Any:
     def show(site: int, values: int | None) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +35,7 @@ from weft.runtime.argument_ir import (
 from weft.runtime.call_ir import CELLS, MANY, NONE, ONE, PLAN, Callable
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.recorded import Recorded
+from weft.runtime.retired import settle
 
 if TYPE_CHECKING:
     from weft.ir.artifact import Slots
@@ -63,7 +63,6 @@ _NEXT = PLAN.names.index("next")
 _GREATEST = 2**63 - 1  # integers beyond that are Python's to read
 
 Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the object that it must mean
-Tree = tuple[int, Any]  # the address, and the object that holds the memory there while it lives
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def native_type(base: type, method: bool) -> type:
 def _supported() -> bool:
     """Whether this is the Python whose objects are laid out as `call_ir.py` has it. (A debug build asserts that such a
     type spells out its call.)"""
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if sys.implementation.name != "cpython":
         return False
     probe = Recorded()
     probe.record = b"weft"
@@ -218,26 +217,26 @@ class Plan:
     def __init__(
         self,
         native: Native,
-        trees: Sequence[Tree],
+        trees: Sequence[int],
         guards: Sequence[Guard],
         arguments: Sequence[list[int]],
         epoch: Any,
+        right: int,
         conclude: Any,
         check: Any,
         single: bool,
         keeps: Any,
     ) -> None:
-        """`epoch` is a counter (a ctypes integer) that stands where it must stand for the plan to be good. `conclude`
+        """`epoch` is a counter (a ctypes integer) that stands at `right` as long as the plan is good. `conclude`
         makes the answer of the tuple of results, and raises for the bytes of an error record; `check` is None, or says
         whether something changed; `single`: the only result is the answer."""
         results = len(native.rules) // 2
-        self.epoch, self.right = epoch, epoch.value
+        self.epoch, self.right = epoch, right
         self.native, self.keeps = native, (keeps, conclude, check)
         plan = PLAN.block(
             next=0,
             epoch=ctypes.addressof(epoch),
             right=self.right,
-            owner=id(self),
             check=0 if check is None else id(check),
             conclude=id(conclude),
             gives=ONE if single else MANY if results else NONE,
@@ -252,10 +251,9 @@ class Plan:
             results=results,
             none=id(None),
         )
-        places = chain.from_iterable((address, id(memory)) for address, memory in trees)
         watched = chain.from_iterable((id(s), 0 if n is None else id(n), id(value)) for s, n, value in guards)
         rules = chain.from_iterable((*rule, *[0] * (ARGUMENT_WORDS - len(rule))) for rule in arguments)
-        words = (*plan, *places, *watched, *rules, *native.rules)
+        words = (*plan, *trees, *watched, *rules, *native.rules)
         self.words = (ctypes.c_int64 * len(words))(*words)
 
     @property
@@ -266,11 +264,13 @@ class Plan:
 
 def follow(target: Callable, plans: Sequence[Plan]) -> None:
     """Let calls of `target`, which keeps the plans, try those in order; none: let all calls be Python's. Other threads
-    may be calling it: what they can reach by then leads to plans that are there, so the last comes first."""
+    may be calling it: what they can reach by then leads to plans that are there, so the last comes first. (Plans that
+    were followed before must be kept as `retired.py` has it.)"""
     after = 0
     for plan in reversed(plans):
         plan.words[_NEXT] = after
         after = ctypes.addressof(plan.words)
+    settle()
     cells = (ctypes.c_void_p * 2).from_address(id(target) + CELLS)
     cells[1] = after or None
     cells[0] = plans[0].native.call if plans else None

@@ -39,6 +39,8 @@ from weft.runtime.launch_ir import (
 )
 from weft.runtime.pool import Pool
 from weft.runtime.pool_ir import POOL_IR
+from weft.runtime.retired import Retired
+from weft.runtime.retired_ir import RETIRED_IR
 
 __all__ = ["CpuKernel", "Launcher", "array_argument", "load_runtime"]
 
@@ -62,8 +64,11 @@ def load_runtime(emit: Callable[[str], bytes] = emit) -> Code:
 def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-    functions = (*Pool.FUNCTIONS, "launch", "call", "graph_node", "graph_flush")
-    return Loader().load(emit(POOL_IR + LAUNCH_IR + CALL_IR + GRAPH_IR), functions, symbols=symbols)
+    functions = (*Pool.FUNCTIONS, *Retired.FUNCTIONS, "launch", "call", "graph_node", "graph_flush")
+    text = POOL_IR + LAUNCH_IR + RETIRED_IR + CALL_IR + GRAPH_IR
+    code = Loader().load(emit(text), functions, symbols=symbols)
+    Retired(code)
+    return code
 
 
 def array_argument(array: Any, ndim: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
@@ -213,8 +218,10 @@ class CpuKernel:
 
     def _fail(self, record: Any, trees: int, args: int) -> None:
         """Raises what went wrong."""
-        if self._raised:
-            raise self._raised.pop(0)
+        if (raised := self._print.taken()) is not None:
+            raise raised
+        if record.__class__ is not bytes:  # what was raised was another thread's launch of this kernel
+            return
         slots, name = self.artifact.slots, self.artifact.name
         if not record:
             right = f"{slots.trees} trees and {len(slots.params)} arguments"

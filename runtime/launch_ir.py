@@ -14,6 +14,8 @@ results; the bytes of the error record if a fault filled it; no bytes if there a
 
 from __future__ import annotations
 
+import ctypes
+
 from weft.ir.artifact import ERROR_WORDS, SERVICES
 from weft.runtime.pool_ir import places
 from weft.runtime.words import Words
@@ -60,6 +62,8 @@ _API = {
     "PyErr_Occurred": "ptr ()",
     "PyErr_NoMemory": "ptr ()",
     "PyErr_Clear": "void ()",
+    "PyErr_Fetch": "void (ptr, ptr, ptr)",
+    "PyErr_Restore": "void (ptr, ptr, ptr)",
     "PyTuple_New": "ptr (i64)",
     "PyTuple_Size": "i64 (ptr)",
     "PyTuple_SetItem": "i32 (ptr, i64, ptr)",
@@ -69,6 +73,7 @@ _API = {
     "PyEval_RestoreThread": "void (ptr)",
     "PyThread_get_thread_ident": "i64 ()",
     "PyDict_GetItemWithError": "ptr (ptr, ptr)",
+    "PyDict_GetItemRef": "i32 (ptr, ptr, ptr)",
     "PyObject_GetAttr": "ptr (ptr, ptr)",
     "PyObject_VectorcallDict": "ptr (ptr, ptr, i64, ptr)",
     "PyObject_VectorcallMethod": "ptr (ptr, ptr, i64, ptr)",
@@ -78,6 +83,8 @@ _API = {
     "PyMem_RawMalloc": "ptr (i64)",
     "PyMem_RawFree": "void (ptr)",
 }
+if not hasattr(ctypes.pythonapi, "PyDict_GetItemRef"):  # before Python 3.13
+    del _API["PyDict_GetItemRef"]
 PYTHON_API: tuple[str, ...] = tuple(_API)
 
 _MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"

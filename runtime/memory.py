@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,7 @@ class Memory:
 
     def __init__(self, limit: int = 0) -> None:
         self._limit = limit
-        self._held: dict[int, tuple[str, int]] = {}
-        self._keys = count()
+        self._held: dict[object, tuple[str, int]] = {}
         self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str) -> Any:
@@ -39,14 +37,14 @@ class Memory:
             buffer = zeroed(size)
         except MemoryError as error:
             raise self._refuse(size, owner, "the system has no more") from error
-        key = next(self._keys)
+        key = object()
         self._held[key] = (owner, size)
         weakref.finalize(buffer.base, self._free, key).atexit = False
         if self.observer is not None:
             self.observer.held("cpu", size, owner)
         return buffer
 
-    def _free(self, key: int) -> None:
+    def _free(self, key: object) -> None:
         owner, size = self._held.pop(key)
         if self.observer is not None:
             self.observer.held("cpu", -size, owner)
@@ -73,7 +71,7 @@ class Memory:
     @property
     def total(self) -> int:
         """Bytes held now."""
-        return sum(size for _, size in self._held.values())
+        return sum(size for _, size in list(self._held.values()))
 
     def holders(self) -> list[tuple[str, int]]:
         """(owner, bytes) of the buffers alive, the largest first."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +87,7 @@ class Reduction:
         self._kernels: dict[Any, Kernel] = {}
         self._calls = Calls[_Call]()
         self._kept: dict[Any, list[Any]] = {}
+        self._lending = Lock()  # held while these change hands
 
     def __call__(self, *args: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None, **keywords: Any) -> Any:
         names, values = self._matched(args, keywords)
@@ -226,15 +228,19 @@ class Reduction:
 
     def _partial(self, prim: Prim, shape: Shape) -> Any:
         """An array for what runs give: one of an earlier call, if there is one."""
-        kept = self._kept.get((prim, shape))
-        return kept.pop() if kept else _made(prim, shape)
+        with self._lending:
+            kept = self._kept.get((prim, shape))
+            if kept:
+                return kept.pop()
+        return _made(prim, shape)
 
     def _keep(self, arrays: Sequence[Any]) -> None:
         """For the next calls with such an array, whose launches come after all that were made so far."""
         for array in arrays:
             if isinstance(array, Ndarray):
                 key = array.dtype, array.shape
-                self._kept = {key: [*self._kept.get(key, []), array]}
+                with self._lending:
+                    self._kept = {key: [*self._kept.get(key, []), array]}
 
     def _fill_with_identity(self, target: Any) -> None:
         if self._identity is None:

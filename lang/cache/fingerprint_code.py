@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import sep
 from os.path import abspath, dirname, join
+from threading import Lock
 from types import CodeType
 from typing import Any
 
@@ -98,15 +99,18 @@ class CodeFacts:
 
 _known: dict[int, tuple[CodeType, CodeFacts]] = {}  # by identity, the code kept alive: equal ones may differ in text
 _MOST_KNOWN = 4096
+_remembering = Lock()
 
 
 def facts_of(code: CodeType) -> CodeFacts:
     """The facts of a function's code; found once."""
     known = _known.get(id(code))
     if known is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.pop(next(iter(_known)), None)
-        known = _known[id(code)] = (code, _facts(code))
+        known = (code, _facts(code))
+        with _remembering:
+            if len(_known) >= _MOST_KNOWN:
+                del _known[next(iter(_known))]
+            _known[id(code)] = known
     return known[1]
 
 

@@ -6,6 +6,7 @@ not count. On a GPU the device itself measures each task of a kernel, and a laun
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -73,19 +74,21 @@ class KernelTimes:
 
 _launches: dict[int, list[Launch]] = {}  # by the generation of the program
 _watched: deque[tuple[str, float, float]] = deque()  # name, began, ended: launches of the current program, the latest
+_looking = threading.Lock()
 
 
 def _recorded() -> list[Launch]:
     """Those of the current program; those of former ones are dropped."""
     generation = program().generation
-    if generation not in _launches:
-        _launches.clear()
-        _launches[generation] = []
-    found = _launches[generation]
-    while _watched:
-        name, began, ended = _watched.popleft()
-        found.append(Launch(name, began, ended - began))
-    return found
+    with _looking:
+        if generation not in _launches:
+            _launches.clear()
+            _launches[generation] = []
+        found = _launches[generation]
+        while _watched:
+            name, began, ended = _watched.popleft()
+            found.append(Launch(name, began, ended - began))
+        return found
 
 
 def watch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -98,7 +101,8 @@ def watch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: 
 
 def watch_launches(on: bool) -> None:
     """Measure all launches from now on, or none."""
-    _watched.clear()
+    with _looking:
+        _watched.clear()
     (watching.begin if on else watching.end)(watch)
 
 
