@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.ir.ops import Kernel
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.types import Array, Tensor, element
 
 __all__ = ["Cell", "Layouts", "layouts_of"]
@@ -32,17 +32,14 @@ class Layouts:
 
 def layouts_of(kernel: Kernel) -> Layouts:
     """Those of all that the kernel may touch."""
-    near = frozenset(_scope(symbol) for symbol in kernel.fields if _extent_bytes(symbol) < 2**31)
-    cells = {_scope(symbol): _cell_of(symbol) for symbol in kernel.fields}
+    scopes = scopes_of(kernel.fields)
+    near = frozenset(scope for symbol, scope in scopes.items() if _extent_bytes(symbol) < 2**31)
+    cells = {scope: _cell_of(symbol) for symbol, scope in scopes.items()}
     for number, param in enumerate(kernel.params):
         if isinstance(param.type, Array) and isinstance(param.type.elem, Tensor):
             size = param.type.elem.count * param.type.elem.elem.size
             cells[f"array:{number}"] = Cell(size, 0, size)
     return Layouts(near, {scope: cell for scope, cell in cells.items() if cell is not None})
-
-
-def _scope(symbol: FieldSymbol) -> str:
-    return f"field:{symbol.name}"
 
 
 def _extent_bytes(symbol: FieldSymbol) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.ir.ops import Address, Assert, Atomic, Invoke, Task
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import accesses
 from weft.ir.types import Prim, element, f32, f64, i32, i64, u32, u64
 
@@ -44,8 +44,8 @@ class Share:
 
 def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Share, ...]:
     """The fields that the threads of this task shall copy."""
-    symbols = {f"field:{symbol.name}": symbol for symbol in fields}
-    if len(symbols) < len(fields) or any(isinstance(op, Assert | Invoke) for op in task.walk()):
+    symbols = {scope: symbol for symbol, scope in scopes_of(fields).items()}
+    if any(isinstance(op, Assert | Invoke) for op in task.walk()):
         return ()
     kinds: dict[str, set[str]] = {}
     inside = {inner for op in task.body for inner in op.walk()}

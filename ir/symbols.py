@@ -6,11 +6,12 @@ SNode tree; the base comes with each launch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.ir.types import Type
 
-__all__ = ["FieldSymbol", "LoopConfig", "Marks", "Param", "Term"]
+__all__ = ["FieldSymbol", "LoopConfig", "Marks", "Param", "Term", "scopes_of"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,20 @@ class FieldSymbol:
     def affine(self) -> bool:
         """Whether every axis is one plain stride (no div or mod in the address)."""
         return all(t.divisor == 1 for t in self.terms) and len({t.axis for t in self.terms}) == len(self.terms)
+
+
+def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, str]:
+    """What addresses in each of those fields say they are in: its name, and a number where an earlier field has it."""
+    scopes: dict[FieldSymbol, str] = {}
+    taken: set[str] = set()
+    for symbol in fields:
+        name, number = symbol.name, 0
+        while name in taken:
+            number += 1
+            name = f"{symbol.name}.{number}"
+        taken.add(name)
+        scopes[symbol] = f"field:{name}"
+    return scopes
 
 
 @dataclass(frozen=True)

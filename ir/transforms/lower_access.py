@@ -39,7 +39,7 @@ from weft.ir.ops import (
     TreeBase,
 )
 from weft.ir.passes import pass_
-from weft.ir.symbols import FieldSymbol, Term
+from weft.ir.symbols import FieldSymbol, Term, scopes_of
 from weft.ir.tasks import tasks_of
 from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, i32, i64, pointer, u1
 from weft.ir.widen import Widener
@@ -91,7 +91,7 @@ class _Place:
 class _Lowering:
     def __init__(self, kernel: Kernel, exact: bool) -> None:
         self.widen = Widener(exact)
-        self.names = _unique_names(kernel.fields)
+        self.scopes = scopes_of(kernel.fields)
         self.whole = {
             op.base.field
             for op in kernel.walk()
@@ -145,25 +145,25 @@ class _Lowering:
     def field_address(self, op: Op, root: Value) -> Value:
         assert isinstance(root, FieldPtr)
         symbol, after = root.field, _after(op)
-        name = self.names[symbol]
+        scope = self.scopes[symbol]
         if op is root:
             place = self.field_place(root)
             place.offset += symbol.components[0]
-            return after.add(place.address(op.type, f"field:{name}", op))
+            return after.add(place.address(op.type, scope, op))
         assert isinstance(op, ElementPtr)
         place = self.element_place(root)
         inside = _Place(place.base, place.offset, list(place.indices), list(place.strides))
         self.component(inside, symbol, op)
         suffix = "" if symbol in self.whole else f"#{_row_major(symbol, op.indices)}"
-        return after.add(inside.address(op.type, f"field:{name}{suffix}", op))
+        return after.add(inside.address(op.type, f"{scope}{suffix}", op))
 
     def element_place(self, root: FieldPtr) -> _Place:
         """Where an element of several components begins: computed once, if several of them are wanted."""
         if root not in self.elements:
             place = self.field_place(root)
             if len(root.users) > 1:
-                scope = f"field:{self.names[root.field]}"
-                place = _Place(_after(root).add(place.address(pointer(flatten(root.field.dtype)[0]), scope, root)))
+                start = place.address(pointer(flatten(root.field.dtype)[0]), self.scopes[root.field], root)
+                place = _Place(_after(root).add(start))
             self.elements[root] = place
         return self.elements[root]
 
@@ -345,20 +345,6 @@ _ROOTS: dict[type[Value], Callable[[_Lowering, Op, Value], Value]] = {
 def _after(op: Op) -> Builder:
     assert op.block is not None
     return Builder(op.block, op.next, op.span)
-
-
-def _unique_names(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, str]:
-    """A name for each field that no other has."""
-    names: dict[FieldSymbol, str] = {}
-    taken: set[str] = set()
-    for symbol in fields:
-        name, number = symbol.name, 0
-        while name in taken:
-            number += 1
-            name = f"{symbol.name}.{number}"
-        taken.add(name)
-        names[symbol] = name
-    return names
 
 
 def _array_index(array: Value) -> int:
