@@ -14,6 +14,7 @@ from typing import Any
 from weft.codegen import machine
 from weft.codegen.call_ops import Callee, calls_one, survey, write_function
 from weft.codegen.cuda_axes import write_along
+from weft.codegen.cuda_borrow import keep_borrows
 from weft.codegen.cuda_host import host_module, threads_of
 from weft.codegen.cuda_math import CudaMath, own_operators
 from weft.codegen.cuda_ops import DEVICE, DeviceWriter, state_word
@@ -59,7 +60,7 @@ def compile_kernel(
     link_math(native, frozenset(math.names), target, config.opt_level)
     optimize(native, target, config.opt_level)
     note("codegen")
-    ptx: str = device_machine(target, config.opt_level).emit_assembly(native)
+    ptx = keep_borrows(device_machine(target, config.opt_level).emit_assembly(native))
     note("host")
     return Artifact(
         name=kernel.symbol,
@@ -153,7 +154,8 @@ def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], i
         if task.kind == "serial":
             single().serial.append(task)
             continue
-        write_along(task)
+        if not draws(task, callees):  # iterations are numbered by their place: it must be the same on every arch
+            write_along(task)
         box = 0
         if measured_first(task):
             box = words
@@ -174,7 +176,7 @@ def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], i
 def _host_object(config: CompileConfig, module: ModuleWriter, launches: list[Launch]) -> bytes:
     tasks, callees, slots = [task for launch in launches for task in launch.tasks()], module.callees, module.slots
     wary = any(contains(task, Assert) or calls_one(task, callees, lambda callee: callee.fails) for task in tasks)
-    drawn = any(draws(module, task) for task in tasks if task.kind == "serial")
+    drawn = any(draws(task, callees) for task in tasks if task.kind == "serial")
     flagged = wary or drawn or any(launch.guards for launch in launches)
     host = machine.host_cpu(_HOST_LEVEL)
     native = machine.parse(host_module(config, slots, launches, wary, flagged))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from weft.codegen.cuda_simt import threads_together
 from weft.ir.core import Value
-from weft.ir.ops import Address, Alloca, Atomic, Binary, Cast, Const, Random, Store, Task, Yield
+from weft.ir.ops import Address, Alloca, Atomic, Binary, Cast, Const, Store, Task, Yield
 
 __all__ = ["moved_from", "write_along"]
 
@@ -23,11 +23,10 @@ _NEAR, _FAR = 16, 64  # bytes from one index to the next: side by side, on anoth
 
 
 def write_along(task: Task) -> None:
-    """Make the axis along which the task writes the innermost one, if all its writes agree."""
+    """Make the axis along which the task writes the innermost one, if all its writes agree. The task must not draw
+    random numbers."""
     args, limits = task.body.args, task.bounds.last
     if len(args) < 2 or not isinstance(limits, Yield) or threads_together(task):
-        return
-    if any(isinstance(op, Random) for op in task.walk()):
         return
     wanted = {_along(task, place) for place in _written(task)}
     if len(wanted) != 1:

@@ -12,7 +12,7 @@ fields.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ from weft.ir.ops import Atomic
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import f32, i32, u32
 
-__all__ = ["LIMITS", "OpenShare", "add_to_share", "flush", "open_share"]
+__all__ = ["LIMITS", "OpenShare", "add_to_share", "copies_of", "flush", "open_share"]
 
 LIMITS = Limits(types=(i32, u32, f32), each=16384, together=32768)
 _SIZE, _LANES = 4, 32
@@ -44,11 +44,19 @@ class OpenShare:
     home: str
 
 
-def open_share(f: FunctionWriter, share: Share, variable: str, together: int) -> OpenShare:
-    """Make the block's copies, neutral everywhere; a barrier must follow. `together`: how many fields do so."""
-    copies = _LANES
-    while copies * share.words * _SIZE * together > LIMITS.together and copies > 1:
-        copies //= 2
+def copies_of(shares: Sequence[Share]) -> list[int]:
+    """How many copies a block makes of each. The largest chooses first: what it leaves is enough for one of each other,
+    since one of each is no more than all may take."""
+    copies, room = dict[Share, int](), LIMITS.together
+    for rank, share in enumerate(sorted(shares, key=lambda one: -one.words)):
+        most = room // (len(shares) - rank) // (share.words * _SIZE)
+        copies[share] = min(1 << max(most.bit_length() - 1, 0), _LANES)
+        room -= copies[share] * share.words * _SIZE
+    return [copies[share] for share in shares]
+
+
+def open_share(f: FunctionWriter, share: Share, variable: str, copies: int) -> OpenShare:
+    """Make the block's copies, neutral everywhere; a barrier must follow."""
     words = share.words * copies
     f.module.declarations[variable] = f"@{variable} = internal addrspace(3) global [{words} x i32] poison, align 16"
     base = read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.module.tree_base)

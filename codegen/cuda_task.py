@@ -7,15 +7,15 @@ nothing is divided per element. Every loop strides by the size of the grid: any 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from weft.codegen.call_ops import calls_one
+from weft.codegen.call_ops import Callee, calls_one
 from weft.codegen.cuda_group import accumulators, group_of, has_long_loop, split_at_shared
 from weft.codegen.cuda_inside import clamps_of, write_inside
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
-from weft.codegen.cuda_private import flush, open_share
+from weft.codegen.cuda_private import copies_of, flush, open_share
 from weft.codegen.cuda_reduce import barrier, sreg
 from weft.codegen.cuda_simt import arena_of, threads_together
 from weft.codegen.cuda_team import LANES, Team, team_of, write_team
@@ -63,9 +63,9 @@ def contains(task: Task, kind: type[Op]) -> bool:
     return any(isinstance(op, kind) for op in task.walk())
 
 
-def draws(module: ModuleWriter, task: Task) -> bool:
+def draws(task: Task, callees: Mapping[str, Callee]) -> bool:
     """Whether the task, or a function it calls, draws random numbers."""
-    return contains(task, Random) or calls_one(task, module.callees, lambda callee: callee.draws)
+    return contains(task, Random) or calls_one(task, callees, lambda callee: callee.draws)
 
 
 def box_of(task: Task) -> Yield:
@@ -132,7 +132,7 @@ def _write_serial(f: DeviceWriter, launch: Launch) -> None:
     """One thread: no other one meets its atomics. Serial tasks count their random numbers together, in the state."""
     f.plain = True
     for task in launch.serial:
-        if draws(f.module, task) and not f.draws:
+        if draws(task, f.module.callees) and not f.draws:
             f.draws = state_word(f, STATE_DRAWS)
         f.block(task.body)
         if not f.open:
@@ -164,13 +164,13 @@ class _Axis:
 
 
 def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
-    if draws(f.module, task):
+    if draws(task, f.module.callees):
         f.draws = f.stack("i32", align=4)
     axes = _axes(f, task, launch.box)
     f.frozen = _FROZEN
     f.block(task.prologue)
-    for number, share in enumerate(launch.shares):
-        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}", len(launch.shares))
+    for number, (share, copies) in enumerate(zip(launch.shares, copies_of(launch.shares), strict=True)):
+        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}", copies)
     if f.shares:
         barrier(f)
     ends = f.exit_label
@@ -415,11 +415,12 @@ def _strided(f: DeviceWriter, axis: str, length: str, short: bool) -> Generator[
     type = "i32" if short else "i64"
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
     block, size, count = sreg(f, f"ctaid.{axis}"), sreg(f, f"ntid.{axis}"), sreg(f, f"nctaid.{axis}")
-    first = f.set(f"add i32 {f.set(f'mul i32 {block}, {size}')}, {sreg(f, f'tid.{axis}')}")
-    step = f.set(f"mul i32 {count}, {size}")
-    if not short:
-        first, step = f.set(f"zext i32 {first} to i64"), f.set(f"zext i32 {step} to i64")
-    elif not length.isdigit():
+    thread = sreg(f, f"tid.{axis}")
+    if not short:  # before they are multiplied: all threads of the largest grid are more than 32 bits count
+        block, size, count, thread = (f.set(f"zext i32 {one} to i64") for one in (block, size, count, thread))
+    first = f.set(f"add {type} {f.set(f'mul {type} {block}, {size}')}, {thread}")
+    step = f.set(f"mul {type} {count}, {size}")
+    if short and not length.isdigit():
         length = f.set(f"trunc i64 {length} to i32")
     here, following = f.register("p"), f.register("n")
     f.jump(head)

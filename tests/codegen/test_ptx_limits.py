@@ -1,0 +1,85 @@
+"""What a GPU has only so much of: shared memory for copies, 32 bits for counters; and fields that share a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import weft as ti
+from tests.codegen.ptx import Recorder, assembled, compiled, compiling
+from weft.codegen.cuda_private import LIMITS, copies_of
+from weft.codegen.cuda_target import libdevice
+from weft.codegen.lane_layouts import Cell, layouts_of
+from weft.codegen.shares import Share
+from weft.ir.ops import Kernel
+from weft.ir.symbols import FieldSymbol, Term
+from weft.ir.types import Tensor, f32, i32
+
+__all__ = ["compiling"]  # a fixture
+
+needs_libdevice = pytest.mark.skipif(libdevice() is None, reason="no libdevice.10.bc: pip install nvidia-nvvm")
+
+
+@pytest.mark.parametrize(
+    "words", [[2], [256], [4096], [4096, 4096], [3000, 3000, *[25] * 8], [4096, *[100] * 40], [25] * 300, [7, 4000, 90]]
+)
+def test_copies_fit_the_memory_of_a_block(words: list[int]) -> None:
+    shares = [Share(f"field:{k}", 0, 0, size, "add", i32) for k, size in enumerate(words)]
+    copies = copies_of(shares)
+    assert sum(4 * count * size for count, size in zip(copies, words, strict=True)) <= LIMITS.together
+    assert set(copies) <= {1, 2, 4, 8, 16, 32}
+    assert all(a >= b for (m, a), (n, b) in product(zip(words, copies, strict=True), repeat=2) if m < n)
+
+
+@needs_libdevice
+def test_many_histograms_in_one_loop(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    device = compiling()
+    targets = [ti.field(ti.i32, size) for size in (3000, 3000, *[25] * 8)]
+
+    @ti.kernel
+    def count():
+        for i in range(1 << 20):
+            for target in ti.static(targets):
+                target[i % target.shape[0]] += 1
+
+    ptx = compiled(device, count)
+    assert len(re.findall(r"\.shared \.align 16 \.b8 count_0_share_\d+", ptx)) == len(targets)
+    assembled(ptx, 90, tmp_path)
+
+
+@needs_libdevice
+def test_long_loops_step_in_64_bits(compiling: Callable[..., Recorder]) -> None:
+    """A grid of 2**22 blocks of 1024 threads is too many for 32: their number would be 0, and the loop without end."""
+    device = compiling()
+    x = ti.field(ti.i64, 9)
+
+    @ti.kernel
+    def long(n: ti.i64):
+        for i in range(n):
+            x[i % 9] = i
+
+    @ti.kernel
+    def short(n: ti.i32):
+        for i in range(n):
+            x[i % 9] = i
+
+    for kernel, wide in ((long, True), (short, False)):
+        compiled(device, kernel, 5)
+        text = device.loaded[-1].llvm
+        grid = re.search(r"(%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.nctaid\.x\(\)", text)
+        assert grid is not None
+        assert (f"zext i32 {grid[1]} to i64" in text) is wide
+        assert (f"mul i32 {grid[1]}" in text) is not wide
+
+
+def test_layouts_of_fields_of_one_name() -> None:
+    """Fields in a list have one. Each is what it is, not what the last of them is."""
+    far = FieldSymbol("x", i32, (1 << 30,), 0, (0,), (Term(0, 1, 1 << 30, 4),))
+    near = FieldSymbol("x", Tensor(f32, (2,)), (100,), 1, (0, 4), (Term(0, 1, 100, 8),))
+    layouts = layouts_of(Kernel("k", (), (), (far, near)))
+    assert layouts.near == {"field:x.1"}
+    assert layouts.cells == {"field:x.1": Cell(8, 0, 8)}
