@@ -15,7 +15,7 @@ from weft.codegen.function import EMITTERS, Emitters, FunctionWriter
 from weft.codegen.memory_ops import read_slot, store
 from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_register
-from weft.ir.artifact import ERROR_WORDS, STATE_ERROR, STATE_RESULTS, STATE_STOP, Site
+from weft.ir.artifact import ERROR_WORDS, PRINT_END, STATE_ERROR, STATE_RESULTS, STATE_STOP, Site
 from weft.ir.core import Op, Value
 from weft.ir.ops import Address, Assert, Atomic, Binary, Const, Exit, For, Print, StoreResult, TempPtr
 from weft.ir.transforms.thread_local import identity
@@ -100,21 +100,27 @@ def _assert(f: DeviceWriter, op: Assert) -> None:
 
 
 def _print(f: DeviceWriter, op: Print) -> None:
-    """Take words of the print buffer, and fill them if there are as many; the host shows them after the launch."""
+    """Take words of the print buffer, and fill them if there are as many; the host shows them after the launch. Whoever
+    finds too few marks where it would have begun: what lies behind is from earlier launches."""
     types = site_types(op)
     site = f.module.site(Site("print", op.parts, types, op.span))
     words, fits, after = 1 + sum(map(flat_size, types)), f.fresh_label("fits"), f.fresh_label("after")
+    short, last = f.fresh_label("short"), f.fresh_label("last")
     buffer = read_slot(f, 1, "ptr")
     used = f.set(f"atomicrmw add ptr {buffer}, i64 {words} {f.module.sync_scope}monotonic")
     room = f.set(f"load i64, ptr {f.set(f'getelementptr inbounds i8, ptr {buffer}, i64 8')}, align 8")
     end = f.set(f"add i64 {used}, {words}")
-    f.branch(f.set(f"icmp ule i64 {end}, {room}"), fits, after)
+    record = f.set(f"getelementptr i8, ptr {buffer}, i64 {f.set(f'shl i64 {used}, 3')}")
+    record = f.set(f"getelementptr i8, ptr {record}, i64 16")
+    f.branch(f.set(f"icmp ule i64 {end}, {room}"), fits, short)
     f.start(fits)
-    start = f.set(f"shl i64 {used}, 3")
-    record = f.set(f"getelementptr inbounds i8, ptr {buffer}, i64 {start}")
-    record = f.set(f"getelementptr inbounds i8, ptr {record}, i64 16")
     f.do(f"store i64 {site}, ptr {record}, align 8")
     put_scalars(f, record, 1, op.values)
+    f.jump(after)
+    f.start(short)
+    f.branch(f.set(f"icmp ult i64 {used}, {room}"), last, after)
+    f.start(last)
+    f.do(f"store i64 {PRINT_END}, ptr {record}, align 8")
     f.start(after)
 
 
@@ -141,14 +147,26 @@ def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
 
 def _extreme(f: DeviceWriter, op: Atomic, type: Prim) -> str:
     """min and max of floats by those of their bits: positive floats are ordered as signed integers are, negative ones
-    the other way round as unsigned ones. A NaN is left out."""
+    the other way round as unsigned ones. Not where the value is a NaN, or no better than what is there; and a NaN that
+    is there, which would pass for a very large number, gives way to the value by itself."""
     name, bits = in_register(type), f"i{type.bits}"
     value, address, scope = f.use(op.value), f.use(op.ptr), f.module.sync_scope
-    number, up, down, done = (f.fresh_label(hint) for hint in ("number", "up", "down", "done"))
-    f.branch(f.set(f"fcmp ord {name} {value}, {value}"), number, done)
+    some, clear, number, up, down, done = (
+        f.fresh_label(hint) for hint in ("some", "clear", "number", "up", "down", "done")
+    )
+    seen = f.set(f"load atomic {bits}, ptr {address} {scope}monotonic, align {type.size}")
+    there = f.set(f"bitcast {bits} {seen} to {name}")
+    better = f.set(f"fcmp u{'gt' if op.kind == 'min' else 'lt'} {name} {there}, {value}")
+    ordered = f.set(f"fcmp ord {name} {value}, {value}")
+    f.branch(f.set(f"and i1 {ordered}, {better}"), some, done)
     before = f.label
-    f.start(number)
+    f.start(some)
     word = f.set(f"bitcast {name} {value} to {bits}")
+    f.branch(f.set(f"fcmp uno {name} {there}, {there}"), clear, number)
+    f.start(clear)
+    pair = f.set(f"cmpxchg ptr {address}, {bits} {seen}, {bits} {word} {scope}monotonic monotonic")
+    f.branch(f.set(f"extractvalue {{ {bits}, i1 }} {pair}, 1"), done, number)
+    f.start(number)
     f.branch(f.set(f"icmp sge {bits} {word}, 0"), up, down)
     f.start(up)
     first = f.set(f"atomicrmw {op.kind} ptr {address}, {bits} {word} {scope}monotonic")
@@ -159,12 +177,8 @@ def _extreme(f: DeviceWriter, op: Atomic, type: Prim) -> str:
     f.jump(done)
     f.lines.append(f"{done}:")
     f.label, f.open = done, True
-    old = f.set(f"phi {bits} [ 0, %{before} ], [ {first}, %{up} ], [ {second}, %{down} ]")
-    if not op.users:
-        return old
-    seen = f.set(f"load {bits}, ptr {address}, align {type.size}")
-    valid = f.set(f"fcmp ord {name} {value}, {value}")
-    return f.set(f"bitcast {bits} {f.set(f'select i1 {valid}, {bits} {old}, {bits} {seen}')} to {name}")
+    ways = f"[ {seen}, %{before} ], [ {seen}, %{clear} ], [ {first}, %{up} ], [ {second}, %{down} ]"
+    return f.set(f"bitcast {bits} {f.set(f'phi {bits} {ways}')} to {name}")
 
 
 def _reduced_atomic(f: DeviceWriter, op: Atomic) -> None:

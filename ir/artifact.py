@@ -28,6 +28,7 @@ from weft.ir.types import Array, Type, flat_size
 __all__ = [
     "CUDA_SERVICES",
     "ERROR_WORDS",
+    "PRINT_END",
     "SERVICES",
     "STATE_DRAWS",
     "STATE_ERROR",
@@ -60,12 +61,13 @@ ERROR_WORDS = 16
 #
 #     0   address of the kernel's *state* in device memory
 #     1   address of the print buffer: words used, words there are, then records of one word for the site and one for
-#         each scalar
+#         each scalar; where a record would have begun that did not fit, PRINT_END
 #
 # The state, in 8-byte words: a flag that a `return` was met, how many random numbers serial tasks drew, the error
 # record, the results, then boxes that are computed on the device, and the temporaries.
 STATE_STOP, STATE_DRAWS, STATE_ERROR = 0, 1, 2
 STATE_RESULTS = STATE_ERROR + ERROR_WORDS
+PRINT_END = 2**63 - 1
 
 # The service table of `entry(ctx)`: addresses of driver functions, then what to give them.
 #   launch, memset, copy_out, synchronize, get_current, set_current

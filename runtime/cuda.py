@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.artifact import CUDA_SERVICES, Artifact, CudaTarget
+from weft.ir.artifact import CUDA_SERVICES, PRINT_END, Artifact, CudaTarget
 from weft.ir.philox import launch_key
 from weft.ir.types import Array, flat_size
 from weft.runtime import cuda_driver, cuda_gpu
@@ -30,6 +30,7 @@ from weft.runtime.cuda_staging import Staging
 from weft.runtime.cuda_streams import UNKNOWN, ForeignArray
 from weft.runtime.cuda_timer import LaunchTimer, Stamp, Stamps
 from weft.runtime.direct import Native
+from weft.runtime.errors import KernelFault
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.observer import Observer
@@ -284,7 +285,11 @@ class CudaKernel:
         for k, (address, shape, strides) in staging.places.items():
             ndim = self._axes[k]
             given[k] = address, shape[:ndim], strides[:ndim]
-        result = self._run(trees, given)
+        try:
+            result = self._run(trees, given)
+        except KernelFault:  # what it wrote before it failed is there, as it is on a CPU
+            staging.copy_out(self.artifact.written)
+            raise
         staging.copy_out(self.artifact.written)
         return result
 
@@ -293,7 +298,11 @@ class CudaKernel:
         if not self._printing:
             return host(trees, args)
         with self._device.lock:
-            result = host(trees, args)
+            try:
+                result = host(trees, args)
+            except KernelFault:  # what it printed before it failed is shown, and out of the way of the next one
+                self._show_prints()
+                raise
             self._show_prints()
         return result
 
@@ -307,10 +316,11 @@ class CudaKernel:
         buffer.write(0, np.zeros(1, np.uint64))
         at, pieces = 0, list[str]()
         while at < len(data):
-            site = sites[struct.unpack_from("=Q", data, at)[0]]
-            size = 8 * sum(map(flat_size, site.types))
-            if at + 8 + size > len(data):
+            number = struct.unpack_from("=Q", data, at)[0]
+            if number == PRINT_END:
                 break
+            site = sites[number]
+            size = 8 * sum(map(flat_size, site.types))
             pieces.append(format_print(site, data[at + 8 : at + 8 + size]))
             at += 8 + size
         if used > _PRINT_WORDS:

@@ -121,7 +121,7 @@ def test_atomics_are_native(compiling: Callable[..., Recorder]) -> None:
     ptx = compiled(device, scatter, 9)
     for wanted in (r"add\.f32", r"add\.f64", r"max\.s32", r"min\.u32", r"min\.s32"):
         assert re.search(rf"(atom|red)\.\S*{wanted}", ptx), wanted
-    assert ".cas." not in ptx
+    assert len(re.findall(r"\.cas\.", ptx)) == 1  # the greatest value takes the place of a NaN
 
 
 @pytest.mark.parametrize("fast", [True, False])
