@@ -1,13 +1,19 @@
 """Golden files: whole outputs kept beside the tests, compared as text, renewed by `pytest --update`. Kernels are
-compiled in each test, unless it is a test of the disk cache."""
+compiled in each test, unless it is a test of the disk cache; where they are compiled for a GPU, NVIDIA's assembler
+reads the code."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.assembling import MISSING, Assembler, ptxas, watch
+
+ASSEMBLER = Assembler()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,6 +24,24 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["WEFT_OFFLINE_CACHE"] = "0"
     if config.getoption("--update") and os.environ.get("CI"):
         raise pytest.UsageError("--update is for people: in CI a golden file that differs is a failure")
+    watch(ASSEMBLER)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A test that made PTX that cannot be assembled fails."""
+    try:
+        result = yield
+    finally:
+        refusals = ASSEMBLER.refusals()
+    if refusals:
+        pytest.fail("\n".join(refusals), pytrace=False)
+    return result
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if ptxas() is None:
+        terminalreporter.write_line(MISSING, yellow=True)
 
 
 @pytest.fixture

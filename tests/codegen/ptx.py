@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import weft as ti
+from tests.assembling import ptxas
 from weft.ir.artifact import Artifact, CudaTarget
 from weft.lang import init as state
 from weft.runtime.null import NullDevice
@@ -50,13 +51,13 @@ def compiling() -> Iterator[Callable[..., Recorder]]:
 
 def assembled(ptx: str, sm: int, folder: Path) -> str:
     """What ptxas says about it: how many registers, how much stack. Fails where it refuses."""
-    ptxas = shutil.which("ptxas")
-    if ptxas is None:
+    tool = ptxas()
+    if tool is None:
         return ""
     source = folder / "kernel.ptx"
     source.write_text(ptx)
     run = subprocess.run(
-        [ptxas, "-v", f"-arch=sm_{sm}", "-o", "/dev/null", str(source)], capture_output=True, text=True, check=False
+        [tool, "-v", f"-arch=sm_{sm}", "-o", os.devnull, str(source)], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
     return run.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 import weft as ti
+from tests.assembling import ptxas
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
 from weft.codegen.cuda_target import libdevice
 
@@ -87,7 +87,7 @@ def test_histograms_are_counted_in_the_block(compiling: Callable[..., Recorder],
     assembled(ptx, 90, tmp_path)
     ptx = compiled(device, moments)
     assert re.search(r"atom\.shared\.add\.f32", ptx)
-    assert "16384 bytes smem" in assembled(ptx, 90, tmp_path) or shutil.which("ptxas") is None
+    assert "16384 bytes smem" in assembled(ptx, 90, tmp_path) or ptxas() is None
     assert "others_0_share" not in compiled(device, others)
 
 
@@ -202,7 +202,7 @@ def test_threads_that_work_together(compiling: Callable[..., Recorder], tmp_path
     ):
         assert wanted in ptx, wanted
     assert "barrier.cta.red.popc" in ptx or "bar.red.popc" in ptx or "barrier.red.popc" in ptx
-    assert "384 bytes smem" in assembled(ptx, 90, tmp_path) or shutil.which("ptxas") is None
+    assert "384 bytes smem" in assembled(ptx, 90, tmp_path) or ptxas() is None
     assert device.loaded[-1].shared == (0,)
 
 

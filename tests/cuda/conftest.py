@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import weft.runtime.cuda as cuda
-
-_spec = importlib.util.spec_from_file_location("weft_cuda_emulator", Path(__file__).parent / "emulator.py")
-assert _spec is not None
-assert _spec.loader is not None
-emulator: Any = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(emulator)
+from tests import emulated
 
 
-@pytest.fixture(params=["gpu", "emulated"])
+@pytest.fixture(params=["gpu", pytest.param("emulated", marks=pytest.mark.emulated)])
 def ti(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """`weft`, after `init(arch=cuda)`."""
     import weft
 
     if request.param == "emulated":
-        monkeypatch.setattr(cuda, "missing", lambda index=0: "")
-        monkeypatch.setattr(cuda, "CudaDevice", emulator.EmulatedDevice)
+        emulated.use(monkeypatch)
     elif why := cuda.missing():
         pytest.skip(f"NO GPU WAS TESTED: {why}")
     weft.init(arch=weft.cuda, enable_fallback=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import weft as ti
+from tests import emulated
 from weft.lang.init import program
 
 MS = 1e-3
@@ -112,9 +112,7 @@ def test_a_real_kernel_takes_time() -> None:
 
 
 def test_the_events_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    emulator = _emulator()
-    monkeypatch.setattr(emulator.cuda, "missing", lambda index=0: "")
-    monkeypatch.setattr(emulator.cuda, "CudaDevice", emulator.EmulatedDevice)
+    emulated.use(monkeypatch)
     ti.init(arch=ti.cuda, enable_fallback=False)
     library, now = program().device.gpu.library, 0.0
     monkeypatch.setattr(library, "clock", lambda: now)
@@ -128,16 +126,6 @@ def test_the_events_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     ti.testing.do_bench(work, warmup=1, rep=4)
     assert len(library.events) <= made + 20, "events are not used again"
     ti.reset()
-
-
-def _emulator() -> Any:
-    path = Path(__file__).parents[1] / "cuda" / "emulator.py"
-    spec = importlib.util.spec_from_file_location("weft_cuda_emulator", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _report(**options: Any) -> Any:

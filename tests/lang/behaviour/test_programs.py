@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import weft as ti
+from tests import emulated
 from tests.generate_functions import sources
 from tests.generate_source import COUNT, FIELDS
 from tests.lang.behaviour.conftest import missing
@@ -108,14 +109,11 @@ _WAYS = {
     "cuda": lambda source, arguments: on_arch(source, "cuda", arguments),
     "cuda, checked": lambda source, arguments: on_arch(source, "cuda", arguments, **_CHECKED),
 }
+_SETTINGS = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 
 
-@pytest.mark.parametrize("way", _WAYS)
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(source=sources())
-def test_random_programs_mean_the_same_everywhere(way, source):
-    if way.startswith("cuda") and (why := missing("cuda")):
-        pytest.skip(f"random programs are not tested on cuda: {why}")
+def hold(way, source):
+    """What the program leaves is what it leaves in plain Python."""
     arguments = (5, 0.75)
     try:
         wanted, found = on_arch(source, "python", arguments), _WAYS[way](source, arguments)
@@ -123,3 +121,23 @@ def test_random_programs_mean_the_same_everywhere(way, source):
             np.testing.assert_array_equal(found[field], values, f"{field} of {way} and python differ in\n{source}")
     finally:
         ti.reset()
+
+
+@pytest.mark.parametrize("way", _WAYS)
+@settings(max_examples=40, **_SETTINGS)
+@given(source=sources())
+def test_random_programs_mean_the_same_everywhere(way, source):
+    if way.startswith("cuda") and (why := missing("cuda")):
+        pytest.skip(f"random programs are not tested on cuda: {why}")
+    hold(way, source)
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("way", ["cuda", "cuda, checked"])
+@settings(max_examples=15, **_SETTINGS)
+@given(source=sources())
+def test_random_programs_on_an_emulated_gpu(way, monkeypatch, source):
+    if why := missing("emulated"):
+        pytest.skip(f"random programs are not tested on an emulated GPU: {why}")
+    emulated.use(monkeypatch)
+    hold(way, source)
