@@ -188,21 +188,11 @@ def _rounds(
 
 
 def _whole_rounds(f: DeviceWriter, type: str, begin: str, end: str, digits: int) -> str:
-    """How many times 2**digits rounds there are from `begin` to `end`. Counted in 32 bits, and 0 where these are too
-    few: of a difference of 64 bits, NVIDIA's assembler (13.0 to 13.5) loses the borrow if it makes one instruction of
-    that and of a division by a constant before it."""
-    near = "true"
-    if type == "i64":
-        inside = [f.set(f"icmp ult i64 {f.set(f'add i64 {one}, {1 << 30}')}, {1 << 31}") for one in (begin, end)]
-        near = f.set(f"and i1 {inside[0]}, {inside[1]}")
-        begin, end = (f.set(f"trunc i64 {one} to i32") for one in (begin, end))
-    narrow = "i32" if type == "i64" else type
-    most = f.module.declare(f"{narrow} @llvm.smax.{narrow}({narrow}, {narrow})")
-    length = f.set(f"sub {narrow} {end}, {begin}")
-    whole = f.set(f"lshr {narrow} {f.set(f'call {narrow} @{most}({narrow} {length}, {narrow} 0)')}, {digits}")
-    if type != "i64":
-        return whole
-    return f.set(f"select i1 {near}, i64 {f.set(f'zext i32 {whole} to i64')}, i64 0")
+    """How many times 2**digits rounds there are from `begin` to `end`. The distance may need all the bits, as one
+    without sign; and the end may lie so far before the beginning that it looks like one."""
+    some = f.set(f"icmp slt {type} {begin}, {end}")
+    whole = f.set(f"lshr {type} {f.set(f'sub {type} {end}, {begin}')}, {digits}")
+    return f.set(f"select i1 {some}, {type} {whole}, {type} 0")
 
 
 @dataclass(frozen=True)
