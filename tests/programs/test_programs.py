@@ -17,6 +17,7 @@ import pytest
 
 import weft as ti
 import weft.compat
+from tests import emulated
 
 FOLDER = Path(__file__).parent
 EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -72,4 +73,12 @@ def test_without_races(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", sorted(set(EXPECTED) - SLOW_IN_PYTHON))
 def test_in_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "WEFT_ARCH", "python")
+    check(name)
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_on_an_emulated_gpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated.use(monkeypatch)
+    monkeypatch.setitem(os.environ, "WEFT_ARCH", "cuda")
     check(name)
