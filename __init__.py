@@ -220,8 +220,12 @@ _LAZY: dict[str, str] = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        waits = compat.later(name)
-        raise AttributeError(f"weft has no attribute '{name}'" + (f" yet: it belongs to {waits}" if waits else ""))
+        if waits := compat.later(name):
+            raise AttributeError(f"weft has no attribute '{name}' yet: it belongs to {waits}")
+        from weft.lang.options import did_you_mean
+
+        meant = f": it is in ti.math, as ti.math.{name}" if hasattr(math, name) else did_you_mean(name, __all__, 0.75)
+        raise AttributeError(f"weft has no attribute '{name}'{meant}")
     value = getattr(importlib.import_module(_LAZY[name]), name)
     globals()[name] = value
     return value

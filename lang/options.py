@@ -130,11 +130,11 @@ def parse(name: str, kind: type, text: str) -> Any:
         raise TypeError(f"WEFT_{name.upper()} (or TI_{name.upper()}) is {what}, not {text!r}") from None
 
 
-def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """ "; did you mean 'x'?" where something known is spelt alike, else ""."""
+def did_you_mean(name: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """ "; did you mean 'x'?" where something known is spelt alike (`cutoff`: how much so, up to 1), else ""."""
     import difflib  # only for mistakes
 
-    close = difflib.get_close_matches(str(name), known, 1)
+    close = difflib.get_close_matches(str(name), known, 1, cutoff)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

@@ -170,19 +170,43 @@ def _noted(t: Translator, base: Any, name: str, value: Any) -> Any:
     return value
 
 
+def _is_method(name: str) -> bool:
+    return name in TENSOR_METHODS or name in LINEAR_ALGEBRA
+
+
+def _is_ours(module: ModuleType) -> bool:
+    return module.__name__.split(".")[0] == __name__.split(".")[0]
+
+
+def _owner(base: Any, node: ast.Attribute) -> str:
+    """What to call something that has no such attribute."""
+    if isinstance(base, (Field, StructField)):
+        return "a field"
+    if isinstance(base, ModuleType):
+        return f"module '{dotted(node.value) if _is_ours(base) else base.__name__}'"
+    return repr(base.__name__ if isinstance(base, type) else type(base).__name__)
+
+
+def _meant(base: Any, node: ast.Attribute) -> str:
+    """What may have been meant."""
+    if isinstance(base, ModuleType) and _is_method(node.attr):
+        return f": vectors and matrices have it, as in v.{node.attr}(...)"
+    if isinstance(base, ModuleType) and _is_ours(base) and hasattr(getattr(base, "math", None), node.attr):
+        return f": {dotted(node.value)}.math has it"
+    return did_you_mean(node.attr, [name for name in dir(base) if not name.startswith("_")], 0.75)
+
+
 def _of_object(t: Translator, base: Any, node: ast.Attribute) -> Any:
     try:
         return _noted(t, base, node.attr, getattr(base, node.attr))
     except AttributeError as error:
         if isinstance(base, ModuleType) and " yet: " in str(error):  # known, and not there
             raise UnknownName(str(error), t.span(node)) from None
-        if isinstance(base, MatrixField) and swizzle(node.attr) is not None:
+        if isinstance(base, MatrixField) and (swizzle(node.attr) is not None or _is_method(node.attr)):
             right = f"{dotted(node.value)}[{_example(base)}].{node.attr}"
             raise UnknownName(f"a field has no '{node.attr}', its elements have: write {right}", t.span(node)) from None
-        name: str = getattr(base, "__name__", "")
-        what = "a field" if isinstance(base, (Field, StructField)) else repr(type(base).__name__)
-        what = f"module '{name}'" if type(base).__name__ == "module" else what
-        what = f"'{name}'" if isinstance(base, type) else what
-        raise UnknownName(f"{what} has no attribute '{node.attr}'", t.span(node)) from None
+        raise UnknownName(
+            f"{_owner(base, node)} has no attribute '{node.attr}'{_meant(base, node)}", t.span(node)
+        ) from None
     except Exception:
         return run_now(t, node, getattr, base, node.attr)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import random
 from collections.abc import Callable
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
@@ -18,6 +21,7 @@ from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.matrix import Matrix
 from weft.lang.translate import constructors, float_parts, functions, methods, simt
 from weft.lang.translate.attributes import ValueMethod
+from weft.lang.translate.contract import Loss
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline, settled
@@ -181,6 +185,8 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
     if is_known(c.args) and is_known(c.keywords):
         if t.unit.rehearsed and t.alone is c.node:  # breakpoint() and the like: Python will run it
             return None
+        if isinstance(getattr(function, "__self__", None), _DRAWING):
+            _warn_of_draw(t, c)
         return run_now(t, c.node, function, *c.args, **c.keywords)
     if isinstance(function, FunctionType):
         return inline(t, function, c)
@@ -192,3 +198,19 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
         c.node,
         TypeMismatch,
     )
+
+
+_DRAWING = (random.Random, np.random.RandomState, np.random.Generator)
+
+
+def _warn_of_draw(t: Translator, c: Call) -> None:
+    """`random.random()` in a kernel is one number, which is seldom meant: SyntaxWarning."""
+    span = t.span(c.node)
+    text = (
+        f"\n{span.render()}\n{ast.unparse(c.node.func)} is called once, when the kernel is compiled: the number is the "
+        "same in each iteration and call; write ti.random() to draw in the kernel"
+    )
+    if text not in t.unit.warned:
+        space = getattr(t.names.function, "__globals__", {})
+        loss = t.unit.warned[text] = Loss(text, span.file, span.line, space, SyntaxWarning)
+        loss.warn()

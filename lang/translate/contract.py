@@ -35,17 +35,18 @@ class Argument:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A PrecisionWarning of a translation: what it says, where, and the globals of the function that it is about."""
+    """A warning of a translation: what it says, where, and the globals of the function that it is about."""
 
     text: str
     file: str
     line: int
     space: dict[str, Any]
+    kind: type[Warning] = PrecisionWarning
 
     def warn(self) -> None:
         """Give it. Python's filters decide what becomes of it."""
         registry = self.space.setdefault("__warningregistry__", {})
-        warning, module = PrecisionWarning(self.text), self.space.get("__name__")
+        warning, module = self.kind(self.text), self.space.get("__name__")
         warnings.warn_explicit(warning, None, self.file, self.line, module, registry)
 
 

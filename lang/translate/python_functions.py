@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +38,8 @@ def _range(t: Translator, c: Call) -> Any:
         raise t.error(f"range takes 1 to 3 arguments, got {len(c.args) + len(c.keywords)}", c.node, TypeMismatch)
     if is_known(c.args):
         for bound, place in zip(c.args, c.node.args):
+            if isinstance(bound, (Field, StructField)):
+                raise t.error("range takes integers, not a field: loop over the field itself", place, TypeMismatch)
             if isinstance(bound, float):
                 raise t.error(
                     f"range takes integers, not the number {bound}: cast it with int(...)", place, TypeMismatch
@@ -93,6 +96,14 @@ def _at_once(container: Callable[..., Any]) -> Handler:
 
     def handle(t: Translator, c: Call) -> Any:
         args = [unpack(t, x, c.node) if isinstance(x, tree.Expr) and isinstance(x.type, Tensor) else x for x in c.args]
+        if any(isinstance(x, (Field, StructField)) for x in args):
+            name = ast.unparse(c.node.args[0])
+            raise t.error(
+                f"{container.__name__} takes what is known at compile time, not a field: loop over the field, "
+                f"as in 'for I in ti.grouped({name})', and read {name}[I]",
+                c.node,
+                TypeMismatch,
+            )
         if any(isinstance(x, (tree.Expr, Record)) for x in args[:1]):
             raise t.error(f"{kind_of(args[0])} is not a sequence known at compile time", c.node, TypeMismatch)
         made = run_now(t, c.node, container, *args, **c.keywords)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -162,3 +163,25 @@ def test_seeds(arch: str) -> None:
     again = ti.random(), ti.randn()
     ti.seed(5)
     assert (ti.random(), ti.randn()) == again
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_python_s_generators_draw_once_and_a_warning_says_so(arch: str) -> None:
+    ti.init(arch=arch)
+    x = ti.field(ti.f64, (2, 3))
+    ours = np.random.default_rng(3)
+
+    @ti.kernel
+    def fill():
+        for i in range(3):
+            x[0, i] = random.random()
+            x[1, i] = ours.random()
+
+    with pytest.warns(SyntaxWarning) as given:
+        fill()
+    said = [str(one.message).splitlines()[-1] for one in given]
+    assert [one.filename for one in given] == [__file__] * 2
+    assert said[0].startswith("random.random is called once, when the kernel is compiled: ")
+    assert said[1].startswith("ours.random is called once, ")
+    if arch == "cpu":  # in Python the kernel's text is run as it is
+        assert len(set(x.to_numpy()[0])) == len(set(x.to_numpy()[1])) == 1
