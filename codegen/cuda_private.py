@@ -16,7 +16,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from weft.codegen.cuda_reduce import sreg, thread_number
+from weft.codegen.cuda_reduce import thread_number, threads_in_block
 from weft.codegen.function import FunctionWriter
 from weft.codegen.memory_ops import read_slot
 from weft.codegen.scalar_ops import binary
@@ -115,8 +115,7 @@ def _total(f: FunctionWriter, opened: OpenShare, number: str) -> str:
 def _each_word(f: FunctionWriter, words: int) -> Generator[str, None, None]:
     """A loop of the block's threads over so many words; gives the number of this thread's word (i32)."""
     head, body, done = (f.fresh_label(hint) for hint in ("head", "word", "done"))
-    x, y, z = (sreg(f, f"ntid.{axis}") for axis in "xyz")
-    threads = f.set(f"mul i32 {f.set(f'mul i32 {x}, {y}')}, {z}")
+    threads = threads_in_block(f)
     counter, here, following = f.stack("i32", 4), f.register("p"), f.register("n")
     f.do(f"store i32 {thread_number(f)}, ptr {counter}, align 4")
     f.start(head)

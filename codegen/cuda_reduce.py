@@ -9,12 +9,23 @@ Every thread of the block must get here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft.codegen.function import FunctionWriter
 from weft.codegen.scalar_ops import binary
 from weft.codegen.spelling import constant, in_register
 from weft.ir.types import Prim, u1
 
-__all__ = ["barrier", "block_reduce", "is_first_thread", "sreg", "thread_number", "warp_reduce"]
+__all__ = [
+    "barrier",
+    "block_reduce",
+    "by_words",
+    "is_first_thread",
+    "sreg",
+    "thread_number",
+    "threads_in_block",
+    "warp_reduce",
+]
 
 _FULL, _CLAMP = -1, 31
 
@@ -30,6 +41,12 @@ def thread_number(f: FunctionWriter) -> str:
     x, y, z = (sreg(f, f"tid.{axis}") for axis in "xyz")
     row = f.set(f"add i32 {f.set(f'mul i32 {z}, ' + sreg(f, 'ntid.y'))}, {y}")
     return f.set(f"add i32 {f.set(f'mul i32 {row}, ' + sreg(f, 'ntid.x'))}, {x}")
+
+
+def threads_in_block(f: FunctionWriter) -> str:
+    """How many threads the block has (i32)."""
+    x, y, z = (sreg(f, f"ntid.{axis}") for axis in "xyz")
+    return f.set(f"mul i32 {f.set(f'mul i32 {x}, {y}')}, {z}")
 
 
 def is_first_thread(f: FunctionWriter) -> str:
@@ -59,7 +76,6 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     name, word = in_register(type), f"i{max(8, type.bits)}"
     share = f"weft_share_{word}"
     f.module.declarations.setdefault(share, f"@{share} = internal addrspace(3) global [32 x {word}] poison, align 8")
-    barrier = f.module.declare("void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)", "convergent nounwind")
     result = f.stack(name, type.size)
     mine = warp_reduce(f, kind, type, "%value")
     f.do(f"store {name} {mine}, ptr {result}, align {type.size}")
@@ -71,12 +87,10 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     place = f.set(f"getelementptr [32 x {word}], ptr addrspace(3) @{share}, i32 0, i32 {warp}")
     f.do(f"store {word} {_to_bits(f, type, mine, word)}, ptr addrspace(3) {place}, align {max(1, type.size)}")
     f.start(led)
-    f.do(f"call void @{barrier}(i32 0)")
+    barrier(f)
     f.branch(f.set(f"icmp eq i32 {warp}, 0"), first, done)
     f.start(first)
-    x, y, z = (sreg(f, f"ntid.{axis}") for axis in "xyz")
-    threads = f.set(f"mul i32 {f.set(f'mul i32 {x}, {y}')}, {z}")
-    warps = f.set(f"lshr i32 {threads}, 5")
+    warps = f.set(f"lshr i32 {threads_in_block(f)}, 5")
     there = f.set(f"getelementptr [32 x {word}], ptr addrspace(3) @{share}, i32 0, i32 {lane}")
     bits = f.set(f"load {word}, ptr addrspace(3) {there}, align {max(1, type.size)}")
     present = f.set(f"icmp ult i32 {lane}, {warps}")
@@ -84,7 +98,7 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     each = f.set(f"select i1 {present}, {name} {shared}, {name} {constant(neutral, type)}")
     f.do(f"store {name} {warp_reduce(f, kind, type, each)}, ptr {result}, align {type.size}")
     f.start(done)
-    f.do(f"call void @{barrier}(i32 0)")  # the shared words are free for the next reduction
+    barrier(f)  # the shared words are free for the next reduction
     total = f.set(f"load {name}, ptr {result}, align {type.size}")
     body = "\n".join(["entry:", *f.slots, "  br label %start", "start:", *f.lines, f"  ret {name} {total}"])
     return f"define internal {name} @{helper}({name} %value) convergent nounwind {{\n{body}\n}}\n"
@@ -102,15 +116,20 @@ def _shuffle_down(f: FunctionWriter, type: Prim, value: str, offset: int) -> str
     word = f"i{type.bits}"
     bits = _to_bits(f, type, value, word)
     if type.bits == 64:
-        low = f.set(f"trunc i64 {bits} to i32")
-        high = f.set(f"trunc i64 {f.set(f'lshr i64 {bits}, 32')} to i32")
-        low, high = (f.set(f"zext i32 {_shuffle_word(f, part, offset)} to i64") for part in (low, high))
-        moved = f.set(f"or i64 {f.set(f'shl i64 {high}, 32')}, {low}")
+        moved = by_words(f, bits, lambda part: _shuffle_word(f, part, offset))
     elif type.bits == 32:
         moved = _shuffle_word(f, bits, offset)
     else:
         moved = f.set(f"trunc i32 {_shuffle_word(f, f.set(f'zext {word} {bits} to i32'), offset)} to {word}")
     return _from_bits(f, type, moved, word)
+
+
+def by_words(f: FunctionWriter, bits: str, move: Callable[[str], str]) -> str:
+    """64 bits, moved as two words."""
+    low, high = bits, f.set(f"lshr i64 {bits}, 32")
+    low, high = (move(f.set(f"trunc i64 {half} to i32")) for half in (low, high))
+    low, high = (f.set(f"zext i32 {half} to i64") for half in (low, high))
+    return f.set(f"or i64 {f.set(f'shl i64 {high}, 32')}, {low}")
 
 
 def _shuffle_word(f: FunctionWriter, word: str, offset: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from weft.codegen.cuda_reduce import barrier, sreg
+from weft.codegen.cuda_reduce import barrier, by_words, sreg
 from weft.codegen.spelling import in_register
 from weft.ir.core import Op
 from weft.ir.errors import CompilationError
@@ -159,8 +159,6 @@ def _bits(f: DeviceWriter, op: Simt, position: int, value: str) -> str:
 
 
 def _shuffle(way: str, clamp: int) -> _Emit:
-    """64 bits move as two words."""
-
     def emit(f: DeviceWriter, op: Simt, mask: str, value: str, lane: str) -> str:
         def moved(part: str) -> str:
             return _call(f, "i32", f"shfl.sync.{way}.i32", f"i32 {mask}", f"i32 {part}", f"i32 {lane}", f"i32 {clamp}")
@@ -168,13 +166,7 @@ def _shuffle(way: str, clamp: int) -> _Emit:
         type = op.type
         assert isinstance(type, Prim)
         word, bits = _bits(f, op, 1, value).split()
-        if word == "i32":
-            result = moved(bits)
-        else:
-            low = moved(f.set(f"trunc i64 {bits} to i32"))
-            high = moved(f.set(f"trunc i64 {f.set(f'lshr i64 {bits}, 32')} to i32"))
-            wide = [f.set(f"zext i32 {part} to i64") for part in (low, high)]
-            result = f.set(f"or i64 {f.set(f'shl i64 {wide[1]}, 32')}, {wide[0]}")
+        result = moved(bits) if word == "i32" else by_words(f, bits, moved)
         return f.set(f"bitcast {word} {result} to {in_register(type)}") if type.is_float else result
 
     return emit

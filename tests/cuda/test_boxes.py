@@ -48,7 +48,7 @@ def test_permutations_of_axes(ti: Any, shape: tuple[int, ...]) -> None:
 
         run()
 
-    for order in itertools.permutations(range(n)):
+    for order in list(itertools.permutations(range(n)))[:: n * n // 6]:
         y = ti.Vector.field(2, ti.i32, tuple(shape[k] for k in order))
         along(y, order)
         i = np.indices(shape)
