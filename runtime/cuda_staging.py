@@ -1,30 +1,38 @@
 """Numpy arrays as arguments of a GPU's kernel: copied in before the launch, and back after it.
 
 Arrays that overlap share one copy of the memory that they span together, so that on the GPU too what is written to one
-is seen in the other. An array with gaps that overlaps no other one is packed.
+is seen in the other. An array with gaps that overlaps no other one is packed. A GPU reads and writes no element that is
+not aligned: the copy begins where all are, and arrays that only lie between one another, such as the parts of packed
+records, are packed each.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from weft.ir.errors import WeftError
 from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 
 __all__ = ["Staging"]
 
+_WORD = 16  # bytes: no element is aligned to more
+_EFFORT = 1000  # to find out whether two arrays share an element
+
 
 @dataclass
 class _Group:
-    """Host memory [low, high) and the arguments in it."""
+    """Host memory [low, high) and the arguments in it; `begin`: where in the buffer its copy begins."""
 
     low: int
     high: int
     members: list[int] = field(default_factory=list[int])
+    begin: int = 0
     buffer: DeviceBuffer | None = None
 
 
@@ -34,24 +42,41 @@ class Staging:
     def __init__(self, memory: CudaMemory, arrays: dict[int, Any]) -> None:
         self._memory, self._arrays = memory, arrays
         self.places: dict[int, tuple[int, Sequence[int], Sequence[int]]] = {}
-        self._groups = _overlapping({k: _span(array) for k, array in arrays.items()})
+        found = _overlapping({k: _span(array) for k, array in arrays.items()})
+        self._groups = [part for group in found for part in self._aligned(group)]
         for group in self._groups:
             self._copy_in(group)
+
+    def _aligned(self, group: _Group) -> Iterator[_Group]:
+        """The group, beginning where all its elements are aligned; if they nowhere are, each array by itself."""
+        arrays = [self._arrays[k] for k in group.members]
+        places = (k for k in range(_WORD) if all(_is_aligned(array, k - group.low) for array in arrays))
+        begin = 0 if len(arrays) == 1 else next(places, None)
+        if begin is not None:
+            group.begin = begin
+            yield group
+            return
+        for one, other in combinations(arrays, 2):
+            if _may_share(one, other):
+                raise WeftError("numpy arguments share elements, which are not aligned in all of them: pass a copy")
+        for k, array in zip(group.members, arrays):
+            yield _Group(*_span(array), [k])
 
     def _copy_in(self, group: _Group) -> None:
         first = self._arrays[group.members[0]]
         packed = len(group.members) == 1 and not first.flags.forc
-        size = first.nbytes if packed else group.high - group.low
+        size = first.nbytes if packed else group.begin + group.high - group.low
         buffer = group.buffer = self._memory.allocate(size, "numpy arguments")
         if packed:
             copy = np.ascontiguousarray(first)
             buffer.write(0, copy)
             self.places[group.members[0]] = (buffer.address, copy.shape, copy.strides)
             return
-        buffer.write(0, _raw(group))
+        buffer.write(group.begin, _raw(group))
         for k in group.members:
             array = self._arrays[k]
-            self.places[k] = (buffer.address + array.ctypes.data - group.low, array.shape, array.strides)
+            address = buffer.address + group.begin + array.ctypes.data - group.low
+            self.places[k] = (address, array.shape, array.strides)
 
     def copy_out(self, written: Sequence[int]) -> None:
         """Bring back what the kernel wrote: the arguments with those numbers."""
@@ -63,7 +88,7 @@ class Staging:
                 data = group.buffer.read(0, first.nbytes)
                 first[...] = data.view(first.dtype).reshape(first.shape)
             else:
-                _raw(group)[...] = group.buffer.read(0, group.high - group.low)
+                _raw(group)[...] = group.buffer.read(group.begin, group.high - group.low)
 
 
 def _span(array: Any) -> tuple[int, int]:
@@ -73,6 +98,19 @@ def _span(array: Any) -> tuple[int, int]:
     reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides)]
     low = array.ctypes.data + sum(step for step in reach if step < 0)
     return low, array.ctypes.data + sum(step for step in reach if step > 0) + array.itemsize
+
+
+def _is_aligned(array: Any, moved: int) -> bool:
+    """Whether all elements are, if they are moved by so many bytes."""
+    wide = [stride for extent, stride in zip(array.shape, array.strides) if extent > 1]
+    return not any(place % array.dtype.alignment for place in (array.ctypes.data + moved, *wide))
+
+
+def _may_share(one: Any, other: Any) -> bool:
+    try:
+        return bool(np.shares_memory(one, other, max_work=_EFFORT))
+    except RuntimeError:  # too hard
+        return True
 
 
 def _overlapping(spans: dict[int, tuple[int, int]]) -> list[_Group]:
