@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.codegen.cuda_together import ORDERED, is_long, is_shared, size_of
+from weft.ir.affine import affine, leaf_key
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.types import Pointer, element
@@ -35,12 +36,13 @@ _BUSY, _BUSY_SHARING = 1024, 128  # threads for each multiprocessor; where each 
 class Group:
     """So many neighbours along the innermost axis (a power of two), in so many rows; where those values, bases and
     strides of array arguments, turn out to be multiples of 16 bytes, and there are `busy` threads for each
-    multiprocessor."""
+    multiprocessor. Where those in `taps` are, too, the taps of a filter are read in whole words."""
 
     across: int = 1
     rows: int = 1
     aligned: tuple[Value, ...] = ()
     busy: int = _BUSY
+    taps: tuple[Value, ...] = ()
 
 
 ALONE = Group()
@@ -79,13 +81,14 @@ def group_of(task: Task) -> Group:
     if across <= 1:
         return ALONE
     aligned = tuple(dict.fromkeys(value for row in accesses for value in row.needs))
+    taps = tuple(value for value in dict.fromkeys(_needs_of_taps(task, ops)) if value not in aligned)
     if not any(isinstance(row.op, Store | Atomic) for row in accesses) and task.epilogue.first is not None:
         across *= 2  # only reads: twice as many under way
     if len(task.body.args) > 1 and stencil:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
-                return Group(across, rows, aligned)
-    return Group(across, 1, aligned, _BUSY_SHARING if _shares_loop(task) else _BUSY)
+                return Group(across, rows, aligned, taps=taps)
+    return Group(across, 1, aligned, _BUSY_SHARING if _shares_loop(task) else _BUSY, taps)
 
 
 def has_long_loop(task: Task) -> bool:
@@ -132,6 +135,20 @@ def _rows_of(task: Task, ops: list[Op]) -> Iterator[_Row]:
         assert isinstance(op.ptr, Address)
         assert isinstance(op.ptr.type, Pointer)
         yield _Row(op, op.ptr.scope, offset + place.offset, step, element(op.ptr.type.elem).size, needs)
+
+
+def _needs_of_taps(task: Task, ops: list[Op]) -> Iterator[Value]:
+    """The bases and strides of arrays that inner loops go through, `x[i + p, j + q]`: neighbours along the innermost
+    axis read what lies side by side, whatever `q` is."""
+    inner = leaf_key(task.body.args[-1])
+    for place in (op.ptr for op in ops if isinstance(op, Load)):
+        if not isinstance(place, Address) or not isinstance(place.base, ArrayBase):
+            continue
+        sums = [dict(affine(index).terms) for index in place.indices]
+        along = [terms.get(inner) == 1 and len(terms) > 1 for terms in sums]
+        strides = [s for s, is_along in zip(place.strides, along, strict=True) if not is_along and not _whole_words(s)]
+        if along.count(True) == 1 and not any(isinstance(stride, Const) for stride in strides):
+            yield from (place.base, *strides)
 
 
 def _whole_words(stride: Value) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import gcd
 
 from weft.codegen import philox, scalar_ops
 from weft.codegen.control_ops import put_scalars, site_types
@@ -24,15 +25,17 @@ from weft.ir.types import Prim, f32, f64, flat_size
 __all__ = ["DEVICE", "EPILOGUE", "DeviceWriter", "state_word"]
 
 _WRITERS = (philox, scalar_ops)  # imported for the ops they register
+_WORD = 16  # bytes that one instruction moves
 
 
 @dataclass
 class DeviceWriter(FunctionWriter):
     """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
     is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
-    constant; `inside` has the clamps that do nothing here, and what they clamp; `runs` the sums that are written
-    together; `arena` says where those of the block's arrays lie whose memory comes with the launch; `shares` has the
-    fields that the block copied, by scope."""
+    constant, `multiples` that it is a multiple of a number; `words` are the bases and strides of arrays that are known
+    to be multiples of 16 bytes; `inside` has the clamps that do nothing here, and what they clamp; `runs` the sums that
+    are written together; `arena` says where those of the block's arrays lie whose memory comes with the launch;
+    `shares` has the fields that the block copied, by scope."""
 
     stops: bool = False
     temps: int = 0
@@ -41,6 +44,8 @@ class DeviceWriter(FunctionWriter):
     arena: Arena = field(default_factory=Arena)
     shares: dict[str, OpenShare] = field(default_factory=dict[str, OpenShare])
     steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    multiples: dict[str, int] = field(default_factory=dict[str, int])
+    words: frozenset[Value] = frozenset()
 
 
 def state_word(f: FunctionWriter, word: int) -> str:
@@ -50,21 +55,28 @@ def state_word(f: FunctionWriter, word: int) -> str:
 
 
 def _address(f: DeviceWriter, op: Address) -> str:
-    """Like everybody's; but what neighbours differ in is added last, so that LLVM sees them lie side by side."""
+    """Like everybody's; but what neighbours differ in is added last, so that LLVM sees them lie side by side. Of those
+    in arrays it is noted how they are aligned, which LLVM loses sight of in loops."""
     offset, terms = op.offset, list[str]()
+    aligned = _WORD if op.base in f.words else 1
     for index, stride in zip(op.indices, op.strides, strict=True):
         if not isinstance(stride, Const):
             terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))
+            aligned = aligned if stride in f.words else 1
         elif isinstance(index, Const):
             offset += int(index.value) * int(stride.value)
         else:
             first, ahead = f.steps.get(f.use(index), (f.use(index), 0))
             offset += ahead * int(stride.value)
             terms.append(f.set(f"mul nsw i64 {first}, {stride.value}") if int(stride.value) != 1 else first)
+            aligned = gcd(aligned, f.multiples.get(first, 1) * int(stride.value))
     pointer = f.use(op.base)
     for term in terms:
         pointer = f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {term}")
-    return f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}") if offset else pointer
+    pointer = f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}") if offset else pointer
+    if (aligned := gcd(aligned, offset)) > 1:
+        f.alignments[pointer] = aligned
+    return pointer
 
 
 def _temp_ptr(f: DeviceWriter, op: TempPtr) -> str:

@@ -302,6 +302,7 @@ def _positions(
         first = f.set(f"shl nsw i64 {f.set(f'add nsw i64 {number}, {low}')}, {digits}")
         places = [first, *(f.set(f"add nsw i64 {first}, {k}") for k in range(1, size))]
         f.steps |= {place: (first, k) for k, place in enumerate(places)}
+        f.multiples[first] = size
         yield places
     start, stop = f.set(f"shl nsw i64 {low}, {digits}"), f.set(f"shl nsw i64 {high}, {digits}")
     head = f.set(f"select i1 {whole}, i64 {f.set(f'sub nsw i64 {start}, {axis.begin}')}, i64 {length}")
@@ -396,16 +397,33 @@ def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 
 
 def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
-    """Each op at all places before the next op; but place by place from where the thread's own sums come in."""
+    """Each op at all places before the next op; once more where the taps of a filter turn out to be whole words."""
+    shape = group_of(task)
+    if not shape.taps:
+        _at_all(f, task, group, shape.aligned)
+        return
+    wide, narrow, done = (f.fresh_label(hint) for hint in ("wide", "narrow", "done"))
+    f.branch(_aligned(f, shape.taps), wide, narrow)
+    f.start(wide)
+    _at_all(f, task, group, (*shape.aligned, *shape.taps))
+    f.jump(done)
+    f.start(narrow)
+    _at_all(f, task, group, shape.aligned)
+    f.start(done)
+
+
+def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[Value, ...]) -> None:
+    """The body at all places together, but place by place from where the thread's own sums come in."""
     apart, in_turn = split_at_shared(task.body, accumulators(task))
     outside = f.values
-    words = _words(f, group_of(task).aligned)
+    words = _words(f, aligned)
     each = [{**outside, **words, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
+    f.words = frozenset(aligned)
     write_together(f, apart, each, set(task.body.args))
     for f.values in each:
         for op in in_turn:
             f.op(op)
-    f.values = outside
+    f.values, f.words = outside, frozenset()
 
 
 @contextmanager

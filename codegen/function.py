@@ -65,7 +65,8 @@ class Body:
 class FunctionWriter:
     """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs). `frozen` is
     put on loads of memory that the task does not write. `width` is how many lanes the values being written have (see
-    `lanes.py`). `moved` has the base addresses, by scope, of fields that lie elsewhere than in their tree. `emitters`
+    `lanes.py`). `moved` has the base addresses, by scope, of fields that lie elsewhere than in their tree, `alignments`
+    those of addresses that are multiples of more than an element. `emitters`
     says how to write ops. `draws`, `lane`, `stream` number the random numbers (`stream`: where the caller says which),
     `floor` is where the stack must end. `lines_from` knows the lines of the program, if they are wanted."""
 
@@ -88,6 +89,7 @@ class FunctionWriter:
     frozen: str = ""
     width: int = 1
     moved: dict[str, str] = field(default_factory=dict[str, str])
+    alignments: dict[str, int] = field(default_factory=dict[str, int])
     emitters: Emitters = field(default_factory=lambda: EMITTERS)
     lines_from: LineTable | None = None
 

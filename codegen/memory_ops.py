@@ -122,7 +122,7 @@ def access_tag(f: FunctionWriter, pointer: Value, group: bool = True) -> str:
 
 
 def _load(f: FunctionWriter, address: str, type: Prim, tag: str) -> str:
-    align = f", align {type.size}{tag}"
+    align = f", align {max(type.size, f.alignments.get(address, 1))}{tag}"
     if type is not u1:
         return f.set(f"load {in_register(type)}, ptr {address}{align}")
     byte = f.set(f"load i8, ptr {address}{align}")
@@ -133,7 +133,7 @@ def store(f: FunctionWriter, address: str, type: Prim, value: str, tag: str = ""
     """Put a scalar into memory."""
     if type is u1:
         value = f.set(f"zext i1 {value} to i8")
-    f.do(f"store {in_memory(type)} {value}, ptr {address}, align {type.size}{tag}")
+    f.do(f"store {in_memory(type)} {value}, ptr {address}, align {max(type.size, f.alignments.get(address, 1))}{tag}")
 
 
 @emits(Load)
