@@ -26,6 +26,7 @@ from weft.codegen.line_table import LineTable
 from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
 from weft.codegen.outline import outline
+from weft.codegen.overlap_check import write_check
 from weft.codegen.shares import Limits, Share, scope_of, shares_of
 from weft.codegen.unordered import is_unordered
 from weft.codegen.vector_math import LIBRARY, CpuMath
@@ -70,6 +71,7 @@ def compile_kernel(
     note("emit")
     host = machine.host_cpu(config.opt_level)
     module = emit_kernel(kernel, config, host.features, functions)
+    check = write_check(module, kernel)
     text = module.text(host.header)
     return Artifact(
         name=kernel.symbol,
@@ -80,6 +82,7 @@ def compile_kernel(
         sites=tuple(module.sites),
         libraries=(LIBRARY,) if module.kept else (),
         llvm=text,
+        check=check,
     )
 
 

@@ -29,7 +29,8 @@ from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Artifact, CudaTarget, S
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.ops import Assert, Exit, Kernel, Task
-from weft.ir.types import Array, flat_size
+from weft.ir.overlaps import written_arrays
+from weft.ir.types import flat_size
 
 __all__ = ["compile_kernel", "emit_kernel", "plan"]
 
@@ -62,6 +63,7 @@ def compile_kernel(
     note("codegen")
     ptx = keep_borrows(device_machine(target, config.opt_level).emit_assembly(native))
     note("host")
+    host, check = _host_object(kernel, module, launches)
     return Artifact(
         name=kernel.symbol,
         target="cuda",
@@ -72,12 +74,13 @@ def compile_kernel(
         llvm=text,
         native=native,
         tasks=tuple(launch.name for launch in launches),
-        host=_host_object(config, module, launches),
+        host=host,
         threads=tuple(threads_of(launch.loop) for launch in launches),
         shared=tuple(arena_of(launch.loop)[1] for launch in launches),
         state_bytes=8 * state_words + kernel.temp_bytes,
         stack_bytes=stack_bytes(config) if any(callee.recursive for callee in module.callees.values()) else 0,
-        written=_written(kernel),
+        written=written_arrays(kernel),
+        check=check,
     )
 
 
@@ -89,12 +92,6 @@ def _check_shared(launch: Launch, target: CudaTarget) -> None:
             f"the SharedArrays of this loop take {used} bytes, and a block of this GPU (sm_{target.sm}) has {most}",
             launch.loop.span,
         )
-
-
-def _written(kernel: Kernel) -> tuple[int, ...]:
-    """The array parameters that some task writes to."""
-    names = {name for task in kernel.body if isinstance(task, Task) for name in task.write_set}
-    return tuple(k for k, param in enumerate(kernel.params) if isinstance(param.type, Array) and param.name in names)
 
 
 def stack_bytes(config: CompileConfig) -> int:
@@ -173,12 +170,13 @@ def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], i
     return launches, words
 
 
-def _host_object(config: CompileConfig, module: ModuleWriter, launches: list[Launch]) -> bytes:
+def _host_object(kernel: Kernel, module: ModuleWriter, launches: list[Launch]) -> tuple[bytes, str]:
+    """The host's object file, and its function that checks for overlaps."""
     tasks, callees, slots = [task for launch in launches for task in launch.tasks()], module.callees, module.slots
     wary = any(contains(task, Assert) or calls_one(task, callees, lambda callee: callee.fails) for task in tasks)
     drawn = any(draws(task, callees) for task in tasks if task.kind == "serial")
     flagged = wary or drawn or any(launch.guards for launch in launches)
     host = machine.host_cpu(_HOST_LEVEL)
-    native = machine.parse(host_module(config, slots, launches, wary, flagged))
-    code: bytes = host.machine.emit_object(native)
-    return code
+    made, check = host_module(module.config, kernel, slots, launches, wary, flagged)
+    code: bytes = host.machine.emit_object(machine.parse(made))
+    return code, check

@@ -16,11 +16,12 @@ from weft.codegen.cuda_task import Launch, box_of
 from weft.codegen.cuda_team import LANES, team_of
 from weft.codegen.function import FunctionWriter
 from weft.codegen.module import ModuleWriter
+from weft.codegen.overlap_check import write_check
 from weft.codegen.vector_math import CpuMath
 from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, STATE_ERROR, STATE_RESULTS, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
-from weft.ir.ops import Const, Task
+from weft.ir.ops import Const, Kernel, Task
 from weft.ir.types import flat_size
 
 __all__ = ["host_module", "threads_of"]
@@ -66,8 +67,11 @@ def _shape(task: Task, fast_math: bool) -> _Shape:
     return _Shape(width, rest // depth, depth)
 
 
-def host_module(config: CompileConfig, slots: Slots, launches: Sequence[Launch], wary: bool, flagged: bool) -> str:
-    """The module with `weft_entry`. `wary`: assertions may fail; `flagged`: the state begins with zeros."""
+def host_module(
+    config: CompileConfig, kernel: Kernel, slots: Slots, launches: Sequence[Launch], wary: bool, flagged: bool
+) -> tuple[str, str]:
+    """The module with `weft_entry`, and the name of its function that checks for overlaps (see `write_check`). `wary`:
+    assertions may fail; `flagged`: the state begins with zeros."""
     module = ModuleWriter(config, slots, CpuMath(frozenset(), False))
     f = FunctionWriter(module)
     services = _Services(f)
@@ -86,7 +90,8 @@ def host_module(config: CompileConfig, slots: Slots, launches: Sequence[Launch],
     services.write_failure()
     leave()
     module.functions.append(f.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
-    return module.text(machine.host_cpu(1).header)
+    check = write_check(module, kernel)
+    return module.text(machine.host_cpu(1).header), check
 
 
 def _enter(f: FunctionWriter, services: _Services) -> Callable[[], None]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.ir.ops import Kernel
-from weft.ir.symbols import FieldSymbol, scopes_of
+from weft.ir.symbols import FieldSymbol, scope_name, scopes_of
 from weft.ir.types import Array, Tensor, element
 
 __all__ = ["Cell", "Layouts", "layouts_of"]
@@ -38,7 +38,7 @@ def layouts_of(kernel: Kernel) -> Layouts:
     for number, param in enumerate(kernel.params):
         if isinstance(param.type, Array) and isinstance(param.type.elem, Tensor):
             size = param.type.elem.count * param.type.elem.elem.size
-            cells[f"array:{number}"] = Cell(size, 0, size)
+            cells[scope_name("array", number, param.type.exposed)] = Cell(size, 0, size)
     return Layouts(near, {scope: cell for scope, cell in cells.items() if cell is not None})
 
 

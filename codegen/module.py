@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from weft.ir.alias import EXPOSED
 from weft.ir.artifact import Site, Slots
 from weft.ir.config import CompileConfig
 
@@ -123,7 +124,7 @@ class ModuleWriter:
     def _resolve_scopes(self, body: str) -> str:
         """Alias scopes are known only once every access is written: fill them in.
 
-        Different fields never overlap; arrays come from the caller and may overlap one another."""
+        Fields and arrays do not overlap, save exposed ones."""
         if not self.scopes:
             return body
         named = _bounded(self.scopes)
@@ -146,7 +147,9 @@ def _bounded(scopes: Iterable[str]) -> dict[str, str]:
 
 
 def _may_overlap(a: str, b: str) -> bool:
-    """Arrays may; and a field with a component of it, which one function names by a constant, another does not."""
-    if a.startswith("array") and b.startswith("array"):
-        return True
-    return a.partition("#")[0] == b.partition("#")[0] and not ("#" in a and "#" in b)
+    """A field and a component of it do, which one function names by a constant, another does not. So may an exposed
+    array and any array (the caller's of a function, too), or an exposed field."""
+    if a.partition("#")[0] == b.partition("#")[0]:
+        return not ("#" in a and "#" in b)
+    kinds = {scope.partition(":")[0] for scope in (a, b)}
+    return f"{EXPOSED} array" in kinds and kinds <= {"array", f"{EXPOSED} array", f"{EXPOSED} field"}

@@ -44,7 +44,7 @@ class Share:
 
 def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Share, ...]:
     """The fields that the threads of this task shall copy."""
-    symbols = {scope: symbol for symbol, scope in scopes_of(fields).items()}
+    symbols = {scope: symbol for symbol, scope in scopes_of(fields).items() if not symbol.exposed}
     if any(isinstance(op, Assert | Invoke) for op in task.walk()):
         return ()
     kinds: dict[str, set[str]] = {}

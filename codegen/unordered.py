@@ -3,7 +3,8 @@
     x[%i].x = f(x[%i].x, x[%i].y)          yes
     x[%i].x += a ; x[%i][%k] += b          no: LLVM's vectorizer would look for no order within an iteration either,
                                            and load both elements first
-    s = a[%i].x ; b[%i].y = s ; a[%i].y    no: it would load the cells of `a` first, and `b` may be the same array
+    s = a[%i].x ; b[%i].y = s ; a[%i].y    yes; not if these are exposed: it would load the cells of `a` first, and `b`
+                                           may be the same array
 
 Iterations are independent by themselves, since the loop is parallel. Told so, LLVM asks no more for dependences at all.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.codegen.shares import scope_of
+from weft.ir.alias import EXPOSED
 from weft.ir.ops import Address, Atomic, Const, Load, Store, Task
 
 __all__ = ["is_unordered"]
@@ -20,23 +22,23 @@ __all__ = ["is_unordered"]
 
 def is_unordered(task: Task) -> bool:
     """Whether the accesses of one iteration to memory that is written differ by constants at most, and what it has to
-    do with an array it does before or after what it has to do with others."""
+    do with an exposed array or field it does before or after what it has to do with others."""
     paths: dict[str, set[tuple[int, ...]]] = {}
     written: set[str] = set()
-    arrays: list[tuple[str, bool]] = []
+    exposed: list[tuple[str, bool]] = []
     for op in (inner for outer in task.body for inner in outer.walk()):
         place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
         if isinstance(place, Address):
             scope, writes = scope_of(place), not isinstance(op, Load)
             paths.setdefault(scope, set()).add(_moving(place))
             written |= {scope} if writes else set()
-            arrays += [(scope, writes)] if scope.startswith("array") else []
-    return all(len(paths[scope]) == 1 for scope in written) and not _interleaved(arrays)
+            exposed += [(scope, writes)] if scope.startswith(EXPOSED) else []
+    return all(len(paths[scope]) == 1 for scope in written) and not _interleaved(exposed)
 
 
 def _interleaved(accesses: Sequence[tuple[str, bool]]) -> bool:
-    """Whether another array is written between two loads from one, or touched between two stores to it. (Arrays may be
-    one and the same.) Each access: which array, and whether it writes."""
+    """Whether another array is written between two loads from one, or touched between two stores to it. (They may be
+    one and the same.) Each access: which array or field, and whether it writes."""
     spans: dict[tuple[str, bool], list[int]] = {}
     for number, access in enumerate(accesses):
         spans.setdefault(access, []).append(number)

@@ -4,6 +4,9 @@ An address is a chain: a *root* (a local, an element of a field or of an array, 
 steps into it (`ElementPtr`, `MemberPtr`, `Address`). Its *space* is the coarse answer: addresses of different spaces
 never meet. Inside one space the chains are compared, and indices by their constant difference, so `x[i]` and
 `x[i + 1]` are known to be apart. An index outside its field is the user's error: no answer here allows for it.
+
+Each field is a space, and each array argument: a launch with arguments that overlap runs another variant of the kernel
+(docs/adr/0027), whose arrays and fields are *exposed* and have one space together.
 """
 
 from __future__ import annotations
@@ -38,11 +41,12 @@ from weft.ir.ops import (
     TempPtr,
     TreeBase,
 )
+from weft.ir.symbols import EXPOSED, FieldSymbol, scope_name
 from weft.ir.types import Array, Pointer, Prim, Tensor, Type, element, flat_size
 
 __all__ = [
     "ANYWHERE",
-    "ARRAYS",
+    "EXPOSED",
     "TEMPS",
     "accesses",
     "is_place",
@@ -52,10 +56,11 @@ __all__ = [
     "root_of",
     "same_address",
     "space_of",
+    "space_of_array",
+    "space_of_field",
     "spaces_meet",
 ]
 
-ARRAYS = "arrays"  # the space of all array arguments together: they may overlap one another
 TEMPS = "temps"  # the kernel's temporaries; told apart by their bytes
 ANYWHERE = "anywhere"  # memory of the caller that we cannot place; meets every space but locals and temporaries
 
@@ -73,8 +78,8 @@ _STEPS = frozenset({ElementPtr, MemberPtr, Address})
 
 
 def space_of(ptr: Value) -> Hashable:
-    """The space of an address: the Alloca, the FieldSymbol, the Shared array, ARRAYS, TEMPS, an Address' scope, or
-    ANYWHERE."""
+    """The space of an address: the Alloca, the FieldSymbol, the Shared array, EXPOSED (all exposed arrays and fields
+    together), TEMPS, the scope of an array argument or of an Address, or ANYWHERE."""
     scope = ""
     while type(ptr) in _STEPS:
         if type(ptr) is Address:
@@ -83,14 +88,26 @@ def space_of(ptr: Value) -> Hashable:
     if isinstance(ptr, Alloca):
         return ptr
     if isinstance(ptr, FieldPtr):
-        return ptr.field
+        return space_of_field(ptr.field)
     if isinstance(ptr, TempPtr):
         return TEMPS
-    if isinstance(ptr, ArrayPtr) and isinstance(ptr.array, Shared):
-        return ptr.array
-    if isinstance(ptr, (ArrayPtr, ArrayBase)) or scope.startswith("array:"):
-        return ARRAYS
-    return scope or ANYWHERE
+    if isinstance(ptr, ArrayPtr):
+        return space_of_array(ptr.array)
+    return EXPOSED if scope.startswith(EXPOSED) else scope or ANYWHERE
+
+
+def space_of_field(field: FieldSymbol) -> Hashable:
+    """The space of a field's elements."""
+    return EXPOSED if field.exposed else field
+
+
+def space_of_array(array: Value) -> Hashable:
+    """The space of an array's elements."""
+    if isinstance(array, Shared):
+        return array
+    assert isinstance(array, Arg)
+    assert isinstance(array.type, Array)
+    return EXPOSED if array.type.exposed else scope_name("array", array.index)
 
 
 def spaces_meet(a: Hashable, b: Hashable) -> bool:
@@ -128,7 +145,7 @@ def may_alias(p: Value, q: Value) -> bool:
     q_root, q_steps = _chain(q)
     if not _roots_overlap(p_root, q_root):
         return False
-    if not same_address(p_root, q_root) and not isinstance(p_root, FieldPtr):
+    if not same_address(p_root, q_root) and not (isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr)):
         return True
     # Elements of a field are the same or apart: parts of them are apart where the steps are.
     # `zip` stops at the shorter chain: a whole contains its parts.
@@ -214,7 +231,7 @@ def _step_apart(a: ElementPtr | MemberPtr, b: ElementPtr | MemberPtr) -> bool:
 def _roots_overlap(a: Value, b: Value) -> bool:
     """For two roots (or Addresses) of spaces that meet."""
     if isinstance(a, FieldPtr) and isinstance(b, FieldPtr):
-        return a.field is not b.field or not _indices_apart(a.indices, b.indices)
+        return a.field is b.field and not _indices_apart(a.indices, b.indices)
     if isinstance(a, ArrayPtr) and isinstance(b, ArrayPtr):
         # Elements of a strided view may overlap; those of a contiguous array do not.
         kind = a.array.type

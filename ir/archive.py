@@ -113,14 +113,14 @@ def _type(type: Type) -> Any:
     if isinstance(type, Struct):
         return ["struct", [[name, _type(member)] for name, member in type.members]]
     if isinstance(type, Array):
-        return ["array", _type(type.elem), type.ndim, type.contiguous, type.wide]
+        return ["array", _type(type.elem), type.ndim, type.contiguous, type.wide, type.exposed]
     raise ArchiveError(f"{type} is no type of a parameter")
 
 
 _TYPES: dict[str, Callable[..., Type]] = {
     "tensor": lambda elem, shape: tensor(PRIMS[elem], tuple(map(_count, shape))),
     "struct": lambda members: struct(tuple((_text(name), _type_of(member)) for name, member in members)),
-    "array": lambda elem, ndim, contiguous, wide: array(_type_of(elem), _count(ndim), contiguous is True, wide is True),
+    "array": lambda elem, ndim, *marks: array(_type_of(elem), _count(ndim), *(mark is True for mark in marks)),
 }
 
 

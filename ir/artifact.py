@@ -12,6 +12,9 @@ the launcher writes them:
     ..             one slot per scalar of the results
     ..             the kernel's temporaries (`temp_bytes`, rounded up)
 
+Arrays that are written overlap no other array, and no field, that the kernel uses, unless their types say so: `check`
+tells whether it is so, and a launch calls it before anything else.
+
 A scalar occupies the low bytes of its slot, in its own representation; a u1 is one byte, 0 or 1.
 """
 
@@ -169,6 +172,12 @@ class Artifact:
     state_bytes: int = 0  # CUDA: the size of the kernel's state
     stack_bytes: int = 0  # CUDA: what a thread needs for recursion
     written: tuple[int, ...] = ()  # CUDA: the numbers of the array parameters that the kernel writes to
+    check: str = ""  # the function `i1 (ctx)` that tells whether arguments overlap; nothing if they may, or cannot
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Those of the object file that the host calls."""
+        return (self.entry, self.check) if self.check else (self.entry,)
 
     @property
     def ptx(self) -> str:

@@ -34,7 +34,8 @@ text form, `parse` (`ir/parse.py`) reads it back, `verify` (`ir/verify.py`) chec
 ## Types
 
 `u1 u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64`; vectors `f32x3` and matrices `f32x3x3`; structs `{x: f32, v: f32x3}`;
-array arguments `[f32; 2]` and `[f32; 2 strided]`; addresses `*f32`; `void` for ops without a value.
+array arguments `[f32; 2]`, `[f32; 2 strided]` and, where they may overlap, `[f32; 2 exposed]`; addresses `*f32`;
+`void` for ops without a value.
 """
 
 

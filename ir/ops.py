@@ -469,7 +469,7 @@ class Address(Op, name="address", pure=True):
 
     Indices and strides are i64. The sum does not overflow (an access outside the field is the user's error, which
     debug mode reports). `scope` names what is reached (a field, an array, a local); addresses of different scopes never
-    overlap, except that arrays may overlap one another."""
+    overlap, except that exposed arrays and fields may overlap one another."""
 
     base: Value = operand()
     indices: list[Value] = operands()

@@ -124,7 +124,8 @@ class _Parser:
         if self.accept("["):
             elem = self.type()
             self.expect(";")
-            made = array(elem, self.number(), not self.accept("strided"), self.accept("wide"))
+            axes = self.number()
+            made = array(elem, axes, not self.accept("strided"), self.accept("wide"), self.accept("exposed"))
             self.expect("]")
             return made
         if self.accept("{"):

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from weft.ir.types import Type
 
-__all__ = ["FieldSymbol", "LoopConfig", "Marks", "Param", "Term", "scopes_of"]
+__all__ = ["EXPOSED", "FieldSymbol", "LoopConfig", "Marks", "Param", "Term", "scope_name", "scopes_of"]
+
+EXPOSED = "exposed"  # how the scopes of exposed arrays and fields begin
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class FieldSymbol:
     `dtype` is a primitive or tensor type. `shape` are the extents, `offset` the index of the first element per axis
     (user indices run from `offset[k]` to `offset[k] + shape[k]`). `tree` numbers the kernel's SNode trees.
     Scalar component `c` of element `(i, j, ...)` lies at `base(tree) + components[c] + sum of its terms` bytes.
-    `order` lists the axes from slowest to fastest varying in memory.
+    `order` lists the axes from slowest to fastest varying in memory. Fields never overlap one another; an `exposed` one
+    may overlap exposed arrays.
     """
 
     name: str
@@ -44,6 +47,7 @@ class FieldSymbol:
     terms: tuple[Term, ...]
     offset: tuple[int, ...] = ()
     order: tuple[int, ...] = ()
+    exposed: bool = False
 
     def affine(self) -> bool:
         """Whether every axis is one plain stride (no div or mod in the address)."""
@@ -60,8 +64,13 @@ def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, str]:
             number += 1
             name = f"{symbol.name}.{number}"
         taken.add(name)
-        scopes[symbol] = f"field:{name}"
+        scopes[symbol] = scope_name("field", name, symbol.exposed)
     return scopes
+
+
+def scope_name(kind: str, name: object, exposed: bool = False) -> str:
+    """What an address calls the field or array that it is in."""
+    return f"{EXPOSED} {kind}:{name}" if exposed else f"{kind}:{name}"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 
 from weft.ir.affine import affine, leaf_key
-from weft.ir.alias import ARRAYS, root_of, space_of
+from weft.ir.alias import root_of, space_of, space_of_array, space_of_field
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Invoke, Kernel, Load, Shared, Simt, Store, Task, TempPtr
 from weft.ir.types import Array
@@ -50,10 +50,8 @@ def touched_spaces(root: Op, kernel: Kernel) -> set[Hashable]:
     """The spaces that the functions called inside `root` may write."""
     calls = [op for op in root.walk() if isinstance(op, Invoke)]
     names = {name for op in calls for name in op.touched}
-    found: set[Hashable] = {symbol for symbol in kernel.fields if symbol.name in names}
-    if any(isinstance(value.type, Array) for op in calls for value in op.values):
-        found.add(ARRAYS)
-    return found
+    found = {space_of_field(symbol) for symbol in kernel.fields if symbol.name in names}
+    return found | {space_of_array(value) for op in calls for value in op.values if isinstance(value.type, Array)}
 
 
 def memory_space(ptr: Value) -> Hashable:
@@ -97,7 +95,7 @@ def private_spaces(task: Task, indices: Sequence[Value] | None = None, readers: 
     place, nor does one read what another writes (without `readers`: it may).
 
     So it is where every access names every loop index in the same position and the same way: all of `x[i, j]`, or
-    `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An array may overlap another one, so it must be the only one
+    `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An exposed array may overlap another one, so it must be the only one
     written; reading others is no obstacle: what such a read would see has never been sure."""
     written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
     roots = [root_of(op.ptr) for op in accesses(task) if not isinstance(op, Load)]

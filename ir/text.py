@@ -226,5 +226,5 @@ def attribute(content: Any) -> str:
 def _layout(field: FieldSymbol) -> str:
     extents = f"[{', '.join(map(str, field.shape))}]" if field.shape else ""
     facts = {"tree": field.tree, "components": field.components, "terms": field.terms}
-    facts |= {"offset": field.offset, "order": field.order}
+    facts |= {"offset": field.offset, "order": field.order} | ({"exposed": True} if field.exposed else {})
     return extents + "".join(f" {name}={attribute(fact)}" for name, fact in facts.items() if fact != ())

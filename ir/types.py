@@ -26,6 +26,7 @@ __all__ = [
     "Type",
     "array",
     "element",
+    "exposed",
     "f16",
     "f32",
     "f64",
@@ -145,13 +146,16 @@ class Array(Type):
     `contiguous` arrays are C-ordered without gaps, so the strides follow from the extents. Elements may be
     primitives, tensors or structs; the scalars of one element lie side by side. Extents, and the indices of loops over
     the array, are i32; of a `wide` one, which has more elements along an axis than an i32 counts, i64.
+
+    What a kernel does to an array it does to nothing else, unless that is `exposed`: all exposed memory may overlap.
     """
 
-    __slots__ = ("contiguous", "elem", "ndim", "wide")
+    __slots__ = ("contiguous", "elem", "exposed", "ndim", "wide")
 
-    def __init__(self, elem: Type, ndim: int, contiguous: bool, wide: bool) -> None:
-        self.elem, self.ndim, self.contiguous, self.wide = elem, ndim, contiguous, wide
-        self.text = f"[{elem.text}; {ndim}{'' if contiguous else ' strided'}{' wide' if wide else ''}]"
+    def __init__(self, elem: Type, ndim: int, contiguous: bool, wide: bool, exposed: bool) -> None:
+        self.elem, self.ndim, self.contiguous, self.wide, self.exposed = elem, ndim, contiguous, wide, exposed
+        marks = {"strided": not contiguous, "wide": wide, "exposed": exposed}
+        self.text = f"[{elem.text}; {' '.join([str(ndim), *(mark for mark, given in marks.items() if given)])}]"
 
     @property
     def index(self) -> Prim:
@@ -159,7 +163,7 @@ class Array(Type):
         return i64 if self.wide else i32
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return array, (self.elem, self.ndim, self.contiguous, self.wide)
+        return array, (self.elem, self.ndim, self.contiguous, self.wide, self.exposed)
 
 
 class Pointer(Type):
@@ -224,14 +228,19 @@ def struct(members: tuple[tuple[str, Type], ...], /) -> Struct:
     return _one(Struct, members)
 
 
-def array(elem: Type, ndim: int, contiguous: bool = True, wide: bool = False) -> Array:
+def array(elem: Type, ndim: int, contiguous: bool = True, wide: bool = False, exposed: bool = False) -> Array:
     """The type of an array argument."""
-    return _array(elem, ndim, contiguous, wide)
+    return _array(elem, ndim, contiguous, wide, exposed)
+
+
+def exposed(type: Array) -> Array:
+    """The type of such an array that may overlap other ones."""
+    return array(type.elem, type.ndim, type.contiguous, type.wide, exposed=True)
 
 
 @cache
-def _array(elem: Type, ndim: int, contiguous: bool, wide: bool, /) -> Array:  # all spelled alike, so that equal is one
-    return _one(Array, elem, ndim, contiguous, wide)
+def _array(elem: Type, ndim: int, contiguous: bool, wide: bool, exposed: bool, /) -> Array:  # (equal ones are one)
+    return _one(Array, elem, ndim, contiguous, wide, exposed)
 
 
 @cache

@@ -30,7 +30,7 @@ from weft.lang.measure import recording
 from weft.lang.measure.profiler import measured, named
 from weft.lang.measure.recording import COMPILE
 from weft.lang.measure.scopes import ScopedProfiler
-from weft.lang.parameters import Parameter
+from weft.lang.parameters import ArrayParameter, Parameter
 from weft.lang.struct import make_struct
 from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from th
     from weft.ir import tree
     from weft.ir.ops import Kernel
 
-__all__ = ["Instance", "compile_instance", "compile_tree", "rebuilt", "rehearse"]
+__all__ = ["Instance", "compile_instance", "compile_tree", "counts_on_nothing", "rebuilt", "rehearse"]
 
 
 class Instance:
@@ -59,6 +59,7 @@ class Instance:
         self.trees = [weakref.ref(one) for one in trees]
         self._addresses: list[int] | None = None
         self._packs = [(position, p.pack) for position, p in enumerate(parameters) if p.packed]
+        self._arrays = {position for position, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
         self._all_packed = len(self._packs) == len(parameters)
         self.single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
         self.guards: list[Any] = []
@@ -67,6 +68,7 @@ class Instance:
         self.choices: dict[Any, Any] = {}  # of a rehearsed kernel, see `Translation`
         self.plans: dict[Any, Any] = {}  # how native code calls it, by the arguments' classes, see `direct.py`
         self.plans_made = 0
+        self.careful: Instance | None = None  # the variant for arguments that overlap, from the first such call on
 
     def alive(self) -> bool:
         """Whether every field tree still exists, and every captured constant is what it was. (A tree that was dropped
@@ -76,7 +78,23 @@ class Instance:
                 return False
         return not self.captures.changed()
 
+    def overlap(self, args: Sequence[Any]) -> bool:
+        """Whether among those arguments some overlap that must not. (Fields are not asked where they are: they may have
+        no memory yet.)"""
+        overlap = getattr(self.run, "overlap", None)
+        if overlap is None:
+            return False
+        values = [pack(args[position]) if position in self._arrays else None for position, pack in self._packs]
+        return bool(overlap([0] * len(self.trees), values))
+
+    def forget_plans(self) -> None:
+        """Let Python make the next calls."""
+        self.plans = {}
+        if self.careful is not None:
+            self.careful.plans = {}
+
     def __call__(self, args: Sequence[Any]) -> Any:
+        """Launch it. Overlapping, before anything ran, where arguments overlap that must not."""
         values = [pack(args[position]) for position, pack in self._packs]
         memory = self.memory()  # held until the launch is over: another thread may let go of a field meanwhile
         out = self.run([address for address, _ in memory], values)
@@ -217,6 +235,12 @@ def compile_tree(
 def _watches(program: Any) -> bool:
     """Whether kernels have checks that need more than the kernel: memory of their own."""
     return bool(program.config.check_races or program.config.check_uninitialised)
+
+
+def counts_on_nothing(program: Any) -> bool:
+    """Whether there is but one variant of each kernel, which arguments that overlap run as well: where speed does not
+    matter."""
+    return _watches(program)
 
 
 def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:

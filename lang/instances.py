@@ -18,6 +18,7 @@ from typing import Any
 
 from weft.lang.compile import Instance
 from weft.lang.parameters import told_by_identity
+from weft.runtime.direct import Plan
 
 __all__ = ["Instances"]
 
@@ -37,6 +38,14 @@ class Instances:
     def values(self) -> Iterator[Instance]:
         """All of them; of one key's, the latest last."""
         return (one for several in [*self._of.values()] for one in reversed(several))
+
+    def plans(self, most: int) -> list[Plan]:
+        """What native code tries, in order: the latest plans, and behind all of them those of the variants for
+        arguments that overlap, which fit any others as well."""
+        latest = [(one, kinds, plan) for one in self.values() for kinds, plan in [*one.plans.items()] if plan.good]
+        latest = latest[-most:]
+        careful = [one.careful.plans.get(kinds) for one, kinds, _ in latest if one.careful is not None]
+        return [*(plan for _, _, plan in latest), *(plan for plan in careful if plan is not None and plan.good)]
 
     def __len__(self) -> int:
         return sum(map(len, self._of.values()))
@@ -62,7 +71,7 @@ class Instances:
             before = self._of.get(key, ())
             for one in before:
                 if one.captures.containers:
-                    one.plans = {}  # they keep what is in them
+                    one.forget_plans()  # they keep what is in them
             kept = [one for one in before if not one.captures.keeps_more()]
             self._of[key] = (instance, *kept[: _MOST_MEANINGS - 1])
         mine = weakref.ref(instance)

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from threading import RLock
 from types import MethodType
@@ -20,10 +20,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakMethod, ref
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
+from weft.ir.types import Array
+from weft.ir.types import exposed as exposed_type
 from weft.lang import init as program_state
 from weft.lang.argpack import ArgPackType
+from weft.lang.bound_kernel import BoundKernel
 from weft.lang.builtins import PyFunc, pyfunc
-from weft.lang.compile import Instance, compile_instance, rehearse
+from weft.lang.compile import Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.direct import plan_for, write_records
 from weft.lang.errors import ArgumentError, UnknownName, without_compiler
 from weft.lang.instances import Instances
@@ -37,6 +40,7 @@ from weft.lang.translate.source import source_of
 from weft.lang.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Plan, follow, native_type
+from weft.runtime.errors import Overlapping
 from weft.runtime.retired import keep
 
 if TYPE_CHECKING:
@@ -206,12 +210,20 @@ class Kernel(DirectCallable):
         if not self._interpreted and instance.plans_made < _MOST_PLANS + program.retakes:
             self._plan(program, instance, owner, args)
         watching.launch_begins()
-        return self._interpret(instance, owner, args, flat) if self._interpreted else instance(flat)
+        if self._interpreted:
+            return self._interpret(instance, owner, args, flat)
+        try:
+            return instance(flat)
+        except Overlapping:
+            careful = self._careful(program, instance, owner, flat)
+        if careful.plans_made < _MOST_PLANS + program.retakes:
+            self._plan(program, careful, owner, args)
+        return careful(flat)
 
     def compile(self, *args: Any, **keywords: Any) -> None:
         """Compile for a call with arguments like these, without running it: a later call finds the code. What counts
-        is what a call looks at: values of `template()` parameters, kinds of arrays; numbers can be any. Errors are
-        those of a call. Any thread may do this; other kernels compile meanwhile."""
+        is what a call looks at: values of `template()` parameters, kinds of arrays and whether they overlap; numbers
+        can be any. Errors are those of a call. Any thread may do this; other kernels compile meanwhile."""
         self._prepared(args, keywords)
 
     def _prepared(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Instance:
@@ -223,7 +235,9 @@ class Kernel(DirectCallable):
             owner, *args = args  # type: ignore[assignment]
         program = self._program()
         matched = self._matched(owner, tuple(args), keywords)
-        return self._instance(program, owner, self._unpacked(matched) if self._packs else matched)
+        flat = self._unpacked(matched) if self._packs else matched
+        instance = self._instance(program, owner, flat)
+        return self._careful(program, instance, owner, flat) if instance.overlap(flat) else instance
 
     def stages(self, *args: Any, **keywords: Any) -> Stages:
         """What the kernel becomes, stage by stage, for a call with arguments like these (see `compile`); compiles it,
@@ -281,6 +295,24 @@ class Kernel(DirectCallable):
         self._latest = instance.recipe
         return instance
 
+    def _careful(self, program: Any, instance: Instance, owner: Any, flat: Sequence[Any]) -> Instance:
+        """The variant of an instance for arguments that overlap; compiled if need be."""
+        careful = instance.careful
+        if careful is None or not careful.alive():
+            try:
+                with program_state.compiling, self._lock:
+                    careful = instance.careful
+                    current = program.generation == self._generation
+                    if current and (careful is None or not careful.alive()):
+                        careful = instance.careful = self._make(program, self._arguments(owner, flat, exposed=True))
+            except CompilationError as error:
+                raise without_compiler(error)  # noqa: B904 - it is the same
+            if careful is None or not current:  # a new program began
+                program = self._program()
+                return self._careful(program, self._instance(program, owner, flat), owner, flat)
+        self._latest = careful.recipe
+        return careful
+
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
         """Let native code make the next calls like this one."""
         kinds = tuple(map(type, args))  # an ndarray and a tensor may run the same code, and are read otherwise
@@ -302,8 +334,7 @@ class Kernel(DirectCallable):
         if not self._is_native:
             return
         with self._following:
-            plans = [plan for one in self._instances.values() for plan in [*one.plans.values()] if plan.good]
-            plans = plans[-_MOST_FOLLOWED:]
+            plans = self._instances.plans(_MOST_FOLLOWED)
             target = self._recorded if watching.watches else self
             for one in (self, self._recorded):
                 if one is not None:
@@ -369,15 +400,19 @@ class Kernel(DirectCallable):
         return interpret_kernel(_Interpreted(self.function, self.params, owner, instance.choices), args)
 
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
-        arguments: list[Argument] = []
-        watched: list[Any] = []
-        if self._has_self:
-            arguments.append(Argument(next(iter(self._signature.parameters)), value=owner))
-            watched.append(owner)
-        for parameter, value in zip(self._parameters, args, strict=True):
-            arguments.append(parameter.argument(value))
-            if isinstance(parameter, Template):
-                watched.append(value)
+        instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))
+        watched = [value for parameter, value in zip(self._parameters, args) if isinstance(parameter, Template)]
+        instances.add(key, instance, [owner, *watched] if self._has_self else watched)
+        return instance
+
+    def _arguments(self, owner: Any, args: Sequence[Any], exposed: bool) -> list[Argument]:
+        """What the translator is given for those; `exposed`: arrays may overlap."""
+        arguments = [parameter.argument(value) for parameter, value in zip(self._parameters, args, strict=True)]
+        if exposed:
+            arguments = [replace(a, type=exposed_type(a.type)) if isinstance(a.type, Array) else a for a in arguments]
+        return [Argument(self.names[0], value=owner), *arguments] if self._has_self else arguments
+
+    def _make(self, program: Any, arguments: Sequence[Argument]) -> Instance:
         make = rehearse if self._interpreted else compile_instance
         try:
             instance = make(program, self.function, arguments, self._parameters, self.results)
@@ -391,7 +426,6 @@ class Kernel(DirectCallable):
         instance.recipe = Recipe(program, self.function, arguments, self.results)
         if (told := ON_COMPILED.get()) is not None:
             told(instance.recipe)
-        instances.add(key, instance, watched)
         return instance
 
     def __reduce__(self) -> str:
@@ -416,43 +450,6 @@ class _Interpreted:
     params: Sequence[tuple[str, Any]]
     class_instance: Any
     choices: dict[Any, Any]
-
-
-class BoundKernel:
-    """A kernel as a method of `class_instance`."""
-
-    is_kernel = True
-
-    def __init__(self, kernel: Kernel, owner: Any) -> None:
-        self.kernel, self.class_instance = kernel, owner
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self.kernel(self.class_instance, *args, **keywords)
-
-    def compile(self, *args: Any, **keywords: Any) -> None:
-        """As `Kernel.compile`, for this object."""
-        self.kernel.compile(self.class_instance, *args, **keywords)
-
-    def stages(self, *args: Any, **keywords: Any) -> Stages:
-        """As `Kernel.stages`, for this object."""
-        return self.kernel.stages(self.class_instance, *args, **keywords)
-
-    def explore(self, path: str, *args: Any, **keywords: Any) -> None:
-        """As `Kernel.explore`, for this object."""
-        self.kernel.explore(path, self.class_instance, *args, **keywords)
-
-    def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
-        """As `Kernel.compile_async`, for this object."""
-        return self.kernel.compile_async(self.class_instance, *args, **keywords)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.kernel, name)
-
-    def __reduce__(self) -> Any:
-        return getattr, (self.class_instance, self.kernel.__name__)
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.kernel.function.__qualname__} of {self.class_instance!r}>"
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

@@ -2,7 +2,8 @@
 
 `call` looks through the *plans* of the kernel object (see `direct.py`), each made for one compiled instance. A plan
 fits if nothing has happened since to what its program consists of, every name that the instance took from the program
-around it still means the same object, and every argument is of the kind that the instance was compiled for. Then the
+around it still means the same object, and every argument is of the kind that the instance was compiled for, and, unless
+the instance allows for that, overlaps no other (a plan further on may be of the variant that does). Then the
 context is filled on the stack, from the arguments' own memory, and the kernel runs. Where no plan fits, or something is
 unusual (keywords, a numpy scalar, a number that does not fit), the object's `__call__`, which is Python, decides.
 
@@ -47,6 +48,7 @@ PLAN = Words(
     "first_result",  # the slot where results begin
     "results",  # how many
     "none",  # the object None
+    "overlap",  # address of the function that tells whether arguments overlap, or null
 )
 _GUARD_WORDS = 3
 
@@ -230,7 +232,7 @@ each:
   %rule = phi ptr [ %rules, %tree ], [ %rule.next, %read ]
   %misfit = phi i64 [ {MISS}, %tree ], [ %misfit.next, %read ]
   %more = icmp slt i64 %i, %arguments
-  br i1 %more, label %read, label %asks
+  br i1 %more, label %read, label %compare
 read:
   %arg.at = getelementptr ptr, ptr %args, i64 %i
   %arg = load ptr, ptr %arg.at
@@ -253,6 +255,13 @@ unfit:
   %code = call i64 @llvm.umax.i64(i64 %how, i64 %misfit)
   %answer = inttoptr i64 %code to ptr
   ret ptr %answer
+compare:
+  {PLAN.read("ptr overlap")}
+  %met = call i1 @overlaps(ptr %overlap, ptr %ctx)
+  br i1 %met, label %overlapping, label %asks
+overlapping:
+  %other = inttoptr i64 %misfit to ptr
+  ret ptr %other
 asks:
   %unchecked = icmp eq ptr %check, null
   br i1 %unchecked, label %fitting, label %ask

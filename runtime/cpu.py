@@ -73,7 +73,7 @@ class CpuDevice:
 
     def load(self, artifact: Artifact) -> CpuKernel:
         """The kernel, ready to run; it keeps this device."""
-        code = self.loader.load(artifact.code, (artifact.entry,), artifact.libraries)
+        code = self.loader.load(artifact.code, artifact.functions, artifact.libraries)
         return CpuKernel(artifact, code, self.launcher, self.service_table)
 
     def synchronize(self) -> None:

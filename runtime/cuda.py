@@ -205,7 +205,7 @@ class CudaKernel:
         self._module = _Module(device, module)
         self._state = device.memory.allocate(artifact.state_bytes, f"kernel {artifact.name}")
         self._printing = any(site.kind == "print" for site in artifact.sites)
-        self._code = device.loader.load(artifact.host, (artifact.entry,))
+        self._code = device.loader.load(artifact.host, artifact.functions)
         self._host = self._hosted(self._collected())
         self._timed: tuple[LaunchTimer, CpuKernel] | None = None
         self.conclude = self._host.conclude
@@ -276,6 +276,10 @@ class CudaKernel:
         if UNKNOWN in streams:
             self._device.synchronize()
         return result
+
+    def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
+        """Whether such a call would raise Overlapping."""
+        return self._host.overlap(trees, args)
 
     def _stage(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
         arrays = {k: args[k] for k in self._arrays if not isinstance(args[k], tuple)}

@@ -68,7 +68,8 @@ Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the obje
 @dataclass(frozen=True)
 class Native:
     """What a direct call needs of a loaded kernel: addresses of the function that calls are, of the kernel's entry, its
-    service table and the seeds; where its results lie, and by which rules (kind, shift) they become numbers."""
+    service table and the seeds; where its results lie, and by which rules (kind, shift) they become numbers; the
+    address of the function that tells whether arguments overlap, or 0."""
 
     call: int
     entry: int
@@ -76,6 +77,7 @@ class Native:
     seeds: int
     slots: Slots
     rules: tuple[int, ...]
+    overlap: int
 
 
 class _Member(ctypes.Structure):
@@ -250,6 +252,7 @@ class Plan:
             first_result=native.slots.result_start,
             results=results,
             none=id(None),
+            overlap=native.overlap,
         )
         watched = chain.from_iterable((id(s), 0 if n is None else id(n), id(value)) for s, n, value in guards)
         rules = chain.from_iterable((*rule, *[0] * (ARGUMENT_WORDS - len(rule))) for rule in arguments)

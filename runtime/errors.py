@@ -20,6 +20,7 @@ __all__ = [
     "IndexFault",
     "KernelFault",
     "OutOfMemory",
+    "Overlapping",
     "RecursionFault",
     "UninitialisedRead",
     "assemble",
@@ -70,6 +71,10 @@ class UninitialisedRead(KernelFault):
 
 class OutOfMemory(WeftError, MemoryError):
     """There is not enough memory; says what was asked for and who holds what."""
+
+
+class Overlapping(Exception):
+    """A launch did not happen: arguments overlap, and this variant of the kernel counts on their being apart."""
 
 
 _FAULTS: dict[str, type[KernelFault]] = {

@@ -22,7 +22,7 @@ from weft.ir.types import Array, Prim, Type, f16, f32, f64, flatten, i64, u1, u1
 from weft.runtime.call_ir import CALL_IR
 from weft.runtime.console import PrintService
 from weft.runtime.direct import Native
-from weft.runtime.errors import fault
+from weft.runtime.errors import Overlapping, fault
 from weft.runtime.graph_ir import GRAPH_IR
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch_ir import (
@@ -33,6 +33,7 @@ from weft.runtime.launch_ir import (
     INTEGER,
     LAUNCH_IR,
     ON_STACK,
+    OVERLAPS,
     PYTHON_API,
     TRUTH,
     UNSIGNED,
@@ -113,13 +114,14 @@ class Launcher:
         """Where that key is."""
         return ctypes.addressof(self._seeds)
 
-    def native(self, entry: int, table: int, slots: Slots) -> Native:
+    def native(self, entry: int, table: int, overlap: int, slots: Slots) -> Native:
         """What calls of that kernel need that Python has no part in."""
-        return Native(self._code["call"], entry, table, self.seeds, slots, _result_rules(slots))
+        return Native(self._code["call"], entry, table, self.seeds, slots, _result_rules(slots), overlap)
 
-    def function(self, entry: int, table: int, slots: Slots, kinds: Sequence[int]) -> Callable[..., Any]:
-        """The native function that launches the kernel at `entry`, for arguments of those kinds behind the trees. It
-        does not keep the kernel alive."""
+    def function(self, entry: int, table: int, overlap: int, slots: Slots, kinds: Sequence[int]) -> Callable[..., Any]:
+        """The native function that launches the kernel at `entry`, for arguments of those kinds behind the trees,
+        unless the function at `overlap`, if that is not 0, says that they overlap. It does not keep the kernel
+        alive."""
         inputs = [INTEGER] * slots.trees + list(kinds)
         outputs, rules = _flatten(slots.results), _result_rules(slots)
         descriptor = DESCRIPTOR.block(
@@ -130,6 +132,7 @@ class Launcher:
             inputs=len(inputs),
             outputs=len(outputs),
             first_result=slots.result_start,
+            overlap=overlap,
         )
         words = (*descriptor, *inputs, *rules)
         function: Callable[..., Any] = self._new(
@@ -144,7 +147,8 @@ class CpuKernel:
     `trees` are the base addresses of the kernel's SNode trees. `args` has one item per parameter: a number for a
     primitive, the sequence of its scalars (row-major) for a tensor or struct, and for an array either a numpy array
     (of at least as many axes) or `(address, shape, byte strides)`; numpy arrays are the quicker. Returns the scalars of
-    all results, as Python numbers. Raises what an assertion or a print raised.
+    all results, as Python numbers. Raises what an assertion or a print raised; Overlapping, before anything ran, where
+    arguments overlap that must not.
     """
 
     def __init__(
@@ -165,7 +169,8 @@ class CpuKernel:
         self._print = PrintService(artifact.sites)
         self._raised = self._print.raised
         self._table = services(self._print.address)
-        place = code[artifact.entry], ctypes.addressof(self._table), slots
+        self._overlap = code[artifact.check] if artifact.check else 0
+        place = code[artifact.entry], ctypes.addressof(self._table), self._overlap, slots
         plain = not self._print.address and slots.count <= ON_STACK
         self.native = launcher.native(*place) if plain else None
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
@@ -189,6 +194,20 @@ class CpuKernel:
         if result.__class__ is bytes or self._raised:
             self._fail(result, len(trees), len(args))
         return self._finished(result)
+
+    def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
+        """Whether such a call would raise Overlapping."""
+        if not self._overlap:
+            return False
+        slots = self.artifact.slots
+        context = (ctypes.c_int64 * slots.count)()
+        context[Slots.FIRST_TREE : Slots.FIRST_TREE + slots.trees] = [*trees]
+        for param, start, arg in zip(slots.params, slots.param_start, args, strict=True):
+            if isinstance(param.type, Array):
+                words = list[Any]()
+                _spread_array(param.type.ndim, words, arg)
+                context[start : start + len(words)] = words
+        return bool(ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(self._overlap)(ctypes.addressof(context)))
 
     def conclude(self, outcome: Any) -> tuple[Any, ...]:
         """For direct calls: the scalars of the results, from the tuple that native code made. For the bytes of an error
@@ -227,6 +246,8 @@ class CpuKernel:
             right = f"{slots.trees} trees and {len(slots.params)} arguments"
             raise InternalError(f"launch: kernel {name} takes {right}, not {trees} and {args}, or more axes")
         state, site = struct.unpack_from("=QQ", record)
+        if state == OVERLAPS:
+            raise Overlapping
         if state == 3 and self._refused is not None:
             raise self._refused(site)
         if state != 2 or site >= len(self.artifact.sites):

@@ -9,7 +9,8 @@ the launch does not happen. Kernels of one device run one after the other, whate
 its turn (see `pool.py`) for the kernel's run, so that what one loop may do without locks another launch cannot spoil.
 An array is anything with Python's buffer protocol; its kind is ARRAY + its number of axes.
 Its buffer is given back as soon as it is read: the caller holds the array until the launch is over. Gives the tuple of
-results; the bytes of the error record if a fault filled it; no bytes if there are too few arguments, or axes.
+results; the bytes of the error record if a fault filled it, or the launch did not happen, because arguments overlap
+that must not; no bytes if there are too few arguments, or axes.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ __all__ = [
     "INTEGER",
     "LAUNCH_IR",
     "ON_STACK",
+    "OVERLAPS",
     "PYTHON_API",
     "TRUTH",
     "UNSIGNED",
@@ -42,7 +44,9 @@ DESCRIPTOR = Words(
     "inputs",  # how many arguments: one per tree, then one per scalar or array of the parameters
     "outputs",  # how many results
     "first_result",  # the slot where the results begin
+    "overlap",  # address of the function that tells whether arguments overlap, or null
 )
+OVERLAPS = 4  # the state of an error record: nothing ran, arguments overlap
 INTEGER, UNSIGNED, FLOAT32, FLOAT64, TRUTH, ARRAY = range(6)
 ON_STACK = 2048  # slots of a context that lies on the stack
 _STRIDED = 0x18  # PyBUF_STRIDES
@@ -134,7 +138,7 @@ each:
   %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
   %slot = phi ptr [ %first.slot, %entry ], [ %slot.next, %next ]
   %more = icmp slt i64 %i, %inputs
-  br i1 %more, label %read, label %run
+  br i1 %more, label %read, label %check.overlap
 read:
   %arg.at = getelementptr ptr, ptr %args, i64 %i
   %arg = load ptr, ptr %arg.at
@@ -205,6 +209,13 @@ next:
   %i.next = add i64 %i, 1
   br label %each
 
+check.overlap:
+  {DESCRIPTOR.read("ptr overlap")}
+  %met = call i1 @overlaps(ptr %overlap, ptr %ctx)
+  br i1 %met, label %overlapping, label %run
+overlapping:
+  store i64 {OVERLAPS}, ptr %record
+  br label %faulty
 run:
   {DESCRIPTOR.read("ptr kernel", "ptr table", "ptr seeds")}
   %state = call i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds)
@@ -234,6 +245,18 @@ entry:
   %axes2 = shl i64 %axes, 1
   %width = add i64 %axes2, 1
   ret i64 %width
+}}
+
+; Whether arguments overlap, by that function, if there is one.
+define internal i1 @overlaps(ptr %check, ptr %ctx) {{
+entry:
+  %none = icmp eq ptr %check, null
+  br i1 %none, label %apart, label %ask
+apart:
+  ret i1 false
+ask:
+  %met = call zeroext i1 %check(ptr %ctx)
+  ret i1 %met
 }}
 
 ; Fill the first slots of a context, and run the kernel when it is this thread's turn, without Python's lock. Gives the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.ir.affine import leaf_key
-from weft.ir.alias import root_of
+from weft.ir.alias import EXPOSED, root_of, space_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg, Builder, Op, Value
 from weft.ir.ops import (
@@ -14,6 +14,7 @@ from weft.ir.ops import (
     Break,
     Const,
     Exit,
+    FieldPtr,
     For,
     If,
     Kernel,
@@ -49,8 +50,9 @@ def collapse(root: Kernel, config: CompileConfig) -> bool:
     So there is more to share out, and the innermost axis is known to be parallel. What stands before the loop is done
     again for each of its iterations, so that may only be pure or read what the task does not write. Only where two
     iterations of the nest never touch one place that either writes (`private_spaces`), sums into a fixed place
-    excepted, nor read another array than the one they write; where the inner bounds are the same for all %i; and not
-    for loops that are left by a break, that print, draw random numbers or assert, nor for short ones."""
+    excepted, nor read what may be the same by another name (exposed arrays); where the inner bounds are the same for
+    all %i; and not for loops that are left by a break, that print, draw random numbers or assert, nor for short
+    ones."""
     changed = False
     for task in separate_tasks(root):
         while task.kind == "range_for" and _collapse(task):
@@ -122,10 +124,8 @@ def _independent(task: Task, inner: For) -> bool:
     indices = [*task.body.args, inner.body.args[0]]
     private = private_spaces(task, indices)
     nest = Region(task.body)
-    roots = [(op, root_of(op.ptr)) for op in accesses(task)]
-    arrays = {leaf_key(root.array) for _, root in roots if isinstance(root, ArrayPtr)}
-    if len(arrays) > 1 and any(isinstance(root, ArrayPtr) and not isinstance(op, Load) for op, root in roots):
-        return False  # a caller may pass one array twice, and the inner loop is promised its order
+    if _overlapping(task):
+        return False
     for op in accesses(task):
         root = root_of(op.ptr)
         if isinstance(root, Alloca):
@@ -136,6 +136,15 @@ def _independent(task: Task, inner: For) -> bool:
             if not fixed:
                 return False
     return True
+
+
+def _overlapping(task: Task) -> bool:
+    """Whether what is written may be what is read by another name: the inner loop is promised its order."""
+    exposed = [op for op in accesses(task) if space_of(op.ptr) == EXPOSED]
+    roots = [root_of(op.ptr) for op in exposed]
+    arrays = {leaf_key(root.array) for root in roots if isinstance(root, ArrayPtr)}
+    fields = any(isinstance(root, FieldPtr) for root in roots)
+    return len(arrays) + fields > 1 and bool(arrays) and not all(isinstance(op, Load) for op in exposed)
 
 
 def _computable(value: Value) -> bool:

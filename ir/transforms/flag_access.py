@@ -19,8 +19,8 @@ def flag_access(root: Kernel, config: CompileConfig) -> bool:
         task range_for { body { %v = load field_ptr @x(%i) ; store field_ptr @y(%i), %v } }
         task range_for reads=x writes=y { body { %v = load field_ptr @x(%i) invariant ; store field_ptr @y(%i), %v } }
 
-    A load is invariant where no op of its task writes the field. Arrays may overlap one another: one that is written
-    makes the loads of all of them variant. Locals are never flagged."""
+    A load is invariant where no op of its task writes the field or array. Of exposed ones, which may overlap one
+    another, one that is written makes the loads of all variant. Locals are never flagged."""
     changed = False
     for task in tasks_of(root):
         changed |= _flag(task, root)

@@ -39,7 +39,7 @@ from weft.ir.ops import (
     TreeBase,
 )
 from weft.ir.passes import pass_
-from weft.ir.symbols import FieldSymbol, Term, scopes_of
+from weft.ir.symbols import FieldSymbol, Term, scope_name, scopes_of
 from weft.ir.tasks import tasks_of
 from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, i32, i64, pointer, u1
 from weft.ir.widen import Widener
@@ -256,7 +256,7 @@ class _Lowering:
             place.indices.append(self.widen(index))
             place.strides.append(self.stride(root.block, number, axis, kind, size))
         self.inner(place, op, packed=True)
-        return _after(op).add(place.address(op.type, f"array:{number}", op))
+        return _after(op).add(place.address(op.type, scope_name("array", number, kind.exposed), op))
 
     def shared_address(self, op: Op, root: ArrayPtr, array: Shared) -> Value:
         """Packed, as arrays are, and of known shape."""

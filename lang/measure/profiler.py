@@ -26,6 +26,7 @@ from weft.lang.measure.metrics import (
 from weft.lang.measure.recording import LAUNCH, Event, this_thread
 from weft.lang.measure.scopes import ScopedProfiler, clear_scoped_profiler_info, print_scoped_profiler_info, timed
 from weft.lang.measure.trace_events import write_trace
+from weft.runtime.errors import Overlapping
 from weft.runtime.nvtx import in_range
 
 __all__ = [
@@ -110,15 +111,19 @@ def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
     """`run`, noting each call as a launch of kernel `name` on a GPU, which tells how long each task took."""
 
     def launch(*args: Any) -> Any:
-        began = time.perf_counter()
+        began, launched = time.perf_counter(), True
         try:
             return run(*args)
+        except Overlapping:
+            launched = False
+            raise
         finally:
-            device = program().device
-            device.synchronize()
-            spent = time.perf_counter() - began
-            tasks = tuple(device.task_times())
-            _recorded().append(Launch(name, began, sum(s for _, s in tasks) if tasks else spent, tasks))
+            if launched:
+                device = program().device
+                device.synchronize()
+                spent = time.perf_counter() - began
+                tasks = tuple(device.task_times())
+                _recorded().append(Launch(name, began, sum(s for _, s in tasks) if tasks else spent, tasks))
 
     return launch
 

@@ -9,6 +9,7 @@ from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import LoopConfig, Param
+from weft.ir.types import Array
 from weft.lang.argpack import Members
 from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, statements
 from weft.lang.translate.contract import Argument, Translation, loops_of
@@ -32,6 +33,7 @@ def translate(
     """The tree of one instance of a kernel. CompilationError, with its place, for a mistake of the user."""
     source = source_of(function)
     unit = Unit(source.name, config, results=results, loops=LoopConfig(**loops_of(function)))
+    unit.exposed = any(isinstance(one.type, Array) and one.type.exposed for one in arguments)
     t = Translator(unit, source, Names(function))
     t.top = t.is_kernel = True
     for argument in arguments:

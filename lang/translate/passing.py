@@ -17,7 +17,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.symbols import Param
-from weft.ir.types import Array, Prim, Tensor, Type, i32
+from weft.ir.types import Array, Prim, Tensor, Type, exposed, i32
 from weft.lang.translate.annotations import MISSING, is_template
 from weft.lang.translate.functions import Call
 from weft.lang.translate.inlining import argument_node, check_reference, declared_type, settled_place
@@ -115,11 +115,11 @@ class Passing:
         return Passed(name, (type, id(kind)), rebuild, kept=kind)
 
     def array(self, name: str, value: tree.Expr, annotation: Any) -> Passed:
-        """An array: a parameter itself, so it is not copied."""
+        """An array: a parameter itself, so it is not copied. Two of them may be one array of the caller's."""
         if not isinstance(value, tree.ParamRef):
             raise self.t.error("this array cannot be passed on", self.node)
-        kind = value.type
-        assert isinstance(kind, Array)
+        assert isinstance(value.type, Array)
+        kind = exposed(value.type)
         structs = self.t.unit.of_structs.get(value.index)
         if isinstance(annotation, NdarrayType):
             self._check(name, kind, annotation, structs)

@@ -29,7 +29,7 @@ from weft.lang.types import to_ir
 
 __all__ = ["finish_functions", "invoke"]
 
-_SHARED = ("symbols", "trees", "kept", "fixed", "captures", "reads", "ran", "functions", "warned", "choices")
+_SHARED = ("symbols", "trees", "kept", "fixed", "captures", "reads", "ran", "functions", "warned", "choices", "exposed")
 
 
 @dataclass(eq=False)

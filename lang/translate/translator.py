@@ -63,6 +63,7 @@ class Unit:
     handed_back: list[tree.Variable] = field(default_factory=list[tree.Variable])  # with every return of the function
     clamped: set[int] = field(default_factory=set[int])  # array parameters whose indices are kept inside
     of_structs: dict[int, Any] = field(default_factory=dict[int, Any])  # the struct types of array parameters
+    exposed: bool = False  # whether fields and arrays may overlap
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
     choices: dict[Place, Type | None] = field(default_factory=dict[Place, "Type | None"])  # see `Translation`
@@ -95,6 +96,7 @@ class Unit:
             tuple(parts.terms),
             tuple(parts.offset),
             tuple(parts.order),
+            self.exposed,
         )
         self.symbols[id(of)] = made
         self.kept.append(of)

@@ -12,9 +12,11 @@ from weft.ir.text import print_ir
 from weft.ir.verify import verify
 
 HEADER = """\
-kernel @k(a: i32, b: f32, n: i32, p: u1, s: [f32; 1 strided], t: [f32; 1]) -> () {
+kernel @k(a: i32, b: f32, n: i32, p: u1, s: [f32; 1 strided], t: [f32; 1], u: [f32; 1 exposed],\
+ o: [f32; 1 exposed]) -> () {
   field @x: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
   field @y: f32[8] tree=1 components=(0) terms=((0, 1, 8, 4)) order=(0)
+  field @e: f32[8] tree=3 components=(0) terms=((0, 1, 8, 4)) order=(0) exposed=true
   field @v: f32x2[8] tree=2 components=(0, 4) terms=((0, 1, 8, 8)) order=(0)
   %a = arg index=0 : i32
   %b = arg index=1 : f32
@@ -22,6 +24,8 @@ kernel @k(a: i32, b: f32, n: i32, p: u1, s: [f32; 1 strided], t: [f32; 1]) -> ()
   %p = arg index=3 : u1
   %s = arg index=4 : [f32; 1 strided]
   %t = arg index=5 : [f32; 1]
+  %u = arg index=6 : [f32; 1 exposed]
+  %o = arg index=7 : [f32; 1 exposed]
   %0 = const 0 : i32
   %1 = const 1 : i32
   %2 = const 2 : i32
@@ -165,22 +169,36 @@ CASES: list[tuple[str, str, str, str]] = [
     ("forward", "what is there already", "%c = load %xa : f32\nstore %xa, %c", "%c = load %xa : f32"),
     (
         "forward",
-        "arrays may overlap",
-        "%q = array_ptr %s[%0] : *f32\n%r = array_ptr %t[%1] : *f32\nstore %q, %b\nstore %r, %z\n"
-        "%c = load %q : f32\nstore %l, %c",
+        "arrays do not overlap",
+        "%g = array_ptr %s[%0] : *f32\n%h = array_ptr %t[%1] : *f32\nstore %g, %b\nstore %h, %z\n"
+        "%c = load %g : f32\nstore %l, %c",
+        "%g = array_ptr %s[%0] : *f32\n%h = array_ptr %t[%1] : *f32\nstore %g, %b\nstore %h, %z\nstore %l, %b",
+    ),
+    (
+        "forward",
+        "exposed arrays may",
+        "%g = array_ptr %u[%0] : *f32\n%h = array_ptr %o[%1] : *f32\nstore %g, %b\nstore %h, %z\n"
+        "%c = load %g : f32\nstore %l, %c",
+        "=",
+    ),
+    (
+        "forward",
+        "an exposed array and an exposed field may",
+        "%g = array_ptr %u[%0] : *f32\n%h = field_ptr @e[%1] : *f32\nstore %g, %b\nstore %h, %z\n"
+        "%c = load %g : f32\nstore %l, %c",
         "=",
     ),
     (
         "forward",
         "elements of one contiguous array do not",
-        "%q = array_ptr %t[%0] : *f32\n%r = array_ptr %t[%1] : *f32\nstore %q, %b\nstore %r, %z\n"
+        "%q = array_ptr %t[%0] : *f32\n%h = array_ptr %t[%1] : *f32\nstore %q, %b\nstore %h, %z\n"
         "%c = load %q : f32\nstore %l, %c",
-        "%q = array_ptr %t[%0] : *f32\n%r = array_ptr %t[%1] : *f32\nstore %q, %b\nstore %r, %z\nstore %l, %b",
+        "%q = array_ptr %t[%0] : *f32\n%h = array_ptr %t[%1] : *f32\nstore %q, %b\nstore %h, %z\nstore %l, %b",
     ),
     (
         "forward",
         "elements of one strided array may",
-        "%q = array_ptr %s[%0] : *f32\n%r = array_ptr %s[%1] : *f32\nstore %q, %b\nstore %r, %z\n"
+        "%q = array_ptr %s[%0] : *f32\n%h = array_ptr %s[%1] : *f32\nstore %q, %b\nstore %h, %z\n"
         "%c = load %q : f32\nstore %l, %c",
         "=",
     ),

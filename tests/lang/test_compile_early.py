@@ -73,6 +73,26 @@ def test_compile_runs_nothing(arch: str, translated: list[str]):
     assert translated == ["k"] * 3
 
 
+def test_for_arguments_that_overlap(translated: list[str]):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def add(a: ti.types.ndarray(ti.f32, 1), b: ti.types.ndarray(ti.f32, 1), n: ti.i32):
+        for i in range(n):
+            a[i] += b[i]
+
+    x, y = ti.ndarray(ti.f32, 4), ti.ndarray(ti.f32, 4)
+    add.compile(x, y, 4)
+    assert translated == ["add"]
+    ti.warm((add, x, x, 4))
+    assert translated == ["add"] * 2
+    x.fill(1)
+    add(x, x, 4)
+    add(x, y, 4)
+    assert translated == ["add"] * 2
+    assert x.to_numpy().tolist() == [2] * 4
+
+
 def test_methods(arch: str, translated: list[str]):
     @ti.data_oriented
     class Thing:

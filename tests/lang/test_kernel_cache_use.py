@@ -41,6 +41,28 @@ def main():
     assert 'b.py"' in session.fresh(text, "b.py", debug=True)
 
 
+def test_both_variants_are_kept(session: Session):
+    text = """
+import numpy as np
+import weft as ti
+A = ti.types.ndarray(ti.i32, 1)
+@ti.kernel
+def shift(a: A, b: A):
+    for _ in range(1):
+        for i in range(1, 5):
+            a[i] = b[i - 1] + 1
+def main():
+    x, y = np.zeros(5, np.int32), np.zeros(5, np.int32)
+    shift(x, y)
+    shift(y, y)
+    return x.tolist(), y.tolist()
+"""
+    found = session.fresh(text, "a.py")
+    assert found == ([0, 1, 1, 1, 1], [0, 1, 2, 3, 4])
+    assert session.compiled == 2
+    assert session.warm(text, "a.py") == found
+
+
 def test_warnings_come_again(session: Session):
     text = """
 import weft as ti

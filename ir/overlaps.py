@@ -1,0 +1,82 @@
+"""What of a launch's memory must be apart for a kernel to be right: which of its arguments, and of the trees of its
+fields, a launch compares (see docs/adr/0027).
+
+Two arrays of which one is written; an array and a tree of which one is written. Memory that is only read may be the
+same by any number of names, and exposed memory may overlap at will.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+from weft.ir.alias import root_of
+from weft.ir.ops import Arg, ArrayBase, Invoke, Kernel, Load, TreeBase
+from weft.ir.tasks import accesses
+from weft.ir.types import Array, element
+
+__all__ = ["Apart", "apart", "span_of", "written_arrays"]
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What must not overlap: pairs of array parameters, and pairs of an array parameter and a tree."""
+
+    arrays: tuple[tuple[int, int], ...]
+    trees: tuple[tuple[int, int], ...]
+
+
+def apart(kernel: Kernel) -> Apart:
+    """Of a lowered kernel."""
+    reads, writes = _arrays(kernel)
+    arrays = sorted(k for k in reads | writes if not _is_exposed(kernel, k))
+    used, written = _trees(kernel)
+    return Apart(
+        tuple((a, b) for a, b in combinations(arrays, 2) if a in writes or b in writes),
+        tuple((a, tree) for a in arrays for tree in sorted(used) if a in writes or tree in written),
+    )
+
+
+def written_arrays(kernel: Kernel) -> tuple[int, ...]:
+    """The array parameters that a lowered kernel writes, or passes to a function, which may write them."""
+    return tuple(sorted(_arrays(kernel)[1]))
+
+
+def span_of(kernel: Kernel, tree: int) -> tuple[int, int]:
+    """Where in a tree the fields of the kernel are: the first byte, and the one after the last."""
+    low, high = list[int](), list[int]()
+    for symbol in (symbol for symbol in kernel.fields if symbol.tree == tree):
+        reach = sum((term.modulus - 1) * term.stride for term in symbol.terms)
+        low.append(min(symbol.components))
+        high.append(max(symbol.components) + reach + element(symbol.dtype).size)
+    return min(low), max(high)
+
+
+def _is_exposed(kernel: Kernel, index: int) -> bool:
+    type = kernel.params[index].type
+    return isinstance(type, Array) and type.exposed
+
+
+def _arrays(kernel: Kernel) -> tuple[set[int], set[int]]:
+    """The array parameters that are read, and those that are written."""
+    reads, writes = set[int](), set[int]()
+    for op in accesses(kernel):
+        root = root_of(op.ptr)
+        if isinstance(root, ArrayBase):
+            (reads if isinstance(op, Load) else writes).add(root.index)
+    calls = [op for op in kernel.walk() if isinstance(op, Invoke)]
+    passed = [value for call in calls for value in call.values if isinstance(value.type, Array)]
+    return reads, writes | {value.index for value in passed if isinstance(value, Arg)}
+
+
+def _trees(kernel: Kernel) -> tuple[set[int], set[int]]:
+    """The trees that are touched, and those that are written."""
+    used, written = set[int](), set[int]()
+    for op in accesses(kernel):
+        root = root_of(op.ptr)
+        if isinstance(root, TreeBase):
+            used.add(root.tree)
+            written.update(() if isinstance(op, Load) else (root.tree,))
+    names = {name for op in kernel.walk() if isinstance(op, Invoke) for name in op.touched}
+    called = {symbol.tree for symbol in kernel.fields if symbol.name in names}
+    return used | called, written | called
