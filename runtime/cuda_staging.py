@@ -22,7 +22,7 @@ from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 __all__ = ["Staging"]
 
 _WORD = 16  # bytes: no element is aligned to more
-_EFFORT = 1000  # to find out whether two arrays share an element
+_EFFORT: Any = 1000  # to find out whether two arrays share an element (what numpy says of its type is two values)
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Staging:
             yield group
             return
         for one, other in combinations(arrays, 2):
-            if _may_share(one, other):
+            if np.may_share_memory(one, other, max_work=_EFFORT):
                 raise WeftError("numpy arguments share elements, which are not aligned in all of them: pass a copy")
         for k, array in zip(group.members, arrays):
             yield _Group(*_span(array), [k])
@@ -104,13 +104,6 @@ def _is_aligned(array: Any, moved: int) -> bool:
     """Whether all elements are, if they are moved by so many bytes."""
     wide = [stride for extent, stride in zip(array.shape, array.strides) if extent > 1]
     return not any(place % array.dtype.alignment for place in (array.ctypes.data + moved, *wide))
-
-
-def _may_share(one: Any, other: Any) -> bool:
-    try:
-        return bool(np.shares_memory(one, other, max_work=_EFFORT))
-    except RuntimeError:  # too hard
-        return True
 
 
 def _overlapping(spans: dict[int, tuple[int, int]]) -> list[_Group]:
