@@ -44,6 +44,7 @@ PLAN = Words(
     "kernel",  # address of the kernel's entry
     "table",  # address of the service table
     "seeds",  # address of the seeds
+    "memory",  # what the kernel's run excludes, see `turn_ir.py`
     "slots",  # how many the context has
     "first_result",  # the slot where results begin
     "results",  # how many
@@ -280,8 +281,8 @@ fitting:
 slow:
   ret ptr inttoptr (i64 {SLOW} to ptr)
 run:
-  {PLAN.read("ptr kernel", "ptr table", "ptr seeds")}
-  %state = call i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds)
+  {PLAN.read("ptr kernel", "ptr table", "ptr seeds", "i64 memory")}
+  %state = call i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds, i64 %memory)
   %sound = icmp eq i64 %state, 0
   br i1 %sound, label %collect, label %faulty
 faulty:

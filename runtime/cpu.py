@@ -62,11 +62,11 @@ class CpuDevice:
         """A service table (see `ir/artifact.py`) whose print service is at that address; the caller keeps it."""
         pool = self.pool
         words = {
-            "parallel_for": pool.parallel_for,
+            "parallel_for": self._native["launch_for"],
             "print": print_address,
             "pool": pool.handle,
             "threads": pool.threads,
-            "scratch": pool.scratch,
+            "scratch": self._native["launch_scratch"],
             "stack": system.stack_bytes(),
         }
         return (ctypes.c_int64 * len(SERVICES))(*(words[name] for name in SERVICES))

@@ -68,13 +68,14 @@ Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the obje
 @dataclass(frozen=True)
 class Native:
     """What a direct call needs of a loaded kernel: addresses of the function that calls are, of the kernel's entry, its
-    service table and the seeds; where its results lie, and by which rules (kind, shift) they become numbers; the
-    address of the function that tells whether arguments overlap, or 0."""
+    service table and the seeds; what its runs exclude (see `turn_ir.py`); where its results lie, and by which rules
+    (kind, shift) they become numbers; the address of the function that tells whether arguments overlap, or 0."""
 
     call: int
     entry: int
     table: int
     seeds: int
+    memory: int
     slots: Slots
     rules: tuple[int, ...]
     overlap: int
@@ -248,6 +249,7 @@ class Plan:
             kernel=native.entry,
             table=native.table,
             seeds=native.seeds,
+            memory=native.memory,
             slots=native.slots.count,
             first_result=native.slots.result_start,
             results=results,

@@ -42,6 +42,7 @@ from weft.runtime.pool import Pool
 from weft.runtime.pool_ir import POOL_IR
 from weft.runtime.retired import Retired
 from weft.runtime.retired_ir import RETIRED_IR
+from weft.runtime.turn_ir import TURN, memory_of
 
 __all__ = ["CpuKernel", "Launcher", "array_argument", "load_runtime"]
 
@@ -65,7 +66,8 @@ def load_runtime(emit: Callable[[str], bytes] = emit) -> Code:
 def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-    functions = (*Pool.FUNCTIONS, *Retired.FUNCTIONS, "launch", "call", "graph_node", "graph_flush")
+    own = ("launch", "launch_for", "launch_scratch", "call", "graph_node", "graph_flush")
+    functions = (*Pool.FUNCTIONS, *Retired.FUNCTIONS, *own)
     text = POOL_IR + LAUNCH_IR + RETIRED_IR + CALL_IR + GRAPH_IR
     code = Loader().load(emit(text), functions, symbols=symbols)
     Retired(code)
@@ -114,11 +116,13 @@ class Launcher:
         """Where that key is."""
         return ctypes.addressof(self._seeds)
 
-    def native(self, entry: int, table: int, overlap: int, slots: Slots) -> Native:
+    def native(self, entry: int, table: int, overlap: int, memory: int, slots: Slots) -> Native:
         """What calls of that kernel need that Python has no part in."""
-        return Native(self._code["call"], entry, table, self.seeds, slots, _result_rules(slots), overlap)
+        return Native(self._code["call"], entry, table, self.seeds, memory, slots, _result_rules(slots), overlap)
 
-    def function(self, entry: int, table: int, overlap: int, slots: Slots, kinds: Sequence[int]) -> Callable[..., Any]:
+    def function(
+        self, entry: int, table: int, overlap: int, memory: int, slots: Slots, kinds: Sequence[int]
+    ) -> Callable[..., Any]:
         """The native function that launches the kernel at `entry`, for arguments of those kinds behind the trees,
         unless the function at `overlap`, if that is not 0, says that they overlap. It does not keep the kernel
         alive."""
@@ -128,6 +132,7 @@ class Launcher:
             kernel=entry,
             table=table,
             seeds=self.seeds,
+            memory=memory,
             slots=slots.count,
             inputs=len(inputs),
             outputs=len(outputs),
@@ -169,8 +174,9 @@ class CpuKernel:
         self._print = PrintService(artifact.sites)
         self._raised = self._print.raised
         self._table = services(self._print.address)
+        memory = TURN if refused is not None else memory_of(slots, bool(self._print.address))
         self._overlap = code[artifact.check] if artifact.check else 0
-        place = code[artifact.entry], ctypes.addressof(self._table), self._overlap, slots
+        place = code[artifact.entry], ctypes.addressof(self._table), self._overlap, memory, slots
         plain = not self._print.address and slots.count <= ON_STACK
         self.native = launcher.native(*place) if plain else None
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])

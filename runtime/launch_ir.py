@@ -5,8 +5,8 @@
 
 The context lies on the stack, or in malloc's memory if it is large, and the error record behind it. Arguments fill the
 slots from 3 on. Integers wrap, floats round; an argument that is no number at all leaves Python's exception set, and
-the launch does not happen. Kernels of one device run one after the other, whatever threads launch them: a thread takes
-its turn (see `pool.py`) for the kernel's run, so that what one loop may do without locks another launch cannot spoil.
+the launch does not happen. Kernels that share memory run one after the other, whatever threads launch them (see
+`turn_ir.py`), so that what one loop may do without locks another launch cannot spoil.
 An array is anything with Python's buffer protocol; its kind is ARRAY + its number of axes.
 Its buffer is given back as soon as it is read: the caller holds the array until the launch is over. Gives the tuple of
 results; the bytes of the error record if a fault filled it, or the launch did not happen, because arguments overlap
@@ -18,7 +18,7 @@ from __future__ import annotations
 import ctypes
 
 from weft.ir.artifact import ERROR_WORDS, SERVICES
-from weft.runtime.pool_ir import places
+from weft.runtime.turn_ir import TURN_IR
 from weft.runtime.words import Words
 
 __all__ = [
@@ -40,6 +40,7 @@ DESCRIPTOR = Words(
     "kernel",  # address of the kernel's entry
     "table",  # address of the service table
     "seeds",  # address of the counter that random seeds are taken from
+    "memory",  # what the kernel's run excludes, see `turn_ir.py`
     "slots",  # how many the context has
     "inputs",  # how many arguments: one per tree, then one per scalar or array of the parameters
     "outputs",  # how many results
@@ -217,8 +218,8 @@ overlapping:
   store i64 {OVERLAPS}, ptr %record
   br label %faulty
 run:
-  {DESCRIPTOR.read("ptr kernel", "ptr table", "ptr seeds")}
-  %state = call i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds)
+  {DESCRIPTOR.read("ptr kernel", "ptr table", "ptr seeds", "i64 memory")}
+  %state = call i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds, i64 %memory)
   %sound = icmp eq i64 %state, 0
   br i1 %sound, label %collect, label %faulty
 faulty:
@@ -259,9 +260,9 @@ ask:
   ret i1 %met
 }}
 
-; Fill the first slots of a context, and run the kernel when it is this thread's turn, without Python's lock. Gives the
-; state of the error record.
-define internal i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds) {{
+; Fill the first slots of a context, and run the kernel when it may run, without Python's lock. Gives the state of the
+; error record.
+define internal i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds, i64 %memory) {{
 entry:
   %seed = atomicrmw add ptr %seeds, i64 1 monotonic
   %ctx1 = getelementptr i64, ptr %ctx, i64 1
@@ -273,9 +274,7 @@ entry:
   %pool.at = getelementptr ptr, ptr %table, i64 {SERVICES.index("pool")}
   %pool = load ptr, ptr %pool.at
   %thread = call ptr @PyEval_SaveThread()
-  %nested = call i1 @take_turn(ptr %pool)
-  call void %kernel(ptr %ctx)
-  call void @give_turn(ptr %pool, i1 %nested)
+  call void @run_in_turn(ptr %kernel, ptr %ctx, ptr %pool, i64 %memory)
   call void @PyEval_RestoreThread(ptr %thread)
   %state = load i64, ptr %record
   ret i64 %state
@@ -349,42 +348,4 @@ from.truth:
 }}
 """
 
-_TURN = f"""
-; Whether this thread has its turn already: a kernel that prints may run Python, and that another kernel.
-define internal i1 @take_turn(ptr %pool) {{
-entry:
-  {places("turn", "owner")}
-  %me = call i64 @PyThread_get_thread_ident()
-  %owner = load atomic i64, ptr %owner.at monotonic, align 8
-  %mine = icmp eq i64 %owner, %me
-  br i1 %mine, label %nested, label %try
-nested:
-  ret i1 true
-try:
-  %pair = cmpxchg ptr %turn.at, i32 0, i32 1 acquire monotonic
-  %free = extractvalue {{ i32, i1 }} %pair, 1
-  br i1 %free, label %taken, label %queue
-queue:
-  %old = atomicrmw xchg ptr %turn.at, i32 2 acquire
-  %now = icmp eq i32 %old, 0
-  br i1 %now, label %taken, label %sleep
-sleep:
-  call void @thread_wait(ptr %turn.at, i32 2)
-  br label %queue
-taken:
-  store atomic i64 %me, ptr %owner.at monotonic, align 8
-  ret i1 false
-}}
-
-define internal void @give_turn(ptr %pool, i1 %nested) {{
-entry:
-  br i1 %nested, label %done, label %give
-give:
-  call void @end_turn(ptr %pool)
-  br label %done
-done:
-  ret void
-}}
-"""
-
-LAUNCH_IR = _DECLARATIONS + _LAUNCH + _SHARED + _RESULTS + _TURN
+LAUNCH_IR = _DECLARATIONS + _LAUNCH + _SHARED + _RESULTS + TURN_IR

@@ -3,10 +3,12 @@
 The caller of a loop works too, and never waits for a worker that has not begun. The pool's memory, by cache lines (the
 places have names in `pool_ir.py`):
 
-      0   lock (1 while a loop runs), workers wanted, workers started, stopping (i32 each), spins before sleeping (i64)
+      0   lock (0 free, 1 while a loop runs, 2 if it is wanted), workers wanted, workers started, stopping (i32 each),
+          spins before sleeping (i64)
      64   state (i64): epoch << 32 | open << 31 | waiting << 30 | how many workers are inside
     128   how many workers sleep (i32)
-    160   the turn: 0 free, 1 taken, 2 taken and wanted (i32); the thread that has it (i64)
+    160   the turn: 0 free, 1 taken, 2 taken and wanted (i32); the thread that has it (i64); the thread whose launch
+          runs a loop (i64)
     192   the loop: body, ctx, share, n, the least chunk
     232   scratch memory for the launch under way, which grows as needed: where it is, how many bytes
     256   where the next chunk begins
@@ -18,7 +20,7 @@ read in long runs, and the last chunks are short enough that all end together) u
 leaves. The caller takes chunks as well; when none is left it clears `open` and waits until nobody is inside. So a
 worker that wakes late finds the door closed, and a loop is over as soon as its work is.
 
-A caller that does not get the lock - a nested loop, or a second Python thread - runs its loop by itself. Who waits
+A caller that does not get the lock runs its loop by itself; a launch waits for it (`turn_ir.py`). Who waits
 spins for some 30 us and then sleeps on the word it watches, so an idle pool costs nothing.
 """
 
@@ -91,7 +93,7 @@ class Pool:
         """In a forked child: the threads of the parent are not here, and what they were doing is not done."""
         for name in ("lock", "started", "stopping", "sleepers", "turn"):
             self._at(name).value = 0
-        for name in ("state", "owner", "scratch", "scratch_size"):
+        for name in ("state", "owner", "looper", "scratch", "scratch_size"):
             self._at(name, ctypes.c_int64).value = 0
         self._finish.detach()
         self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())

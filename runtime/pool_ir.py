@@ -18,6 +18,7 @@ PLACES: dict[str, int] = {
     "sleepers": 128,
     "turn": 160,
     "owner": 168,
+    "looper": 176,
     "body": 192,
     "ctx": 200,
     "share": 208,
@@ -41,7 +42,51 @@ _OPEN = 1 << 31
 _WAITING = 1 << 30
 _COUNT = _WAITING - 1
 
+_SPINS = 100  # before a thread that wants a lock sleeps
+
+_LOCK = f"""
+; A lock is a word: 0 free, 1 taken, 2 taken and wanted.
+define internal void @lock_take(ptr %lock) {{
+entry:
+  br label %look
+look:
+  %left = phi i64 [ {_SPINS}, %entry ], [ %less, %pause ]
+  %pair = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
+  %free = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %free, label %taken, label %more
+more:
+  %patient = icmp sgt i64 %left, 0
+  br i1 %patient, label %pause, label %queue
+pause:
+  {_PAUSE}
+  %less = sub i64 %left, 1
+  br label %look
+queue:
+  %old = atomicrmw xchg ptr %lock, i32 2 acquire
+  %now = icmp eq i32 %old, 0
+  br i1 %now, label %taken, label %sleep
+sleep:
+  call void @thread_wait(ptr %lock, i32 2)
+  br label %queue
+taken:
+  ret void
+}}
+
+define internal void @lock_give(ptr %lock) {{
+entry:
+  %old = atomicrmw xchg ptr %lock, i32 0 release
+  %wanted = icmp eq i32 %old, 2
+  br i1 %wanted, label %wake, label %done
+wake:
+  call void @thread_wake(ptr %lock, i32 1)
+  br label %done
+done:
+  ret void
+}}
+"""
+
 _CALLER = f"""
+; Without a thread to wait for: where the pool is busy, the caller runs the loop by itself.
 define void @parallel_for(i64 %handle, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain) {{
 entry:
   %some = icmp sgt i64 %n, 0
@@ -62,7 +107,18 @@ inline:
   call void %body(ptr %ctx, ptr %share, i64 0, i64 %n)
   br label %done
 publish:
-  {places("started")}
+  call void @run_loop(ptr %pool, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain)
+  call void @lock_give(ptr %pool)
+  br label %done
+done:
+  ret void
+}}
+
+; By whoever has the pool's lock.
+define internal void @run_loop(ptr %pool, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain) {{
+entry:
+  {places("workers", "started")}
+  %workers = load i32, ptr %workers.at
   %started = load i32, ptr %started.at
   %fresh = icmp eq i32 %started, 0
   br i1 %fresh, label %start, label %job
@@ -86,9 +142,6 @@ job:
   call void @publish(ptr %pool, i64 {_OPEN})
   call void @run_chunks(ptr %pool)
   call void @close_and_join(ptr %pool)
-  store atomic i32 0, ptr %pool release, align 4
-  br label %done
-done:
   ret void
 }}
 
@@ -292,16 +345,9 @@ done:
 
 ; Whoever had its turn has had it.
 define internal void @end_turn(ptr %pool) {{
-entry:
   {places("turn", "owner")}
   store atomic i64 0, ptr %owner.at monotonic, align 8
-  %old = atomicrmw xchg ptr %turn.at, i32 0 release
-  %wanted = icmp eq i32 %old, 2
-  br i1 %wanted, label %wake, label %done
-wake:
-  call void @thread_wake(ptr %turn.at, i32 1)
-  br label %done
-done:
+  call void @lock_give(ptr %turn.at)
   ret void
 }}
 
@@ -348,7 +394,7 @@ done:
   store i32 0, ptr %started.at
   store i32 0, ptr %stopping.at
   store atomic i64 0, ptr %state.at seq_cst, align 8
-  store atomic i32 0, ptr %pool release, align 4
+  call void @lock_give(ptr %pool)
   call void @end_turn(ptr %pool)
   ret i32 1
 }}
@@ -402,4 +448,4 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
 declare ptr @malloc(i64)
 declare void @free(ptr)
-{system.THREADS_IR}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""
+{system.THREADS_IR}{_LOCK}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""

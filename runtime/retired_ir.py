@@ -123,6 +123,7 @@ define void @calls_sweeper(ptr %function) {{
 ; In a forked child: no other thread is here.
 define void @calls_forget() {{
   call void @llvm.memset.p0.i64(ptr @calls, i8 0, i64 {8 * PLACES * _LINE}, i1 false)
+  call void @forget_banks()
   ret void
 }}
 """
