@@ -18,7 +18,7 @@ from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_register
 from weft.ir.artifact import ERROR_WORDS, PRINT_END, STATE_ERROR, STATE_RESULTS, STATE_STOP, Site
 from weft.ir.core import Op, Value
-from weft.ir.ops import Address, Assert, Atomic, Binary, Const, Exit, For, Print, StoreResult, TempPtr
+from weft.ir.ops import Address, Assert, Atomic, Binary, Const, Exit, For, Print, StoreResult, TempPtr, TreeBase
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Prim, f32, f64, flat_size
 
@@ -55,10 +55,10 @@ def state_word(f: FunctionWriter, word: int) -> str:
 
 
 def _address(f: DeviceWriter, op: Address) -> str:
-    """Like everybody's; but what neighbours differ in is added last, so that LLVM sees them lie side by side. Of those
-    in arrays it is noted how they are aligned, which LLVM loses sight of in loops."""
+    """Like everybody's; but what neighbours differ in is added last, so that LLVM sees them lie side by side. It is
+    noted how they are aligned, which LLVM loses sight of in loops."""
     offset, terms = op.offset, list[str]()
-    aligned = _WORD if op.base in f.words else 1
+    aligned = _WORD if op.base in f.words or isinstance(op.base, TreeBase) else f.alignments.get(f.use(op.base), 1)
     for index, stride in zip(op.indices, op.strides, strict=True):
         if not isinstance(stride, Const):
             terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))

@@ -112,6 +112,16 @@ def test_filters_read_each_neighbour_once(compiling: Callable[..., Recorder], tm
                 total += x[ti.max(0, ti.min(n - 1, i + p)), ti.max(0, ti.min(n - 1, j + q))]
             y[i, j] = total
 
+    @ti.kernel
+    def large():
+        for i, j in ti.ndrange((5, n - 5), (5, n - 5)):
+            total = ti.Vector([0.0, 0.0, 0.0])
+            for p, q in ti.ndrange((-5, 6), (-5, 6)):
+                total += x[i + p, j + q]
+            y[i, j] = total
+
+    # A row of four pixels and their neighbours: 168 bytes from byte -60 on.
+    assert len(re.findall(r"ld\.global\.nc\.v4\.b32", compiled(device, large))) >= 10
     for kernel in (inside, clamped):
         ptx = compiled(device, kernel)
         wide = re.findall(r"ld\.global\.nc\.v4\.b32", ptx)

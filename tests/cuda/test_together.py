@@ -41,6 +41,32 @@ def test_filters_of_the_inside(ti: Any, shape: tuple[int, int], radius: int) -> 
     assert np.allclose(y.to_numpy(), want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(37, 50), (300, 1024), (300, 1026), (2100, 516)])
+@pytest.mark.parametrize("margin", [0, 2, 4])
+def test_filters_of_arrays(ti: Any, shape: tuple[int, int], margin: int) -> None:
+    """Whether rows of what is read begin at whole words, and whether those of what is written do."""
+    n, m = shape
+    vectors = ti.types.ndarray(ti.math.vec3, 2)
+
+    @ti.kernel
+    def run(x: vectors, y: vectors):
+        for i, j in ti.ndrange(n, m):
+            total = ti.Vector([0.0, 0.0, 0.0])
+            for p, q in ti.ndrange(5, 5):
+                total += (p + 2 * q + 9) * x[i + p, j + q]
+            y[i, j] = total
+
+    v = picture((n + 4, m + 4 + margin, 3))
+    x, y = ti.ndarray(ti.math.vec3, v.shape[:2]), ti.ndarray(ti.math.vec3, shape)
+    x.from_numpy(v)
+    run(x, y)
+    want = np.zeros((n, m, 3), np.float32)
+    for p in range(5):
+        for q in range(5):
+            want += (p + 2 * q + 9) * v[p : n + p, q : m + q]
+    assert np.allclose(y.to_numpy(), want, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("components", [1, 3])
 def test_filters_with_clamped_indices(ti: Any, shape: tuple[int, int], components: int) -> None:
