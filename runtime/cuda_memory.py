@@ -13,7 +13,6 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -74,9 +73,8 @@ class CudaMemory:
         """`enter` makes the device's context current, if it is `usable`; `index` is its number."""
         self._driver, self._stream, self._enter, self.index = driver, stream, enter, index
         self._usable = usable
-        self._held: dict[int, tuple[str, int]] = {}
+        self._held: dict[object, tuple[str, int]] = {}
         self._lent: set[int] = set()
-        self._keys = count()
         self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str) -> DeviceBuffer:
@@ -90,14 +88,14 @@ class CudaMemory:
                 raise self._driver.error(status, f"allocating {readable_size(size)} for {owner}")
             address = place.value or 0
             self._driver.call("cuMemsetD8Async", address, 0, room, self._stream)
-        buffer, key = DeviceBuffer(self, address, size), next(self._keys)
+        buffer, key = DeviceBuffer(self, address, size), object()
         self._held[key] = (owner, size)
         weakref.finalize(buffer, self._free, key, address).atexit = False
         if self.observer is not None:
             self.observer.held(f"GPU {self.index}", size, owner)
         return buffer
 
-    def _free(self, key: int, address: int) -> None:
+    def _free(self, key: object, address: int) -> None:
         owner, size = self._held.pop(key)
         if self.observer is not None:
             self.observer.held(f"GPU {self.index}", -size, owner)
@@ -201,7 +199,7 @@ class CudaMemory:
     @property
     def total(self) -> int:
         """Bytes held now."""
-        return sum(size for _, size in self._held.values())
+        return sum(size for _, size in list(self._held.values()))
 
     def holders(self) -> list[tuple[str, int]]:
         """(owner, bytes) of the buffers alive, the largest first."""

@@ -191,10 +191,11 @@ class _Thread(threading.local):
     """The number of the thread that asks. (Python uses its own numbers again when a thread has ended.)"""
 
     def __init__(self) -> None:
-        self.number = next(_numbers)
+        with _numbering:
+            self.number = next(_numbers)
 
 
-_numbers = count(1)
+_numbers, _numbering = count(1), threading.Lock()
 _this = _Thread()
 
 
