@@ -20,7 +20,7 @@ from weft.codegen.cuda_math import CudaMath, own_operators
 from weft.codegen.cuda_ops import DEVICE, DeviceWriter, state_word
 from weft.codegen.cuda_private import LIMITS
 from weft.codegen.cuda_simt import arena_of, threads_together
-from weft.codegen.cuda_target import device_machine, header, link_math, most_shared, newest, optimize
+from weft.codegen.cuda_target import device_machine, header, link_math, most_arguments, most_shared, newest, optimize
 from weft.codegen.cuda_task import Launch, box_of, contains, draws, measured_first, write_launch
 from weft.codegen.cuda_wide_atomics import FIRST
 from weft.codegen.module import ModuleWriter
@@ -53,6 +53,7 @@ def compile_kernel(
     note("emit")
     target = newest(device or CudaTarget())
     module, math, launches, state_words = emit_kernel(kernel, config, target, functions)
+    _check_arguments(kernel, module.slots, target)
     for launch in launches:
         _check_shared(launch, target)
     text = module.text(header(target, config.opt_level))
@@ -82,6 +83,17 @@ def compile_kernel(
         written=written_arrays(kernel),
         check=check,
     )
+
+
+def _check_arguments(kernel: Kernel, slots: Slots, target: CudaTarget) -> None:
+    """CompilationError for more than can be handed over with a launch."""
+    used, most = 8 * slots.result_start, most_arguments(target)
+    if used > most:
+        raise CompilationError(
+            f"the arguments of this kernel take {used} bytes, and a launch on this GPU may have {most}: "
+            "pass large matrices as fields or arrays",
+            kernel.span,
+        )
 
 
 def _check_shared(launch: Launch, target: CudaTarget) -> None:

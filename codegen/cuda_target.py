@@ -23,6 +23,7 @@ __all__ = [
     "header",
     "libdevice",
     "link_math",
+    "most_arguments",
     "most_shared",
     "newest",
     "optimize",
@@ -51,6 +52,11 @@ def newest(device: CudaTarget) -> CudaTarget:
 def most_shared(target: CudaTarget) -> int:
     """How many bytes of shared memory a block may have."""
     return _SHARED.get(target.sm, 96) << 10
+
+
+def most_arguments(target: CudaTarget) -> int:
+    """How many bytes a launch may hand over."""
+    return 32764 if target.ptx >= 81 else 4096
 
 
 @cache

@@ -76,6 +76,26 @@ def test_long_loops_step_in_64_bits(compiling: Callable[..., Recorder]) -> None:
         assert (f"mul i32 {grid[1]}" in text) is not wide
 
 
+@needs_libdevice
+@pytest.mark.parametrize(("size", "ptx", "fits"), [(20, 80, True), (25, 80, False), (60, 83, True), (64, 83, False)])
+def test_arguments_that_a_launch_can_hand_over(
+    size: int, ptx: int, fits: bool, compiling: Callable[..., Recorder], tmp_path: Path
+) -> None:
+    device = compiling(ptx=ptx)
+    matrix = ti.types.matrix(size, size, ti.i32)
+
+    @ti.kernel
+    def trace(m: matrix) -> ti.i32:
+        return m.trace()
+
+    given = [[0] * size for _ in range(size)]
+    if fits:
+        assembled(compiled(device, trace, matrix(given)), 90, tmp_path)
+    else:
+        with pytest.raises(ti.CompilationError, match=r"take \d+ bytes, and a launch on this GPU may have"):
+            trace(matrix(given))
+
+
 def test_layouts_of_fields_of_one_name() -> None:
     """Fields in a list have one. Each is what it is, not what the last of them is."""
     far = FieldSymbol("x", i32, (1 << 30,), 0, (0,), (Term(0, 1, 1 << 30, 4),))
