@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
-from weft.ir.types import Prim, Tensor, u1
+from weft.ir.types import Prim, Tensor, i32, i64, u1
 from weft.lang.argpack import Members
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.field import Field
@@ -129,9 +129,9 @@ def _rounding(kind: str) -> Callable[..., Any]:
 
 
 def _range(*bounds: Any) -> Iterator[Any]:
-    """`range`, whose indices are i32, or i64 where a bound is 64 bits wide."""
-    kind = np.int64 if any(_is_wide(bound) for bound in bounds) else np.int32
-    return (kind(index) for index in range(*map(int, bounds)))
+    """`range`, whose bounds and indices are i32, or i64 where a bound is 64 bits wide."""
+    kind, dtype = (np.int64, i64) if any(_is_wide(bound) for bound in bounds) else (np.int32, i32)
+    return (kind(index) for index in range(*(int(_cast(bound, dtype)) for bound in bounds)))
 
 
 def _is_wide(bound: Any) -> bool:

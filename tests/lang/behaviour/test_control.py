@@ -157,6 +157,45 @@ def test_ranges_with_a_step_known_at_run_time(ti):
         assert run(a, b, c) == total
 
 
+LAST = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [(LAST - 9, LAST), (LAST, 9 - LAST), (LAST, LAST), (-LAST - 1, 8 - LAST), (9 - LAST, -LAST - 1)]
+)
+def test_ranges_at_the_ends_of_their_type(ti, begin, end):
+    @ti.kernel
+    def run(a: ti.i32, b: ti.i32) -> ti.i64:
+        total = ti.i64(0)
+        for _ in range(1):
+            for i in range(a, b):
+                total = total * 3 + i
+        return total
+
+    total = 0
+    for i in range(begin, end):
+        total = total * 3 + i
+    assert run(begin, end) == total
+
+
+def test_ranges_between_numbers_without_sign(ti):
+    """They are i32 all the same."""
+
+    @ti.kernel
+    def run(a: ti.u32, b: ti.u32) -> ti.i32:
+        total = 0
+        for _ in range(1):
+            for i in range(a, b):
+                total = total * 3 + i
+        return total
+
+    for a, b in [(2, 9), (2**32 - 9, 2**32 - 2), (0, 2**32 - 1)]:
+        total = 0
+        for i in range(a, b) if b < 2**31 else range(a - 2**32 if a else 0, b - 2**32):
+            total = total * 3 + i
+        assert run(a, b) == total
+
+
 def test_break_and_continue(ti):
     @ti.kernel
     def run(n: ti.i32) -> ti.i32:
