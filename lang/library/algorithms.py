@@ -1,4 +1,4 @@
-"""Algorithms over one-dimensional fields and ndarrays, written as kernels: sorting and prefix sums."""
+"""Algorithms over one-dimensional fields and arrays, written as kernels: sorting and prefix sums."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.builtins import static
-from weft.lang.field import Field, ScalarField
+from weft.ir.types import Prim
+from weft.lang.arrays.libraries import prim_of, view
+from weft.lang.field import Field, MatrixField
 from weft.lang.init import cuda, program
-from weft.lang.kernel import func, kernel
-from weft.lang.library.prefix_sums import TILE, scan_array, scan_field, sum_array, sum_field
+from weft.lang.kernel import kernel
+from weft.lang.library.prefix_sums import prefix_sums, room
+from weft.lang.library.sort_on_cpu import sort_on_cpu
+from weft.lang.library.sort_on_gpu import sort_on_gpu
 from weft.lang.ndarray import Ndarray, ndarray
 from weft.lang.struct import StructField
+from weft.lang.struct_ndarray import StructNdarray
+from weft.lang.types import MatrixType, VectorType
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -29,193 +34,169 @@ else:
 
 __all__ = ["PrefixSumExecutor", "parallel_sort"]
 
-
-# ---- sorting ---------------------------------------------------------------------------------------------------------
+_MOST = 2**31 - 2**20  # keys: places are numbers of 32 bits
 
 
 def parallel_sort(keys: Any, values: Any = None) -> None:
     """Sort `keys`, a one-dimensional field or array of numbers of any length, in ascending order, in place.
 
-    `values`, of the same kind and at least that long, with elements of any type, is permuted alike. Equal keys may
-    change places. TypeMismatch for what cannot be sorted. Batcher's odd-even merge sort: log2(n)^2 / 2 launches, each
-    of n / 2 compare-exchanges (K. E. Batcher, "Sorting networks and their applications", 1968)."""
-    length = _length(keys)
-    step = _fields_step(keys, values, length) if isinstance(keys, Field) else _arrays_step(keys, values, length)
-    run = 1
-    while run < length:
-        distance = run
-        while distance >= 1:
-            step(length, run, distance, -(-length // (2 * distance)) * distance)
-            distance //= 2
-        run *= 2
-
-
-def _length(x: Any) -> int:
-    """How long a line of numbers is. TypeMismatch for anything else."""
-    is_line = isinstance(x, ScalarField | Ndarray | np.ndarray) and len(x.shape) == 1
-    if not is_line or (isinstance(x, Ndarray) and x.element_shape):
-        raise TypeMismatch(f"a one-dimensional field or array of numbers is wanted, not {x!r}")
-    return int(x.shape[0])
-
-
-def _fields_step(keys: Any, values: Any, length: int) -> Any:
-    if not isinstance(values, Field | StructField | None):
-        raise TypeMismatch(f"keys are a field, so values must be one too, not {values!r}")
-    _check_values(values, length)
-    first, second = keys.offset[0], 0 if values is None else _offset(values)
-    return lambda *step: _sort_fields(keys, values, first, second, *step)
-
-
-def _offset(values: Any) -> int:
-    while isinstance(values, StructField):
-        values = next(iter(values.members.values()))
-    return int(values.offset[0])
-
-
-def _arrays_step(keys: Any, values: Any, length: int) -> Any:
-    if not isinstance(values, Ndarray | np.ndarray | None):
-        raise TypeMismatch(f"keys are an array, so values must be one too, not {values!r}")
-    _check_values(values, length)
+    `values`, of the same kind and at least that long, with elements of any type, is permuted alike. Equal keys keep
+    their order; -0.0 and 0.0 are equal, and NaN comes last, as for `numpy.sort(kind="stable")`. It takes as much memory
+    again as keys and values do. TypeMismatch for what cannot be sorted. How: `sort_on_cpu.py`, `sort_on_gpu.py`."""
+    line = _Line(keys)
+    if line.length > _MOST:
+        raise TypeMismatch(f"at most {_MOST} keys can be sorted, not {line.length}")
     if values is None:
-        return lambda *step: _sort_array(keys, *step)
-    return lambda *step: _sort_arrays(keys, values, *step)
+        _sort(line, None)
+    else:
+        _check_values(keys, values, line.length)
+        _sort_both(line, values)
+    line.give_back()
 
 
-def _check_values(values: Any, length: int) -> None:
-    if values is not None and (len(values.shape) != 1 or values.shape[0] < length):
-        raise TypeMismatch(f"values must be one-dimensional and at least {length} long; their shape is {values.shape}")
+def _check_values(keys: Any, values: Any, length: int) -> None:
+    is_field = isinstance(keys, Field)
+    if is_field != isinstance(values, Field | StructField) or not hasattr(values, "shape"):
+        kind = "a field" if is_field else "an array"
+        raise TypeMismatch(f"keys are {kind}, so values must be one too, not {values!r}")
+    if len(values.shape) != 1 or values.shape[0] < length:
+        shape = tuple(values.shape)
+        raise TypeMismatch(f"values must be one-dimensional and at least {length} long; their shape is {shape}")
 
 
-@func
-def _exchange(
-    keys: FieldOf, values: FieldOf, first: i32, second: i32, pair: i32, length: i32, run: i32, distance: i32
-) -> None:
-    """Put pair number `pair` of a step in order: two elements `distance` apart in one run of 2 * `run` elements."""
-    a = pair // distance * (2 * distance) + pair % distance + distance % run
-    b = a + distance
-    if b < length and a // (2 * run) == b // (2 * run) and keys[first + b] < keys[first + a]:
-        keys[first + a], keys[first + b] = keys[first + b], keys[first + a]
-        if static(values is not None):
-            values[second + a], values[second + b] = values[second + b], values[second + a]
+def _sort_both(keys: _Line, values: Any) -> None:
+    """Numbers go with the keys; of other values their places do."""
+    if not _has_parts(values):
+        carried = _Line(values)
+        _sort(keys, carried)
+        carried.give_back()
+    elif keys.length > 1:
+        places, spare = ndarray(i32, keys.length), ndarray(_element_type(values), keys.length)
+        _number(places)
+        _sort(keys, _Line(places))
+        if isinstance(values, Field | StructField):
+            _permute_field(values, values.offset[0], places, spare)
+        else:
+            _permute_array(values, places, spare)
+
+
+def _sort(keys: _Line, values: _Line | None) -> None:
+    if keys.length < 2:
+        return
+    sort = sort_on_gpu if program().arch == cuda else sort_on_cpu
+    if values is None:
+        sort(keys.cells, None, keys.length, keys.dtype, None)
+    else:
+        sort(keys.cells, values.cells, keys.length, keys.dtype, values.dtype)
+
+
+class _Line:
+    """A one-dimensional field or array of numbers as an array that kernels change in place: its own memory where they
+    reach that, or a copy, which `give_back` writes back. TypeMismatch for anything else."""
+
+    def __init__(self, x: Any) -> None:
+        if _has_parts(x) or len(getattr(x, "shape", ())) != 1:
+            raise TypeMismatch(f"a one-dimensional field or array of numbers is wanted, not {x!r}")
+        self._whole = x
+        if isinstance(x, Field | Ndarray):
+            x._check_all()
+        self.cells = x if isinstance(x, Field) and _is_nested(x) else view(x)
+        self.dtype: Prim = prim_of(self.cells)
+        self.length = int(x.shape[0])
+        self._is_copy = isinstance(self.cells, Field) or (
+            program().arch == cuda and isinstance(self.cells, np.ndarray) and self.length > 0
+        )
+        if self._is_copy:
+            source, self.cells = self.cells, ndarray(self.dtype, self.length)
+            if isinstance(source, Field):
+                _read_field(source, source.offset[0], self.cells)
+            else:
+                self.cells.from_numpy(source)
+
+    def give_back(self) -> None:
+        """Write what was copied back to where it came from."""
+        if not self._is_copy:
+            return
+        if isinstance(self._whole, Field):
+            _write_field(self._whole, self._whole.offset[0], self.cells)
+        else:
+            self._whole[...] = self.cells.to_numpy()
+
+
+def _is_nested(x: Field) -> bool:
+    """Whether its elements are no strided array."""
+    return len(x.describe().terms) > 1
+
+
+def _has_parts(x: Any) -> bool:
+    """Whether it is an array or a field of other things than numbers."""
+    return isinstance(x, MatrixField | StructField | StructNdarray) or bool(getattr(x, "element_shape", ()))
+
+
+def _element_type(values: Any) -> Any:
+    if isinstance(values, StructField | StructNdarray):
+        return values.struct_type
+    if isinstance(values, MatrixField):
+        is_vector = len(values.ir.shape) == 1
+        return VectorType(values.n, values.dtype) if is_vector else MatrixType(values.n, values.m, values.dtype)
+    return values.element_type
 
 
 @kernel
-def _sort_fields(
-    keys: FieldOf, values: FieldOf, first: i32, second: i32, length: i32, run: i32, distance: i32, pairs: i32
-) -> None:
-    for pair in range(pairs):
-        _exchange(keys, values, first, second, pair, length, run, distance)
+def _number(places: ArrayOf) -> None:
+    for i in places:
+        places[i] = i
 
 
 @kernel
-def _sort_array(keys: ArrayOf, length: i32, run: i32, distance: i32, pairs: i32) -> None:
-    for pair in range(pairs):
-        _exchange(keys, None, 0, 0, pair, length, run, distance)
+def _permute_field(values: FieldOf, first: i32, places: ArrayOf, spare: ArrayOf) -> None:
+    for i in places:
+        spare[i] = values[first + places[i]]
+    for i in places:
+        values[first + i] = spare[i]
 
 
 @kernel
-def _sort_arrays(keys: ArrayOf, values: ArrayOf, length: i32, run: i32, distance: i32, pairs: i32) -> None:
-    for pair in range(pairs):
-        _exchange(keys, values, 0, 0, pair, length, run, distance)
+def _permute_array(values: ArrayOf, places: ArrayOf, spare: ArrayOf) -> None:
+    for i in places:
+        spare[i] = values[places[i]]
+    for i in places:
+        values[i] = spare[i]
 
 
-# ---- prefix sums -----------------------------------------------------------------------------------------------------
+@kernel
+def _read_field(x: FieldOf, first: i32, line: ArrayOf) -> None:
+    for i in line:
+        line[i] = x[first + i]
 
-_BLOCK = 512  # elements that one iteration adds up
+
+@kernel
+def _write_field(x: FieldOf, first: i32, line: ArrayOf) -> None:
+    for i in line:
+        x[first + i] = line[i]
 
 
 class PrefixSumExecutor:
     """Inclusive prefix sums of `length` numbers: `executor.run(x)` makes `x[i]` the sum of `x[0] .. x[i]`, in place.
 
-    Each block of 512 elements is summed by one iteration, the blocks' totals are summed in turn, then added: so the
-    result does not depend on the number of threads. On a GPU blocks of threads do it (`prefix_sums.py`)."""
+    Numbers meet in an order that depends on `length` and the arch alone: equal calls give equal bits. Those of less
+    than 32 bits are added up in 32, and every sum is wrapped or rounded to what the array holds. How:
+    `prefix_sums.py`."""
 
     def __init__(self, length: int) -> None:
         self.length = int(length)
-        self._totals: dict[Any, list[Any]] = {}
+        self._totals: dict[Any, Any] = {}
 
     def run(self, input_arr: Any) -> None:
         """Sum a one-dimensional field or array of numbers of any type, of at least `length` elements, in place.
         TypeMismatch for anything else."""
-        if _length(input_arr) < self.length:
+        line = _Line(input_arr)
+        if line.length < self.length:
             raise TypeMismatch(f"{self.length} elements are to be summed, {input_arr!r} has fewer")
         if self.length == 0:
             return
-        totals = self._levels(input_arr)
-        if program().arch == cuda:
-            self._run_on_gpu(input_arr, totals)
-            return
-        if isinstance(input_arr, ScalarField):
-            _sum_field(input_arr, input_arr.offset[0], totals[0], self.length)
-        else:
-            _sum_array(input_arr, totals[0], self.length)
-        lengths = [self.length, *(level.shape[0] for level in totals)]
-        for level, above, length in zip(totals, totals[1:], lengths[1:]):
-            _sum_array(level, above, length)
-        for level, above, length in reversed(list(zip(totals, totals[1:], lengths[1:]))):
-            _raise_array(level, above, length)
-        if isinstance(input_arr, ScalarField):
-            _raise_field(input_arr, input_arr.offset[0], totals[0], self.length)
-        else:
-            _raise_array(input_arr, totals[0], self.length)
-
-    def _run_on_gpu(self, x: Any, totals: list[Any]) -> None:
-        """The totals of all tiles, from level to level, then back down the prefix sums."""
-        levels, lengths, dtype = [x, *totals], [self.length, *(level.shape[0] for level in totals)], totals[0].dtype
-        on_field = isinstance(x, ScalarField)
-        ways = [(sum_field, scan_field, x.offset[0]) if on_field else (sum_array, scan_array, 0)]
-        ways += [(sum_array, scan_array, 0)] * len(totals)
-        steps = list(zip(ways, levels, totals, lengths))
-        for (add_up, _, first), level, above, length in steps[:-1]:
-            add_up(level, first, above, length, dtype)
-        for (_, scan, first), level, above, length in reversed(steps):
-            scan(level, first, above, length, dtype)
-
-    def _levels(self, over: Any) -> list[Any]:
-        """An array of block totals, one of totals of those, and so on to a single number; kept for the next run."""
-        from weft.lang.types import prim_of_numpy
-
-        dtype = prim_of_numpy(over.dtype) if isinstance(over, np.ndarray) else over.dtype
-        key = program().generation, dtype
+        key = program().generation, line.dtype
         if key not in self._totals:
-            count, levels, block = self.length, list[Any](), TILE if program().arch == cuda else _BLOCK
-            while count > 1 or not levels:
-                count = -(-count // block)
-                levels.append(ndarray(dtype, count))
-            self._totals = {key: levels}
-        return self._totals[key]
-
-
-@func
-def _sum_block(x: FieldOf, first: i32, totals: FieldOf, block: i32, length: i32) -> None:
-    """Prefix sums within one block; the last is its total."""
-    begin, end = block * _BLOCK, min(length, (block + 1) * _BLOCK)
-    total = x[first + begin]
-    for i in range(begin + 1, end):
-        total += x[first + i]
-        x[first + i] = total
-    totals[block] = total
-
-
-@kernel
-def _sum_field(x: FieldOf, first: i32, totals: ArrayOf, length: i32) -> None:
-    for block in range((length + _BLOCK - 1) // _BLOCK):
-        _sum_block(x, first, totals, block, length)
-
-
-@kernel
-def _sum_array(x: ArrayOf, totals: ArrayOf, length: i32) -> None:
-    for block in range((length + _BLOCK - 1) // _BLOCK):
-        _sum_block(x, 0, totals, block, length)
-
-
-@kernel
-def _raise_field(x: FieldOf, first: i32, totals: ArrayOf, length: i32) -> None:
-    for i in range(_BLOCK, length):
-        x[first + i] += totals[i // _BLOCK - 1]
-
-
-@kernel
-def _raise_array(x: ArrayOf, totals: ArrayOf, length: i32) -> None:
-    for i in range(_BLOCK, length):
-        x[i] += totals[i // _BLOCK - 1]
+            self._totals = {key: room(self.length, line.dtype)}
+        prefix_sums(line.cells, self.length, line.dtype, self._totals[key])
+        line.give_back()

@@ -1,131 +1,195 @@
-"""Prefix sums on a GPU, tile by tile, in the memory of a block of threads.
+"""Prefix sums of lines of numbers, in place: first the sum of each piece, then the prefix sums of these, then those of
+the pieces, each of which begins with the sum of what lies before it.
 
-    sum_tiles     the total of each tile of 2048 elements
-                  (the prefix sums of these totals, in the same way)
-    scan_tiles    a thread adds up 8 neighbours; the threads of a block find out what those before them have, in 8
-                  steps of twice the distance each; a tile begins with the totals before it
+How a line is cut depends on its length alone, so equal lines give equal bits, on any number of threads. Sums are of 32
+bits where the elements have fewer.
 
-An element is read twice and written once, always side by side. G. E. Blelloch, "Prefix Sums and Their Applications",
-1990; W. D. Hillis and G. L. Steele, "Data parallel algorithms", 1986.
+On a CPU an iteration takes four pieces at once, since each addition waits for the one before it. On a GPU a block of
+threads takes a piece, where a warp has 16 rows of 32 neighbours: what lies before an element in its row is found in 5
+steps by shuffles, then rows, warps and pieces are added up. The last pieces come first: they were read last, and are
+still in the cache. G. E. Blelloch, "Prefix Sums and Their Applications", 1990; W. D. Hillis and G. L. Steele, "Data
+parallel algorithms", 1986.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weft.ir import types
+from weft.ir.types import Prim, f32
 from weft.lang.builtins import cast, loop_config, static
+from weft.lang.init import cuda, program
 from weft.lang.kernel import func, kernel
+from weft.lang.matrix import Vector
+from weft.lang.ndarray import ndarray
 from weft.lang.simt.block import SharedArray, sync
+from weft.lang.simt.subgroup import broadcast, inclusive_add, reduce_add
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     # What the parameters of kernels are to a checker.
-    FieldOf: TypeAlias = Any
+    Constant: TypeAlias = Any
     ArrayOf: TypeAlias = Any
     i32: TypeAlias = int
+    i64: TypeAlias = int
 else:
-    from weft.lang.types import NdarrayType, Template, i32
+    from weft.lang.types import NdarrayType, Template, i32, i64
 
-    FieldOf, ArrayOf = Template(), NdarrayType(ndim=1)
+    Constant, ArrayOf = Template(), NdarrayType(ndim=1)
 
-__all__ = ["TILE", "scan_array", "scan_field", "sum_array", "sum_field"]
+__all__ = ["PIECE", "prefix_sums", "sum_type"]
 
-_LANES, _EACH = 256, 8  # threads of a block; elements of a thread
-TILE = _LANES * _EACH
-_STEPS = tuple(1 << k for k in range(_LANES.bit_length() - 1))
+PIECE = 4096  # elements
+_BESIDE = 4  # pieces that one iteration takes on a CPU
+_WARP, _LANES, _EACH = 32, 256, 16  # lanes of a warp, threads of a block, elements of a thread
+_WARPS = _LANES // _WARP
+_FEW = 4 * PIECE  # what one block does alone
+
+
+def sum_type(dtype: Prim) -> Prim:
+    """The type in which such numbers are added up."""
+    if dtype.size >= 4:
+        return dtype
+    return f32 if dtype.is_float else types.u32 if dtype.text[0] == "u" else types.i32
+
+
+def prefix_sums(x: Any, length: int, dtype: Prim, totals: Any) -> None:
+    """`x[i]` becomes the sum of `x[0] .. x[i]` for all `i` below `length`. `dtype`: what the array holds; `totals`:
+    what `room` made for so many."""
+    of = sum_type(dtype)
+    if program().arch != cuda:
+        _scan_on_cpu(x, totals, length, of, dtype)
+    elif length <= _FEW:
+        _scan_few(x, length, of, dtype)
+    else:
+        _scan_many(x, totals, length, totals.shape[0], of, dtype)
+
+
+def room(length: int, dtype: Prim) -> Any:
+    """An array for the sums of the pieces."""
+    return ndarray(sum_type(dtype), max(1, -(-length // PIECE)))
+
+
+# ---- on a CPU --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _scan_on_cpu(x: ArrayOf, totals: ArrayOf, length: i64, of: Constant, dtype: Constant) -> None:
+    for piece in range((length + PIECE - 1) // PIECE):
+        total = cast(0, of)
+        for i in range(piece * PIECE, min(length, (piece + 1) * PIECE)):
+            total += cast(x[i], of)
+        totals[piece] = total
+    for _ in range(1):
+        before = cast(0, of)
+        for piece in range((length + PIECE - 1) // PIECE):
+            total = totals[piece]
+            totals[piece] = before
+            before += total
+    for group in range((length + _BESIDE * PIECE - 1) // (_BESIDE * PIECE)):
+        first = cast(group, i64) * _BESIDE
+        whole = min(length // PIECE - first, _BESIDE)
+        if whole == _BESIDE:
+            sums = Vector([totals[first + k] for k in range(_BESIDE)])
+            for i in range(first * PIECE, (first + 1) * PIECE):
+                for k in static(range(_BESIDE)):
+                    sums[k] += cast(x[i + k * PIECE], of)
+                    x[i + k * PIECE] = cast(sums[k], dtype)
+        else:
+            total = totals[first]
+            for i in range(first * PIECE, length):
+                total += cast(x[i], of)
+                x[i] = cast(total, dtype)
+
+
+# ---- on a GPU --------------------------------------------------------------------------------------------------------
 
 
 @func
-def _spread(at: i32) -> i32:
-    """Where an element of the tile lies, so that neighbouring threads use other banks of the memory."""
-    return at + at // 32
+def _read(x: ArrayOf, at: i64, length: i64, step: Constant, of: Constant) -> Any:
+    """Elements `at`, `at + step` ...: all at once where there are all of them; 0 where there is none."""
+    found = Vector([cast(0, of) for _ in range(_EACH)])
+    if at + (_EACH - 1) * step < length:
+        for k in static(range(_EACH)):
+            found[k] = cast(x[at + k * step], of)
+    else:
+        for k in static(range(_EACH)):
+            if at + k * step < length:
+                found[k] = cast(x[at + k * step], of)
+    return found
 
 
 @func
-def _sum_tile(x: FieldOf, first: i32, totals: ArrayOf, length: i32, t: i32, dtype: FieldOf) -> None:
-    sums = SharedArray(_LANES, dtype)
-    lane, begin, total = t % _LANES, t // _LANES * TILE, cast(0, dtype)
-    for k in range(_EACH):
-        at = begin + lane + k * _LANES
-        if at < length:
-            total += x[first + at]
-    sums[lane] = total
+def _scan_piece(
+    x: ArrayOf, begin: i64, length: i64, before: Any, sums: Any, t: i32, of: Constant, dtype: Constant
+) -> Any:
+    """Prefix sums of a piece, on `before`; gives its sum. `sums`: a number for each warp."""
+    lane, warp = t % _WARP, t // _WARP
+    at = begin + warp * (_WARP * _EACH) + lane
+    found = _read(x, at, length, _WARP, of)
+    for k in static(range(_EACH)):
+        found[k] = inclusive_add(found[k])
+    for k in static(range(1, _EACH)):
+        found[k] += broadcast(found[k - 1], _WARP - 1)
+    if lane == _WARP - 1:
+        sums[warp] = found[_EACH - 1]
     sync()
-    for step in static(reversed(_STEPS)):
-        if lane < step:
-            sums[lane] += sums[lane + step]
-        sync()
-    if lane == 0:
-        totals[t // _LANES] = sums[0]
+    total, own = cast(0, of), before
+    for w in static(range(_WARPS)):
+        if w < warp:
+            own += sums[w]
+        total += sums[w]
+    for k in static(range(_EACH)):
+        if at + k * _WARP < length:
+            x[at + k * _WARP] = cast(found[k] + own, dtype)
     sync()
+    return total
 
 
 @func
-def _scan_tile(x: FieldOf, first: i32, totals: ArrayOf, length: i32, t: i32, dtype: FieldOf) -> None:
-    tile, sums = SharedArray(TILE + TILE // 32, dtype), SharedArray(_LANES, dtype)
-    lane, begin, total = t % _LANES, t // _LANES * TILE, cast(0, dtype)
-    for k in static(range(_EACH)):
-        at = lane + k * _LANES
-        if begin + at < length:
-            tile[_spread(at)] = x[first + begin + at]
-    sync()
-    for k in static(range(_EACH)):
-        at = lane * _EACH + k
-        if begin + at < length:
-            total += tile[_spread(at)]
-            tile[_spread(at)] = total
-    sums[lane] = total
-    sync()
-    for step in static(_STEPS):
-        before = cast(0, dtype)
-        if lane >= step:
-            before = sums[lane - step]
+def _scan_alone(x: ArrayOf, length: i64, t: i32, of: Constant, dtype: Constant) -> None:
+    """Prefix sums by one block, one piece after the other."""
+    sums = SharedArray(_WARPS, of)
+    before = cast(0, of)
+    for piece in range((length + PIECE - 1) // PIECE):
+        before += _scan_piece(x, cast(piece, i64) * PIECE, length, before, sums, t, of, dtype)
+
+
+@kernel
+def _scan_few(x: ArrayOf, length: i64, of: Constant, dtype: Constant) -> None:
+    loop_config(block_dim=_LANES)
+    for t in range(_LANES):
+        _scan_alone(x, length, t, of, dtype)
+
+
+@kernel
+def _scan_many(x: ArrayOf, totals: ArrayOf, length: i64, pieces: i32, of: Constant, dtype: Constant) -> None:
+    loop_config(block_dim=_LANES)
+    for t in range(pieces * _LANES):
+        sums = SharedArray(_WARPS, of)
+        lane = t % _LANES
+        found = _read(x, cast(t // _LANES, i64) * PIECE + lane, length, _LANES, of)
+        total = cast(0, of)
+        for k in static(range(_EACH)):
+            total += found[k]
+        total = reduce_add(total)
+        if lane % _WARP == 0:
+            sums[lane // _WARP] = total
         sync()
-        sums[lane] += before
+        if lane == 0:
+            for w in static(range(1, _WARPS)):
+                total += sums[w]
+            totals[t // _LANES] = total
         sync()
-    before = cast(0, dtype)
-    if lane > 0:
-        before = sums[lane - 1]
-    if begin > 0:
-        before += totals[t // _LANES - 1]
-    for k in static(range(_EACH)):
-        tile[_spread(lane * _EACH + k)] += before
-    sync()
-    for k in static(range(_EACH)):
-        at = lane + k * _LANES
-        if begin + at < length:
-            x[first + begin + at] = tile[_spread(at)]
-    sync()
-
-
-@kernel
-def sum_field(x: FieldOf, first: i32, totals: ArrayOf, length: i32, dtype: FieldOf) -> None:
-    """`totals[k]`: the sum of tile k of `length` elements of `x` from `first` on."""
     loop_config(block_dim=_LANES)
-    for t in range((length + TILE - 1) // TILE * _LANES):
-        _sum_tile(x, first, totals, length, t, dtype)
-
-
-@kernel
-def sum_array(x: ArrayOf, first: i32, totals: ArrayOf, length: i32, dtype: FieldOf) -> None:
-    """The same of an array."""
+    for t in range(_LANES):
+        _scan_alone(totals, cast(pieces, i64), t, of, of)
     loop_config(block_dim=_LANES)
-    for t in range((length + TILE - 1) // TILE * _LANES):
-        _sum_tile(x, first, totals, length, t, dtype)
-
-
-@kernel
-def scan_field(x: FieldOf, first: i32, totals: ArrayOf, length: i32, dtype: FieldOf) -> None:
-    """Prefix sums in place, where `totals` has those of the tiles' sums."""
-    loop_config(block_dim=_LANES)
-    for t in range((length + TILE - 1) // TILE * _LANES):
-        _scan_tile(x, first, totals, length, t, dtype)
-
-
-@kernel
-def scan_array(x: ArrayOf, first: i32, totals: ArrayOf, length: i32, dtype: FieldOf) -> None:
-    """The same of an array."""
-    loop_config(block_dim=_LANES)
-    for t in range((length + TILE - 1) // TILE * _LANES):
-        _scan_tile(x, first, totals, length, t, dtype)
+    for t in range(pieces * _LANES):
+        sums = SharedArray(_WARPS, of)
+        piece = pieces - 1 - t // _LANES
+        before = cast(0, of)
+        if piece > 0:
+            before = totals[piece - 1]
+        _scan_piece(x, cast(piece, i64) * PIECE, length, before, sums, t % _LANES, of, dtype)

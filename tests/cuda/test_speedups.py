@@ -116,29 +116,6 @@ def test_sine_stays_within_one(ti: Any) -> None:
     assert (y.to_numpy()[:2] == 0).all()
 
 
-@pytest.mark.parametrize("length", [1, 9, 2048, 2049, 4100])
-@pytest.mark.parametrize("dtype", ["i32", "f64"])
-def test_prefix_sums_by_tiles(ti: Any, dtype: str, length: int) -> None:
-    x = ti.field(getattr(ti, dtype), length + 2, offset=3)
-    y = ti.ndarray(getattr(ti, dtype), length)
-    executor = ti.algorithms.PrefixSumExecutor(length)
-    numbers = np.random.default_rng(length).integers(-9, 9, length + 2).astype(x.dtype.np)
-    for array, values in ((x, numbers), (y, numbers[:length]), (x, numbers)):
-        array.from_numpy(values)
-        executor.run(array)
-        want = values.copy()
-        want[:length] = np.cumsum(values[:length])
-        assert np.array_equal(array.to_numpy(), want)
-
-
-def test_long_prefix_sums(gpu: Any) -> None:
-    for length in (2048 * 2048, 2048 * 2048 + 1, 10_000_001):
-        x = gpu.ndarray(gpu.i32, length)
-        x.fill(3)
-        gpu.algorithms.PrefixSumExecutor(length).run(x)
-        assert np.array_equal(x.to_numpy(), 3 * np.arange(1, length + 1))
-
-
 @pytest.mark.parametrize("shape", [(1, 7), (33, 65), (40, 9)])
 def test_axes_follow_what_is_written(ti: Any, shape: tuple[int, int]) -> None:
     n, m = shape
