@@ -110,11 +110,12 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int,
 def _block_size(task: Task | None, threads: int, fast_math: bool) -> str:
     """What NVIDIA's assembler is told of the blocks: their size, exactly where the program counts its threads. Left to
     itself it saves registers so that many fit a multiprocessor; loops that live on what one thread has under way at a
-    time get all that they want."""
+    time get all that they want, but not where threads wait for one another: meanwhile other blocks must have work."""
     if task is None:
         return '"nvvm.maxntid"="1"'
-    size = f'"nvvm.{"reqntid" if threads_together(task) else "maxntid"}"="{threads}"'
-    alone = has_long_loop(task) and team_of(task, fast_math) is None
+    together = threads_together(task) > 0
+    size = f'"nvvm.{"reqntid" if together else "maxntid"}"="{threads}"'
+    alone = has_long_loop(task) and not together and team_of(task, fast_math) is None
     return f'{size} "nvvm.minctasm"="1"' if alone else size
 
 

@@ -5,6 +5,8 @@ python tests/cuda/measure.py [part of the name of a row]
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import sys
 import time
 from collections.abc import Callable
@@ -13,23 +15,23 @@ from typing import Any
 import numpy as np
 import particles  # noqa: F401 - it has rows of the table
 from launches import calls
-from workloads import WORKLOADS
+from workloads import SORTED, SUMMED, WORKLOADS
 
 import weft as ti
 from weft.lang.init import program
 
 
-def seconds(run: Callable[[], Any], least: float = 0.15) -> float:
-    """Seconds of one run, the best of three series; the first runs are left out."""
+def seconds(run: Callable[[], Any], least: float = 0.15, sync: Callable[[], Any] = ti.sync) -> float:
+    """Seconds of one run, the best of three series; the first runs are left out. `sync` waits for the GPU."""
     run()
     run()
-    ti.sync()
+    sync()
     count, best = 1, 1e9
     while True:
         start = time.perf_counter()
         for _ in range(count):
             run()
-        ti.sync()
+        sync()
         spent = time.perf_counter() - start
         best = min(best, spent / count)
         if spent > least:
@@ -75,6 +77,21 @@ def workloads(copy: float, wanted: str) -> None:
         line(name, spent, made.moved, copy, verdict)
 
 
+def torchs(wanted: str) -> None:
+    """The same by PyTorch, for rows whose programs it has; a sort there gives the order, too."""
+    if importlib.util.find_spec("torch") is None:
+        return
+    torch = importlib.import_module("torch")
+    keys = torch.randint(-(2**31), 2**31, (SORTED,), dtype=torch.int32, device="cuda")
+    ones = torch.ones(SUMMED, dtype=torch.int32, device="cuda")
+    for name, run in (
+        ("torch.sort 16M i32", lambda: torch.sort(keys)),
+        ("torch.cumsum 64M i32", lambda: torch.cumsum(ones, 0, dtype=torch.int32)),
+    ):
+        if wanted in name:
+            line(name, seconds(run, sync=torch.cuda.synchronize))
+
+
 def launches() -> None:
     """Kernels that do next to nothing."""
     for name, call in calls().items():
@@ -97,6 +114,7 @@ def main(wanted: str = "") -> None:
     print(f"first kernel after import: {time.perf_counter() - start:.2f} s")
     copy = copy_rate()
     workloads(copy, wanted)
+    torchs(wanted)
     if wanted:
         return
     ti.init(arch=ti.cuda, enable_fallback=False)

@@ -178,6 +178,62 @@ def histogram() -> Workload:
     return Workload(step, N, error)
 
 
+# ---- sorting and prefix sums -----------------------------------------------------------------------------------------
+
+SORTED, SUMMED = 1 << 24, 1 << 26
+
+
+def shuffled(n: int) -> Any:
+    """An array of numbers of all 32 bits, none of them twice."""
+    x = ti.ndarray(ti.i32, n)
+
+    @ti.kernel
+    def fill(x: ti.types.ndarray(dtype=ti.i32, ndim=1)):
+        for i in x:
+            x[i] = i * -1640531527 ^ 0x5BD1E995
+
+    fill(x)
+    return x
+
+
+def sorting(values: Any) -> Workload:
+    """Every step sorts the same keys, which a copy at memory's speed brings back before."""
+    before, keys = shuffled(SORTED), ti.ndarray(ti.i32, SORTED)
+
+    def step() -> None:
+        keys.copy_from(before)
+        ti.algorithms.parallel_sort(keys, values)
+
+    def error() -> float:
+        step()
+        return apart(keys.to_numpy(), np.sort(before.to_numpy()), 1e-12)
+
+    return Workload(step, 0, error)
+
+
+@workload("sort 16M i32")
+def sort_keys() -> Workload:
+    return sorting(None)
+
+
+@workload("sort 16M i32 with values")
+def sort_pairs() -> Workload:
+    return sorting(ti.ndarray(ti.i32, SORTED))
+
+
+@workload("prefix sum 64M i32")
+def prefix_sum() -> Workload:
+    x, executor = ti.ndarray(ti.i32, SUMMED), ti.algorithms.PrefixSumExecutor(SUMMED)
+
+    def error() -> float:
+        numbers = shuffled(SUMMED)
+        x.copy_from(numbers)
+        executor.run(x)
+        return apart(x.to_numpy(), np.cumsum(numbers.to_numpy(), dtype=np.int32), 1e-12)
+
+    return Workload(lambda: executor.run(x), 8 * SUMMED, error)
+
+
 # ---- stencils --------------------------------------------------------------------------------------------------------
 
 
