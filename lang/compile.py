@@ -39,7 +39,11 @@ if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from th
     from weft.ir import tree
     from weft.ir.ops import Kernel
 
-__all__ = ["Instance", "compile_instance", "compile_tree", "counts_on_nothing", "rebuilt", "rehearse"]
+__all__ = ["FieldDropped", "Instance", "compile_instance", "compile_tree", "counts_on_nothing", "rebuilt", "rehearse"]
+
+
+class FieldDropped(WeftError):
+    """Nothing refers any more to a field that an instance was compiled for."""
 
 
 class Instance:
@@ -116,7 +120,7 @@ def rebuilt(results: Sequence[Any], out: Sequence[Any]) -> Any:
 
 def _buffer(tree: Any) -> Any:
     if tree is None:
-        raise WeftError("a field that this kernel uses was destroyed by another thread")
+        raise FieldDropped("another thread dropped a field that this kernel uses")
     return tree.buffer()
 
 

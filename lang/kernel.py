@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from threading import RLock
 from types import MethodType
@@ -26,7 +26,7 @@ from weft.lang import init as program_state
 from weft.lang.argpack import ArgPackType
 from weft.lang.bound_kernel import BoundKernel
 from weft.lang.builtins import PyFunc, pyfunc
-from weft.lang.compile import Instance, compile_instance, counts_on_nothing, rehearse
+from weft.lang.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.direct import plan_for, write_records
 from weft.lang.errors import ArgumentError, UnknownName, without_compiler
 from weft.lang.instances import Instances
@@ -206,7 +206,12 @@ class Kernel(DirectCallable):
         if keywords or len(args) != len(self.params):
             args = self._matched(owner, args, keywords)
         flat = self._unpacked(args) if self._packs else args
-        instance = self._instance(program, owner, flat)
+        try:
+            return self._launched(program, self._instance(program, owner, flat), owner, args, flat)
+        except FieldDropped:  # by another thread, just now: the name means another field
+            return self.call_on(owner, args, {})
+
+    def _launched(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         if not self._interpreted and instance.plans_made < _MOST_PLANS + program.retakes:
             self._plan(program, instance, owner, args)
         watching.launch_begins()
@@ -393,11 +398,11 @@ class Kernel(DirectCallable):
         return tuple(found)
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
-        from weft.lang.interpret.run import interpret_kernel
+        from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
 
         for parameter, value in zip(self._parameters, flat, strict=True):
             _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes
-        return interpret_kernel(_Interpreted(self.function, self.params, owner, instance.choices), args)
+        return interpret_kernel(InterpretedKernel(self.function, self.params, owner, instance.choices), args)
 
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))
@@ -440,16 +445,6 @@ def _is_method(function: Callable[..., Any]) -> bool:
     parts = function.__qualname__.split(".")
     first = next(iter(inspect.signature(function).parameters), "")
     return first == "self" or (len(parts) > 1 and parts[-2] != "<locals>" and first != "")
-
-
-@dataclass
-class _Interpreted:
-    """A kernel as `arch=python` sees it."""
-
-    function: Callable[..., Any]
-    params: Sequence[tuple[str, Any]]
-    class_instance: Any
-    choices: dict[Any, Any]
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

@@ -12,8 +12,9 @@ import builtins
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,31 +29,18 @@ from weft.lang.translate.annotations import annotation_of, is_template
 from weft.lang.translate.source import source_lines
 from weft.runtime.errors import KernelFault, RecursionFault
 
-__all__ = ["interpret_kernel", "interpreted"]
+__all__ = ["InterpretedKernel", "interpret_kernel", "interpreted"]
 
 
-class InterpretedKernel(Protocol):
-    """What `interpret_kernel` reads of a kernel: `params` holds (name, annotation) pairs."""
+@dataclass
+class InterpretedKernel:
+    """What `interpret_kernel` reads of a kernel: the plain function; (name, annotation) of each parameter, `self` left
+    out; the object it is a method of, or None; the types of choices between values, see `Translation`."""
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The plain function."""
-        ...
-
-    @property
-    def params(self) -> Sequence[tuple[str, Any]]:
-        """(name, annotation) of each parameter, `self` left out."""
-        ...
-
-    @property
-    def class_instance(self) -> Any:
-        """The object it is a method of, or None."""
-        ...
-
-    @property
-    def choices(self) -> Mapping[Any, Any]:
-        """The types of choices between values, see `Translation`."""
-        ...
+    function: Callable[..., Any]
+    params: Sequence[tuple[str, Any]]
+    class_instance: Any
+    choices: Mapping[Any, Any]
 
 
 _rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakref.WeakKeyDictionary()

@@ -17,6 +17,7 @@ import weft as ti
 from weft.ir.types import array, f32, i32, pointer, struct, tensor
 from weft.lang import init as program_state
 from weft.lang.init import program
+from weft.lang.kernel import Kernel
 from weft.runtime import retired
 
 THREADS, ROUNDS = 4, 150
@@ -187,6 +188,25 @@ def test_a_captured_field_and_a_captured_number_are_exchanged():
             assert total() in {100 * of_x + n for of_x in range(5) for n in range(3)}
 
     together(look, look, look, exchange, rounds=15)
+
+
+def test_a_captured_field_is_dropped_when_its_kernel_is_about_to_be_launched(monkeypatch: pytest.MonkeyPatch):
+    ti.init(arch=ti.cpu)
+    space: dict[str, Any] = {"ti": ti, "x": ti.field(ti.i32, 3)}
+    exec("def first() -> ti.i32:\n    return x[0]", space)
+    first = ti.kernel(space["first"])
+    assert first.run() == 0
+    launched, times = Kernel._launched, list[str]()
+
+    def exchanging(self: Any, *rest: Any) -> Any:
+        if not times:
+            space["x"] = ti.field(ti.i32, 3)
+            space["x"][0] = 7
+        times.append(self.__name__)
+        return launched(self, *rest)
+
+    monkeypatch.setattr(Kernel, "_launched", exchanging)
+    assert (first.run(), times) == (7, ["first"] * 2)
 
 
 def test_what_is_told_by_being_one_is_one():
