@@ -23,8 +23,8 @@ FOLDER = Path(__file__).parent
 EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 RECORD = runpy.run_path(str(FOLDER / "record.py"))
 SLOW_IN_PYTHON = {
-    *("bilateral", "cloth", "euler", "fractal", "laplace", "lattice", "mpm128", "pendulums", "sdf_renderer"),
-    *("spheres", "spots", "waterwave"),
+    *("bilateral", "cloth", "codec", "euler", "fractal", "laplace", "lattice", "lbm", "mpm128", "pendulums"),
+    *("sdf_renderer", "spheres", "spots", "waterwave", "xpbd"),
 }
 
 # Single precision, other orders of sums: how far results may drift over the steps taken.
