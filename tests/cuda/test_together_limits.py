@@ -72,3 +72,71 @@ def test_rounds_between_far_ends(ti: Any, bits: int, low: int, count: int) -> No
         end -= 2**bits
     run(begin, end, 3)
     assert (y.to_numpy() == sum(int(values[j * 3 & 1023]) for j in range(begin, end))).all()
+
+
+@pytest.mark.parametrize("count", [2, 5, 9, 64, 301])
+def test_rounds_that_read_what_they_write_by_another_name(ti: Any, count: int) -> None:
+    @ti.kernel
+    def run(a: ti.types.ndarray(ti.i32, 1), b: ti.types.ndarray(ti.i32, 1), n: ti.i32):
+        for _ in range(1):
+            for j in range(n - 1):
+                a[j + 1] += b[j]
+
+    x = np.arange(301, dtype=np.int32)
+    want = np.concatenate([np.cumsum(x[:count]), x[count:]])
+    run(x, x, count)
+    assert (x == want).all()
+
+
+@pytest.mark.parametrize("kind", ["u8", "i8", "u16", "i16", "u32", "i64", "f16", "f64"])
+def test_neighbours_and_rounds_of_other_types(ti: Any, kind: str) -> None:
+    dtype, number = getattr(ti, kind), np.dtype({"u": "uint", "i": "int", "f": "float"}[kind[0]] + kind[1:])
+    x, y, z = ti.field(dtype, N + 2), ti.field(dtype, N), ti.Vector.field(3, dtype, N)
+
+    @ti.kernel
+    def run(n: ti.i32):
+        for i in y:
+            y[i] = x[i] + x[i + 1] * x[i + 2]
+        for i in z:
+            total = ti.cast(0, dtype)
+            for j in range(n):
+                total += x[j] * ti.cast(i % 3, dtype)
+            z[i] = ti.Vector([x[i], total, x[i + 1]])
+
+    v = (np.arange(N + 2) * 7 % 10).astype(number)
+    x.from_numpy(v)
+    run(37)
+    assert (y.to_numpy() == v[:-2] + v[1:-1] * v[2:]).all()
+    total = v[:37].sum(dtype=number) * (np.arange(N) % 3).astype(number)
+    assert (z.to_numpy() == np.stack([v[:-2], total, v[1:-1]], -1)).all()
+
+
+def test_loops_of_any_known_number_of_rounds(ti: Any) -> None:
+    counts = (0, 1, 3, 4, 5, 7, 8, 9, 31, 32, 33, 63)
+    x, y = ti.field(ti.i32, 128), ti.field(ti.i32, N)
+
+    @ti.kernel
+    def run():
+        for i in y:
+            total = i % 2
+            for n in ti.static(counts):
+                for j in range(n):
+                    total = total * 3 + x[j]
+                for j in range(-n // 2, n // 2):
+                    total = total * 5 + x[j + 64] + j
+                for j in range(n, -1, -2):
+                    total = total * 7 + x[j]
+            y[i] = total
+
+    v = np.arange(128, dtype=np.int32) * 37 % 64
+    x.from_numpy(v)
+    run()
+    want = np.arange(2, dtype=np.int32)
+    for n in counts:
+        for j in range(n):
+            want = want * np.int32(3) + v[j]
+        for j in range(-n // 2, n // 2):
+            want = want * np.int32(5) + v[j + 64] + np.int32(j)
+        for j in range(n, -1, -2):
+            want = want * np.int32(7) + v[j]
+    assert (y.to_numpy() == want[np.arange(N) % 2]).all()
