@@ -140,3 +140,29 @@ def test_loops_of_any_known_number_of_rounds(ti: Any) -> None:
         for j in range(n, -1, -2):
             want = want * np.int32(7) + v[j]
     assert (y.to_numpy() == want[np.arange(N) % 2]).all()
+
+
+def test_differences_to_quotients(ti: Any) -> None:
+    """In 64 bits, where the low word of what is subtracted is often 0 (docs/adr/0026)."""
+    x, b, c, y = ti.field(ti.u32, N), ti.field(ti.u32, N), ti.field(ti.i64, N), ti.Vector.field(5, ti.i64, N)
+
+    @ti.kernel
+    def run():
+        for i in y:
+            y[i] = [
+                ti.cast(i // 28, ti.i64) - ti.cast(b[i], ti.i64),
+                ti.cast(i // 56, ti.i64) - c[i],
+                ti.cast(x[i] // ti.u32(641), ti.i64) - c[i],
+                ti.cast((x[i] >> 3) // ti.u32(28), ti.i64) + -ti.cast(b[i], ti.i64),
+                ti.cast((ti.cast(x[i], ti.u64) * ti.u64(0x9E3779B9)) >> 32, ti.i64) - ti.cast(b[i], ti.i64),
+            ]
+
+    random, i = np.random.default_rng(0), np.arange(N)
+    u, few, far = random.integers(0, 2**32, N), random.integers(0, 3, N), random.integers(0, 3, N) << 32
+    x.from_numpy(u.astype(np.uint32))
+    b.from_numpy(few.astype(np.uint32))
+    c.from_numpy(far)
+    run()
+    high = (u.astype(np.uint64) * np.uint64(0x9E3779B9) >> np.uint64(32)).astype(np.int64)
+    want = [i // 28 - few, i // 56 - far, u // 641 - far, (u >> 3) // 28 - few, high - few]
+    assert (y.to_numpy() == np.stack(want, -1)).all()
