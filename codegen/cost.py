@@ -30,6 +30,11 @@ class Cost:
     atomics: float = 0.0
     plain: float = 0.0
 
+    @property
+    def contest(self) -> int:
+        """Up to so many threads that lock are no faster than one that need not. (Never as many as `MANY_THREADS`.)"""
+        return max(1, int((self.work + self.atomics) / max(self.work + self.plain, 1.0)))
+
 
 def cost_of(block: Block) -> Cost:
     """The price of one run of `block`."""

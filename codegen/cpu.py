@@ -17,6 +17,7 @@ from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.cpu_cast import saturated
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
+from weft.codegen.crew import Crew, Helpers
 from weft.codegen.function import EMITTERS, FunctionWriter
 from weft.codegen.lane_choice import LanePlan, Plan, lane_decision, length
 from weft.codegen.lane_control import write_body
@@ -27,6 +28,7 @@ from weft.codegen.memory_ops import read_slot
 from weft.codegen.module import ModuleWriter
 from weft.codegen.outline import outline
 from weft.codegen.overlap_check import write_check
+from weft.codegen.parts import Parts, cuts_of
 from weft.codegen.shares import Limits, Share, scope_of, shares_of
 from weft.codegen.unordered import is_unordered
 from weft.codegen.vector_math import LIBRARY, CpuMath
@@ -51,6 +53,10 @@ _MIDDLING, _LONG = 60, 128
 # Ops in the body of a loop that LLVM shall not vectorize: it would take time by their square.
 _TOO_LONG = 5000
 
+# Ops in the body of a loop with contended atomics that is compiled twice, so that small boxes need not lock. A longer
+# one locks in any case: a small box is a few dozen iterations then.
+_TWICE = 500
+
 # How a task finds the end of the stack that it may use: so many bytes, of which the runtime knows, below its own frame.
 _FLOOR = (
     "  %floor.local = alloca i64, align 8",
@@ -63,20 +69,41 @@ _FLOOR = (
 
 
 def compile_kernel(
-    kernel: Kernel, config: CompileConfig, timer: Any = None, functions: Sequence[Kernel] = ()
+    kernel: Kernel,
+    config: CompileConfig,
+    timer: Any = None,
+    functions: Sequence[Kernel] = (),
+    helpers: Helpers | None = None,
 ) -> Artifact:
-    """Lowered CHI, with the functions it calls, to an object file. `timer(stage)` is called as each stage begins (emit,
-    optimize, codegen)."""
+    """Lowered CHI, with the functions it calls, to an object file, or to several if there are `helpers` and it is long.
+    `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait)."""
     note = timer or (lambda _stage: None)
     note("emit")
     host = machine.host_cpu(config.opt_level)
-    module = emit_kernel(kernel, config, host.features, functions)
-    check = write_check(module, kernel)
-    text = module.text(host.header)
+    cuts = frozenset[int]() if config.line_info else cuts_of(kernel)  # the metadata of lines would not come apart
+    others = list[bytes]()
+    if helpers is not None and cuts:
+        with Crew[bytes](helpers, note) as crew:
+
+            def give(text: str, lines: int) -> None:
+                crew.give(lines, lambda note: machine.compile_object(text, config.opt_level, note))
+
+            parts = Parts(cuts, host.header, give)
+            module = emit_kernel(kernel, config, host.features, functions, parts)
+            check = write_check(module, kernel)
+            parts.finish(module)
+            text = module.text(host.header)
+            *others, code = crew.finish()
+    else:
+        module = emit_kernel(kernel, config, host.features, functions)
+        check = write_check(module, kernel)
+        text = module.text(host.header)
+        code = machine.compile_object(text, config.opt_level, note)
     return Artifact(
         name=kernel.symbol,
         target="cpu",
-        code=machine.compile_object(text, config.opt_level, note),
+        code=code,
+        parts=tuple(others),
         entry="weft_entry",
         slots=module.slots,
         sites=tuple(module.sites),
@@ -87,9 +114,13 @@ def compile_kernel(
 
 
 def emit_kernel(
-    kernel: Kernel, config: CompileConfig, features: frozenset[str], functions: Sequence[Kernel] = ()
+    kernel: Kernel,
+    config: CompileConfig,
+    features: frozenset[str],
+    functions: Sequence[Kernel] = (),
+    parts: Parts | None = None,
 ) -> ModuleWriter:
-    """The LLVM module of a lowered kernel, for a CPU with those features."""
+    """The LLVM module of a lowered kernel, for a CPU with those features; `parts` is told of each task."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
@@ -106,9 +137,11 @@ def emit_kernel(
         else:
             decided = lanes_of(task, kernel, features, config)
             plan = None if isinstance(decided, str) else decided
-            shares = () if isinstance(plan, LanePlan) else _private(task, kernel)
+            shares = () if isinstance(plan, LanePlan) or config.threads == 1 else _private(task, kernel)
             _parallel(entry, task, number, plan, shares)
         _mark_rest(entry, first, task)
+        if parts is not None:
+            parts.written(module, number, task)
     module.functions.append(_text(entry, "define void @weft_entry(ptr noalias %ctx)"))
     return module
 
@@ -183,7 +216,7 @@ def _private(task: Task, kernel: Kernel) -> tuple[Share, ...]:
 def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, shares: Sequence[Share]) -> None:
     """In the entry: measure the box, then run it here or share it out."""
     _bounds(f, task)
-    limits = task.bounds.last
+    limits, config = task.bounds.last, f.module.config
     if not isinstance(limits, Yield):
         raise InternalError(f"codegen: the bounds of {task!r} do not end in a yield")
     axes = len(limits.begins)
@@ -209,16 +242,18 @@ def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, sha
         write_share(f.module, shares, body, axes)
         write_merge(f.module, shares, body, axes)
         _launch_private(f, shares, body, box, axes, sharing(f, shares, price.work + price.plain, count, inner), count)
+    elif _runs_alone(task, price, config.threads):
+        _write_body(f, task, plan, body, plain=True)
+        f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
     else:
         grain = _grain(f, price, inner)
-        alone = f.set(f"icmp sle i64 {count}, {grain}")
+        small = f.set(f"icmp sle i64 {count}, {grain}")
         _write_body(f, task, plan, body, plain=False)
-        if _contended(task):
-            alone = f.set(f"or i1 {alone}, {_fight(f, price)}")
-            _write_body(f, task, plan, f"{body}_plain", plain=True)
-            _launch(f, alone, (f"{body}_plain", body), box, count, grain)
-        else:
-            _launch(f, alone, (body, body), box, count, grain)
+        alone = body
+        if _contended(task) and length(task) <= _TWICE:
+            alone = f"{body}_plain"
+            _write_body(f, task, plan, alone, plain=True)
+        _launch(f, small, (alone, body), box, count, grain)
     if _contains(task, Assert) or calls_one(task, f.module.callees, lambda callee: callee.fails):
         _stop_on_failure(f)
 
@@ -251,11 +286,9 @@ def _grain(f: FunctionWriter, price: Cost, inner: str) -> str:
     return f.set(f"add i64 {grain}, 1")
 
 
-def _fight(f: FunctionWriter, price: Cost) -> str:
-    """Whether so few threads would mostly wait for each other's atomics that one is faster."""
-    threads = service(f, "threads", "i64")
-    locked, free = price.work + price.atomics, price.work + price.plain
-    return f.set(f"icmp ule i64 {threads}, {max(1, int(locked / max(free, 1.0)))}")
+def _runs_alone(task: Task, price: Cost, threads: int) -> bool:
+    """Whether so few threads would mostly wait for each other's atomics that one is faster, or there is only one."""
+    return threads == 1 or (_contended(task) and 0 < threads <= price.contest)
 
 
 def _launch(f: FunctionWriter, alone: str, bodies: tuple[str, str], box: str, count: str, grain: str) -> None:

@@ -112,29 +112,36 @@ class ModuleWriter:
         self.scopes.setdefault(scope, len(self.scopes))
         return tag + (f", !llvm.access.group {group}" if group else "")
 
-    def text(self, header: str) -> str:
-        """The finished module."""
+    def text(self, header: str, functions: Sequence[str] | None = None) -> str:
+        """The finished module, or one with only those functions."""
+        nodes = [*self.metadata]
         kept = ", ".join(f"ptr @{name}" for name in self.kept)
         used = f'@llvm.compiler.used = appending global [{len(self.kept)} x ptr] [{kept}], section "llvm.metadata"'
-        body = "\n".join([header, used if kept else "", *self.declarations.values(), "", *self.functions])
-        body = self._resolve_scopes(body)
-        nodes = (f"!{number} = {text}" for number, text in enumerate(self.metadata))
-        return body + "\n" + "\n".join(nodes) + "\n"
+        written = self.functions if functions is None else functions
+        body = "\n".join([header, used if kept else "", *self.declarations.values(), "", *written])
+        body = self._resolve_scopes(body, nodes)
+        numbered = (f"!{number} = {text}" for number, text in enumerate(nodes))
+        return body + "\n" + "\n".join(numbered) + "\n"
 
-    def _resolve_scopes(self, body: str) -> str:
+    def _resolve_scopes(self, body: str, metadata: list[str]) -> str:
         """Alias scopes are known only once every access is written: fill them in.
 
         Fields and arrays do not overlap, save exposed ones."""
         if not self.scopes:
             return body
         named = _bounded(self.scopes)
-        domain = self.node('distinct !{!"fields"}')
-        nodes = {scope: self.node(f'distinct !{{!"{scope}", {domain}}}') for scope in dict.fromkeys(named.values())}
+
+        def node(text: str) -> str:
+            metadata.append(text)
+            return f"!{len(metadata) - 1}"
+
+        domain = node('distinct !{!"fields"}')
+        nodes = {scope: node(f'distinct !{{!"{scope}", {domain}}}') for scope in dict.fromkeys(named.values())}
         tags: dict[tuple[str, str], str] = {}
-        for scope, node in nodes.items():
-            tags["scope", scope] = self.node(f"!{{{node}}}")
+        for scope, own in nodes.items():
+            tags["scope", scope] = node(f"!{{{own}}}")
             apart = [n for other, n in nodes.items() if other != scope and not _may_overlap(scope, other)]
-            tags["others", scope] = self.node(f"!{{{', '.join(apart)}}}")
+            tags["others", scope] = node(f"!{{{', '.join(apart)}}}")
         return _TAG.sub(lambda found: tags[found[1], named[found[2]]], body)
 
 

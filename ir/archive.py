@@ -1,6 +1,6 @@
 """A compiled kernel as bytes, and back: a line of JSON that describes it, then its code.
 
-    {"artifact": {"name": ..., "slots": ..., "sites": ...}, "sizes": [8264, 0], ...}\n<code><host>
+    {"artifact": {"name": ..., "slots": ..., "sites": ...}, "sizes": [8264, 0], ...}\n<code><host><parts>
 
 Whoever keeps the bytes may add entries of their own to the description. Nothing in it is ever run: bytes that do not
 have this form, whatever they are, give an ArchiveError.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from itertools import accumulate
 from typing import Any
 
 from weft.ir.artifact import Artifact, Site, Slots
@@ -30,9 +31,10 @@ class ArchiveError(Exception):
 
 def pack(artifact: Artifact, more: Mapping[str, Any]) -> bytes:
     """The artifact, without the texts of its making, and `more` (plain data) as bytes."""
-    head = {**more, "artifact": _describe(artifact), "sizes": [len(artifact.code), len(artifact.host)]}
+    pieces = (artifact.code, artifact.host, *artifact.parts)
+    head = {**more, "artifact": _describe(artifact), "sizes": [len(one) for one in pieces]}
     line = json.dumps(head, separators=(",", ":"), ensure_ascii=True).encode()
-    return b"".join((line, b"\n", artifact.code, artifact.host))
+    return b"".join((line, b"\n", *pieces))
 
 
 def unpack(data: bytes) -> tuple[Artifact, dict[str, Any]]:
@@ -40,10 +42,11 @@ def unpack(data: bytes) -> tuple[Artifact, dict[str, Any]]:
     line, newline, rest = data.partition(b"\n")
     try:
         head: Any = json.loads(line)
-        code, host = (int(size) for size in head["sizes"])
-        if not newline or min(code, host) < 0 or code + host != len(rest):
+        ends = list(accumulate(map(_count, head["sizes"])))
+        if not newline or ends[-1] != len(rest):
             raise ArchiveError("the code is cut off")
-        return _restore(head["artifact"], rest[:code], rest[code:]), head
+        code, host, *parts = (rest[begin:end] for begin, end in zip([0, *ends], ends))
+        return _restore(head["artifact"], code, host, tuple(parts)), head
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ArchiveError(f"{type(error).__name__}: {error}") from error
 
@@ -60,7 +63,7 @@ def _describe(artifact: Artifact) -> dict[str, Any]:
     }
 
 
-def _restore(head: Any, code: bytes, host: bytes) -> Artifact:
+def _restore(head: Any, code: bytes, host: bytes, parts: tuple[bytes, ...]) -> Artifact:
     if head["target"] not in _TARGETS:
         raise ArchiveError(f"no target is called {head['target']!r}")
     slots = Slots(
@@ -74,7 +77,7 @@ def _restore(head: Any, code: bytes, host: bytes) -> Artifact:
         for kind, text, types, span in head["sites"]
     )
     plain: dict[str, Any] = {name: check(head[name]) for name, check in _PLAIN.items()}
-    return Artifact(code=code, host=host, slots=slots, sites=sites, **plain)
+    return Artifact(code=code, host=host, parts=parts, slots=slots, sites=sites, **plain)
 
 
 def _text(value: Any) -> str:
@@ -95,7 +98,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "tuple[str, ...]": lambda values: tuple(map(_text, values)),
     "tuple[int, ...]": lambda values: tuple(map(_count, values)),
 }
-_APART = ("code", "host", "slots", "sites", "llvm", "native")  # as bytes, in a form of their own, or not kept
+_APART = ("code", "host", "parts", "slots", "sites", "llvm", "native")  # as bytes, in a form of their own, or not kept
 
 # The other parts of an artifact, and what they are made of.
 _PLAIN = {part.name: _CHECKS[str(part.type)] for part in fields(Artifact) if part.name not in _APART}

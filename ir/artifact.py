@@ -153,8 +153,8 @@ class Slots:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A compiled kernel. For the CPU `code` is an object file whose function `entry(ctx)` runs all tasks; for CUDA it
-    is PTX with one entry per task."""
+    """A compiled kernel. For the CPU `code` is an object file whose function `entry(ctx)` runs all tasks, and `parts`
+    are those with functions that it calls; for CUDA it is PTX with one entry per task."""
 
     name: str
     target: str  # "cpu" or "cuda"
@@ -162,6 +162,7 @@ class Artifact:
     entry: str
     slots: Slots
     sites: tuple[Site, ...] = ()
+    parts: tuple[bytes, ...] = ()
     libraries: tuple[str, ...] = ()  # shared libraries the code calls into, besides the C library
     llvm: str = ""
     native: Any = field(default=None, compare=False, repr=False)  # CUDA: the optimized module, if it was made here

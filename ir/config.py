@@ -11,14 +11,17 @@ if TYPE_CHECKING:
     from weft.ir.races import RaceTable
     from weft.ir.symbols import Marks
 
-__all__ = ["CompileConfig"]
+__all__ = ["MANY_THREADS", "CompileConfig"]
+
+MANY_THREADS = 9  # code for the CPU is the same for all numbers of threads from here on
 
 
 @dataclass(frozen=True)
 class CompileConfig:
     """`arch` is "cpu", "cuda" or "python". `verify` checks the IR after every pass. `index_bits` is 32 where every
-    field and array of the launch has fewer than 2**31 elements per axis. `cuda_stack_limit`: bytes of stack of a GPU's
-    thread, for recursion; 0: the usual. `line_info`: the code says which lines of the program it comes from.
+    field and array of the launch has fewer than 2**31 elements per axis. `threads` run kernels on a CPU; 0: nobody
+    said how many. `cuda_stack_limit`: bytes of stack of a GPU's thread, for recursion; 0: the usual. `line_info`: the
+    code says which lines of the program it comes from.
     `check_nan`: what computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked
     for races; `races` is then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has
     written is a fault; `marks` is then where the marks of what was written are."""

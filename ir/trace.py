@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, TextIO
 
@@ -51,6 +52,7 @@ class Trace:
     rows: dict[str, _Row] = field(default_factory=dict[str, _Row])
     running: tuple[str, float] | None = None
     listener: Listener | None = None
+    lock: Lock = field(default_factory=Lock)  # of the rows that other threads count
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ, also: frozenset[str] = frozenset()) -> Trace:
@@ -106,6 +108,14 @@ class Trace:
         if self.listener is not None and self.running is not None:
             self.listener(*self.running, now)
         self.running = (name, now) if name else None
+
+    def beside(self, name: str, began: float, ended: float) -> None:
+        """Another thread, which calls this, was in that stage."""
+        if self.timed:
+            with self.lock:
+                self.count(f"{name}, beside", (ended - began) * 1e3, nested=True)
+        if self.listener is not None:
+            self.listener(name, began, ended)
 
     def count(self, name: str, milliseconds: float, changed: bool = True, nested: bool = False) -> None:
         """Add a run of that stage or pass to the table."""

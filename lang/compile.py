@@ -23,6 +23,7 @@ from weft.lang.cache.kernels import Found, Lookup, look_up
 from weft.lang.captures import Captures
 from weft.lang.collecting import uncollected
 from weft.lang.errors import ArgumentError
+from weft.lang.init import threads_of
 from weft.lang.logs.compilations import trace_of
 from weft.lang.logs.topics import CACHE
 from weft.lang.matrix import Matrix
@@ -36,6 +37,7 @@ from weft.lang.translate import Argument, Translation, translate_kernel
 from weft.lang.types import StructType, to_ir
 
 if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from the disk cache need none of it
+    from weft.codegen.crew import Helpers
     from weft.ir import tree
     from weft.ir.ops import Kernel
 
@@ -163,7 +165,7 @@ def compile_instance(
             recording.current.span(COMPILE, "cache lookup", began, perf_counter(), found=bool(made))
         found = bool(made)
         if not made:
-            with uncollected():
+            with uncollected(), program.seats:
                 made = _compile(program, function, arguments, results, trace, lookup)
     if CACHE.on and lookup is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
@@ -195,7 +197,7 @@ def _compile(
         if _watches(program):
             run = _watched(translation.tree, program, trace)
             return Found(run, translation.trees, translation.captures)
-        artifact = make_artifact(translation.tree, program.config, program.device, trace)
+        artifact = make_artifact(translation.tree, program.config, program.device, trace, _helpers(program, trace))
         with program.lock:
             run = load_artifact(artifact, program.config, program.device, trace)
     if lookup is not None:
@@ -265,7 +267,8 @@ def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...,
         kernel, functions, table = lower_checked(root, config, trace)
     else:
         kernel, functions = lower(root, config, trace.observer), [lower(one, config) for one in root.functions]
-    artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions)
+    helpers = _helpers(program, trace)
+    artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions, helpers)
     with program.lock:
         run = load_artifact(artifact, config, program.device, trace)
     if config.marks is not None:
@@ -273,13 +276,22 @@ def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...,
     return run if table is None else Checked(program, run, artifact, table)
 
 
-def make_artifact(root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace) -> Artifact:
+def make_artifact(
+    root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace, helpers: Helpers | None = None
+) -> Artifact:
     """From tree to code."""
     from weft.ir.pipeline import lower
 
     _show_tree(root, trace)
     functions = [lower(function, config) for function in root.functions]
-    return _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device, functions)
+    return _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device, functions, helpers)
+
+
+def _helpers(program: Any, trace: Trace) -> Helpers | None:
+    """The threads that compile a kernel beside its own."""
+    from weft.codegen.crew import Helpers
+
+    return Helpers(program.seats, trace.beside) if program.seats.count > 1 else None
 
 
 def _show_tree(root: tree.KernelTree, trace: Trace) -> None:
@@ -302,16 +314,30 @@ def load_artifact(artifact: Artifact, config: CompileConfig, device: Any, trace:
     return loaded
 
 
-def _for_cpu(kernel: Kernel, config: CompileConfig, timer: Any, device: Any, functions: Sequence[Kernel]) -> Artifact:
+def _for_cpu(
+    kernel: Kernel,
+    config: CompileConfig,
+    timer: Any,
+    device: Any,
+    functions: Sequence[Kernel],
+    helpers: Helpers | None,
+) -> Artifact:
     from weft.codegen.cpu import compile_kernel
 
-    del device
-    return compile_kernel(kernel, config, timer, functions)
+    return compile_kernel(kernel, replace(config, threads=threads_of(device)), timer, functions, helpers)
 
 
-def _for_cuda(kernel: Kernel, config: CompileConfig, timer: Any, device: Any, functions: Sequence[Kernel]) -> Artifact:
+def _for_cuda(
+    kernel: Kernel,
+    config: CompileConfig,
+    timer: Any,
+    device: Any,
+    functions: Sequence[Kernel],
+    helpers: Helpers | None,
+) -> Artifact:
     from weft.codegen.cuda import compile_kernel
 
+    del helpers
     return compile_kernel(kernel, config, timer, device.target, functions)
 
 

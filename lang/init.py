@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.config import CompileConfig
+from weft.ir.config import MANY_THREADS, CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.forking import Gate
@@ -49,6 +49,7 @@ __all__ = [
     "reset",
     "seed",
     "sync",
+    "threads_of",
     "vulkan",
     "x64",
     "x86_64",
@@ -198,10 +199,18 @@ class Program:
         with self.lock:
             if self._compilers is None:
                 futures = importlib.import_module("concurrent.futures")
-                system = importlib.import_module("weft.runtime.system")
-                count = max(0, self.chosen.get("compile_threads", 0)) or system.threads_available()
-                self._compilers = futures.ThreadPoolExecutor(count, "weft-compiler")
+                self._compilers = futures.ThreadPoolExecutor(self.compile_threads, "weft-compiler")
         return self._compilers
+
+    @cached_property
+    def compile_threads(self) -> int:
+        """How many of these there are."""
+        return max(0, self.chosen.get("compile_threads", 0)) or _cores()
+
+    @cached_property
+    def seats(self) -> Any:
+        """For threads that compile: others than these help where a kernel is long and there is a core."""
+        return importlib.import_module("weft.codegen.crew").Seats(min(self.compile_threads, _cores()))
 
     def forget_compilers(self) -> None:
         """They are threads of another process."""
@@ -210,6 +219,16 @@ class Program:
     def opened(self) -> Any:
         """The device if one was opened already, else None."""
         return self._device
+
+
+def _cores() -> int:
+    count: int = importlib.import_module("weft.runtime.system").threads_available()
+    return count
+
+
+def threads_of(device: Any) -> int:
+    """How many threads kernels are compiled for, on that device; 0: any number. (Others have none of the CPU's.)"""
+    return min(getattr(device, "threads", 0), MANY_THREADS)
 
 
 _current: Program | None = None
@@ -261,10 +280,11 @@ def init(
     Options: `debug` (bounds checks, integer divisions by zero, asserts), `check_out_of_bound` (only the first),
     `check_nan` (the first NaN or infinity that is computed is an error), `check_races` (find iterations that touch one
     element without an order; slow), `check_uninitialised` (reading what nothing has written is an error), `fast_math`
-    (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once),
-    `device` (0: which GPU), `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these
-    tools which line of the program an instruction comes from), `log_level`, `verbose` (False: only errors), `print_ir`
-    and its kin (texts of the compiler on stderr), `offline_cache` (True: keep compiled kernels on disk),
+    (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once,
+    several kernels or the loops of a long one), `device` (0: which GPU), `kernel_profiler`, `nvtx` (name launches for
+    NVIDIA's tools), `line_info` (tell these tools which line of the program an instruction comes from), `log_level`,
+    `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on stderr), `offline_cache` (True:
+    keep compiled kernels on disk),
     `offline_cache_file_path` (in which folder), `offline_cache_max_size_of_files` (bytes),
     `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"), `offline_cache_cleaning_factor` (0.25),
     `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options are taken,

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
+from weft.lang.init import threads_of
 from weft.lang.parameters import template_key
 from weft.lang.translate import Argument, Translation, translate_kernel
 
@@ -63,6 +64,11 @@ class Recipe:
             return CudaTarget()
         target: CudaTarget = program.device.target
         return target
+
+    def threads(self) -> int:
+        """How many threads of a CPU to compile for."""
+        program = self._program()
+        return 0 if program is None or not program.alive else threads_of(program.device)
 
     def _again(self, argument: Argument, ref: Any) -> Argument:
         if ref is None:

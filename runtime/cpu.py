@@ -73,7 +73,7 @@ class CpuDevice:
 
     def load(self, artifact: Artifact) -> CpuKernel:
         """The kernel, ready to run; it keeps this device."""
-        code = self.loader.load(artifact.code, artifact.functions, artifact.libraries)
+        code = self.loader.load(artifact.code, artifact.functions, artifact.libraries, parts=artifact.parts)
         return CpuKernel(artifact, code, self.launcher, self.service_table)
 
     def synchronize(self) -> None:

@@ -1,4 +1,4 @@
-"""Object files become callable code: one ORC JIT per loader, one library in it per object.
+"""Object files become callable code: one ORC JIT per loader, one library in it per kernel.
 
 Symbols that an object leaves undefined are those the process exports: the C library, the helpers that compilers call
 (f64 to f16 is one where the CPU has no instruction for it), and the libraries that the object names.
@@ -50,9 +50,11 @@ class Loader:
         functions: Sequence[str],
         libraries: Sequence[str] = (),
         symbols: Mapping[str, int] = MappingProxyType({}),
+        parts: Sequence[bytes] = (),
     ) -> Code:
         """The object file `code` linked into the process, its `functions` ready to call. `symbols` are addresses that
-        it may refer to by name. InternalError if a symbol is missing."""
+        it may refer to by name, `parts` other object files with functions that it calls. InternalError if a symbol is
+        missing."""
         with self._lock:
             jit = self._jit or self._start()
             name = f"weft.{next(self._names)}"
@@ -61,7 +63,9 @@ class Loader:
         for library in libraries:
             binding.load_library_permanently(library)
         builder: Any = binding.JITLibraryBuilder()
-        builder.add_object_img(code).add_current_process()
+        for one in (code, *parts):
+            builder.add_object_img(one)
+        builder.add_current_process()
         for function in functions:
             builder.export_symbol(function)
         for symbol, address in symbols.items():

@@ -26,7 +26,7 @@ from weft.ir.artifact import Artifact
 from weft.ir.errors import WeftError
 from weft.lang.cache.fingerprint import Fingerprint, fingerprint
 from weft.lang.captures import Attributes
-from weft.lang.init import imported_at
+from weft.lang.init import imported_at, threads_of
 from weft.lang.translate.contract import Loss
 
 __all__ = ["Found", "Lookup", "keeping", "look_up", "open_store", "version_stamp"]
@@ -132,7 +132,7 @@ def look_up(program: Any, function: Any, arguments: Sequence[Any], results: Sequ
     def walk() -> Fingerprint:
         return fingerprint(roots)
 
-    options = astuple(replace(program.config, random_seed=0, threads=0))
+    options = astuple(replace(program.config, random_seed=0, threads=threads_of(program.device)))
     try:
         walked = walk()
         lines = walked.place() if program.config.line_info else ""

@@ -83,7 +83,9 @@ class Stages:
     @cached_property
     def config(self) -> CompileConfig:
         """What the compiler is told: the program's options, and that line numbers are wanted."""
-        config: CompileConfig = replace(self._recipe.config, arch=self.arch, line_info=True)
+        config: CompileConfig = replace(
+            self._recipe.config, arch=self.arch, line_info=True, threads=self._recipe.threads()
+        )
         return config
 
     # -- ours ----------------------------------------------------------------------------------------------------------

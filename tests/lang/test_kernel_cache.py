@@ -302,7 +302,12 @@ def test_options(session: Session):
             given["default_fp"] = ti.f64
         assert session.fresh(text, **given) == pytest.approx(first)
         assert session.warm(text, **given) == pytest.approx(first)
-    assert session.warm(text, random_seed=5, threads=1) == first
+    assert session.warm(text, random_seed=5, compile_threads=3) == first
+    session.run(text, threads=1)
+    assert session.fresh(text, threads=3, opt_level=0) == first  # whether atomics lock is decided in compiling
+    assert session.fresh(text, threads=4, opt_level=0) == first
+    session.run(text, threads=9)
+    assert session.warm(text, threads=40) == first
 
 
 def test_a_function_of_a_module_is_exchanged(session: Session):
