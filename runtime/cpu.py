@@ -51,7 +51,9 @@ class CpuDevice:
     @cached_property
     def pool(self) -> Pool:
         """The worker threads."""
-        return Pool(self.threads, self._native)
+        pool = Pool(self.threads, self._native)
+        pool.parallel_for, pool.scratch = self._native["launch_for"], self._native["launch_scratch"]  # as launches do
+        return pool
 
     @cached_property
     def launcher(self) -> Launcher:
@@ -62,11 +64,11 @@ class CpuDevice:
         """A service table (see `ir/artifact.py`) whose print service is at that address; the caller keeps it."""
         pool = self.pool
         words = {
-            "parallel_for": self._native["launch_for"],
+            "parallel_for": pool.parallel_for,
             "print": print_address,
             "pool": pool.handle,
             "threads": pool.threads,
-            "scratch": self._native["launch_scratch"],
+            "scratch": pool.scratch,
             "stack": system.stack_bytes(),
         }
         return (ctypes.c_int64 * len(SERVICES))(*(words[name] for name in SERVICES))
