@@ -30,12 +30,18 @@ frame(0), frame(1)
 ti.sync()
 """
 
-_SLICES = {
-    "device": "tests/cuda/test_device.py",
-    "neighbours": "tests/cuda/test_speedups.py",
-    "together": "tests/cuda/test_together.py",
-    "simt": "tests/cuda/test_simt.py",
-}
+_SLICES = (
+    "algorithms",
+    "boxes",
+    "calls",
+    "device",
+    "simt",
+    "speedups",
+    "staging",
+    "sums",
+    "together",
+    "together_limits",
+)
 
 
 def programs() -> dict[str, list[str]]:
@@ -43,14 +49,11 @@ def programs() -> dict[str, list[str]]:
     demos = sorted(
         path.stem for path in (_ROOT / "demos").glob("*.py") if re.search(r"^(def )?build\b", path.read_text(), re.M)
     )
-    behaviour = {
-        path.stem.removeprefix("test_"): f"{path.relative_to(_ROOT)} -k cuda"
-        for path in sorted((_ROOT / "tests/lang/behaviour").glob("test_*.py"))
-    }
-    tests = {
-        f"test {name}": ["-m", "pytest", "-q", "-p", "no:cacheprovider", *text.split()]
-        for name, text in (_SLICES | behaviour).items()
-    }
+    behaviour = {path.stem.removeprefix("test_"): path for path in sorted(_ROOT.glob("tests/lang/behaviour/test_*.py"))}
+    device = {name: _ROOT / f"tests/cuda/test_{name}.py" for name in _SLICES}
+    pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k"]
+    tests = {f"test {name}": [*pytest, "not emulated", str(path)] for name, path in device.items()}
+    tests |= {f"test {name}": [*pytest, "cuda", str(path)] for name, path in behaviour.items()}
     return {f"demo {name}": ["-c", _DEMO.format(name=name)] for name in demos} | tests
 
 
