@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import random
 from collections.abc import Callable
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
-
-import numpy as np
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
@@ -185,7 +182,7 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
     if is_known(c.args) and is_known(c.keywords):
         if t.unit.rehearsed and t.alone is c.node:  # breakpoint() and the like: Python will run it
             return None
-        if isinstance(getattr(function, "__self__", None), _DRAWING):
+        if _draws(function):
             _warn_of_draw(t, c)
         return run_now(t, c.node, function, *c.args, **c.keywords)
     if isinstance(function, FunctionType):
@@ -200,7 +197,14 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
     )
 
 
-_DRAWING = (random.Random, np.random.RandomState, np.random.Generator)
+_DRAWING = {"random.Random", "numpy.random.mtrand.RandomState", "numpy.random._generator.Generator"}
+
+
+def _draws(function: Any) -> bool:
+    """Whether it is a method of what makes random numbers. Told by name: numpy imports that part of itself when it is
+    asked for, and `np` would not mean in the next process, when the cache is asked, what it meant after compiling."""
+    classes = type(getattr(function, "__self__", None)).__mro__
+    return any(f"{one.__module__}.{one.__qualname__}" in _DRAWING for one in classes)
 
 
 def _warn_of_draw(t: Translator, c: Call) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -266,3 +269,20 @@ def test_dumps_are_of_a_compilation(session: Session, capsys: pytest.CaptureFixt
     session.run(text)
     assert session.fresh(text, print_ir=True) == 2
     assert "after lower_tree" in capsys.readouterr().err
+
+
+def test_compiling_leaves_modules_as_they_are(tmp_path: Path):
+    """numpy imports parts of itself when they are asked for; a kernel that names `random` would mean another thing."""
+    file = tmp_path / "program.py"
+    file.write_text(
+        "import numpy as np\nimport weft as ti\n\nti.init(arch=ti.cpu, log_level=ti.WARN)\n"
+        "x = ti.Vector.field(2, ti.f32, 8)\nscale = np.float32(0.5)\n\n\n@ti.kernel\ndef start():\n"
+        "    for i in x:\n        x[i] = [ti.random() * np.exp(scale), ti.random()]\n\n\nstart()\n"
+    )
+    settings = {"WEFT_CACHE_DIR": str(tmp_path), "WEFT_OFFLINE_CACHE": "1", "WEFT_LOG": "cache"}
+    runs = [
+        subprocess.run([sys.executable, file], env=os.environ | settings, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert ["start: not found" in run.stderr for run in runs] == [True, False]
+    assert "start: found" in runs[1].stderr
