@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from weft.codegen.function import FunctionWriter, Jump, emits
 from weft.codegen.memory_ops import read_slot
-from weft.codegen.spelling import in_memory, in_register
+from weft.codegen.spelling import in_memory
 from weft.ir.artifact import SERVICES, Site
 from weft.ir.core import Value
+from weft.ir.intervals import interval, type_interval
 from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, While
 from weft.ir.types import Prim, Type, u1
 
-__all__ = ["more_rounds", "put_scalars", "service", "site_types"]
+__all__ = ["last_but_one", "may_overflow", "more_rounds", "put_scalars", "service", "site_types"]
 
 
 @emits(If)
@@ -43,39 +44,90 @@ def _while(f: FunctionWriter, op: While) -> None:
 
 @emits(For)
 def _for(f: FunctionWriter, op: For) -> None:
-    index = op.body.args[0]
-    assert isinstance(index.type, Prim)
-    name, signed = in_register(index.type), "s" if index.type.is_signed else "u"
+    """The index is compared before each round; where a step may lead out of its type, before the step."""
+    (_loop_to_the_last if may_overflow(op) else _loop)(f, op)
+
+
+def _loop(f: FunctionWriter, op: For) -> None:
+    type = op.begin.type
+    assert isinstance(type, Prim)
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
     here, following = f.register("i"), f.register("n")
     begin, end, step = f.use(op.begin), f.use(op.end), f.use(op.step)
     f.jump(head)
     before = f.label
     f.lines.append(f"{head}:")
-    f.lines.append(f"  {here} = phi {name} [ {begin}, %{before} ], [ {following}, %{latch} ]")
+    f.lines.append(f"  {here} = phi {f.spell(type)} [ {begin}, %{before} ], [ {following}, %{latch} ]")
     f.label, f.open = head, True
-    f.branch(more_rounds(f, op.step, signed, index.type, here, end), body, done)
+    f.branch(more_rounds(f, op, here, end), body, done)
     f.start(body)
-    f.values[index] = here
-    f.jumps.append(Jump(done, latch))
-    f.block(op.body)
-    f.jumps.pop()
-    f.start(latch)
+    _round(f, op, here, latch, done)
     unit = isinstance(op.step, Const) and op.step.value in (1, -1)
-    f.lines.append(f"  {following} = add {'nsw ' if unit and signed == 's' else ''}{name} {here}, {step}")
+    f.lines.append(f"  {following} = add {'nsw ' if unit and type.is_signed else ''}{f.spell(type)} {here}, {step}")
     f.jump(head)
     f.start(done)
 
 
-def more_rounds(f: FunctionWriter, step: Value, signed: str, type: Prim, index: str, end: str) -> str:
-    """Whether the loop goes on: which side of `end` counts depends on the sign of the step."""
+def _loop_to_the_last(f: FunctionWriter, op: For) -> None:
+    type = op.begin.type
+    assert isinstance(type, Prim)
+    enter, body, latch, done = (f.fresh_label(hint) for hint in ("enter", "body", "latch", "done"))
+    here, following = f.register("i"), f.register("n")
+    begin, step, last = f.use(op.begin), f.use(op.step), last_but_one(f, op)
+    f.branch(more_rounds(f, op, begin, f.use(op.end)), enter, done)
+    f.start(enter)
+    f.jump(body)
+    f.lines.append(f"{body}:")
+    f.lines.append(f"  {here} = phi {f.spell(type)} [ {begin}, %{enter} ], [ {following}, %{latch} ]")
+    f.label, f.open = body, True
+    _round(f, op, here, latch, done)
+    f.lines.append(f"  {following} = add n{_sign(type)}w {f.spell(type)} {here}, {step}")
+    f.branch(more_rounds(f, op, here, last), body, done)
+    f.start(done)
+
+
+def _round(f: FunctionWriter, op: For, index: str, latch: str, done: str) -> None:
+    f.values[op.body.args[0]] = index
+    f.jumps.append(Jump(done, latch))
+    f.block(op.body)
+    f.jumps.pop()
+    f.start(latch)
+
+
+def may_overflow(op: For) -> bool:
+    """Whether an index that is short of `end` may be less than a step from the end of its type."""
+    if not isinstance(op.step, Const):
+        return True
+    (low, high), (least, most), step = interval(op.end), type_interval(op.end.type), int(op.step.value)
+    return high - 1 + step > most if step > 0 else low + 1 + step < least
+
+
+def last_but_one(f: FunctionWriter, op: For) -> str:
+    """`end - step`, or as near as the type comes: an index has one that follows it if it is short of this."""
+    type = op.end.type
+    assert isinstance(type, Prim)
     name = f.spell(type)
+    intrinsic = f.module.declare(f"{name} @llvm.{_sign(type)}sub.sat.{f.suffix(type)}({name}, {name})")
+    return f.set(f"call {name} @{intrinsic}({name} {f.use(op.end)}, {name} {f.use(op.step)})")
+
+
+def more_rounds(f: FunctionWriter, op: For, index: str, end: str) -> str:
+    """Whether the loop goes on: which side of `end` counts depends on the sign of the step."""
+    step, type = op.step, op.step.type
+    assert isinstance(type, Prim)
+    name, signed = f.spell(type), _sign(type)
     if isinstance(step, Const):
         return f.set(f"icmp {signed}{'lt' if step.value > 0 else 'gt'} {name} {index}, {end}")
-    up = f.set(f"icmp sgt {name} {f.use(step)}, {f.literal(0, type)}")
     below = f.set(f"icmp {signed}lt {name} {index}, {end}")
+    if not type.is_signed:
+        return below
+    up = f.set(f"icmp sgt {name} {f.use(step)}, {f.literal(0, type)}")
     above = f.set(f"icmp {signed}gt {name} {index}, {end}")
     return f.set(f"select {f.truth} {up}, {f.truth} {below}, {f.truth} {above}")
+
+
+def _sign(type: Prim) -> str:
+    return "s" if type.is_signed else "u"
 
 
 @emits(Break)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.codegen.control_ops import more_rounds
+from weft.codegen.control_ops import last_but_one, may_overflow, more_rounds
 from weft.codegen.function import EMITTERS, Jump
 from weft.codegen.lanes import LaneWriter, Masks, by_lane
 from weft.ir.core import Block, Op
@@ -178,8 +178,8 @@ def _for(f: LaneWriter, op: For) -> None:
 
 
 def _masked_for(f: LaneWriter, op: For) -> None:
-    """A lane stays in the loop while its own index is short of its own end. Lanes that left may count on, past the end
-    of the index's type; what counts is that they left."""
+    """A lane stays in the loop while its own index is short of its own end, and has another one to follow where that is
+    not sure. Lanes that left may count on, past the end of the index's type; what counts is that they left."""
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
     index = op.body.args[0]
     assert isinstance(index.type, Prim)
@@ -188,13 +188,15 @@ def _masked_for(f: LaneWriter, op: For) -> None:
         type = f.spell(index.type)
         slot = f.stack(type, align=64)
         f.do(f"store {type} {f.use(op.begin)}, ptr {slot}, align 64")
+    wary = may_overflow(op)
+    with f.wide():
+        last = last_but_one(f, op) if wary else ""
     masks = _enter(f, op)
     f.start(head)
     here = f.set(f"load {type}, ptr {slot}, align 64")
     f.values[index] = here
     with f.wide():
-        signed = "s" if index.type.is_signed else "u"
-        more = more_rounds(f, op.step, signed, index.type, f.use(index), f.use(op.end))
+        more = more_rounds(f, op, f.use(index), f.use(op.end))
     f.mask = f.both(f.read_mask(masks.loop), more)
     f.write_mask(masks.loop, f.mask)
     f.write_mask(masks.round, f.mask)
@@ -203,6 +205,10 @@ def _masked_for(f: LaneWriter, op: For) -> None:
     f.region = latch
     _round(f, op)
     f.start(latch)
+    if wary:
+        with f.wide():
+            more = more_rounds(f, op, f.use(index), last)
+        f.write_mask(masks.loop, f.both(f.read_mask(masks.loop), more))
     with f.wide(width):
         following = f.set(f"add {type} {here}, {f.use(op.step)}")
     f.do(f"store {type} {following}, ptr {slot}, align 64")

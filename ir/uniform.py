@@ -70,7 +70,7 @@ class Uniformity:
         self.divergent: set[Op] = set()
         self.sums: dict[Store, tuple[str, Value]] = {}
         self.skipped: set[Op] = set()  # loads of accumulators and the sums themselves: part of `sums`
-        self._inside: set[Op] = set()
+        self._inside: dict[Op, None] = {}  # a set in order: of it comes the order of `sums`
         for arg in task.body.args:
             self.steps[arg] = 0
         self.steps[task.body.args[-1]] = 1
@@ -123,7 +123,7 @@ class Uniformity:
     def _look(self, body: Block) -> None:
         for op in body:
             for inner in op.walk():
-                self._inside.add(inner)
+                self._inside[inner] = None
                 if not isinstance(inner, _KNOWN):
                     self.reason = f"it holds '{inner.opname}'"
                 elif (

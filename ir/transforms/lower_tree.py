@@ -17,18 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 
 from weft.ir import ops, tree
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Value
 from weft.ir.errors import CompilationError
+from weft.ir.intervals import interval
 from weft.ir.scalar import ATOMICS
 from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.lower_tree_expressions import address, branches, in_global_memory
 from weft.ir.transforms.lower_tree_facts import memory_variables
 from weft.ir.transforms.lower_tree_state import PARALLEL, Frame, Inlined, Lowering, lowers
-from weft.ir.types import Array, Struct, i32
+from weft.ir.types import Array, Struct, i32, i64, u64
 
 __all__ = ["lower_tree"]
 
@@ -166,25 +168,33 @@ def _while(low: Lowering, node: tree.While) -> None:
         low.loops.pop()
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of a loop: `variable` goes from `begin` in steps of `step`, short of `end`; all are of its type."""
+
+    variable: tree.Variable
+    begin: Value
+    end: Value
+    step: Value
+
+
 @lowers(tree.RangeFor)
 def _range_for(low: Lowering, node: tree.RangeFor) -> None:
     variable = node.variable
     begin, end, step = (low.cast(value, variable.type) for value in low.values([node.begin, node.end, node.step]))
-    known = node.step.value if isinstance(node.step, tree.Const) else 0
-    parallel = node.parallel and low.parallel_here() and not node.config.serialize
-    if known == 1 or (known > 0 and not parallel):
-        _box(low, [variable], [begin], [end], [step], parallel, node, lambda args: low.bind(variable, args[0]))
-        return
-    # The trip count is ceil((end - begin) / step), for a step of either sign; none where the step is 0.
-    # It counts in whole steps: the loop runs over them and computes the index.
-    quotient = low.binary("floordiv", low.binary("sub", begin, end), step)
-    count = low.cast(low.add(ops.Unary("neg", quotient, type=quotient.type)), variable.type)
+    if low.config.debug and not isinstance(step, ops.Const):
+        low.add(ops.Assert(low.binary("ne", step, low.zero_like(variable.type)), [], "the step of a range is 0"))
+    _box(
+        low,
+        [_Axis(variable, begin, end, step)],
+        _is_parallel(low, node),
+        node,
+        lambda args: low.bind(variable, args[0]),
+    )
 
-    def index(args: Sequence[Value]) -> None:
-        low.bind(variable, low.binary("add", begin, low.binary("mul", args[0], step)))
 
-    zero, one = low.zero_like(variable.type), low.one_like(variable.type)
-    _box(low, [tree.Variable("trip", variable.type)], [zero], [count], [one], parallel, node, index)
+def _is_parallel(low: Lowering, node: Loop) -> bool:
+    return node.parallel and low.parallel_here() and not node.config.serialize
 
 
 @lowers(tree.BoxFor)
@@ -207,7 +217,7 @@ def _struct_for(low: Lowering, node: tree.StructFor) -> None:
         _unit_box(low, node, list(map(low.zero_like, types)), ends, range(len(types)))
         return
     field = node.over
-    if node.parallel and low.parallel_here() and not node.config.serialize:
+    if _is_parallel(low, node):
         body = low.body_args(node.variables)
         _parallel(low, ops.StructFor(field, node.config, body), body, node, partial(_bind_all, low, node.variables))
         return
@@ -221,12 +231,14 @@ def _unit_box(
     low: Lowering, node: tree.BoxFor | tree.StructFor, begins: list[Value], ends: list[Value], order: Sequence[int]
 ) -> None:
     """A box with step 1 along every axis, whose serial form nests the axes in `order`, outermost first."""
-    parallel = node.parallel and low.parallel_here() and not node.config.serialize
+    parallel = _is_parallel(low, node)
     order = range(len(begins)) if parallel else order
     variables = [node.variables[axis] for axis in order]
-    steps = [low.one_like(variable.type) for variable in variables]
-    bind = partial(_bind_all, low, variables)
-    _box(low, variables, [begins[a] for a in order], [ends[a] for a in order], steps, parallel, node, bind)
+    axes = [
+        _Axis(variable, begins[axis], ends[axis], low.one_like(variable.type))
+        for axis, variable in zip(order, variables, strict=True)
+    ]
+    _box(low, axes, parallel, node, partial(_bind_all, low, variables))
 
 
 def _bind_all(low: Lowering, variables: Sequence[tree.Variable], args: Sequence[Value]) -> None:
@@ -234,38 +246,73 @@ def _bind_all(low: Lowering, variables: Sequence[tree.Variable], args: Sequence[
         low.bind(variable, arg)
 
 
-def _box(
-    low: Lowering,
-    indices: Sequence[tree.Variable],
-    begins: list[Value],
-    ends: list[Value],
-    steps: list[Value],
-    parallel: bool,
-    node: Loop,
-    bind: Bind,
-) -> None:
+def _box(low: Lowering, axes: Sequence[_Axis], parallel: bool, node: Loop, bind: Bind) -> None:
     """One parallel loop, or a nest of serial ones; `bind` gives the user's variables their values inside."""
+    # The one element of a 0-D field is a loop of one trip, so that `break` and `continue` have a loop to act on.
+    loops = [axis if _counts_itself(axis, parallel) else _rounds(low, axis) for axis in axes] or [_once(low)]
+
+    def inside(args: Sequence[Value]) -> None:
+        bind([arg if loop is axis else _index(low, axis, arg) for axis, loop, arg in zip(axes, loops, args)])
+
     if parallel:
-        body = low.body_args(indices)
-        _parallel(low, ops.ParallelFor(begins, ends, node.config, body), body, node, bind)
+        body = low.body_args([axis.variable for axis in loops])
+        begins, ends = [axis.begin for axis in loops], [axis.end for axis in loops]
+        _parallel(low, ops.ParallelFor(begins, ends, node.config, body), body, node, inside)
         return
     frames: list[Frame] = []
     args: list[Value] = []
     with ExitStack() as nest:
-        # The one element of a 0-D field is a loop of one trip, so that `break` and `continue` have a loop to act on.
-        ranges = list(zip(indices, begins, ends, steps, strict=True)) or [_once(low)]
-        for index, begin, end, step in ranges:
-            body = low.body_args([index])
-            frames.append(nest.enter_context(low.loop(low.add(ops.For(begin, end, step, body)), body)))
+        for axis in loops:
+            body = low.body_args([axis.variable])
+            frames.append(nest.enter_context(low.loop(low.add(ops.For(axis.begin, axis.end, axis.step, body)), body)))
             args.append(body.args[0])
         low.loops.append((frames[0], frames[-1]))
-        bind(args[: len(indices)])
+        inside(args)
         low.run(node.body)
         low.loops.pop()
 
 
-def _once(low: Lowering) -> tuple[tree.Variable, Value, Value, Value]:
-    return tree.Variable("once", i32), low.index(0), low.index(1), low.index(1)
+def _once(low: Lowering) -> _Axis:
+    return _Axis(tree.Variable("once", i32), low.index(0), low.index(1), low.index(1))
+
+
+# ---- loops over numbered rounds --------------------------------------------------------------------------------------
+
+
+def _counts_itself(axis: _Axis, parallel: bool) -> bool:
+    """Whether the index can be the loop's own. A parallel loop counts by one, and so that lengths fit 64 bits."""
+    if not isinstance(axis.step, ops.Const) or axis.step.value == 0:
+        return False
+    near = (abs(limit) < 2**62 for value in (axis.begin, axis.end) for limit in interval(value))
+    return not parallel or (axis.step.value == 1 and all(near))
+
+
+def _rounds(low: Lowering, axis: _Axis) -> _Axis:
+    """[0, n) by one, n = ceil((end - begin) / step) for a step of either sign, or 0 where the step is."""
+    type = axis.variable.type
+    kind = u64 if type is i64 else i64  # holds every distance between two indices
+    first, last = _in_order(low, axis)
+    one, size = low.one_like(kind), low.cast(low.add(ops.Unary("abs", low.cast(axis.step, i64), type=i64)), kind)
+    reach = low.binary("sub", low.binary("sub", low.cast(last, kind), low.cast(first, kind)), one)
+    count = low.binary("add", low.binary("floordiv", reach, low.binary("max", size, one)), one)
+    if kind is u64:  # a loop of more rounds does not end either
+        count = low.cast(low.binary("min", count, low.const(2**63 - 1, kind)), i64)
+    some = low.binary("and", low.binary("lt", first, last), low.binary("ne", axis.step, low.zero_like(type)))
+    end = low.add(ops.Select(some, count, low.zero_like(i64)))
+    return _Axis(tree.Variable("round", i64), low.zero_like(i64), end, low.one_like(i64))
+
+
+def _in_order(low: Lowering, axis: _Axis) -> tuple[Value, Value]:
+    """The two ends of an axis, the lower one first if it has any rounds."""
+    if isinstance(axis.step, ops.Const):
+        return (axis.begin, axis.end) if axis.step.value > 0 else (axis.end, axis.begin)
+    up = low.binary("gt", axis.step, low.zero_like(axis.variable.type))
+    return low.add(ops.Select(up, axis.begin, axis.end)), low.add(ops.Select(up, axis.end, axis.begin))
+
+
+def _index(low: Lowering, axis: _Axis, number: Value) -> Value:
+    """The index in a round: begin + number * step, which wraps around on the way, but not in the end."""
+    return low.binary("add", axis.begin, low.binary("mul", low.cast(number, axis.variable.type), axis.step))
 
 
 def _parallel(low: Lowering, loop: ops.ParallelFor | ops.StructFor, body: Block, node: Loop, bind: Bind) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
+from weft.ir.intervals import type_interval
 from weft.ir.scalar import cast_value
-from weft.ir.types import i32, shape_of, tensor
+from weft.ir.types import Prim, i32, i64, shape_of, tensor
 from weft.lang.arrays.borrow import view_of
 from weft.lang.builtins import ndrange
 from weft.lang.field import Field
@@ -21,7 +22,7 @@ from weft.lang.struct import StructField
 from weft.lang.struct_ndarray import StructMembers
 from weft.lang.types import NdarrayType, prim_of_numpy
 
-__all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index"]
+__all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index", "index_type"]
 
 
 def flat_index(index: Any) -> tuple[int, ...]:
@@ -48,9 +49,10 @@ class FieldCells:
         """The extents."""
         return tuple(self.field.shape)
 
-    def points(self) -> Iterator[tuple[int, ...]]:
-        """Every index, the offset included, last axis fastest."""
-        return _points(self.field.shape, self.field.offset)
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The first index."""
+        return tuple(self.field.offset)
 
     def load(self, index: Any) -> Any:
         """A numpy scalar, or a window onto a vector, matrix or struct."""
@@ -82,9 +84,10 @@ class ArrayCells:
         """The extents of an element, none for a number."""
         return list(self.inner)
 
-    def points(self) -> Iterator[tuple[int, ...]]:
-        """Every index, last axis fastest."""
-        return _points(self.shape, (0,) * len(self.shape))
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The first index."""
+        return (0,) * self.ndim
 
     def load(self, index: Any) -> Any:
         """A numpy scalar, or a window onto a vector or matrix."""
@@ -151,20 +154,25 @@ class Grouped:
         self.over = over
 
     def __iter__(self) -> Iterator[Any]:
-        return (Vector(list(point), i32) for point in box(self.over))
+        points, type = box(self.over)
+        return (Vector(list(point), type) for point in points)
 
 
-def box(over: Any) -> list[tuple[int, ...]]:
-    """Every index of a field, array, ndrange or SNode. TypeMismatch for anything else."""
-    if isinstance(over, SNode):
-        over = ndrange(*over.bounds)
-    if isinstance(over, ndrange):
-        return [*product(*(range(int(begin), int(end)) for begin, end in over.bounds))]
-    cells = cells_of(over)
-    if cells is None:
+def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:
+    """Every index of a field, array, ndrange or SNode, last axis fastest, and its type. TypeMismatch for anything
+    else."""
+    if isinstance(over, (SNode, ndrange)):
+        bounds = over.bounds
+    elif (cells := cells_of(over)) is not None:
+        bounds = [(first, first + extent) for first, extent in zip(cells.offset, cells.shape, strict=True)]
+    else:
         raise TypeMismatch(f"a loop goes over a range, an ndrange, a field or an array, not {type(over).__name__}")
-    return [*cells.points()]
+    points = product(*(range(int(begin), int(end)) for begin, end in bounds))
+    return points, index_type(bound for pair in bounds for bound in pair)
 
 
-def _points(shape: tuple[int, ...], first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    return product(*(range(start, start + extent) for start, extent in zip(first, shape, strict=True)))
+def index_type(bounds: Iterable[Any]) -> Prim:
+    """i32, or i64 where the type of a bound, or a known number, goes beyond it."""
+    least, most = type_interval(i32)
+    ranges = (type_interval(prim_of_numpy(x.dtype)) if isinstance(x, np.generic) else (x, x) for x in bounds)
+    return i32 if all(least <= low and high <= most for low, high in ranges) else i64

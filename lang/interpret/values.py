@@ -18,14 +18,14 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
-from weft.ir.types import Prim, Tensor, i32, i64, u1
+from weft.ir.types import Prim, Tensor, u1
 from weft.lang.argpack import Members
 from weft.lang.builtins import Builtin, ndrange
 from weft.lang.field import Field
 from weft.lang.init import program
 from weft.lang.interpret.debugger import standard, stop
 from weft.lang.interpret.faults import Loop, out_of_bounds, sound
-from weft.lang.interpret.places import Grouped, box, cells_of, flat_index
+from weft.lang.interpret.places import Grouped, box, cells_of, flat_index, index_type
 from weft.lang.interpret.random import draws, order_numbers
 from weft.lang.interpret.references import References
 from weft.lang.interpret.text import Texts
@@ -36,6 +36,7 @@ from weft.lang.snode_api import SNode
 from weft.lang.sparse_matrices.triplets import HOW, append, is_builder
 from weft.lang.struct import Struct, StructElement
 from weft.lang.types import CompoundType, MatrixType, prim_of_numpy, primitive
+from weft.runtime.errors import KernelFault
 
 __all__ = ["Semantics"]
 
@@ -129,13 +130,14 @@ def _rounding(kind: str) -> Callable[..., Any]:
 
 
 def _range(*bounds: Any) -> Iterator[Any]:
-    """`range`, whose bounds and indices are i32, or i64 where a bound is 64 bits wide."""
-    kind, dtype = (np.int64, i64) if any(_is_wide(bound) for bound in bounds) else (np.int32, i32)
-    return (kind(index) for index in range(*(int(_cast(bound, dtype)) for bound in bounds)))
-
-
-def _is_wide(bound: Any) -> bool:
-    return not -(2**31) <= bound < 2**31 if is_known(bound) else bool(bound.dtype.itemsize == 8)
+    """`range`, whose bounds and indices are all of one type."""
+    prim = index_type(bounds)
+    limits = [int(_cast(bound, prim)) for bound in bounds]
+    if len(limits) == 3 and limits[2] == 0:
+        if program().config.debug:
+            raise KernelFault("the step of a range is 0")
+        return iter(())
+    return map(prim.np.type, range(*limits))
 
 
 def _select(condition: Any, a: Any, b: Any) -> Any:
@@ -335,13 +337,12 @@ class Semantics(References):
         return before
 
     def iterate(self, over: Any) -> Any:
-        """What a loop goes over: indices as i32 (a tuple of them per point of several axes), or `over` itself."""
+        """What a loop goes over: its indices (a tuple of them per point of several axes), or `over` itself."""
         if not isinstance(over, (ndrange, SNode)) and cells_of(over) is None:
             return over
-        points = box(over)
-        if points and len(points[0]) == 1:
-            return [np.int32(point[0]) for point in points]
-        return [tuple(map(np.int32, point)) for point in points]
+        points, prim = box(over)
+        indices = (tuple(map(prim.np.type, point)) for point in points)
+        return [index[0] if len(index) == 1 else index for index in indices]
 
     def parallel(self, over: Any) -> Any:
         """As `iterate`, for a loop that is parallel elsewhere: each iteration has random numbers of its own."""

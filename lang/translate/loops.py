@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from math import prod
 from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
+from weft.ir.intervals import type_interval
 from weft.ir.symbols import FieldSymbol, LoopConfig
 from weft.ir.types import Array, Prim, Tensor, i32, i64, tensor
 from weft.lang.builtins import ndrange
@@ -113,9 +115,10 @@ def _points(t: Translator, over: Any, node: ast.expr) -> list[tuple[int, ...]]:
     box = over if isinstance(over, ndrange) else ndrange(*over.shape)
     if not is_known(box.bounds):
         raise t.error("the bounds of a static range must be known at compile time", node)
-    if len(box) > UNROLL_LIMIT:
+    times = prod(box.dimensions)
+    if times > UNROLL_LIMIT:
         raise t.error(
-            f"this static loop would be unrolled {len(box)} times, more than {UNROLL_LIMIT}: leave out ti.static",
+            f"this static loop would be unrolled {times} times, more than {UNROLL_LIMIT}: leave out ti.static",
             node,
         )
     return list(box)
@@ -195,16 +198,16 @@ class _Runtime:
         (name,) = self.names(1, "range")
         begin, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         exprs, prim = self.integers([begin, end, step])
-        if isinstance(step, int) and step == 0:
-            raise self.t.error("the step of a range is not 0", self.node.iter)
         variable = self.variable(name, prim)
         first, last, by = exprs
+        if isinstance(by, tree.Const) and by.value == 0:
+            raise self.t.error("the step of a range is not 0", self.node.iter)
         made = tree.RangeFor(variable, first, last, by, [], self.parallel, self.config, span=self.t.span(self.node))
         self.t.emit(made)
         self.fill(made.body, lambda: self.t.bind(name, variable, "loop index"))
 
     def integers(self, values: list[Any]) -> tuple[list[tree.Expr], Prim]:
-        """Bounds as expressions of one type: i32, or i64 where one is wider."""
+        """Bounds as expressions of one type: i32, or i64 where the type of one, or a known number, goes beyond it."""
         t, node = self.t, self.node.iter
         exprs = [to_expr(t, value, node) for value in values]
         for expr in exprs:
@@ -212,8 +215,7 @@ class _Runtime:
                 raise t.error(
                     f"the bounds of a loop are integers, not {expr.type}; cast with int(...)", node, TypeMismatch
                 )
-        wide = any(isinstance(e.type, Prim) and e.type.bits == 64 and not _small(e) for e in exprs)
-        prim = i64 if wide else i32
+        prim = i32 if all(map(_fits_i32, values, exprs)) else i64
         return [_as_type(expr, prim) for expr in exprs], prim
 
     def variable(self, name: str, prim: Prim) -> tree.Variable:
@@ -226,8 +228,7 @@ class _Runtime:
         """`ndrange`: a variable per axis, or one vector."""
         axes = len(over.bounds)
         names = self.names(1 if grouped else axes, f"{'grouped ' if grouped else ''}ndrange of {axes} axes")
-        flat = [to_expr(self.t, bound, self.node.iter) for pair in over.bounds for bound in pair]
-        exprs, prim = self.integers(flat)
+        exprs, prim = self.integers([bound for pair in over.bounds for bound in pair])
         hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names
         variables = [self.variable(name, prim) for name in hidden]
         made = tree.BoxFor(
@@ -285,8 +286,10 @@ def _beyond_i32(extent: int, first: int) -> bool:
     return first < -(2**31) or max(extent, first + extent) >= 2**31
 
 
-def _small(expr: tree.Expr) -> bool:
-    return isinstance(expr, tree.Const) and -(2**31) <= expr.value < 2**31
+def _fits_i32(value: Any, expr: tree.Expr) -> bool:
+    low, high = (int(value), int(value)) if is_number(value) else type_interval(expr.type)
+    least, most = type_interval(i32)
+    return least <= low and high <= most
 
 
 def _as_type(expr: tree.Expr, prim: Prim) -> tree.Expr:

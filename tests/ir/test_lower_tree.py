@@ -72,7 +72,8 @@ def test_a_step_becomes_a_trip_count():
     made = kernel([tree.RangeFor(I, c(10), c(0), c(-3), [tree.Assign(at(v(I)), c(1))], parallel=True)])
     (loop,) = find(made, ops.ParallelFor)
     assert loop.begins[0].value == 0
-    assert names(loop.body)[:2] == ["binary", "binary"]
+    assert names(loop.body)[:3] == ["cast", "binary", "binary"]
+    assert loop.body.args[0].type is i64
 
 
 def test_locals_never_assigned_again_are_values():
