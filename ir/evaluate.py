@@ -8,7 +8,6 @@ as `config.threads` consecutive shares. How ops become closures is in `machine.p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from weft.ir import evaluate_values as evaluate_values  # registers what value ops mean
 from weft.ir import ops
+from weft.ir.boxes import points
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg
 from weft.ir.errors import message_parts
@@ -110,7 +110,7 @@ def _loop(machine: Machine, body: Run, env: Env, points: Iterator[None]) -> Flow
 def _points(env: Env, args: Sequence[BlockArg], slots: Sequence[int], ranges: Sequence[range]) -> Iterator[None]:
     """Put each point of the box into the loop's index slots, in turn."""
     prims = [element(arg.type) for arg in args]
-    for point in product(*ranges):
+    for point in points(ranges):
         for slot, prim, index in zip(slots, prims, point, strict=True):
             env[slot] = cast_value(index, prim)
         yield None

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import builtins
 import functools
-import itertools
 from collections.abc import Callable, Iterator
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
+from weft.ir.boxes import points
 from weft.ir.errors import CompilationError, TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
 from weft.ir.types import Prim, f64, i64, u1
@@ -286,7 +286,7 @@ class ndrange:
         return [builtins.max(0, end - begin) for begin, end in self.bounds]
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
-        return itertools.product(*(range(int(begin), int(end)) for begin, end in self.bounds))
+        return points([range(int(begin), int(end)) for begin, end in self.bounds])
 
     def __len__(self) -> int:
         return int(np.prod(self.dimensions, dtype=np.int64))

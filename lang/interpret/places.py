@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
 
+from weft.ir.boxes import points
 from weft.ir.errors import TypeMismatch
 from weft.ir.intervals import type_interval
 from weft.ir.scalar import cast_value
@@ -154,8 +154,8 @@ class Grouped:
         self.over = over
 
     def __iter__(self) -> Iterator[Any]:
-        points, type = box(self.over)
-        return (Vector(list(point), type) for point in points)
+        indices, type = box(self.over)
+        return (Vector(list(index), type) for index in indices)
 
 
 def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:
@@ -167,8 +167,8 @@ def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:
         bounds = [(first, first + extent) for first, extent in zip(cells.offset, cells.shape, strict=True)]
     else:
         raise TypeMismatch(f"a loop goes over a range, an ndrange, a field or an array, not {type(over).__name__}")
-    points = product(*(range(int(begin), int(end)) for begin, end in bounds))
-    return points, index_type(bound for pair in bounds for bound in pair)
+    axes = [range(int(begin), int(end)) for begin, end in bounds]
+    return points(axes), index_type(bound for pair in bounds for bound in pair)
 
 
 def index_type(bounds: Iterable[Any]) -> Prim:

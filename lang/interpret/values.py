@@ -342,7 +342,7 @@ class Semantics(References):
             return over
         points, prim = box(over)
         indices = (tuple(map(prim.np.type, point)) for point in points)
-        return [index[0] if len(index) == 1 else index for index in indices]
+        return (index[0] if len(index) == 1 else index for index in indices)
 
     def parallel(self, over: Any) -> Any:
         """As `iterate`, for a loop that is parallel elsewhere: each iteration has random numbers of its own."""

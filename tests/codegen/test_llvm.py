@@ -17,7 +17,10 @@ from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 
 SOURCES = Path(__file__).parent / "golden"
-KERNELS = ("stencil", "total", "histogram", "guarded", "escape", "product", "neighbours", "cells", "places")
+KERNELS = (
+    *("stencil", "total", "histogram", "guarded", "escape", "product", "neighbours", "cells", "places"),
+    *("strided", "staggered"),  # steps that could lead out of the index's type
+)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -28,7 +31,7 @@ def test_module(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"{name}.ll", text)
 
 
-@pytest.mark.parametrize(("name", "wanted"), [("stencil", "x float>"), ("total", "x float>")])
+@pytest.mark.parametrize(("name", "wanted"), [("stencil", "x float>"), ("total", "x float>"), ("strided", "x i32>")])
 def test_the_inner_loop_is_vectorized(name: str, wanted: str) -> None:
     host = machine.host_cpu()
     if not host.features & {"avx2", "neon", "asimd"}:

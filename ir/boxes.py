@@ -1,0 +1,19 @@
+"""The points of a box of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+__all__ = ["points"]
+
+
+def points(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
+    """Every point, the last axis fastest. `itertools.product` would first make a list of each axis, however long; a
+    loop may be left early."""
+    if not axes:
+        yield ()
+        return
+    *outer, last = axes
+    for point in points(outer):
+        for index in last:
+            yield (*point, index)
