@@ -1,6 +1,6 @@
 """Golden files: whole outputs kept beside the tests, compared as text, renewed by `pytest --update`. Kernels are
-compiled in each test, unless it is a test of the disk cache; where they are compiled for a GPU, NVIDIA's assembler
-reads the code."""
+compiled in each test, unless it is one of the disk cache or asks for `kept_kernels`; where they are compiled for a
+GPU, NVIDIA's assembler reads the code."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if ptxas() is None:
         terminalreporter.write_line(MISSING, yellow=True)
+
+
+@pytest.fixture(scope="session")
+def _kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "kernels"
+
+
+@pytest.fixture
+def kept_kernels(_kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what kernels compute, where many compile the same: each is compiled once in a run of the tests, on
+    whichever of its workers."""
+    monkeypatch.setenv("WEFT_OFFLINE_CACHE", "1")
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(_kept))
 
 
 @pytest.fixture

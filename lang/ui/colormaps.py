@@ -22,13 +22,14 @@ COLORMAPS: dict[str, tuple[int, ...]] = {
 
 
 def numbers(scalar_field: Any, normalize: bool) -> Any:
-    """The numbers of a two-dimensional field or array, f64; `normalize`: brought to 0 .. 1. ValueError for another
-    number of axes."""
+    """The numbers of a two-dimensional field or array, f64; `normalize`: the finite ones are brought to 0 .. 1.
+    ValueError for another number of axes."""
     values = as_array(scalar_field).astype(np.float64)
     if values.ndim != 2:
         raise ValueError(f"a contour plot is of a field of numbers with 2 axes, not of shape {values.shape}")
     if normalize:
-        low, high = values.min(), values.max()
+        finite = values[np.isfinite(values)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
         values = (values - low) / (high - low if high > low else 1.0)
     return values
 

@@ -105,15 +105,20 @@ class Canvas:
         color: Any = (0, 0, 0),
     ) -> None:
         """Arrows for a two-dimensional field of vectors that fills the window: one for each `arrow_spacing` elements
-        along both axes. The longest is `scale` times as long as the window is high."""
-        vectors = np.asarray(as_array(vector_field), np.float32)
+        along both axes. The longest is `scale` times as long as the window is high; NaN and infinite vectors have
+        none."""
+        vectors = np.asarray(as_array(vector_field), np.float64)
         if vectors.ndim != 3 or vectors.shape[2] != 2:
             raise ValueError(f"vectors have shape (w, h, 2), not {vectors.shape}")
-        chosen = vectors[::arrow_spacing, ::arrow_spacing]
+        if arrow_spacing < 1:
+            raise ValueError(f"arrow_spacing is at least 1, not {arrow_spacing}")
+        chosen = vectors[::arrow_spacing, ::arrow_spacing].reshape(-1, 2)
         x, y = (np.arange(0, n, arrow_spacing) + 0.5 for n in vectors.shape[:2])
         begins = np.stack(np.meshgrid(x, y, indexing="ij"), 2).reshape(-1, 2) / vectors.shape[:2]
-        longest = max(float(np.linalg.norm(chosen, axis=2).max()), 1e-12)
-        along = chosen.reshape(-1, 2) * (scale / longest)  # in heights of the window
+        lengths = np.linalg.norm(chosen, axis=1)
+        finite = np.isfinite(lengths)
+        begins, chosen = begins[finite], chosen[finite]
+        along = chosen * (scale / lengths[finite].max(initial=1e-12))  # in heights of the window
         tips = [along]
         for turn in (_TIP_ANGLE, -_TIP_ANGLE):
             rotation = np.array([(np.cos(turn), np.sin(turn)), (-np.sin(turn), np.cos(turn))])

@@ -47,6 +47,8 @@ def as_floats(image: Any, what: str) -> Any:
         array = array[:, :, None]
     if array.ndim != 3 or not 1 <= array.shape[2] <= 4:
         raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {array.shape}")
+    if not array.size:
+        raise ValueError(f"an image has at least one pixel: there is none in an array of shape {array.shape}")
     scale = _scale(array, what)
     pixels = np.zeros((*array.shape[:2], 3), np.float32)
     pixels[:, :, : min(array.shape[2], 3)] = array if array.shape[2] == 1 else array[:, :, :3]

@@ -169,21 +169,25 @@ def _joined(arrays: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _normals(places: Any, corners: Any) -> Any:
-    """The sums of the normals of each vertex' triangles, each as long as twice its area."""
+    """The sums of the normals of each vertex' triangles, each as long as twice its area. A triangle that is nowhere
+    adds nothing, so that those beside it are lit as ever."""
     a, b, c = (places[corners[:, k]] for k in range(3))
-    across = np.cross(b - a, c - a)
+    with np.errstate(invalid="ignore", over="ignore"):
+        across = np.cross(b - a, c - a)
+    across[~np.isfinite(across).all(1)] = 0.0
     sums = [sum(np.bincount(corners[:, k], across[:, axis], len(places)) for k in range(3)) for axis in range(3)]
     return np.stack(sums, 1).astype(np.float32)
 
 
 def _placings(transforms: Any, offset: int, count: int | None) -> list[tuple[Any, Any]]:
-    """(3 x 3 matrix, translation) of each instance."""
+    """(3 x 3 matrix, translation) of each instance; those that are nowhere are left out."""
     if transforms is None:
         return [(np.eye(3, dtype=np.float32), np.zeros(3, np.float32))]
     matrices = np.asarray(as_array(transforms), np.float32)
     if matrices.shape[-2:] != (4, 4):
         raise ValueError(f"transforms are a field or array of 4 x 4 matrices, not of shape {matrices.shape}")
-    return [(m[:3, :3], m[:3, 3]) for m in part(matrices.reshape(-1, 4, 4), offset, count)]
+    chosen = part(matrices.reshape(-1, 4, 4), offset, count)
+    return [(m[:3, :3], m[:3, 3]) for m in chosen if np.isfinite(m).all()]
 
 
 def _surfaces(eye: Eye, meshes: list[tuple[Any, ...]]) -> Surfaces:

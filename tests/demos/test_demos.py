@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +20,8 @@ pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
 ORDERLY = ("pbf", "smoke", "fem", "cloth", "physarum", "cornell", "rasterizer", "contours", "superpixels", "sorting")
 
 
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    yield
-    weft.reset()
-
-
 @pytest.mark.parametrize("name", runner.NAMES)
 def test_frames(name: str) -> None:
-    weft.init(arch=weft.cpu, random_seed=1)
     frame = importlib.import_module(f"weft.demos.{name}").build()
     first, second = frame(0), frame(1)
     for image in (first, second):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,6 @@ import weft
 from weft.demos import cells, mpm3d, pbf, smoke, sph, vortex_street
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    weft.init(arch=weft.cpu, random_seed=1)
-    yield
-    weft.reset()
 
 
 @pytest.mark.parametrize("dim", [2, 3])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,6 @@ import weft
 from weft.demos import contours, mandelbrot, physarum, reaction, seams, sorting, waves
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    weft.init(arch=weft.cpu, random_seed=1)
-    yield
-    weft.reset()
 
 
 def wave_energy(u: Any, w: Any) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,6 @@ from weft.demos import balls, cornell, rasterizer
 from weft.demos.palette import Palette
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    weft.init(arch=weft.cpu, random_seed=1)
-    yield
-    weft.reset()
 
 
 def test_palette_is_matplotlibs() -> None:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
-import weft
 from weft.demos import cloth, fem
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    weft.init(arch=weft.cpu, random_seed=1)
-    yield
-    weft.reset()
 
 
 def test_ring_at_rest_stays_at_rest() -> None:

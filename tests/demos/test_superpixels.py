@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,6 @@ from weft.demos import superpixels
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
 
 STEP, COMPACT, ROUNDS = 16, 12.0, 10
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    weft.init(arch=weft.cpu)
-    yield
-    weft.reset()
 
 
 def mosaic(height: int, width: int, cells: int) -> tuple[Any, Any]:

@@ -14,6 +14,8 @@ import weft as ti
 from weft.algorithms import PrefixSumExecutor, parallel_sort
 from weft.lang.library import sort_on_cpu
 
+pytestmark = pytest.mark.usefixtures("kept_kernels")
+
 ARCHS = ("cpu", "python")
 TYPES = (ti.i8, ti.u16, ti.i32, ti.u32, ti.i64, ti.u64, ti.f16, ti.f32, ti.f64)
 

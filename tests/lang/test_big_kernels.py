@@ -41,12 +41,12 @@ def test_a_chain_of_elifs() -> None:
 
 def test_what_is_nested_too_deeply_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     x = ti.field(ti.i32, 3)
-    kernel = elifs(600, x)
+    kernel = elifs(340, x)
     with pytest.raises(CompilationError, match=r"'k' is nested too deeply .*sys\.setrecursionlimit.*elif"):
         kernel()
     limit = sys.getrecursionlimit()
     try:
-        sys.setrecursionlimit(12_000)
+        sys.setrecursionlimit(8_000)
         kernel()
     finally:
         sys.setrecursionlimit(limit)

@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture(autouse=True)
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def program(kept_kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ti.init(arch=ti.cpu)
     monkeypatch.chdir(tmp_path)
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):

@@ -137,6 +137,22 @@ def test_shapes_at_no_place_are_left_out(bad: float) -> None:
     assert np.isfinite(_colors(window)).all()
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_one_number_that_is_none_does_not_spoil_a_plot(bad: float) -> None:
+    x, y = np.meshgrid(np.linspace(-2, 2, 32), np.linspace(-2, 2, 32), indexing="ij")
+    for draw, values in (
+        (lambda canvas, v: canvas.contour(v, normalize=True), x * y),
+        (lambda canvas, v: canvas.vector_field(v, color=(1, 1, 1), width=0.01), np.stack([-y, x], 2)),
+    ):
+        whole, holed = _window(64, 64), _window(64, 64)
+        draw(whole.get_canvas(), values)
+        values[10, 15] = bad
+        draw(holed.get_canvas(), values)
+        same = (_colors(whole) == _colors(holed)).all(axis=2)
+        assert _colors(whole).any()
+        assert same.mean() > 0.98
+
+
 MISTAKES: list[tuple[Any, str]] = [
     (lambda c: c.circles(np.zeros((3, 3)), 1), "vectors of 2 numbers, not vectors of 3"),
     (lambda c: c.circles(ti.field(ti.f32, 4), 1), "not numbers"),
@@ -146,6 +162,8 @@ MISTAKES: list[tuple[Any, str]] = [
     (lambda c: c.triangles(np.zeros((3, 2)), indices=np.array([0, -1, 2])), "an index is -1"),
     (lambda c: c.set_background_color((1, 2)), "a colour is three numbers"),
     (lambda c: c.vector_field(np.zeros((3, 2))), r"shape \(w, h, 2\)"),
+    (lambda c: c.vector_field(np.zeros((3, 2, 2)), arrow_spacing=0), "at least 1, not 0"),
+    (lambda c: c.set_image(np.zeros((0, 4), np.float32)), "at least one pixel"),
 ]
 
 

@@ -70,11 +70,10 @@ def display() -> Iterator[dict[str, str]]:
         pytest.skip("needs Xvfb and xdotool")
     pytest.importorskip("tkinter")
     command = ["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert server.stdout is not None
-    yield {**os.environ, "DISPLAY": f":{server.stdout.readline().strip()}"}
-    server.terminate()
-    server.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        yield {**os.environ, "DISPLAY": f":{server.stdout.readline().strip()}"}
+        server.terminate()
 
 
 def _do(environment: dict[str, str], *command: str) -> str:
@@ -87,19 +86,18 @@ def _running(display: dict[str, str], folder: Path, program: str, title: str) ->
     """The program, and its window once that is there."""
     (folder / "program.py").write_text(program)
     command = [sys.executable, str(folder / "program.py")]
-    running = subprocess.Popen(command, env=display, cwd=folder, stdout=subprocess.PIPE, text=True)
-    try:
-        window = ""
-        for _ in range(100):
-            window = _do(display, "search", "--name", title).split("\n")[0]
-            if window:
-                break
-            time.sleep(0.2)
-        assert window
-        yield running, window
-    finally:
-        running.kill()
-        running.wait()
+    with subprocess.Popen(command, env=display, cwd=folder, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            window = ""
+            for _ in range(100):
+                window = _do(display, "search", "--name", title).split("\n")[0]
+                if window:
+                    break
+                time.sleep(0.2)
+            assert window
+            yield running, window
+        finally:
+            running.kill()
 
 
 def test_keys_and_pointer(display: dict[str, str], tmp_path: Path) -> None:

@@ -205,6 +205,37 @@ def test_what_is_behind_the_camera_is_not_seen(flat: bool) -> None:
     assert not seen[2, 36].any()
 
 
+def _lit(bad: float | None, transforms: Any = None) -> Any:
+    """A sheet of 4 x 4 squares, seen from the front; its middle vertex is at `bad`."""
+    window, scene = _window(80, 80), ti.ui.Scene()
+    scene.set_camera(_camera(0, 0, 3))
+    scene.point_light((0, 0, 5), (1, 1, 1))
+    x, y = np.meshgrid(np.linspace(-1, 1, 5), np.linspace(-1, 1, 5))
+    places = np.stack([x, y, 0 * x], 2).astype(np.float32)
+    if bad is not None:
+        places[2, 2] = bad
+    corners = [(k, k + 1, k + 5, k + 1, k + 6, k + 5) for k in (5 * i + j for i in range(4) for j in range(4))]
+    scene.mesh_instance(places, np.array(corners), transforms=transforms)
+    window.get_canvas().scene(scene)
+    return _colors(window)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_vertex_that_is_nowhere_leaves_its_neighbours_lit(bad: float) -> None:
+    whole, holed = _lit(None), _lit(bad)
+    assert (holed[40, 40] == 0).all()
+    there = holed.any(axis=2)
+    assert there.mean() > 0.7 * whole.any(axis=2).mean()
+    inner = there & np.roll(there, 1, 0) & np.roll(there, -1, 0) & np.roll(there, 1, 1) & np.roll(there, -1, 1)
+    assert np.allclose(holed[inner], whole[inner], atol=0.01)
+
+
+def test_instances_that_are_nowhere_are_left_out() -> None:
+    transforms = np.stack([np.eye(4, dtype=np.float32)] * 3)
+    transforms[0, 0, 0], transforms[2, 1, 3] = np.nan, np.inf
+    assert (_lit(None, transforms) == _lit(None)).all()
+
+
 def test_instances_and_parts_and_wires() -> None:
     window, scene = _window(90, 30), ti.ui.Scene()
     camera = _camera(0, 0, 5)
@@ -308,9 +339,9 @@ def test_every_arch_draws_the_same() -> None:
     pictures = []
     for arch in (ti.cpu, ti.python):
         ti.init(arch=arch)
-        window, scene = _window(16, 12), ti.ui.Scene()
+        window, scene = _window(12, 9), ti.ui.Scene()
         canvas = window.get_canvas()
-        canvas.set_image(np.random.default_rng(0).random((16, 12, 3)).astype(np.float32))
+        canvas.set_image(np.random.default_rng(0).random((12, 9, 3)).astype(np.float32))
         canvas.triangles(np.array([(0.1, 0.1), (0.6, 0.2), (0.3, 0.8)]), (1, 0, 0))
         canvas.lines(np.array([(0, 0), (1, 1)]), 0.05)
         scene.set_camera(_camera(0, 1, 4))
