@@ -50,7 +50,6 @@ __all__ = [
     "TEMPS",
     "accesses",
     "is_place",
-    "is_private",
     "may_alias",
     "memory_effects",
     "root_of",
@@ -118,11 +117,6 @@ def spaces_meet(a: Hashable, b: Hashable) -> bool:
         return False
     other = b if a == ANYWHERE else a
     return not isinstance(other, Alloca) and other != TEMPS
-
-
-def is_private(ptr: Value) -> bool:
-    """Whether only this iteration can see the memory: it belongs to a local."""
-    return isinstance(root_of(ptr), Alloca)
 
 
 def is_place(value: Value) -> TypeGuard[Op]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from th
     from weft.ir import tree
     from weft.ir.ops import Kernel
 
-__all__ = ["FieldDropped", "Instance", "compile_instance", "compile_tree", "counts_on_nothing", "rebuilt", "rehearse"]
+__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rebuilt", "rehearse"]
 
 
 class FieldDropped(WeftError):
@@ -66,7 +66,6 @@ class Instance:
         self._addresses: list[int] | None = None
         self._packs = [(position, p.pack) for position, p in enumerate(parameters) if p.packed]
         self._arrays = {position for position, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
-        self._all_packed = len(self._packs) == len(parameters)
         self.single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
         self.guards: list[Any] = []
         self.program: Callable[[], Any] = _never  # gives the program that it was compiled for
@@ -228,14 +227,6 @@ def rehearse(
 
 def _never(*_: Any) -> Any:
     raise AssertionError("a rehearsed kernel runs as Python")
-
-
-def compile_tree(
-    root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace | None = None
-) -> Callable[..., Any]:
-    """From tree to something that runs: `run(tree addresses, arguments) -> scalars of the results`."""
-    trace = trace or Trace()
-    return load_artifact(make_artifact(root, config, device, trace), config, device, trace)
 
 
 def _watches(program: Any) -> bool:

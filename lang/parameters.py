@@ -206,7 +206,7 @@ class ArrayParameter(Parameter):
         element: Type = ir.tensor(prim, shape) if inner else prim
         ndim = array.ndim - inner
         if wanted is not None and element is not wanted:
-            self._wrong_element(array, element, wanted)
+            self._wrong_element(element, wanted)
         self._check_axes(array, ndim)
         if self.annotation.element_shape not in (None, shape):
             raise self.refuse(array, f"an array whose last axes are {self.annotation.element_shape}")
@@ -229,7 +229,7 @@ class ArrayParameter(Parameter):
         if self.annotation.ndim is not None and ndim != self.annotation.ndim:
             raise self.refuse(value, f"an array of {self.annotation.ndim} axes")
 
-    def _wrong_element(self, array: Any, element: Type, wanted: Type) -> None:
+    def _wrong_element(self, element: Type, wanted: Type) -> None:
         hint = ""
         if isinstance(wanted, Prim) and isinstance(element, Prim):
             hint = f"; convert it: {self.name}.astype(np.{wanted.np.name})"

@@ -98,8 +98,8 @@ class Checker:
     def check(self, build: Builder, indices: Sequence[Value], axes: Sequence[Axis], name: str, about: str) -> None:
         """Assert that each index lies on its axis, unless that is sure."""
         condition: Value | None = None
-        for axis, (index, (first, extent)) in enumerate(zip(indices, axes, strict=True)):
-            for test in _tests(build, index, axis, first, extent):
+        for index, (first, extent) in zip(indices, axes, strict=True):
+            for test in _tests(build, index, first, extent):
                 condition = test if condition is None else build.add(ops.Binary("and", condition, test, type=u1))
         if condition is None:
             return
@@ -120,7 +120,7 @@ def _extent(build: Builder, ptr: ops.ArrayPtr, axis: int) -> Value:
     return build.add(ops.ArrayShape(ptr.array, axis))
 
 
-def _tests(build: Builder, index: Value, axis: int, first: int, extent: int | Value) -> list[Value]:
+def _tests(build: Builder, index: Value, first: int, extent: int | Value) -> list[Value]:
     """The comparisons that `first <= index < first + extent` takes, given what is known of the index."""
     if isinstance(extent, ops.ArrayShape) and _runs_over(index, extent):
         return []

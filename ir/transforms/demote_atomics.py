@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
-from weft.ir.ops import Alloca, Atomic, Binary, Kernel, Load, Store, Task
+from weft.ir.ops import Alloca, Atomic, Binary, Kernel, Load, Store
 from weft.ir.passes import pass_
 from weft.ir.tasks import closed_tasks, memory_space, private_spaces
 from weft.ir.types import element, u1
@@ -34,7 +34,7 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
         for op in atomics:
             alone = serial or isinstance(root_of(op.ptr), Alloca) or memory_space(op.ptr) in private
             if alone and _has_plain_form(op):
-                _demote(op, task)
+                _demote(op)
                 changed = True
     return changed
 
@@ -44,7 +44,7 @@ def _has_plain_form(op: Atomic) -> bool:
     return element(op.value.type) is not u1 or op.kind in ("and", "or", "xor", "xchg")
 
 
-def _demote(op: Atomic, task: Task) -> None:
+def _demote(op: Atomic) -> None:
     builder = Builder.at(op)
     new = op.value
     if op.kind != "xchg" or op.users:

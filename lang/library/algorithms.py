@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from weft.lang.arrays.libraries import prim_of, view
 from weft.lang.field import Field, MatrixField
 from weft.lang.init import cuda, program
 from weft.lang.kernel import kernel
+from weft.lang.kinds import FieldOf, Numbers, i32
 from weft.lang.library.prefix_sums import prefix_sums, room
 from weft.lang.library.sort_on_cpu import sort_on_cpu
 from weft.lang.library.sort_on_gpu import sort_on_gpu
@@ -19,18 +20,6 @@ from weft.lang.ndarray import Ndarray, ndarray
 from weft.lang.struct import StructField
 from weft.lang.struct_ndarray import StructNdarray
 from weft.lang.types import MatrixType, VectorType
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    # What the parameters of kernels are to a checker.
-    FieldOf: TypeAlias = Any
-    ArrayOf: TypeAlias = Any
-    i32: TypeAlias = int
-else:
-    from weft.lang.types import NdarrayType, Template, i32
-
-    FieldOf, ArrayOf = Template(), NdarrayType(ndim=1)
 
 __all__ = ["PrefixSumExecutor", "parallel_sort"]
 
@@ -143,13 +132,13 @@ def _element_type(values: Any) -> Any:
 
 
 @kernel
-def _number(places: ArrayOf) -> None:
+def _number(places: Numbers) -> None:
     for i in places:
         places[i] = i
 
 
 @kernel
-def _permute_field(values: FieldOf, first: i32, places: ArrayOf, spare: ArrayOf) -> None:
+def _permute_field(values: FieldOf, first: i32, places: Numbers, spare: Numbers) -> None:
     for i in places:
         spare[i] = values[first + places[i]]
     for i in places:
@@ -157,7 +146,7 @@ def _permute_field(values: FieldOf, first: i32, places: ArrayOf, spare: ArrayOf)
 
 
 @kernel
-def _permute_array(values: ArrayOf, places: ArrayOf, spare: ArrayOf) -> None:
+def _permute_array(values: Numbers, places: Numbers, spare: Numbers) -> None:
     for i in places:
         spare[i] = values[places[i]]
     for i in places:
@@ -165,13 +154,13 @@ def _permute_array(values: ArrayOf, places: ArrayOf, spare: ArrayOf) -> None:
 
 
 @kernel
-def _read_field(x: FieldOf, first: i32, line: ArrayOf) -> None:
+def _read_field(x: FieldOf, first: i32, line: Numbers) -> None:
     for i in line:
         line[i] = x[first + i]
 
 
 @kernel
-def _write_field(x: FieldOf, first: i32, line: ArrayOf) -> None:
+def _write_field(x: FieldOf, first: i32, line: Numbers) -> None:
     for i in line:
         x[first + i] = line[i]
 

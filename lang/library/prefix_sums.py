@@ -13,30 +13,18 @@ parallel algorithms", 1986.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.ir import types
 from weft.ir.types import Prim, f32
 from weft.lang.builtins import cast, loop_config, static
 from weft.lang.init import cuda, program
 from weft.lang.kernel import func, kernel
+from weft.lang.kinds import Constant, Numbers, i32, i64
 from weft.lang.matrix import Vector
 from weft.lang.ndarray import ndarray
 from weft.lang.simt.block import SharedArray, sync
 from weft.lang.simt.subgroup import broadcast, inclusive_add, reduce_add
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    # What the parameters of kernels are to a checker.
-    Constant: TypeAlias = Any
-    ArrayOf: TypeAlias = Any
-    i32: TypeAlias = int
-    i64: TypeAlias = int
-else:
-    from weft.lang.types import NdarrayType, Template, i32, i64
-
-    Constant, ArrayOf = Template(), NdarrayType(ndim=1)
 
 __all__ = ["PIECE", "prefix_sums", "sum_type"]
 
@@ -75,7 +63,7 @@ def room(length: int, dtype: Prim) -> Any:
 
 
 @kernel
-def _scan_on_cpu(x: ArrayOf, totals: ArrayOf, length: i64, of: Constant, dtype: Constant) -> None:
+def _scan_on_cpu(x: Numbers, totals: Numbers, length: i64, of: Constant, dtype: Constant) -> None:
     for piece in range((length + PIECE - 1) // PIECE):
         total = cast(0, of)
         for i in range(piece * PIECE, min(length, (piece + 1) * PIECE)):
@@ -107,7 +95,7 @@ def _scan_on_cpu(x: ArrayOf, totals: ArrayOf, length: i64, of: Constant, dtype: 
 
 
 @func
-def _read(x: ArrayOf, at: i64, length: i64, step: Constant, of: Constant) -> Any:
+def _read(x: Numbers, at: i64, length: i64, step: Constant, of: Constant) -> Any:
     """Elements `at`, `at + step` ...: all at once where there are all of them; 0 where there is none."""
     found = Vector([cast(0, of) for _ in range(_EACH)])
     if at + (_EACH - 1) * step < length:
@@ -122,7 +110,7 @@ def _read(x: ArrayOf, at: i64, length: i64, step: Constant, of: Constant) -> Any
 
 @func
 def _scan_piece(
-    x: ArrayOf, begin: i64, length: i64, before: Any, sums: Any, t: i32, of: Constant, dtype: Constant
+    x: Numbers, begin: i64, length: i64, before: Any, sums: Any, t: i32, of: Constant, dtype: Constant
 ) -> Any:
     """Prefix sums of a piece, on `before`; gives its sum. `sums`: a number for each warp."""
     lane, warp = t % _WARP, t // _WARP
@@ -148,7 +136,7 @@ def _scan_piece(
 
 
 @func
-def _scan_alone(x: ArrayOf, length: i64, t: i32, of: Constant, dtype: Constant) -> None:
+def _scan_alone(x: Numbers, length: i64, t: i32, of: Constant, dtype: Constant) -> None:
     """Prefix sums by one block, one piece after the other."""
     sums = SharedArray(_WARPS, of)
     before = cast(0, of)
@@ -157,14 +145,14 @@ def _scan_alone(x: ArrayOf, length: i64, t: i32, of: Constant, dtype: Constant) 
 
 
 @kernel
-def _scan_few(x: ArrayOf, length: i64, of: Constant, dtype: Constant) -> None:
+def _scan_few(x: Numbers, length: i64, of: Constant, dtype: Constant) -> None:
     loop_config(block_dim=_LANES)
     for t in range(_LANES):
         _scan_alone(x, length, t, of, dtype)
 
 
 @kernel
-def _scan_many(x: ArrayOf, totals: ArrayOf, length: i64, pieces: i32, of: Constant, dtype: Constant) -> None:
+def _scan_many(x: Numbers, totals: Numbers, length: i64, pieces: i32, of: Constant, dtype: Constant) -> None:
     loop_config(block_dim=_LANES)
     for t in range(pieces * _LANES):
         sums = SharedArray(_WARPS, of)

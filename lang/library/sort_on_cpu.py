@@ -13,7 +13,7 @@ radix sort", 1993.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,20 +21,8 @@ from weft.ir.types import Prim
 from weft.lang.builtins import atomic_max, atomic_min, cast, static
 from weft.lang.init import program
 from weft.lang.kernel import func, kernel
+from weft.lang.kinds import Constant, Numbers, i32, u64
 from weft.lang.library.sort_order import DIGIT, DIGITS, order, word_type
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    # What the parameters of kernels are to a checker.
-    Constant: TypeAlias = Any
-    ArrayOf: TypeAlias = Any
-    i32: TypeAlias = int
-    u64: TypeAlias = int
-else:
-    from weft.lang.types import NdarrayType, Template, i32, u64
-
-    Constant, ArrayOf = Template(), NdarrayType(ndim=1)
 
 __all__ = ["sort_on_cpu"]
 
@@ -94,7 +82,7 @@ def _reach(keys: Any, dtype: Prim) -> tuple[int, int]:
 
 
 @kernel
-def _find_reach(x: ArrayOf, bounds: ArrayOf, length: i32, dtype: Constant) -> None:
+def _find_reach(x: Numbers, bounds: Numbers, length: i32, dtype: Constant) -> None:
     for i in range(length):
         word = order(x[i], dtype)
         atomic_min(bounds[0], word)
@@ -108,12 +96,12 @@ def _digit(key: Any, low: u64, shift: i32, dtype: Constant) -> Any:
 
 @kernel
 def _split(
-    x: ArrayOf,
-    y: ArrayOf,
-    p: ArrayOf,
-    q: ArrayOf,
-    table: ArrayOf,
-    begins: ArrayOf,
+    x: Numbers,
+    y: Numbers,
+    p: Numbers,
+    q: Numbers,
+    table: Numbers,
+    begins: Numbers,
     length: i32,
     shares: i32,
     low: u64,
@@ -150,7 +138,7 @@ def _split(
 
 
 @func
-def _insert(x: ArrayOf, p: ArrayOf, begin: i32, end: i32, dtype: Constant, carried: Constant) -> None:
+def _insert(x: Numbers, p: Numbers, begin: i32, end: i32, dtype: Constant, carried: Constant) -> None:
     for i in range(begin + 1, end):
         key, value, at = x[i], p[i], i
         word = order(key, dtype)
@@ -166,11 +154,11 @@ def _insert(x: ArrayOf, p: ArrayOf, begin: i32, end: i32, dtype: Constant, carri
 
 @func
 def _by_digit(
-    x: ArrayOf,
-    y: ArrayOf,
-    p: ArrayOf,
-    q: ArrayOf,
-    table: ArrayOf,
+    x: Numbers,
+    y: Numbers,
+    p: Numbers,
+    q: Numbers,
+    table: Numbers,
     first: i32,
     begin: i32,
     end: i32,
@@ -202,12 +190,12 @@ def _by_digit(
 
 @kernel
 def _sort_parts(
-    x: ArrayOf,
-    y: ArrayOf,
-    p: ArrayOf,
-    q: ArrayOf,
-    begins: ArrayOf,
-    tables: ArrayOf,
+    x: Numbers,
+    y: Numbers,
+    p: Numbers,
+    q: Numbers,
+    begins: Numbers,
+    tables: Numbers,
     parts: i32,
     low: u64,
     passes: i32,

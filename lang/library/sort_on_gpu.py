@@ -14,13 +14,14 @@ scalable radix sorting", 2011.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from weft.ir.types import Prim
 from weft.lang.builtins import cast, loop_config, select, static
 from weft.lang.init import Program, program
 from weft.lang.kernel import func, kernel
+from weft.lang.kinds import Constant, Numbers, i32
 from weft.lang.library.mathlib import popcnt
 from weft.lang.library.sort_order import DIGIT, DIGITS, digits_of, order
 from weft.lang.matrix import Vector
@@ -29,18 +30,6 @@ from weft.lang.simt.block import SharedArray, sync
 from weft.lang.simt.subgroup import inclusive_add
 from weft.lang.simt.warp import ballot
 from weft.lang.simt.warp import sync as sync_warp
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    # What the parameters of kernels are to a checker.
-    Constant: TypeAlias = Any
-    ArrayOf: TypeAlias = Any
-    i32: TypeAlias = int
-else:
-    from weft.lang.types import NdarrayType, Template, i32
-
-    Constant, ArrayOf = Template(), NdarrayType(ndim=1)
 
 __all__ = ["sort_on_gpu"]
 
@@ -92,7 +81,7 @@ def _digit(key: Any, shift: i32, dtype: Constant) -> Any:
 
 
 @func
-def _read(x: ArrayOf, at: i32, left: i32, step: Constant, dtype: Constant) -> Any:
+def _read(x: Numbers, at: i32, left: i32, step: Constant, dtype: Constant) -> Any:
     """Elements `at`, `at + step` ..., 0 for those that are not among the `left` ones from `at` on: all at once where
     there are all of them."""
     found = Vector([cast(0, dtype) for _ in range(_EACH)])
@@ -182,7 +171,7 @@ def _places(digits: Any, counters: Any, sums: Any, t: i32) -> Any:
 
 @func
 def _count(
-    x: ArrayOf, table: ArrayOf, length: i32, blocks: i32, share: i32, shift: i32, i: i32, dtype: Constant
+    x: Numbers, table: Numbers, length: i32, blocks: i32, share: i32, shift: i32, i: i32, dtype: Constant
 ) -> None:
     """How often each digit is among the keys of a block."""
     counters = SharedArray(DIGITS, i32)
@@ -201,7 +190,7 @@ def _count(
 
 
 @func
-def _add_up(table: ArrayOf, totals: ArrayOf, blocks: i32, i: i32) -> None:
+def _add_up(table: Numbers, totals: Numbers, blocks: i32, i: i32) -> None:
     """How often a digit is among the keys of the blocks before each, and of all."""
     sums = SharedArray(_WARPS, i32)
     digit, t = i // _LANES, i % _LANES
@@ -225,12 +214,12 @@ def _add_up(table: ArrayOf, totals: ArrayOf, blocks: i32, i: i32) -> None:
 
 @kernel
 def _sort_by_digit(
-    x: ArrayOf,
-    y: ArrayOf,
-    p: ArrayOf,
-    q: ArrayOf,
-    table: ArrayOf,
-    totals: ArrayOf,
+    x: Numbers,
+    y: Numbers,
+    p: Numbers,
+    q: Numbers,
+    table: Numbers,
+    totals: Numbers,
     length: i32,
     blocks: i32,
     share: i32,
@@ -281,7 +270,7 @@ def _sort_by_digit(
 
 
 @kernel
-def _sort_few(x: ArrayOf, p: ArrayOf, length: i32, passes: i32, dtype: Constant, carried: Constant) -> None:
+def _sort_few(x: Numbers, p: Numbers, length: i32, passes: i32, dtype: Constant, carried: Constant) -> None:
     """Up to a tile of keys, in place."""
     loop_config(block_dim=_LANES)
     for t in range(_LANES):
@@ -311,7 +300,7 @@ def _sort_few(x: ArrayOf, p: ArrayOf, length: i32, passes: i32, dtype: Constant,
 
 
 @kernel
-def _copy(x: ArrayOf, y: ArrayOf, p: ArrayOf, q: ArrayOf, length: i32, carried: Constant) -> None:
+def _copy(x: Numbers, y: Numbers, p: Numbers, q: Numbers, length: i32, carried: Constant) -> None:
     for i in range(length):
         y[i] = x[i]
         if static(carried is not None):

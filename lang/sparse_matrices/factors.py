@@ -11,33 +11,20 @@ i + upper + lower, the last of them for what exchanges bring in.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from weft.ir.types import Prim
 from weft.lang.builtins import abs, loop_config, max, min
 from weft.lang.kernel import kernel
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    i32: TypeAlias = int
-
-    Long: TypeAlias = Any  # to type checkers: what the arguments are bound to
-    Integers: TypeAlias = Any
-    Numbers: TypeAlias = Any
-    Table: TypeAlias = Any
-else:
-    from weft.lang.types import NdarrayType, i32, i64
-
-    Integers, Long, Numbers, Table = NdarrayType(i32, 1), NdarrayType(i64, 1), NdarrayType(ndim=1), NdarrayType(ndim=2)
+from weft.lang.kinds import Integers, Longs, Numbers, Table, i32
 
 __all__ = ["Band", "Envelope"]
 
 
 @kernel
-def _factor_envelope(first: Integers, begins: Long, cells: Numbers, d: Numbers) -> i32:
+def _factor_envelope(first: Integers, begins: Longs, cells: Numbers, d: Numbers) -> i32:
     """Turn A into L below the diagonal and `d`. Gives the first row whose d is zero or NaN, -1 if there is none."""
     bad = -1
     loop_config(serialize=True)
@@ -61,7 +48,7 @@ def _factor_envelope(first: Integers, begins: Long, cells: Numbers, d: Numbers) 
 
 
 @kernel
-def _solve_envelope(first: Integers, begins: Long, cells: Numbers, d: Numbers, x: Numbers) -> None:
+def _solve_envelope(first: Integers, begins: Longs, cells: Numbers, d: Numbers, x: Numbers) -> None:
     loop_config(serialize=True)
     for i in range(d.shape[0]):
         total = x[i]

@@ -6,7 +6,7 @@ What changes the pattern is done by numpy; products with vectors, which a solver
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,18 +16,9 @@ from weft.lang.builtins import zero
 from weft.lang.errors import ArgumentError
 from weft.lang.field import ScalarField
 from weft.lang.kernel import kernel
+from weft.lang.kinds import Integers, Numbers
 from weft.lang.ndarray import Ndarray, ndarray
 from weft.lang.types import f32, i32, primitive
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    Integers: TypeAlias = Any  # to type checkers: what the arguments are bound to
-    Numbers: TypeAlias = Any
-else:
-    from weft.lang.types import NdarrayType
-
-    Integers, Numbers = NdarrayType(i32, 1), NdarrayType(ndim=1)
 
 __all__ = ["SparseMatrix", "vector_of"]
 

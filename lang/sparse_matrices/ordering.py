@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.lang.kernel import kernel
+from weft.lang.kinds import Integers, i32
+from weft.lang.types import VectorType
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    i32: TypeAlias = int
-
-    Integers: TypeAlias = Any  # to type checkers: what the arguments are bound to
     Pair: TypeAlias = Any
 else:
-    from weft.lang.types import NdarrayType, VectorType, i32
-
-    Integers, Pair = NdarrayType(i32, 1), VectorType(2, i32)
+    Pair = VectorType(2, i32)
 
 __all__ = ["reverse_cuthill_mckee"]
 

@@ -148,7 +148,7 @@ def _array_element(t: Translator, base: tree.Expr, indices: list[tree.Expr], nod
     kind = base.type
     assert isinstance(kind, Array)
     if isinstance(base, tree.ParamRef) and base.index in t.unit.clamped:
-        indices = [_clamped(t, base, index, axis) if axis < kind.ndim else index for axis, index in enumerate(indices)]
+        indices = [_clamped(base, index, axis) if axis < kind.ndim else index for axis, index in enumerate(indices)]
     if len(indices) == kind.ndim:
         whole = tree.ArrayElement(base, indices, type=kind.elem, span=t.span(node))
         structs = t.unit.of_structs.get(base.index) if isinstance(base, tree.ParamRef) else None
@@ -174,7 +174,7 @@ def _members(whole: tree.ArrayElement, structs: StructType, prefix: str) -> Reco
     return Record(structs, parts=parts)
 
 
-def _clamped(t: Translator, array: tree.ParamRef, index: tree.Expr, axis: int) -> tree.Expr:
+def _clamped(array: tree.ParamRef, index: tree.Expr, axis: int) -> tree.Expr:
     """The nearest index that lies in the array."""
     assert isinstance(array.type, Array)
     prim = array.type.index

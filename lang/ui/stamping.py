@@ -13,7 +13,7 @@ import numpy as np
 from weft.lang.builtins import cast, ceil, floor, isinf, isnan, loop_config, max, min, sqrt
 from weft.lang.init import cpu, program
 from weft.lang.kernel import func, kernel
-from weft.lang.types import f32
+from weft.lang.kinds import f32, i32
 from weft.runtime.system import threads_available
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     Sizes: TypeAlias = Any
     Shades: TypeAlias = Any
     Vec2: TypeAlias = Any
-    i32: TypeAlias = int
 else:
-    from weft.lang.types import NdarrayType, VectorType, f64, i32
+    from weft.lang.types import NdarrayType, VectorType, f64
 
     Vec2 = VectorType(2, f64)
     Pixels, Shades = NdarrayType(VectorType(3, f32), 2), NdarrayType(VectorType(3, f32), 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft.lang.argpack import ArgPackType
+from weft.lang.kinds import Mat3, Vec2, Vec3, Vec4, f32, i32
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -26,23 +27,15 @@ if TYPE_CHECKING:
     Depths: TypeAlias = Any
     Pixels: TypeAlias = Any
     Packed: TypeAlias = Any
-    Vec2: TypeAlias = Any
-    Vec3: TypeAlias = Any
-    Vec4: TypeAlias = Any
-    Mat3: TypeAlias = Any
     BinsPack: TypeAlias = _Pack
     ViewPack: TypeAlias = _Pack
     BallsPack: TypeAlias = _Pack
     FacesPack: TypeAlias = _Pack
     RodsPack: TypeAlias = _Pack
     LampsPack: TypeAlias = _Pack
-    i32: TypeAlias = int
-    f32: TypeAlias = float
 else:
-    from weft.lang.types import MatrixType, NdarrayType, VectorType, f32, i32, u32
+    from weft.lang.types import NdarrayType, VectorType, u32
 
-    Vec2, Vec3, Vec4 = (VectorType(n, f32) for n in (2, 3, 4))
-    Mat3 = MatrixType(3, 3, f32)
     Ints, Floats = NdarrayType(dtype=i32, ndim=1), NdarrayType(dtype=f32, ndim=1)
     Points, Colors, Quads = (NdarrayType(dtype=kind, ndim=1) for kind in (Vec2, Vec3, Vec4))
     Boxes, Triples = (NdarrayType(dtype=VectorType(n, i32), ndim=1) for n in (4, 3))
