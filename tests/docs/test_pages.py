@@ -112,3 +112,10 @@ def test_what_is_missing_is_missing() -> None:
         for name in path.split("."):
             value = getattr(value, name, None)
         assert value is None, f"docs/differences.md says that ti.{path} is not there yet, but it is"
+
+
+def test_every_decision_is_listed_by_its_title() -> None:
+    listed = re.findall(r"^- (\d+): \[(.*)\]\(adr/(.*)\)$", TEXTS[ROOT / "docs" / "decisions.md"], re.MULTILINE)
+    headings = {page.name: TEXTS[page].split("\n")[0] for page in PAGES if page.parent.name == "adr"}
+    assert {name: f"# {number}. {title}" for number, title, name in listed} == headings
+    assert len(listed) == len(headings)
