@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from weft.ir.errors import CompilationError, TypeMismatch
@@ -43,27 +44,30 @@ def make_struct_field(struct_type: Any, shape: Any = None, **keywords: Any) -> A
     """What `StructType.field` and `Struct.field` do."""
     from weft.lang.struct import StructField
 
-    layout, order, offset = (
-        keywords.pop("layout", Layout.AOS),
-        keywords.pop("order", None),
-        keywords.pop("offset", None),
-    )
-    made = StructField(struct_type, **keywords)
-    place_shaped(made, shape, order, offset, layout)
-    return made
+    _check_options(keywords)
+    made = StructField(struct_type, keywords.get("name", ""), bool(keywords.get("needs_grad")))
+    return _placed(made, shape, keywords)
 
 
 _KEYWORDS = ("name", "order", "offset", "needs_grad", "needs_dual", "layout")
 
 
-def _settle(made: Field, gradient: Any, shape: Any, keywords: dict[str, Any]) -> Any:
-    for keyword in keywords:
-        if keyword not in _KEYWORDS:
-            raise TypeError(f"a field has no option '{keyword}'; it takes shape, {', '.join(_KEYWORDS)}")
+def _settle(made: Field, gradient: Callable[[], Field], shape: Any, keywords: dict[str, Any]) -> Any:
+    _check_options(keywords)
     if keywords.get("needs_grad"):
         if not made.dtype.is_float:
             raise TypeMismatch(f"only float fields have gradients, not {made.dtype}")
         made.grad = gradient()
+    return _placed(made, shape, keywords)
+
+
+def _check_options(keywords: dict[str, Any]) -> None:
+    for keyword in keywords:
+        if keyword not in _KEYWORDS:
+            raise TypeError(f"a field has no option '{keyword}'; it takes shape, {', '.join(_KEYWORDS)}")
+
+
+def _placed(made: Any, shape: Any, keywords: dict[str, Any]) -> Any:
     layout = keywords.get("layout", Layout.AOS)
     if not isinstance(layout, Layout):
         raise TypeMismatch(f"layout is ti.Layout.AOS or ti.Layout.SOA, not {layout!r}")

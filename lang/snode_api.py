@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -170,8 +171,12 @@ class FieldTree:
             self._let_go()
 
     def _label(self) -> str:
-        names = [place.name for place in self.layout.places if place.name]
-        return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "") or "fields"
+        """Its fields, for messages: by their names, else by their types and shapes."""
+        places = self.layout.places
+        nameless = Counter(f"{place.dtype} {place.shape()}" for place in places if not place.name)
+        told = list(dict.fromkeys(place.name for place in places if place.name))
+        told += [what if count == 1 else f"{count} x {what}" for what, count in nameless.items()]
+        return ", ".join(told[:4]) + (", ..." if len(told) > 4 else "") or "an empty tree"
 
 
 class SNode:

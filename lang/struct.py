@@ -270,7 +270,7 @@ class StructField:
 
     grad = None
 
-    def __init__(self, struct_type: StructType, name: str = "", needs_grad: bool = False, **_: Any) -> None:
+    def __init__(self, struct_type: StructType, name: str = "", needs_grad: bool = False) -> None:
         self.struct_type, self.name = struct_type, name
         self.members: dict[str, Any] = {}
         for member, annotation in struct_type.members.items():

@@ -23,12 +23,11 @@ from weft.runtime.cuda_driver import DEVICE_ORDINAL, OUT_OF_MEMORY, Driver, Ente
 from weft.runtime.cuda_items import DeviceItems, Word
 from weft.runtime.cuda_streams import Events, ForeignArray, is_default
 from weft.runtime.errors import OutOfMemory
-from weft.runtime.memory import readable_size
+from weft.runtime.memory import out_of_memory, readable_size
 from weft.runtime.observer import Observer
 
 __all__ = ["CudaMemory", "DeviceBuffer", "DeviceView"]
 
-_LISTED = 10
 _UNIT = 16  # buffers are multiples of it: atomics on less than a word exchange the whole word
 
 
@@ -225,16 +224,8 @@ class CudaMemory:
     def _refuse(self, size: int, owner: str) -> OutOfMemory:
         free, whole = ctypes.c_size_t(), ctypes.c_size_t()
         self._driver.function("cuMemGetInfo_v2")(ctypes.byref(free), ctypes.byref(whole))
-        held = self.holders()
-        lines = [
-            f"{owner} asks for {readable_size(size)} of GPU memory: {readable_size(free.value)} of "
-            f"{readable_size(whole.value)} are free.",
-            f"Held by this program: {readable_size(self.total)}",
-        ]
-        lines += [f"  {readable_size(bytes):>10}  {name}" for name, bytes in held[:_LISTED]]
-        if len(held) > _LISTED:
-            lines.append(f"  and {len(held) - _LISTED} smaller ones")
-        return OutOfMemory("\n".join(lines))
+        there = f"{readable_size(free.value)} of {readable_size(whole.value)} are free"
+        return out_of_memory(f"{owner} asks for {readable_size(size)} of GPU memory: {there}.", self.holders())
 
 
 class DeviceView:

@@ -12,7 +12,7 @@ from weft.runtime import system
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.observer import Observer
 
-__all__ = ["ALIGNMENT", "Memory", "readable_size", "zeroed"]
+__all__ = ["ALIGNMENT", "Memory", "out_of_memory", "readable_size", "zeroed"]
 
 ALIGNMENT = 64
 _LISTED = 10
@@ -78,12 +78,16 @@ class Memory:
         return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))
 
     def _refuse(self, size: int, owner: str, reason: str) -> OutOfMemory:
-        held = self.holders()
-        lines = [f"{owner} asks for {readable_size(size)}: {reason}.", f"Held now: {readable_size(self.total)}"]
-        lines += [f"  {readable_size(bytes):>10}  {name}" for name, bytes in held[:_LISTED]]
-        if len(held) > _LISTED:
-            lines.append(f"  and {len(held) - _LISTED} smaller ones")
-        return OutOfMemory("\n".join(lines))
+        return out_of_memory(f"{owner} asks for {readable_size(size)}: {reason}.", self.holders())
+
+
+def out_of_memory(asked: str, held: list[tuple[str, int]]) -> OutOfMemory:
+    """The error where there is not what was `asked` for, with what is `held`: (owner, bytes), the largest first."""
+    lines = [asked, f"Held by this program: {readable_size(sum(size for _, size in held))}"]
+    lines += [f"  {readable_size(size):>10}  {owner}" for owner, size in held[:_LISTED]]
+    if len(held) > _LISTED:
+        lines.append(f"  and {len(held) - _LISTED} smaller ones")
+    return OutOfMemory("\n".join(lines))
 
 
 def zeroed(size: int) -> Any:
@@ -95,9 +99,9 @@ def zeroed(size: int) -> Any:
 
 def readable_size(size: int) -> str:
     """1536 as "1.5 KiB"."""
-    amount = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if amount < 1024 or unit == "TiB":
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    raise AssertionError("unreachable")
+    if size < 1024:
+        return f"{size} B"
+    amount, units = size / 1024, ["KiB", "MiB", "GiB", "TiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{amount:.1f} {units[0]}"

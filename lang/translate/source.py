@@ -85,11 +85,11 @@ _MOST_PARSED = 4096
 def _parse(code: CodeType) -> Source:
     try:
         lines, first = source_lines(code)
-    except (OSError, TypeError) as error:
+    except (OSError, TypeError):
         why = _WHY_LOST.get(code.co_filename, "")
         raise CompilationError(
             f"the source of '{code.co_name}' cannot be found{why}: define it in a file or a notebook cell"
-        ) from error
+        ) from None
     text = "".join(lines)
     shift = first - 1
     if text[:1].isspace():

@@ -1,4 +1,5 @@
 import gc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from weft.ir.errors import CompilationError, TypeMismatch
 from weft.lang.field import FieldIndexError
 from weft.lang.init import program
 from weft.lang.snode_api import FieldError
+from weft.runtime.errors import OutOfMemory
 
 
 @pytest.fixture(autouse=True)
@@ -151,9 +153,22 @@ def test_from_numpy_and_copy_from():
         ({"shape": 2, "colour": 1}, "no option 'colour'"),
     ],
 )
-def test_wrong_options_are_refused(keywords, message):
+@pytest.mark.parametrize("make", [partial(ti.field, float), ti.types.struct(a=float).field])
+def test_wrong_options_are_refused(make, keywords, message):
     with pytest.raises((CompilationError, TypeError), match=message):
-        ti.field(float, **keywords)
+        make(**keywords)
+
+
+def test_who_asks_for_too_much_is_told_by_name_or_shape():
+    huge = (2**30, 2**20)
+    particle = ti.types.struct(mass=float, at=ti.types.vector(3, float))
+    for x, told in (
+        (ti.field(float, huge), r"^f32 \(1073741824, 1048576\) asks for"),
+        (ti.Vector.field(3, float, huge), r"^3 x f32 \(1073741824, 1048576\) asks for"),
+        (particle.field(shape=huge, name="p").mass, r"^p\.mass, p\.at asks for"),
+    ):
+        with pytest.raises(OutOfMemory, match=told):
+            x.fill(1)
 
 
 def test_wrong_types_are_refused():
