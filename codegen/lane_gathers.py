@@ -2,12 +2,13 @@
 
     x[%k].x, x[%k].y, x[%k].z, for 16 lanes     16 loads of three floats, and shuffles, not three gathers of 16
 
-Lanes that are not here load zeros from a place of ours.
+Lanes that are not here load what one does that is. Cells at constant distances, as neighbours in a grid are, are found
+from one pointer for each lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from weft.codegen.lane_layouts import Cell, Layouts
 from weft.codegen.lane_rows import in_cell, join, pick
@@ -15,13 +16,12 @@ from weft.codegen.lanes import LaneWriter
 from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_memory
 from weft.ir.core import Block, Value
-from weft.ir.ops import Address, Load
-from weft.ir.types import Prim
+from weft.ir.ops import Address, Const, Load
+from weft.ir.types import Prim, i64
 
-__all__ = ["CellParts", "gather_part"]
+__all__ = ["CellParts", "anchor_of", "constant_terms", "gather_part", "pointers_of"]
 
 _SPANS = (8, 12, 16)  # bytes of a cell that one load takes
-_NOWHERE = "@weft_nowhere = internal constant [16 x i8] zeroinitializer, align 16"
 
 
 class CellParts:
@@ -50,22 +50,95 @@ def _place(ptr: Address) -> tuple[Value | str, ...]:
     return (ptr.base, *ptr.indices, *ptr.strides, scope_of(ptr))
 
 
-def gather_part(f: LaneWriter, ptr: Address, pointers: str, size: int, type: Prim) -> str:
-    """The lanes' parts at `pointers`, which are in cells of `size` bytes; what was loaded for other parts is not loaded
+def gather_part(f: LaneWriter, ptr: Address, size: int, type: Prim) -> str:
+    """The lanes' parts at `ptr`, which are in cells of `size` bytes; what was loaded for other parts is not loaded
     again."""
     inner, span = in_cell(f, ptr, size, type)
     key, count = (*_place(ptr), ptr.offset - inner, f.mask), span // type.size
     if key not in f.gathered:
+        cells = [_cell(f, pointer, ptr, count, type) for pointer in _pointers_of_lanes(f, ptr, inner)]
+        f.gathered[key] = _parts_of(f, cells, count, type)
+    return f.gathered[key][inner // type.size]
+
+
+def _pointers_of_lanes(f: LaneWriter, ptr: Address, inner: int) -> list[str]:
+    """Where the lanes' cells are, of which `ptr` is so many bytes inside. They are taken out of the vector once for all
+    cells at constant distances from one another, as neighbours in a grid are."""
+    pointers, distance = anchor_of(f, ptr)
+    lanes = f.anchors.get((pointers, f.mask))
+    if lanes is None:
         vector = f"<{f.lanes} x ptr>"
-        place = f.set(f"getelementptr i8, {vector} {pointers}, i64 {-inner}") if inner else pointers
-        f.module.declarations["weft_nowhere"] = _NOWHERE
-        away = f.splat("@weft_nowhere", "ptr")
-        safe = f.set(f"select {f.mask_type} {f.mask}, {vector} {place}, {vector} {away}")
-        cells = [_cell(f, f.set(f"extractelement {vector} {safe}, i64 {k}"), ptr, count, type) for k in range(f.lanes)]
-        f.gathered[key] = join(f, cells, 2 if count == 2 else 4, type)
-    whole, length = f.gathered[key]
-    stride = length // f.lanes
-    return pick(f, [whole], length, range(inner // type.size, length, stride), type)
+        safe = f.set(f"select {f.mask_type} {f.mask}, {vector} {pointers}, {vector} {_some_lane(f, pointers)}")
+        lanes = [f.set(f"extractelement {vector} {safe}, i64 {k}") for k in range(f.lanes)]
+        f.anchors[pointers, f.mask] = lanes
+    if distance == inner:
+        return lanes
+    return [f.set(f"getelementptr i8, ptr {lane}, i64 {distance - inner}") for lane in lanes]
+
+
+def anchor_of(f: LaneWriter, ptr: Address) -> tuple[str, int]:
+    """A vector of addresses, and how far all of `ptr` are from it."""
+    start, distance = ptr, 0
+    while not start.indices and isinstance(start.base, Address):
+        start, distance = start.base, distance + start.offset
+    known = f.spread.get((start.base, *start.indices, *start.strides))
+    if known is None:
+        return pointers_of(f, start), distance
+    return known, distance + start.offset + constant_terms(start)
+
+
+def constant_terms(ptr: Address) -> int:
+    """What of an address is known, but for its offset."""
+    terms = zip(ptr.indices, ptr.strides, strict=True)
+    return sum(int(i.value) * int(s.value) for i, s in terms if isinstance(i, Const) and isinstance(s, Const))
+
+
+def _some_lane(f: LaneWriter, pointers: str) -> str:
+    """The pointer of a lane that is here, for those that are not: they read what it reads."""
+    bits, number = f"i{f.lanes}", f.module.declare(f"i{f.lanes} @llvm.cttz.i{f.lanes}(i{f.lanes}, i1)")
+    here = f.set(f"bitcast {f.mask_type} {f.mask} to {bits}")
+    first = f.set(f"call {bits} @{number}({bits} {here}, i1 true)")
+    return f.splat(f.set(f"extractelement <{f.lanes} x ptr> {pointers}, {bits} {first}"), "ptr")
+
+
+def pointers_of(f: LaneWriter, ptr: Value) -> str:
+    """The address of every lane."""
+    step = 0 if f.facts.is_split(ptr) else f.facts.step(ptr)
+    if step is None or (f.facts.is_split(ptr) and f.facts.step(ptr) != 0):
+        return f.use(ptr)
+    offsets = f.ramp(step or 0, i64)
+    return f.set(f"getelementptr i8, ptr {f.use(ptr)}, <{f.lanes} x i64> {offsets}")
+
+
+def _parts_of(f: LaneWriter, cells: list[str], count: int, type: Prim) -> list[str]:
+    """Each of the `count` parts of the cells, as a vector. By shuffles of two registers: LLVM would spend much time on
+    one vector of all cells."""
+    stride, lanes, half = 2 if count == 2 else 4, f.lanes, f.lanes // 2
+    if lanes < stride:
+        whole, length = join(f, cells, stride, type)
+        return [pick(f, [whole], length, range(part, length, stride), type) for part in range(count)]
+    size = stride
+    while size < lanes:
+        cells = [_shuffled(f, pair, size, range(2 * size), type) for pair in _pairs(cells)]
+        size *= 2
+    if stride == 2:
+        return [_shuffled(f, cells, lanes, range(part, 2 * lanes, 2), type) for part in range(count)]
+    halves = list[list[str]]()  # in each, two parts of half of the cells: 0 and 1 of the first, of the others; 2 and 3
+    for parts in ((0, 1), (2, 3)):
+        order = [4 * k + part for part in parts for k in range(half)]
+        halves.append([_shuffled(f, pair, lanes, order, type) for pair in _pairs(cells)])
+    ends = [[*range(begin, begin + half), *range(lanes + begin, lanes + begin + half)] for begin in (0, half)]
+    return [_shuffled(f, halves[part // 2], lanes, ends[part % 2], type) for part in range(count)]
+
+
+def _pairs(vectors: list[str]) -> list[list[str]]:
+    return [vectors[k : k + 2] for k in range(0, len(vectors), 2)]
+
+
+def _shuffled(f: LaneWriter, pair: list[str], size: int, order: Iterable[int], type: Prim) -> str:
+    """Those elements of two vectors of that size, end to end."""
+    vector, numbers = f"<{size} x {in_memory(type)}>", [f"i32 {k}" for k in order]
+    return f.set(f"shufflevector {vector} {pair[0]}, {vector} {pair[1]}, <{len(numbers)} x i32> <{', '.join(numbers)}>")
 
 
 def _cell(f: LaneWriter, pointer: str, ptr: Address, count: int, type: Prim) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from weft.codegen.function import EMITTERS
-from weft.codegen.lane_gathers import CellParts, gather_part
+from weft.codegen.lane_atomics import Together, can_wait
+from weft.codegen.lane_gathers import CellParts, constant_terms, gather_part, pointers_of
 from weft.codegen.lane_rows import in_cell, is_row, load_adjacent, load_row, short, store_adjacent, store_row
 from weft.codegen.lane_strides import find_row, row_of
 from weft.codegen.lanes import LaneWriter, Waiting, by_lane
@@ -49,32 +50,49 @@ def _vector(f: LaneWriter, type: Prim) -> str:
 
 @by_lane(Address)
 def _address(f: LaneWriter, op: Address) -> str:
-    """Lane 0's address where the others stand at even distances from it, else a vector of addresses."""
+    """Lane 0's address where the others stand at even distances from it, else a vector of addresses. What only a
+    constant tells from one that was computed in this block is not computed again."""
     if f.facts.is_split(op):
         return _split_address(f, op)
     find_row(f, op)
-    wide = f.facts.step(op) is None and f.facts.varies(op.base)
-    pointer, offset = _pointers(f, op.base) if wide else f.use(op.base), op.offset
+    offset = op.offset + constant_terms(op)
+    even: list[tuple[Value, Value]] = []
     uneven: list[tuple[Value, Value]] = []
     for index, stride in zip(op.indices, op.strides, strict=True):
         if isinstance(index, Const) and isinstance(stride, Const):
-            offset += int(index.value) * int(stride.value)
-        elif f.facts.step(op) is not None or (f.facts.step(index) == 0 and f.facts.step(stride) == 0):
-            term = f.first(index)
-            if not (isinstance(stride, Const) and stride.value == 1):
-                term = f.set(f"mul i64 {term}, {f.use(stride)}")
-            pointer = _moved(f, pointer, term, wide)
+            continue
+        if f.facts.step(op) is not None or (f.facts.step(index) == 0 and f.facts.step(stride) == 0):
+            even.append((index, stride))
         else:
             uneven.append((index, stride))
+    key = (op.base, *op.indices, *op.strides)
+    if uneven and key in f.spread:
+        pointer, wide = f.spread[key], True
+    else:
+        pointer, wide = _even_address(f, op, even)
+        for index, stride in uneven:
+            offsets = _offsets(f, index, stride, scope_of(op) in f.layouts.near)
+            name = f"<{f.lanes} x ptr>" if wide else "ptr"
+            pointer, wide = f.set(f"getelementptr i8, {name} {pointer}, <{f.lanes} x i64> {offsets}"), True
+        if uneven:
+            f.spread[key] = pointer
     if offset:
         pointer = _moved(f, pointer, str(offset), wide)
-    for index, stride in uneven:
-        offsets = _offsets(f, index, stride, scope_of(op) in f.layouts.near)
-        name = f"<{f.lanes} x ptr>" if wide else "ptr"
-        pointer, wide = f.set(f"getelementptr i8, {name} {pointer}, <{f.lanes} x i64> {offsets}"), True
     if f.facts.step(op) is None and not wide:
         return f.splat(pointer, "ptr")
     return pointer
+
+
+def _even_address(f: LaneWriter, op: Address, terms: list[tuple[Value, Value]]) -> tuple[str, bool]:
+    """The base and those terms, which the lanes share or of which lane 0's counts; and whether it is a vector."""
+    wide = f.facts.step(op) is None and f.facts.varies(op.base)
+    pointer = pointers_of(f, op.base) if wide else f.use(op.base)
+    for index, stride in terms:
+        term = f.first(index)
+        if not (isinstance(stride, Const) and stride.value == 1):
+            term = f.set(f"mul i64 {term}, {f.use(stride)}")
+        pointer = _moved(f, pointer, term, wide)
+    return pointer, wide
 
 
 def _moved(f: LaneWriter, pointer: str, term: str, wide: bool) -> str:
@@ -113,15 +131,6 @@ def _pointee(ptr: Value) -> Prim:
     return ptr.type.elem
 
 
-def _pointers(f: LaneWriter, ptr: Value) -> str:
-    """The address of every lane."""
-    step = 0 if f.facts.is_split(ptr) else f.facts.step(ptr)
-    if step is None or (f.facts.is_split(ptr) and f.facts.step(ptr) != 0):
-        return f.use(ptr)
-    offsets = f.ramp(step or 0, i64)
-    return f.set(f"getelementptr i8, ptr {f.use(ptr)}, <{f.lanes} x i64> {offsets}")
-
-
 # ---- loads and stores ------------------------------------------------------------------------------------------------
 
 
@@ -152,7 +161,7 @@ def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
         cell = None if split else _parts(f).joint(op)
         if cell is None or not isinstance(op.ptr, Address):
             return _gather(f, op, type, tag)
-        return gather_part(f, op.ptr, _pointers(f, op.ptr), cell.size, type)
+        return gather_part(f, op.ptr, cell.size, type)
     if not row.even:
         return load_row(f, row, op.ptr, type)
     near, far, done = (f.fresh_label(hint) for hint in ("row", "gather", "done"))
@@ -178,7 +187,7 @@ def _gather(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:
     vector, place = _vector(f, type), f"<{f.lanes} x ptr>"
     suffix = f"v{f.lanes}{short(type)}.v{f.lanes}p0"
     name = f.module.declare(f"{vector} @llvm.masked.gather.{suffix}({place}, {f.mask_type}, {vector})")
-    given = f"{place} align {type.size} {_pointers(f, op.ptr)}, {f.mask_type} {f.mask}, {vector} zeroinitializer"
+    given = f"{place} align {type.size} {pointers_of(f, op.ptr)}, {f.mask_type} {f.mask}, {vector} zeroinitializer"
     return f.set(f"call {vector} @{name}({given}){tag}")
 
 
@@ -216,7 +225,7 @@ def _scatter(f: LaneWriter, ptr: Value, type: Prim, value: str, tag: str) -> Non
     vector, place = _vector(f, type), f"<{f.lanes} x ptr>"
     suffix = f"v{f.lanes}{short(type)}.v{f.lanes}p0"
     name = f.module.declare(f"void @llvm.masked.scatter.{suffix}({vector}, {place}, {f.mask_type})")
-    given = f"{vector} {value}, {place} align {type.size} {_pointers(f, ptr)}, {f.mask_type} {f.mask}"
+    given = f"{vector} {value}, {place} align {type.size} {pointers_of(f, ptr)}, {f.mask_type} {f.mask}"
     f.do(f"call void @{name}({given}){tag}")
 
 
@@ -321,11 +330,16 @@ def _atomic(f: LaneWriter, op: Atomic) -> str | None:
     type = _pointee(op.ptr)
     if f.facts.step(op.ptr) == 0 and not op.users and op.kind in _REDUCED and type is not u1:
         total = _total(f, op.kind, op.value, type)
-        _with(f, op, {op.value: total})
+        f.write_with(op, {op.value: total})
+        return None
+    if can_wait(op):
+        if f.together is None:
+            f.together = Together()
+        f.together.add(f, op)
         return None
     with f.wide():
         value = f.use(op.value)
-    pointers, slot = _pointers(f, op.ptr), ""
+    pointers, slot = pointers_of(f, op.ptr), ""
     if op.users:
         slot = f.stack(_vector(f, type), align=64)
         f.do(f"store {_vector(f, type)} zeroinitializer, ptr {slot}, align 64")
@@ -344,7 +358,7 @@ def _each_lane(f: LaneWriter, op: Atomic, value: str, pointers: str, slot: str) 
     with f.each() as number:
         pointer = f.set(f"extractelement <{f.lanes} x ptr> {pointers}, i64 {number}")
         mine = f.set(f"extractelement {vector} {value}, i64 {number}")
-        old = _with(f, op, {op.ptr: pointer, op.value: mine})
+        old = f.write_with(op, {op.ptr: pointer, op.value: mine})
         if slot:
             word = f.set(f"getelementptr {in_memory(type)}, ptr {slot}, i64 {number}")
             store(f, word, type, old)
@@ -366,16 +380,3 @@ def _random(f: LaneWriter, op: Random) -> str:
     f.draws, f.lane = draws, lane
     loaded = f.set(f"load {_vector(f, type)}, ptr {slot}, align 64")
     return f.set(f"icmp ne {_vector(f, type)} {loaded}, zeroinitializer") if type is u1 else loaded
-
-
-def _with(f: LaneWriter, op: Op, given: dict[Value, str]) -> str:
-    """Write the scalar op with those texts for its operands."""
-    before = {value: f.values.get(value) for value in given}
-    f.values.update(given)
-    old = EMITTERS[type(op)](f, op) or ""
-    for value, text in before.items():
-        if text is None:
-            del f.values[value]
-        else:
-            f.values[value] = text
-    return old

@@ -80,6 +80,22 @@ class Waiting:
     values: dict[int, str] = field(default_factory=dict[int, str])
 
 
+class Together(Protocol):
+    """Atomics that wait for others (see `lane_atomics.py`)."""
+
+    def sees(self, op: Op) -> bool:
+        """Whether the op must not be written before those that wait."""
+        ...
+
+    def add(self, f: LaneWriter, op: Atomic) -> None:
+        """One more."""
+        ...
+
+    def flush(self, f: LaneWriter) -> None:
+        """Make them."""
+        ...
+
+
 class Fold(Protocol):
     """How a loop is written whose rounds run in lanes, or that holds one (see `lane_folds.py`)."""
 
@@ -94,7 +110,9 @@ class LaneWriter(FunctionWriter):
     left; `homes`: the mask where each split local was made; `leaving`: the loop that lanes missing in `mask` have left;
     `rows`: addresses that may stand in a row (see `lane_strides`); `waiting`: stores that others may join;
     `folds`: loops whose rounds run in lanes, and loops around these; `totals`: the vectors that they sum up in;
-    `parts`: what is loaded of the same cells; `gathered`: cells that were loaded here, while nothing is written."""
+    `parts`: what is loaded of the same cells; `gathered`: cells that were loaded here, while nothing is written;
+    `spread`: vectors of addresses computed here, but for constant distances, by what of; `anchors`: the address of each
+    lane of such a vector; `together`: atomics that wait for others."""
 
     lanes: int = 1
     facts: Uniformity = None  # type: ignore[assignment]
@@ -109,7 +127,10 @@ class LaneWriter(FunctionWriter):
     folds: Mapping[Op, Fold] = field(default_factory=dict[Op, "Fold"])
     totals: dict[Value, str] = field(default_factory=dict[Value, str])
     parts: CellParts | None = None
-    gathered: dict[Hashable, tuple[str, int]] = field(default_factory=dict[Hashable, "tuple[str, int]"])
+    gathered: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])
+    spread: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
+    anchors: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])
+    together: Together | None = None
 
     @contextmanager
     def wide(self, width: int = 0) -> Generator[None, None, None]:
@@ -124,8 +145,8 @@ class LaneWriter(FunctionWriter):
             return self.write_alone(op)
         if op in self.facts.skipped:
             return None
-        if self.waiting is not None and not op.pure and not isinstance(op, (Alloca, Store)) and not _reads_local(op):
-            self.flush()
+        if not op.pure:
+            self._let_go(op)
         if isinstance(op, Atomic) or (isinstance(op, Store) and not isinstance(root_of(op.ptr), Alloca)):
             self.gathered.clear()
         own = LANE_EMITTERS.get(type(op))
@@ -141,17 +162,41 @@ class LaneWriter(FunctionWriter):
         return None
 
     def block(self, block: Block) -> None:
-        """Write all ops of a block, and what still waits at its end."""
-        self.gathered.clear()
+        """Write all ops of a block, and what still waits at its end. (What was computed here is seen nowhere else.)"""
+        self._forget()
         super().block(block)
         self.flush()
-        self.gathered.clear()
+        self._forget()
+
+    def _forget(self) -> None:
+        for known in (self.gathered, self.spread, self.anchors):
+            known.clear()
 
     def flush(self) -> None:
-        """Write the stores that wait for others to join them."""
+        """Write the stores and the atomics that wait for others to join them."""
         waiting, self.waiting = self.waiting, None
         if waiting is not None:
             waiting.store(self, waiting)
+        if self.together is not None:
+            self.together.flush(self)
+
+    def _let_go(self, op: Op) -> None:
+        """Before an op that may see what waits, or must not come before it: write that."""
+        stores = self.waiting is not None and not isinstance(op, (Alloca, Store)) and not _reads_local(op)
+        if stores or (self.together is not None and self.together.sees(op)):
+            self.flush()
+
+    def write_with(self, op: Op, given: Mapping[Value, str]) -> str:
+        """Write the op for one lane, with those texts for its operands; the text of its result."""
+        before = {value: self.values.get(value) for value in given}
+        self.values.update(given)
+        result = EMITTERS[type(op)](self, op) or ""
+        for value, text in before.items():
+            if text is None:
+                del self.values[value]
+            else:
+                self.values[value] = text
+        return result
 
     def write_alone(self, op: Op) -> None:
         """Write one op for one iteration: a loop whose rounds run in lanes its own way."""

@@ -18,7 +18,7 @@ from weft.ir.tasks import tasks_of
 
 SOURCES = Path(__file__).parent / "golden"
 KERNELS = (
-    *("stencil", "total", "histogram", "guarded", "escape", "product", "neighbours", "cells", "places"),
+    *("stencil", "total", "histogram", "guarded", "escape", "product", "neighbours", "cells", "places", "scatter"),
     *("strided", "staggered"),  # steps that could lead out of the index's type
 )
 

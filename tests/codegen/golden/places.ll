@@ -5,7 +5,7 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, <8 x i1>, <8 x float>)
-@weft_nowhere = internal constant [16 x i8] zeroinitializer, align 16
+declare i8 @llvm.cttz.i8(i8, i1)
 declare <4 x float> @llvm.masked.load.v4f32.p0(ptr, <4 x i1>, <4 x float>)
 declare void @llvm.masked.store.v8f32.p0(<8 x float>, ptr, <8 x i1>)
 
@@ -53,41 +53,45 @@ body11:
   %v39 = getelementptr i8, ptr %v4, <8 x i64> %v38
   %v40 = getelementptr i8, <8 x ptr> %v39, i64 4
   %v41 = getelementptr i8, <8 x ptr> %v39, i64 8
-  %v42 = insertelement <8 x ptr> poison, ptr @weft_nowhere, i64 0
-  %v43 = shufflevector <8 x ptr> %v42, <8 x ptr> poison, <8 x i32> zeroinitializer
-  %v44 = select <8 x i1> %v22, <8 x ptr> %v39, <8 x ptr> %v43
-  %v45 = extractelement <8 x ptr> %v44, i64 0
-  %v46 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v45, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v47 = extractelement <8 x ptr> %v44, i64 1
-  %v48 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v47, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v49 = extractelement <8 x ptr> %v44, i64 2
-  %v50 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v49, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v51 = extractelement <8 x ptr> %v44, i64 3
-  %v52 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v51, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v53 = extractelement <8 x ptr> %v44, i64 4
-  %v54 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v53, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v55 = extractelement <8 x ptr> %v44, i64 5
-  %v56 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v55, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v57 = extractelement <8 x ptr> %v44, i64 6
-  %v58 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v57, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v59 = extractelement <8 x ptr> %v44, i64 7
-  %v60 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v59, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v61 = shufflevector <4 x float> %v46, <4 x float> %v48, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v62 = shufflevector <4 x float> %v50, <4 x float> %v52, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v63 = shufflevector <4 x float> %v54, <4 x float> %v56, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v64 = shufflevector <4 x float> %v58, <4 x float> %v60, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v65 = shufflevector <8 x float> %v61, <8 x float> %v62, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v66 = shufflevector <8 x float> %v63, <8 x float> %v64, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v67 = shufflevector <16 x float> %v65, <16 x float> %v66, <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
-  %v68 = shufflevector <32 x float> %v67, <32 x float> poison, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 16, i32 20, i32 24, i32 28>
-  %v69 = shufflevector <32 x float> %v67, <32 x float> poison, <8 x i32> <i32 1, i32 5, i32 9, i32 13, i32 17, i32 21, i32 25, i32 29>
-  %v70 = shufflevector <32 x float> %v67, <32 x float> poison, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 18, i32 22, i32 26, i32 30>
-  %v71 = fmul reassoc arcp contract afn <8 x float> %v68, %v68
-  %v72 = fmul reassoc arcp contract afn <8 x float> %v69, %v69
-  %v73 = fmul reassoc arcp contract afn <8 x float> %v70, %v70
-  %v74 = fadd reassoc arcp contract afn <8 x float> %v71, %v72
-  %v75 = fadd reassoc arcp contract afn <8 x float> %v74, %v73
-  call void @llvm.masked.store.v8f32.p0(<8 x float> %v75, ptr align 4 %v24, <8 x i1> %v22), !alias.scope !6, !noalias !7
+  %v42 = bitcast <8 x i1> %v22 to i8
+  %v43 = call i8 @llvm.cttz.i8(i8 %v42, i1 true)
+  %v44 = extractelement <8 x ptr> %v39, i8 %v43
+  %v45 = insertelement <8 x ptr> poison, ptr %v44, i64 0
+  %v46 = shufflevector <8 x ptr> %v45, <8 x ptr> poison, <8 x i32> zeroinitializer
+  %v47 = select <8 x i1> %v22, <8 x ptr> %v39, <8 x ptr> %v46
+  %v48 = extractelement <8 x ptr> %v47, i64 0
+  %v49 = extractelement <8 x ptr> %v47, i64 1
+  %v50 = extractelement <8 x ptr> %v47, i64 2
+  %v51 = extractelement <8 x ptr> %v47, i64 3
+  %v52 = extractelement <8 x ptr> %v47, i64 4
+  %v53 = extractelement <8 x ptr> %v47, i64 5
+  %v54 = extractelement <8 x ptr> %v47, i64 6
+  %v55 = extractelement <8 x ptr> %v47, i64 7
+  %v56 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v48, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v57 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v49, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v58 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v50, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v59 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v51, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v60 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v52, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v61 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v53, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v62 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v54, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v63 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v55, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v64 = shufflevector <4 x float> %v56, <4 x float> %v57, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v65 = shufflevector <4 x float> %v58, <4 x float> %v59, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v66 = shufflevector <4 x float> %v60, <4 x float> %v61, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v67 = shufflevector <4 x float> %v62, <4 x float> %v63, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v68 = shufflevector <8 x float> %v64, <8 x float> %v65, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v69 = shufflevector <8 x float> %v66, <8 x float> %v67, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v70 = shufflevector <8 x float> %v64, <8 x float> %v65, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v71 = shufflevector <8 x float> %v66, <8 x float> %v67, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v72 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v73 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
+  %v74 = shufflevector <8 x float> %v70, <8 x float> %v71, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v75 = fmul reassoc arcp contract afn <8 x float> %v72, %v72
+  %v76 = fmul reassoc arcp contract afn <8 x float> %v73, %v73
+  %v77 = fmul reassoc arcp contract afn <8 x float> %v74, %v74
+  %v78 = fadd reassoc arcp contract afn <8 x float> %v75, %v76
+  %v79 = fadd reassoc arcp contract afn <8 x float> %v78, %v77
+  call void @llvm.masked.store.v8f32.p0(<8 x float> %v79, ptr align 4 %v24, <8 x i1> %v22), !alias.scope !6, !noalias !7
   br label %latch12
 latch12:
   %n15 = add nsw i64 %i14, 8
