@@ -84,21 +84,13 @@ _MOST_PARSED = 4096
 
 def _parse(code: CodeType) -> Source:
     try:
-        lines, first = source_lines(code)
+        _, first, shift, tree = _text_of(code)
     except (OSError, TypeError):
         why = _WHY_LOST.get(code.co_filename, "")
         raise CompilationError(
             f"the source of '{code.co_name}' cannot be found{why}: define it in a file or a notebook cell"
         ) from None
-    text = "".join(lines)
-    shift = first - 1
-    if text[:1].isspace():
-        text, shift = "if 1:\n" + text, shift - 1
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        tree = ast.Module([], [])
-    statement: Any = tree.body[0] if tree.body else None
+    statement: Any = tree.body[0] if tree is not None and tree.body else None
     if isinstance(statement, ast.If):
         statement = statement.body[0]
     if not isinstance(statement, ast.FunctionDef):
@@ -111,16 +103,67 @@ def _parse(code: CodeType) -> Source:
 
 def source_lines(code: CodeType) -> tuple[list[str], int]:
     """The lines of a function, decorators included, and the number of the first. OSError where they are not known."""
+    lines, first, _, _ = _text_of(code)
+    return lines, first
+
+
+def _text_of(code: CodeType) -> tuple[list[str], int, int, ast.Module | None]:
+    """The lines of a function; the number of the first; their tree, if they are one, and what to add to its lines."""
     first = code.co_firstlineno
     lines = lines_of_lost(code)
     if lines is None:  # `inspect.getsourcelines` would look into every module there is
         linecache.checkcache(code.co_filename)
         lines = linecache.getlines(code.co_filename)
     if not lines:
-        return inspect.getsourcelines(code)
+        lines, first = inspect.getsourcelines(code)
+        return lines, first, *_tree(lines, first)
     if first > len(lines):
         raise OSError(f"{code.co_filename} has no line {first}")
-    return inspect.getblock(lines[first - 1 :]), first
+    lines = lines[first - 1 :]
+    block = _deeper(code, lines)
+    shift, tree = _tree(block, first)
+    if tree is None or code.co_name == "<lambda>":
+        block = inspect.getblock(lines)
+        shift, tree = _tree(block, first)
+    return block, first, shift, tree
+
+
+def _deeper(code: CodeType, lines: list[str]) -> list[str]:
+    """Those of the lines, of which a function's is the first, up to what is behind its code and indented no further.
+    If that is not all of it, since a string or a bracket came back to the margin, it is not Python. (`inspect` would
+    know, but goes through each token: it takes as long as all of the translation.)"""
+    margin = _indent(lines[0])
+    end = _last_line(code) - code.co_firstlineno + 1
+    while end < len(lines) and (_is_empty(lines[end]) or _indent(lines[end]) > margin):
+        end += 1
+    while end > 1 and _is_empty(lines[end - 1]):
+        end -= 1
+    return lines[:end]
+
+
+def _last_line(code: CodeType) -> int:
+    """The last line that some instruction of a function comes from."""
+    own = max((line for _, _, line in code.co_lines() if line is not None), default=code.co_firstlineno)
+    return max((own, *(_last_line(inner) for inner in code.co_consts if isinstance(inner, CodeType))))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _is_empty(line: str) -> bool:
+    return line.lstrip()[:1] in ("", "#")
+
+
+def _tree(lines: list[str], first: int) -> tuple[int, ast.Module | None]:
+    """What to add to the lines of the tree of that text, and the tree."""
+    text, shift = "".join(lines), first - 1
+    if text[:1].isspace():
+        text, shift = "if 1:\n" + text, shift - 1
+    try:
+        return shift, ast.parse(text)
+    except SyntaxError:
+        return shift, None
 
 
 _MISSING = object()

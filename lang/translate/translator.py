@@ -136,12 +136,16 @@ class Translator:
         self.jump = ""  # why the rest of the current block is not reached: "break", "continue" (static), or "ended"
         self.loop_config: LoopConfig | None = None
         self.counter = 0
+        self._spans: dict[ast.AST, Span] = {}  # what is unrolled is asked for again and again
 
     # -- errors --------------------------------------------------------------------------------------------------------
 
     def span(self, node: ast.AST) -> Span:
         """Where `node` is."""
-        return self.source.span(node, self.caller)
+        found = self._spans.get(node)
+        if found is None:
+            found = self._spans[node] = self.source.span(node, self.caller)
+        return found
 
     def error(self, message: str, node: ast.AST, kind: type[CompilationError] = CompilationError) -> CompilationError:
         """An error that blames `node`, to be raised."""
