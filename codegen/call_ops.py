@@ -72,7 +72,7 @@ def survey(functions: Sequence[Kernel]) -> dict[str, Callee]:
 
 
 def _called(root: Op) -> set[str]:
-    return {op.function for op in root.walk() if isinstance(op, Invoke)}
+    return {op.function for op in root.all_of(Invoke)}
 
 
 def _closure(name: str, called: Mapping[str, set[str]]) -> set[str]:

@@ -8,7 +8,7 @@ hands parallel ones to the runtime's pool; small ones stay on the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
@@ -35,7 +35,7 @@ from weft.codegen.vector_math import LIBRARY, CpuMath
 from weft.codegen.wide_cells import in_wide_cells
 from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.config import CompileConfig
-from weft.ir.core import Value
+from weft.ir.core import Op, Value, ops_of
 from weft.ir.errors import InternalError
 from weft.ir.ops import Address, Assert, Atomic, Const, Kernel, Random, Task, Yield
 from weft.ir.types import f32, f64
@@ -185,8 +185,8 @@ def _serial(f: FunctionWriter, task: Task) -> None:
         f.start(f.fresh_label("dead"))
 
 
-def _contains(task: Task, kind: type) -> bool:
-    return any(isinstance(op, kind) for op in task.walk())
+def _contains(task: Task, kind: type[Op]) -> bool:
+    return bool(task.all_of(kind))
 
 
 def _draws(module: ModuleWriter, task: Task) -> bool:
@@ -195,19 +195,15 @@ def _draws(module: ModuleWriter, task: Task) -> bool:
 
 def _contended(task: Task) -> bool:
     """Whether iterations meet at atomics (those of the epilogue run once a share)."""
-    return any(True for _ in _atomics(task))
-
-
-def _atomics(task: Task) -> Iterator[Atomic]:
-    return (inner for op in task.body for inner in op.walk() if isinstance(inner, Atomic))
+    return any(type(op) is Atomic for op in ops_of(task.body))
 
 
 def _private(task: Task, kernel: Kernel) -> tuple[Share, ...]:
     """The fields that each thread shall have a copy of, if that rids the loop of all its contended atomics."""
     shares = shares_of(task, kernel.fields, Limits())
     scopes = {share.scope for share in shares}
-    whole = all(isinstance(op.ptr, Address) and scope_of(op.ptr) in scopes for op in _atomics(task))
-    return shares if whole else ()
+    atomics = (op for op in ops_of(task.body) if isinstance(op, Atomic))
+    return shares if all(isinstance(op.ptr, Address) and scope_of(op.ptr) in scopes for op in atomics) else ()
 
 
 # ---- parallel tasks --------------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def _lines(functions: Sequence[str]) -> int:
 
 def _stays(task: Task) -> bool:
     """What is written into the entry, and what calls functions: there is one of each."""
-    return task.kind == "serial" or any(isinstance(op, Invoke) for op in task.walk())
+    return task.kind == "serial" or bool(task.all_of(Invoke))
 
 
 def cuts_of(kernel: Kernel) -> frozenset[int]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from weft.ir.core import ops_of
 from weft.ir.ops import Address, Assert, Atomic, Invoke, Task
 from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import accesses
@@ -45,10 +46,10 @@ class Share:
 def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Share, ...]:
     """The fields that the threads of this task shall copy."""
     symbols = {scope: symbol for symbol, scope in scopes_of(fields).items() if not symbol.exposed}
-    if any(isinstance(op, Assert | Invoke) for op in task.walk()):
+    if task.all_of(Assert, Invoke):
         return ()
     kinds: dict[str, set[str]] = {}
-    inside = {inner for op in task.body for inner in op.walk()}
+    inside = set(ops_of(task.body))
     for op in accesses(task):
         if isinstance(op.ptr, Address):
             kind = _KINDS.get(op.kind, "") if op in inside and isinstance(op, Atomic) and not op.users else ""

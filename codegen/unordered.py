@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from weft.codegen.shares import scope_of
 from weft.ir.alias import EXPOSED
+from weft.ir.core import ops_of
 from weft.ir.ops import Address, Atomic, Const, Load, Store, Task
 
 __all__ = ["is_unordered"]
@@ -26,7 +27,7 @@ def is_unordered(task: Task) -> bool:
     paths: dict[str, set[tuple[int, ...]]] = {}
     written: set[str] = set()
     exposed: list[tuple[str, bool]] = []
-    for op in (inner for outer in task.body for inner in outer.walk()):
+    for op in ops_of(task.body):
         place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
         if isinstance(place, Address):
             scope, writes = scope_of(place), not isinstance(op, Load)

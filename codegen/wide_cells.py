@@ -10,6 +10,7 @@ like, vectors of that are worth the gathers.
 from __future__ import annotations
 
 from weft.codegen.cost import TRANSCENDENTAL
+from weft.ir.core import ops_of
 from weft.ir.ops import Binary, Load, Store, Task, Unary
 from weft.ir.types import Prim
 from weft.ir.uniform import Uniformity
@@ -22,7 +23,7 @@ _SHUFFLED = 8  # elements of a cell that LLVM takes apart by shuffles
 def in_wide_cells(task: Task) -> bool:
     """Whether most loads and stores of the loop's body are of cells wider than that, and nothing pays for it."""
     accesses: list[Load | Store] = []
-    for op in (inner for outer in task.body for inner in outer.walk()):
+    for op in ops_of(task.body):
         if isinstance(op, (Unary, Binary)) and (op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2")):
             return False
         if isinstance(op, (Load, Store)):

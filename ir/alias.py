@@ -68,8 +68,8 @@ Effects = tuple[list[Value], list[Value], bool]
 
 def root_of(ptr: Value) -> Value:
     """The start of the chain: an Alloca, FieldPtr, ArrayPtr, TempPtr, TreeBase or ArrayBase."""
-    while isinstance(ptr, (ElementPtr, MemberPtr, Address)):
-        ptr = ptr.base
+    while type(ptr) in _STEPS:
+        ptr = ptr.operands[0]  # type: ignore[attr-defined]
     return ptr
 
 
@@ -194,9 +194,8 @@ def _same_value(a: Value, b: Value) -> bool:
         return repr(a.value) == repr(b.value)
     if a.groups != b.groups:
         return False
-    for field in a.declared:
-        if field.role == "attr" and getattr(a, field.name) != getattr(b, field.name):
-            return False
+    if any(getattr(a, name) != getattr(b, name) for name in a.attribute_names):
+        return False
     return all(_same_value(x, y) for x, y in zip(a.operands, b.operands))
 
 

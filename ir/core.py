@@ -14,6 +14,7 @@ nodes and no CFG: regions are `Block`s inside `If`, `For`, `While`, `Task` ...
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,20 @@ else:
         return lambda cls: cls
 
 
-__all__ = ["OPS", "Block", "BlockArg", "Builder", "Field", "Op", "Value", "attr", "operand", "operands", "region"]
+__all__ = [
+    "OPS",
+    "Block",
+    "BlockArg",
+    "Builder",
+    "Field",
+    "Op",
+    "Value",
+    "attr",
+    "operand",
+    "operands",
+    "ops_of",
+    "region",
+]
 
 
 @dataclass(frozen=True)
@@ -103,6 +117,7 @@ class _Declared:
 
     declared: ClassVar[tuple[Field, ...]] = ()
     region_names: ClassVar[tuple[str, ...]] = ()
+    attribute_names: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, *, name: str = "", **traits: bool) -> None:
         super().__init_subclass__()
@@ -113,6 +128,7 @@ class _Declared:
             setattr(cls, trait, value)
         cls.declared = tuple(_named(cls, field, note) for field, note in cls.__annotations__.items())
         cls.region_names = tuple(field.name for field in cls.declared if field.role == "region")
+        cls.attribute_names = tuple(field.name for field in cls.declared if field.role == "attr")
         for field in cls.declared:
             if field.role in ("operand", "operands"):
                 setattr(cls, field.name, _accessor(cls.declared, field))
@@ -256,11 +272,19 @@ class Op(_Linked, _Declared):
         """This op and every op inside, in program order. The op last given may be erased while walking."""
         yield self
         for name in self.region_names:
-            for op in getattr(self, name):
+            op = getattr(self, name).first
+            while op is not None:
+                following = op.next
                 if op.region_names:
                     yield from op.walk()
                 else:  # most of them: no generator for each
                     yield op
+                op = following
+
+    def all_of(self, *kinds: builtins.type[OpT]) -> list[OpT]:
+        """The ops of those classes inside, in program order."""
+        inside: list[Any] = ops_of(*self.regions)
+        return [op for op in inside if type(op) in kinds]
 
     def clone(self, values: dict[Value, Value]) -> Op:
         """A copy with operands mapped through `values`; results and block arguments are added to `values`."""
@@ -271,13 +295,12 @@ class Op(_Linked, _Declared):
         made.groups = self.groups
         for value in made.operands:
             value.users[made] = value.users.get(made, 0) + 1
-        for field in self.declared:
-            if field.role == "attr":
-                setattr(made, field.name, getattr(self, field.name))
-            elif field.role == "region":
-                inner = getattr(self, field.name).clone(values)
-                inner.owner = made
-                setattr(made, field.name, inner)
+        for name in self.attribute_names:
+            setattr(made, name, getattr(self, name))
+        for name in self.region_names:
+            inner = getattr(self, name).clone(values)
+            inner.owner = made
+            setattr(made, name, inner)
         values[self] = made
         return made
 
@@ -366,6 +389,19 @@ class Block:
         for op in self:
             made.insert(op.clone(values))
         return made
+
+
+def ops_of(*blocks: Block) -> list[Op]:
+    """Every op in those blocks and inside of it, in program order."""
+    found: list[Op] = []
+    for block in blocks:
+        op = block.first
+        while op is not None:
+            found.append(op)
+            if op.region_names:
+                found += ops_of(*op.regions)
+            op = op.next
+    return found
 
 
 class Builder:

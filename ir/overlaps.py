@@ -64,7 +64,7 @@ def _arrays(kernel: Kernel) -> tuple[set[int], set[int]]:
         root = root_of(op.ptr)
         if isinstance(root, ArrayBase):
             (reads if isinstance(op, Load) else writes).add(root.index)
-    calls = [op for op in kernel.walk() if isinstance(op, Invoke)]
+    calls = kernel.all_of(Invoke)
     passed = [value for call in calls for value in call.values if isinstance(value.type, Array)]
     return reads, writes | {value.index for value in passed if isinstance(value, Arg)}
 
@@ -77,6 +77,6 @@ def _trees(kernel: Kernel) -> tuple[set[int], set[int]]:
         if isinstance(root, TreeBase):
             used.add(root.tree)
             written.update(() if isinstance(op, Load) else (root.tree,))
-    names = {name for op in kernel.walk() if isinstance(op, Invoke) for name in op.touched}
+    names = {name for op in kernel.all_of(Invoke) for name in op.touched}
     called = {symbol.tree for symbol in kernel.fields if symbol.name in names}
     return used | called, written | called

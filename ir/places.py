@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from weft.ir.alias import ANYWHERE, accesses, is_place, may_alias, space_of, spaces_meet
 from weft.ir.core import Block, Op, Value
-from weft.ir.ops import Alloca, Assert, Const, Exit, Kernel, Return
+from weft.ir.ops import Alloca, Assert, Const, Exit, If, Load, Return
 from weft.ir.types import Pointer, Prim
 
-__all__ = ["Effects", "Place", "PlaceTable", "Places", "effects_by_op"]
+__all__ = ["Effects", "EffectsOf", "Place", "PlaceTable", "Places"]
 
 Place = tuple[Hashable, int]
 
@@ -50,8 +50,8 @@ class Places:
             return value
         if isinstance(value, Const):
             return Const, value.type, repr(value.value)
-        attributes = tuple(getattr(value, field.name) for field in value.declared if field.role == "attr")
-        return (type(value), value.type, attributes, value.groups, *map(self._number, value.operands))
+        attributes = [getattr(value, name) for name in value.attribute_names]
+        return (type(value), value.type, *attributes, value.groups, *map(self._number, value.operands))
 
 
 class PlaceTable:
@@ -140,26 +140,41 @@ class Effects:
         self.fails |= other.fails
 
 
-def effects_by_op(root: Kernel, places: Places) -> dict[Op, Effects]:
-    """The effects of every op with regions in `root`, inner ones counted in."""
-    found: dict[Op, Effects] = {}
+class EffectsOf:
+    """The effects of ops with regions, inner ones counted in; found out when they are first asked for."""
 
-    def visit(block: Block, total: Effects) -> None:
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._found: dict[Op, Effects] = {}
+
+    def __call__(self, op: Op) -> Effects:
+        """The effects of `op`."""
+        found = self._found.get(op)
+        if found is None:
+            self._found[op] = found = Effects()
+            for name in op.region_names:
+                self._add(getattr(op, name), found)
+        return found
+
+    def _add(self, block: Block, total: Effects) -> None:
+        places = self._places
         for op in block:
             if op.pure:
                 continue
-            if op.region_names:
-                found[op] = inner = Effects()
-                for name in op.region_names:
-                    visit(getattr(op, name), inner)
-                total.include(inner)
-                continue
-            reads, writes, barrier = accesses(op)
-            total.reads.update((places(ptr), ptr) for ptr in reads)
-            total.writes.update((places(ptr), ptr) for ptr in writes)
-            total.barrier |= barrier
-            total.leaves |= isinstance(op, (Return, Exit))
-            total.fails |= isinstance(op, Assert)
+            if type(op) is Load:
+                total.reads[places(op.operands[0])] = op.operands[0]
+            elif type(op) is If:  # nobody asks for it by itself
+                self._add(op.then, total)
+                self._add(op.orelse, total)
+            elif op.region_names:
+                total.include(self(op))
+            else:
+                self._one(op, total)
 
-    visit(root.body, Effects())
-    return found
+    def _one(self, op: Op, total: Effects) -> None:
+        reads, writes, barrier = accesses(op)
+        total.reads.update((self._places(ptr), ptr) for ptr in reads)
+        total.writes.update((self._places(ptr), ptr) for ptr in writes)
+        total.barrier |= barrier
+        total.leaves |= isinstance(op, (Return, Exit))
+        total.fails |= isinstance(op, Assert)

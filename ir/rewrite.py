@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from math import copysign
 from typing import Any
 
-from weft.ir.core import Block, Builder, Op, OpT, Value
+from weft.ir.core import Block, Builder, Op, OpT, Value, ops_of
 from weft.ir.errors import InternalError
 from weft.ir.ops import Binary, Cast, Const, Select, Splat, Unary
 from weft.ir.scalar import BINARY, UNARY, cast_value
 from weft.ir.types import Prim, Tensor, Type, element, u1, with_element
 
 __all__ = [
+    "NUMBERS",
     "Expression",
     "Match",
     "Rewriter",
@@ -33,7 +34,6 @@ __all__ = [
     "discard",
     "expressions",
     "literal",
-    "ops_of",
     "rewrite",
     "variable",
 ]
@@ -44,6 +44,10 @@ Table = dict[type[Op], Rewrite]
 
 
 # ---- constants -------------------------------------------------------------------------------------------------------
+
+
+# Ops that may be a number: asking this first spares a call where most values are none.
+NUMBERS = frozenset((Const, Splat))
 
 
 def literal(value: Value) -> Number | None:
@@ -216,9 +220,11 @@ def compile_rules(rules: Sequence[Rule], fast_math: bool) -> dict[str, Rewrite]:
 
 
 def _compile(rules: list[Rule]) -> Rewrite:
-    """Source text for the matchers: one `if` for each order of each pattern's commutative operands."""
+    """Source text for the matchers: one `if` for each order of each pattern's commutative operands. Where no operand is
+    a number, as mostly, rules that ask for one are not gone through."""
     scope: dict[str, Any] = {
         "Match": Match,
+        "NUMBERS": NUMBERS,
         "literal": literal,
         "zero": _positive_zero,
         "minus_zero": _negative_zero,
@@ -228,15 +234,26 @@ def _compile(rules: list[Rule]) -> Rewrite:
     }
     lines = ["def match(op, build):", "    operands = op.operands"]
     arity = max(len(rule.pattern.args) for rule in rules if isinstance(rule.pattern, Apply))
-    lines += [f"    operand{n} = operands[{n}]; number{n} = literal(operand{n})" for n in range(arity)]
+    for n in range(arity):
+        number = f"literal(operand{n}) if type(operand{n}) in NUMBERS else None"
+        lines.append(f"    operand{n} = operands[{n}]; number{n} = {number}")
+    with_numbers: list[str] = []
+    without: list[str] = []
     for position, rule in enumerate(rules):
         scope[f"rule{position}"], scope[f"when{position}"] = rule, rule.when
         for pattern in _orders(rule.pattern):
             tests, bound = _tests(pattern)
-            lines.append(f"    if {' and '.join(tests) or 'True'}:")
-            lines.append(f"        found = Match(op, {{{', '.join(f'{n!r}: {at}' for n, at in bound.items())}}})")
-            lines.append(f"        if when{position}(found):")
-            lines.append(f"            return result(rule{position}, found, build)")
+            test = [
+                f"    if {' and '.join(tests) or 'True'}:",
+                f"        found = Match(op, {{{', '.join(f'{n!r}: {at}' for n, at in bound.items())}}})",
+                f"        if when{position}(found):",
+                f"            return result(rule{position}, found, build)",
+            ]
+            with_numbers += test
+            if not any(one.startswith("number") for one in tests):
+                without += test
+    lines.append(f"    if {' and '.join(f'number{n} is None' for n in range(arity))}:")
+    lines += [*(f"    {line}" for line in without), "        return None", *with_numbers]
     exec("\n".join(lines), scope)  # noqa: S102 - the text is ours, from the rules
     made: Rewrite = scope["match"]
     return made
@@ -375,23 +392,6 @@ def constant(build: Builder, value: Any, type: Type) -> Value:
     return build.add(Splat(scalar, type=type)) if isinstance(type, Tensor) else scalar
 
 
-def ops_of(root: Op) -> list[Op]:
-    """Every op inside `root`, in program order."""
-    found: list[Op] = []
-
-    def visit(block: Block) -> None:
-        op = block.first
-        while op is not None:
-            found.append(op)
-            for name in op.region_names:
-                visit(getattr(op, name))
-            op = op.next
-
-    for region in root.regions:
-        visit(region)
-    return found
-
-
 def discard(op: Op) -> None:
     """Erase `op`, which nothing uses, and every pure op that was there for it alone."""
     pending = [value for value in op.operands if isinstance(value, Op)]
@@ -405,7 +405,7 @@ def discard(op: Op) -> None:
 
 def rewrite(root: Op, table: Table) -> bool:
     """Apply `table` (a function for each class of ops, giving a new value or None) until nothing fits any more."""
-    work = ops_of(root)
+    work = ops_of(*root.regions)
     budget = 1000 + 50 * len(work)
     work.reverse()
     build = Rewriter(work)

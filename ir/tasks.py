@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import root_of, space_of, space_of_array, space_of_field
-from weft.ir.core import Block, Builder, Op, Value
+from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Invoke, Kernel, Load, Shared, Simt, Store, Task, TempPtr
 from weft.ir.types import Array
 
@@ -31,24 +32,23 @@ def tasks_of(kernel: Kernel) -> list[Task]:
 
 def closed_tasks(kernel: Kernel) -> list[Task]:
     """The tasks whose accesses are all in sight: those that call no function."""
-    return [task for task in tasks_of(kernel) if not any(isinstance(op, Invoke) for op in task.walk())]
+    return [task for task in tasks_of(kernel) if not task.all_of(Invoke)]
 
 
 def separate_tasks(kernel: Kernel) -> list[Task]:
     """Closed tasks whose iterations never wait for one another: no barriers, no shared memory."""
-    return [task for task in closed_tasks(kernel) if not any(isinstance(op, Simt | Shared) for op in task.walk())]
+    return [task for task in closed_tasks(kernel) if not task.all_of(Simt, Shared)]
 
 
-def accesses(root: Op) -> Iterator[Access]:
+def accesses(root: Op) -> list[Access]:
     """Every load, store and atomic inside `root`, in program order."""
-    for op in root.walk():
-        if isinstance(op, (Load, Store, Atomic)):
-            yield op
+    found: list[Any] = root.all_of(Load, Store, Atomic)
+    return found
 
 
 def touched_spaces(root: Op, kernel: Kernel) -> set[Hashable]:
     """The spaces that the functions called inside `root` may write."""
-    calls = [op for op in root.walk() if isinstance(op, Invoke)]
+    calls = root.all_of(Invoke)
     names = {name for op in calls for name in op.touched}
     found = {space_of_field(symbol) for symbol in kernel.fields if symbol.name in names}
     return found | {space_of_array(value) for op in calls for value in op.values if isinstance(value.type, Array)}
@@ -65,12 +65,11 @@ class Region:
     nothing else. `hoist` gives such a value at a place before the block."""
 
     def __init__(self, block: Block) -> None:
-        self.inside: set[Value] = set(block.args)
-        for op in block:
-            for inner in op.walk():
-                self.inside.add(inner)
-                for region in inner.regions:
-                    self.inside.update(region.args)
+        inside = ops_of(block)
+        self.inside: set[Value] = {*block.args, *inside}
+        for op in inside:
+            for name in op.region_names:
+                self.inside.update(getattr(op, name).args)
 
     def invariant(self, value: Value) -> bool:
         """Whether `value` is the same in every run of the block."""
@@ -97,11 +96,12 @@ def private_spaces(task: Task, indices: Sequence[Value] | None = None, readers: 
     So it is where every access names every loop index in the same position and the same way: all of `x[i, j]`, or
     `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An exposed array may overlap another one, so it must be the only one
     written; reading others is no obstacle: what such a read would see has never been sure."""
-    written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
-    roots = [root_of(op.ptr) for op in accesses(task) if not isinstance(op, Load)]
+    touches = accesses(task)
+    written = {memory_space(op.ptr) for op in touches if not isinstance(op, Load)}
+    roots = [root_of(op.ptr) for op in touches if not isinstance(op, Load)]
     targets = {leaf_key(root.array) for root in roots if isinstance(root, ArrayPtr)}
     slots: dict[Hashable, list[set[Slot]]] = {}
-    for op in accesses(task):
+    for op in touches:
         space, root = memory_space(op.ptr), root_of(op.ptr)
         if space not in written or isinstance(root, Alloca) or (isinstance(op, Load) and not readers):
             continue

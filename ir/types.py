@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from math import prod
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -114,7 +115,7 @@ class Tensor(Type):
     @property
     def count(self) -> int:
         """How many scalars it holds."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tensor, (self.elem, self.shape)
@@ -281,4 +282,6 @@ def flatten(type: Type) -> list[Prim]:
 
 def flat_size(type: Type) -> int:
     """How many scalars `flatten` gives."""
-    return len(flatten(type))
+    if isinstance(type, Prim):
+        return 1
+    return type.count if isinstance(type, Tensor) else len(flatten(type))

@@ -8,7 +8,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.ops import Binary, Cast, If, Kernel, Select, Unary
 from weft.ir.passes import pass_
-from weft.ir.rewrite import Rewrite, Rewriter, Table, compile_rules, literal, rewrite
+from weft.ir.rewrite import NUMBERS, Rewrite, Rewriter, Table, compile_rules, literal, rewrite
 from weft.ir.rules import RULES
 from weft.ir.scalar import BINARY
 from weft.ir.transforms.cse import commutes
@@ -71,7 +71,7 @@ def _binary(rules: dict[str, Rewrite], fast_math: bool) -> Rewrite:
         a, b = op.operands
         if a.type is not b.type:
             return None
-        if literal(a) is not None:
+        if type(a) in NUMBERS and literal(a) is not None:
             if literal(b) is not None:
                 return build.binary(op.kind, a, b)
             if op.kind in _SWAPPED and (fast_math or commutes(op)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weft.ir.affine import address_key
 from weft.ir.alias import may_alias, root_of
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, Builder, Op, Value
+from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.intervals import in_bounds, interval
 from weft.ir.ops import Alloca, Assert, Atomic, Break, Continue, Exit, For, Kernel, Load, Return, Store, Task, While
 from weft.ir.passes import pass_
@@ -67,7 +67,7 @@ def _innermost_first(block: Block) -> Iterator[For | While]:
 
 def _to_prologue(task: Task) -> bool:
     written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
-    loads = [op for inner in task.body for op in inner.walk() if isinstance(op, Load)]
+    loads = [op for op in ops_of(task.body) if isinstance(op, Load)]
     loads = [op for op in loads if not isinstance(root_of(op.ptr), Alloca) and memory_space(op.ptr) not in written]
     if not loads:
         return False
@@ -106,7 +106,7 @@ class _Loop:
             return False
         self.region = Region(self.loop.body)
         self.sure = _surely_run(self.loop)
-        self.leaves = any(isinstance(op, (Exit, Return, Assert)) for op in self.loop.walk())
+        self.leaves = bool(self.loop.all_of(Exit, Return, Assert))
         changed = False
         for memory in spaces.values():
             changed |= self.space(memory)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
-from weft.ir.core import Builder, Op, Value
+from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.passes import pass_
 from weft.ir.scalar import BINARY
 from weft.ir.types import PRIMS, Prim, Tensor, Type, element, shape_of, u1, with_element
@@ -47,8 +47,10 @@ SPELLING: dict[str, str] = {
 @pass_("check_arithmetic")
 def check_arithmetic(root: ops.Kernel, config: CompileConfig) -> bool:
     """Put assertions behind what may be no number and before what may divide by zero (see the picture above)."""
+    if not config.debug and not config.check_nan:
+        return False
     changed = False
-    for op in list(root.walk()):
+    for op in ops_of(root.body):
         if config.debug and isinstance(op, ops.Binary) and op.kind in DIVIDES and not element(op.type).is_float:
             changed |= _divisor(op)
         elif config.check_nan and isinstance(op, ops.Atomic) and op.kind in BINARY and _may_fail(op):

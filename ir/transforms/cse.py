@@ -74,10 +74,9 @@ def _task(task: Task) -> bool:
 
 def _key_function(cls: type[Op]) -> Callable[[Op], Key]:
     """Two ops of a class are equal if they agree in type, attributes and operands."""
-    names = [field.name for field in cls.declared if field.role == "attr"]
-    if not names:
+    if not cls.attribute_names:
         return lambda op: (cls, op.type, op.groups, *op.operands)
-    attributes = attrgetter(*names)
+    attributes = attrgetter(*cls.attribute_names)
     return lambda op: (cls, op.type, attributes(op), op.groups, *op.operands)
 
 

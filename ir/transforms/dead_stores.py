@@ -17,6 +17,7 @@ from weft.ir.ops import (
     For,
     If,
     Kernel,
+    Load,
     MemberPtr,
     Return,
     Store,
@@ -24,7 +25,7 @@ from weft.ir.ops import (
     While,
 )
 from weft.ir.passes import pass_
-from weft.ir.places import Effects, Places, PlaceTable, effects_by_op
+from weft.ir.places import Effects, EffectsOf, Places, PlaceTable
 from weft.ir.types import VOID
 
 __all__ = ["dead_stores"]
@@ -91,7 +92,7 @@ class _DeadStores:
     def __init__(self, root: Kernel) -> None:
         self.changed = False
         self.place = Places()
-        self.effects = effects_by_op(root, self.place)
+        self.effects = EffectsOf(self.place)
         self.block(root.body, _Later(), _Later())
 
     def block(self, block: Block, later: _Later, jump: _Later, keep: bool = False) -> _Later:
@@ -109,6 +110,8 @@ class _DeadStores:
             kind = type(op)
             if kind is Store:
                 self.store(op, later)
+            elif kind is Load:
+                later.read(self.place(op.operands[0])[0], op.operands[0])
             elif op.region_names:
                 later = self.control(op, later, jump)
             elif kind is Assert:
@@ -148,7 +151,7 @@ class _DeadStores:
             for region in op.regions:
                 self.block(region, _Later(), _Later(), keep=region is op.prologue)
             return _Later()
-        later.effects(self.effects[op])
+        later.effects(self.effects(op))
         for region in op.regions:
             end = later.copy() if isinstance(op, (For, While)) else _Later()
             self.block(region, end, end.copy())

@@ -28,7 +28,7 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
     obstacle: whether the old or the new value is seen there has never been sure. Before or after `scalarize`."""
     changed = False
     for task in closed_tasks(root):
-        atomics = [op for op in task.walk() if isinstance(op, Atomic)]
+        atomics = task.all_of(Atomic)
         private = private_spaces(task, readers=False) if atomics and task.kind != "serial" else set()
         serial = task.kind == "serial" and not root.called
         for op in atomics:

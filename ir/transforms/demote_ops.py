@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
-from weft.ir.core import Builder, Value
+from weft.ir.core import Builder, Value, ops_of
 from weft.ir.passes import pass_
 from weft.ir.types import Prim, pointer, u1
 
@@ -27,7 +27,7 @@ LARGEST_FAST = 16
 def demote_ops(root: ops.Kernel, config: CompileConfig) -> bool:
     """Expand integer powers, simple constant powers of floats, and `return` (see the picture above)."""
     changed = False
-    for op in root.walk():
+    for op in ops_of(root.body):
         if isinstance(op, ops.Binary) and op.kind == "pow" and isinstance(op.type, Prim):
             new = _float_power(op, config) if op.type.is_float else _integer_power(op)
             if new is not None:

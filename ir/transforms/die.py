@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
-from weft.ir.core import Op, Value
+from weft.ir.core import Op, Value, ops_of
 from weft.ir.ops import Alloca, Atomic, For, If, Kernel, Load, ParallelFor, Store, StructFor
 from weft.ir.passes import pass_
-from weft.ir.rewrite import ops_of
 
 __all__ = ["die"]
 
@@ -28,20 +27,22 @@ def die(root: Kernel, config: CompileConfig) -> bool:
     Stores to a local live only if something live reads the local. Not a While (it may never end), nor random draws
     (dropping one would change those after it), nor jumps and what they hang on.
     """
-    ops = ops_of(root)
+    ops = ops_of(*root.regions)
     live, writers = _roots(ops)
     pending = list(live)
     while pending:
         op = pending.pop()
-        needed: list[Value] = list(op.operands)
+        needed: list[Value] = op.operands
         if type(op) is Alloca:
-            needed += writers.get(op, [])
-        if op.block is not None and op.block.owner is not None:
-            needed.append(op.block.owner)
+            needed = [*needed, *writers.get(op, [])]
         for value in needed:
-            if isinstance(value, Op) and value not in live:
+            if value not in live and isinstance(value, Op):
                 live[value] = None
                 pending.append(value)
+        owner = op.block.owner if op.block is not None else None
+        if owner is not None and owner not in live:
+            live[owner] = None
+            pending.append(owner)
     return _sweep(ops, live)
 
 

@@ -29,7 +29,7 @@ def flag_access(root: Kernel, config: CompileConfig) -> bool:
 
 def _flag(task: Task, kernel: Kernel) -> bool:
     written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
-    called = {name for op in task.walk() if isinstance(op, Invoke) for name in op.touched}
+    called = {name for op in task.all_of(Invoke) for name in op.touched}
     written.update(touched_spaces(task, kernel))
     reads: set[str] = set()
     writes: set[str] = set(called)

@@ -19,7 +19,7 @@ from weft.ir.ops import (
     Task,
 )
 from weft.ir.passes import pass_
-from weft.ir.places import Places, PlaceTable, effects_by_op
+from weft.ir.places import EffectsOf, Places, PlaceTable
 from weft.ir.rewrite import literal
 from weft.ir.types import shape_of
 
@@ -47,12 +47,14 @@ class _Forward:
     def __init__(self, root: Kernel) -> None:
         self.changed = False
         self.place = Places()
-        self.effects = effects_by_op(root, self.place)
+        self.effects = EffectsOf(self.place)
         self.block(root.body, PlaceTable())
 
     def block(self, block: Block, memory: PlaceTable) -> bool:
         """Run through a block, changing `memory` to what holds after it; False if its end is not reached."""
         for op in block:
+            if op.pure:
+                continue
             kind = type(op)
             if kind is Load:
                 self.load(op, memory)
@@ -61,7 +63,7 @@ class _Forward:
             elif op.region_names:
                 if not self.control(op, memory):
                     return False
-            elif not op.pure:
+            else:
                 _, writes, barrier = accesses(op)
                 if barrier:
                     memory.spaces = {}
@@ -149,7 +151,7 @@ class _Forward:
 
     def forget(self, op: Op, memory: PlaceTable) -> None:
         """Forget what `op`, which may run its regions many times, may write."""
-        effects = self.effects[op]
+        effects = self.effects(op)
         if effects.barrier:
             memory.spaces = {}
         for (space, _), ptr in effects.writes.items():

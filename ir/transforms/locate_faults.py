@@ -29,7 +29,7 @@ def locate_faults(root: ops.Kernel, config: CompileConfig) -> bool:
     """Let each assertion show the indices of the loops around it (see the picture above)."""
     del config
     changed = False
-    for op in [op for op in root.walk() if isinstance(op, ops.Assert)]:
+    for op in root.all_of(ops.Assert):
         changed |= _locate(op)
     return changed
 

@@ -8,7 +8,7 @@ from math import prod
 
 from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, Builder, Op, Value
+from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.errors import InternalError
 from weft.ir.layout import member_offset, size_of
 from weft.ir.ops import (
@@ -94,29 +94,29 @@ class _Lowering:
         self.scopes = scopes_of(kernel.fields)
         self.whole = {
             op.base.field
-            for op in kernel.walk()
-            if isinstance(op, ElementPtr) and isinstance(op.base, FieldPtr) and not _constants(op.indices)
+            for op in kernel.all_of(ElementPtr)
+            if isinstance(op.base, FieldPtr) and not _constants(op.indices)
         }
         self.locals: dict[Value, int] = {}
         self.arrays: dict[Shared, int] = {}
         self.elements: dict[FieldPtr, _Place] = {}
 
     def task(self, task: Task) -> None:
-        for op in list(task.walk()):
+        for op in ops_of(*task.regions):
             if isinstance(op, ArrayShape):
                 self.shape(op)
             elif isinstance(op, Arg) and isinstance(op.type, Prim):
                 op.replace(Builder.at(op).add(ScalarArg(op.index, 0, type=op.type, name=op.name)))
         if task.kind != "serial":
             self.widen.widen_task(task)
-        pointers = [op for op in task.walk() if isinstance(op, _POINTERS)]
+        pointers: list[Op] = task.all_of(*_POINTERS)
         for op in pointers:
             self.pointer(op)
         for op in reversed(pointers):
             if not op.users:
                 op.erase()
-        for op in list(task.walk()):
-            if isinstance(op, Arg | Shared) and not op.users:
+        for op in (*task.all_of(Arg), *task.all_of(Shared)):
+            if not op.users:
                 op.erase()
 
     def shape(self, op: ArrayShape) -> None:

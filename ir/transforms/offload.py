@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from weft.ir.alias import root_of, same_address, space_of
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.errors import InternalError
 from weft.ir.layout import size_of
 from weft.ir.ops import (
@@ -294,9 +294,9 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
 
 def accumulate_atomically(loop: ParallelFor | StructFor) -> None:
     """`s = s + a` in a parallel loop, where `s` is a local of the kernel: iterations share it, so it must be atomic."""
-    inside = set(loop.walk())
-    for op in list(loop.walk()):
-        if isinstance(op, Store) and isinstance(root_of(op.ptr), Alloca) and root_of(op.ptr) not in inside:
+    inside = set(ops_of(loop.body))
+    for op in loop.all_of(Store):
+        if isinstance(root_of(op.ptr), Alloca) and root_of(op.ptr) not in inside:
             _make_atomic(op)
 
 

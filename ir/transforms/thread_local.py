@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from weft.ir.affine import address_key
 from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
-from weft.ir.core import Builder, Op, Value
+from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.intervals import type_interval
 from weft.ir.ops import Alloca, Atomic, Binary, Const, Kernel, Load, Splat, Store, Task
 from weft.ir.passes import pass_
@@ -46,7 +46,7 @@ def _reduce(task: Task) -> bool:
     families: dict[Hashable, set[str]] = {}
     for op in accesses(task):
         families.setdefault(memory_space(op.ptr), set()).add(_family(op))
-    candidates = [op for inner in task.body for op in inner.walk() if isinstance(op, Atomic)]
+    candidates = [op for op in ops_of(task.body) if isinstance(op, Atomic)]
     if not candidates:
         return False
     region, made, scalars = Region(task.body), dict[Hashable, Alloca](), 0
