@@ -10,13 +10,17 @@ A kernel has one parameter for each member; what `p.dt` means in it is settled a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from threading import Lock
 from typing import Any
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.struct import convert
 from weft.lang.types import CompoundType, NdarrayType, primitive
+from weft.runtime.retired import keep
 
 __all__ = ["ArgPack", "ArgPackType", "Members", "is_array"]
+
+_replacing = Lock()  # so that of two threads each keeps what it replaces
 
 
 class ArgPackType:
@@ -100,8 +104,13 @@ class ArgPack:
         if isinstance(annotation, ArgPackType):
             tuple(annotation.values(value))
         elif not is_array(annotation):
-            value = convert(value, annotation)
-        self.entries[name] = value
+            self.entries[name] = convert(value, annotation)
+            return
+        with _replacing:
+            before = self.entries.get(name)
+            self.entries[name] = value
+        if before is not None:
+            keep(before)  # calls may be under way that were given it in this pack
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

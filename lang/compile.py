@@ -7,18 +7,16 @@ base of each field tree is looked up at each launch.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.trace import Listener, Trace
-from weft.ir.types import Array, Prim, Struct, Tensor, Type
+from weft.ir.types import Array
 from weft.lang.cache.kernels import Found, Lookup, look_up
 from weft.lang.captures import Captures
 from weft.lang.collecting import uncollected
@@ -26,22 +24,20 @@ from weft.lang.errors import ArgumentError
 from weft.lang.init import threads_of
 from weft.lang.logs.compilations import trace_of
 from weft.lang.logs.topics import CACHE
-from weft.lang.matrix import Matrix
 from weft.lang.measure import recording
 from weft.lang.measure.profiler import measured, named
 from weft.lang.measure.recording import COMPILE
 from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.parameters import ArrayParameter, Parameter
-from weft.lang.struct import make_struct
+from weft.lang.results import giver
 from weft.lang.translate import Argument, Translation, translate_kernel
-from weft.lang.types import StructType, to_ir
 
 if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from the disk cache need none of it
     from weft.codegen.crew import Helpers
     from weft.ir import tree
     from weft.ir.ops import Kernel
 
-__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rebuilt", "rehearse"]
+__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rehearse"]
 
 
 class FieldDropped(WeftError):
@@ -66,7 +62,7 @@ class Instance:
         self._addresses: list[int] | None = None
         self._packs = [(position, p.pack) for position, p in enumerate(parameters) if p.packed]
         self._arrays = {position for position, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
-        self.single = len(results) == 1 and isinstance(to_ir(results[0]), Prim)
+        self.give = giver(results)
         self.guards: list[Any] = []
         self.program: Callable[[], Any] = _never  # gives the program that it was compiled for
         self.recipe: Any = None  # how to compile it again, see `Recipe`
@@ -102,21 +98,13 @@ class Instance:
         """Launch it. Overlapping, before anything ran, where arguments overlap that must not."""
         values = [pack(args[position]) for position, pack in self._packs]
         memory = self.memory()  # held until the launch is over: another thread may let go of a field meanwhile
-        out = self.run([address for address, _ in memory], values)
-        return out[0] if self.single else rebuilt(self.results, out)
+        return self.give(self.run([address for address, _ in memory], values))
 
     def memory(self) -> list[tuple[int, Any]]:
         """The address of each tree, and the object that holds the memory there; an error if one was destroyed."""
         if self._addresses is None:
             self._addresses = [_address(ref()) for ref in self.trees]
         return [(address, _buffer(ref())) for address, ref in zip(self._addresses, self.trees)]
-
-
-def rebuilt(results: Sequence[Any], out: Sequence[Any]) -> Any:
-    """What a kernel returns, of those annotations, from the scalars of its results."""
-    scalars = iter(out)
-    values = [_value(annotation, scalars) for annotation in results]
-    return (values[0] if len(values) == 1 else tuple(values)) if values else None
 
 
 def _buffer(tree: Any) -> Any:
@@ -128,19 +116,6 @@ def _buffer(tree: Any) -> Any:
 def _address(tree: Any) -> int:
     buffer = _buffer(tree)
     return int(tree.program.device.memory.address(buffer))
-
-
-def _value(annotation: Any, scalars: Iterator[Any]) -> Any:
-    """A result as Python sees it: numbers, a Matrix, a Struct."""
-    if isinstance(annotation, StructType):
-        entries = {name: _value(member, scalars) for name, member in annotation.members.items()}
-        return make_struct(annotation, (), entries)
-    type: Type = to_ir(annotation)
-    if isinstance(type, Tensor):
-        flat = [next(scalars) for _ in range(type.count)]
-        return Matrix.wrap(np.array(flat, type.elem.np).reshape(type.shape))
-    assert not isinstance(type, Struct)
-    return next(scalars)
 
 
 def compile_instance(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from types import CellType
 from typing import Any
@@ -19,30 +19,43 @@ import numpy as np
 
 from weft.ir.scalar import cast_value, range_of
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten, u1
+from weft.lang.argpack import ArgPack, ArgPackType
 from weft.lang.arrays.direct_tensors import packer_of
 from weft.lang.captures import Captures
-from weft.lang.compile import Instance, rebuilt
+from weft.lang.compile import Instance
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
-from weft.lang.parameters import ArrayParameter, Compound, Parameter, Scalar, Template, template_key
+from weft.lang.parameters import ArrayParameter, Compound, Parameter, Scalar, Template, template_key, told_by_identity
 from weft.lang.struct import Struct as PyStruct
 from weft.lang.struct_ndarray import StructNdarray
 from weft.lang.types import to_ir
 from weft.runtime.compound import (
     Node,
     scalar_node,
-    scalars_supported,
     struct_node,
     tensor_node,
     tensors_supported,
 )
-from weft.runtime.direct import Guard, Plan, compound, exact, number, numpy_array, packed, recorded
+from weft.runtime.direct import (
+    Guard,
+    PackNode,
+    Plan,
+    accepted,
+    compound,
+    equal,
+    exact,
+    number,
+    numpy_array,
+    packed,
+    recorded,
+    scalars_supported,
+)
 from weft.runtime.errors import FORMATS
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.recorded import Record
 from weft.runtime.retired import keep
 
-__all__ = ["plan_for", "write_records"]
+__all__ = ["kinds_of", "plan_for", "write_records"]
 
 _NDARRAYS = (ScalarNdarray, VectorNdarray, MatrixNdarray, StructNdarray)
 _KINDS: dict[Prim, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
@@ -61,13 +74,26 @@ class _Build:
         self.watches: list[Any] = []
 
     def same(self, value: Any) -> list[int]:
-        """The rule for a compile-time argument. Mutable ones that are told by value need Python."""
-        if isinstance(template_key(value), int):
-            self.watch(value)
-        elif isinstance(value, (bool, int, float, str, type(None), np.generic, Type)):
+        """The rule for a compile-time argument: that object, where its identity tells it from others, else any that
+        is alike. (Python compares what can change.)"""
+        if type(value) is float or (type(value) is int and -(2**63) <= value < 2**63):
             self.keeps.append(value)
-        else:
-            raise _Unfit
+            return equal(value)
+        key = template_key(value)
+        if isinstance(key, int):
+            return self.identical(value)
+        if isinstance(value, (bool, int, float, str, type(None), np.generic, Type)):
+            self.keeps.append(value)
+            return exact(value)
+        for part in told_by_identity(value):
+            self.watch(part)
+        alike = _alike(key)
+        self.keeps += [type(value), alike]
+        return accepted(type(value), alike)
+
+    def identical(self, value: Any) -> list[int]:
+        """The rule for that very object."""
+        self.watch(value)
         return exact(value)
 
     def watch(self, value: Any) -> None:
@@ -104,6 +130,26 @@ class _Build:
         self.keeps += [pack, node]
         return compound(pack, words, node.address)
 
+    def pack(self, pack: ArgPack, parameters: Iterator[Parameter]) -> list[int]:
+        """The rule for an argument pack, whose members are the next parameters."""
+        if type(pack) is not ArgPack:
+            raise _Unfit
+        rules: list[list[int]] = []
+        for name, annotation in pack.pack_type.members.items():
+            inner = pack.entries[name]
+            if isinstance(annotation, ArgPackType):
+                rules.append(self.pack(inner, parameters))
+            else:
+                rules.append(self.rule(next(parameters), inner))
+        node = PackNode(ArgPack, pack.pack_type, list(pack.pack_type.members), rules)
+        self.keeps += [node, pack.pack_type]
+        return node.rule
+
+    def rule(self, parameter: Parameter, value: Any) -> list[int]:
+        """The rule for an argument."""
+        made: list[int] = _RULES[type(parameter)](self, parameter, value)
+        return made
+
     def _packed(self, pack: Any, words: int, kind: type | None = None) -> list[int]:
         self.keeps += [pack, kind]
         return packed(pack, words, kind)
@@ -122,11 +168,15 @@ class _Build:
     def _foreign(self, value: Any, kind: Array) -> list[int] | None:
         """The rule for an array of another library."""
         on_cpu = self.program.arch == "cpu"
-        if type(value) is np.ndarray:
-            self.keeps.append(value.dtype)
+        if isinstance(value, np.ndarray):  # a subclass's memory is an array's
+            self.keeps += [value.dtype, type(value)]
             return numpy_array(value, value.ndim - kind.ndim) if on_cpu else None
         pack = packer_of(value, kind, None if on_cpu else self.program.device.gpu.index)
         return self._packed(pack, 1 + 2 * kind.ndim, type(value)) if pack is not None and pack(value) else None
+
+
+def _alike(key: Any) -> Callable[[Any], bool]:
+    return lambda value: template_key(value) == key
 
 
 def _record(program: Any, parameter: ArrayParameter, value: Ndarray | StructNdarray) -> Ndarray | StructNdarray:
@@ -162,14 +212,16 @@ _RULES: dict[type, Any] = {
 def plan_for(
     program: Any, instance: Instance, parameters: Sequence[Parameter], owner: Any, args: Sequence[Any]
 ) -> Plan | None:
-    """The plan for calls of `instance` like this one; None if there can be none."""
+    """The plan for calls of `instance` like this one; None if there can be none. `parameters` has those of packs one by
+    one."""
     native = getattr(instance.run, "native", None)
     if native is None:
         return None
     build, right = _Build(program), program.epoch.value  # first: other threads may drop what is looked at below
     try:
-        rules = [] if owner is None else [build.same(owner)]
-        rules += [_RULES[type(parameter)](build, parameter, value) for parameter, value in zip(parameters, args)]
+        rules = [] if owner is None else [build.identical(owner)]
+        left = iter(parameters)
+        rules += [build.pack(arg, left) if isinstance(arg, ArgPack) else build.rule(next(left), arg) for arg in args]
         guards = [*build.guards(instance.captures)]
     except _Unfit:
         return None
@@ -177,16 +229,25 @@ def plan_for(
         build.watch(tree())
     check = instance.captures.changed_inside if instance.captures.may_change_inside else None
     keeps = (build.keeps, build.watches, instance.run)
-    conclude = _conclusion(instance.run.conclude, instance.results)
-    single = instance.single and to_ir(instance.results[0]) is not f16
+    conclude = _conclusion(instance.run.conclude, instance.give)
+    single = len(instance.results) == 1 and isinstance(kind := to_ir(instance.results[0]), Prim) and kind is not f16
     trees = [address for address, _ in instance.memory()]
     return Plan(native, trees, guards, rules, program.epoch, right, conclude, check, single, keeps)
 
 
-def _conclusion(finish: Callable[[Any], Any], results: Sequence[Any]) -> Callable[[Any], Any]:
+def _conclusion(finish: Callable[[Any], Any], give: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The answer of a kernel, from the tuple of its results' scalars or from its error record. (No method of the
     instance's: the plan is the instance's own.)"""
-    return lambda outcome: rebuilt(results, finish(outcome))
+    return lambda outcome: give(finish(outcome))
+
+
+def kinds_of(args: Iterable[Any]) -> Iterator[Any]:
+    """What tells apart arguments for which one instance has several plans: the types of all, and of what packs have."""
+    for arg in args:  # (an ndarray and a tensor may run the same code, and are read otherwise)
+        yield type(arg)
+        if isinstance(arg, ArgPack):
+            yield arg.pack_type
+            yield from kinds_of(arg.entries.values())
 
 
 @cache
@@ -248,8 +309,14 @@ def _flat_prim(prim: Prim) -> Callable[[Any], Sequence[Any]]:
 
 def _flat_tensor(tensor: Tensor) -> Callable[[Any], Sequence[Any]]:
     shape, kinds = tensor.shape, "iuf" if tensor.elem.is_float else "iu"
+    plain = {float, int} if tensor.elem.is_float else {int}
 
     def flat(value: Any) -> Sequence[Any]:
+        if value.__class__ in (list, tuple):
+            if (len(value),) != shape or not plain.issuperset(map(type, value)):
+                raise TypeError
+            given: Sequence[Any] = value
+            return given
         values = getattr(value, "values", value)
         if values.shape != shape or values.dtype.kind not in kinds:
             raise TypeError
@@ -263,9 +330,13 @@ def _flat_struct(whole: Struct) -> Callable[[Any], Sequence[Any]]:
     members = [(name, _FLAT[member.__class__](member)) for name, member in whole.members]
 
     def flat(value: Any) -> Sequence[Any]:
-        if value.__class__ is not PyStruct:
+        if value.__class__ is dict and len(value) == len(members):
+            entries: dict[str, Any] = value
+        elif value.__class__ is PyStruct:
+            entries = value.entries
+        else:
             raise TypeError
-        entries, numbers = value.entries, list[Any]()
+        numbers = list[Any]()
         for name, member in members:
             numbers += member(entries[name])
         return numbers

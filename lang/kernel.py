@@ -27,7 +27,7 @@ from weft.lang.argpack import ArgPackType
 from weft.lang.bound_kernel import BoundKernel
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
-from weft.lang.direct import plan_for, write_records
+from weft.lang.direct import kinds_of, plan_for, write_records
 from weft.lang.errors import ArgumentError, UnknownName, without_compiler
 from weft.lang.instances import Instances
 from weft.lang.measure import recording, watching
@@ -39,7 +39,7 @@ from weft.lang.translate.lost_source import find_lost
 from weft.lang.translate.source import source_of
 from weft.lang.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
-from weft.runtime.direct import Plan, follow, native_type
+from weft.runtime.direct import Plan, Signature, follow, native_type
 from weft.runtime.errors import Overlapping
 from weft.runtime.retired import keep
 
@@ -53,7 +53,7 @@ __all__ = ["BoundKernel", "Func", "Kernel", "PyFunc", "data_oriented", "func", "
 C = TypeVar("C", bound=type)
 
 _MOST_PLANS = 16  # that are made for one instance, if time and again something happens to what it depends on
-_MOST_FOLLOWED = 8
+_MOST_FOLLOWED = 32
 
 
 class Func:
@@ -126,6 +126,11 @@ class Kernel(DirectCallable):
         self._is_native = type(self) is not Kernel
         self._recorded: recording.Recorded | None = None
         self._check_signature()
+        if self._is_native:
+            self._names = Signature(
+                [(p.name, p.default) for p in self._signature.parameters.values()], inspect.Parameter.empty
+            )
+            self._names.tell(self)
 
     # -- what it takes -------------------------------------------------------------------------------------------------
 
@@ -183,6 +188,8 @@ class Kernel(DirectCallable):
         call = self._recorded
         if call is None:
             call = self._recorded = recording.Recorded.of(self.run, self._is_native)
+            if self._is_native:
+                self._names.tell(call)
         return (watches[0] if len(watches) == 1 else watching.all_watch)(self, call, args, keywords)
 
     def run(self, *args: Any, **keywords: Any) -> Any:
@@ -320,11 +327,11 @@ class Kernel(DirectCallable):
 
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
         """Let native code make the next calls like this one."""
-        kinds = tuple(map(type, args))  # an ndarray and a tensor may run the same code, and are read otherwise
-        if not self._is_native or self._packs or instance.program() is not program:  # (which another thread ended)
+        if not self._is_native or instance.program() is not program:  # (which another thread ended)
             return
+        kinds = tuple(kinds_of(args))
         if (known := instance.plans.get(kinds)) is not None and known.good:
-            write_records(program, self._parameters, args)
+            write_records(program, self._parameters, self._unpacked(args) if self._packs else args)
             return
         if getattr(instance.run, "native", None) is None:
             return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from itertools import chain
 from typing import Any
 
@@ -72,9 +74,12 @@ def _described(value: Any) -> str:
     if isinstance(value, np.ndarray) or (hasattr(value, "dtype") and hasattr(value, "shape")):
         kind = "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         return f"{kind} of {value.dtype} with shape {tuple(value.shape)}"
-    if isinstance(value, (int, float, str, Matrix)):
-        return f"{type(value).__name__} {value!r}"
-    return f"a {type(value).__name__}"
+    kind = type(value).__name__
+    if isinstance(value, Enum):
+        return f"{value}"
+    if isinstance(value, (int, float, str, list, tuple, dict)):
+        return f"{kind} {reprlib.repr(value)}"  # shortened
+    return f"{kind} {value!r}" if isinstance(value, Matrix) else f"a {kind}"
 
 
 class Scalar(Parameter):
@@ -93,6 +98,8 @@ class Scalar(Parameter):
             number = item() if item is not None and getattr(value, "ndim", 1) == 0 else value
             if not isinstance(number, self._fits):
                 raise self.refuse(value, f"{'a number' if self.prim.is_float else 'an integer'} ({self.prim})")
+        if isinstance(number, int):
+            number = int.__int__(number)  # (what native code reads, whatever a subclass says)
         if self.range is not None and not self.range[0] <= number <= self.range[1]:
             low, high = self.range
             raise self.refuse(value, f"an integer from {low} to {high} ({self.prim})")
@@ -130,8 +137,15 @@ def _check_member(name: str, value: Any, annotation: Any) -> None:
         for member, inner in annotation.members.items():
             if member in given:
                 _check_member(f"{name}.{member}", given[member], inner)
-    elif isinstance(to_ir(annotation), Prim) or (isinstance(value, (Matrix, np.ndarray)) and np.ndim(value)):
+        return
+    kind = to_ir(annotation)
+    if isinstance(kind, Prim) or (isinstance(value, (Matrix, np.ndarray)) and np.ndim(value)):
         make_parameter(name, annotation).pack(value)
+    elif isinstance(value, (list, tuple)) and isinstance(kind, Tensor) and kind.elem.is_int and kind.elem is not u1:
+        try:
+            _check_integers(np.asarray(value), kind.elem)
+        except TypeMismatch as error:
+            raise make_parameter(name, annotation).refuse(value, f"{annotation!r}, {error.message}") from None
 
 
 def _converted(value: Any, annotation: Any) -> Any:
@@ -162,7 +176,7 @@ def _check_integers(values: Any, prim: Prim) -> None:
     """TypeMismatch where integers of type `prim` cannot be these numbers."""
     low, high = range_of(prim)
     if values.dtype.kind == "f" or not all(low <= number <= high for number in values.ravel().tolist()):
-        raise TypeMismatch(f"not integers from {low} to {high}")
+        raise TypeMismatch(f"of integers from {low} to {high}")
 
 
 class ArrayParameter(Parameter):

@@ -43,6 +43,13 @@ class Struct:
         object.__setattr__(self, "struct_type", struct_type)
         object.__setattr__(self, "entries", entries)
 
+    @staticmethod
+    def of(struct_type: StructType, entries: dict[str, Any]) -> Struct:
+        """The struct of that type with those members: numpy's scalars, matrices and structs of the members' types."""
+        made: Struct = object.__new__(Struct)
+        made._fill(struct_type, entries)
+        return made
+
     @property
     def keys(self) -> list[str]:
         """The members' names."""
@@ -148,9 +155,7 @@ def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, 
         if name not in struct_type.members:
             raise TypeMismatch(f"{struct_type!r} has no member '{name}'")
     entries = {name: convert(given.get(name, 0), annotation) for name, annotation in struct_type.members.items()}
-    result: Struct = object.__new__(Struct)
-    result._fill(struct_type, entries)
-    return result
+    return Struct.of(struct_type, entries)
 
 
 def convert(value: Any, annotation: Any) -> Any:

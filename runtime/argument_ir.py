@@ -3,27 +3,35 @@
 `call_argument` fills the slots of an argument by a *rule*, a block of words that begins with its kind, and gives how
 many slots those are. Where the argument is not of that kind it gives less than 0: a code, MISS, SLOW or RAISED.
 
-    a number    exactly of one of two types; integers within a range
+    a number    see `number_ir.py`
     exact       that very object, which takes no slot: a compile-time argument
+    equal       that object, or another of its type that is the same number
+    accepted    what is exactly of that type and a Python function says yes to; it takes no slot
     numpy       an array of that type, dtype, number of axes and flags; its last axes, two at most, are an element's,
                 of those extents and strides, and the others' extents fit an i32
     recorded    an object whose record (see `recorded.py`) begins with that word; the others are its slots
     packed      anything, or anything of one type, that a Python function makes bytes of; where it gives something
                 else, the argument does not fit
     compound    a struct, vector or matrix, read here (see `compound_ir.py`), or else packed
+    pack        an argument pack of exactly that type: its members, by rules of their own. What they hold besides
+                numbers is kept until the call is over (see `retired.py`), whoever replaces it meanwhile
 """
 
 from __future__ import annotations
 
 from weft.runtime.compound_ir import COMPOUND_IR
-from weft.runtime.launch_ir import FLOAT32, FLOAT64, TRUTH
+from weft.runtime.number_ir import HEAD, MISS, NUMBER_IR, NUMBER_RULE, SLOW
 from weft.runtime.words import Words
 
 __all__ = [
+    "ACCEPTED",
+    "ACCEPTED_RULE",
     "ARGUMENT_IR",
     "ARGUMENT_WORDS",
     "COMPOUND",
     "COMPOUND_RULE",
+    "EQUAL",
+    "EQUAL_RULE",
     "EXACT",
     "EXACT_RULE",
     "MISS",
@@ -31,8 +39,12 @@ __all__ = [
     "NUMPY",
     "NUMPY_FLAGS",
     "NUMPY_RULE",
+    "PACK",
     "PACKED",
     "PACKED_RULE",
+    "PACK_MEMBER",
+    "PACK_NODE",
+    "PACK_RULE",
     "RAISED",
     "RECORDED",
     "RECORDED_RULE",
@@ -40,28 +52,29 @@ __all__ = [
 ]
 
 # Kinds of rules, besides those of numbers (see `launch_ir.py`).
-EXACT, NUMPY, RECORDED, PACKED, COMPOUND = range(32, 37)
+EXACT, EQUAL, ACCEPTED, NUMPY, RECORDED, PACKED, COMPOUND, PACK = range(32, 40)
 
-NUMBER_RULE = Words("rule", "kind", "type", "alike", "least", "greatest")
 EXACT_RULE = Words("rule", "kind", "object")
+EQUAL_RULE = Words("rule", "kind", "object", "type", "real", "bits")  # real: 1 for a float, 0 for an int
+ACCEPTED_RULE = Words("rule", "kind", "type", "function")
 NUMPY_RULE = Words(
     "rule", "kind", "type", "dtype", "axes", "flags", "inner", "extent0", "extent1", "stride0", "stride1"
 )
 RECORDED_RULE = Words("rule", "kind", "type", "begins", "width")
 PACKED_RULE = Words("rule", "kind", "pack", "width", "type", "bytes.type")
 COMPOUND_RULE = Words("rule", *PACKED_RULE.names, "node")
-ARGUMENT_WORDS = max(map(len, (NUMBER_RULE, EXACT_RULE, NUMPY_RULE, RECORDED_RULE, PACKED_RULE, COMPOUND_RULE)))
+PACK_RULE = Words("rule", "kind", "node")
+PACK_NODE = Words("node", "class", "type", "entries.name", "type.name", "count")  # and then the members
+PACK_MEMBER = Words("member", "name", "inner")  # by the rule at that address
+ARGUMENT_WORDS = max(map(len, (NUMBER_RULE, EQUAL_RULE, NUMPY_RULE, RECORDED_RULE, PACKED_RULE, COMPOUND_RULE)))
 
-# In place of an answer: try the next plan; let Python decide; there is an exception. (A misfit means the second once
-# Python code packed an argument: it may have thrown the next plan away.)
-MISS, SLOW, RAISED = 1, 2, 3
+RAISED = 3  # in place of an answer, besides MISS and SLOW: there is an exception
 
-_HEAD = object.__basicsize__
-_TYPE = _HEAD - 8  # where an object says its type
+_TYPE = HEAD - 8  # where an object says its type
 _BYTES = bytes.__basicsize__ - 1  # where the contents of a bytes object begin
 
 # numpy's PyArrayObject: these offsets are part of its binary interface.
-_DATA, _NDIM, _SHAPE, _STRIDES, _DTYPE, _FLAGS = (_HEAD + at for at in (0, 8, 16, 24, 40, 48))
+_DATA, _NDIM, _SHAPE, _STRIDES, _DTYPE, _FLAGS = (HEAD + at for at in (0, 8, 16, 24, 40, 48))
 NUMPY_FLAGS = 0x401  # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE
 
 
@@ -76,10 +89,13 @@ entry:
   %kind = load i64, ptr %rule
   switch i64 %kind, label %number [
     i64 {EXACT}, label %exact
+    i64 {EQUAL}, label %equal
+    i64 {ACCEPTED}, label %accepted
     i64 {NUMPY}, label %numpy
     i64 {RECORDED}, label %recorded
     i64 {PACKED}, label %packed
     i64 {COMPOUND}, label %compound
+    i64 {PACK}, label %pack
   ]
 number:
   %number.width = call i64 @argument_number(ptr %rule, ptr %arg, ptr %slot)
@@ -89,6 +105,12 @@ exact:
   %is.it = icmp eq ptr %arg, %object
   %exact.width = select i1 %is.it, i64 0, i64 -{MISS}
   ret i64 %exact.width
+equal:
+  %equal.width = call i64 @argument_equal(ptr %rule, ptr %arg)
+  ret i64 %equal.width
+accepted:
+  %accepted.width = call i64 @argument_accepted(ptr %rule, ptr %arg)
+  ret i64 %accepted.width
 numpy:
   %numpy.width = call i64 @argument_numpy(ptr %rule, ptr %arg, ptr %slot)
   ret i64 %numpy.width
@@ -101,67 +123,67 @@ packed:
 compound:
   %compound.width = call i64 @argument_compound(ptr %rule, ptr %arg, ptr %slot)
   ret i64 %compound.width
+pack:
+  %pack.width = call i64 @argument_pack(ptr %rule, ptr %arg, ptr %slot)
+  ret i64 %pack.width
 }}
 """
 
-_NUMBER = f"""
-define internal i64 @argument_number(ptr %rule, ptr %arg, ptr %slot) {{
+_EQUAL = f"""
+define internal i64 @argument_equal(ptr %rule, ptr %arg) {{
 entry:
   %beyond = alloca i32
-  {NUMBER_RULE.read("i64 kind", "ptr type", "ptr alike", "i64 least", "i64 greatest")}
+  {EQUAL_RULE.read("ptr object", "ptr type", "i64 real", "i64 bits")}
+  %is.it = icmp eq ptr %arg, %object
+  br i1 %is.it, label %same, label %look
+look:
   {_load("ptr", "its.type", _TYPE)}
-  %is1 = icmp eq ptr %its.type, %type
-  %is2 = icmp eq ptr %its.type, %alike
-  %is = or i1 %is1, %is2
-  br i1 %is, label %number, label %misfit
-misfit:
-  ret i64 -{MISS}
-number:
-  switch i64 %kind, label %integer [
-    i64 {FLOAT32}, label %float
-    i64 {FLOAT64}, label %float
-    i64 {TRUTH}, label %truth
-  ]
+  %is.type = icmp eq ptr %its.type, %type
+  br i1 %is.type, label %read, label %misfit
+read:
+  %is.real = icmp ne i64 %real, 0
+  br i1 %is.real, label %float, label %integer
+float:
+  %number = call double @PyFloat_AsDouble(ptr %arg)
+  %number.bits = bitcast double %number to i64
+  %is.float = icmp eq i64 %number.bits, %bits
+  br i1 %is.float, label %same, label %misfit
 integer:
   %whole = call i64 @PyLong_AsLongLongAndOverflow(ptr %arg, ptr %beyond)
   %beyond.sign = load i32, ptr %beyond
   %within64 = icmp eq i32 %beyond.sign, 0
-  %above = icmp sge i64 %whole, %least
-  %below = icmp sle i64 %whole, %greatest
-  %between = and i1 %above, %below
-  %fits = and i1 %between, %within64
-  br i1 %fits, label %whole.fits, label %slow
-whole.fits:
-  store i64 %whole, ptr %slot
-  ret i64 1
-slow:
-  ret i64 -{SLOW}
-truth:
-  %true = call i32 @PyObject_IsTrue(ptr %arg)
-  %bit = zext i32 %true to i64
-  store i64 %bit, ptr %slot
-  ret i64 1
-float:
-  %real = call double @PyFloat_AsDouble(ptr %arg)
-  %odd = fcmp oeq double %real, -1.0
-  br i1 %odd, label %ask, label %fine
+  %is.equal = icmp eq i64 %whole, %bits
+  %is.whole = and i1 %within64, %is.equal
+  br i1 %is.whole, label %same, label %misfit
+same:
+  ret i64 0
+misfit:
+  ret i64 -{MISS}
+}}
+"""
+
+_ACCEPTED = f"""
+define internal i64 @argument_accepted(ptr %rule, ptr %arg) {{
+entry:
+  %box = alloca ptr
+  store ptr %arg, ptr %box
+  {ACCEPTED_RULE.read("ptr type", "ptr function")}
+  %is.type = call i1 @is_of(ptr %arg, ptr %type)
+  br i1 %is.type, label %call, label %misfit
+misfit:
+  ret i64 -{MISS}
+call:
+  %told = call ptr @PyObject_VectorcallDict(ptr %function, ptr %box, i64 1, ptr null)
+  %failed = icmp eq ptr %told, null
+  br i1 %failed, label %fail, label %ask
+fail:
+  ret i64 -{RAISED}
 ask:
-  %raised = call ptr @PyErr_Occurred()
-  %well = icmp eq ptr %raised, null
-  br i1 %well, label %fine, label %too.large
-too.large:
-  call void @PyErr_Clear()
-  ret i64 -{SLOW}
-fine:
-  %is64 = icmp eq i64 %kind, {FLOAT64}
-  br i1 %is64, label %double, label %single
-double:
-  store double %real, ptr %slot
-  ret i64 1
-single:
-  %short = fptrunc double %real to float
-  store float %short, ptr %slot
-  ret i64 1
+  %truth = call i32 @PyObject_IsTrue(ptr %told)
+  call void @Py_DecRef(ptr %told)
+  %yes = icmp eq i32 %truth, 1
+  %width = select i1 %yes, i64 0, i64 -{MISS}
+  ret i64 %width
 }}
 """
 
@@ -237,7 +259,7 @@ entry:
   %is.recorded = icmp eq ptr %its.type, %type
   br i1 %is.recorded, label %look, label %misfit
 look:
-  %bytes.at = getelementptr i8, ptr %arg, i64 {_HEAD}
+  %bytes.at = getelementptr i8, ptr %arg, i64 {HEAD}
   %bytes = load atomic ptr, ptr %bytes.at acquire, align 8
   %unset = icmp eq ptr %bytes, null
   br i1 %unset, label %misfit, label %compare
@@ -305,4 +327,67 @@ ask:
 }}
 """
 
-ARGUMENT_IR = _ARGUMENT + _NUMBER + _NUMPY + _RECORDED + _PACKED + _COMPOUND + COMPOUND_IR
+_PACK = f"""
+define internal i64 @argument_pack(ptr %rule, ptr %arg, ptr %slot) {{
+entry:
+  {PACK_RULE.read("ptr node")}
+  {PACK_NODE.read("ptr class", "ptr type", "ptr entries.name", "ptr type.name", "i64 count")}
+  %is.pack = call i1 @is_of(ptr %arg, ptr %class)
+  br i1 %is.pack, label %look, label %misfit
+misfit:
+  ret i64 -{MISS}
+look:
+  %its.type = call ptr @PyObject_GetAttr(ptr %arg, ptr %type.name)
+  %typeless = icmp eq ptr %its.type, null
+  br i1 %typeless, label %odd, label %compare
+compare:
+  call void @Py_DecRef(ptr %its.type)  ; the pack has it
+  %is.type = icmp eq ptr %its.type, %type
+  br i1 %is.type, label %open, label %misfit
+open:
+  %entries = call ptr @PyObject_GetAttr(ptr %arg, ptr %entries.name)
+  %empty = icmp eq ptr %entries, null
+  br i1 %empty, label %odd, label %begin
+odd:
+  call void @PyErr_Clear()
+  ret i64 -{SLOW}
+begin:
+  %members = getelementptr i64, ptr %node, i64 {len(PACK_NODE)}
+  br label %each
+each:
+  %k = phi i64 [ 0, %begin ], [ %k.next, %next ]
+  %used = phi i64 [ 0, %begin ], [ %used.next, %next ]
+  %more = icmp ult i64 %k, %count
+  br i1 %more, label %find, label %done
+find:
+  %words = mul i64 %k, {len(PACK_MEMBER)}
+  %member = getelementptr i64, ptr %members, i64 %words
+  {PACK_MEMBER.read("ptr name", "ptr inner")}
+  %held = call ptr @member_of(ptr %entries, ptr %name)
+  %absent = icmp eq ptr %held, null
+  br i1 %absent, label %lacking, label %take
+lacking:
+  call void @PyErr_Clear()
+  br label %stop
+take:
+  %to = getelementptr i64, ptr %slot, i64 %used
+  %width = call i64 @call_argument(ptr %inner, ptr %held, ptr %to)
+  call void @Py_DecRef(ptr %held)
+  %fits = icmp sge i64 %width, 0
+  br i1 %fits, label %next, label %stop
+stop:
+  %how = phi i64 [ -{SLOW}, %lacking ], [ %width, %take ]
+  call void @Py_DecRef(ptr %entries)
+  ret i64 %how
+next:
+  %k.next = add i64 %k, 1
+  %used.next = add i64 %used, %width
+  br label %each
+done:
+  call void @Py_DecRef(ptr %entries)
+  ret i64 %used
+}}
+"""
+
+_KINDS = _ARGUMENT + NUMBER_IR + _EQUAL + _ACCEPTED + _NUMPY + _RECORDED + _PACKED + _COMPOUND + _PACK
+ARGUMENT_IR = _KINDS + COMPOUND_IR

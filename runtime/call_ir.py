@@ -5,13 +5,17 @@ fits if nothing has happened since to what its program consists of, every name t
 around it still means the same object, and every argument is of the kind that the instance was compiled for, and, unless
 the instance allows for that, overlaps no other (a plan further on may be of the variant that does). Then the
 context is filled on the stack, from the arguments' own memory, and the kernel runs. Where no plan fits, or something is
-unusual (keywords, a numpy scalar, a number that does not fit), the object's `__call__`, which is Python, decides.
+unusual (a name that is no parameter, a number that does not fit), the object's `__call__`, which is Python, decides.
+
+Arguments given by name, and those left out, are put where they belong first, by the kernel's *signature*: how many
+parameters, then the name of each, then the default of each, or null. Names are compared as objects: Python interns
+those in programs.
 
 A plan is a block of words (PLAN), and behind these
 
     its trees        address
     its guards       dictionary or cell, name or null (a cell), the object it must mean
-    its arguments    eight words each (see `argument_ir.py`)
+    its arguments    ARGUMENT_WORDS each (see `argument_ir.py`)
     its results      kind and shift (see `launch_ir.py`)
 
 Other threads may replace plans meanwhile, and let go of fields and arrays. What a call can find is kept until it is
@@ -22,10 +26,10 @@ epoch go on before it goes; so the epoch is looked at first, and once more when 
 from __future__ import annotations
 
 from weft.ir.artifact import ERROR_WORDS
-from weft.runtime.argument_ir import ARGUMENT_IR, ARGUMENT_WORDS, MISS, PACKED, RAISED, SLOW
+from weft.runtime.argument_ir import ARGUMENT_IR, ARGUMENT_WORDS, MISS, RAISED, SLOW
 from weft.runtime.words import Words
 
-__all__ = ["CALL_IR", "CELLS", "MANY", "NONE", "ONE", "PLAN", "Callable"]
+__all__ = ["CALL_IR", "CELLS", "MANY", "MOST_NAMED", "NONE", "ONE", "PLAN", "Callable"]
 
 # What a plan's `gives` says: no answer, a number, or what `conclude` makes of the tuple of results.
 NONE, ONE, MANY = range(3)
@@ -58,7 +62,8 @@ class Callable:
     """What native calls are for: subclasses add no slots, so that the cells behind lie where CELLS says."""
 
 
-CELLS = Callable.__basicsize__  # the vectorcall function, the first plan
+CELLS = Callable.__basicsize__  # the vectorcall function, the first plan, the signature
+MOST_NAMED = 64  # parameters of a kernel whose arguments native code finds by name
 _HEAD = object.__basicsize__
 
 _CALL = f"""
@@ -67,19 +72,96 @@ _CALL = f"""
 define ptr @call(ptr %self, ptr %args, i64 %flags, ptr %names) {{
 entry:
   %n = and i64 %flags, {2**63 - 1}
-  %plain = icmp eq ptr %names, null
-  br i1 %plain, label %begin, label %slow
+  %signature.at = getelementptr i8, ptr %self, i64 {CELLS + 16}
+  %signature = load ptr, ptr %signature.at
+  %unknown = icmp eq ptr %signature, null
+  br i1 %unknown, label %plain, label %count
+count:
+  %parameters = load i64, ptr %signature
+  %fewer = icmp slt i64 %n, %parameters
+  br i1 %fewer, label %fill, label %plain
+fill:
+  %filled = call ptr @call_filled(ptr %signature, ptr %self, ptr %args, i64 %n, ptr %names)
+  %odd = icmp eq ptr %filled, inttoptr (i64 {SLOW} to ptr)
+  br i1 %odd, label %slow, label %done
+plain:
+  %nameless = icmp eq ptr %names, null
+  br i1 %nameless, label %begin, label %slow
 begin:
-  %mark = call ptr @call_begin()
-  %result = call ptr @call_plans(ptr %self, ptr %args, i64 %n)
-  %answer = call ptr @call_end(ptr %mark, ptr %result)
-  %unfit = icmp eq ptr %answer, inttoptr (i64 {SLOW} to ptr)
+  %result = call ptr @call_with_all(ptr %self, ptr %args, i64 %n)
+  %unfit = icmp eq ptr %result, inttoptr (i64 {SLOW} to ptr)
   br i1 %unfit, label %slow, label %done
 done:
+  %answer = phi ptr [ %result, %begin ], [ %filled, %fill ]
   ret ptr %answer
 slow:
   %slow.answer = call ptr @call_slowly(ptr %self, ptr %args, i64 %n, ptr %names)
   ret ptr %slow.answer
+}}
+
+define internal ptr @call_with_all(ptr %self, ptr %args, i64 %n) {{
+  %mark = call ptr @call_begin()
+  %result = call ptr @call_plans(ptr %self, ptr %args, i64 %n)
+  %answer = call ptr @call_end(ptr %mark, ptr %result)
+  ret ptr %answer
+}}
+
+; A call with less arguments in order than there are parameters.
+define internal ptr @call_filled(ptr %signature, ptr %self, ptr %args, i64 %n, ptr %names) {{
+entry:
+  %all = alloca [{MOST_NAMED} x ptr]
+  %count = load i64, ptr %signature
+  %known = getelementptr i64, ptr %signature, i64 1
+  %defaults = getelementptr i64, ptr %known, i64 %count
+  %bytes = shl i64 %count, 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %all, ptr %defaults, i64 %bytes, i1 false)
+  %given = shl i64 %n, 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %all, ptr %args, i64 %given, i1 false)
+  %nameless = icmp eq ptr %names, null
+  br i1 %nameless, label %check, label %size
+size:
+  %named = call i64 @PyTuple_Size(ptr %names)
+  br label %name
+name:
+  %k = phi i64 [ 0, %size ], [ %k.next, %put ]
+  %more = icmp slt i64 %k, %named
+  br i1 %more, label %look, label %check
+look:
+  %wanted = call ptr @PyTuple_GetItem(ptr %names, i64 %k)
+  br label %search
+search:
+  %p = phi i64 [ %n, %look ], [ %p.next, %compare ]
+  %p.more = icmp slt i64 %p, %count
+  br i1 %p.more, label %compare, label %slow
+compare:
+  %name.at = getelementptr ptr, ptr %known, i64 %p
+  %name.p = load ptr, ptr %name.at
+  %p.next = add i64 %p, 1
+  %is = icmp eq ptr %name.p, %wanted
+  br i1 %is, label %put, label %search
+put:
+  %from = add i64 %n, %k
+  %from.at = getelementptr ptr, ptr %args, i64 %from
+  %value = load ptr, ptr %from.at
+  %to.at = getelementptr ptr, ptr %all, i64 %p
+  store ptr %value, ptr %to.at
+  %k.next = add i64 %k, 1
+  br label %name
+check:
+  %c = phi i64 [ %n, %entry ], [ %n, %name ], [ %c.next, %some ]
+  %c.more = icmp slt i64 %c, %count
+  br i1 %c.more, label %some, label %go
+some:
+  %c.at = getelementptr ptr, ptr %all, i64 %c
+  %there = load ptr, ptr %c.at
+  %c.next = add i64 %c, 1
+  %missing = icmp eq ptr %there, null
+  br i1 %missing, label %slow, label %check
+go:
+  %answer = call ptr @call_with_all(ptr %self, ptr %all, i64 %count)
+  ret ptr %answer
+slow:
+  ret ptr inttoptr (i64 {SLOW} to ptr)
 }}
 
 define internal ptr @call_plans(ptr %self, ptr %args, i64 %n) {{
@@ -231,7 +313,6 @@ each:
   %i = phi i64 [ 0, %tree ], [ %i.next, %read ]
   %slot = phi ptr [ %base.slot, %tree ], [ %slot.next, %read ]
   %rule = phi ptr [ %rules, %tree ], [ %rule.next, %read ]
-  %misfit = phi i64 [ {MISS}, %tree ], [ %misfit.next, %read ]
   %more = icmp slt i64 %i, %arguments
   br i1 %more, label %read, label %compare
 read:
@@ -241,9 +322,6 @@ read:
   %i.next = add i64 %i, 1
   %slot.next = getelementptr i64, ptr %slot, i64 %width
   %rule.next = getelementptr i64, ptr %rule, i64 {ARGUMENT_WORDS}
-  %kind = load i64, ptr %rule
-  %by.python = icmp uge i64 %kind, {PACKED}
-  %misfit.next = select i1 %by.python, i64 {SLOW}, i64 %misfit
   %fits = icmp sge i64 %width, 0
   br i1 %fits, label %each, label %refuse
 refuse:
@@ -253,16 +331,14 @@ fail:
   ret ptr null
 unfit:
   %how = sub i64 0, %width
-  %code = call i64 @llvm.umax.i64(i64 %how, i64 %misfit)
-  %answer = inttoptr i64 %code to ptr
+  %answer = inttoptr i64 %how to ptr
   ret ptr %answer
 compare:
   {PLAN.read("ptr overlap")}
   %met = call i1 @overlaps(ptr %overlap, ptr %ctx)
   br i1 %met, label %overlapping, label %asks
 overlapping:
-  %other = inttoptr i64 %misfit to ptr
-  ret ptr %other
+  ret ptr inttoptr (i64 {MISS} to ptr)
 asks:
   %unchecked = icmp eq ptr %check, null
   br i1 %unchecked, label %fitting, label %ask
@@ -330,6 +406,4 @@ go:
 }}
 """
 
-_DECLARATIONS = "declare i64 @llvm.umax.i64(i64, i64)\n"
-
-CALL_IR = _DECLARATIONS + _CALL + ARGUMENT_IR + _RESULT
+CALL_IR = _CALL + ARGUMENT_IR + _RESULT

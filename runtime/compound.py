@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -13,10 +12,9 @@ import numpy as np
 from weft.runtime.compound_ir import HEAD, MEMBER, SCALAR, SCALAR_NODE, STRUCT, STRUCT_NODE, TENSOR, TENSOR_NODE
 from weft.runtime.direct import numpy_supported
 
-__all__ = ["Node", "scalar_node", "scalars_supported", "struct_node", "tensor_node", "tensors_supported"]
+__all__ = ["Node", "scalar_node", "struct_node", "tensor_node", "tensors_supported"]
 
 _ENTRIES, _TYPE = "entries", "struct_type"  # the attributes of a struct
-_PROBES = (np.float16(1.5), np.float32(1.5), np.float64(1.5), np.bool_(True), np.int8(-3), np.uint16(7), np.int64(-9))
 
 
 class Node:
@@ -25,12 +23,6 @@ class Node:
     def __init__(self, words: list[int], *keeps: Any) -> None:
         self._words, self._keeps = (ctypes.c_int64 * len(words))(*words), keeps
         self.address = ctypes.addressof(self._words)
-
-
-@cache
-def scalars_supported() -> bool:
-    """Whether numpy's scalars have their number right behind the head of the object."""
-    return all(ctypes.string_at(id(one) + HEAD, one.itemsize) == one.tobytes() for one in _PROBES)
 
 
 def tensors_supported(value: Any) -> bool:

@@ -1,13 +1,14 @@
 """Kernel objects whose call is native code, and the plans that it follows (see `call_ir.py`).
 
-A native type adds to a Python class two cells: the address of the function that a call goes to, and that of the first
-plan. While the first is null, a call is that of the Python class. The rest of CPython sees an ordinary class: the type
-is made by `PyType_FromSpecWithBases`, with the vectorcall protocol of PEP 590.
+A native type adds to a Python class three cells: the addresses of the function that a call goes to, of the first plan,
+and of the signature. While the first is null, a call is that of the Python class. The rest of CPython sees an ordinary
+class: the type is made by `PyType_FromSpecWithBases`, with the vectorcall protocol of PEP 590.
 """
 
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,22 +19,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.runtime.argument_ir import (
+    ACCEPTED,
+    ACCEPTED_RULE,
     ARGUMENT_WORDS,
     COMPOUND,
     COMPOUND_RULE,
+    EQUAL,
+    EQUAL_RULE,
     EXACT,
     EXACT_RULE,
-    NUMBER_RULE,
     NUMPY,
     NUMPY_FLAGS,
     NUMPY_RULE,
+    PACK,
+    PACK_MEMBER,
+    PACK_NODE,
+    PACK_RULE,
     PACKED,
     PACKED_RULE,
     RECORDED,
     RECORDED_RULE,
 )
-from weft.runtime.call_ir import CELLS, MANY, NONE, ONE, PLAN, Callable
+from weft.runtime.call_ir import CELLS, MANY, MOST_NAMED, NONE, ONE, PLAN, Callable
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
+from weft.runtime.number_ir import HEAD, NUMBER_RULE, REAL, SCALAR_ROW, SIGNED, UNSIGNED_WORD
 from weft.runtime.recorded import Recorded
 from weft.runtime.retired import settle
 
@@ -44,8 +53,12 @@ __all__ = [
     "Callable",
     "Guard",
     "Native",
+    "PackNode",
     "Plan",
+    "Signature",
+    "accepted",
     "compound",
+    "equal",
     "exact",
     "follow",
     "native_type",
@@ -54,12 +67,14 @@ __all__ = [
     "numpy_supported",
     "packed",
     "recorded",
+    "scalars_supported",
 ]
 
 _TP_MEMBERS, _SSIZE, _READ_ONLY = 72, 19, 1
 _BASETYPE, _VECTORCALL, _METHOD, _VERSION_TAG = 1 << 10, 1 << 11, 1 << 17, 1 << 18
 _MOST_AXES_OF_ELEMENTS = 2
 _NEXT = PLAN.names.index("next")
+_ENTRIES, _PACK_TYPE = "entries", "pack_type"  # the attributes of an argument pack
 _GREATEST = 2**63 - 1  # integers beyond that are Python's to read
 
 Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the object that it must mean
@@ -69,7 +84,8 @@ Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the obje
 class Native:
     """What a direct call needs of a loaded kernel: addresses of the function that calls are, of the kernel's entry, its
     service table and the seeds; what its runs exclude (see `turn_ir.py`); where its results lie, and by which rules
-    (kind, shift) they become numbers; the address of the function that tells whether arguments overlap, or 0."""
+    (kind, shift) they become numbers; the address of the function that tells whether arguments overlap, or 0; whether
+    it prints, so that the end of each call is Python's: it raises what a print raised."""
 
     call: int
     entry: int
@@ -79,6 +95,7 @@ class Native:
     slots: Slots
     rules: tuple[int, ...]
     overlap: int
+    prints: bool
 
 
 class _Member(ctypes.Structure):
@@ -124,7 +141,7 @@ def native_type(base: type, method: bool) -> type:
     slots = (_Slot * 2)(_Slot(_TP_MEMBERS, ctypes.addressof(members)), _Slot())
     name = f"{base.__module__}.{base.__qualname__}".encode()
     flags = _BASETYPE | _VECTORCALL | _VERSION_TAG | (_METHOD if method else 0)
-    spec = _Spec(name, CELLS + 16, 0, flags, ctypes.addressof(slots))
+    spec = _Spec(name, CELLS + 24, 0, flags, ctypes.addressof(slots))
     make: Any = ctypes.pythonapi.PyType_FromSpecWithBases
     make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object), ctypes.py_object
     made: type = make(ctypes.addressof(spec), (base,))
@@ -160,16 +177,68 @@ def numpy_supported() -> bool:
     )
 
 
+# numpy's scalars that are read here. (Where two of them are alike, as `long` and `longlong` can be, one of them is.)
+_SCALARS = {np.bool_: UNSIGNED_WORD, np.float32: REAL, np.float64: REAL} | {
+    np.dtype(f"{sign}{size}").type: how for sign, how in (("i", SIGNED), ("u", UNSIGNED_WORD)) for size in (1, 2, 4, 8)
+}
+
+
+@cache
+def scalars_supported() -> bool:
+    """Whether numpy's scalars have their number right behind the head of the object."""
+    probes = [kind(value) for kind in (*_SCALARS, np.float16) for value in (0, 1, 7)]
+    return all(ctypes.string_at(id(one) + HEAD, one.itemsize) == one.tobytes() for one in probes)
+
+
+@cache
+def _numpy_scalars() -> Any:
+    """The table of numpy's scalar types."""
+    rows = [(id(kind), np.dtype(kind).itemsize, how) for kind, how in _SCALARS.items()] if scalars_supported() else []
+    words = [SCALAR_ROW.block(type=kind, size=size, how=how) for kind, size, how in (*rows, (0, 0, 0))]
+    return (ctypes.c_int64 * (len(words) * len(SCALAR_ROW)))(*chain.from_iterable(words))
+
+
 def number(kind: int, least: int = 0, greatest: int = 0) -> list[int]:
-    """The rule for a Python number, by the kinds of `launch_ir.py`; integers from `least` to `greatest`."""
+    """The rule for a number, Python's or numpy's, by the kinds of `launch_ir.py`; integers from `least` to
+    `greatest`."""
     types = {FLOAT32: (float, int), FLOAT64: (float, int), TRUTH: (bool, int), INTEGER: (int, bool)}[kind]
     type, alike = map(id, types)
-    return NUMBER_RULE.block(kind=kind, type=type, alike=alike, least=least, greatest=min(greatest, _GREATEST))
+    scalars = ctypes.addressof(_numpy_scalars())
+    greatest = min(greatest, _GREATEST)
+    return NUMBER_RULE.block(kind=kind, type=type, alike=alike, least=least, greatest=greatest, scalars=scalars)
 
 
 def exact(value: Any) -> list[int]:
     """The rule for that very object; whoever uses the plan keeps it, or makes the plan invalid."""
     return EXACT_RULE.block(kind=EXACT, object=id(value))
+
+
+def equal(value: Any) -> list[int]:
+    """The rule for that int of at most 64 bits, or float, and those like it; whoever uses the plan keeps it."""
+    real = isinstance(value, float)
+    bits = int.from_bytes(struct.pack("=d" if real else "=q", value), sys.byteorder, signed=True)
+    return EQUAL_RULE.block(kind=EQUAL, object=id(value), type=id(type(value)), real=int(real), bits=bits)
+
+
+class PackNode:
+    """What native code is told of packs of one type: the class, the type, and the rule of each member. Keeps none of
+    them."""
+
+    def __init__(self, plain: type, kind: Any, names: Sequence[str], rules: Sequence[list[int]]) -> None:
+        self._rules = [(ctypes.c_int64 * len(rule))(*rule) for rule in rules]
+        head = PACK_NODE.block(
+            **{"class": id(plain), "type": id(kind), "count": len(names)},
+            **{"entries.name": id(_ENTRIES), "type.name": id(_PACK_TYPE)},
+        )
+        rows = [PACK_MEMBER.block(name=id(n), inner=ctypes.addressof(r)) for n, r in zip(names, self._rules)]
+        words = [*head, *chain.from_iterable(rows)]
+        self._words = (ctypes.c_int64 * len(words))(*words)
+        self.rule = PACK_RULE.block(kind=PACK, node=ctypes.addressof(self._words))
+
+
+def accepted(type: type, function: Any) -> list[int]:
+    """The rule for what is exactly of that type and the function says yes to; whoever uses the plan keeps both."""
+    return ACCEPTED_RULE.block(kind=ACCEPTED, type=id(type), function=id(function))
 
 
 def packed(pack: Any, words: int, kind: type | None = None) -> list[int]:
@@ -202,7 +271,7 @@ def numpy_array(array: Any, inner: int) -> list[int] | None:
     stride0, stride1 = (*array.strides[axes:], 0, 0)[:2]
     return NUMPY_RULE.block(
         kind=NUMPY,
-        type=id(np.ndarray),
+        type=id(type(array)),
         dtype=id(array.dtype),
         axes=axes,
         flags=array.flags.num & NUMPY_FLAGS,
@@ -242,7 +311,7 @@ class Plan:
             right=self.right,
             check=0 if check is None else id(check),
             conclude=id(conclude),
-            gives=ONE if single else MANY if results else NONE,
+            gives=MANY if native.prints or (results and not single) else ONE if results else NONE,
             arguments=len(arguments),
             trees=len(trees),
             guards=len(guards),
@@ -265,6 +334,23 @@ class Plan:
     def good(self) -> bool:
         """Whether nothing happened since it was made."""
         return bool(self.epoch.value == self.right)
+
+
+class Signature:
+    """The parameters of a kernel, in order: their names, and defaults where they have one."""
+
+    def __init__(self, parameters: Sequence[tuple[str, Any]], nothing: Any) -> None:
+        """(name, default) of each; `nothing` in place of a default: there is none."""
+        self._keeps = [(sys.intern(name), default) for name, default in parameters]
+        names = [id(name) for name, _ in self._keeps]
+        defaults = [0 if default is nothing else id(default) for _, default in self._keeps]
+        self._words = (ctypes.c_int64 * (1 + 2 * len(names)))(len(names), *names, *defaults)
+        self._known = len(names) <= MOST_NAMED
+
+    def tell(self, target: Callable) -> None:
+        """Let calls of `target`, an object of a native type that keeps this, find arguments by name."""
+        if self._known:
+            ctypes.c_void_p.from_address(id(target) + CELLS + 16).value = ctypes.addressof(self._words)
 
 
 def follow(target: Callable, plans: Sequence[Plan]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
@@ -116,9 +117,10 @@ class Launcher:
         """Where that key is."""
         return ctypes.addressof(self._seeds)
 
-    def native(self, entry: int, table: int, overlap: int, memory: int, slots: Slots) -> Native:
+    def native(self, entry: int, table: int, overlap: int, memory: int, slots: Slots, prints: bool) -> Native:
         """What calls of that kernel need that Python has no part in."""
-        return Native(self._code["call"], entry, table, self.seeds, memory, slots, _result_rules(slots), overlap)
+        rules = _result_rules(slots)
+        return Native(self._code["call"], entry, table, self.seeds, memory, slots, rules, overlap, prints)
 
     def function(
         self, entry: int, table: int, overlap: int, memory: int, slots: Slots, kinds: Sequence[int]
@@ -177,8 +179,8 @@ class CpuKernel:
         memory = TURN if refused is not None else memory_of(slots, bool(self._print.address))
         self._overlap = code[artifact.check] if artifact.check else 0
         place = code[artifact.entry], ctypes.addressof(self._table), self._overlap, memory, slots
-        plain = not self._print.address and slots.count <= ON_STACK
-        self.native = launcher.native(*place) if plain else None
+        small = slots.count <= ON_STACK
+        self.native = launcher.native(*place, bool(self._print.address)) if small else None
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
         direct = [_direct_kind(param.type) for param in slots.params]
         if refused is not None:
@@ -218,7 +220,7 @@ class CpuKernel:
     def conclude(self, outcome: Any) -> tuple[Any, ...]:
         """For direct calls: the scalars of the results, from the tuple that native code made. For the bytes of an error
         record raises what went wrong."""
-        if outcome.__class__ is bytes:
+        if outcome.__class__ is bytes or self._raised:
             self._fail(outcome, 0, 0)
         return self._finished(outcome)
 
@@ -289,7 +291,7 @@ def _as_bits(value: Any) -> int:
 
 
 def _as_float(bits: int) -> float:
-    return float(np.uint16(bits).view(np.float16))
+    return float(struct.unpack("=e", bits.to_bytes(2, sys.byteorder))[0])
 
 
 def _direct_kind(type: Type) -> int | None:

@@ -58,6 +58,7 @@ _API = {
     "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyLong_AsUnsignedLongLongMask": "i64 (ptr)",
     "PyLong_AsLongLongAndOverflow": "i64 (ptr, ptr)",
+    "PyLong_AsUnsignedLongLong": "i64 (ptr)",
     "PyLong_FromLongLong": "ptr (i64)",
     "PyLong_FromUnsignedLongLong": "ptr (i64)",
     "PyFloat_AsDouble": "double (ptr)",
@@ -71,6 +72,7 @@ _API = {
     "PyErr_Restore": "void (ptr, ptr, ptr)",
     "PyTuple_New": "ptr (i64)",
     "PyTuple_Size": "i64 (ptr)",
+    "PyTuple_GetItem": "ptr (ptr, i64)",
     "PyTuple_SetItem": "i32 (ptr, i64, ptr)",
     "PyObject_GetBuffer": "i32 (ptr, ptr, i32)",
     "PyBuffer_Release": "void (ptr)",
@@ -83,6 +85,7 @@ _API = {
     "PyObject_VectorcallDict": "ptr (ptr, ptr, i64, ptr)",
     "PyObject_VectorcallMethod": "ptr (ptr, ptr, i64, ptr)",
     "PyUnicode_InternFromString": "ptr (ptr)",
+    "PyType_GetFlags": "i32 (ptr)",  # the low word of what some platforms give
     "Py_IncRef": "void (ptr)",
     "Py_DecRef": "void (ptr)",
     "PyMem_RawMalloc": "ptr (i64)",
