@@ -16,11 +16,12 @@ from typing import Any
 from weft.ir.errors import TypeMismatch
 from weft.lang.struct import convert
 from weft.lang.types import CompoundType, NdarrayType, primitive
+from weft.runtime.forks import forkable
 from weft.runtime.retired import keep
 
 __all__ = ["ArgPack", "ArgPackType", "Members", "is_array"]
 
-_replacing = Lock()  # so that of two threads each keeps what it replaces
+_replacing = forkable(Lock())  # so that of two threads each keeps what it replaces
 
 
 class ArgPackType:

@@ -11,9 +11,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
 
+from weft.runtime.forks import forkable
+
 __all__ = ["uncollected"]
 
-_lock = Lock()
+_lock = forkable(Lock())
 _inside = 0  # how many compilations are under way
 _was_on = False
 

@@ -27,6 +27,7 @@ from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.forking import Gate
 from weft.lang.logs.levels import ERROR, logger, set_logging_level
 from weft.lang.options import OPTIONS, collect, did_you_mean, environment, inert, mention_inert, parse
+from weft.runtime.forks import forkable
 
 __all__ = [
     "Program",
@@ -95,6 +96,10 @@ _ALIASES = {"x64": cpu, "x86_64": cpu, "arm64": cpu}
 _ELSEWHERE = (vulkan, metal, opengl, gles, dx11, dx12, amdgpu)
 
 
+def _new_lock() -> Any:
+    return forkable(threading.RLock())
+
+
 @dataclass(eq=False)
 class Program:
     """The state between two resets. `arch` is what runs ("cpu", "cuda" or "python"); `generation` counts them;
@@ -114,11 +119,11 @@ class Program:
     builder: Any = None
     shadow: Any = None  # of the race check, see `checks/races.py`
     marks: Any = None  # of the check of uninitialised elements, see `checks/marks.py`
-    lock: Any = field(default_factory=threading.RLock)  # held while something is made at its first use
+    lock: Any = field(default_factory=_new_lock)  # held while something is made at its first use
     epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
     retakes: int = 0
     chosen: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
-    _counting: Any = field(default_factory=threading.RLock)  # (what is collected meanwhile may count, too)
+    _counting: Any = field(default_factory=_new_lock)  # (what is collected meanwhile may count, too)
     _device: Any = None
     _compilers: Any = None
     _kinds: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
@@ -169,7 +174,7 @@ class Program:
     def device(self) -> Any:
         """The device that runs this program's kernels; opened at first use."""
         if self._device is None:
-            with self.lock:
+            with compiling, self.lock:
                 if self._device is None:
                     device = self._open()
                     if self.profiling:
@@ -196,7 +201,7 @@ class Program:
     @property
     def compilers(self) -> Any:
         """The threads that compile kernels ahead of their use."""
-        with self.lock:
+        with compiling, self.lock:
             if self._compilers is None:
                 futures = importlib.import_module("concurrent.futures")
                 self._compilers = futures.ThreadPoolExecutor(self.compile_threads, "weft-compiler")
@@ -233,7 +238,7 @@ def threads_of(device: Any) -> int:
 
 _current: Program | None = None
 _generation = 0
-_starting = threading.RLock()  # held while a program begins or ends
+_starting = forkable(threading.RLock())  # held while a program begins or ends
 _RESET = "the program was reset (by `init` or `reset`) after this field was made"
 
 
@@ -243,7 +248,7 @@ def _in_child() -> None:
         _current.forget_compilers()
 
 
-compiling = Gate(_in_child)  # what a fork waits for
+compiling = Gate(_in_child)  # what a fork waits for: compilers, and what starts and ends programs and devices
 
 
 def program() -> Program:
@@ -305,7 +310,7 @@ def init(
     )
     dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
     profiling, number = chosen.get("kernel_profiler", False), chosen.get("device", 0)
-    with _starting:
+    with compiling, _starting:
         reset()
         _generation += 1
         begun = Program(config, _generation, dumps, profiling, number, chosen=chosen)
@@ -318,7 +323,7 @@ def init(
 def reset() -> None:
     """Drop the program: all fields of it are destroyed, whoever holds them. The next use starts one with defaults."""
     global _current
-    with _starting:
+    with compiling, _starting:
         old, _current = _current, None
         if old is not None:
             _drop(old)

@@ -19,6 +19,7 @@ from typing import Any
 from weft.lang.compile import Instance
 from weft.lang.parameters import told_by_identity
 from weft.runtime.direct import Plan
+from weft.runtime.forks import forkable
 
 __all__ = ["Instances"]
 
@@ -32,7 +33,7 @@ class Instances:
 
     def __init__(self, changed: Callable[[], Callable[[], None] | None]) -> None:
         self._of: dict[Any, tuple[Instance, ...]] = {}
-        self._lock = RLock()  # held while they change: objects die on any thread
+        self._lock = forkable(RLock())  # held while they change: objects die on any thread
         self._changed = changed  # a weak reference: the kernel owns this
 
     def values(self) -> Iterator[Instance]:

@@ -41,6 +41,7 @@ from weft.lang.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Plan, Signature, follow, native_type
 from weft.runtime.errors import Overlapping
+from weft.runtime.forks import forkable
 from weft.runtime.retired import keep
 
 if TYPE_CHECKING:
@@ -119,9 +120,9 @@ class Kernel(DirectCallable):
         self._generation = -1
         self._interpreted = False
         self._instances = Instances(WeakMethod(self._follow))
-        self._lock = RLock()  # held while an instance is made
+        self._lock = forkable(RLock())  # held while an instance is made
         self._plans: list[Plan] = []
-        self._following = RLock()  # held while native code is told of other plans
+        self._following = forkable(RLock())  # held while native code is told of other plans
         self._latest: Recipe | None = None
         self._is_native = type(self) is not Kernel
         self._recorded: recording.Recorded | None = None

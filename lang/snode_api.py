@@ -25,6 +25,7 @@ from weft.lang.checks.marks import allocate, behind
 from weft.lang.init import program
 from weft.lang.logs.topics import MEMORY
 from weft.lang.types import shape_tuple
+from weft.runtime.forks import forkable
 from weft.runtime.retired import keep
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class FieldTree:
         self.program = program()
         self._layout: TreeLayout | None = None
         self._gone = ""
-        self._reading = Lock()
+        self._reading = forkable(Lock())
         self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a window onto the bytes
         self.program.adopt(self)
 

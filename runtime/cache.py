@@ -23,6 +23,8 @@ from pathlib import Path
 from secrets import token_hex
 from threading import Lock
 
+from weft.runtime.forks import forkable
+
 __all__ = ["POLICIES", "Store", "cache_folder"]
 
 POLICIES = ("lru", "fifo", "version", "never")
@@ -81,7 +83,7 @@ class Store:
         self._usable: bool | None = None  # not looked yet
         self._writable = True
         self._unmeasured: int | None = None  # bytes written since all were measured; None: they never were
-        self._lock = Lock()
+        self._lock = forkable(Lock())
 
     # -- entries -------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from weft.ir.errors import InternalError
 from weft.runtime import system
+from weft.runtime.forks import forkable
 
 __all__ = ["Code", "Loader", "emit"]
 
@@ -41,7 +42,7 @@ class Loader:
 
     def __init__(self) -> None:
         self._jit: Any = None
-        self._lock = Lock()
+        self._lock = forkable(Lock())
         self._names = count()
 
     def load(

@@ -24,6 +24,7 @@ from weft.runtime.call_ir import CALL_IR
 from weft.runtime.console import PrintService
 from weft.runtime.direct import Native
 from weft.runtime.errors import Overlapping, fault
+from weft.runtime.forks import forkable
 from weft.runtime.graph_ir import GRAPH_IR
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch_ir import (
@@ -52,7 +53,7 @@ _METH_FASTCALL = 0x80
 
 
 _runtime: list[Code] = []
-_loading = Lock()
+_loading = forkable(Lock())
 
 
 def load_runtime(emit: Callable[[str], bytes] = emit) -> Code:

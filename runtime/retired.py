@@ -15,6 +15,7 @@ import os
 from threading import RLock
 from typing import Any
 
+from weft.runtime.forks import forkable
 from weft.runtime.jit import Code
 from weft.runtime.retired_ir import COUNT, PLACES
 
@@ -30,7 +31,7 @@ class Retired:
         self._now = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["calls_now"])
         self._set_sweeper = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["calls_sweeper"])
         self._forget = ctypes.CFUNCTYPE(None)(code["calls_forget"])
-        self._lock = RLock()  # what goes may be the last that kept another thing, which comes here meanwhile
+        self._lock = forkable(RLock())  # what goes may be the last that kept another thing, which comes here meanwhile
         self._kept: list[tuple[dict[int, int], Any]] = []  # the words of the calls then under way, and the thing
         self._sweeper = self.sweep
         _hold(self._sweeper)  # native code may come to it when all names are gone
@@ -76,7 +77,6 @@ class Retired:
         return list(words)
 
     def _in_child(self) -> None:
-        self._lock = RLock()
         self._forget()
         self.sweep()
 

@@ -40,6 +40,7 @@ from weft.lang.kernel import Kernel
 from weft.lang.ndarray import Ndarray, ndarray
 from weft.lang.simt.block import SharedArray, sync
 from weft.lang.types import primitive
+from weft.runtime.forks import forkable
 
 __all__ = ["Reduction", "reduce"]
 
@@ -87,7 +88,7 @@ class Reduction:
         self._kernels: dict[Any, Kernel] = {}
         self._calls = Calls[_Call]()
         self._kept: dict[Any, list[Any]] = {}
-        self._lending = Lock()  # held while these change hands
+        self._lending = forkable(Lock())  # held while these change hands
 
     def __call__(self, *args: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None, **keywords: Any) -> Any:
         names, values = self._matched(args, keywords)

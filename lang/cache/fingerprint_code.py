@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from weft.lang.translate.source import source_lines
+from weft.runtime.forks import forkable
 
 __all__ = [
     "PURE_BUILTINS",
@@ -99,7 +100,7 @@ class CodeFacts:
 
 _known: dict[int, tuple[CodeType, CodeFacts]] = {}  # by identity, the code kept alive: equal ones may differ in text
 _MOST_KNOWN = 4096
-_remembering = Lock()
+_remembering = forkable(Lock())
 
 
 def facts_of(code: CodeType) -> CodeFacts:

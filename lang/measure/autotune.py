@@ -35,6 +35,7 @@ from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.measure.testing import do_bench
 from weft.lang.parameters import Template, make_parameter
 from weft.lang.translate.contract import Argument, with_loops
+from weft.runtime.forks import forkable
 
 __all__ = ["AutotuneError", "Autotuned", "Config", "autotune"]
 
@@ -115,7 +116,7 @@ class Autotuned:
         self._restore = _known("restore", restore, self.names)
         self._reset = _known("reset_to_zero", reset_to_zero, self.names)
         self._times = times
-        self._lock = RLock()
+        self._lock = forkable(RLock())
         self._generation = -1
         self._found: dict[tuple[Any, ...], _Way] = {}
 

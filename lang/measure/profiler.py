@@ -27,6 +27,7 @@ from weft.lang.measure.recording import LAUNCH, Event, this_thread
 from weft.lang.measure.scopes import ScopedProfiler, clear_scoped_profiler_info, print_scoped_profiler_info, timed
 from weft.lang.measure.trace_events import write_trace
 from weft.runtime.errors import Overlapping
+from weft.runtime.forks import forkable
 from weft.runtime.nvtx import in_range
 
 __all__ = [
@@ -75,7 +76,7 @@ class KernelTimes:
 
 _launches: dict[int, list[Launch]] = {}  # by the generation of the program
 _watched: deque[tuple[str, float, float]] = deque()  # name, began, ended: launches of the current program, the latest
-_looking = threading.Lock()
+_looking = forkable(threading.Lock())
 
 
 def _recorded() -> list[Launch]:

@@ -25,6 +25,7 @@ from weft.lang.logs.levels import logger
 from weft.lang.measure import watching
 from weft.runtime.call_ir import Callable as DirectCallable
 from weft.runtime.direct import native_type
+from weft.runtime.forks import forkable
 
 __all__ = [
     "COMPILE",
@@ -195,7 +196,7 @@ class _Thread(threading.local):
             self.number = next(_numbers)
 
 
-_numbers, _numbering = count(1), threading.Lock()
+_numbers, _numbering = count(1), forkable(threading.Lock())
 _this = _Thread()
 
 
@@ -224,7 +225,7 @@ def _try(device: Any, ask: Callable[[], Any]) -> None:
 
 
 current: Recording | None = None
-_lock = threading.Lock()
+_lock = forkable(threading.Lock())
 
 
 def begin(nvtx: bool = False) -> Recording:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from weft.lang.measure import recording
+from weft.runtime.forks import forkable
 
 __all__ = ["ScopedProfiler", "clear_scoped_profiler_info", "print_scoped_profiler_info", "timed"]
 
@@ -38,7 +39,7 @@ class _Open(threading.local):
         self.scopes: list[tuple[_Scope, float]] = []
 
 
-_root, _open, _lock = _Scope(), _Open(), threading.Lock()
+_root, _open, _lock = _Scope(), _Open(), forkable(threading.Lock())
 
 
 class ScopedProfiler:

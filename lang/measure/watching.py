@@ -13,12 +13,14 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+from weft.runtime.forks import forkable
+
 __all__ = ["Watch", "all_watch", "begin", "end", "launch_began", "launch_begins", "watches"]
 
 Watch = Callable[..., Any]
 
 watches: tuple[Watch, ...] = ()
-_lock = threading.Lock()
+_lock = forkable(threading.Lock())
 
 
 def begin(watch: Watch) -> None:

@@ -1,0 +1,91 @@
+"""What a forked child finds: locks that are open, and modules that are whole.
+
+A child has one thread, and what other threads were doing is not done. A lock that one of them held would stay locked
+for good, and so would a module that one of them was importing, at its first kernel for instance. So locks for short
+work are `forkable`, the child's to take whoever had them; and a fork waits for imports of Weft's modules that are under
+way, and keeps new ones from beginning meanwhile. (What takes long and cannot be left half done is behind the gate in
+`lang/forking.py`.)
+"""
+
+from __future__ import annotations
+
+import _imp
+import importlib
+import os
+import sys
+import time
+import weakref
+from collections.abc import Iterator
+from threading import get_ident
+from typing import Any, TypeVar
+
+__all__ = ["forkable"]
+
+L = TypeVar("L")
+
+_OURS = ("weft", "llvmlite")
+_PATIENCE, _PAUSE = 10.0, 0.0005  # seconds: an import may wait for what the forking thread holds
+
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def forkable(lock: L) -> L:
+    """That lock (a `threading.Lock` or `RLock`), which in a forked child nobody else has."""
+    _locks.add(lock)
+    return lock
+
+
+def _open_locks() -> None:
+    for lock in _locks:
+        if not getattr(lock, "_is_owned", bool)():  # the thread that forked may have an RLock: it gives it back itself
+            lock._at_fork_reinit()
+
+
+class _Imports:
+    """Python's imports, held still while the process forks."""
+
+    def __init__(self) -> None:
+        self._held = False
+
+    def hold(self) -> None:
+        """Wait until no other thread is within one of ours, and let none begin."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            _imp.acquire_lock()  # by which imports begin
+            owners = {owner for name, owner, _ in _under_way() if name.partition(".")[0] in _OURS}
+            if not owners or get_ident() in owners or time.monotonic() > deadline:
+                self._held = True
+                return
+            _imp.release_lock()
+            time.sleep(_PAUSE)
+
+    def let_go(self) -> None:
+        """Imports go on."""
+        if self._held:
+            self._held = False
+            _imp.release_lock()
+
+    def let_go_in_child(self) -> None:
+        """What other threads were importing, after all, is imported anew by who asks for it."""
+        for name, owner, locks in list(_under_way()):
+            if owner != get_ident():
+                locks.pop(name, None)
+                if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+                    del sys.modules[name]
+        self.let_go()
+
+
+def _under_way() -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """(module, the thread that imports it, where its lock is) of each import. (Python tells it nowhere else; where this
+    is not there, nothing waits.)"""
+    locks: dict[str, Any] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
+    for name, ref in list(locks.items()):
+        owner = getattr(ref(), "owner", None)
+        if isinstance(owner, int):
+            yield name, owner, locks
+
+
+if hasattr(os, "register_at_fork"):
+    _imports = _Imports()
+    os.register_at_fork(before=_imports.hold, after_in_parent=_imports.let_go, after_in_child=_imports.let_go_in_child)
+    os.register_at_fork(after_in_child=_open_locks)
