@@ -2,7 +2,7 @@
 
 Pieces never wait for one another, and whoever shares them out works until none is left before it waits for those under
 way. A helper is a thread of its own, for as long as there are pieces: it is there at once, or not at all where enough
-threads compile already; and it needs none of the locks that a fork of the process waits for (see `lang/forking.py`).
+threads compile already; and it needs none of the locks that a fork of the process waits for (see `runtime/forks.py`).
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ import numpy as np
 from weft.ir.config import MANY_THREADS, CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
-from weft.lang.forking import Gate
 from weft.lang.logs.levels import ERROR, logger, set_logging_level
 from weft.lang.options import OPTIONS, collect, did_you_mean, environment, inert, mention_inert, parse
 from weft.runtime.forks import forkable
+from weft.runtime.forks import gate as compiling
 
 __all__ = [
     "Program",
@@ -248,7 +248,8 @@ def _in_child() -> None:
         _current.forget_compilers()
 
 
-compiling = Gate(_in_child)  # what a fork waits for: compilers, and what starts and ends programs and devices
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def program() -> Program:

@@ -328,7 +328,7 @@ class Kernel(DirectCallable):
 
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
         """Let native code make the next calls like this one."""
-        if not self._is_native or instance.program() is not program:  # (which another thread ended)
+        if not self._has_plans or instance.program() is not program:  # (which another thread ended)
             return
         kinds = tuple(kinds_of(args))
         if (known := instance.plans.get(kinds)) is not None and known.good:
@@ -364,6 +364,7 @@ class Kernel(DirectCallable):
         self._follow()
         self._interpreted = program.interprets
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
+        self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
         self._parameters = self._make_parameters()
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
         self._generation = program.generation  # last: other threads look at it first

@@ -1,10 +1,12 @@
 """What a forked child finds: locks that are open, and modules that are whole.
 
 A child has one thread, and what other threads were doing is not done. A lock that one of them held would stay locked
-for good, and so would a module that one of them was importing, at its first kernel for instance. So locks for short
-work are `forkable`, the child's to take whoever had them; and a fork waits for imports of Weft's modules that are under
-way, and keeps new ones from beginning meanwhile. (What takes long and cannot be left half done is behind the gate in
-`lang/forking.py`.)
+for good: Weft's own, LLVM's, and that of a module which was being imported, at a first kernel for instance. So
+
+    with gate: ...         what takes long or must not be left half done: a fork waits until all others are out
+    forkable(Lock())       a lock for short work: the child's to take, whoever had it
+
+and a fork waits for imports of Weft's modules that are under way, and keeps new ones from beginning meanwhile.
 """
 
 from __future__ import annotations
@@ -15,16 +17,17 @@ import os
 import sys
 import time
 import weakref
+from collections import Counter
 from collections.abc import Iterator
-from threading import get_ident
+from threading import Condition, get_ident
 from typing import Any, TypeVar
 
-__all__ = ["forkable"]
+__all__ = ["Gate", "forkable", "gate"]
 
 L = TypeVar("L")
 
 _OURS = ("weft", "llvmlite")
-_PATIENCE, _PAUSE = 10.0, 0.0005  # seconds: an import may wait for what the forking thread holds
+_PATIENCE, _PAUSE = 10.0, 0.0005  # seconds: who is waited for may wait for what the forking thread holds
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -85,7 +88,53 @@ def _under_way() -> Iterator[tuple[str, int, dict[str, Any]]]:
             yield name, owner, locks
 
 
+class Gate:
+    """`with gate:` any number of threads are inside at once, each as often as it likes. A fork waits for all but its
+    own, and keeps new ones out meanwhile."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._inside: Counter[int] = Counter()  # how often each thread entered
+        self._forking: int | None = None  # the thread that forks
+
+    def __enter__(self) -> None:
+        with self._changed:
+            me = get_ident()
+            self._changed.wait_for(lambda: self._forking in (None, me) or me in self._inside)
+            self._inside[me] += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            me = get_ident()
+            self._inside[me] -= 1
+            if not self._inside[me]:
+                del self._inside[me]
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Before a fork."""
+        self._changed.acquire()  # held during the fork, so that the child finds it as it is
+        self._changed.wait_for(lambda: self._forking is None)  # another thread may be first
+        self._forking = get_ident()
+        self._changed.wait_for(lambda: self._inside.keys() <= {get_ident()}, _PATIENCE)
+
+    def open(self) -> None:
+        """After it."""
+        self._forking = None
+        self._changed.notify_all()
+        self._changed.release()
+
+    def open_in_child(self) -> None:
+        """After it, in the child."""
+        for other in self._inside.keys() - {get_ident()}:
+            del self._inside[other]
+        self.open()
+
+
+gate = Gate()
+
 if hasattr(os, "register_at_fork"):
     _imports = _Imports()
     os.register_at_fork(before=_imports.hold, after_in_parent=_imports.let_go, after_in_child=_imports.let_go_in_child)
+    os.register_at_fork(before=gate.close, after_in_parent=gate.open, after_in_child=gate.open_in_child)  # closed first
     os.register_at_fork(after_in_child=_open_locks)

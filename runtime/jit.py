@@ -7,7 +7,7 @@ Symbols that an object leaves undefined are those the process exports: the C lib
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from threading import Lock
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from typing import Any
 
 from weft.ir.errors import InternalError
 from weft.runtime import system
-from weft.runtime.forks import forkable
+from weft.runtime.forks import Gate, forkable, gate
 
 __all__ = ["Code", "Loader", "emit"]
 
@@ -32,6 +32,9 @@ class Code:
 
     def __init__(self, tracker: Any, loader: Loader) -> None:
         self._tracker, self._loader = tracker, loader  # the loader must outlive its libraries
+
+    def __del__(self) -> None:
+        _close(self._tracker)
 
     def __getitem__(self, name: str) -> int:
         return int(self._tracker[name])
@@ -77,6 +80,10 @@ class Loader:
             raise InternalError(f"loading {', '.join(functions)}: {error}") from error
         return Code(tracker, self)
 
+    def __del__(self) -> None:
+        if self._jit is not None:
+            _close(self._jit)
+
     def _start(self) -> Any:
         from llvmlite import binding
 
@@ -85,6 +92,13 @@ class Loader:
             binding.load_library_permanently(library)
         self._jit = binding.create_lljit_compiler(_target_machine(binding), use_jit_link=_TOGETHER)
         return self._jit
+
+
+def _close(one: Any, gate: Gate = gate, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+    """Let LLVM let go of it, which takes locks of its own. (The names are there also when Python ends.)"""
+    if not ends():
+        with gate:
+            one.close()
 
 
 def emit(text: str) -> bytes:
