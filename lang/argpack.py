@@ -9,17 +9,18 @@ A kernel has one parameter for each member; what `p.dt` means in it is settled a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Any
 
 from weft.ir.errors import TypeMismatch
+from weft.lang.errors import ArgumentError
 from weft.lang.struct import convert
 from weft.lang.types import CompoundType, NdarrayType, primitive
 from weft.runtime.forks import forkable
 from weft.runtime.retired import keep
 
-__all__ = ["ArgPack", "ArgPackType", "Members", "is_array"]
+__all__ = ["ArgPack", "ArgPackType", "Members", "is_array", "unpacked"]
 
 _replacing = forkable(Lock())  # so that of two threads each keeps what it replaces
 
@@ -133,6 +134,21 @@ class ArgPack:
 
     def __repr__(self) -> str:
         return f"<ti.ArgPack {', '.join(f'{name}={value}' for name, value in self.entries.items())}>"
+
+
+def unpacked(params: Iterable[tuple[str, Any]], args: Iterable[Any]) -> tuple[Any, ...]:
+    """The arguments of a kernel with those parameters (name, annotation), those in packs one by one. ArgumentError for
+    what is no such pack."""
+    found: list[Any] = []
+    for (name, annotation), value in zip(params, args, strict=True):
+        if not isinstance(annotation, ArgPackType):
+            found.append(value)
+            continue
+        try:
+            found += annotation.values(value)
+        except TypeMismatch as error:
+            raise ArgumentError(f"argument '{name}': {error.message}") from None
+    return tuple(found)
 
 
 class Members:

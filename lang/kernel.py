@@ -19,11 +19,11 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakMethod, ref
 
-from weft.ir.errors import CompilationError, TypeMismatch, WeftError
+from weft.ir.errors import CompilationError, WeftError
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
 from weft.lang import init as program_state
-from weft.lang.argpack import ArgPackType
+from weft.lang.argpack import ArgPackType, unpacked
 from weft.lang.bound_kernel import BoundKernel
 from weft.lang.builtins import PyFunc, pyfunc
 from weft.lang.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
@@ -213,7 +213,7 @@ class Kernel(DirectCallable):
         program = self._program()
         if keywords or len(args) != len(self.params):
             args = self._matched(owner, args, keywords)
-        flat = self._unpacked(args) if self._packs else args
+        flat = self._unpacked(args)
         try:
             return self._launched(program, self._instance(program, owner, flat), owner, args, flat)
         except FieldDropped:  # by another thread, just now: the name means another field
@@ -248,7 +248,7 @@ class Kernel(DirectCallable):
             owner, *args = args  # type: ignore[assignment]
         program = self._program()
         matched = self._matched(owner, tuple(args), keywords)
-        flat = self._unpacked(matched) if self._packs else matched
+        flat = self._unpacked(matched)
         instance = self._instance(program, owner, flat)
         return self._careful(program, instance, owner, flat) if instance.overlap(flat) else instance
 
@@ -332,7 +332,7 @@ class Kernel(DirectCallable):
             return
         kinds = tuple(kinds_of(args))
         if (known := instance.plans.get(kinds)) is not None and known.good:
-            write_records(program, self._parameters, self._unpacked(args) if self._packs else args)
+            write_records(program, self._parameters, self._unpacked(args))
             return
         if getattr(instance.run, "native", None) is None:
             return
@@ -393,18 +393,8 @@ class Kernel(DirectCallable):
         bound.apply_defaults()
         return tuple(bound.arguments.values())[1 if self._has_self else 0 :]
 
-    def _unpacked(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments, those in packs one by one."""
-        found: list[Any] = []
-        for (name, annotation), value in zip(self.params, args, strict=True):
-            if not isinstance(annotation, ArgPackType):
-                found.append(value)
-                continue
-            try:
-                found += annotation.values(value)
-            except TypeMismatch as error:
-                raise ArgumentError(f"argument '{name}': {error.message}") from None
-        return tuple(found)
+    def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
+        return unpacked(self.params, args) if self._packs else args
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
