@@ -77,6 +77,14 @@ def test_public_names_have_docstrings() -> None:
     assert not missing, "no docstring: " + ", ".join(missing)
 
 
+def test_files_named_in_the_code_are_there() -> None:
+    """By their names, or by their last folders as well."""
+    there = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py")]
+    for path in SOURCES:
+        for name in re.findall(r"`([\w/]+\.py)`", path.read_text(encoding="utf-8")):
+            assert any(f"/{one}".endswith(f"/{name}") for one in there), f"{path}: `{name}` is not there"
+
+
 # Who imports Weft, or runs a kernel that lies in the disk cache, needs none of this.
 HEAVY = ("matplotlib", "cuda", "torch", "PIL")
 UNNEEDED = ("llvmlite", "importlib.resources", "difflib", "weft.lang.kernel", "weft.ir.artifact", "weft.ir.layout")

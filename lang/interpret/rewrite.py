@@ -3,7 +3,7 @@
     x[i] += a * 2          becomes      __weft__.update("add", x, i, __weft__.binary("mul", a, 2))
 
 Names, lines and columns stay the user's, so `breakpoint()`, pdb and tracebacks point into the user's file. What is
-written inside `static(...)` stays Python. `__weft__` is a `Semantics` (see `interpret_values.py`), reached through the
+written inside `static(...)` stays Python. `__weft__` is a `Semantics` (see `values.py`), reached through the
 closure: the user's globals gain no name.
 """
 

@@ -1,7 +1,7 @@
 """`arch=python`: kernels run as ordinary Python, line by line, with the language's meaning.
 
-The body of a kernel, and of every `@func` it calls, is rewritten once (see `interpret_rewrite.py`): operators become
-calls of the functions in `interpret_values.py`; names, lines and the variables around the function stay what they were.
+The body of a kernel, and of every `@func` it calls, is rewritten once (see `rewrite.py`): operators become
+calls of the functions in `values.py`; names, lines and the variables around the function stay what they were.
 So `breakpoint()`, pdb, prints and tracebacks show the user's own lines and values.
 """
 
@@ -12,13 +12,13 @@ import builtins
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from weft.ir.errors import CompilationError
 from weft.lang.interpret.debugger import trimmed
 from weft.lang.interpret.faults import indices, placed
 from weft.lang.interpret.random import draws
@@ -26,7 +26,7 @@ from weft.lang.interpret.rewrite import HELPER, Rewriter
 from weft.lang.interpret.values import Semantics
 from weft.lang.scope import choices, with_types
 from weft.lang.translate.annotations import annotation_of, is_template
-from weft.lang.translate.source import source_lines
+from weft.lang.translate.source import source_of
 from weft.runtime.errors import KernelFault, RecursionFault
 
 __all__ = ["InterpretedKernel", "interpret_kernel", "interpreted"]
@@ -130,15 +130,9 @@ def _keep_to_first_lines(root: ast.AST) -> None:
 
 
 def _definition(function: FunctionType) -> ast.FunctionDef:
-    """The function's `def`, at its true lines and columns."""
-    try:
-        lines, first = source_lines(function.__code__)
-    except (OSError, TypeError) as error:
-        raise CompilationError(f"the source of '{function.__name__}' is not to be had: {error}") from error
-    if lines[0][:1].isspace():  # a method or an inner function: give the indent something to belong to
-        lines, first = ["if True:\n", *lines], first - 1
-    tree = ast.increment_lineno(ast.parse("".join(lines)), first - 1)
-    return next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    """The function's `def`, at its true lines and columns: a copy, which may be changed."""
+    source = source_of(function)
+    return ast.increment_lineno(deepcopy(source.node), source.shift)
 
 
 def _inner(code: CodeType, name: str) -> CodeType:

@@ -1,4 +1,4 @@
-"""Values of a kernel that runs as Python (see `interpret_values.py`): how numbers get their types, and variables and
+"""Values of a kernel that runs as Python (see `values.py`): how numbers get their types, and variables and
 parameters keep theirs."""
 
 from __future__ import annotations

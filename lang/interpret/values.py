@@ -1,4 +1,4 @@
-"""What the operators of a rewritten kernel do (see `interpret_rewrite.py`): Weft's rules on numpy scalars and matrices.
+"""What the operators of a rewritten kernel do (see `rewrite.py`): Weft's rules on numpy scalars and matrices.
 
 A value is a numpy scalar of the exact type, a `Matrix`, or a `Struct`; Python's own numbers (literals, captured
 constants, what `static` gives) become `default_ip` or `default_fp` where they meet an operator or a variable.

@@ -18,6 +18,7 @@ def test_it_goes_as_the_page_says(tmp_path: Path) -> None:
     folder.mkdir()
     environment = {**os.environ, "PATH": f"{commands(tmp_path)}{os.pathsep}{os.environ['PATH']}"}
     environment |= {"PYTHONUNBUFFERED": "1", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    environment |= {"WEFT_OFFLINE_CACHE": "1", "WEFT_CACHE_DIR": str(tmp_path / "kernels")}  # as a person has it
     replayed = 0
     for block in blocks(PAGE.read_text(encoding="utf-8")):
         what, _, file = block.note.partition(": ")
