@@ -8,11 +8,10 @@ import numpy as np
 
 from weft.lang.matrix import Vector
 from weft.lang.ui.colormaps import colored, numbers
-from weft.lang.ui.images import as_array
 from weft.lang.ui.render.flat import draw_circles, draw_lines, draw_triangles
 from weft.lang.ui.render.frame import Frame
 from weft.lang.ui.scene import Scene
-from weft.lang.ui.vertices import color_of, colors_for, groups, points, sizes_for
+from weft.lang.ui.vertices import arrows_of, color_of, colors_for, groups, longest, points, sizes_for
 
 __all__ = ["Canvas"]
 
@@ -107,18 +106,11 @@ class Canvas:
         """Arrows for a two-dimensional field of vectors that fills the window: one for each `arrow_spacing` elements
         along both axes. The longest is `scale` times as long as the window is high; NaN and infinite vectors have
         none."""
-        vectors = np.asarray(as_array(vector_field), np.float64)
-        if vectors.ndim != 3 or vectors.shape[2] != 2:
-            raise ValueError(f"vectors have shape (w, h, 2), not {vectors.shape}")
-        if arrow_spacing < 1:
-            raise ValueError(f"arrow_spacing is at least 1, not {arrow_spacing}")
+        vectors = arrows_of(vector_field, arrow_spacing)
         chosen = vectors[::arrow_spacing, ::arrow_spacing].reshape(-1, 2)
         x, y = (np.arange(0, n, arrow_spacing) + 0.5 for n in vectors.shape[:2])
         begins = np.stack(np.meshgrid(x, y, indexing="ij"), 2).reshape(-1, 2) / vectors.shape[:2]
-        lengths = np.linalg.norm(chosen, axis=1)
-        finite = np.isfinite(lengths)
-        begins, chosen = begins[finite], chosen[finite]
-        along = chosen * (scale / lengths[finite].max(initial=1e-12))  # in heights of the window
+        along = chosen * (scale / longest(chosen))  # in heights of the window
         tips = [along]
         for turn in (_TIP_ANGLE, -_TIP_ANGLE):
             rotation = np.array([(np.cos(turn), np.sin(turn)), (-np.sin(turn), np.cos(turn))])

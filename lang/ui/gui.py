@@ -18,6 +18,7 @@ from weft.lang.ui.colormaps import colored, numbers
 from weft.lang.ui.events import PRESS
 from weft.lang.ui.images import as_array, as_floats, imresize
 from weft.lang.ui.inputs import Countdown, Inputs
+from weft.lang.ui.vertices import arrows_of, longest
 from weft.lang.ui.window import Window, has_display
 
 __all__ = ["GUI", "rgb_to_hex"]
@@ -37,13 +38,8 @@ class GUI:
 
     Event, EventFilter, WidgetValue = events.Event, events.EventFilter, widgets.WidgetValue
     SHIFT, ALT, CTRL, CAPSLOCK = events.SHIFT, events.ALT, events.CTRL, events.CAPSLOCK
-    ESCAPE, RETURN, TAB, BACKSPACE, SPACE = (
-        events.ESCAPE,
-        events.RETURN,
-        events.TAB,
-        events.BACKSPACE,
-        events.SPACE,
-    )
+    ESCAPE, RETURN, TAB = events.ESCAPE, events.RETURN, events.TAB
+    BACKSPACE, SPACE = events.BACKSPACE, events.SPACE
     UP, DOWN, LEFT, RIGHT = events.UP, events.DOWN, events.LEFT, events.RIGHT
     LMB, MMB, RMB = events.LMB, events.MMB, events.RMB
     EXIT, WHEEL, MOVE = events.EXIT, events.WHEEL, events.MOVE
@@ -249,16 +245,12 @@ class GUI:
 
     def vector_field(self, vector_field: Any, arrow_spacing: int = 5, color: int = 0xFFFFFF) -> None:
         """Arrows for a field of vectors of the picture's size, one in each `arrow_spacing` pixels; the longest is as
-        long as that."""
-        vectors = as_array(vector_field)
-        if vectors.ndim != 3 or vectors.shape[2] != 2:
-            raise ValueError(f"vectors have shape (w, h, 2), not {vectors.shape}")
+        long as that. NaN and infinite vectors have none."""
+        vectors = arrows_of(vector_field, arrow_spacing)
         w, h = (max(1, n // arrow_spacing) for n in self.res)
         places = self._bases(w, h, 0.5)
         x, y = (places * vectors.shape[:2]).astype(int).T
-        chosen = vectors[x, y]
-        longest = np.linalg.norm(vectors.reshape(-1, 2), axis=1).max()
-        self.arrows(places, chosen * (arrow_spacing / max(longest, 1e-12)) / np.array(self.res), color=color)
+        self.arrows(places, vectors[x, y] * (arrow_spacing / longest(vectors)) / np.array(self.res), color=color)
 
     # ---- widgets
 

@@ -12,7 +12,18 @@ from weft.lang.ui.images import as_array
 from weft.lang.ui.render.kinds import Colors
 from weft.lang.ui.render.rooms import in_place, on_device, room
 
-__all__ = ["color_of", "colors_for", "copied", "copied_colors", "groups", "part", "points", "sizes_for"]
+__all__ = [
+    "arrows_of",
+    "color_of",
+    "colors_for",
+    "copied",
+    "copied_colors",
+    "groups",
+    "longest",
+    "part",
+    "points",
+    "sizes_for",
+]
 
 
 def points(values: Any, axes: int, what: str) -> Any:
@@ -86,6 +97,24 @@ def sizes_for(count: int, size: float, each: Any) -> Any:
     if len(array) < count:
         raise ValueError(f"there are {count} particles, but per_vertex_radius has {len(array)} radii")
     return array[:count]
+
+
+def arrows_of(vector_field: Any, spacing: int) -> Any:
+    """A two-dimensional field of vectors, f64 (w, h, 2), NaN where one is not finite: its arrow is nowhere. ValueError
+    for another shape, or for a `spacing` of arrows that is none."""
+    vectors = np.array(as_array(vector_field), np.float64)
+    if vectors.ndim != 3 or vectors.shape[2] != 2:
+        raise ValueError(f"vectors have shape (w, h, 2), not {vectors.shape}")
+    if spacing < 1:
+        raise ValueError(f"arrow_spacing is at least 1, not {spacing}")
+    vectors[~np.isfinite(vectors).all(axis=2)] = np.nan
+    return vectors
+
+
+def longest(vectors: Any) -> float:
+    """The length of the longest vector that is not NaN; above 0."""
+    lengths = np.linalg.norm(vectors, axis=-1)
+    return float(lengths.max(initial=1e-12, where=~np.isnan(lengths)))
 
 
 def part(array: Any, offset: int, count: int | None) -> Any:

@@ -119,8 +119,15 @@ def test_arrows_point() -> None:
     gui.point_field(np.full((3, 2), 2.0))
     lit = np.argwhere(_shot(gui)[..., 0] == 255)
     assert {(x, y) for x, y in lit} >= {(10, 10), (30, 10), (50, 30)}
-    gui.vector_field(np.ones((60, 40, 2)))
-    assert (_shot(gui)[..., 0] > 60).any()
+    vectors = np.ones((60, 40, 2))
+    gui.vector_field(vectors)
+    whole = _shot(gui)
+    assert (whole[..., 0] > 60).any()
+    vectors[30, 20] = np.nan, np.inf
+    gui.vector_field(vectors)
+    assert (_shot(gui) == whole).mean() > 0.95
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        gui.vector_field(vectors, arrow_spacing=0)
 
 
 def test_text_hangs_from_its_corner() -> None:
