@@ -17,7 +17,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.trace import Listener, Trace
 from weft.ir.types import Array
-from weft.lang.cache.kernels import Found, Lookup, look_up
+from weft.lang.cache.kernels import Found, Lookup, look_up, tell_why
 from weft.lang.captures import Captures
 from weft.lang.collecting import uncollected
 from weft.lang.errors import ArgumentError
@@ -176,7 +176,9 @@ def _compile(
             run = load_artifact(artifact, program.config, program.device, trace)
     if lookup is not None:
         began = perf_counter()
-        lookup.keep(artifact, translation)
+        why = lookup.keep(artifact, translation)
+        if why:
+            tell_why(function.__name__, why)
         if trace.listener is not None:
             trace.listener("cache store", began, perf_counter())
     return Found(run, translation.trees, translation.captures)

@@ -2,11 +2,16 @@
 
     def k(): x[i] += f(N)        ->     text of k, layout of x, text of f and whatever f names, value of N
 
-A walk from the kernel over all that its translation can look up: names in closures and globals, attributes of objects
-by the names that occur in the code, functions and what these name in turn. The walk runs no code of the user's and does
-not parse: it is quick enough to come before every compilation. What it cannot tell apart is `opaque`: no kernel that
-used such a thing is kept. That it missed nothing is not taken on trust: a compilation notes what it looked up, and
-`explains` must find all of it here (see docs/adr/0013-cache-key.md).
+A walk from the kernel over what its translation looks up: those names, in closures and globals and as attributes of
+objects, and functions and what these name in turn. The names are those that the kernel's last compilation asked for.
+The walk runs no code of the user's and does not parse: it is quick enough to come before every compilation. What it
+cannot tell apart is `opaque`: no kernel that used such a thing is kept. That it missed nothing is not taken on trust: a
+compilation notes what it looked up and what it ran, and `evidence.py` must find all of it here (see
+docs/adr/0013-cache-key.md).
+
+Where no names are given, the walk takes those of all code that it meets. So it goes over all that a compilation could
+look up; and over what was run as a kernel was compiled, from a function and its arguments. There it also looks for what
+may give another result the next time, and puts it in `doubts`.
 """
 
 from __future__ import annotations
@@ -14,36 +19,19 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType
 from typing import Any
 
-import numpy as np
+from weft.lang.cache.fingerprint_code import MAKING, facts_of, package_of
+from weft.lang.translate.contract import loops_of
 
-from weft.lang.cache.fingerprint_code import (
-    PURE_BUILTINS,
-    facts_of,
-    in_weft,
-    is_fixed_file,
-    is_fixed_module,
-    is_pure_library,
-    is_weft_module,
-    module_of,
-)
-
-__all__ = ["Fingerprint", "fingerprint"]
+__all__ = ["Fingerprint", "TooLarge", "fingerprint"]
 
 _LITERALS: frozenset[type] = frozenset(
     (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 )
 _MOST_OBJECTS = 20_000
 _MOST_ROUNDS = 16
-_MUTATORS = frozenset(
-    ("append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update")
-)
-_SHOWING: tuple[Any, ...] = (str, repr, format, ascii)
-# Objects of these types are all in the key, or made at compile time of what is.
-_VALUES = frozenset((str, int, float, complex, tuple, list, dict, range, slice, np.ndarray, np.dtype))
-_SETTINGS = ("random_seed", "threads")  # the options that no code depends on
 
 
 class TooLarge(Exception):
@@ -54,8 +42,14 @@ class Fingerprint:
     """The result of a walk; also its state. `spaces` are the namespaces and cells met, `trees` the field trees, both in
     an order that is the same whenever the key is."""
 
-    def __init__(self, names: set[str]) -> None:
-        self.names = names  # attributes are looked up by these
+    def __init__(
+        self, names: set[str] | frozenset[str], made: set[int] | None = None, computed: Iterable[tuple[int, str]] = ()
+    ) -> None:
+        self.names = names  # what is looked up; a set that can grow takes in those of all code met
+        self.made = made  # of a walk over what was run: the classes, by identity, that may be called
+        self.computed = frozenset(computed)  # what its cached properties, (owner's identity, name), are no values yet
+        self.uncomputed: set[tuple[int, str]] = set()  # those met that have none
+        self.doubts: list[str] = []  # why what was run may give another result next time
         self.said: list[str] = []
         self.places: list[str] = []
         self.spaces: list[Any] = []
@@ -64,11 +58,10 @@ class Fingerprint:
         self._tree_numbers: dict[int, dict[int, int]] = {}
         self._numbers: dict[int, int] = {}
         self.objects: list[Any] = []  # those that it knows by identity: they live while this does
-        self._opaque: set[int] = set()
-        self._outer: dict[int, frozenset[str]] = {}  # the free names of each function
-        self.impure = False  # some function in reach, run by Python, may give another result next time
-        self.runs = False  # methods of the user's may run at compile time without a call being written
-        self.shows = False  # some class in reach has its own way to be written as text
+        self.opaques: dict[int, str] = {}  # what they are, by identity
+        self.functions: set[int] = set()  # the user's functions met, by identity
+        self.evaluated: set[str] = set()  # the names in annotations that are still text
+        self.package = ""  # where what is walked was installed
         self.space(vars(builtins))
 
     # -- results -------------------------------------------------------------------------------------------------------
@@ -94,46 +87,6 @@ class Fingerprint:
         numbers = self._tree_numbers.get(id(tree))
         return None if numbers is None else numbers[0]
 
-    def explains(self, reads: Iterable[tuple[Any, str, Any]], ran: Iterable[Callable[..., Any]]) -> bool:
-        """Whether a compilation that read those (owner, name, value) and ran those functions depended on nothing that
-        is not in the key."""
-        if not all(self._explains_read(*read) for read in reads):
-            return False
-        if self.shows and any(function in _SHOWING for function in ran):
-            return False
-        called = [function for function in ran if not _is_pure(function)]
-        if any(self._changes_captured(function) for function in ran):
-            return False
-        if not all(self._knows_function(function) for function in called):
-            return False
-        return not (self.impure and (called or self.runs))
-
-    def _explains_read(self, owner: Any, name: str, value: Any) -> bool:
-        if id(value) in self._opaque:
-            return False
-        if isinstance(owner, FunctionType):
-            return in_weft(owner.__code__.co_filename) or name in self._outer.get(id(owner), ())
-        kind = type(owner)
-        if kind is super:
-            return self._explains_read(owner.__self__, name, value)
-        if kind in _VALUES or issubclass(kind, np.generic):
-            return id(owner) not in self._opaque
-        if is_weft_module(module_of(kind)):
-            return not (kind.__name__ == "_CurrentConfig" and name in _SETTINGS)
-        if isinstance(owner, type) and is_fixed_module(module_of(owner)):
-            return True
-        return id(owner) in self._numbers and name in self.names
-
-    def _knows_function(self, function: Any) -> bool:
-        function = getattr(function, "__func__", function)
-        return isinstance(function, FunctionType) and id(function) in self._outer
-
-    def _changes_captured(self, function: Any) -> bool:
-        """Whether it is `append` or the like, of a list or dict that is not the kernel's own."""
-        return (
-            getattr(function, "__name__", "") in _MUTATORS and id(getattr(function, "__self__", None)) in self._numbers
-        )
-
     # -- the walk ------------------------------------------------------------------------------------------------------
 
     def say(self, *words: Any) -> None:
@@ -145,12 +98,18 @@ class Fingerprint:
         if type(x) in _LITERALS:
             self.said.append(f"{type(x).__name__} {x!r}")
             return
+        if self.made is not None and isinstance(x, type):
+            self.made.update(map(id, x.__mro__))
+        self.kind(x)
+
+    def kind(self, x: Any) -> None:
+        """As `value`, of a class that nobody calls: of an object's, or of one that another is derived from."""
         known = self._numbers.get(id(x))
         if known is not None:
             self.said.append(f"#{known}")
             return
         if len(self._numbers) >= _MOST_OBJECTS:
-            raise TooLarge
+            raise TooLarge(f"more than {_MOST_OBJECTS} objects are in its reach")
         self._numbers[id(x)] = len(self._numbers)
         self.objects.append(x)
         from weft.lang.cache.fingerprint_values import describe
@@ -161,22 +120,31 @@ class Fingerprint:
     def values(self, items: Sequence[Any], owner: Any) -> None:
         """Add the items of a container, which is opaque if one of them is."""
         self.said.append(f"[{len(items)}]")
-        before = len(self._opaque)
         for item in items:
             self.value(item)
-        if len(self._opaque) > before or any(id(item) in self._opaque for item in items):
-            self._opaque.add(id(owner))
+        for item in items:
+            if id(item) in self.opaques:
+                self.opaques[id(owner)] = f"{type(owner).__name__} of {self.opaques[id(item)]}"
 
     def opaque(self, x: Any, what: str) -> None:
         """Say only what kind of thing `x` is: a kernel that uses it is not kept."""
-        self._opaque.add(id(x))
-        self.impure = True
+        self.opaques[id(x)] = what
+        self.doubt(f"it uses {what}, which no key can tell from another")
         self.say("opaque", what)
 
-    def entries(self, space: dict[str, Any]) -> None:
+    def doubt(self, why: str) -> None:
+        """Note that what was run may give another result the next time."""
+        if self.made is not None:
+            self.doubts.append(why)
+
+    def may_make(self, kind: type) -> bool:
+        """Whether that class may be called as the kernel is compiled."""
+        return self.made is not None and id(kind) in self.made
+
+    def entries(self, space: dict[str, Any], without: Iterable[str] = ()) -> None:
         """Add the entries of a namespace that the code has names for."""
         self.space(space)
-        for name in sorted(self.names.intersection(space)):
+        for name in sorted(self.names.intersection(space).difference(without)):
             self.said.append(name)
             self.value(space[name])
         self.said.append(".")
@@ -205,26 +173,38 @@ class Fingerprint:
         for child in node.children:
             self._node(child, numbers)
 
-    def function(self, function: FunctionType, runs: bool = True) -> None:
-        """Add a function of the user's: its text and all that it names. `runs`: Python may run it."""
+    def function(self, function: FunctionType) -> None:
+        """Add a function of the user's: its text and all that it names."""
         code = function.__code__
         facts = facts_of(code)
-        names = facts.names.union(_names_of_annotations(function))
-        self._outer[id(function)] = names
-        self.names |= names
-        self.impure |= runs and facts.changes
+        written = _names_of_annotations(function)
+        self.evaluated |= written
+        names = facts.names.union(written)
+        if isinstance(self.names, set):
+            self.names |= names if self.made is not None else names - MAKING
+        else:
+            names = names & self.names
+        self.functions.add(id(function))
+        if facts.changes:
+            self.doubt(f"`{function.__qualname__}` {facts.changes}")
+        home, self.package = self.package, package_of(code.co_filename)
         self.said += ("function", facts.text, facts.code)
         self.places.append(f"{code.co_filename}:{code.co_firstlineno}")
-        for part in (function.__defaults__, function.__kwdefaults__, function.__annotations__):
-            self.value(part)
+        self.value(function.__defaults__)
+        self.value(function.__kwdefaults__)
+        if self.made is None:
+            self.value(function.__annotations__)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self.said.append(name)
-            self._cell(cell)
+            self.cell(cell)
         self._globals(function, names)
         if function.__dict__:
             self.entries(function.__dict__)
+            self.value(loops_of(function))
+        self.package = home
 
-    def _cell(self, cell: CellType) -> None:
+    def cell(self, cell: CellType) -> None:
+        """Add what a variable of an enclosing function means."""
         self.space(cell)
         try:
             content = cell.cell_contents
@@ -253,20 +233,6 @@ def _names_of_annotations(function: FunctionType) -> set[str]:
     }
 
 
-def _is_pure(function: Any) -> bool:
-    """Whether calling it at compile time needs no explanation: it is Weft's, or one of Python's that only compute."""
-    module: str = module_of(function)
-    name: str = getattr(function, "__name__", "")
-    if isinstance(function, MethodType):
-        return in_weft(getattr(getattr(function.__func__, "__code__", None), "co_filename", ""))
-    if isinstance(function, FunctionType) and not is_fixed_file(function.__code__.co_filename):
-        return False
-    owner = getattr(function, "__self__", None)
-    if isinstance(function, BuiltinFunctionType) and not isinstance(owner, (ModuleType, type(None))):
-        return isinstance(owner, (str, int, float, tuple, bytes, range, list, dict))
-    return name in PURE_BUILTINS | {"getattr"} if module == "builtins" else is_pure_library(module, name)
-
-
 def _digest(words: Sequence[str]) -> str:
     digest = blake2b(digest_size=20)
     for word in words:
@@ -276,14 +242,25 @@ def _digest(words: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def fingerprint(roots: Callable[[Fingerprint], None]) -> Fingerprint:
-    """The walk from what `roots` adds. The more names are met, the more attributes count: walk until no name is new.
-    TooLarge if there is no end to it."""
-    names: set[str] = set()
-    for _ in range(_MOST_ROUNDS):
-        count = len(names)
-        made = Fingerprint(names)
+def fingerprint(
+    roots: Callable[[Fingerprint], None],
+    names: Iterable[str] | None = None,
+    of_run: bool = False,
+    computed: Iterable[tuple[int, str]] = (),
+) -> Fingerprint:
+    """The walk from what `roots` adds, looking up `names`. Without these, those of all code met: the more names are
+    met, the more is; walk until none is new. TooLarge if there is no end to it. `of_run`: of what was run, with its
+    doubts; `computed`: see there."""
+    if names is not None:
+        made = Fingerprint(frozenset(names), None, computed)
         roots(made)
-        if len(names) == count:
+        return made
+    growing: set[str] = set()
+    calls: set[int] | None = set() if of_run else None
+    for _ in range(_MOST_ROUNDS):
+        count = len(growing), len(calls or ())
+        made = Fingerprint(growing, calls, computed)
+        roots(made)
+        if (len(growing), len(calls or ())) == count:
             return made
-    raise TooLarge
+    raise TooLarge("new names are found without end")

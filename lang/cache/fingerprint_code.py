@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from os import sep
 from os.path import abspath, dirname, join
 from threading import Lock
@@ -21,6 +22,7 @@ from weft.lang.translate.source import source_lines
 from weft.runtime.forks import forkable
 
 __all__ = [
+    "MAKING",
     "PURE_BUILTINS",
     "CodeFacts",
     "facts_of",
@@ -30,6 +32,7 @@ __all__ = [
     "is_pure_library",
     "is_weft_module",
     "module_of",
+    "package_of",
 ]
 
 # The floors of Weft that kernels are made of. (The demos are programs like any other.)
@@ -55,7 +58,7 @@ PURE_BUILTINS = frozenset(
 _PURE_LIBRARIES = frozenset(
     (
         *("math", "cmath", "operator", "itertools", "functools", "fractions", "dataclasses", "enum", "collections"),
-        *("typing", "weft"),
+        *("abc", "argparse", "numbers", "types", "typing", "weft"),
     )
 )
 
@@ -75,13 +78,46 @@ _PURE_NUMPY = frozenset(
     )
 )
 
-# Ops of Python's machine that change something outside of the function.
-_CHANGES = frozenset(
-    dis.opmap[name]
-    for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "IMPORT_NAME")
+# Ops of Python's machine that change something outside of the function, or look where no key does.
+_CHANGES = {
+    dis.opmap[name]: what
+    for name, what in (
+        ("STORE_ATTR", "sets an attribute"),
+        ("DELETE_ATTR", "deletes an attribute"),
+        ("STORE_GLOBAL", "sets a global"),
+        ("DELETE_GLOBAL", "deletes a global"),
+        ("STORE_DEREF", "sets a variable that another function shares"),
+        ("IMPORT_NAME", "imports a module"),
+    )
     if name in dis.opmap
+}
+
+# Methods that only the making of an object calls, or its end.
+MAKING = frozenset(
+    ("__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__", "__setattr__", "__del__")
 )
-_LOOKS_ANYWHERE = frozenset(("__dict__", "__globals__", "__closure__", "__code__"))
+
+# Methods that Python calls for these ops. (Operators and the like are taken to be called by any function.)
+_SHOWING = ("__repr__", "__str__", "__format__")
+_METHODS = {
+    dis.opmap[name]: methods
+    for names, methods in (
+        (("BEFORE_WITH", "SETUP_WITH", "BEFORE_ASYNC_WITH", "LOAD_SPECIAL"), ("__enter__", "__exit__")),
+        (("STORE_SUBSCR", "STORE_SLICE"), ("__setitem__",)),
+        (("DELETE_SUBSCR",), ("__delitem__",)),
+        (("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"), _SHOWING),
+    )
+    for name in names
+    if name in dis.opmap
+}
+_MAKERS = frozenset(("type", "__class__", "classmethod", "replace"))  # which may call classes that they do not name
+_CALLS = frozenset(op for name, op in dis.opmap.items() if name.startswith("CALL"))
+_METHODS_OF_NAMES = {
+    **dict.fromkeys(("str", "repr", "format", "ascii", "print", "format_map", "join"), _SHOWING),
+    "setitem": ("__setitem__",),
+    "delitem": ("__delitem__",),
+}
+_LOOKS_ANYWHERE = frozenset(("__annotations__", "__dict__", "__globals__", "__closure__", "__code__"))
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _ANNOTATION = re.compile(r":([^=\n]*)=")
 
@@ -89,13 +125,13 @@ _ANNOTATION = re.compile(r":([^=\n]*)=")
 @dataclass(frozen=True)
 class CodeFacts:
     """`text` is the source ("" if it is not known), `code` says all that Python's machine is told. `names` are those
-    that the function may look up outside of it, as variables or attributes; `changes`: run by Python, it may change
-    or read what is not among those."""
+    that the function may look up outside of it, as variables or attributes, or whose methods it calls without saying
+    so; `changes`: what it does that, run by Python, changes or reads what is not among those, "" if nothing."""
 
     text: str
     code: str
     names: frozenset[str]
-    changes: bool
+    changes: str
 
 
 _known: dict[int, tuple[CodeType, CodeFacts]] = {}  # by identity, the code kept alive: equal ones may differ in text
@@ -126,10 +162,23 @@ def _facts(code: CodeType) -> CodeFacts:
     names.update(name for found in _ANNOTATION.findall(text) for name in _IDENTIFIER.findall(found))
     if names & {"getattr", "hasattr"}:
         names.update(const for part in inner for const in part.co_consts if isinstance(const, str))
-    changes = bool(names & _LOOKS_ANYWHERE) or any(_CHANGES.intersection(part.co_code[::2]) for part in inner)
+    ops = {op for part in inner for op in part.co_code[::2]}
+    names.update(method for op in ops & _METHODS.keys() for method in _METHODS[op])
+    if names & _MAKERS and not _CALLS.isdisjoint(ops):
+        names.update(("__init__", "__new__", "__post_init__"))
+    names.update(method for name in names & _METHODS_OF_NAMES.keys() for method in _METHODS_OF_NAMES[name])
+    if any(isinstance(const, str) and "%" in const for part in inner for const in part.co_consts):
+        names.update(_SHOWING)
+    return CodeFacts(text, _spelled(code), frozenset(names), _changes(inner, names, ops))
+
+
+def _changes(inner: list[CodeType], names: set[str], ops: set[int]) -> str:
+    looks = names & _LOOKS_ANYWHERE
     called = {name for part in inner for name in part.co_names if callable(getattr(builtins, name, None))}
     unsure = {name for name in called - PURE_BUILTINS if not isinstance(getattr(builtins, name), type)}
-    return CodeFacts(text, _spelled(code), frozenset(names), changes or bool(unsure))
+    if looks or unsure:
+        return f"uses `{min(looks | unsure)}`"
+    return next((what for op, what in _CHANGES.items() if op in ops), "")
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -166,6 +215,16 @@ def is_fixed_file(file: str) -> bool:
     return file.startswith(_FIXED) or (file.startswith(_STANDARD) and not any(part in file for part in _PACKAGES))
 
 
+@cache
+def package_of(file: str) -> str:
+    """The folder among the installed packages that a file belongs to; "" if it was not installed."""
+    for part in _PACKAGES:
+        _, found, rest = file.partition(part)
+        if found:
+            return rest.partition(sep)[0]
+    return ""
+
+
 def module_of(x: Any) -> str:
     """The name of the module that `x` says it is from; "" if it says none."""
     module = getattr(x, "__module__", None)
@@ -183,13 +242,16 @@ def is_fixed_module(name: str) -> bool:
     return name.partition(".")[0] in _LIBRARY_MODULES or is_weft_module(name)
 
 
-def is_pure_library(module: str, name: str) -> bool:
-    """Whether that function or class of a library depends on nothing but its arguments, and changes nothing."""
+def is_pure_library(module: str, name: str, qualified: str = "") -> bool:
+    """Whether that function or class of a library depends on nothing but its arguments, and changes nothing.
+    `qualified`: its name with that of its class."""
     library = module.lstrip("_").partition(".")[0]
     if library == "numpy":
-        kind = getattr(np, name, None)
+        kind = vars(np).get(name)  # asked for, numpy would import parts of itself
         scalar = isinstance(kind, np.ufunc) or (isinstance(kind, type) and issubclass(kind, np.generic))
         return not module.startswith("numpy.random") and (
             name in _PURE_NUMPY or scalar or module.startswith("numpy.linalg")
         )
+    if library == "pathlib":  # of other paths, methods ask the file system
+        return qualified.startswith("PurePath")
     return library in _PURE_LIBRARIES

@@ -8,6 +8,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import PurePath
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -30,6 +31,7 @@ from weft.lang.argpack import ArgPackType
 from weft.lang.builtins import Builtin, PyFunc
 from weft.lang.cache.fingerprint import Fingerprint
 from weft.lang.cache.fingerprint_code import (
+    MAKING,
     PURE_BUILTINS,
     in_weft,
     is_fixed_file,
@@ -37,6 +39,7 @@ from weft.lang.cache.fingerprint_code import (
     is_pure_library,
     is_weft_module,
     module_of,
+    package_of,
 )
 from weft.lang.field import Field, Slot
 from weft.lang.init import Program
@@ -44,15 +47,25 @@ from weft.lang.matrix import Matrix
 from weft.lang.ndarray import Ndarray
 from weft.lang.snode_api import FieldTree, SNode
 from weft.lang.struct import Struct, StructField
+from weft.lang.translate.contract import REMEMBERING
 from weft.lang.types import CompoundType, NdarrayType, Template
 
 __all__ = ["describe"]
 
 _MOST_BYTES = 1 << 20  # of a numpy array
-_MAKING = frozenset(
-    ("__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__", "__setattr__", "__del__")
+# Methods that Python calls only where the code has an op or a name for it, see `CodeFacts.names`.
+_NAMED = frozenset(
+    ("__repr__", "__str__", "__format__", "__enter__", "__exit__", "__setitem__", "__delitem__", "__delattr__")
 )
-_SHOWING = frozenset(("__repr__", "__str__", "__format__"))
+# Those that only pickling, copying and looking at a program call.
+_UNCALLED = frozenset(
+    (
+        *("__copy__", "__deepcopy__", "__dir__", "__getnewargs__", "__getnewargs_ex__", "__getstate__", "__reduce__"),
+        "__hash__",  # which changes no result
+        *("__reduce_ex__", "__replace__", "__setstate__", "__sizeof__", "__subclasshook__", "__prepare__"),
+        *("__annotate__", "__annotate_func__"),
+    )
+)
 _DATA = (CompoundType, NdarrayType, Template, ArgPackType, Struct, StructField)
 
 
@@ -80,7 +93,7 @@ def _is_of_weft(kind: type) -> bool:
 def _enum(walk: Fingerprint, x: Any) -> None:
     walk.say("enum", x._name_)
     walk.value(x._value_)
-    walk.value(type(x))
+    walk.kind(type(x))
     walk.entries(x.__dict__)
 
 
@@ -91,16 +104,21 @@ def _number(walk: Fingerprint, x: Any) -> None:
     _instance(walk, x)
 
 
+def _path(walk: Fingerprint, x: PurePath) -> None:
+    walk.say("path", PurePath.__str__(x))
+    _instance(walk, x)
+
+
 def _scalar(walk: Fingerprint, x: Any) -> None:
     if x.dtype.kind not in "biufc":
-        walk.opaque(x, "numpy scalar")
+        walk.opaque(x, f"a numpy scalar of type {x.dtype}")
         return
     walk.say("numpy", x.dtype.str, x.tobytes().hex())
 
 
 def _array(walk: Fingerprint, x: Any) -> None:
     if type(x) is not np.ndarray or x.nbytes > _MOST_BYTES or x.dtype.kind not in "biufc":
-        walk.opaque(x, "array")
+        walk.opaque(x, "an array that is large, or not of numbers")
         return
     walk.say("array", x.dtype.str, x.shape, x.tobytes().hex())
 
@@ -109,7 +127,7 @@ def _tuple(walk: Fingerprint, x: Any) -> None:
     walk.say("tuple", getattr(type(x), "_fields", ""))
     walk.values(list(tuple.__iter__(x)), x)
     if type(x) is not tuple:
-        walk.value(type(x))
+        walk.kind(type(x))
 
 
 def _list(walk: Fingerprint, x: Any) -> None:
@@ -196,9 +214,12 @@ def _builtin(walk: Fingerprint, x: Builtin) -> None:
 
 
 def _pyfunc(walk: Fingerprint, x: Any) -> None:
-    """A kernel, a `@func`, a `@pyfunc`: translated, never run."""
+    """A kernel, a `@func`, a `@pyfunc`. Python can run only the last."""
     walk.say(type(x).__name__, getattr(x, "is_real", ""))
-    _function(walk, x.function, runs=False)
+    if hasattr(x, "is_kernel"):
+        walk.doubt(f"it may launch the kernel `{x.__name__}`")
+    if walk.made is None or getattr(x, "is_pyfunc", False):
+        _function(walk, x.function)
 
 
 def _bound(walk: Fingerprint, x: Any) -> None:
@@ -208,24 +229,25 @@ def _bound(walk: Fingerprint, x: Any) -> None:
 
 
 def _hidden(walk: Fingerprint, x: Any) -> None:
-    walk.opaque(x, type(x).__name__)
+    walk.opaque(x, f"the {type(x).__name__.lower()}")
 
 
 # ---- functions, modules, classes -------------------------------------------------------------------------------------
 
 
-def _function(walk: Fingerprint, x: FunctionType, runs: bool = True) -> None:
+def _function(walk: Fingerprint, x: FunctionType) -> None:
     file = x.__code__.co_filename
     if not is_fixed_file(file):
-        walk.function(x, runs)
+        walk.function(x)
         return
     module = module_of(x)
     walk.say("function", module, x.__qualname__)
-    walk.impure |= runs and not in_weft(file) and not is_pure_library(module, x.__name__)
+    if not in_weft(file) and not is_pure_library(module, x.__name__, x.__qualname__):
+        walk.doubt(f"it uses `{module}.{x.__qualname__}`")
     if x.__closure__ and in_weft(file):  # made around something that may be the user's
         walk.value(x.__defaults__)
         for cell in x.__closure__:
-            walk._cell(cell)
+            walk.cell(cell)
 
 
 def _native(walk: Fingerprint, x: Any) -> None:
@@ -233,12 +255,12 @@ def _native(walk: Fingerprint, x: Any) -> None:
     module: str = module_of(x)
     walk.say("native", module, getattr(x, "__qualname__", getattr(x, "__name__", "")))
     if owner is None or isinstance(owner, (ModuleType, type)):
-        walk.impure |= not (
-            x.__name__ in PURE_BUILTINS if module == "builtins" else is_pure_library(module, x.__name__)
-        )
+        if not (x.__name__ in PURE_BUILTINS if module == "builtins" else is_pure_library(module, x.__name__)):
+            walk.doubt(f"it uses `{module or x.__qualname__.partition('.')[0]}.{x.__name__}`")
         return
     walk.value(owner)
-    walk.impure |= not isinstance(owner, (str, int, float, tuple, list, dict))
+    if not isinstance(owner, (str, int, float, tuple, list, dict)):
+        walk.doubt(f"it calls `{x.__name__}` of {type(owner).__name__}")
 
 
 def _method(walk: Fingerprint, x: MethodType) -> None:
@@ -259,14 +281,19 @@ def _wrapped(walk: Fingerprint, x: Any) -> None:
 
 def _property(walk: Fingerprint, x: property) -> None:
     walk.say("property")
-    walk.runs = True
     walk.value(x.fget)
 
 
 def _cached_property(walk: Fingerprint, x: Any) -> None:
     walk.say("cached property")
-    walk.runs = True
     walk.value(x.func)
+
+
+def _remembering(walk: Fingerprint, x: Any) -> None:
+    """A function that remembers what it gave. Whether it computed or remembered, only who called it can tell."""
+    walk.say("remembers")
+    walk.doubt(f"it uses `{x.__name__}`, which remembers earlier results")
+    walk.value(x.__wrapped__)
 
 
 def _alias(walk: Fingerprint, x: Any) -> None:
@@ -280,7 +307,6 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
     walk.say("module", name)
     if not is_fixed_module(name):
         if isinstance(space.get("__getattr__"), FunctionType):
-            walk.runs = True
             walk.value(space["__getattr__"])
         walk.say(space.get("__version__", ""))
         walk.entries(space)
@@ -291,7 +317,8 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
         if _is_open(part):
             walk.value(part)
         elif _is_its_own(name, key, part):  # it is there, or it will be once it is asked for
-            walk.impure |= not is_pure_library(name, key)
+            if not is_pure_library(name, key):
+                walk.doubt(f"it uses `{name}.{key}`")
         else:
             walk.say(key)
             walk.value(part)
@@ -324,33 +351,45 @@ def _is_its_own(module: str, name: str, part: Any) -> bool:
 
 
 def _class(walk: Fingerprint, x: type) -> None:
-    if is_fixed_module(module_of(x)):
-        walk.say("class", module_of(x), x.__qualname__)
-        walk.impure |= module_of(x) != "builtins" and not is_pure_library(module_of(x), x.__name__)
+    module = module_of(x)
+    if is_fixed_module(module):
+        walk.say("class", module, x.__qualname__)
+        if module != "builtins" and not is_pure_library(module, x.__name__):
+            walk.doubt(f"it uses `{module}.{x.__qualname__}`")
         return
     walk.say("class", x.__name__, len(x.__mro__))
-    walk.value(type(x))
+    walk.kind(type(x))
     for base in x.__mro__[1:]:
-        walk.value(base)
+        walk.kind(base)
     if issubclass(x, enum.Enum):  # a loop may run over all of them
         walk.value(x._member_map_)
     space = vars(x)
     for name in sorted(space):
-        special = name.startswith("__") and name.endswith("__")
-        if _special(walk, name, space[name]) if special else name in walk.names:
-            walk.say(name)
-            walk.value(space[name])
+        part = space[name]
+        if name not in walk.names and not _is_called_unnamed(walk, x, name, part):
+            continue
+        walk.say(name)
+        if _is_foreign(walk, part):
+            walk.say("foreign")
+            walk.doubt(f"it may call `{part.__module__}.{part.__qualname__}`, which is another package's")
+        else:
+            walk.value(part)
     walk.say(".")
 
 
-def _special(walk: Fingerprint, name: str, part: Any) -> bool:
-    """Whether Python, or the translator, may call a class's `__name__` at compile time."""
-    if not isinstance(part, FunctionType):
-        return _is_of_weft(type(part))  # `__call__` may be a `@func`
-    walk.shows |= name in _SHOWING
-    runs = name not in _MAKING and name not in _SHOWING
-    walk.runs |= runs
-    return runs
+def _is_called_unnamed(walk: Fingerprint, kind: type, name: str, part: Any) -> bool:
+    """Whether Python, or the translator, may call a class's `__name__` without being told to."""
+    if not (name.startswith("__") and name.endswith("__")) or name in _NAMED or name in _UNCALLED:
+        return False
+    if name in MAKING:
+        return walk.may_make(kind)
+    return isinstance(part, (staticmethod, classmethod, property)) or (callable(part) and not isinstance(part, type))
+
+
+def _is_foreign(walk: Fingerprint, part: Any) -> bool:
+    """Whether it is a method of an installed class, of which the code walked so far is no part: what such methods name
+    has no end."""
+    return isinstance(part, FunctionType) and package_of(part.__code__.co_filename) not in ("", walk.package)
 
 
 def _descriptor(walk: Fingerprint, x: Any) -> None:
@@ -365,18 +404,24 @@ def _other(walk: Fingerprint, x: Any) -> None:
     elif module_of(kind).startswith("numpy") and callable(x):
         module, name = module_of(x), getattr(x, "__name__", "")
         walk.say("numpy function", module, name)
-        walk.impure |= not is_pure_library(module, name)
+        if not is_pure_library(module, name):
+            walk.doubt(f"it uses `{module}.{name}`")
     elif _is_plain(kind):
         walk.say("instance")
         _instance(walk, x)
     else:
-        walk.opaque(x, f"{module_of(type(x))}.{type(x).__qualname__}")
+        walk.opaque(x, f"an object of class `{_full_name(type(x))}`")
+
+
+def _full_name(kind: type) -> str:
+    module = module_of(kind)
+    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
 
 
 @functools.lru_cache(1024)
 def _is_plain(kind: Any) -> bool:
     """Whether instances are made of attributes alone, by classes written in Python by the user."""
-    if kind in (SimpleNamespace, object):
+    if kind in (SimpleNamespace, object) or _full_name(kind) == "argparse.Namespace":
         return True
     for base in kind.__mro__[:-1]:
         new = vars(base).get("__new__")
@@ -388,17 +433,21 @@ def _is_plain(kind: Any) -> bool:
 def _instance(walk: Fingerprint, x: Any) -> None:
     """The attributes of an instance that the code has names for, and its class."""
     kind = type(x)
-    if not is_fixed_module(module_of(kind)):
-        walk.value(kind)
+    if is_fixed_module(module_of(kind)):
+        walk.say("of", module_of(kind), kind.__qualname__)
+    else:
+        walk.kind(kind)
+    members = {name: vars(base)[name] for base in kind.__mro__[::-1] for name in walk.names.intersection(vars(base))}
+    cached = {name for name, member in members.items() if isinstance(member, functools.cached_property)}
     with suppress(AttributeError):
         space: dict[str, Any] = object.__getattribute__(x, "__dict__")
-        walk.entries(space)
-    for base in kind.__mro__:
-        for name in sorted(walk.names.intersection(vars(base))):
-            member = vars(base)[name]
-            if isinstance(member, MemberDescriptorType):
-                walk.say(name)
-                walk.value(_in_slot(member, x))
+        cached = {name for name in cached if name not in space or (id(x), name) in walk.computed}
+        walk.uncomputed.update((id(x), name) for name in cached)
+        walk.entries(space, cached)
+    for name in sorted(members):
+        if isinstance(members[name], MemberDescriptorType):
+            walk.say(name)
+            walk.value(_in_slot(members[name], x))
 
 
 def _in_slot(member: Any, x: Any) -> Any:
@@ -434,6 +483,8 @@ _ROWS: tuple[tuple[Any, Callable[[Fingerprint, Any], None]], ...] = (
     (property, _property),
     (functools.cached_property, _cached_property),
     (functools.partial, _partial),
+    (REMEMBERING, _remembering),
+    (PurePath, _path),
     (np.generic, _scalar),
     (np.ndarray, _array),
     (np.dtype, _dtype),

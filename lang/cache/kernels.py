@@ -1,17 +1,20 @@
 """Compiled kernels from the disk: looked up before a kernel is translated, kept after it was compiled.
 
-The key is the fingerprint of all that the kernel can look up, with its arguments, the options, the machine and the
-versions of all that takes part in compiling. An entry holds the code, and which of the things that the fingerprint met
-the kernel uses: its field trees, and the names whose values are constants in it.
+A kernel is found in two steps. Under the number of its own text, its arguments, the options, the machine and the
+versions of all that takes part in compiling, there are the names that its compilations asked for. The key is the
+fingerprint of what these names mean now. An entry holds the code, and which of the things that the fingerprint met the
+kernel uses: its field trees, and the names whose values are constants in it.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, replace
 from functools import cache
 from hashlib import blake2b
@@ -24,16 +27,19 @@ import numpy as np
 from weft.ir.archive import ArchiveError, pack, unpack
 from weft.ir.artifact import Artifact
 from weft.ir.errors import WeftError
-from weft.lang.cache.fingerprint import Fingerprint, fingerprint
+from weft.lang.cache.evidence import Evidence
+from weft.lang.cache.fingerprint import Fingerprint, TooLarge, fingerprint
 from weft.lang.captures import Attributes
 from weft.lang.init import imported_at, threads_of
+from weft.lang.logs.topics import CACHE
 from weft.lang.translate.contract import Loss
 
-__all__ = ["Found", "Lookup", "keeping", "look_up", "open_store", "version_stamp"]
+__all__ = ["Found", "Lookup", "keeping", "key_of", "look_up", "open_store", "tell_why", "version_stamp"]
 
 _log = logging.getLogger("weft")
 
 _BY_PLACE = b"see the key with the place\n"  # an entry in place of a kernel whose messages name files and lines
+_MOST_ASKED = 8
 
 
 class Found:
@@ -44,16 +50,36 @@ class Found:
 
 
 class Lookup:
-    """One kernel's place in the store."""
+    """One kernel's places in the store. `walk(names)` is its fingerprint, `words` what else its key depends on."""
 
-    def __init__(self, store: Any, key: str, walked: Fingerprint, walk: Callable[[], Fingerprint]) -> None:
-        self._store, self.key, self._walked, self._walk = store, key, walked, walk
+    def __init__(
+        self, store: Any, walk: Callable[..., Fingerprint], words: str, lines: bool, given: Mapping[str, Any]
+    ) -> None:
+        self._store, self._walk, self._words, self._lines, self._given = store, walk, words, lines, given
+        self._walked = walk(())
+        self._first = _hashed(f"names {self._key(self._walked)}")
+        self._before: Fingerprint | None = None  # all that a compilation can look up, before it is made
+        self._failed = ""
 
     def find(self, device: Any) -> Found | None:
         """The kernel, ready to run on `device`; None if it is not kept, or cannot be used."""
-        data = self._store.get(self.key)
+        try:
+            for names in self._asked():
+                self._walked = self._walk(names)
+                found = self._load(device)
+                if found is not None:
+                    return found
+            with suppress(TooLarge):
+                self._before = self._walk(None)
+        except Exception as error:  # the walk meets objects of all kinds, and what they do is no reason to fail
+            self._failed = f"{type(error).__name__}: {error}"
+        return None
+
+    def _load(self, device: Any) -> Found | None:
+        key = self._key(self._walked)
+        data = self._store.get(key)
         if data == _BY_PLACE:
-            data = self._store.get(self._key_here())
+            data = self._store.get(self._key_here(key))
         if data is None:
             return None
         try:
@@ -69,13 +95,26 @@ class Lookup:
             loss.warn()
         return found
 
+    def _asked(self) -> list[list[str]]:
+        """The names that compilations of the kernel asked for: one list for each of the last few that differed."""
+        data = self._store.get(self._first)
+        try:
+            found = json.loads(data or b"[]")
+        except ValueError:
+            return []
+        plain = isinstance(found, list) and all(isinstance(names, list) for names in found)
+        return found if plain and all(isinstance(name, str) for names in found for name in names) else []
+
+    def _key(self, walked: Fingerprint) -> str:
+        return _hashed(f"{walked.key()} {self._words} {walked.place() if self._lines else ''}")
+
     def _loss(self, text: str, file: str, line: int, number: int | None) -> Loss:
         space = {} if number is None else self._walked.spaces[number]
         if not isinstance(space, dict):
             raise TypeError("a warning is about a function, with globals")
         return Loss(str(text), str(file), int(line), space)
 
-    def _capture(self, number: int, name: str, of_object: bool) -> tuple[Any, str, Any]:
+    def _capture(self, number: int, of_object: bool, name: str) -> tuple[Any, str, Any]:
         if of_object:
             owner = self._walked.objects[number]
             return Attributes(owner), name, getattr(owner, name)
@@ -88,59 +127,110 @@ class Lookup:
             return self._walked.number_of_object(space.owner), True
         return self._walked.number_of_space(space), False
 
-    def keep(self, artifact: Artifact, translation: Any) -> None:
-        """Keep a kernel just compiled, if the key says all that it depends on."""
-        walked = self._walked
+    def keep(self, artifact: Artifact, translation: Any) -> str:
+        """Keep a kernel just compiled, if a key can say all that it depends on. Else why not."""
+        if self._failed:
+            return self._failed
+        before = self._before
+        uncomputed = before.uncomputed if before is not None else ()
+        evidence = Evidence(self._given, translation, before)
+        try:
+            why = evidence.examine(lambda names: self._walk(names, uncomputed))
+            if not why and before is not None and self._walk(None, uncomputed).key() != before.key():
+                why = "something in its reach was changed meanwhile, by what ran as it was compiled or by a thread"
+        except Exception as error:  # as in `find`
+            why = str(error) if isinstance(error, TooLarge) else f"{type(error).__name__}: {error}"
+        if why:
+            return why
+        self._walked = walked = evidence.walked
         trees = [walked.number_of_tree(tree) for tree in translation.trees]
-        numbered = [(name, *self._number(space)) for space, name, _ in translation.captures]
-        captures = [(number, name, of_object) for name, number, of_object in numbered]
+        computed = {} if before is None else _computed(before)
+        spaces = [(computed.get((id(space), name), space), name) for space, name, _ in translation.captures]
+        captures = [(*self._number(space), name) for space, name in spaces]
         losses = [(one.text, one.file, one.line, walked.number_of_space(one.space)) for one in translation.losses]
-        whole = None not in trees and all(number is not None for number, _, _ in captures)
-        still = self._walk().key() == walked.key()  # whatever ran meanwhile, here or in another thread
-        if not whole or not still or not walked.explains(translation.reads, translation.ran):
-            _log.debug("kernel %s is not kept: it depends on more than its key says", artifact.name)
-            return
+        if why := _why_elsewhere(trees, captures):
+            return why
         try:
             data = pack(artifact, {"trees": trees, "captures": captures, "losses": losses})
         except ArchiveError as error:
-            _log.debug("kernel %s is not kept: %s", artifact.name, error)
-            return
+            return str(error)
         placed = bool(losses) or any(site.kind != "print" for site in artifact.sites)
-        self._store.put(self._key_here() if placed else self.key, data)
+        key = self._key(walked)
+        self._store.put(self._key_here(key) if placed else key, data)
         if placed:
-            self._store.put(self.key, _BY_PLACE)
+            self._store.put(key, _BY_PLACE)
+        names = sorted(evidence.names)
+        asked = [names, *(others for others in self._asked() if others != names)]
+        self._store.put(self._first, json.dumps(asked[:_MOST_ASKED]).encode())
+        return ""
 
-    def _key_here(self) -> str:
+    def _key_here(self, key: str) -> str:
         """The key of a kernel whose messages name files and lines."""
-        return _hashed(f"{self.key} {self._walked.place()}")
+        return _hashed(f"{key} {self._walked.place()}")
+
+
+def _computed(before: Fingerprint) -> dict[tuple[int, str], Attributes]:
+    """The cached properties that had no value then, by the identity of the namespace where it lies now."""
+    owners = {id(x): x for x in before.objects}
+    return {(id(vars(owners[one])), name): Attributes(owners[one]) for one, name in before.uncomputed}
+
+
+def _why_elsewhere(trees: Sequence[int | None], captures: Sequence[tuple[int | None, bool, str]]) -> str:
+    """Whether something that the kernel uses was not met."""
+    if None in trees:
+        return "one of its fields is found in a way that its key does not follow"
+    lost = next((name for number, _, name in captures if number is None), "")
+    return lost and f"`{lost}` is found in a way that its key does not follow"
 
 
 def look_up(program: Any, function: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Lookup | None:
-    """The place of a kernel with those arguments; None where nothing is kept."""
+    """The places of a kernel with those arguments; None where nothing is kept."""
     store = program.store
     if store is None:
         return None
+    given = {argument.name: argument.value for argument in arguments if argument.type is None}
+    try:
+        return Lookup(
+            store, _walk_of(function, arguments, results), _words(program), bool(program.config.line_info), given
+        )
+    except Exception as error:  # as in `find`
+        tell_why(function.__name__, f"{type(error).__name__}: {error}")
+        return None
 
+
+def key_of(program: Any, function: Any, arguments: Sequence[Any], results: Sequence[Any]) -> str | None:
+    """A number for all that a kernel with those arguments can depend on; None if there is too much of it."""
+    try:
+        return _hashed(f"{_walk_of(function, arguments, results)(None).key()} {_words(program)}")
+    except TooLarge:
+        return None
+
+
+def _walk_of(function: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Callable[..., Fingerprint]:
     def roots(made: Fingerprint) -> None:
-        made.function(function, runs=False)
+        made.function(function)
         for argument in arguments:
             made.say(argument.name, argument.type)
             made.value(argument.annotation)
             made.value(argument.value)
         made.value(list(results))
 
-    def walk() -> Fingerprint:
-        return fingerprint(roots)
+    def walk(names: Iterable[str] | None = None, computed: Iterable[tuple[int, str]] = ()) -> Fingerprint:
+        return fingerprint(roots, names, computed=computed)
 
+    return walk
+
+
+def _words(program: Any) -> str:
     options = astuple(replace(program.config, random_seed=0, threads=threads_of(program.device)))
-    try:
-        walked = walk()
-        lines = walked.place() if program.config.line_info else ""
-        key = _hashed(f"{walked.key()} {options} {_target(program)} {lines}")
-    except Exception as error:  # the walk meets objects of all kinds, and what they do is no reason to fail
-        _log.debug("kernel %s is not kept: %s: %s", function.__name__, type(error).__name__, error)
-        return None
-    return Lookup(store, key, walked, walk)
+    return f"{options} {_target(program)}"
+
+
+def tell_why(kernel: str, why: str) -> None:
+    """Say that a kernel is not kept."""
+    if CACHE.on:
+        CACHE.info("%s: not kept: %s", kernel, why)
+    _log.debug("kernel %s is not kept: %s", kernel, why)
 
 
 def _hashed(text: str) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.lang import init as program_state
-from weft.lang.cache.kernels import look_up
+from weft.lang.cache.kernels import key_of
 from weft.lang.errors import ArgumentError
 from weft.lang.field import Field
 from weft.lang.kernel import Kernel
@@ -224,12 +224,12 @@ class Autotuned:
         if program.store is None:
             return None
         kernel = self._ways[0].kernel
-        found = look_up(program, kernel.function, _translated(kernel, self._ways[0].complete(args)), kernel.results)
+        found = key_of(program, kernel.function, _translated(kernel, self._ways[0].complete(args)), kernel.results)
         if found is None:
             return None
         device = program.device
         size = device.threads if program.arch == "cpu" else device.gpu.processors
-        text = f"autotune {found.key} {self.configs} {sorted(self._key)} {key} {size}"
+        text = f"autotune {found} {self.configs} {sorted(self._key)} {key} {size}"
         return blake2b(text.encode(), digest_size=20).hexdigest()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import update_wrapper
+from functools import lru_cache, update_wrapper
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 Place = tuple[CodeType, int, int]  # a function, a line of its file, a column
 
-__all__ = ["Argument", "Loss", "Place", "Translation", "loops_of", "with_loops"]
+__all__ = ["REMEMBERING", "Argument", "Loss", "Place", "Ran", "Translation", "loops_of", "with_loops"]
+
+REMEMBERING: Any = type(lru_cache(len))  # the class of functions that remember their results
 
 _LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig` by their names
 
@@ -50,20 +52,42 @@ class Loss:
         warnings.warn_explicit(warning, None, self.file, self.line, module, registry)
 
 
+class Ran:
+    """A call at compile time: the function, its arguments, what it gave. `remembered`: that was the result of an
+    earlier call (`functools.lru_cache`)."""
+
+    __slots__ = ("_hits", "args", "function", "remembered", "result")
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.function: Any = function
+        self.args, self.result, self.remembered = args, None, False
+        self._hits = self._remembered()
+
+    def gave(self, result: Any) -> Any:
+        """Note the result, and give it."""
+        self.result = result
+        self.remembered = self._remembered() > self._hits
+        return result
+
+    def _remembered(self) -> int:
+        return int(self.function.cache_info().hits) if isinstance(self.function, REMEMBERING) else 0
+
+
 @dataclass(frozen=True, eq=False)
 class Translation:
     """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
-    fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `reads`
-    is all that was looked up there, by owner and name, and `ran` the Python functions that were called. `losses` are
-    the warnings that were given; `choices` the types of choices between values, by code, line and column, None where
-    the same text has several."""
+    fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `texts`
+    are the functions that were translated, `reads` is all that was looked up around them, by owner and name, and `ran`
+    what of Python was called. `losses` are the warnings that were given; `choices` the types of choices between values,
+    by code, line and column, None where the same text has several."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]
     kept: tuple[Any, ...]
     captures: tuple[tuple[Any, str, Any], ...]
+    texts: tuple[Any, ...] = ()
     reads: tuple[tuple[Any, str, Any], ...] = ()
-    ran: tuple[Callable[..., Any], ...] = ()
+    ran: tuple[Ran, ...] = ()
     losses: tuple[Loss, ...] = ()
     choices: dict[Place, Type | None] = field(default_factory=dict[Place, "Type | None"])
 

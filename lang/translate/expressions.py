@@ -102,6 +102,7 @@ def unpack(t: Translator, value: Any, node: ast.AST) -> list[Any]:
             node,
             TypeMismatch,
         )
+    t.unit.ran_now(list, (value,))
     try:
         return list(value)
     except TypeError:

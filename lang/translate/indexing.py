@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,7 +57,7 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
         raise t.error(f"{kind_of(base)} has no elements", node, TypeMismatch)
     if isinstance(base, (list, tuple)) and isinstance(key, int) and not -len(base) <= key < len(base):
         raise t.error(f"index {key} lies outside of a {type(base).__name__} of {len(base)} items", node, WrongIndex)
-    return run_now(t, node, lambda: base[key])
+    return run_now(t, node, operator.getitem, base, key)
 
 
 def _record_member(t: Translator, base: Record, key: Any, node: ast.Subscript) -> Any:

@@ -63,5 +63,5 @@ def translate(
         refuse_open_end(t)
     made = t.finish(source.header())
     made.functions = finish_functions(unit)
-    seen = tuple(unit.reads), tuple(unit.ran), tuple(unit.warned.values()), unit.choices
+    seen = tuple(unit.texts), tuple(unit.reads), tuple(unit.ran), tuple(unit.warned.values()), unit.choices
     return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()), *seen)

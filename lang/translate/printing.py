@@ -46,7 +46,7 @@ def format_pieces(t: Translator, node: ast.JoinedStr) -> list[Piece]:
 def _formatted(t: Translator, value: Any, spec: str, quoted: bool, node: ast.AST) -> list[Piece]:
     """One value by its format: what is known goes by Python's rules."""
     if is_known(value) and not isinstance(value, (Matrix, PyStruct, Pieces, list, tuple)):
-        return [run_now(t, node, format, repr(value) if quoted else value, spec)]
+        return [run_now(t, node, format, run_now(t, node, repr, value) if quoted else value, spec)]
     return _pieces(t, value, spec, node)
 
 
@@ -98,7 +98,7 @@ def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
     if isinstance(value, (Field, StructField)):
         raise t.error("a field is not a value: print its elements here, or the whole of it outside", node, TypeMismatch)
     if is_known(value) and not isinstance(value, (Matrix, PyStruct)) and not is_number(value):
-        return [str(value)]
+        return [run_now(t, node, str, value)]
     if isinstance(value, (list, tuple)):
         return _enclosed([(("", item)) for item in value], "[]", t, spec, node)
     if isinstance(value, PyStruct):

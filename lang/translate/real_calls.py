@@ -29,7 +29,10 @@ from weft.lang.types import to_ir
 
 __all__ = ["finish_functions", "invoke"]
 
-_SHARED = ("symbols", "trees", "kept", "fixed", "captures", "reads", "ran", "functions", "warned", "choices", "exposed")
+_SHARED = (
+    *("symbols", "trees", "kept", "fixed", "captures", "texts", "reads", "ran", "functions", "warned", "choices"),
+    "exposed",
+)
 
 
 @dataclass(eq=False)

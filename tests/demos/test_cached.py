@@ -1,0 +1,51 @@
+"""Every kernel of every demo comes from the disk cache in the second process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from weft.demos.runner import NAMES
+
+PROGRAM = """
+import importlib, sys
+import weft as ti
+from weft.demos.runner import NAMES
+SMALL = {
+    "mpm3d": {"grid": 16, "side": 32}, "sph": {"across": 6, "up": 6}, "pbf": {"counts": (4, 4, 4)},
+    "smoke": {"width": 16, "height": 32}, "vortex_street": {"width": 64, "height": 32},
+    "fem": {"across": 2, "around": 16}, "cloth": {"n": 8}, "waves": {"width": 64, "height": 40},
+    "reaction": {"n": 32}, "physarum": {"n": 32, "agents": 64}, "cornell": {"size": 16, "paths": 1},
+    "mandelbrot": {"width": 16, "height": 16}, "contours": {"cells": 6, "size": 16}, "sorting": {"n": 16, "rows": 4},
+}
+ti.init(arch=ti.cpu, opt_level=0, log_level=ti.WARN)
+for name in NAMES:
+    module = importlib.import_module(f"weft.demos.{name}")
+    if hasattr(module, "STEPS"):
+        module.STEPS = 2
+    module.build(**SMALL.get(name, {}))(0)
+    print(name, flush=True)
+"""
+
+
+def test_the_second_process_compiles_nothing(tmp_path: Path):
+    settings = {
+        "WEFT_CACHE_DIR": str(tmp_path),
+        "WEFT_OFFLINE_CACHE": "1",
+        "WEFT_LOG": "cache",
+        "MPLBACKEND": "Agg",
+    }
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=os.environ | settings, capture_output=True, text=True, check=True
+        )
+        for _ in range(2)
+    ]
+    assert [run.stdout.split() for run in runs] == [list(NAMES)] * 2
+    first, second = (run.stderr for run in runs)
+    assert "not kept" not in first, first
+    assert first.count(": not found, compiled") > 90
+    assert second.count(": not found, compiled") == 0, second
+    assert second.count(": found") == first.count(": found") + first.count(": not found, compiled") >= 110
