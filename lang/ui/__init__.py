@@ -50,8 +50,8 @@ __all__ = [
 _HOMES: dict[str, str] = {
     **dict.fromkeys(("Camera", "ProjectionMode", "make_camera"), "camera"),
     **dict.fromkeys(("GUI", "rgb_to_hex"), "gui"),
-    **dict.fromkeys(("Window", "check_ggui_availability"), "show"),
-    "Canvas": "drawing",
+    **dict.fromkeys(("Window", "check_ggui_availability"), "window"),
+    "Canvas": "canvas",
     "Gui": "panels",
     "Scene": "scene",
 }

@@ -1,140 +1,126 @@
-"""What a GUI draws on: an array of f32 colours, [x, y] with y up, and antialiased shapes.
-
-Coordinates are in [0, 1] across the canvas, sizes in pixels. A shape covers each pixel by a share between 0 and 1,
-computed from the pixel's distance to the shape; its colour is mixed in by that share, later shapes over earlier ones.
-"""
+"""`ti.ui.Canvas`: what a window shows, drawn anew for each frame."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from weft.lang.ui import stamping
-from weft.lang.ui.images import pillow, rows
+from weft.lang.matrix import Vector
+from weft.lang.ui.colormaps import colored, numbers
+from weft.lang.ui.render.flat import draw_circles, draw_lines, draw_triangles
+from weft.lang.ui.render.frame import Frame
+from weft.lang.ui.scene import Scene
+from weft.lang.ui.vertices import arrows_of, color_of, colors_for, groups, longest, points, sizes_for
 
-__all__ = ["Canvas", "colors_of"]
+__all__ = ["Canvas"]
 
-Coverage = Callable[[Any, Any, Any], Any]  # (numbers of the shapes, x, y) -> share of the pixel that is covered
-
-_FINE = 4  # how many times finer triangles are drawn, along each axis
-
-
-def colors_of(color: Any, count: int) -> Any:
-    """One colour 0xRRGGBB for all, or one each, as f32 of shape (count, 3) in [0, 1]."""
-    numbers = np.broadcast_to(np.asarray(color).astype(np.int64).reshape(-1), (count,))
-    return np.stack([numbers >> 16 & 255, numbers >> 8 & 255, numbers & 255], 1).astype(np.float32) / 255
+_GREY = (0.5, 0.5, 0.5)
+_TIP, _TIP_ANGLE = 0.25, np.radians(150)  # of an arrow: its length, as a part of the arrow's, and its turn
 
 
 class Canvas:
-    """`pixels` of shape (width, height, 3)."""
+    """A window's `get_canvas()`. What is drawn later covers what was drawn before.
 
-    def __init__(self, width: int, height: int) -> None:
-        self.size = np.array([width, height])
-        self.pixels = np.zeros((width, height, 3), np.float32)
+    Positions are fields, ndarrays or arrays of vectors of two numbers in [0, 1], (0, 0) lower left, of any shape; sizes
+    count in heights of the window. A colour is three numbers in [0, 1]; `per_vertex_color` gives each vertex its own
+    instead, and `indices` say which vertices make up what. ValueError for what does not fit together.
 
-    def clear(self, color: int) -> None:
-        """Fill it with one colour."""
-        self.pixels[...] = colors_of(color, 1)[0]
+    `began`: whether something of this frame is drawn."""
 
-    def circles(self, centers: Any, radii: Any, colors: Any) -> None:
-        """Filled circles: `centers` (n, 2), `radii` (n,), `colors` (n, 3)."""
-        places = centers * self.size
-        if stamping.worth_kernels(len(places)):
-            stamping.stamp_circles(self.pixels, places, radii, colors)
-            return
+    def __init__(self, size: tuple[int, int]) -> None:
+        self._frame, self._background, self.began = Frame(size), Vector([0.0, 0.0, 0.0]), False
+        self._size = np.array(size, np.float32)
 
-        def coverage(which: Any, x: Any, y: Any) -> Any:
-            return radii[which] - np.hypot(x - places[which, 0], y - places[which, 1])
+    @property
+    def frame(self) -> Frame:
+        """The picture: of one colour at the first call of a frame, then what was drawn on it."""
+        if not self.began:
+            self._frame.clear(self._background)
+            self.began = True
+        return self._frame
 
-        reach = radii[:, None]
-        self._stamp(places - reach, places + reach, coverage, colors)
+    @property
+    def depths(self) -> Any:
+        """The depths of the frame so far; right after it is shown, of that."""
+        return (self.frame if self._frame.depths is None else self._frame).depths
 
-    def lines(self, begins: Any, ends: Any, radii: Any, colors: Any) -> None:
-        """Straight lines with round ends: `begins`, `ends` (n, 2)."""
-        a, b = begins * self.size, ends * self.size
-        if stamping.worth_kernels(len(a)):
-            stamping.stamp_lines(self.pixels, a, b, radii, colors)
-            return
-        along = b - a
-        length = np.maximum((along**2).sum(1), 1e-12)
+    def finish(self) -> None:
+        """The frame is shown: what comes next is of another."""
+        self.began = False
 
-        def coverage(which: Any, x: Any, y: Any) -> Any:
-            dx, dy = x + 0.5 - a[which, 0], y + 0.5 - a[which, 1]
-            u, v = along[which, 0], along[which, 1]
-            t = np.clip((dx * u + dy * v) / length[which], 0, 1)
-            return radii[which] - np.hypot(dx - t * u, dy - t * v)
+    def set_background_color(self, color: Any) -> None:
+        """The colour of an empty frame; of this one, too, if nothing is drawn on it yet."""
+        self._background = Vector(color_of(color).tolist())
 
-        reach = radii[:, None] + 0.5
-        self._stamp(np.minimum(a, b) - reach, np.maximum(a, b) + reach, coverage, colors)
+    def set_image(self, img: Any) -> None:
+        """Fill the window with an image: a field or array of shape (w, h), or (w, h) and 1 to 4 channels, floats in
+        [0, 1] or unsigned integers over their range. It is stretched to the window: a pixel takes the nearest."""
+        self.frame.set_image(img)
 
-    def _stamp(self, low: Any, high: Any, coverage: Coverage, colors: Any) -> None:
-        """Draw shapes within the boxes `low` .. `high` (in pixels). Many small ones go offset by offset, all shapes at
-        once; few large ones go one by one."""
-        sound = np.isfinite(low).all(1) & np.isfinite(high).all(1)
-        first = np.clip(np.floor(np.where(sound[:, None], low, 0)), 0, self.size).astype(np.int64)
-        last = np.clip(np.ceil(np.where(sound[:, None], high, -1)) + 1, 0, self.size).astype(np.int64)
-        extents = last - first
-        seen = np.flatnonzero((extents > 0).all(1))
-        if not seen.size:
-            return
-        width, height = extents[seen].max(0)
-        if width * height <= 2 * seen.size:
-            for dx in range(width):
-                for dy in range(height):
-                    inside = seen[(extents[seen] > (dx, dy)).all(1)]
-                    x, y = first[inside, 0] + dx, first[inside, 1] + dy
-                    self._mix((x, y), np.clip(coverage(inside, x, y), 0, 1)[:, None], colors[inside])
-            return
-        for number in seen:
-            (x0, y0), (x1, y1) = first[number], last[number]
-            x, y = np.arange(x0, x1)[:, None], np.arange(y0, y1)[None, :]
-            share = np.clip(coverage(number, x, y), 0, 1)[:, :, None]
-            self._mix((slice(x0, x1), slice(y0, y1)), share, colors[number])
+    def contour(self, scalar_field: Any, cmap_name: str = "plasma", normalize: bool = False) -> None:
+        """Fill the window with the numbers of a two-dimensional field, 0 to 1, as colours of a map: plasma, viridis,
+        inferno, magma or gray; `normalize`: from the least to the greatest."""
+        self.frame.set_image(colored(numbers(scalar_field, normalize), cmap_name))
 
-    def _mix(self, where: Any, share: Any, colors: Any) -> None:
-        before = self.pixels[where]
-        self.pixels[where] = before + share.astype(np.float32) * (colors - before)
+    def triangles(self, vertices: Any, color: Any = _GREY, indices: Any = None, per_vertex_color: Any = None) -> None:
+        """Filled triangles: of each three vertices, or of each three indices."""
+        places = points(vertices, 2, "vertices")
+        shades = colors_for(len(places), color, per_vertex_color)
+        draw_triangles(self.frame, places * self._size, groups(indices, 3, len(places)), shades)
 
-    def triangles(self, corners: Any, colors: Any) -> None:
-        """Filled triangles: `corners` (n, 3, 2). Drawn together, so neighbours show no seam."""
-        corners = corners[np.isfinite(corners).all((1, 2))] * self.size
-        if not len(corners):
-            return
-        low = np.clip(np.floor(corners.min((0, 1))), 0, self.size).astype(int)
-        high = np.clip(np.ceil(corners.max((0, 1))), 0, self.size).astype(int)
-        if (high <= low).any():
-            return
-        image, draw = pillow(), pillow("ImageDraw")
-        extent = tuple(int(n) * _FINE for n in high - low)
-        color, mask = image.new("RGB", extent), image.new("L", extent)
-        pens = draw.Draw(color), draw.Draw(mask)
-        # Pillow fills the pixels on the border too: half a fine pixel to the lower left evens that out.
-        points = np.clip((corners - low) * _FINE - 0.5, -32000, 32000).reshape(-1, 6)
-        for points_of, rgb in zip(points.tolist(), (colors * 255 + 0.5).astype(np.uint8).tolist()):
-            pens[0].polygon(points_of, fill=tuple(rgb))
-            pens[1].polygon(points_of, fill=255)
-        covered = np.asarray(mask.reduce(_FINE), np.float32).T[:, :, None] / 255
-        drawn = np.asarray(color.reduce(_FINE), np.float32).swapaxes(0, 1) / 255
-        box = (slice(low[0], high[0]), slice(low[1], high[1]))
-        self.pixels[box] = self.pixels[box] * (1 - covered) + drawn
+    def lines(
+        self, vertices: Any, width: float, indices: Any = None, color: Any = _GREY, per_vertex_color: Any = None
+    ) -> None:
+        """Straight lines with round ends: between each two vertices, or each two indices."""
+        places = points(vertices, 2, "vertices")
+        shades = colors_for(len(places), color, per_vertex_color)
+        self._lines(places, groups(indices, 2, len(places)), width, shades)
 
-    def text(self, content: str, corner: Any, size: float, color: Any) -> None:
-        """A line of text with its upper left corner at `corner`, `size` pixels high."""
-        font = pillow("ImageFont").load_default(size)
-        x, y = (np.asarray(corner) * self.size).tolist()
-        mask = pillow().new("L", tuple(self.size.tolist()))
-        pillow("ImageDraw").Draw(mask).text((x, self.size[1] - y), content, fill=255, font=font)
-        bounds = mask.getbbox()
-        if bounds is None:
-            return
-        left, top, right, bottom = bounds
-        share = np.asarray(mask.crop(bounds), np.float32)[::-1].T[:, :, None] / 255
-        height = int(self.size[1])
-        self._mix((slice(left, right), slice(height - bottom, height - top)), share, color)
+    def _lines(self, places: Any, pairs: Any, width: float, shades: Any) -> None:
+        a, b = pairs.T
+        radii = np.full(len(pairs), width * self._size[1] / 2, np.float32)
+        draw_lines(self.frame, places[a] * self._size, places[b] * self._size, radii, shades[a], shades[b])
 
-    def picture(self) -> Any:
-        """A pillow image of it, as it looks."""
-        pixels = (np.clip(rows(self.pixels), 0, 1) * np.float32(255)).astype(np.uint8)
-        return pillow().fromarray(np.ascontiguousarray(pixels))
+    def circles(
+        self,
+        centers: Any,
+        radius: float,
+        color: Any = _GREY,
+        per_vertex_color: Any = None,
+        per_vertex_radius: Any = None,
+    ) -> None:
+        """Filled circles, all of one radius or each of its own."""
+        places = points(centers, 2, "centers")
+        radii = sizes_for(len(places), radius, per_vertex_radius) * self._size[1]
+        draw_circles(self.frame, places * self._size, radii, colors_for(len(places), color, per_vertex_color))
+
+    def vector_field(
+        self,
+        vector_field: Any,
+        arrow_spacing: int = 5,
+        scale: float = 0.1,
+        width: float = 0.002,
+        color: Any = (0, 0, 0),
+    ) -> None:
+        """Arrows for a two-dimensional field of vectors that fills the window: one for each `arrow_spacing` elements
+        along both axes. The longest is `scale` times as long as the window is high; NaN and infinite vectors have
+        none."""
+        vectors = arrows_of(vector_field, arrow_spacing)
+        chosen = vectors[::arrow_spacing, ::arrow_spacing].reshape(-1, 2)
+        x, y = (np.arange(0, n, arrow_spacing) + 0.5 for n in vectors.shape[:2])
+        begins = np.stack(np.meshgrid(x, y, indexing="ij"), 2).reshape(-1, 2) / vectors.shape[:2]
+        along = chosen * (scale / longest(chosen))  # in heights of the window
+        tips = [along]
+        for turn in (_TIP_ANGLE, -_TIP_ANGLE):
+            rotation = np.array([(np.cos(turn), np.sin(turn)), (-np.sin(turn), np.cos(turn))])
+            tips.append(along + _TIP * along @ rotation)
+        square = self._size[1] / self._size
+        ends = [begins + tip * square for tip in tips]
+        strokes = [np.stack([a, b], 1) for a, b in ((begins, ends[0]), (ends[0], ends[1]), (ends[0], ends[2]))]
+        places = np.concatenate(strokes).reshape(-1, 2).astype(np.float32)
+        self._lines(places, groups(None, 2, len(places)), width, colors_for(len(places), color, None))
+
+    def scene(self, scene: Scene) -> None:
+        """What the scene's camera sees of it, over what is there; see `Scene`."""
+        scene.draw(self.frame)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.ui.canvas import colors_of
+from weft.lang.ui.gui_canvas import colors_of
 from weft.lang.ui.images import as_array
 
 __all__ = ["COLORMAPS", "colored", "numbers"]

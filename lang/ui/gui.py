@@ -13,13 +13,13 @@ import numpy as np
 from weft.ir.errors import WeftError
 from weft.lang.color import rgb_to_hex
 from weft.lang.ui import events, widgets
-from weft.lang.ui.canvas import Canvas, colors_of
 from weft.lang.ui.colormaps import colored, numbers
+from weft.lang.ui.desktop import DesktopWindow, has_display
 from weft.lang.ui.events import PRESS
+from weft.lang.ui.gui_canvas import GuiCanvas, colors_of
 from weft.lang.ui.images import as_array, as_floats, imresize
 from weft.lang.ui.inputs import Countdown, Inputs
 from weft.lang.ui.vertices import arrows_of, longest
-from weft.lang.ui.window import Window, has_display
 
 __all__ = ["GUI", "rgb_to_hex"]
 
@@ -61,11 +61,11 @@ class GUI:
         self.background_color, self.fast_gui = background_color, fast_gui
         self.frame = 0
         self.event = None
-        self.canvas = Canvas(*self.res)
+        self.canvas = GuiCanvas(*self.res)
         self._closed, self._shown_at = False, 0.0
         wanted = self.get_bool_environ("TI_GUI_SHOW", show_gui)
         fullscreen = self.get_bool_environ("TI_GUI_FULLSCREEN", fullscreen)
-        self._window = Window(name, self.res, fullscreen) if wanted and has_display() else None
+        self._window = DesktopWindow(name, self.res, fullscreen) if wanted and has_display() else None
         self._panel = widgets.Panel(self.res, lambda key: self._inputs.add(PRESS, key))
         self._inputs = Inputs(self._window, self._panel.handle)
         self._countdown = Countdown(name, self._inputs) if wanted and self._window is None else None

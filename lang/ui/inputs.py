@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from weft.lang.logs.levels import logger
+from weft.lang.ui.desktop import DesktopWindow
 from weft.lang.ui.events import ESCAPE, EXIT, MODIFIERS, PRESS, RELEASE, Event, EventFilter, EventType
-from weft.lang.ui.window import Window
 
 __all__ = ["Countdown", "Inputs"]
 
@@ -17,7 +17,7 @@ __all__ = ["Countdown", "Inputs"]
 class Inputs:
     """The events of `window` (None: there is none) that `taken` does not take for itself, and which keys are down."""
 
-    def __init__(self, window: Window | None, taken: Callable[[Event], bool]) -> None:
+    def __init__(self, window: DesktopWindow | None, taken: Callable[[Event], bool]) -> None:
         self.queue: list[Event] = []
         self.pressed: set[str] = set()
         self.window, self._taken = window, taken

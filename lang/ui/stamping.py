@@ -1,7 +1,7 @@
 """Many circles or lines on a GUI's canvas at once, by kernels.
 
-Each thread draws all shapes, in their order, on a band of columns of its own. `Canvas` says what covers how much of a
-pixel; where kernels do not run on the CPU, which has the canvas, it draws by numpy.
+Each thread draws all shapes, in their order, on a band of columns of its own. `GuiCanvas` says what covers how much of
+a pixel; where kernels do not run on the CPU, which has the canvas, it draws by numpy.
 """
 
 from __future__ import annotations

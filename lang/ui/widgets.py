@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.lang.ui.canvas import Canvas, colors_of
 from weft.lang.ui.events import LMB, MOVE, PRESS, RELEASE, Event
+from weft.lang.ui.gui_canvas import GuiCanvas, colors_of
 
 __all__ = ["Panel", "WidgetValue"]
 
@@ -84,7 +84,7 @@ class Panel:
         wanted = low + (high - low) * min(max((x - _GAP) / _WIDTH, 0.0), 1.0)
         self._held.value.value = min(low + round((wanted - low) / step) * step if step else wanted, high)
 
-    def draw(self, canvas: Canvas) -> None:
+    def draw(self, canvas: GuiCanvas) -> None:
         """Draw all widgets."""
         for row, widget in enumerate(self._widgets):
             left, top, right, bottom = self._box(row)
@@ -99,7 +99,7 @@ class Panel:
             corner = (left + 4) / self._size[0], 1 - (top + 1) / self._size[1]
             canvas.text(shown, corner, _TEXT, colors_of(_INK, 1)[0])
 
-    def _fill(self, canvas: Canvas, left: float, top: float, right: float, bottom: float, color: int) -> None:
+    def _fill(self, canvas: GuiCanvas, left: float, top: float, right: float, bottom: float, color: int) -> None:
         height: Any = self._size[1]
         x, y = slice(int(left), int(right)), slice(max(0, int(height - bottom)), max(0, int(height - top)))
         canvas.pixels[x, y] = colors_of(color, 1)[0]

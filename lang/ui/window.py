@@ -1,116 +1,205 @@
-"""A window of the desktop: tkinter, which comes with Python, shows the picture and tells what happens."""
+"""`ti.ui.Window`: a window with a canvas, scenes, panels and events; or, without a display, pictures."""
 
 from __future__ import annotations
 
-import importlib
-import os
+import io
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from weft.lang.ui.events import EXIT, LMB, MMB, MOTION, MOVE, PRESS, RELEASE, RMB, WHEEL, Event, EventType, key_name
-from weft.lang.ui.images import MissingLibrary, pillow
+import numpy as np
 
-__all__ = ["Window", "has_display"]
+from weft.lang.ui.canvas import Canvas
+from weft.lang.ui.desktop import DesktopWindow, has_display
+from weft.lang.ui.events import Event
+from weft.lang.ui.images import imwrite
+from weft.lang.ui.inputs import Countdown, Inputs
+from weft.lang.ui.panels import Gui
+from weft.lang.ui.render.rooms import on_host
+from weft.lang.ui.scene import Scene
 
-_BUTTONS = {1: LMB, 2: MMB, 3: RMB}
-_NOTCH = 120.0  # what one notch of a wheel is said to be
-
-
-def has_display() -> bool:
-    """Whether a window can open: always on macOS and Windows, with an X display (of Wayland, too) elsewhere."""
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY"))
+__all__ = ["Window", "check_ggui_availability"]
 
 
 class Window:
-    """Shows pictures of one size. `poll()` gives the events since the last call; `cursor` is where the pointer was.
-    `pos`: where its upper left corner goes, in pixels from that of the screen."""
+    """Draw on `get_canvas()` and `get_gui()`, then `show()`; that is a frame.
 
-    def __init__(self, title: str, size: tuple[int, int], fullscreen: bool, pos: tuple[int, int] | None = None) -> None:
-        try:
-            tkinter: Any = importlib.import_module("tkinter")
-        except ImportError as error:
-            raise MissingLibrary(
-                f"a window needs tkinter, which this Python comes without ({error}): install your system's python3-tk, "
-                "or draw into files with ti.GUI(..., show_gui=False) and gui.show(file)"
-            ) from None
-        self.size, self.cursor, self.closed = size, (0.0, 0.0), False
-        self._events: list[tuple[Event, int]] = []
-        self._root: Any = tkinter.Tk()
-        self._root.title(title)
-        self._root.resizable(False, False)
-        if fullscreen:
-            self._root.attributes("-fullscreen", True)
-        else:
-            place = "" if pos is None else f"+{int(pos[0])}+{int(pos[1])}"
-            self._root.geometry(f"{size[0]}x{size[1]}{place}")
-        self._label = tkinter.Label(self._root, borderwidth=0, background="black")
-        self._label.pack(expand=True)
-        self._photo: Any = None
-        self._bind()
-        self._root.update()
+    `res`: (width, height) in pixels, or one number for both; `show_window=False` opens none: `save_image` and
+    `get_image_buffer_as_numpy` give the pictures; `fps_limit`: at most so many frames a second, 60 with `vsync`;
+    `pos`: where its upper left corner goes on the screen.
 
-    def _bind(self) -> None:
-        root = self._root
-        root.protocol("WM_DELETE_WINDOW", self._exit)
-        root.bind("<KeyPress>", lambda e: self._note(PRESS, key_name(e.keysym), e))
-        root.bind("<KeyRelease>", lambda e: self._note(RELEASE, key_name(e.keysym), e))
-        for number, button in _BUTTONS.items():
-            self._label.bind(f"<ButtonPress-{number}>", self._noting(PRESS, button))
-            self._label.bind(f"<ButtonRelease-{number}>", self._noting(RELEASE, button))
-        self._label.bind("<Motion>", self._noting(MOTION, MOVE))
-        self._label.bind("<MouseWheel>", lambda e: self._note(MOTION, WHEEL, e, _wheel(e.delta)))
-        if sys.platform not in ("darwin", "win32"):  # X says wheels are buttons
-            for number, delta in ((4, _NOTCH), (5, -_NOTCH)):
-                self._label.bind(f"<ButtonPress-{number}>", self._noting(MOTION, WHEEL, (0.0, delta)))
+    Without a display there are pictures only. In a notebook they stand below the cell. Elsewhere a program that wants a
+    window gets WEFT_GUI_FRAMES (120) of them; then `running` is False (see `Countdown`)."""
 
-    def _noting(self, type: EventType, key: str, delta: tuple[float, float] = (0.0, 0.0)) -> Callable[[Any], None]:
-        return lambda e: self._note(type, key, e, delta)
+    def __init__(
+        self,
+        name: str,
+        res: Any,
+        vsync: bool = False,
+        show_window: bool = True,
+        fps_limit: float = 1000,
+        pos: tuple[int, int] = (100, 100),
+    ) -> None:
+        size = (res, res) if isinstance(res, int | np.integer) else tuple(res)
+        self.name, self._size = name, (int(size[0]), int(size[1]))
+        self._fps = min(60.0, float(fps_limit)) if vsync else float(fps_limit)
+        self._event: Event | None = None
+        self._running, self._saved, self._shown_at, self._frames = True, False, 0.0, 0
+        self._canvas, self._gui, self._scene = Canvas(self._size), Gui(self._size), Scene()
+        self._window = DesktopWindow(name, self._size, False, pos) if show_window and has_display() else None
+        self._inputs = Inputs(self._window, self._gui.handle)
+        self._display = _notebook_display() if show_window and self._window is None else None
+        waits = show_window and self._window is None and self._display is None
+        self._countdown = Countdown(name, self._inputs) if waits else None
+        self._picture: Any = None
 
-    def _note(self, type: EventType, key: str, e: Any, delta: tuple[float, float] = (0.0, 0.0)) -> None:
-        if e.widget is self._label:
-            self.cursor = e.x / self.size[0], 1 - e.y / self.size[1]
-        self._events.append((Event(type, [], self.cursor, key, delta), int(e.time)))
+    # ---- frames
 
-    def _exit(self) -> None:
-        self._events.append((Event(PRESS, [], self.cursor, EXIT), 0))
-        self.closed = True
+    @property
+    def running(self) -> bool:
+        """Whether to go on: until the window is closed, or this is set to False."""
+        return self._running and not (self._window is not None and self._window.closed)
 
-    def show(self, picture: Any) -> None:
-        """Put up a pillow image of the window's size."""
-        if self._root is None:
-            return
-        image_tk = pillow("ImageTk")
-        if self._photo is None:
-            self._photo = image_tk.PhotoImage(picture, master=self._root)
-            self._label.configure(image=self._photo)
-        else:
-            self._photo.paste(picture)
-        self._root.update()
+    @running.setter
+    def running(self, value: bool) -> None:
+        if not value:
+            self.destroy()
 
-    def poll(self) -> list[Event]:
-        """What happened. A key held down is reported once: X would release and press it again all the time."""
-        if self._root is not None:
-            self._root.update()
-        found, self._events = self._events, []
-        kept: list[tuple[Event, int]] = []
-        for event, moment in found:
-            last = kept[-1] if kept else None
-            repeated = last is not None and last[1] == moment and last[0].key == event.key
-            if repeated and last is not None and last[0].type is RELEASE and event.type is PRESS:
-                kept.pop()
-            else:
-                kept.append((event, moment))
-        return [event for event, _ in kept]
+    def show(self) -> None:
+        """Show the frame; then start an empty one."""
+        self._picture = self._drawn()
+        if self._window is not None and not self._window.closed:
+            self._window.show(self._picture)
+            time.sleep(max(0.0, self._shown_at + 1 / self._fps - time.perf_counter()))
+            self._shown_at = time.perf_counter()
+        elif self._display is not None:
+            self._display(self)
+        elif self._countdown is not None and self._countdown.frame(self._frames, self._picture, self._saved):
+            self._running = False
+        self._frames += 1
+        self._saved = False
+        self._canvas.finish()
+        self._gui.finish()
+        self._inputs.collect()  # for the widgets of the next
 
-    def close(self) -> None:
+    def destroy(self) -> None:
         """Take the window away."""
-        root, self._root, self.closed = self._root, None, True
-        self._photo = None
-        if root is not None:
-            root.destroy()
+        self._running = False
+        if self._window is not None:
+            self._window.close()
+
+    def get_window_shape(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        return self._size
+
+    def get_canvas(self) -> Canvas:
+        """What to draw on."""
+        return self._canvas
+
+    def get_scene(self) -> Scene:
+        """A scene of this window's; `ti.ui.Scene()` makes others."""
+        return self._scene
+
+    def get_gui(self) -> Gui:
+        """Panels of widgets."""
+        return self._gui
+
+    @property
+    def GUI(self) -> Gui:  # noqa: N802
+        """The same as `get_gui()`."""
+        return self._gui
+
+    # ---- pictures
+
+    def picture(self) -> Any:
+        """A pillow image, RGBA, of the frame so far, with its panels; right after `show`, of the one shown."""
+        began = self._canvas.began or self._gui.has_panels
+        return self._drawn() if began or self._picture is None else self._picture
+
+    def _drawn(self) -> Any:
+        picture = self._canvas.frame.picture()
+        if self._gui.has_panels:
+            picture = picture.copy()
+            self._gui.draw(picture)
+        return picture
+
+    def save_image(self, filename: str) -> None:
+        """Write the frame so far to a file (png, jpg, bmp); before `show`."""
+        self._saved = True
+        imwrite(np.asarray(self.picture())[::-1].swapaxes(0, 1), filename)
+
+    def get_image_buffer_as_numpy(self) -> Any:
+        """The frame so far: f32 RGBA in [0, 1] of shape (width, height, 4), y up."""
+        pixels = np.asarray(self.picture())[::-1].swapaxes(0, 1)
+        return np.ascontiguousarray(pixels, np.float32) / np.float32(255)
+
+    def get_depth_buffer_as_numpy(self) -> Any:
+        """How deep the scene is at each pixel: f32 of shape (width, height), y up: 1 at the camera's near plane, 0 at
+        the far one and where nothing is; in between, in perspective, it falls with one over the depth."""
+        return np.array(on_host(self._canvas.depths))
+
+    def get_depth_buffer(self, depth: Any) -> None:
+        """The same into a field, ndarray or array of that shape. ValueError for another shape."""
+        if tuple(depth.shape) != self._size:
+            raise ValueError(f"the window has {self._size} pixels, the field of depths {tuple(depth.shape)}")
+        depths = self.get_depth_buffer_as_numpy()
+        if isinstance(depth, np.ndarray):
+            depth[...] = depths
+        else:
+            depth.from_numpy(depths)
+
+    def _repr_png_(self) -> bytes:
+        """The same as notebooks show it."""
+        file = io.BytesIO()
+        self.picture().convert("RGB").save(file, "png")
+        return file.getvalue()
+
+    # ---- events
+
+    @property
+    def event(self) -> Event | None:
+        """The last that `get_event` or `get_events` gave."""
+        return self._event
+
+    def get_events(self, tag: Any = None) -> Iterator[Event]:
+        """What happened, one after the other; `tag`: only PRESS, only RELEASE, or only a key. Others are dropped."""
+        for event in self._inputs.events(*([] if tag is None else [tag])):
+            self._event = event
+            yield event
+
+    def get_event(self, tag: Any = None) -> bool:
+        """Take the next event that fits into `event`, None if there is none; whether there was one."""
+        self._event = next(self.get_events(tag), None)
+        return self._event is not None
+
+    def is_pressed(self, *keys: str | Sequence[str]) -> bool:
+        """Whether one of these keys or buttons is down, as of the last frame shown or the last event asked for."""
+        return self._inputs.is_pressed(*keys)
+
+    def get_cursor_pos(self) -> tuple[float, float]:
+        """Where the pointer is, in [0, 1], (0, 0) lower left."""
+        return self._inputs.cursor
 
 
-def _wheel(delta: float) -> tuple[float, float]:
-    """macOS counts notches, Windows hundred-and-twentieths of them."""
-    return 0.0, float(delta) * (_NOTCH if sys.platform == "darwin" else 1.0)
+def check_ggui_availability() -> bool:
+    """Whether windows with scenes work: always; without a display they make pictures."""
+    return True
+
+
+def _notebook_display() -> Any:
+    """A function that shows a window below the running cell of a notebook, in place of the frame before; None
+    elsewhere."""
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    if not getattr(shell, "kernel", None):
+        return None
+    display: Any = sys.modules["IPython"].display
+    shown: list[Any] = []
+
+    def show(window: Window) -> None:
+        if shown:
+            shown[0].update(window)
+        else:
+            shown.append(display.display(window, display_id=True))
+
+    return show

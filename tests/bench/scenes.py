@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import weft as ti
-from weft.lang.ui.window import has_display
+from weft.lang.ui.desktop import has_display
 
 FRAMES, WARM = 40, 3
 IMAGE, SCENE = (1024, 1024), (1280, 720)

@@ -11,7 +11,7 @@ import pytest
 
 import weft as ti
 from weft.lang.ui.images import imread
-from weft.lang.ui.show import Window
+from weft.lang.ui.window import Window
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -9,7 +9,7 @@ import pytest
 
 import weft as ti
 from weft.lang.ui.images import imread
-from weft.lang.ui.show import Window
+from weft.lang.ui.window import Window
 
 
 def _window(width: int = 96, height: int = 64) -> Window:

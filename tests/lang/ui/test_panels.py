@@ -11,7 +11,7 @@ import pytest
 import weft as ti
 from weft.lang.ui.events import LMB, MOTION, MOVE, PRESS, RELEASE, Event
 from weft.lang.ui.images import imread
-from weft.lang.ui.show import Window
+from weft.lang.ui.window import Window
 
 
 def _window(width: int = 96, height: int = 64) -> Window:

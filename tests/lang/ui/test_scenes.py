@@ -10,7 +10,7 @@ import pytest
 import weft as ti
 from weft.lang.ui import camera as camera_module
 from weft.lang.ui.camera import Camera
-from weft.lang.ui.show import Window
+from weft.lang.ui.window import Window
 
 
 def _window(width: int = 96, height: int = 64) -> Window:

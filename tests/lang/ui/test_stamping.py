@@ -10,7 +10,7 @@ import pytest
 
 import weft as ti
 from weft.lang.ui import stamping
-from weft.lang.ui.canvas import Canvas
+from weft.lang.ui.gui_canvas import GuiCanvas
 
 
 @pytest.fixture(autouse=True, params=[1, 3])
@@ -20,10 +20,10 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
     ti.reset()
 
 
-def drawn(monkeypatch: pytest.MonkeyPatch, few: int, draw: Callable[[Canvas], None]) -> Any:
+def drawn(monkeypatch: pytest.MonkeyPatch, few: int, draw: Callable[[GuiCanvas], None]) -> Any:
     """The pixels, drawn by kernels where there are more shapes than `few`."""
     monkeypatch.setattr(stamping, "_FEW", few)
-    canvas = Canvas(150, 90)
+    canvas = GuiCanvas(150, 90)
     canvas.clear(0x336699)
     draw(canvas)
     return canvas.pixels

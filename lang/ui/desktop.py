@@ -1,0 +1,116 @@
+"""A window of the desktop: tkinter, which comes with Python, shows the picture and tells what happens."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from weft.lang.ui.events import EXIT, LMB, MMB, MOTION, MOVE, PRESS, RELEASE, RMB, WHEEL, Event, EventType, key_name
+from weft.lang.ui.images import MissingLibrary, pillow
+
+__all__ = ["DesktopWindow", "has_display"]
+
+_BUTTONS = {1: LMB, 2: MMB, 3: RMB}
+_NOTCH = 120.0  # what one notch of a wheel is said to be
+
+
+def has_display() -> bool:
+    """Whether a window can open: always on macOS and Windows, with an X display (of Wayland, too) elsewhere."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY"))
+
+
+class DesktopWindow:
+    """Shows pictures of one size. `poll()` gives the events since the last call; `cursor` is where the pointer was.
+    `pos`: where its upper left corner goes, in pixels from that of the screen."""
+
+    def __init__(self, title: str, size: tuple[int, int], fullscreen: bool, pos: tuple[int, int] | None = None) -> None:
+        try:
+            tkinter: Any = importlib.import_module("tkinter")
+        except ImportError as error:
+            raise MissingLibrary(
+                f"a window needs tkinter, which this Python comes without ({error}): install your system's python3-tk, "
+                "or draw into files with ti.GUI(..., show_gui=False) and gui.show(file)"
+            ) from None
+        self.size, self.cursor, self.closed = size, (0.0, 0.0), False
+        self._events: list[tuple[Event, int]] = []
+        self._root: Any = tkinter.Tk()
+        self._root.title(title)
+        self._root.resizable(False, False)
+        if fullscreen:
+            self._root.attributes("-fullscreen", True)
+        else:
+            place = "" if pos is None else f"+{int(pos[0])}+{int(pos[1])}"
+            self._root.geometry(f"{size[0]}x{size[1]}{place}")
+        self._label = tkinter.Label(self._root, borderwidth=0, background="black")
+        self._label.pack(expand=True)
+        self._photo: Any = None
+        self._bind()
+        self._root.update()
+
+    def _bind(self) -> None:
+        root = self._root
+        root.protocol("WM_DELETE_WINDOW", self._exit)
+        root.bind("<KeyPress>", lambda e: self._note(PRESS, key_name(e.keysym), e))
+        root.bind("<KeyRelease>", lambda e: self._note(RELEASE, key_name(e.keysym), e))
+        for number, button in _BUTTONS.items():
+            self._label.bind(f"<ButtonPress-{number}>", self._noting(PRESS, button))
+            self._label.bind(f"<ButtonRelease-{number}>", self._noting(RELEASE, button))
+        self._label.bind("<Motion>", self._noting(MOTION, MOVE))
+        self._label.bind("<MouseWheel>", lambda e: self._note(MOTION, WHEEL, e, _wheel(e.delta)))
+        if sys.platform not in ("darwin", "win32"):  # X says wheels are buttons
+            for number, delta in ((4, _NOTCH), (5, -_NOTCH)):
+                self._label.bind(f"<ButtonPress-{number}>", self._noting(MOTION, WHEEL, (0.0, delta)))
+
+    def _noting(self, type: EventType, key: str, delta: tuple[float, float] = (0.0, 0.0)) -> Callable[[Any], None]:
+        return lambda e: self._note(type, key, e, delta)
+
+    def _note(self, type: EventType, key: str, e: Any, delta: tuple[float, float] = (0.0, 0.0)) -> None:
+        if e.widget is self._label:
+            self.cursor = e.x / self.size[0], 1 - e.y / self.size[1]
+        self._events.append((Event(type, [], self.cursor, key, delta), int(e.time)))
+
+    def _exit(self) -> None:
+        self._events.append((Event(PRESS, [], self.cursor, EXIT), 0))
+        self.closed = True
+
+    def show(self, picture: Any) -> None:
+        """Put up a pillow image of the window's size."""
+        if self._root is None:
+            return
+        image_tk = pillow("ImageTk")
+        if self._photo is None:
+            self._photo = image_tk.PhotoImage(picture, master=self._root)
+            self._label.configure(image=self._photo)
+        else:
+            self._photo.paste(picture)
+        self._root.update()
+
+    def poll(self) -> list[Event]:
+        """What happened. A key held down is reported once: X would release and press it again all the time."""
+        if self._root is not None:
+            self._root.update()
+        found, self._events = self._events, []
+        kept: list[tuple[Event, int]] = []
+        for event, moment in found:
+            last = kept[-1] if kept else None
+            repeated = last is not None and last[1] == moment and last[0].key == event.key
+            if repeated and last is not None and last[0].type is RELEASE and event.type is PRESS:
+                kept.pop()
+            else:
+                kept.append((event, moment))
+        return [event for event, _ in kept]
+
+    def close(self) -> None:
+        """Take the window away."""
+        root, self._root, self.closed = self._root, None, True
+        self._photo = None
+        if root is not None:
+            root.destroy()
+
+
+def _wheel(delta: float) -> tuple[float, float]:
+    """macOS counts notches, Windows hundred-and-twentieths of them."""
+    return 0.0, float(delta) * (_NOTCH if sys.platform == "darwin" else 1.0)
