@@ -20,10 +20,21 @@ __all__ = ["full_simplify"]
 _ORDER: tuple[Pass, ...] = (algebra, unreachable, cse, forward, dead_stores, die, licm)
 _ROUNDS = 50
 
+# What may find something to do after a pass has changed something. New values and new control flow concern all others;
+# values that became one, operands and addresses; stores and loads that are gone, what they kept alive or hid; what
+# was moved out of a loop, what may equal it there, and the loop, if nothing is left in it.
+_WAKES: dict[Pass, tuple[Pass, ...]] = {
+    **{each: tuple(other for other in _ORDER if other is not each) for each in (algebra, unreachable, forward)},
+    cse: (algebra, forward, dead_stores, licm),
+    dead_stores: (unreachable, forward, die),
+    die: (unreachable, dead_stores),
+    licm: (unreachable, cse, die),
+}
+
 
 @pass_("full_simplify")
 def full_simplify(root: Kernel, config: CompileConfig) -> bool:
-    """Runs the simplifications in turn; a pass that no change has happened since is not run again.
+    """Runs the simplifications in turn; a pass is not run again before one has changed something that concerns it.
 
         for %i in 0..1 {                       store %p, %x
             store %a, %x               ->
@@ -33,14 +44,15 @@ def full_simplify(root: Kernel, config: CompileConfig) -> bool:
     """
     passes = _ORDER if config.advanced_optimization else (unreachable, die)
     changed = False
-    clean = 0  # how many passes in a row found nothing to do
-    for step in range(_ROUNDS * len(passes)):
-        if passes[step % len(passes)](root, config):
-            changed, clean = True, 0
-        else:
-            clean += 1
-        if clean == len(passes) - changed:  # the last to change something need not run again by itself
-            break
-    else:
-        raise InternalError("full_simplify does not come to an end")
-    return changed
+    due = set(passes)
+    for _ in range(_ROUNDS):
+        for each in passes:
+            if each in due:
+                due.discard(each)
+                if each(root, config):
+                    changed = True
+                    due.update(_WAKES[each])
+        due.intersection_update(passes)
+        if not due:
+            return changed
+    raise InternalError("full_simplify does not come to an end")
