@@ -6,6 +6,7 @@ A u1 is an `i1` in a register and an `i8` in memory; everything else is spelled 
 from __future__ import annotations
 
 import struct
+from functools import cache
 
 from weft.ir.types import Prim, f16, f32, u1
 
@@ -14,6 +15,7 @@ __all__ = ["constant", "in_memory", "in_register"]
 _FLOATS = {16: "half", 32: "float", 64: "double"}
 
 
+@cache
 def in_register(type: Prim) -> str:
     """The LLVM type of a scalar in SSA form."""
     return _FLOATS[type.bits] if type.is_float else f"i{type.bits}"

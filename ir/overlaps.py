@@ -28,6 +28,8 @@ class Apart:
 
 def apart(kernel: Kernel) -> Apart:
     """Of a lowered kernel."""
+    if not any(isinstance(param.type, Array) for param in kernel.params):
+        return Apart((), ())
     reads, writes = _arrays(kernel)
     arrays = sorted(k for k in reads | writes if not _is_exposed(kernel, k))
     used, written = _trees(kernel)

@@ -14,6 +14,7 @@ _CHILD_FIELDS: dict[type[tree.Node], tuple[str, ...]] = {
     for cls in (*tree.EXPRESSIONS, *tree.STATEMENTS, tree.KernelTree)
 }
 _CHILD_FIELDS[tree.Print] = ("parts",)
+_PLAIN = frozenset((tree.Var, tree.Const, tree.Binary, tree.Let, tree.ParamRef))  # most nodes
 
 
 def walk(root: tree.Node) -> Iterator[tree.Node]:
@@ -34,6 +35,8 @@ def memory_variables(root: tree.Node) -> set[tree.Variable]:
     found: set[tree.Variable] = set()
     for node in walk(root):
         target: tree.Expr | None = None
+        if type(node) in _PLAIN:
+            continue
         if isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
             target = node.target
         elif isinstance(node, tree.Element) and not all(isinstance(i, tree.Const) for i in node.indices):

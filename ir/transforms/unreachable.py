@@ -45,6 +45,9 @@ def _visit(block: Block) -> bool:
     changed = False
     op = block.first
     while op is not None:
+        if op.pure:
+            op = op.next
+            continue
         for name in op.region_names:
             changed |= _visit(getattr(op, name))
         settle = _SETTLE.get(type(op))
