@@ -15,11 +15,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from weft.ir.types import FLOATS, Prim, f32, i32, u1, u8, u16, u32, u64
+from weft.ir.types import FLOATS, PRIMS, Prim, f32, f64, i32, u1, u8, u16, u32, u64
 
 __all__ = ["ATOMICS", "BINARY", "COMPARES", "UNARY", "BinaryRow", "UnaryRow", "cast_value", "promote", "range_of"]
 
@@ -61,6 +62,10 @@ def promote(a: Prim, b: Prim) -> Prim:
 
 def cast_value(value: Any, type: Prim) -> Any:
     """`value` (a number or a numpy array) as `type`, by the rules at the top of this file."""
+    if value.__class__ in _PLAIN and (bounds := _PLAIN[value.__class__].get(type)) and bounds[0] <= value <= bounds[1]:
+        return type.np.type(value)
+    if isinstance(value, np.generic) and value.dtype == type.np:
+        return value
     array = np.asarray(value)
     if array.dtype == object:  # integers beyond 64 bits
         array = np.asarray(int(value) & (2**64 - 1), np.uint64) if type.is_int and type is not u1 else _wide(value)
@@ -93,9 +98,19 @@ def _wide(value: Any) -> Any:
         return np.asarray(np.inf if value > 0 else -np.inf)
 
 
+@cache
 def range_of(type: Prim) -> tuple[int, int]:
     """The least and the greatest number of an integer type."""
     return -(2 ** (type.bits - 1)) if type.is_signed else 0, 2 ** (type.bits - (1 if type.is_signed else 0)) - 1
+
+
+# Python's numbers that numpy casts as kernels do, by their class: between which bounds, for each type. (Floats of whole
+# numbers beyond 2^24 would be rounded twice.)
+_PLAIN: dict[Any, dict[Prim, tuple[Any, Any]]] = {
+    float: {f32: (-3.4e38, 3.4e38), f64: (-np.inf, np.inf)},
+    int: {f32: (-(2**24), 2**24), f64: (-(2**53), 2**53)}
+    | {prim: range_of(prim) for prim in PRIMS.values() if prim.is_int and prim is not u1},
+}
 
 
 def _is_int(x: Scalar) -> bool:

@@ -8,15 +8,15 @@ given to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.scalar import cast_value
-from weft.ir.types import Prim, f16, u1
-from weft.lang.matrix import Matrix
+from weft.ir.types import Prim, f16, f32, u1
+from weft.lang.matrix import Matrix, Vector
 from weft.lang.types import cast_numbers
 
 __all__ = [
@@ -29,7 +29,9 @@ __all__ = [
     "scalar_value",
 ]
 
-_INTEGERS = {int}
+_INTEGERS, _FLOATS = {int}, {float}
+_NUMBERS = (int, float, np.number, np.bool_)
+_LARGEST = 3e38  # some number that is finite as an f32
 _REFUSALS = (TypeError, IndexError, ValueError, NotImplementedError, WeftError)
 
 
@@ -137,7 +139,7 @@ def _count(n: int) -> str:
 
 def scalar_value(value: Any, dtype: Prim, label: str) -> Any:
     """`value` cast to `dtype`; TypeMismatch if it is no number."""
-    if isinstance(value, int | float | np.number | np.bool_) or (isinstance(value, np.ndarray) and not value.ndim):
+    if isinstance(value, _NUMBERS) or (isinstance(value, np.ndarray) and not value.ndim):
         return cast_value(value, dtype)
     item = getattr(value, "item", None)  # a tensor without axes
     if item is not None and getattr(value, "shape", None) == ():
@@ -145,9 +147,19 @@ def scalar_value(value: Any, dtype: Prim, label: str) -> Any:
     raise TypeMismatch(f"an element of {label} is a number of type {dtype}, not {type(value).__name__}")
 
 
+def _all_small(values: Sequence[Any]) -> bool:
+    """Whether they are Python's floats, and finite as an f32."""
+    return {*map(type, values)} == _FLOATS and min(values) > -_LARGEST and max(values) < _LARGEST
+
+
 def element_value(value: Any, dtype: Prim, shape: tuple[int, ...], label: str) -> Any:
     """A vector or matrix of that shape, or a number for all its scalars, as a numpy array of `dtype`. TypeMismatch for
     another shape."""
+    if value.__class__ in (int, float):
+        return np.asarray(cast_value(value, dtype))
+    given = value.values.tolist() if value.__class__ is Vector else value
+    if dtype is f32 and given.__class__ in (list, tuple) and shape == (len(given),) and _all_small(given):
+        return np.array(given, np.float32)  # as the cast below would make it
     element = cast_numbers(value, dtype, label)
     if element.ndim and element.shape != shape:
         raise TypeMismatch(f"an element of {label} has shape {shape}, the value has {element.shape}")

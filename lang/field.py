@@ -99,7 +99,7 @@ class Field(Marked, Lender):
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents; () for a 0-D field. FieldError if not placed."""
-        return self._node().shape()
+        return self._node().shape() if self._parts is None else self._parts.shape
 
     @property
     def offset(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ An element of a vector field is such a value whose array is a window onto the fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import cache, reduce
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ __all__ = ["SWIZZLES", "Matrix", "Vector", "swizzle"]
 SWIZZLES: tuple[str, ...] = ("xyzw", "rgba", "stpq")
 
 
+@cache
 def swizzle(name: str) -> tuple[int, ...] | None:
     """The element numbers that `name` (as `xy`, `bgr`) stands for; None if it is no swizzle. Up to four letters of one
     alphabet."""
@@ -156,8 +157,7 @@ class Matrix:
                 return MethodType(METHODS[name], self)
             raise AttributeError(f"a matrix has no attribute '{name}'")
         self._check_swizzle(name, positions)
-        picked = self._pick(positions)
-        return number(picked[0]) if len(positions) == 1 else Matrix.wrap(picked)
+        return self[positions[0]] if len(positions) == 1 else Matrix.wrap(self._pick(positions))
 
     def __setattr__(self, name: str, value: Any) -> None:
         positions = None if name == "values" else swizzle(name)

@@ -378,6 +378,10 @@ class StructField:
 
     def fill(self, val: Any) -> None:
         """Set every element: a number for all scalars, or a struct's value."""
+        if isinstance(val, (int, float)):
+            for member in self.members.values():
+                member.fill(val)
+            return
         for name, value in convert(val, self.struct_type).items:
             self.members[name].fill(value)
 

@@ -7,7 +7,8 @@ Symbols that an object leaves undefined are those the process exports: the C lib
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Mapping, Sequence
 from itertools import count
 from threading import Lock
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from typing import Any
 
 from weft.ir.errors import InternalError
 from weft.runtime import system
-from weft.runtime.forks import Gate, forkable, gate
+from weft.runtime.forks import forkable, gate
 
 __all__ = ["Code", "Loader", "emit"]
 
@@ -28,13 +29,11 @@ _TOGETHER = sys.platform == "linux"
 class Code:
     """Machine code in memory, for as long as this object lives: `code[name]` is the address of a function."""
 
-    __slots__ = ("_loader", "_tracker")
+    __slots__ = ("__weakref__", "_tracker")
 
     def __init__(self, tracker: Any, loader: Loader) -> None:
-        self._tracker, self._loader = tracker, loader  # the loader must outlive its libraries
-
-    def __del__(self) -> None:
-        _close(self._tracker)
+        self._tracker = tracker
+        _close_with(self, tracker, loader)  # the loader must outlive its libraries
 
     def __getitem__(self, name: str) -> int:
         return int(self._tracker[name])
@@ -80,10 +79,6 @@ class Loader:
             raise InternalError(f"loading {', '.join(functions)}: {error}") from error
         return Code(tracker, self)
 
-    def __del__(self) -> None:
-        if self._jit is not None:
-            _close(self._jit)
-
     def _start(self) -> Any:
         from llvmlite import binding
 
@@ -91,14 +86,19 @@ class Loader:
         for library in system.support_libraries():
             binding.load_library_permanently(library)
         self._jit = binding.create_lljit_compiler(_target_machine(binding), use_jit_link=_TOGETHER)
+        _close_with(self, self._jit)
         return self._jit
 
 
-def _close(one: Any, gate: Gate = gate, ends: Callable[[], bool] = sys.is_finalizing) -> None:
-    """Let LLVM let go of it, which takes locks of its own. (The names are there also when Python ends.)"""
-    if not ends():
-        with gate:
-            one.close()
+def _close_with(owner: Any, one: Any, *keeps: Any) -> None:
+    """Let LLVM let go of it when its owner goes. (Held until then from outside: the collector would close what is part
+    of a cycle where nothing says to a fork that LLVM is busy.)"""
+    weakref.finalize(owner, _close, one, *keeps).atexit = False
+
+
+def _close(one: Any, *_: Any) -> None:
+    with gate:  # LLVM has locks of its own
+        one.close()
 
 
 def emit(text: str) -> bytes:

@@ -86,40 +86,36 @@ one:
   br label %find
 take:
   %banks = phi i64 [ -1, %entry ], [ %found, %find ]
-  br label %each
-each:
-  %wanted = phi i64 [ %banks, %take ], [ %wanted.rest, %lock ]
-  %more = icmp ne i64 %wanted, 0
-  br i1 %more, label %lock, label %done
-lock:
-  %next = call i64 @llvm.cttz.i64(i64 %wanted, i1 true)
-  %wanted.less = sub i64 %wanted, 1
-  %wanted.rest = and i64 %wanted, %wanted.less
-  %bank = call ptr @bank(i64 %next)
-  call void @lock_take(ptr %bank)
-  br label %each
-done:
+  call void @lock_banks(i64 %banks)
   ret i64 %banks
 }}
+"""
 
-define internal void @give_banks(i64 %banks) {{
+
+def _each_bank(name: str, work: str) -> str:
+    """A function of a word that calls that one with each bank whose bit is set, by their numbers."""
+    return f"""
+define internal void @{name}(i64 %banks) {{
 entry:
   br label %each
 each:
-  %held = phi i64 [ %banks, %entry ], [ %rest, %give ]
-  %more = icmp ne i64 %held, 0
-  br i1 %more, label %give, label %done
-give:
-  %number = call i64 @llvm.cttz.i64(i64 %held, i1 true)
-  %less = sub i64 %held, 1
-  %rest = and i64 %held, %less
+  %left = phi i64 [ %banks, %entry ], [ %rest, %one ]
+  %more = icmp ne i64 %left, 0
+  br i1 %more, label %one, label %done
+one:
+  %number = call i64 @llvm.cttz.i64(i64 %left, i1 true)
+  %less = sub i64 %left, 1
+  %rest = and i64 %left, %less
   %bank = call ptr @bank(i64 %number)
-  call void @lock_give(ptr %bank)
+  call void @{work}(ptr %bank)
   br label %each
 done:
   ret void
 }}
+"""
 
+
+_FORGET_IR = f"""
 ; In a forked child: who had them is not here.
 define internal void @forget_banks() {{
   call void @llvm.memset.p0.i64(ptr @banks, i8 0, i64 {_BANKS * _LINE}, i1 false)
@@ -216,4 +212,5 @@ done:
 }}
 """
 
-TURN_IR = _BANKS_IR + _TURN
+_TAKE_AND_GIVE_IR = _each_bank("lock_banks", "lock_take") + _each_bank("give_banks", "lock_give")
+TURN_IR = _BANKS_IR + _TAKE_AND_GIVE_IR + _FORGET_IR + _TURN

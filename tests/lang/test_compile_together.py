@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -227,57 +224,6 @@ def test_profiles_and_tables_show_who_did_what(
     table = capsys.readouterr().err
     assert re.search(r"\n    optimize, beside +\d", table)
     assert re.search(r"\n  wait +\d", table)
-
-
-FORKS = """
-import os, signal, threading
-import weft as ti
-from weft.codegen import parts
-from weft.runtime import system
-parts._LEAST, system.threads_available = 1, lambda: 4
-ti.init(arch=ti.cpu, offline_cache=False, cpu_max_num_threads=2)
-x = ti.field(ti.i32, 100)
-def make():
-    @ti.kernel
-    def k() -> ti.i32:
-        for i in x:
-            x[i] = i
-        for i in x:
-            x[i] *= 2
-        s = 0
-        for i in x:
-            s += x[i]
-        return s
-    return k
-def endlessly():
-    while not stopped.is_set():
-        make()()
-make()()
-stopped = threading.Event()
-threads = [threading.Thread(target=endlessly) for _ in range(2)]
-for thread in threads:
-    thread.start()
-states = []
-for _ in range(15):
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        os._exit(0 if make()() == 9900 else 1)
-    states.append(os.waitpid(child, 0)[1])
-stopped.set()
-for thread in threads:
-    thread.join()
-print(states)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_fork_waits_for_helpers(tmp_path: Path) -> None:
-    program = tmp_path / "forks.py"
-    program.write_text(FORKS)
-    command = [sys.executable, "-W", "ignore", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout) == (0, f"{[0] * 15}\n"), done.stderr
 
 
 # ---- atomics ---------------------------------------------------------------------------------------------------------

@@ -72,6 +72,94 @@ def test_a_fork_during_first_compiles(tmp_path: Path, seed: str) -> None:
     assert run(FIRST, tmp_path, seed) == "True\n"
 
 
+# Two threads do `work` all the time, and each child what `in_child` does.
+ENDLESSLY = """
+import os, signal, threading
+import weft as ti
+
+{program}
+
+def endlessly(work):
+    while not stopped.is_set():
+        work()
+
+stopped = threading.Event()
+threads = [threading.Thread(target=endlessly, args=(one,)) for one in work]
+for thread in threads:
+    thread.start()
+states = []
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if in_child() else 1)
+    states.append(os.waitpid(child, 0)[1])
+stopped.set()
+for thread in threads:
+    thread.join()
+print(states == [0] * 20)
+"""
+
+LAUNCHES_AND_COMPILES = """
+ti.init(arch=ti.cpu, offline_cache=False)
+x = ti.field(ti.f32, 1 << 16)
+
+def make():
+    @ti.kernel
+    def total() -> ti.f32:
+        s = 0.0
+        for i in x:
+            s += x[i]
+        return s
+    return total
+
+@ti.kernel
+def fill(a: ti.f32):
+    for i in x:
+        x[i] = a
+
+def in_child():
+    later = make()
+    later.compile_async().result()
+    return make()() == later() == 1 << 16
+
+fill(1.0)
+work = [lambda: make()(), lambda: fill(1.0)]
+"""
+
+HELPERS = """
+from weft.codegen import parts
+from weft.runtime import system
+parts._LEAST, system.threads_available = 1, lambda: 4
+ti.init(arch=ti.cpu, offline_cache=False, cpu_max_num_threads=2)
+x = ti.field(ti.i32, 100)
+
+def make():
+    @ti.kernel
+    def k() -> ti.i32:
+        for i in x:
+            x[i] = i
+        for i in x:
+            x[i] *= 2
+        s = 0
+        for i in x:
+            s += x[i]
+        return s
+    return k
+
+def in_child():
+    return make()() == 9900
+
+in_child()
+work = [lambda: make()()] * 2
+"""
+
+
+@pytest.mark.parametrize("program", [LAUNCHES_AND_COMPILES, HELPERS], ids=["launches and compiles", "helpers"])
+def test_a_child_compiles_and_launches_whatever_the_parents_threads_did(tmp_path: Path, program: str) -> None:
+    assert run(ENDLESSLY.format(program=program), tmp_path) == "True\n"
+
+
 # A module that forks while it is being imported, and another thread that waits for it.
 WITHIN = """
 import os, sys, threading, time

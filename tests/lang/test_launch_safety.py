@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -254,56 +252,6 @@ def test_threads_launch_and_compile_while_the_program_starts_over():
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-FORKS = """
-import os, signal, threading
-import weft as ti
-ti.init(arch=ti.cpu, offline_cache=False)
-x = ti.field(ti.f32, 1 << 16)
-def make():
-    @ti.kernel
-    def total() -> ti.f32:
-        s = 0.0
-        for i in x:
-            s += x[i]
-        return s
-    return total
-@ti.kernel
-def fill(a: ti.f32):
-    for i in x:
-        x[i] = a
-def endlessly(work):
-    while not stopped.is_set():
-        work()
-fill(1.0)
-stopped = threading.Event()
-threads = [threading.Thread(target=endlessly, args=(work,)) for work in (lambda: make()(), lambda: fill(1.0))]
-for thread in threads:
-    thread.start()
-states = []
-for _ in range(20):
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        later = make()
-        later.compile_async().result()
-        os._exit(0 if make()() == later() == 1 << 16 else 1)
-    states.append(os.waitpid(child, 0)[1])
-stopped.set()
-for thread in threads:
-    thread.join()
-print(states)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_child_compiles_and_launches_whatever_the_parents_threads_did(tmp_path: Path):
-    program = tmp_path / "forks.py"
-    program.write_text(FORKS)
-    command = [sys.executable, "-W", "ignore", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout) == (0, f"{[0] * 20}\n"), done.stderr
 
 
 @pytest.mark.parametrize("shape", [(2**32, 2**32), (2**63,), (2**62, 4, 3)])
