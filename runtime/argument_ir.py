@@ -302,7 +302,7 @@ look:
   br i1 %is.bytes, label %take, label %other
 other:
   call void @Py_DecRef(ptr %bytes)
-  ret i64 -{SLOW}
+  ret i64 -{MISS}
 take:
   %from = getelementptr i8, ptr %bytes, i64 {_BYTES}
   %size = shl i64 %width, 3

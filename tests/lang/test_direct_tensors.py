@@ -155,3 +155,40 @@ def test_tensors_whose_numbers_are_not_in_memory_are_refused() -> None:
         add(negative)
     with pytest.raises(ti.TaichiRuntimeError, match=r"[Ss]parse"):
         add(torch.ones(4).to_sparse())
+
+
+class CpuTensor:
+    """As much of a `torch.Tensor` on the CPU as calls look at."""
+
+    layout, is_cuda = "strided", False
+
+    def __init__(self, values: Any) -> None:
+        self.values, self.shape, self.ndim = values, values.shape, values.ndim
+        self.dtype = _DTYPES[values.dtype.name]
+        self.detach, self.numpy = lambda: self, lambda: values
+        self.element_size, self.get_device, self.is_neg = lambda: values.itemsize, lambda: -1, lambda: False
+        self.stride = lambda: tuple(step // values.itemsize for step in values.strides)
+        self.data_ptr = lambda: values.ctypes.data
+
+
+_DTYPES = {name: SimpleNamespace(is_floating_point=name.startswith("f")) for name in ("float32", "int32")}
+
+
+@pytest.mark.skipif(native_type(Kernel, False) is Kernel, reason="this Python has no native kernel objects")
+def test_tensors_of_several_kinds_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=CpuTensor, strided="strided"))
+    ti.init(arch=ti.cpu)
+    calls, plain = list[Any](), Kernel.call_on
+    monkeypatch.setattr(Kernel, "call_on", lambda self, *args: (calls.append(self), plain(self, *args))[1])
+
+    @ti.kernel
+    def grow(a: ti.types.ndarray()):
+        for i in ti.grouped(a):
+            a[i] += 1
+
+    kinds = [np.zeros(3, np.float32), np.zeros(3, np.int32), np.zeros((4, 2), np.float32).T]
+    for _ in range(4):
+        for array in kinds:
+            grow(CpuTensor(array))
+    assert [array.min() for array in kinds] == [array.max() for array in kinds] == [4, 4, 4]
+    assert len(calls) == 3
