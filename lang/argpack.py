@@ -10,6 +10,7 @@ A kernel has one parameter for each member; what `p.dt` means in it is settled a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from threading import Lock
 from typing import Any
 
@@ -113,6 +114,12 @@ class ArgPack:
             self.entries[name] = value
         if before is not None:
             keep(before)  # calls may be under way that were given it in this pack
+
+    def __copy__(self) -> ArgPack:
+        return ArgPack(self.pack_type, self.entries)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ArgPack:
+        return ArgPack(self.pack_type, {name: deepcopy(value, memo) for name, value in self.entries.items()})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -44,6 +44,20 @@ def test_members_of_packs():
         k(inner(1, [2, 3]), 1.0)
 
 
+def test_copies_of_packs():
+    @ti.kernel
+    def k(p: pack):
+        p.arr[0] += p.a + p.inner.k
+
+    p = pack(a=1, inner=inner(k=10, v=[0, 0]), arr=np.zeros(3, np.float32))
+    shallow, deep = copy.copy(p), copy.deepcopy(p)
+    p.a, p.inner.k = 2, 20
+    for one in (p, shallow, deep):
+        k(one)
+    assert (p.a, shallow.a, deep.a) == (2, 1, 1)
+    assert (p.arr[0], shallow.arr[0], deep.arr[0]) == (43, 43, 11)
+
+
 def test_values_in_order_or_by_name():
     assert repr(inner(2, v=[3, 4])) == repr(inner(k=2, v=vec2(3, 4)))
     with pytest.raises(TypeMismatch, match="'v' is missing"):
