@@ -1,0 +1,1 @@
+"""Devices, memory, threads, launches and faults: what runs the code that `codegen` made."""

@@ -63,8 +63,8 @@ class Worker:
 
     def end(self) -> None:
         """Stop the process."""
-        self.process.kill()
-        self.process.wait()
+        with self.process, self.said:
+            self.process.kill()
 
 
 @dataclass
