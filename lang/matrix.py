@@ -35,7 +35,20 @@ def swizzle(name: str) -> tuple[int, ...] | None:
     return None
 
 
-class Matrix:
+class _Methods(type):
+    """Methods of linear algebra by the name of the class, as in `Vector.cross(a, b)`."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from weft.lang.library.linalg import METHODS
+
+        if name not in METHODS:
+            raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
+        return METHODS[name]
+
+
+class Matrix(metaclass=_Methods):
     """`Matrix([[1, 2], [3, 4]], dt=None)`: an n x m matrix; from a flat list, a vector.
 
     `arr` is a list of numbers, a list of equally long rows (lists or vectors), a numpy array or a matrix; it is copied.

@@ -18,9 +18,10 @@ from weft.lang.ndarray import Ndarray
 from weft.lang.options import did_you_mean
 from weft.lang.struct import Struct, StructField, known_member
 from weft.lang.translate.indexing import constant_element, dotted
+from weft.lang.translate.objects import attribute_of
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Record, Unfinished, to_expr
+from weft.lang.translate.values import Made, Record, Unfinished, to_expr
 
 __all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
 
@@ -65,6 +66,8 @@ def _attribute(t: Translator, node: ast.Attribute) -> Any:
         return _member(t, base, node)
     if isinstance(base, tree.Expr):
         return _of_value(t, base, node)
+    if isinstance(base, Made):
+        return attribute_of(t, base, node)
     value = _of_object(t, base, node)
     if isinstance(value, Ndarray):
         raise t.error(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -23,13 +24,14 @@ from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline, settled
 from weft.lang.translate.nested import NestedFunction
+from weft.lang.translate.objects import initialize, make, makes_objects, parent_of
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.printing import format_braces
 from weft.lang.translate.python_functions import PYTHON
 from weft.lang.translate.real_calls import invoke
 from weft.lang.translate.refused import why_refused
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import is_known, kind_of
+from weft.lang.translate.values import Made, is_known, kind_of, to_expr
 from weft.lang.types import MatrixType, StructType
 
 __all__ = ["call"]
@@ -120,6 +122,9 @@ def _bound(t: Translator, function: MethodType, c: Call) -> Any:
     if inner is Field.fill:
         return inline(t, fill_field.function, c.with_first(function.__self__))
     _check_scope(t, function, c)
+    owner: object = function.__self__
+    if isinstance(owner, Made) and inner is vars(owner.kind).get("__init__"):  # of super()
+        return initialize(t, owner, inner, c)
     if getattr(inner, "is_real", False):
         return invoke(t, inner.function, c.with_first(function.__self__), bound=True)
     if getattr(inner, "is_pyfunc", None) is not None:
@@ -140,7 +145,8 @@ def _super(t: Translator, c: Call) -> Any:
     bound = t.names.find(first.arg) if first is not None else None
     if bound is None or "__class__" not in t.names.function.__code__.co_freevars:
         raise t.error("super() without arguments stands in a method, of the class it belongs to", c.node)
-    return super(t.names.outer("__class__")[0], bound.value)
+    kind = t.names.outer("__class__")[0]
+    return parent_of(bound.value, kind) if isinstance(bound.value, Made) else super(kind, bound.value)
 
 
 def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
@@ -149,6 +155,9 @@ def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
         found = PYTHON.get(function) or constructors.CLASSES.get(function)
     except TypeError:  # unhashable
         return None
+    if found is None and isinstance(function, FunctionType):
+        name = function.__name__
+        return _UNBOUND.get(name) if vars(Matrix).get(name) is function else None
     if found is None and isinstance(function, BuiltinFunctionType) and function.__module__ == "math":
         name = _MATH_NAMES.get(function.__name__, function.__name__)
         if name in BUILTINS and name in FUNCTIONS:
@@ -156,6 +165,19 @@ def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
     return found
 
 
+def _unbound(method: Callable[[Translator, Any, Call], Any]) -> Callable[[Translator, Call], Any]:
+    """A method written as a function of the class: `Matrix.transpose(m)`."""
+
+    def handle(t: Translator, c: Call) -> Any:
+        if not c.args:
+            raise t.error("this method of a vector or matrix is called without one", c.node, TypeMismatch)
+        first, *rest = c.args
+        return method(t, to_expr(t, first, c.node), replace(c, args=rest))
+
+    return handle
+
+
+_UNBOUND = {name: _unbound(method) for name, method in methods.METHODS.items()}
 _MATH_NAMES: dict[str, str] = {"fabs": "abs", "fmod": "raw_mod"}
 
 
@@ -187,6 +209,8 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
         return run_now(t, c.node, function, *c.args, **c.keywords)
     if isinstance(function, FunctionType):
         return inline(t, function, c)
+    if makes_objects(function):
+        return make(t, function, c)
     text = getattr(function, "__self__", None)
     if isinstance(text, str) and function.__name__ == "format":
         return format_braces(t, text, c)

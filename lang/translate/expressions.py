@@ -165,7 +165,7 @@ def _comprehend(t: Translator, generators: list[ast.comprehension], add: Any) ->
 
 @translates(ast.NamedExpr)
 def _named(t: Translator, node: ast.NamedExpr) -> Any:
-    from weft.lang.translate.statements import define
+    from weft.lang.translate.variables import define
 
     value = t.expr(node.value)
     define(t, node.target.id, value, node)

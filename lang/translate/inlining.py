@@ -50,9 +50,10 @@ def inline_body(
     identity: tuple[Any, ...],
     c: Call,
     bound: bool = False,
+    body: list[ast.stmt] | None = None,
 ) -> Any:
     """The meaning of a call of the function that `child` translates, with those (parameter, argument) pairs;
-    `identity` tells it from other functions."""
+    `identity` tells it from other functions. `body`: what to translate instead of the function's own."""
     lets: list[tuple[tree.Variable, tree.Expr]] = []
     key: list[Any] = [*identity]
     for position, (name, value) in enumerate(pairs):
@@ -60,7 +61,7 @@ def inline_body(
         key.append(_bind(t, child, annotation(name), name, value, by_reference, lets, c))
     _open(t, child.source, tuple(key), c)
     try:
-        child.body(child.source.node.body)
+        child.body(child.source.node.body if body is None else body)
     finally:
         t.unit.open_calls.pop()
     return _Result(t, child, lets, annotation("return"), c).value()

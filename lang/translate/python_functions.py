@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Tensor
+from weft.ir.types import Prim, Tensor, i32
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix
 from weft.lang.struct import Struct as PyStruct
@@ -26,6 +26,7 @@ from weft.lang.translate.functions import (
     exprs,
 )
 from weft.lang.translate.operators import binary, run_now, truth
+from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.printing import print_call
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, is_known, kind_of, to_expr
@@ -40,12 +41,20 @@ def _range(t: Translator, c: Call) -> Any:
         for bound, place in zip(c.args, c.node.args):
             if isinstance(bound, (Field, StructField)):
                 raise t.error("range takes integers, not a field: loop over the field itself", place, TypeMismatch)
-            if isinstance(bound, float):
-                raise t.error(
-                    f"range takes integers, not the number {bound}: cast it with int(...)", place, TypeMismatch
-                )
-        return run_now(t, c.node, range, *c.args)
-    return RangeOf(tuple(c.args))
+        return run_now(t, c.node, range, *(_whole(t, bound, c) for bound in c.args))
+    return RangeOf(tuple(_whole(t, bound, c) for bound in c.args))
+
+
+def _whole(t: Translator, bound: Any, c: Call) -> Any:
+    """A float as the bound of a range is cut to an integer, with a warning if that loses something."""
+    place = next((place for given, place in zip(c.args, c.node.args) if given is bound), c.node)
+    if isinstance(bound, float):
+        warn_of_loss(t, "a bound of a range", i32, to_expr(t, bound, place), place)
+        return run_now(t, place, int, bound)
+    if isinstance(bound, tree.Expr) and isinstance(bound.type, Prim) and bound.type.is_float:
+        warn_of_loss(t, "a bound of a range", i32, bound, place)
+        return tree.Cast(bound, type=i32, span=t.span(place))
+    return bound
 
 
 def _len(t: Translator, c: Call) -> Any:

@@ -8,23 +8,24 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.transforms.lower_tree_facts import walk
-from weft.ir.types import VOID, Array, Struct, Tensor, Type, element, shape_of
+from weft.ir.types import Struct, Tensor, Type, element, shape_of
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.field import Field
-from weft.lang.matrix import Matrix
 from weft.lang.struct import StructField
 from weft.lang.translate.attributes import swizzle_positions
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.indexing import constant_element, static_indices
 from weft.lang.translate.inlining import settled
 from weft.lang.translate.names import Binding
+from weft.lang.translate.objects import add_attribute
 from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now, tested
-from weft.lang.translate.precision import warn_of_literal, warn_of_loss, warn_of_update
+from weft.lang.translate.precision import warn_of_loss, warn_of_update
 from weft.lang.translate.printing import assertion
 from weft.lang.translate.source import reads
 from weft.lang.translate.translator import Returned, Translator, translates
 from weft.lang.translate.triplets import adds_triplet
 from weft.lang.translate.values import (
+    Made,
     Record,
     coerce,
     in_memory,
@@ -35,9 +36,10 @@ from weft.lang.translate.values import (
     tensor_elements,
     to_expr,
 )
+from weft.lang.translate.variables import define, right_of
 from weft.lang.types import StructType, to_ir
 
-__all__ = ["define", "is_static_call", "store"]
+__all__ = ["is_static_call", "store"]
 
 
 @translates(ast.Pass)
@@ -158,59 +160,6 @@ def _assign_binding(t: Translator, name: str, binding: Binding, value: Any, node
     store(t, place, value, node, name)
 
 
-def define(
-    t: Translator, name: str, value: Any, node: ast.AST, wanted: Type | None = None, kind: StructType | None = None
-) -> None:
-    """The first assignment of a name: a variable of the value's type, or a name for something known only now."""
-    if isinstance(value, (list, tuple)) and wanted is None:
-        t.bind(name, _variables(t, name, value, node), "")
-        return
-    if isinstance(value, tree.Shared):
-        value.name = value.name or name
-        t.bind(name, value, "compile-time value")
-        return
-    if value is None:
-        raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
-    if wanted is None and not _is_value(value):
-        t.bind(name, value, "compile-time value")
-        return
-    t.bind(name, _variable(t, name, value, node, wanted, kind), "")
-
-
-def _variable(t: Translator, name: str, value: Any, node: ast.AST, wanted: Type | None, kind: StructType | None) -> Any:
-    kind = kind or struct_kind(value)
-    expr = to_expr(t, value, _right(node))
-    if expr.type is VOID:
-        raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
-    if wanted is not None:
-        warn_of_literal(t, f"'{name}'", wanted, expr, _right(node))
-        expr = coerce(t, expr, wanted, node)
-    variable = tree.Variable(name, expr.type)
-    t.emit(tree.Let(variable, expr, span=t.span(node)))
-    return variable if kind is None else Record(kind, tree.Var(variable, type=expr.type, span=t.span(node)))
-
-
-def _variables(t: Translator, name: str, value: Any, node: ast.AST) -> Any:
-    """A list or tuple whose numbers, vectors and structs are variables of their own."""
-    items: list[Any] = []
-    for item in value:
-        if isinstance(item, (list, tuple)):
-            items.append(_variables(t, name, item, node))
-        elif _is_value(item):
-            made = _variable(t, name, item, node, None, None)
-            items.append(tree.Var(made, type=made.type) if isinstance(made, tree.Variable) else made)
-        else:
-            items.append(item)
-    return type(value)(items)
-
-
-def _is_value(value: Any) -> bool:
-    """Whether assigning `value` makes a variable, not a name for something known at compile time."""
-    if isinstance(value, tree.Expr):
-        return not isinstance(value.type, Array)
-    return isinstance(value, Matrix) or is_number(value) or struct_kind(value) is not None
-
-
 @translates(ast.AnnAssign)
 def _annotated(t: Translator, node: ast.AnnAssign) -> None:
     if not isinstance(node.target, ast.Name):
@@ -238,16 +187,28 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
 
 
 def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: Any, node: ast.AST) -> None:
+    owner = _object(t, target)
+    if owner is not None and isinstance(target, ast.Attribute) and target.attr not in owner.attributes:
+        add_attribute(t, owner, target, value, node)
+        return
     parts = _parts(t, target)
     if parts is None:
         store(t, t.expr(target), value, node)
         return
-    expr = to_expr(t, value, _right(node))
+    expr = to_expr(t, value, right_of(node))
     scalars = tensor_elements(t, expr) if shape_of(expr.type) else [t.frozen(expr)] * len(parts)
     if len(scalars) != len(parts):
         raise t.error(f"{len(parts)} elements are assigned, but there are {len(scalars)} values", node, TypeMismatch)
     for part, scalar in zip(parts, [t.frozen(scalar) for scalar in scalars], strict=True):
         store(t, part, scalar, node)
+
+
+def _object(t: Translator, target: ast.expr) -> Made | None:
+    """The object made in the kernel whose attribute `target` is."""
+    if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+        return None
+    binding = t.names.find(target.value.id)
+    return binding.value if binding is not None and isinstance(binding.value, Made) else None
 
 
 def _parts(t: Translator, target: ast.expr) -> list[tree.Expr] | None:
@@ -275,13 +236,6 @@ def _parts(t: Translator, target: ast.expr) -> list[tree.Expr] | None:
     return [constant_element(base, row, t.span(target)) for row in rows]
 
 
-def _right(node: ast.AST) -> ast.AST:
-    """What stands on the right of an assignment."""
-    if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-        return node.value
-    return node
-
-
 def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") -> None:
     """`place = value`, cast to the place's type."""
     if isinstance(place, Record):
@@ -289,13 +243,13 @@ def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") 
         return
     if not isinstance(place, tree.Expr) or not in_memory(place):
         _refuse(t, place, node)
-    expr = to_expr(t, value, _right(node))
+    expr = to_expr(t, value, right_of(node))
     what = f"'{name}'" if name else "the target"
     if isinstance(place.type, Struct) != isinstance(expr.type, Struct):
         raise t.error(f"{what} is {place.type}, the value {expr.type}", node, TypeMismatch)
     if not isinstance(expr.type, Struct) and shape_of(expr.type) not in ((), shape_of(place.type)):
         raise t.error(f"{what} is {place.type}, the value {expr.type}: their shapes differ", node, TypeMismatch)
-    warn_of_loss(t, what, place.type, expr, _right(node))
+    warn_of_loss(t, what, place.type, expr, right_of(node))
     t.emit(tree.Assign(place, expr, span=t.span(node)))
 
 

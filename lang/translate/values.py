@@ -20,6 +20,7 @@ from weft.lang.translate.translator import Translator
 from weft.lang.types import CompoundType, StructType, to_ir
 
 __all__ = [
+    "Made",
     "Record",
     "Unfinished",
     "as_int",
@@ -63,6 +64,20 @@ class Record:
         return wrap(annotation, tree.Member(self.whole, name, type=to_ir(annotation), span=span))
 
 
+class Made(Unfinished):
+    """An object that the kernel makes, of class `kind`; see `objects.py`. `home` is the list of statements in which it
+    can get further attributes."""
+
+    def __init__(self, kind: type, home: list[tree.Stmt], attributes: dict[str, Any] | None = None) -> None:
+        self.kind, self.home = kind, home
+        self.attributes: dict[str, Any] = {} if attributes is None else attributes
+
+    @property
+    def phrase(self) -> str:  # type: ignore[override]
+        """What messages call it."""
+        return f"an object of class {self.kind.__name__}"
+
+
 def wrap(annotation: Any, expr: tree.Expr) -> Any:
     """`expr`, as a Record if `annotation` is a struct type."""
     return Record(annotation, expr) if isinstance(annotation, StructType) else expr
@@ -87,7 +102,7 @@ def is_constant(value: Any) -> bool:
 
 def is_known(value: Any) -> bool:
     """Whether `value`, and all in it, is known at compile time."""
-    if isinstance(value, (tree.Expr, Record)):
+    if isinstance(value, (tree.Expr, Record, Made)):
         return False
     if isinstance(value, (list, tuple)):
         return all(map(is_known, value))

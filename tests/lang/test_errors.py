@@ -60,7 +60,6 @@ BODIES: dict[str, str] = {
     "result_of_nothing": "a = nothing(1)",
     "arguments_of_builtin": "y[0] = ti.atan2(1.0)",
     "range_arguments": "for i in range(1, 2, 3, 4):\n        y[i] = 1",
-    "range_float": "for i in range(2.5):\n        y[i] = 1",
     "range_step_zero": "for i in range(0, 4, 0):\n        y[i] = 1",
     "loop_variables": "for i in x:\n        y[i] = 1",
     "loop_variables_ndrange": "for i, j, k in ti.ndrange(2, 2):\n        y[i] = 1",

@@ -62,6 +62,10 @@ KINDS: dict[str, tuple[str, list[str]]] = {
         "return X.n",
         ["type('C', (), {'n': 1})", "type('C', (), {'n': 2})", "type('C', (type('B', (), {'n': 3}),), {})"],
     ),
+    "classes that it makes objects of": (
+        "return X(ti.f64(4.0) + 0 * ti.random()).n",
+        ["Kept", "Doubled"],
+    ),
     "objects": (
         "return X.n",
         ["types.SimpleNamespace(n=1)", "types.SimpleNamespace(n=1.5)", "type('C', (), {'n': 1})()"],
@@ -110,6 +114,12 @@ def twice(f):
     return lambda a: f(a) * 2
 def thrice(f):
     return lambda a: f(a) * 3
+class Kept:
+    def __init__(self, n):
+        self.n = n
+class Doubled:
+    def __init__(self, n):
+        self.n = n * 2
 X = VALUE
 @ti.kernel
 def k() -> ti.f64:

@@ -475,3 +475,24 @@ def test_what_cannot_be_known_is_compiled_each_time(session: Session, what: str)
     assert session.fresh(text) == 1
     assert session.kept() == 0
     assert session.fresh(text) == 1
+
+
+def test_a_constructor_that_was_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A kernel that makes objects of a class is kept, and is another when `__init__` is."""
+    session = Session(tmp_path, monkeypatch)
+    text = """
+import weft as ti
+class Pair:
+    def __init__(self, a, b):
+        self.sum = a + b
+@ti.kernel
+def k(a: ti.i32) -> ti.i32:
+    return Pair(a, a * a).sum
+def main():
+    return k(3)
+"""
+    assert [session.run(text, "pair.py") for _ in range(2)] == [12, 12]
+    assert session.compiled == 1
+    assert session.run(text.replace("a + b", "a - b"), "pair.py") == -6
+    assert session.run(text, "pair.py") == 12
+    assert session.compiled == 2

@@ -54,6 +54,8 @@ LOSSES: dict[str, str] = {
     "vector_field": "vectors[0] = ti.Vector([a, a])",
     "element_of_vector": "vectors[0].y = a",
     "member_of_struct": "cells[0].n = a",
+    "range_of_float": "for i in range(a):\n        i32s[i] = 1",
+    "range_of_literal": "for i in range(0.0, 2.5):\n        i32s[i] = 1",
     "several_targets": "x, y = 1, 2.0\n    x, y = y, x",
     "choice": "i32s[0] = 1 if a > 1 else a",
     "result": "return b",

@@ -260,3 +260,22 @@ def test_many_iterations(ti):
 
     assert run() == n
     assert (x.to_numpy() == np.arange(n) % 3).all()
+
+
+@pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")
+def test_bounds_that_are_floats(ti):
+    """They are cut to integers, as in Taichi, where Python takes none."""
+    x = ti.field(ti.i32, 10)
+
+    @ti.kernel
+    def run(end: ti.f32):
+        for i in range(end):
+            x[i] += 1
+        for i in range(10 / 2, 2.5 + end):
+            x[i] += 10
+        for _ in range(1):
+            for i in range(1.5, end):
+                x[i] += 100
+
+    run(3.75)
+    assert x.to_numpy().tolist() == [1, 101, 101, 0, 0, 10, 0, 0, 0, 0]

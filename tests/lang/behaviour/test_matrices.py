@@ -342,3 +342,17 @@ def test_elements_by_constant_and_by_computed_index(ti):
             wanted[i, 1] += i * 0.75
             wanted[i, (i + 1) % 3] += 2
     np.testing.assert_allclose(v.to_numpy(), wanted, rtol=1e-5)
+
+
+def test_methods_by_the_name_of_the_class(ti):
+    a, b = ti.Vector([1.0, 2.0, 3.0]), ti.Vector([3.0, 1.0, 2.0])
+
+    @ti.kernel
+    def run(x: ti.math.vec3, y: ti.math.vec3) -> ti.math.vec4:
+        m = ti.Matrix.transpose(ti.Matrix([[x.x, 2.0], [3.0, 5.0]]))
+        c = ti.Vector.cross(x, y)
+        return ti.Vector([c.x, ti.Matrix.sum(y), m[1, 0] + ti.Matrix.determinant(m), ti.Vector.norm_sqr(x)])
+
+    assert run(a, b).to_list() == [1, 6, 1, 14]
+    assert ti.Vector.cross(a, b).to_list() == [1, 7, -5]
+    assert ti.Matrix.dot(a, b) == 11
