@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.translate.source import source_lines
+from weft.lang.translate.source import text_of
 from weft.runtime.forks import forkable
 
 __all__ = [
@@ -153,7 +153,7 @@ def facts_of(code: CodeType) -> CodeFacts:
 
 def _facts(code: CodeType) -> CodeFacts:
     try:
-        text = "".join(source_lines(code)[0])
+        text = text_of(code)
     except (OSError, TypeError):
         text = ""
     inner = list(_nested(code))

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, replace
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -26,8 +26,8 @@ import numpy as np
 
 from weft.ir.archive import ArchiveError, pack, unpack
 from weft.ir.artifact import Artifact
+from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
-from weft.lang.cache.evidence import Evidence
 from weft.lang.cache.fingerprint import Fingerprint, TooLarge, fingerprint
 from weft.lang.captures import Attributes
 from weft.lang.init import imported_at, threads_of
@@ -133,6 +133,8 @@ class Lookup:
             return self._failed
         before = self._before
         uncomputed = before.uncomputed if before is not None else ()
+        from weft.lang.cache.evidence import Evidence  # which kernels that are found need not
+
         evidence = Evidence(self._given, translation, before)
         try:
             why = evidence.examine(lambda names: self._walk(names, uncomputed))
@@ -222,8 +224,12 @@ def _walk_of(function: Any, arguments: Sequence[Any], results: Sequence[Any]) ->
 
 
 def _words(program: Any) -> str:
-    options = astuple(replace(program.config, random_seed=0, threads=threads_of(program.device)))
-    return f"{options} {_target(program)}"
+    return f"{_options(program.config, threads_of(program.device))} {_target(program)}"
+
+
+@lru_cache(64)
+def _options(config: CompileConfig, threads: int) -> str:
+    return str(astuple(replace(config, random_seed=0, threads=threads)))
 
 
 def tell_why(kernel: str, why: str) -> None:

@@ -9,7 +9,6 @@ it runs still runs what was imported.
 from __future__ import annotations
 import __future__
 
-import inspect
 import linecache
 import os
 import stat
@@ -80,7 +79,8 @@ def lines_of_lost(code: CodeType) -> list[str] | None:
 
 def _defines(lines: list[str], code: CodeType) -> bool:
     """Whether a function of that name begins where it should."""
-    return any(f"def {code.co_name}" in line for line in inspect.getblock(lines[code.co_firstlineno - 1 :]))
+    last = max(line or 0 for _, _, line in code.co_lines())
+    return any(f"def {code.co_name}" in line for line in lines[code.co_firstlineno - 1 : last])
 
 
 def _gives(text: str, code: CodeType) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from weft.ir.errors import CompilationError, Span
 from weft.lang.translate.lost_source import lines_of_lost
 
-__all__ = ["LIBRARY", "Source", "captured", "reads", "source_lines", "source_of"]
+__all__ = ["LIBRARY", "Source", "captured", "reads", "source_lines", "source_of", "text_of"]
 
 
 LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -107,25 +107,36 @@ def source_lines(code: CodeType) -> tuple[list[str], int]:
     return lines, first
 
 
+def text_of(code: CodeType) -> str:
+    """The lines of a function, not parsed. What may be missing at its end has no code, and so no meaning. OSError where
+    they are not known."""
+    lines = _lines_from(code)
+    return "".join(_deeper(code, lines) if lines else inspect.getsourcelines(code)[0])
+
+
 def _text_of(code: CodeType) -> tuple[list[str], int, int, ast.Module | None]:
     """The lines of a function; the number of the first; their tree, if they are one, and what to add to its lines."""
-    first = code.co_firstlineno
-    lines = lines_of_lost(code)
-    if lines is None:  # `inspect.getsourcelines` would look into every module there is
-        linecache.checkcache(code.co_filename)
-        lines = linecache.getlines(code.co_filename)
+    first, lines = code.co_firstlineno, _lines_from(code)
     if not lines:
         lines, first = inspect.getsourcelines(code)
         return lines, first, *_tree(lines, first)
-    if first > len(lines):
-        raise OSError(f"{code.co_filename} has no line {first}")
-    lines = lines[first - 1 :]
     block = _deeper(code, lines)
     shift, tree = _tree(block, first)
     if tree is None or code.co_name == "<lambda>":
         block = inspect.getblock(lines)
         shift, tree = _tree(block, first)
     return block, first, shift, tree
+
+
+def _lines_from(code: CodeType) -> list[str]:
+    """The lines of its file from the first of a function on; none if the file has none."""
+    lines = lines_of_lost(code)
+    if lines is None:  # `inspect.getsourcelines` would look into every module there is
+        linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename)
+    if lines and code.co_firstlineno > len(lines):
+        raise OSError(f"{code.co_filename} has no line {code.co_firstlineno}")
+    return lines[code.co_firstlineno - 1 :]
 
 
 def _deeper(code: CodeType, lines: list[str]) -> list[str]:
