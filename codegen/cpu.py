@@ -228,10 +228,10 @@ def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, sha
         inner = extents[-1]
     price = cost_of(task.body)
     if isinstance(plan, LanePlan):
-        price = Cost(*(part / max(1, plan.lanes / 4) for part in (price.work, price.atomics, price.plain)))
+        price = Cost(*(part / max(1, plan.span / 4) for part in (price.work, price.atomics, price.plain)))
         if axes == 1:  # shared out by whole vectors
-            count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {plan.lanes - 1}')}, {plan.lanes}")
-            inner = str(plan.lanes)
+            count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {plan.span - 1}')}, {plan.span}")
+            inner = str(plan.span)
     body = f"weft_task{number}"
     if shares:
         _write_body(f, task, plan, body, True, shares)
@@ -331,7 +331,7 @@ def _write_body(
     f.plain = plain
     f.lines_from = _line_table(module, name, task)
     if _draws(module, task):
-        f.draws = f.stack(f"<{plan.lanes} x i32>" if isinstance(plan, LanePlan) else "i32", align=4)
+        f.draws = f.stack(f"<{plan.span} x i32>" if isinstance(plan, LanePlan) else "i32", align=4)
     axes = len(task.body.args)
     limits = task.bounds.last
     assert isinstance(limits, Yield)
@@ -354,7 +354,7 @@ def _write_body(
 def _writer(module: ModuleWriter, plan: Plan | None) -> FunctionWriter:
     """What writes a body: iterations in lanes, rounds of inner loops in lanes, or one after another."""
     if isinstance(plan, LanePlan):
-        return LaneWriter(module, lanes=plan.lanes, facts=plan.facts, layouts=plan.layouts)
+        return LaneWriter(module, lanes=plan.lanes, many=plan.many, facts=plan.facts, layouts=plan.layouts)
     group = module.node("distinct !{}")
     if plan is not None:
         return LaneWriter(module, access_group=group, lanes=plan.lanes, folds=plan.loops, layouts=plan.layouts)
@@ -365,7 +365,7 @@ def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
     """The share [%begin, %end) of the only axis, which is counted in vectors where iterations run in lanes."""
     if not isinstance(f, LaneWriter) or f.folds:
         return f.set(f"add nsw i64 {begin}, %begin"), f.set(f"add nsw i64 {begin}, %end")
-    first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {f.lanes}')}") for n in ("%begin", "%end"))
+    first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {f.span}')}") for n in ("%begin", "%end"))
     smaller = f.module.declare("i64 @llvm.smin.i64(i64, i64)")
     return first, f.set(f"call i64 @{smaller}(i64 {last}, i64 {end})")
 
@@ -400,7 +400,7 @@ def _innermost(
             f.values.update(zip(task.body.args, [*outer, index], strict=True))
             if f.draws:
                 f.lane = _lane(f, [*outer, index], begins, ends)
-                f.do(f"store <{f.lanes} x i32> zeroinitializer, ptr {f.draws}, align 4")
+                f.do(f"store <{f.span} x i32> zeroinitializer, ptr {f.draws}, align 4")
             write_body(f, task)
         return
     with f.loop(first, last, _hints(f, task)) as index:

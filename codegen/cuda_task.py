@@ -249,7 +249,7 @@ def _teams(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str], t
     with _strided(f, "x", threads, short=False) as thread:
         number, lane = f.set(f"udiv i64 {thread}, {LANES}"), f.set(f"urem i64 {thread}, {LANES}")
         indices = _digits(f, number, axes, lengths)
-        f.values |= dict(zip(task.body.args, indices, strict=True))
+        f.values.update(zip(task.body.args, indices, strict=True))
         write_team(f, task, team, f.set(f"trunc i64 {lane} to i32"))
 
 

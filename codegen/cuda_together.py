@@ -11,7 +11,7 @@ out, so that neighbours see what they have in common: the taps of a filter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,7 @@ _NOT_UNROLLED = '!{!"llvm.loop.unroll.disable"}'
 _MOST_SIDE_BY_SIDE = 64  # ops of a loop's body
 _FEWEST = 8  # rounds that are worth it
 
-Values = dict[Value, str]
+Values = MutableMapping[Value, str]
 
 
 def write_together(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values], varying: set[Value]) -> None:

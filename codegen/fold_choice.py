@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from weft.codegen.cost import trips
 from weft.codegen.lane_folds import InnerLoop
-from weft.codegen.lane_price import Price, is_straight, ops_of, vectors_at_once
+from weft.codegen.lane_price import Price, is_straight, ops_of
+from weft.codegen.lane_vectors import vectors_of_rounds
 from weft.ir.alias import root_of
 from weft.ir.core import Op, Value
 from weft.ir.ops import Alloca, Atomic, Break, Const, For, If, Random, Store, Task, While
@@ -75,7 +76,7 @@ def inner_loops(loops: Mapping[For, Uniformity], bits: int) -> dict[Op, InnerLoo
     """How those loops, and the loops around them, are written."""
     found: dict[Op, InnerLoop] = {}
     for loop, facts in loops.items():
-        found[loop] = InnerLoop(facts, vectors_at_once(loop.body, facts, bits))
+        found[loop] = InnerLoop(facts, vectors_of_rounds(loop.body, facts, bits))
     sums = {store: FAMILY[kind] for facts in loops.values() for store, (kind, _) in facts.sums.items()}
     folded = {*sums, *(op for facts in loops.values() for op in facts.skipped)}
     for loop, facts in loops.items():

@@ -6,7 +6,7 @@ What an op becomes is said in the `*_ops.py` files, by functions registered with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -74,7 +74,7 @@ class FunctionWriter:
     plain: bool = False
     exit_label: str = "exit"
     access_group: str = ""
-    values: dict[Value, str] = field(default_factory=dict[Value, str])
+    values: MutableMapping[Value, str] = field(default_factory=dict[Value, str])
     slots: list[str] = field(default_factory=list[str])
     lines: list[str] = field(default_factory=list[str])
     jumps: list[Jump] = field(default_factory=list[Jump])

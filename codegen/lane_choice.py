@@ -16,8 +16,9 @@ from weft.codegen.fold_choice import fold_prices, inner_loops
 from weft.codegen.lane_folds import InnerLoop
 from weft.codegen.lane_gathers import CellParts
 from weft.codegen.lane_layouts import Layouts
-from weft.codegen.lane_price import Price, ops_of, vectors_at_once
+from weft.codegen.lane_price import Price, ops_of
 from weft.codegen.lane_strides import likely_stride
+from weft.codegen.lane_vectors import vectors_at_once, waits
 from weft.ir.alias import root_of
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
@@ -45,16 +46,22 @@ _LIMITS = ("min", "max", "mod", "raw_mod", "and")
 
 @dataclass(frozen=True)
 class LanePlan:
-    """So many lanes, by those facts."""
+    """So many lanes, by those facts, in each of `many` vectors."""
 
     lanes: int
     facts: Uniformity
     layouts: Layouts
+    many: int = 1
+
+    @property
+    def span(self) -> int:
+        """How many iterations run at once."""
+        return self.lanes * self.many
 
     @property
     def words(self) -> str:
         """The plan, in words."""
-        return f"{self.lanes} iterations at once, one in each lane"
+        return f"{self.span} iterations at once, one in each lane"
 
 
 @dataclass(frozen=True)
@@ -87,11 +94,12 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         return "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
     facts, lanes = Uniformity(task), bits // _usual_bits(task)
     if asked and not facts.reason:
-        return LanePlan(wanted, facts, layouts)
+        return LanePlan(min(wanted, lanes), facts, layouts, max(1, wanted // lanes))
     folds = {} if asked else fold_prices(task, lanes, bits, vector_math)
     words = facts.reason or _too_dear(task, facts, bits, vector_math, {loop: cost for loop, (_, cost) in folds.items()})
     if not words:
-        return LanePlan(lanes * _interleaved(task, facts, lanes, bits), facts, layouts)
+        many = _interleaved(task, facts, lanes, bits)
+        return LanePlan(lanes, facts, layouts, many) if waits(task, facts) else LanePlan(many * lanes, facts, layouts)
     if folds:
         return FoldPlan(lanes, inner_loops({loop: about for loop, (about, _) in folds.items()}, bits), layouts)
     return f"no lanes: {words}"
@@ -163,8 +171,6 @@ def _filled(task: Task, lanes: int) -> float:
 
 
 def _interleaved(task: Task, facts: Uniformity, lanes: int, bits: int) -> int:
-    """How many vectors at once: several, where the rounds of a short loop wait for each other; fewer where the last
-    vectors of a row would be empty."""
-    loops = [op for op in ops_of(task.body) if isinstance(op, (For, While))]
-    most = vectors_at_once(loops[0].body, facts, bits) if len(loops) == 1 else 1
+    """How many vectors at once; fewer where the last vectors of a row would be empty."""
+    most = vectors_at_once(task, facts, bits)
     return next(k for k in (4, 2, 1) if k <= most and _filled(task, k * lanes) >= 0.9 * _filled(task, lanes))

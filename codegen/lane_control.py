@@ -21,9 +21,8 @@ _CHEAP_UNARY = frozenset(("neg", "bit_not", "not", "abs", "sign", "floor", "ceil
 def write_body(f: LaneWriter, task: Task | For) -> None:
     """The body of the parallel loop, or of one whose rounds run in lanes; its `continue` is the end of a round."""
     if task in f.facts.divergent:
-        slot = f.stack(f.mask_type)
-        f.write_mask(slot, f.mask)
-        f.masks[task] = Masks(slot, slot)
+        slots = f.mask_slots(f.here)
+        f.masks[task] = Masks(slots, slots)
     f.jumps.append(Jump(f.region, f.region))
     f.block(task.body)
     f.jumps.pop()
@@ -31,17 +30,17 @@ def write_body(f: LaneWriter, task: Task | For) -> None:
 
 @by_lane(If)
 def _if(f: LaneWriter, op: If) -> None:
-    before, region = f.mask, f.region
+    before, region = f.here, f.region
     if f.facts.varies(op.condition):
         _masked_if(f, op)
     else:
         _plain_if(f, op)
-    f.mask, f.region = before, region
+    f.here, f.region = before, region
     loops = _left(f, op)
     if loops:
-        f.mask = f.both(before, f.read_mask(f.masks[loops[-1]].round))
+        f.here = f.both(before, f.read_mask(f.masks[loops[-1]].round))
         after = f.fresh_label("still")
-        f.branch(f.any(f.mask), after, region)
+        f.branch(f.any(f.here), after, region)
         f.start(after)
 
 
@@ -54,21 +53,21 @@ def _left(f: LaneWriter, op: If) -> list[Op]:
 
 def _plain_if(f: LaneWriter, op: If) -> None:
     then, orelse, done = (f.fresh_label(hint) for hint in ("then", "else", "done"))
-    mask = f.mask
+    here = f.here
     f.branch(f.use(op.condition), then, orelse)
     for label, block in ((then, op.then), (orelse, op.orelse)):
         f.start(label)
-        f.mask, f.region = mask, done
+        f.here, f.region = here, done
         f.block(block)
         f.jump(done)
     f.start(done)
 
 
 def _masked_if(f: LaneWriter, op: If) -> None:
-    condition, mask = f.condition(op.condition), f.mask
-    sides = [(op.then, f.both(mask, condition)), (op.orelse, "")]
+    condition, here = f.condition(op.condition), f.here
+    sides = [(op.then, f.both(here, condition))]
     if op.orelse.first is not None:
-        sides[1] = (op.orelse, f.without(mask, condition))
+        sides.append((op.orelse, f.without(here, condition)))
     for block, lanes in sides:
         if block.first is None:
             continue
@@ -76,7 +75,7 @@ def _masked_if(f: LaneWriter, op: If) -> None:
         if not _harmless(f, block):
             f.branch(f.any(lanes), side, after)
             f.start(side)
-        f.mask, f.region, leaving, f.leaving = lanes, after, f.leaving, None
+        f.here, f.region, leaving, f.leaving = lanes, after, f.leaving, None
         f.block(block)
         f.leaving = leaving
         f.start(after)
@@ -130,27 +129,25 @@ def _continue(f: LaneWriter, op: Continue) -> None:
 
 @by_lane(While)
 def _while(f: LaneWriter, op: While) -> None:
-    before, region = f.mask, f.region
+    before, region = f.here, f.region
     if op not in f.facts.divergent:
         _plain_loop(f, op)
     else:
         head, latch, done = (f.fresh_label(hint) for hint in ("while", "latch", "done"))
         masks = _enter(f, op)
         f.start(head)
-        f.mask, f.region = f.read_mask(masks.loop), latch
-        f.write_mask(masks.round, f.mask)
+        f.here, f.region = f.read_mask(masks.loop), latch
+        f.write_mask(masks.round, f.here)
         _round(f, op)
         f.start(latch)
         f.branch(f.any(f.read_mask(masks.loop)), head, done)
         f.start(done)
-    f.mask, f.region = before, region
+    f.here, f.region = before, region
 
 
 def _enter(f: LaneWriter, op: Op) -> Masks:
-    masks = Masks(f.stack(f.mask_type), f.stack(f.mask_type))
-    f.masks[op] = masks
-    f.write_mask(masks.loop, f.mask)
-    return masks
+    f.masks[op] = Masks(f.mask_slots(f.here), f.mask_slots(f.here))
+    return f.masks[op]
 
 
 def _round(f: LaneWriter, op: While | For) -> None:
@@ -169,12 +166,12 @@ def _plain_loop(f: LaneWriter, op: While | For) -> None:
 
 @by_lane(For)
 def _for(f: LaneWriter, op: For) -> None:
-    before, region = f.mask, f.region
+    before, region = f.here, f.region
     if op not in f.facts.divergent:
         _plain_loop(f, op)
     else:
         _masked_for(f, op)
-    f.mask, f.region = before, region
+    f.here, f.region = before, region
 
 
 def _masked_for(f: LaneWriter, op: For) -> None:
@@ -183,34 +180,37 @@ def _masked_for(f: LaneWriter, op: For) -> None:
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
     index = op.body.args[0]
     assert isinstance(index.type, Prim)
-    width = 1 if f.facts.step(index) is not None else f.lanes
+    alike = f.facts.step(index) is not None
+    width, slots = 1 if alike else f.lanes, list[str]()
     with f.wide(width):
         type = f.spell(index.type)
-        slot = f.stack(type, align=64)
-        f.do(f"store {type} {f.use(op.begin)}, ptr {slot}, align 64")
+        for _ in f.each_vector(alike):
+            slots.append(f.stack(type, align=64))
+            f.do(f"store {type} {f.use(op.begin)}, ptr {slots[-1]}, align 64")
     wary = may_overflow(op)
     with f.wide():
-        last = last_but_one(f, op) if wary else ""
+        last = [last_but_one(f, op) for _ in f.each_vector()] if wary else []
     masks = _enter(f, op)
     f.start(head)
-    here = f.set(f"load {type}, ptr {slot}, align 64")
-    f.values[index] = here
+    for number in f.each_vector(alike):
+        f.values[index] = f.set(f"load {type}, ptr {slots[number]}, align 64")
     with f.wide():
-        more = more_rounds(f, op, f.use(index), f.use(op.end))
-    f.mask = f.both(f.read_mask(masks.loop), more)
-    f.write_mask(masks.loop, f.mask)
-    f.write_mask(masks.round, f.mask)
-    f.branch(f.any(f.mask), body, done)
+        more = tuple(more_rounds(f, op, f.use(index), f.use(op.end)) for _ in f.each_vector())
+    f.here = f.both(f.read_mask(masks.loop), more)
+    f.write_mask(masks.loop, f.here)
+    f.write_mask(masks.round, f.here)
+    f.branch(f.any(f.here), body, done)
     f.start(body)
     f.region = latch
     _round(f, op)
     f.start(latch)
     if wary:
         with f.wide():
-            more = more_rounds(f, op, f.use(index), last)
+            more = tuple(more_rounds(f, op, f.use(index), last[number]) for number in f.each_vector())
         f.write_mask(masks.loop, f.both(f.read_mask(masks.loop), more))
     with f.wide(width):
-        following = f.set(f"add {type} {here}, {f.use(op.step)}")
-    f.do(f"store {type} {following}, ptr {slot}, align 64")
+        for number in f.each_vector(alike):
+            following = f.set(f"add {type} {f.use(index)}, {f.use(op.step)}")
+            f.do(f"store {type} {following}, ptr {slots[number]}, align 64")
     f.jump(head)
     f.start(done)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from weft.codegen.lane_control import write_body
 from weft.codegen.lane_memory import combined
-from weft.codegen.lanes import LaneWriter
+from weft.codegen.lanes import LaneWriter, Mask
 from weft.codegen.scalar_ops import binary
 from weft.codegen.spelling import in_memory
 from weft.ir.core import Op, Value
@@ -47,15 +47,14 @@ class InnerLoop:
     def write(self, f: LaneWriter, op: Op, alone: Callable[[Op], None]) -> None:
         """Write it; `alone` writes an op the usual way."""
         for local, kind in self.totals.items():
-            f.totals[local] = f.stack(f"<{f.lanes} x {in_memory(_held(local))}>", align=64)
-            _clear(f, local, kind)
+            f.totals[local] = _cleared(f, local, kind)
         if self.facts is None:
             alone(op)
         else:
             assert isinstance(op, For)
             _rounds(f, op, self.facts, self.many)
         for local, kind in self.totals.items():
-            _hand_in(f, local, kind, f.totals.pop(local))
+            _hand_in(f, local, kind, f.totals.pop(local)[0])
 
 
 def _rounds(f: LaneWriter, op: For, facts: Uniformity, many: int) -> None:
@@ -76,56 +75,51 @@ def _round(f: LaneWriter, op: For, first: str) -> None:
 
 def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int) -> str:
     """The rounds that fill `many` vectors, with sums of their own; gives where they end."""
-    lanes, totals = f.lanes, f.totals
-    kinds = {store.ptr: FAMILY[kind] for store, (kind, _) in f.facts.sums.items()}
+    totals, kinds = f.totals, {store.ptr: FAMILY[kind] for store, (kind, _) in f.facts.sums.items()}
     head, body, latch, added, done = (f.fresh_label(hint) for hint in ("many", "body", "latch", "added", "done"))
-    f.lanes, size = many * lanes, many * lanes
-    f.totals = {**totals, **{local: f.stack(f"<{size} x {in_memory(_held(local))}>", align=64) for local in kinds}}
-    f.branch(f.set(f"icmp sle i64 {f.set(f'add i64 {begin}, {size}')}, {end}"), head, done)
+    f.side_by_side(many)
+    f.branch(f.set(f"icmp sle i64 {f.set(f'add i64 {begin}, {f.span}')}, {end}"), head, done)
     before, index, following = f.label, f.register("i"), f.register("n")
     f.start(head)
-    for local, kind in kinds.items():
-        _clear(f, local, kind)
+    f.totals = {**totals, **{local: _cleared(f, local, kind) for local, kind in kinds.items()}}
     entry = f.label
     f.start(body)
     f.lines.append(f"  {index} = phi i64 [ {begin}, %{entry} ], [ {following}, %{latch} ]")
-    f.mask, f.region = "splat (i1 true)", latch
+    f.here, f.region = ("splat (i1 true)",) * many, latch
     _round(f, op, index)
     f.start(latch)
-    f.lines.append(f"  {following} = add nsw i64 {index}, {size}")
-    f.branch(f.set(f"icmp sle i64 {f.set(f'add i64 {following}, {size}')}, {end}"), body, added)
+    f.lines.append(f"  {following} = add nsw i64 {index}, {f.span}")
+    f.branch(f.set(f"icmp sle i64 {f.set(f'add i64 {following}, {f.span}')}, {end}"), body, added)
     f.start(added)
-    f.mask = ""
-    wide, f.totals, f.lanes = f.totals, totals, lanes
+    apart, f.here, f.totals = f.totals, (), totals
+    f.side_by_side(1)
     for local, kind in kinds.items():
-        _narrow(f, local, kind, wide[local], size)
+        _add_up(f, local, kind, apart[local])
     after = f.label
     f.start(done)
     return f.set(f"phi i64 [ {begin}, %{before} ], [ {following}, %{after} ]")
 
 
-def _clear(f: LaneWriter, local: Value, kind: str) -> None:
+def _cleared(f: LaneWriter, local: Value, kind: str) -> Mask:
+    """A stack slot for each vector, with what changes no sum."""
     type = _held(local)
     with f.wide():
-        zero = f.literal(identity(kind, type), type)
-        f.do(f"store <{f.lanes} x {in_memory(type)}> {zero}, ptr {f.totals[local]}, align 64")
+        vector, zero = f"<{f.lanes} x {in_memory(type)}>", f.literal(identity(kind, type), type)
+    slots = tuple(f.stack(vector, align=64) for _ in range(f.many))
+    for slot in slots:
+        f.do(f"store {vector} {zero}, ptr {slot}, align 64")
+    return slots
 
 
-def _narrow(f: LaneWriter, local: Value, kind: str, slot: str, size: int) -> None:
-    """Add what has come together in a long vector to the one that the rest of the loop sums up in."""
-    type = _held(local)
-    name = in_memory(type)
-    part = f.set(f"load <{size} x {name}>, ptr {slot}, align 64")
-    while size > f.lanes:
-        vector, size = f"<{size} x {name}>", size // 2
-        orders = (", ".join(f"i32 {k + start}" for k in range(size)) for start in (0, size))
-        pair = (f"{vector} {part}, {vector} poison, <{size} x i32> <{order}>" for order in orders)
-        low, high = (f.set(f"shufflevector {operands}") for operands in pair)
-        with f.wide(size):
-            part = binary(f, kind, type, low, high)
+def _add_up(f: LaneWriter, local: Value, kind: str, slots: Mask) -> None:
+    """Add what has come together in several vectors to the one that the rest of the loop sums up in."""
+    type, (total,) = _held(local), f.totals[local]
+    vector = f"<{f.lanes} x {in_memory(type)}>"
+    sums = [f.set(f"load {vector}, ptr {slot}, align 64") for slot in (total, *slots)]
     with f.wide():
-        old = f.set(f"load <{size} x {name}>, ptr {f.totals[local]}, align 64")
-        f.do(f"store <{size} x {name}> {binary(f, kind, type, old, part)}, ptr {f.totals[local]}, align 64")
+        while len(sums) > 1:
+            sums.append(binary(f, kind, type, sums.pop(0), sums.pop(0)))
+    f.do(f"store {vector} {sums[0]}, ptr {total}, align 64")
 
 
 def _extended(f: LaneWriter, bound: Value) -> str:

@@ -54,7 +54,7 @@ def gather_part(f: LaneWriter, ptr: Address, size: int, type: Prim) -> str:
     """The lanes' parts at `ptr`, which are in cells of `size` bytes; what was loaded for other parts is not loaded
     again."""
     inner, span = in_cell(f, ptr, size, type)
-    key, count = (*_place(ptr), ptr.offset - inner, f.mask), span // type.size
+    key, count = (*_place(ptr), ptr.offset - inner, f.mask, f.which), span // type.size
     if key not in f.gathered:
         cells = [_cell(f, pointer, ptr, count, type) for pointer in _pointers_of_lanes(f, ptr, inner)]
         f.gathered[key] = _parts_of(f, cells, count, type)
@@ -68,7 +68,7 @@ def _pointers_of_lanes(f: LaneWriter, ptr: Address, inner: int) -> list[str]:
     lanes = f.anchors.get((pointers, f.mask))
     if lanes is None:
         vector = f"<{f.lanes} x ptr>"
-        safe = f.set(f"select {f.mask_type} {f.mask}, {vector} {pointers}, {vector} {_some_lane(f, pointers)}")
+        safe = f.set(f"select {f.mask_type} {f.mask}, {vector} {pointers}, {vector} {_some_lane(f, ptr)}")
         lanes = [f.set(f"extractelement {vector} {safe}, i64 {k}") for k in range(f.lanes)]
         f.anchors[pointers, f.mask] = lanes
     if distance == inner:
@@ -81,7 +81,7 @@ def anchor_of(f: LaneWriter, ptr: Address) -> tuple[str, int]:
     start, distance = ptr, 0
     while not start.indices and isinstance(start.base, Address):
         start, distance = start.base, distance + start.offset
-    known = f.spread.get((start.base, *start.indices, *start.strides))
+    known = f.spread.get((f.which, start.base, *start.indices, *start.strides))
     if known is None:
         return pointers_of(f, start), distance
     return known, distance + start.offset + constant_terms(start)
@@ -93,12 +93,22 @@ def constant_terms(ptr: Address) -> int:
     return sum(int(i.value) * int(s.value) for i, s in terms if isinstance(i, Const) and isinstance(s, Const))
 
 
-def _some_lane(f: LaneWriter, pointers: str) -> str:
-    """The pointer of a lane that is here, for those that are not: they read what it reads."""
+def _some_lane(f: LaneWriter, ptr: Address) -> str:
+    """The pointer of a lane that is here, for those that are not: they read what it reads. (Of several vectors, one has
+    it for all: others may have no lane here.)"""
     bits, number = f"i{f.lanes}", f.module.declare(f"i{f.lanes} @llvm.cttz.i{f.lanes}(i{f.lanes}, i1)")
-    here = f.set(f"bitcast {f.mask_type} {f.mask} to {bits}")
-    first = f.set(f"call {bits} @{number}({bits} {here}, i1 true)")
-    return f.splat(f.set(f"extractelement <{f.lanes} x ptr> {pointers}, {bits} {first}"), "ptr")
+    chosen = ""
+    for _ in f.each_vector():
+        here = f.set(f"bitcast {f.mask_type} {f.mask} to {bits}")
+        first = f.set(f"call {bits} @{number}({bits} {here}, i1 {'true' if f.many == 1 else 'false'})")
+        if f.many > 1:
+            first = f.set(f"and {bits} {first}, {f.lanes - 1}")
+        pointer = f.set(f"extractelement <{f.lanes} x ptr> {anchor_of(f, ptr)[0]}, {bits} {first}")
+        if chosen:
+            some = f.set(f"icmp ne {bits} {here}, 0")
+            pointer = f.set(f"select i1 {some}, ptr {pointer}, ptr {chosen}")
+        chosen = pointer
+    return f.splat(chosen, "ptr")
 
 
 def pointers_of(f: LaneWriter, ptr: Value) -> str:

@@ -58,8 +58,9 @@ def _as_ever(f: LaneWriter, op: Binary | Unary) -> str:
 def _inverse_root(f: LaneWriter, x: str) -> str:
     """1 / sqrt(x) to about the last bit: an estimate y of 14 bits, then Newton's y + y * (1 - x * y * y) / 2.
 
-    At 0 and infinity the step gives NaN, and the estimate is exact. No fast-math flags: another order of the products
-    would overflow."""
+    At 0 and infinity the estimate is exact, and the step would be by NaN: the lesser of it and 1, by the instruction
+    that gives its second operand for NaN, leaves them. No fast-math flags: another order of the products would
+    overflow."""
     vector = f.spell(f32)
     y = "poison"
     part = f"<{_ESTIMATE} x float>"
@@ -74,6 +75,7 @@ def _inverse_root(f: LaneWriter, x: str) -> str:
     negated = f.set(f"fneg {vector} {product}")
     small = f.set(f"fmul {vector} {y}, {half}")
     error = f.set(f"call {vector} @{fma}({vector} {negated}, {vector} {small}, {vector} {half})")
-    better = f.set(f"call {vector} @{fma}({vector} {y}, {vector} {error}, {vector} {y})")
-    sound = f.set(f"fcmp ord {vector} {better}, {better}")
-    return f.set(f"select {f.truth} {sound}, {vector} {better}, {vector} {y}")
+    one = f.literal(1.0, f32)
+    sound = f.set(f"fcmp olt {vector} {error}, {one}")
+    step = f.set(f"select {f.truth} {sound}, {vector} {error}, {vector} {one}")
+    return f.set(f"call {vector} @{fma}({vector} {y}, {vector} {step}, {vector} {y})")

@@ -26,16 +26,20 @@ __all__ = ["combined"]
 
 @by_lane(Alloca)
 def _alloca(f: LaneWriter, op: Alloca) -> str:
-    """A split local holds a vector for each scalar. A scalar starts at zero: lanes that are elsewhere read it too."""
+    """A split local holds a vector for each scalar. A scalar starts at zero: lanes that are elsewhere read it too. What
+    lanes have in common in a loop is kept once more, as a scalar."""
     if op not in f.facts.split:
         text: str = EMITTERS[Alloca](f, op) or ""
         return text
     assert isinstance(op.type, Pointer)
     held = op.type.elem
-    f.homes[op] = f.mask
+    f.homes[op] = f.here
     if isinstance(held, Tensor):
         return f.stack(f"[{held.count} x {_vector(f, held.elem)}]", align=64)
     assert isinstance(held, Prim)
+    if op in f.facts.common and not f.which:
+        f.common[op] = f.stack(in_memory(held))
+        store(f, f.common[op], held, f.literal(0, held))
     slot = f.stack(_vector(f, held), align=64)
     f.do(f"store {_vector(f, held)} zeroinitializer, ptr {slot}, align 64")
     return slot
@@ -65,7 +69,7 @@ def _address(f: LaneWriter, op: Address) -> str:
             even.append((index, stride))
         else:
             uneven.append((index, stride))
-    key = (op.base, *op.indices, *op.strides)
+    key = (f.which, op.base, *op.indices, *op.strides)
     if uneven and key in f.spread:
         pointer, wide = f.spread[key], True
     else:
@@ -140,6 +144,9 @@ def _load(f: LaneWriter, op: Load) -> str:
     if not split and step == 0:
         text: str = EMITTERS[Load](f, op) or ""
         return text
+    if f.facts.reads_common(op):
+        common = f.set(f"load {in_memory(type)}, ptr {f.common[op.ptr]}, align {type.size}")
+        return f.set(f"icmp ne {in_memory(type)} {common}, 0") if type is u1 else common
     vector = _vector(f, type)
     if split and step == 0:
         loaded = f.set(f"load {vector}, ptr {f.use(op.ptr)}, align {type.size}")
@@ -201,6 +208,8 @@ def _store(f: LaneWriter, op: Store) -> None:
         f.flush()
         EMITTERS[Store](f, op)
         return
+    if op.ptr in f.common and not f.which:
+        store(f, f.common[op.ptr], type, f.use(op.value))
     with f.wide():
         value = f.use(op.value)
         if type is u1:
@@ -234,12 +243,13 @@ def _join(f: LaneWriter, op: Store, step: int, value: str) -> None:
     type = _pointee(op.ptr)
     inner, _ = in_cell(f, op.ptr, step, type)
     key, place = _cell_key(op.ptr, inner), inner // type.size
-    if f.waiting is not None and (f.waiting.key != key or place in f.waiting.values):
+    waiting = f.waiting.get(f.which)
+    if waiting is not None and (waiting.key != key or place in waiting.values):
         f.flush()
-    if f.waiting is None:
+    if f.which not in f.waiting:
         first = _moved(f, f.use(op.ptr), str(-inner), False) if inner else f.use(op.ptr)
-        f.waiting = Waiting(key, first, op.ptr, step, store_row)
-    f.waiting.values[place] = value
+        f.waiting[f.which] = Waiting(key, first, op.ptr, step, store_row)
+    f.waiting[f.which].values[place] = value
 
 
 def _cell_key(ptr: Value, inner: int) -> Hashable:
@@ -256,7 +266,7 @@ def _blend(f: LaneWriter, ptr: Value, type: Prim, value: str) -> None:
     """Into a split local: the lanes that are here get the value. The others need not keep theirs if the local was made
     for just these lanes, or if the others have left the loop and do not read it any more."""
     vector, place, local = _vector(f, type), f.use(ptr), root_of(ptr)
-    if f.homes[local] != f.mask and not (f.leaving is not None and _ends_in(local, f.leaving)):
+    if f.homes[local][f.which] != f.mask and not (f.leaving is not None and _ends_in(local, f.leaving)):
         old = f.set(f"load {vector}, ptr {place}, align {type.size}")
         value = f.set(f"select {f.mask_type} {f.mask}, {vector} {value}, {vector} {old}")
     f.do(f"store {vector} {value}, ptr {place}, align {type.size}")
@@ -307,7 +317,7 @@ def _sum(f: LaneWriter, op: Store) -> None:
     type = _pointee(op.ptr)
     assert isinstance(value.type, Prim)
     if op.ptr in f.totals:
-        _sum_up(f, kind, type, f.totals[op.ptr], value)
+        _sum_up(f, kind, type, f.totals[op.ptr][f.which], value)
         return
     total, place = _total(f, kind, value, type), f.use(op.ptr)
     old = f.set(f"load {in_memory(type)}, ptr {place}, align {type.size}")
@@ -333,9 +343,7 @@ def _atomic(f: LaneWriter, op: Atomic) -> str | None:
         f.write_with(op, {op.value: total})
         return None
     if can_wait(op):
-        if f.together is None:
-            f.together = Together()
-        f.together.add(f, op)
+        f.together.setdefault(f.which, Together()).add(f, op)
         return None
     with f.wide():
         value = f.use(op.value)
@@ -373,8 +381,9 @@ def _random(f: LaneWriter, op: Random) -> str:
     f.do(f"store {_vector(f, type)} zeroinitializer, ptr {slot}, align 64")
     draws, lane = f.draws, f.lane
     with f.each() as number:
-        f.draws = f.set(f"getelementptr i32, ptr {draws}, i64 {number}")
-        f.lane = f.set(f"add i64 {lane}, {number}")
+        place = f.set(f"add i64 {number}, {f.which * f.lanes}") if f.which else number
+        f.draws = f.set(f"getelementptr i32, ptr {draws}, i64 {place}")
+        f.lane = f.set(f"add i64 {lane}, {place}")
         drawn = EMITTERS[Random](f, op) or ""
         store(f, f.set(f"getelementptr {in_memory(type)}, ptr {slot}, i64 {number}"), type, drawn)
     f.draws, f.lane = draws, lane

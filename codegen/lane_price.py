@@ -9,6 +9,7 @@ from weft.codegen.cost import SLOW, TRANSCENDENTAL, trips
 from weft.codegen.lane_math import over_root
 from weft.codegen.lane_rows import is_row
 from weft.codegen.lane_strides import likely_stride
+from weft.ir.alias import root_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import (
     Address,
@@ -29,12 +30,11 @@ from weft.ir.ops import (
     While,
 )
 from weft.ir.types import Pointer, Prim
-from weft.ir.uniform import Uniformity
+from weft.ir.uniform import FAMILY, Uniformity
 
-__all__ = ["Price", "is_straight", "ops_of", "scalar_price", "vectors_at_once"]
+__all__ = ["Price", "is_chained", "is_straight", "ops_of", "scalar_price"]
 
 _GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
-_FOUR, _TWO = 16, 24  # arithmetic instructions of a loop of which so many vectors run at once
 _GUESS, _LEAVE = 15.0, 30.0  # a wrong guess now and then; at the end of a loop whose length varies
 _UNROLLED = 8  # rounds that LLVM writes out and puts side by side, as it does with those of a longer loop
 _ROW = 4.0  # an access of cells side by side, a part of each
@@ -85,7 +85,9 @@ class Price:
 
     def _run(self, op: For, count: float) -> float | None:
         """A run of an inner loop for one iteration, if its rounds are folded, or side by side as LLVM puts them."""
-        by_llvm = self.vector_math and is_straight(op.body) and (count >= 16 or count == _UNROLLED)
+        by_llvm = (
+            self.vector_math and is_straight(op.body) and not is_chained(op) and (count >= 16 or count == _UNROLLED)
+        )
         if op in self.folds and not (by_llvm and count == _UNROLLED):
             return self.folds[op]
         return count * self._by_llvm(op, int(min(count, self.lanes))) if by_llvm else None
@@ -160,6 +162,22 @@ def is_straight(block: Block) -> bool:
     return not any(isinstance(op, (If, For, While, Atomic, Break, Continue)) for op in block)
 
 
+def is_chained(loop: For | While) -> bool:
+    """Whether a round needs what the last one has left, but for sums."""
+    locals = {op.ptr for op in ops_of(loop.body) if isinstance(op, Store) and _is_outside(root_of(op.ptr), loop)}
+    return any(not _is_sum(user) for local in locals for user in local.users if user.within(loop))
+
+
+def _is_outside(root: Value, loop: Op) -> bool:
+    return isinstance(root, Alloca) and not root.within(loop)
+
+
+def _is_sum(user: Op) -> bool:
+    """Whether the op is the load or the store of a sum."""
+    total = user.value if isinstance(user, Store) else next(iter(user.users)) if len(user.users) == 1 else None
+    return isinstance(total, Binary) and total.kind in FAMILY
+
+
 def _stride_cost(ptr: Value, loop: For, width: int) -> float:
     """A load or store of a vectorized inner loop: outside of the loop, side by side, in small steps, or anywhere."""
     if isinstance(ptr, Alloca):
@@ -209,23 +227,3 @@ def scalar_price(op: Op) -> float:
     if op.kind == "rsqrt":
         return 12.0
     return 20.0 if op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2") else 6.0 if op.kind in SLOW else 1.0
-
-
-def vectors_at_once(body: Block, facts: Uniformity, bits: int) -> int:
-    """How many vectors of a loop run at once: several, where nothing but arithmetic is in it, and loads that the lanes
-    share or that stand side by side. Four if their values may stay in 32 registers."""
-    inner = list(ops_of(body))
-    heavy = any(isinstance(op, (For, While, Atomic)) or scalar_price(op) > 8 for op in inner)
-    if heavy or any(_scattered(op, facts) for op in inner):
-        return 1
-    arithmetic = sum(isinstance(op, (Binary, Unary, Select, Cast)) for op in inner)
-    return 4 if arithmetic <= _FOUR and bits == 512 else 2 if arithmetic <= _TWO else 1
-
-
-def _scattered(op: Op, facts: Uniformity) -> bool:
-    """Whether the op stores to memory, or loads what lies apart."""
-    if not isinstance(op, (Load, Store)) or isinstance(op.ptr, Alloca):
-        return False
-    assert isinstance(op.ptr.type, Pointer)
-    size = op.ptr.type.elem.size if isinstance(op.ptr.type.elem, Prim) else 0
-    return isinstance(op, Store) or facts.is_split(op.ptr) or facts.step(op.ptr) not in (0, size)

@@ -48,7 +48,7 @@ def find_row(f: LaneWriter, op: Address) -> None:
     likely = _likely(f.facts, op)
     if f.facts.step(op) is not None or not likely:
         return
-    base = f.rows.get(op.base)
+    base = f.rows.get((op.base, f.which))
     if base is None and f.facts.step(op.base) is None:
         return
     even, first = (base.even, base.first) if base is not None else ("", f.use(op.base))
@@ -60,7 +60,7 @@ def find_row(f: LaneWriter, op: Address) -> None:
             even = f.set(f"and i1 {even}, {here}") if even else here
     if op.offset:
         first = f.set(f"getelementptr i8, ptr {first}, i64 {op.offset}")
-    f.rows[op] = Row(even, first, likely)
+    f.rows[op, f.which] = Row(even, first, likely)
 
 
 def _is_even(f: LaneWriter, index: Value) -> str:
@@ -73,7 +73,7 @@ def _is_even(f: LaneWriter, index: Value) -> str:
         vector = f.spell(type)
         wanted = f.set(f"add {vector} {f.splat(start, in_memory(type))}, {f.ramp(step, type)}")
         same = f.set(f"icmp eq {vector} {f.use(index)}, {wanted}")
-    return f.all(same, f.mask)
+    return f.all(same)
 
 
 def row_of(f: LaneWriter, ptr: Value, type: Prim) -> Row | None:
@@ -81,4 +81,4 @@ def row_of(f: LaneWriter, ptr: Value, type: Prim) -> Row | None:
     if not likely_stride(f.facts, ptr):
         return None
     step = f.facts.step(ptr)
-    return f.rows.get(ptr) if step is None else Row("", f.use(ptr), step)
+    return f.rows.get((ptr, f.which)) if step is None else Row("", f.use(ptr), step)

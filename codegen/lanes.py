@@ -12,11 +12,16 @@ evenly from lane to lane (its register holds lane 0's value); everything else is
 
 Wherever ops are written that do more than compute, at least one lane is active. The last vector of a row is partly
 masked off from the start, so no scalar rest is needed.
+
+Where the rounds of a loop wait for each other, several vectors run side by side (`many`): every op whose result is no
+scalar is written for one after the other, each with a mask of its own. One vector of so many lanes would be the same to
+LLVM, but for its mask, which would lie in one register and have to be put together and taken apart in each round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,8 +30,8 @@ from weft.codegen.function import EMITTERS, Body, FunctionWriter, spell
 from weft.codegen.lane_layouts import Layouts
 from weft.ir.alias import root_of
 from weft.ir.core import Block, Op, Value
-from weft.ir.ops import Alloca, Atomic, Const, Load, Store
-from weft.ir.types import Prim, u1
+from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, While
+from weft.ir.types import Pointer, Prim, i32, u1
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -34,7 +39,9 @@ if TYPE_CHECKING:
     from weft.codegen.lane_gathers import CellParts
     from weft.ir.uniform import Uniformity
 
-__all__ = ["LANE_EMITTERS", "Fold", "LaneWriter", "Masks", "Row", "Waiting", "by_lane"]
+__all__ = ["LANE_EMITTERS", "Fold", "LaneWriter", "Mask", "Masks", "Row", "Waiting", "by_lane"]
+
+Mask = tuple[str, ...]  # of each vector that runs: which of its lanes are meant
 
 LANE_EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
@@ -53,8 +60,8 @@ def by_lane(cls: type[Op]) -> Callable[[Callable[[LaneWriter, Any], str | None]]
 class Masks:
     """Of a divergent loop: where it keeps the lanes still in the loop, and those still in this round."""
 
-    loop: str
-    round: str
+    loop: Mask
+    round: Mask
 
 
 @dataclass(frozen=True)
@@ -106,31 +113,65 @@ class Fold(Protocol):
 
 @dataclass
 class LaneWriter(FunctionWriter):
-    """A function whose iterations run in `lanes`. `mask`: the lanes that are here; `region`: where to go when none is
-    left; `homes`: the mask where each split local was made; `leaving`: the loop that lanes missing in `mask` have left;
-    `rows`: addresses that may stand in a row (see `lane_strides`); `waiting`: stores that others may join;
-    `folds`: loops whose rounds run in lanes, and loops around these; `totals`: the vectors that they sum up in;
-    `parts`: what is loaded of the same cells; `gathered`: cells that were loaded here, while nothing is written;
-    `spread`: vectors of addresses computed here, but for constant distances, by what of; `anchors`: the address of each
-    lane of such a vector; `together`: atomics that wait for others."""
+    """A function whose iterations run in `lanes`, in `many` vectors. `here`: the lanes that are here; `region`: where
+    to go when none is left; `homes`: the mask where each split local was made; `common`: where it is kept what lanes
+    have in common in it; `leaving`: the loop that lanes missing in `here` have left; `rows`: addresses that may stand
+    in a row (see `lane_strides`); `waiting`: stores that others may join; `folds`: loops whose rounds run in lanes, and
+    loops around these; `totals`: the vectors that they sum up in; `parts`: what is loaded of the same cells;
+    `gathered`: cells that were loaded here, while nothing is written; `spread`: vectors of addresses computed here, but
+    for constant distances, by what of; `anchors`: the address of each lane of such a vector; `together`: atomics that
+    wait for others. `which` of the vectors is being written; what each has of its `own`."""
 
     lanes: int = 1
+    many: int = 1
+    which: int = 0
+    own: list[ChainMap[Value, str]] = field(default_factory=list[ChainMap[Value, str]])
     facts: Uniformity = None  # type: ignore[assignment]
-    mask: str = ""
+    here: Mask = ()
     region: str = ""
     masks: dict[Op, Masks] = field(default_factory=dict[Op, Masks])
-    homes: dict[Value, str] = field(default_factory=dict[Value, str])
+    homes: dict[Value, Mask] = field(default_factory=dict[Value, Mask])
+    common: dict[Value, str] = field(default_factory=dict[Value, str])
     leaving: Op | None = None
     layouts: Layouts = field(default_factory=Layouts)
-    rows: dict[Value, Row] = field(default_factory=dict[Value, "Row"])
-    waiting: Waiting | None = None
+    rows: dict[tuple[Value, int], Row] = field(default_factory=dict[tuple[Value, int], "Row"])
+    waiting: dict[int, Waiting] = field(default_factory=dict[int, Waiting])
     folds: Mapping[Op, Fold] = field(default_factory=dict[Op, "Fold"])
-    totals: dict[Value, str] = field(default_factory=dict[Value, str])
+    totals: dict[Value, Mask] = field(default_factory=dict[Value, Mask])
     parts: CellParts | None = None
     gathered: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])
     spread: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     anchors: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])
-    together: Together | None = None
+    together: dict[int, Together] = field(default_factory=dict[int, Together])
+
+    def __post_init__(self) -> None:
+        self.side_by_side(self.many)
+
+    def side_by_side(self, many: int) -> None:
+        """From here on, write so many vectors."""
+        self.many = many
+        self.own = [ChainMap[Value, str]({}, self.values) for _ in range(many)] if many > 1 else []
+
+    @property
+    def span(self) -> int:
+        """How many iterations run at once."""
+        return self.lanes * self.many
+
+    @property
+    def mask(self) -> str:
+        """The lanes that are here, of the vector that is being written."""
+        return self.here[self.which]
+
+    def each_vector(self, alike: bool = False) -> Iterator[int]:
+        """Write for one vector after the other; but once if they are alike."""
+        if self.many == 1 or alike:
+            yield 0
+            return
+        before = self.which, self.values
+        for number, values in enumerate(self.own):
+            self.which, self.values = number, values
+            yield number
+        self.which, self.values = before
 
     @contextmanager
     def wide(self, width: int = 0) -> Generator[None, None, None]:
@@ -141,25 +182,37 @@ class LaneWriter(FunctionWriter):
 
     def write(self, op: Op) -> None:
         """Write one op: its own way, or as a scalar if the lanes agree on it, or as vectors."""
-        if not self.mask:  # outside of what runs in lanes
-            return self.write_alone(op)
-        if op in self.facts.skipped:
-            return None
-        if not op.pure:
-            self._let_go(op)
+        if not self.here:  # outside of what runs in lanes
+            self.write_alone(op)
+        elif op not in self.facts.skipped:
+            if not op.pure:
+                self._let_go(op)
+            for _ in self.each_vector(self._alike(op)):
+                self._write(op)
+
+    def _alike(self, op: Op) -> bool:
+        """Whether what is written for one vector does for all: control flow, and what the lanes share, or that moves
+        evenly from lane to lane."""
+        if isinstance(op, (If, For, While, Break, Continue)):
+            return True
+        if isinstance(op, Store):
+            together = self.facts.step(op.ptr) == 0 and not self.facts.is_split(op.ptr)
+            return together and not self.facts.varies(op.value) and op not in self.facts.sums
+        if isinstance(op.type, Pointer) and self.facts.is_split(op):
+            return False
+        return self.facts.step(op) is not None and not isinstance(op, Atomic)
+
+    def _write(self, op: Op) -> None:
         if isinstance(op, Atomic) or (isinstance(op, Store) and not isinstance(root_of(op.ptr), Alloca)):
             self.gathered.clear()
         own = LANE_EMITTERS.get(type(op))
         if own is not None:
             result = own(self, op)
-        elif self.facts.step(op) is not None:
-            return super().write(op)
         else:
-            with self.wide():
+            with self.wide(1 if self.facts.step(op) is not None else self.lanes):
                 result = EMITTERS[type(op)](self, op)
         if result is not None:
             self.values[op] = result
-        return None
 
     def block(self, block: Block) -> None:
         """Write all ops of a block, and what still waits at its end. (What was computed here is seen nowhere else.)"""
@@ -174,23 +227,28 @@ class LaneWriter(FunctionWriter):
 
     def flush(self) -> None:
         """Write the stores and the atomics that wait for others to join them."""
-        waiting, self.waiting = self.waiting, None
-        if waiting is not None:
-            waiting.store(self, waiting)
-        if self.together is not None:
-            self.together.flush(self)
+        waiting, self.waiting, before = self.waiting, {}, self.which
+        for number, stores in waiting.items():
+            self.which = number
+            stores.store(self, stores)
+        for number, atomics in self.together.items():
+            self.which = number
+            atomics.flush(self)
+        self.which = before
 
     def _let_go(self, op: Op) -> None:
         """Before an op that may see what waits, or must not come before it: write that."""
-        stores = self.waiting is not None and not isinstance(op, (Alloca, Store)) and not _reads_local(op)
-        if stores or (self.together is not None and self.together.sees(op)):
+        stores = self.waiting and not isinstance(op, (Alloca, Store)) and not _reads_local(op)
+        if stores or any(atomics.sees(op) for atomics in self.together.values()):
             self.flush()
 
     def write_with(self, op: Op, given: Mapping[Value, str]) -> str:
         """Write the op for one lane, with those texts for its operands; the text of its result."""
-        before = {value: self.values.get(value) for value in given}
+        before, which = {value: self.values.get(value) for value in given}, self.which
         self.values.update(given)
+        self.which = 0  # the texts say where
         result = EMITTERS[type(op)](self, op) or ""
+        self.which = which
         for value, text in before.items():
             if text is None:
                 del self.values[value]
@@ -207,17 +265,27 @@ class LaneWriter(FunctionWriter):
 
     def use(self, value: Value) -> str:
         """The operand text of a value, in the width that is being written."""
-        step = self.facts.step(value) if self.width > 1 else 0
-        if self.width == 1 or step is None:
+        step = self.facts.step(value) if self.width > 1 or self.which else 0
+        if step is None or (self.width == 1 and not step):
             return super().use(value)
         if isinstance(value, Const):
             assert isinstance(value.type, Prim)
             return self.literal(value.value, value.type)
+        if self.width == 1:
+            return self._moved(value, step * self.which * self.lanes)
         same = self.splat(super().use(value), spell(value.type))
         if step == 0:
             return same
         assert isinstance(value.type, Prim)
-        return self.set(f"add {self.spell(value.type)} {same}, {self.ramp(step, value.type)}")
+        return self.set(f"add {self.spell(value.type)} {same}, {self.ramp(step, value.type, self.which * self.lanes)}")
+
+    def _moved(self, value: Value, by: int) -> str:
+        """A scalar that moves evenly, where a later vector begins."""
+        text = super().use(value)
+        if isinstance(value.type, Pointer):
+            return self.set(f"getelementptr i8, ptr {text}, i64 {by}")
+        assert isinstance(value.type, Prim)
+        return self.set(f"add {spell(value.type)} {text}, {_wrapped(by, value.type.bits)}")
 
     def first(self, value: Value) -> str:
         """The value in lane 0."""
@@ -233,61 +301,73 @@ class LaneWriter(FunctionWriter):
         one = self.set(f"insertelement {vector} poison, {type} {scalar}, i64 0")
         return self.set(f"shufflevector {vector} {one}, {vector} poison, <{self.lanes} x i32> zeroinitializer")
 
-    def ramp(self, step: int, type: Prim) -> str:
-        """The constant vector 0, step, 2 * step ..."""
+    def ramp(self, step: int, type: Prim, first: int = 0) -> str:
+        """The constant vector first * step, (first + 1) * step ..."""
         name = spell(type)
-        return f"<{', '.join(f'{name} {_wrapped(k * step, type.bits)}' for k in range(self.lanes))}>"
+        return f"<{', '.join(f'{name} {_wrapped((first + k) * step, type.bits)}' for k in range(self.lanes))}>"
 
     # ---- masks
 
     @property
     def mask_type(self) -> str:
-        """The type of a mask."""
+        """The type of a vector's mask."""
         return f"<{self.lanes} x i1>"
 
-    def both(self, a: str, b: str) -> str:
+    def both(self, a: Mask, b: Mask) -> Mask:
         """The lanes in both masks."""
-        return self.set(f"and {self.mask_type} {a}, {b}")
+        return tuple(self.set(f"and {self.mask_type} {x}, {y}") for x, y in zip(a, b, strict=True))
 
-    def without(self, a: str, b: str) -> str:
+    def without(self, a: Mask, b: Mask) -> Mask:
         """The lanes of `a` that are not in `b`."""
-        others = self.set(f"xor {self.mask_type} {b}, splat (i1 true)")
+        others = tuple(self.set(f"xor {self.mask_type} {y}, splat (i1 true)") for y in b)
         return self.both(a, others)
 
-    def any(self, mask: str) -> str:
+    def any(self, mask: Mask) -> str:
         """Whether the mask has a lane."""
-        bits = self.set(f"bitcast {self.mask_type} {mask} to i{self.lanes}")
+        some = mask[0]
+        for other in mask[1:]:
+            some = self.set(f"or {self.mask_type} {some}, {other}")
+        bits = self.set(f"bitcast {self.mask_type} {some} to i{self.lanes}")
         return self.set(f"icmp ne i{self.lanes} {bits}, 0")
 
-    def all(self, lanes: str, among: str) -> str:
-        """Whether `lanes` holds for all lanes of the mask `among`."""
-        return self.set(f"xor i1 {self.any(self.without(among, lanes))}, true")
+    def all(self, lanes: str) -> str:
+        """Whether `lanes` holds for all lanes that are here, of the vector that is being written."""
+        return self.set(f"xor i1 {self.any(self.without((self.mask,), (lanes,)))}, true")
 
-    def condition(self, value: Value) -> str:
+    def condition(self, value: Value) -> Mask:
         """A u1 as a mask."""
         assert value.type is u1
         with self.wide():
-            return self.use(value)
+            return tuple(self.use(value) for _ in self.each_vector())
 
-    def read_mask(self, slot: str) -> str:
-        """The mask kept in a stack slot."""
-        return self.set(f"load {self.mask_type}, ptr {slot}, align 8")
+    def mask_slots(self, mask: Mask) -> Mask:
+        """Stack slots for a mask, with that one in them."""
+        slots = tuple(self.stack(self.mask_type) for _ in mask)
+        self.write_mask(slots, mask)
+        return slots
 
-    def write_mask(self, slot: str, mask: str) -> None:
-        """Keep a mask in a stack slot."""
-        self.do(f"store {self.mask_type} {mask}, ptr {slot}, align 8")
+    def read_mask(self, slots: Mask) -> Mask:
+        """The mask kept in stack slots."""
+        return tuple(self.set(f"load {self.mask_type}, ptr {slot}, align 8") for slot in slots)
 
-    def leave(self, slot: str) -> None:
-        """Take the lanes that are here out of the mask in that slot."""
-        self.write_mask(slot, self.without(self.read_mask(slot), self.mask))
+    def write_mask(self, slots: Mask, mask: Mask) -> None:
+        """Keep a mask in stack slots."""
+        for slot, part in zip(slots, mask, strict=True):
+            self.do(f"store {self.mask_type} {part}, ptr {slot}, align 8")
+
+    def leave(self, slots: Mask) -> None:
+        """Take the lanes that are here out of the mask in those slots."""
+        self.write_mask(slots, self.without(self.read_mask(slots), self.here))
 
     @contextmanager
     def each(self) -> Generator[str, None, None]:
-        """A loop over the lanes that are here, from the lowest up; gives the lane's number (i64)."""
+        """A loop over the lanes of the vector that are here, from the lowest up; gives the lane's number (i64)."""
         bits, head, done = f"i{self.lanes}", self.fresh_label("lane"), self.fresh_label("done")
         start = self.set(f"bitcast {self.mask_type} {self.mask} to {bits}")
         left, rest, latch = self.register("left"), self.register("rest"), self.fresh_label("latch")
         before = self.label
+        if self.many > 1:  # others may be here
+            self.branch(self.set(f"icmp ne {bits} {start}, 0"), head, done)
         self.jump(head)
         self.lines.append(f"{head}:")
         self.lines.append(f"  {left} = phi {bits} [ {start}, %{before} ], [ {rest}, %{latch} ]")
@@ -305,7 +385,7 @@ class LaneWriter(FunctionWriter):
 
     @contextmanager
     def vectors(self, begin: str, end: str) -> Generator[str, None, None]:
-        """The parallel loop over [begin, end), a vector at a time; gives lane 0's index."""
+        """The parallel loop over [begin, end), as many at a time as run at once; gives the first one's index."""
         head, body, latch, done = (self.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
         index, following = self.register("i"), self.register("n")
         self.jump(head)
@@ -318,18 +398,18 @@ class LaneWriter(FunctionWriter):
         first = len(self.lines)
         left = self.set(f"sub i64 {end}, {index}")
         smaller = self.module.declare("i64 @llvm.umin.i64(i64, i64)")
-        count = self.set(f"call i64 @{smaller}(i64 {left}, i64 {self.lanes})")
+        count = self.set(f"call i64 @{smaller}(i64 {left}, i64 {self.span})")
         small = self.splat(self.set(f"trunc i64 {count} to i32"), "i32")
-        numbers = ", ".join(f"i32 {k}" for k in range(self.lanes))
-        self.mask = self.set(f"icmp ult <{self.lanes} x i32> <{numbers}>, {small}")
+        numbers = (self.ramp(1, i32, number * self.lanes) for number in range(self.many))
+        self.here = tuple(self.set(f"icmp ult <{self.lanes} x i32> {some}, {small}") for some in numbers)
         self.region = latch
         yield index
         self.jump(latch)
         self.bodies.append(Body(f"%{body}", f"%{latch}", first, len(self.lines)))
         self.start(latch)
-        self.lines.append(f"  {following} = add nsw i64 {index}, {self.lanes}")
+        self.lines.append(f"  {following} = add nsw i64 {index}, {self.span}")
         self.do(f"br label %{head}")
-        self.open, self.mask = False, ""
+        self.open, self.here = False, ()
         self.start(done)
 
 

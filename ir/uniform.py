@@ -7,7 +7,9 @@ Number the lanes 0, 1, 2 ... along the innermost axis. Every value of a range_fo
     None   anything                             x[idx[%j]], sin(%j)
 
 A local is *split* (each lane has its own) unless all lanes store the same into it, together. A loop is *divergent*
-where lanes may leave it, or start its next round, at different times.
+where lanes may leave it, or start its next round, at different times. Where lanes only ever leave it, those still in it
+are in the same round, and a split local may be *common* to them: the number of the round, though lanes that have left
+keep the one they left in.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from weft.ir.ops import (
     Unary,
     While,
 )
-from weft.ir.types import Prim
+from weft.ir.types import Pointer, Prim
 
 __all__ = ["FAMILY", "Uniformity", "target_of"]
 
@@ -67,6 +69,7 @@ class Uniformity:
         self.reason = ""
         self.steps: dict[Value, Step] = {}
         self.split: set[Value] = set()
+        self.common: dict[Value, Op] = {}  # split locals, and the loop in which those still in it share them
         self.divergent: set[Op] = set()
         self.sums: dict[Store, tuple[str, Value]] = {}
         self.skipped: set[Op] = set()  # loads of accumulators and the sums themselves: part of `sums`
@@ -118,6 +121,11 @@ class Uniformity:
             return a if b == 0 else b if a == 0 else None
         return a if value.kind in ("mod", "raw_mod", "and") and b == 0 else None
 
+    def reads_common(self, op: Op) -> bool:
+        """Whether the op loads from a split local what all lanes that are here have in common."""
+        loop = self.common.get(op.ptr) if isinstance(op, Load) else None
+        return loop is not None and op.within(loop)
+
     # ---- what cannot be done, and accumulators
 
     def _look(self, body: Block) -> None:
@@ -137,6 +145,10 @@ class Uniformity:
         for inner in list(self._inside):
             if isinstance(inner, Store) and self._outside(root_of(inner.ptr)):
                 self._sum(inner)
+            elif isinstance(inner, Alloca):
+                loop = _loop_of(inner)
+                if loop is not None:
+                    self.common[inner] = loop
         if any(self._reads(store.ptr) for store in self.sums):
             self.reason = "it reads an accumulator"
 
@@ -171,9 +183,9 @@ class Uniformity:
     def _settle(self) -> None:
         changed = True
         while changed:
-            before = (len(self.split), len(self.divergent), dict(self.steps))
+            before = (len(self.split), len(self.divergent), len(self.common), dict(self.steps))
             self._block(self.task.body)
-            changed = before != (len(self.split), len(self.divergent), self.steps)
+            changed = before != (len(self.split), len(self.divergent), len(self.common), self.steps)
 
     def _block(self, block: Block) -> None:
         for op in block:
@@ -214,6 +226,29 @@ def target_of(op: Op) -> Op:
         owner = owner.parent
     assert owner is not None
     return owner
+
+
+def _loop_of(local: Alloca) -> Op | None:
+    """The only loop that stores to a scalar local, if it stands beside it and never starts its next round early; other
+    stores stand beside them, too."""
+    if not isinstance(local.type, Pointer) or not isinstance(local.type.elem, Prim):
+        return None
+    stores = [user for user in local.users if isinstance(user, Store)]
+    if not all(isinstance(user, (Load, Store)) for user in local.users):
+        return None
+    loops = {_beside(store, local) for store in stores if store.block is not local.block}
+    loop = loops.pop() if len(loops) == 1 else None
+    if not isinstance(loop, (For, While)):
+        return None
+    return None if any(isinstance(op, Continue) and target_of(op) is loop for op in loop.walk()) else loop
+
+
+def _beside(op: Op, local: Alloca) -> Op | None:
+    """The op that stands in the block of the local and that `op` is in."""
+    around: Op | None = op
+    while around is not None and around.block is not local.block:
+        around = around.parent
+    return around
 
 
 def _is_stale(old: Load, store: Store) -> bool:
@@ -288,12 +323,15 @@ def _near(value: Value) -> bool:
 
 
 def _load(facts: Uniformity, op: Load) -> None:
-    split = facts.is_split(op.ptr)
+    split = facts.is_split(op.ptr) and not facts.reads_common(op)
     facts._set(op, 0 if facts.step(op.ptr) == 0 and not split else None)
 
 
 def _store(facts: Uniformity, op: Store) -> None:
     root = root_of(op.ptr)
+    loop = facts.common.get(root)
+    if loop is not None and (facts.varies(op.value) or (op.within(loop) and facts.apart(op, loop.regions[0]))):
+        del facts.common[root]
     if not isinstance(root, Alloca) or root in facts.split or facts._outside(root):
         return
     if facts.varies(op.value) or facts.varies(op.ptr) or facts.apart(op, root.block):

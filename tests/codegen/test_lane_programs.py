@@ -21,7 +21,7 @@ def exact() -> None:
 def made(kernel_of: Callable[[int], tuple[Any, Any]]) -> None:
     """Run what `kernel_of(lanes)` makes, one by one and in lanes, and compare its field."""
     results: list[Any] = []
-    for lanes in (1, 4, 16, 32, 0):
+    for lanes in (1, 4, 16, 32, 64, 0):
         kernel, out = kernel_of(lanes)
         kernel()
         results.append(out.to_numpy())
@@ -227,6 +227,78 @@ def test_products_of_matrices_in_several_vectors() -> None:
                 for k in range(n):
                     total += a[i, k] * b[k, j]
                 out[i, j] = total
+
+        return run, out
+
+    made(make)
+
+
+def test_what_lanes_in_a_loop_have_in_common() -> None:
+    """The number of a round, which lanes that have left keep; but not where they count in different rounds."""
+
+    def make(lanes: int) -> tuple[Any, Any]:
+        table, out = ti.field(ti.i32, 64), ti.field(ti.i32, (6, N))
+        table.from_numpy(np.arange(64, dtype=np.int32)[::-1].copy())
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in range(N):
+                rounds, total, later = 0, 0, 5
+                while rounds < i % 23:  # common: they read the same of the table
+                    total += table[rounds]
+                    rounds += 1
+                    if total > 600:
+                        break
+                out[0, i], out[1, i] = rounds, total
+                while later < 40 + i % 3:  # stored to in two loops
+                    later += 1
+                while later < 60 + i % 7:
+                    later += table[later] % 2 + 1
+                out[2, i] = later
+                even, first = 0, 0
+                while even + first < 20 + i % 5:  # some lanes count elsewhere
+                    if i % 2 == 0:
+                        even += 1
+                    else:
+                        first += 2
+                    if (first + even) % 4 == 3:
+                        break
+                out[3, i] = 100 * even + first
+                skipped, number = 0, 0
+                while number < 9 + i % 4:  # lanes start the next round early
+                    number += 1
+                    if (number + i) % 3 == 0:
+                        continue
+                    skipped += 1
+                out[4, i] = 100 * skipped + number
+                steps = 1 if i % 3 == 0 else 0  # not the same from the start
+                while steps < 9 + i % 2:
+                    steps += 2
+                out[5, i] = steps + table[steps]
+
+        return run, out
+
+    made(make)
+
+
+def test_local_arrays_and_parts_of_cells_by_computed_index() -> None:
+    """Of each vector of several: two arrays, neither of which may reach into the other, and the cells of a field."""
+
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.Vector.field(3, ti.i32, 2 * N)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in out:
+                a, b, k = ti.Vector([0] * 7), ti.Vector([0] * 5), 0
+                while k < 5 + i % 4:
+                    a[(i + k) % 7] += 10 * k + i
+                    b[(i * k) % 5] -= k
+                    out[i][(i + k) % 3] += a[k % 7] - b[(i + 1) % 5]
+                    k += 1
+                out[i][1] += a[i % 7] * b[i % 5]
 
         return run, out
 

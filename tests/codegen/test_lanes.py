@@ -72,12 +72,12 @@ def agree(program: Program, lanes: int) -> None:
 
 
 @examples
-@given(program=chi_kernels(mixed=True), lanes=st.sampled_from((2, 4, 8)))
+@given(program=chi_kernels(mixed=True), lanes=st.sampled_from((2, 4, 8, 32, 64)))
 def test_random_kernels(program: Program, lanes: int) -> None:
     agree(program, lanes)
 
 
 @examples
-@given(drawn=kernel_trees(), lanes=st.sampled_from((2, 4, 8)))
+@given(drawn=kernel_trees(), lanes=st.sampled_from((2, 4, 8, 32, 64)))
 def test_random_trees(drawn: Any, lanes: int) -> None:
     agree(program_of(drawn, EXACT), lanes)

@@ -43,19 +43,23 @@ def test_the_inner_loop_is_vectorized(name: str, wanted: str) -> None:
     assert wanted in body, "no vectors in the optimized loop"
 
 
+_SUM = "%17 = binary add %16, %15"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "lanes"),
     [
         ("a: f32", "a: f32", 64),  # four vectors: their sums do not wait for one another
         ("const 64 : i64\n    yield", "const 45 : i64\n    yield", 16),  # of 64 lanes a third would be empty
         ("indices=[%k, %j]", "indices=[%j, %k]", 0),  # by columns: gathers, which LLVM's own vectors do without
+        (_SUM, f"%20 = binary mul %16, %16 : f32\n{_SUM.replace('%16', '%20')}", 64),  # a round waits for the last one
     ],
 )
 def test_how_many_vectors_of_a_product_run_at_once(before: str, after: str, lanes: int) -> None:
     kernel = parse((SOURCES / "product.chi").read_text().replace(before, after, 1))
     (task,) = tasks_of(kernel)
     plan = lane_decision(task, frozenset({"avx2", "avx512f", "avx512vl"}), Layouts(), vector_math=True)
-    assert (plan.lanes if isinstance(plan, LanePlan) else 0) == lanes
+    assert (plan.span if isinstance(plan, LanePlan) else 0) == lanes
 
 
 def test_eight_rounds_that_llvm_puts_side_by_side_are_not_run_in_lanes() -> None:

@@ -3,14 +3,19 @@
 
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
-declare void @llvm.masked.store.v16i32.p0(<16 x i32>, ptr, <16 x i1>)
+declare void @llvm.masked.store.v8i32.p0(<8 x i32>, ptr, <8 x i1>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s30 = alloca <16 x float>, align 64
-  %s31 = alloca <16 x i32>, align 64
-  %s35 = alloca <16 x i1>, align 8
-  %s36 = alloca <16 x i1>, align 8
+  %s36 = alloca <8 x float>, align 64
+  %s37 = alloca <8 x float>, align 64
+  %s38 = alloca i32, align 8
+  %s39 = alloca <8 x i32>, align 64
+  %s40 = alloca <8 x i32>, align 64
+  %s44 = alloca <8 x i1>, align 8
+  %s45 = alloca <8 x i1>, align 8
+  %s46 = alloca <8 x i1>, align 8
+  %s47 = alloca <8 x i1>, align 8
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 24
@@ -31,68 +36,122 @@ body12:
   %v18 = sub i64 64, %i15
   %v19 = call i64 @llvm.umin.i64(i64 %v18, i64 16)
   %v20 = trunc i64 %v19 to i32
-  %v21 = insertelement <16 x i32> poison, i32 %v20, i64 0
-  %v22 = shufflevector <16 x i32> %v21, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v23 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v22
-  %v24 = trunc i64 %i15 to i32
-  %v25 = insertelement <16 x i32> poison, i32 %v24, i64 0
-  %v26 = shufflevector <16 x i32> %v25, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v27 = add <16 x i32> %v26, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v28 = sitofp <16 x i32> %v27 to <16 x float>
-  %v29 = fmul reassoc arcp contract afn <16 x float> %v28, splat (float 0x3FA0000000000000)
-  store <16 x float> zeroinitializer, ptr %s30, align 64
-  store <16 x float> %v29, ptr %s30, align 4
-  store <16 x i32> zeroinitializer, ptr %s31, align 64
-  store <16 x i32> splat (i32 0), ptr %s31, align 4
-  store <16 x i1> %v23, ptr %s35, align 8
-  br label %while32
-while32:
-  %v37 = load <16 x i1>, ptr %s35, align 8
-  store <16 x i1> %v37, ptr %s36, align 8
-  %v38 = load <16 x float>, ptr %s30, align 4
-  %v39 = fmul reassoc arcp contract afn <16 x float> %v38, %v38
-  %v40 = load <16 x i32>, ptr %s31, align 4
-  %v41 = fcmp olt <16 x float> %v39, splat (float 0x4010000000000000)
-  %v42 = icmp slt <16 x i32> %v40, splat (i32 100)
-  %v43 = and <16 x i1> %v41, %v42
-  %v44 = and <16 x i1> %v37, %v43
-  %v45 = xor <16 x i1> %v43, splat (i1 true)
-  %v46 = and <16 x i1> %v37, %v45
-  %v49 = load <16 x i1>, ptr %s35, align 8
-  %v50 = xor <16 x i1> %v46, splat (i1 true)
-  %v51 = and <16 x i1> %v49, %v50
-  store <16 x i1> %v51, ptr %s35, align 8
-  %v52 = load <16 x i1>, ptr %s36, align 8
-  %v53 = xor <16 x i1> %v46, splat (i1 true)
-  %v54 = and <16 x i1> %v52, %v53
-  store <16 x i1> %v54, ptr %s36, align 8
-  br label %after48
-after48:
-  %v55 = load <16 x i1>, ptr %s36, align 8
-  %v56 = and <16 x i1> %v37, %v55
-  %v58 = bitcast <16 x i1> %v56 to i16
-  %v59 = icmp ne i16 %v58, 0
-  br i1 %v59, label %still57, label %latch33
-still57:
-  %v60 = fadd reassoc arcp contract afn <16 x float> %v39, %v29
-  store <16 x float> %v60, ptr %s30, align 4
-  %v61 = add <16 x i32> %v40, splat (i32 1)
-  %v62 = load <16 x i32>, ptr %s31, align 4
-  %v63 = select <16 x i1> %v56, <16 x i32> %v61, <16 x i32> %v62
-  store <16 x i32> %v63, ptr %s31, align 4
-  br label %latch33
-latch33:
-  %v64 = load <16 x i1>, ptr %s35, align 8
-  %v65 = bitcast <16 x i1> %v64 to i16
-  %v66 = icmp ne i16 %v65, 0
-  br i1 %v66, label %while32, label %done34
-done34:
-  %v67 = load <16 x i32>, ptr %s31, align 4
-  %v68 = mul i64 %v10, 256
-  %v69 = getelementptr i8, ptr %v2, i64 %v68
-  %v70 = mul i64 %i15, 4
-  %v71 = getelementptr i8, ptr %v69, i64 %v70
-  call void @llvm.masked.store.v16i32.p0(<16 x i32> %v67, ptr align 4 %v71, <16 x i1> %v23), !alias.scope !4, !noalias !5
+  %v21 = insertelement <8 x i32> poison, i32 %v20, i64 0
+  %v22 = shufflevector <8 x i32> %v21, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v23 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v22
+  %v24 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v22
+  %v25 = trunc i64 %i15 to i32
+  %v26 = insertelement <8 x i32> poison, i32 %v25, i64 0
+  %v27 = shufflevector <8 x i32> %v26, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v28 = add <8 x i32> %v27, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v29 = sitofp <8 x i32> %v28 to <8 x float>
+  %v30 = insertelement <8 x i32> poison, i32 %v25, i64 0
+  %v31 = shufflevector <8 x i32> %v30, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v32 = add <8 x i32> %v31, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v33 = sitofp <8 x i32> %v32 to <8 x float>
+  %v34 = fmul reassoc arcp contract afn <8 x float> %v29, splat (float 0x3FA0000000000000)
+  %v35 = fmul reassoc arcp contract afn <8 x float> %v33, splat (float 0x3FA0000000000000)
+  store <8 x float> zeroinitializer, ptr %s36, align 64
+  store <8 x float> zeroinitializer, ptr %s37, align 64
+  store <8 x float> %v34, ptr %s36, align 4
+  store <8 x float> %v35, ptr %s37, align 4
+  store i32 0, ptr %s38, align 4
+  store <8 x i32> zeroinitializer, ptr %s39, align 64
+  store <8 x i32> zeroinitializer, ptr %s40, align 64
+  store i32 0, ptr %s38, align 4
+  store <8 x i32> splat (i32 0), ptr %s39, align 4
+  store <8 x i32> splat (i32 0), ptr %s40, align 4
+  store <8 x i1> %v23, ptr %s44, align 8
+  store <8 x i1> %v24, ptr %s45, align 8
+  store <8 x i1> %v23, ptr %s46, align 8
+  store <8 x i1> %v24, ptr %s47, align 8
+  br label %while41
+while41:
+  %v48 = load <8 x i1>, ptr %s44, align 8
+  %v49 = load <8 x i1>, ptr %s45, align 8
+  store <8 x i1> %v48, ptr %s46, align 8
+  store <8 x i1> %v49, ptr %s47, align 8
+  %v50 = load <8 x float>, ptr %s36, align 4
+  %v51 = load <8 x float>, ptr %s37, align 4
+  %v52 = fmul reassoc arcp contract afn <8 x float> %v50, %v50
+  %v53 = fmul reassoc arcp contract afn <8 x float> %v51, %v51
+  %v54 = load i32, ptr %s38, align 4
+  %v55 = fcmp olt <8 x float> %v52, splat (float 0x4010000000000000)
+  %v56 = fcmp olt <8 x float> %v53, splat (float 0x4010000000000000)
+  %v57 = icmp slt i32 %v54, 100
+  %v58 = insertelement <8 x i1> poison, i1 %v57, i64 0
+  %v59 = shufflevector <8 x i1> %v58, <8 x i1> poison, <8 x i32> zeroinitializer
+  %v60 = and <8 x i1> %v55, %v59
+  %v61 = insertelement <8 x i1> poison, i1 %v57, i64 0
+  %v62 = shufflevector <8 x i1> %v61, <8 x i1> poison, <8 x i32> zeroinitializer
+  %v63 = and <8 x i1> %v56, %v62
+  %v64 = and <8 x i1> %v48, %v60
+  %v65 = and <8 x i1> %v49, %v63
+  %v66 = xor <8 x i1> %v60, splat (i1 true)
+  %v67 = xor <8 x i1> %v63, splat (i1 true)
+  %v68 = and <8 x i1> %v48, %v66
+  %v69 = and <8 x i1> %v49, %v67
+  %v72 = load <8 x i1>, ptr %s44, align 8
+  %v73 = load <8 x i1>, ptr %s45, align 8
+  %v74 = xor <8 x i1> %v68, splat (i1 true)
+  %v75 = xor <8 x i1> %v69, splat (i1 true)
+  %v76 = and <8 x i1> %v72, %v74
+  %v77 = and <8 x i1> %v73, %v75
+  store <8 x i1> %v76, ptr %s44, align 8
+  store <8 x i1> %v77, ptr %s45, align 8
+  %v78 = load <8 x i1>, ptr %s46, align 8
+  %v79 = load <8 x i1>, ptr %s47, align 8
+  %v80 = xor <8 x i1> %v68, splat (i1 true)
+  %v81 = xor <8 x i1> %v69, splat (i1 true)
+  %v82 = and <8 x i1> %v78, %v80
+  %v83 = and <8 x i1> %v79, %v81
+  store <8 x i1> %v82, ptr %s46, align 8
+  store <8 x i1> %v83, ptr %s47, align 8
+  br label %after71
+after71:
+  %v84 = load <8 x i1>, ptr %s46, align 8
+  %v85 = load <8 x i1>, ptr %s47, align 8
+  %v86 = and <8 x i1> %v48, %v84
+  %v87 = and <8 x i1> %v49, %v85
+  %v89 = or <8 x i1> %v86, %v87
+  %v90 = bitcast <8 x i1> %v89 to i8
+  %v91 = icmp ne i8 %v90, 0
+  br i1 %v91, label %still88, label %latch42
+still88:
+  %v92 = fadd reassoc arcp contract afn <8 x float> %v52, %v34
+  %v93 = fadd reassoc arcp contract afn <8 x float> %v53, %v35
+  store <8 x float> %v92, ptr %s36, align 4
+  store <8 x float> %v93, ptr %s37, align 4
+  %v94 = add i32 %v54, 1
+  store i32 %v94, ptr %s38, align 4
+  %v95 = insertelement <8 x i32> poison, i32 %v94, i64 0
+  %v96 = shufflevector <8 x i32> %v95, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v97 = load <8 x i32>, ptr %s39, align 4
+  %v98 = select <8 x i1> %v86, <8 x i32> %v96, <8 x i32> %v97
+  store <8 x i32> %v98, ptr %s39, align 4
+  %v99 = insertelement <8 x i32> poison, i32 %v94, i64 0
+  %v100 = shufflevector <8 x i32> %v99, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v101 = load <8 x i32>, ptr %s40, align 4
+  %v102 = select <8 x i1> %v87, <8 x i32> %v100, <8 x i32> %v101
+  store <8 x i32> %v102, ptr %s40, align 4
+  br label %latch42
+latch42:
+  %v103 = load <8 x i1>, ptr %s44, align 8
+  %v104 = load <8 x i1>, ptr %s45, align 8
+  %v105 = or <8 x i1> %v103, %v104
+  %v106 = bitcast <8 x i1> %v105 to i8
+  %v107 = icmp ne i8 %v106, 0
+  br i1 %v107, label %while41, label %done43
+done43:
+  %v108 = load <8 x i32>, ptr %s39, align 4
+  %v109 = load <8 x i32>, ptr %s40, align 4
+  %v110 = mul i64 %v10, 256
+  %v111 = getelementptr i8, ptr %v2, i64 %v110
+  %v112 = mul i64 %i15, 4
+  %v113 = getelementptr i8, ptr %v111, i64 %v112
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v108, ptr align 4 %v113, <8 x i1> %v23), !alias.scope !4, !noalias !5
+  %v114 = getelementptr i8, ptr %v113, i64 32
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v109, ptr align 4 %v114, <8 x i1> %v24), !alias.scope !4, !noalias !5
   br label %latch13
 latch13:
   %n16 = add nsw i64 %i15, 16

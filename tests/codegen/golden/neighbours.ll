@@ -2,18 +2,19 @@
 
 
 declare i64 @llvm.smax.i64(i64, i64)
-declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, <16 x i1>, <16 x float>)
-declare i64 @llvm.umin.i64(i64, i64)
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, <8 x i1>, <8 x float>)
+declare i64 @llvm.umin.i64(i64, i64)
 declare float @llvm.vector.reduce.fadd.v8f32(float, <8 x float>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
   %s18 = alloca float, align 8
   %s25 = alloca <8 x float>, align 64
-  %s51 = alloca <16 x float>, align 64
-  %s72 = alloca <16 x float>, align 64
-  %s120 = alloca <8 x float>, align 64
+  %s55 = alloca <8 x float>, align 64
+  %s56 = alloca <8 x float>, align 64
+  %s87 = alloca <8 x float>, align 64
+  %s88 = alloca <8 x float>, align 64
+  %s142 = alloca <8 x float>, align 64
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -59,120 +60,145 @@ body27:
   %v43 = getelementptr inbounds i8, ptr %v42, i64 8
   %v44 = load i32, ptr %v43, align 4, !alias.scope !12, !noalias !13, !llvm.access.group !0
   %v45 = sext i32 %v44 to i64
-  %v52 = add i64 %v38, 16
-  %v53 = icmp sle i64 %v52, %v45
-  br i1 %v53, label %many46, label %done50
+  %v51 = add i64 %v38, 16
+  %v52 = icmp sle i64 %v51, %v45
+  br i1 %v52, label %many46, label %done50
 many46:
-  store <16 x float> splat (float 0x8000000000000000), ptr %s51, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s55, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s56, align 64
   br label %body47
 body47:
-  %i54 = phi i64 [ %v38, %many46 ], [ %n55, %latch48 ]
-  %v56 = mul i64 %i54, 4
-  %v57 = getelementptr i8, ptr %v2, i64 %v56
-  %v58 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v57, <16 x i1> splat (i1 true), <16 x float> zeroinitializer), !alias.scope !8, !noalias !9
-  %v59 = insertelement <16 x float> poison, float %v23, i64 0
-  %v60 = shufflevector <16 x float> %v59, <16 x float> poison, <16 x i32> zeroinitializer
-  %v61 = fsub reassoc arcp contract afn <16 x float> %v58, %v60
-  %v62 = fmul reassoc arcp contract afn <16 x float> %v61, %v61
-  %v63 = mul i64 %i54, 4
-  %v64 = getelementptr i8, ptr %v4, i64 %v63
-  %v65 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v64, <16 x i1> splat (i1 true), <16 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v66 = insertelement <16 x float> poison, float %v24, i64 0
-  %v67 = shufflevector <16 x float> %v66, <16 x float> poison, <16 x i32> zeroinitializer
-  %v68 = fsub reassoc arcp contract afn <16 x float> %v65, %v67
-  %v69 = fmul reassoc arcp contract afn <16 x float> %v68, %v68
-  %v70 = fadd reassoc arcp contract afn <16 x float> %v62, %v69
-  %v71 = fcmp olt <16 x float> %v70, splat (float 0x3FF0000000000000)
-  store <16 x float> zeroinitializer, ptr %s72, align 64
-  store <16 x float> splat (float 0x8000000000000000), ptr %s72, align 4
-  %v73 = and <16 x i1> splat (i1 true), %v71
-  %v76 = load <16 x float>, ptr %s72, align 4
-  %v77 = select <16 x i1> %v73, <16 x float> %v70, <16 x float> %v76
-  store <16 x float> %v77, ptr %s72, align 4
-  br label %after75
-after75:
-  %v78 = load <16 x float>, ptr %s72, align 4
-  %v79 = load <16 x float>, ptr %s51, align 64
-  %v80 = fadd reassoc arcp contract afn <16 x float> %v79, %v78
-  %v81 = select <16 x i1> splat (i1 true), <16 x float> %v80, <16 x float> %v79
-  store <16 x float> %v81, ptr %s51, align 64
+  %i53 = phi i64 [ %v38, %many46 ], [ %n54, %latch48 ]
+  %v57 = mul i64 %i53, 4
+  %v58 = getelementptr i8, ptr %v2, i64 %v57
+  %v59 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v58, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !8, !noalias !9
+  %v60 = getelementptr i8, ptr %v58, i64 32
+  %v61 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v60, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !8, !noalias !9
+  %v62 = insertelement <8 x float> poison, float %v23, i64 0
+  %v63 = shufflevector <8 x float> %v62, <8 x float> poison, <8 x i32> zeroinitializer
+  %v64 = fsub reassoc arcp contract afn <8 x float> %v59, %v63
+  %v65 = insertelement <8 x float> poison, float %v23, i64 0
+  %v66 = shufflevector <8 x float> %v65, <8 x float> poison, <8 x i32> zeroinitializer
+  %v67 = fsub reassoc arcp contract afn <8 x float> %v61, %v66
+  %v68 = fmul reassoc arcp contract afn <8 x float> %v64, %v64
+  %v69 = fmul reassoc arcp contract afn <8 x float> %v67, %v67
+  %v70 = mul i64 %i53, 4
+  %v71 = getelementptr i8, ptr %v4, i64 %v70
+  %v72 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v71, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v73 = getelementptr i8, ptr %v71, i64 32
+  %v74 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v73, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v75 = insertelement <8 x float> poison, float %v24, i64 0
+  %v76 = shufflevector <8 x float> %v75, <8 x float> poison, <8 x i32> zeroinitializer
+  %v77 = fsub reassoc arcp contract afn <8 x float> %v72, %v76
+  %v78 = insertelement <8 x float> poison, float %v24, i64 0
+  %v79 = shufflevector <8 x float> %v78, <8 x float> poison, <8 x i32> zeroinitializer
+  %v80 = fsub reassoc arcp contract afn <8 x float> %v74, %v79
+  %v81 = fmul reassoc arcp contract afn <8 x float> %v77, %v77
+  %v82 = fmul reassoc arcp contract afn <8 x float> %v80, %v80
+  %v83 = fadd reassoc arcp contract afn <8 x float> %v68, %v81
+  %v84 = fadd reassoc arcp contract afn <8 x float> %v69, %v82
+  %v85 = fcmp olt <8 x float> %v83, splat (float 0x3FF0000000000000)
+  %v86 = fcmp olt <8 x float> %v84, splat (float 0x3FF0000000000000)
+  store <8 x float> zeroinitializer, ptr %s87, align 64
+  store <8 x float> zeroinitializer, ptr %s88, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s87, align 4
+  store <8 x float> splat (float 0x8000000000000000), ptr %s88, align 4
+  %v89 = and <8 x i1> splat (i1 true), %v85
+  %v90 = and <8 x i1> splat (i1 true), %v86
+  %v93 = load <8 x float>, ptr %s87, align 4
+  %v94 = select <8 x i1> %v89, <8 x float> %v83, <8 x float> %v93
+  store <8 x float> %v94, ptr %s87, align 4
+  %v95 = load <8 x float>, ptr %s88, align 4
+  %v96 = select <8 x i1> %v90, <8 x float> %v84, <8 x float> %v95
+  store <8 x float> %v96, ptr %s88, align 4
+  br label %after92
+after92:
+  %v97 = load <8 x float>, ptr %s87, align 4
+  %v98 = load <8 x float>, ptr %s88, align 4
+  %v99 = load <8 x float>, ptr %s55, align 64
+  %v100 = fadd reassoc arcp contract afn <8 x float> %v99, %v97
+  %v101 = select <8 x i1> splat (i1 true), <8 x float> %v100, <8 x float> %v99
+  store <8 x float> %v101, ptr %s55, align 64
+  %v102 = load <8 x float>, ptr %s56, align 64
+  %v103 = fadd reassoc arcp contract afn <8 x float> %v102, %v98
+  %v104 = select <8 x i1> splat (i1 true), <8 x float> %v103, <8 x float> %v102
+  store <8 x float> %v104, ptr %s56, align 64
   br label %latch48
 latch48:
-  %n55 = add nsw i64 %i54, 16
-  %v82 = add i64 %n55, 16
-  %v83 = icmp sle i64 %v82, %v45
-  br i1 %v83, label %body47, label %added49
+  %n54 = add nsw i64 %i53, 16
+  %v105 = add i64 %n54, 16
+  %v106 = icmp sle i64 %v105, %v45
+  br i1 %v106, label %body47, label %added49
 added49:
-  %v84 = load <16 x float>, ptr %s51, align 64
-  %v85 = shufflevector <16 x float> %v84, <16 x float> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v86 = shufflevector <16 x float> %v84, <16 x float> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v87 = fadd reassoc arcp contract afn <8 x float> %v85, %v86
-  %v88 = load <8 x float>, ptr %s25, align 64
-  %v89 = fadd reassoc arcp contract afn <8 x float> %v88, %v87
-  store <8 x float> %v89, ptr %s25, align 64
+  %v107 = load <8 x float>, ptr %s25, align 64
+  %v108 = load <8 x float>, ptr %s55, align 64
+  %v109 = load <8 x float>, ptr %s56, align 64
+  %v110 = fadd reassoc arcp contract afn <8 x float> %v107, %v108
+  %v111 = fadd reassoc arcp contract afn <8 x float> %v109, %v110
+  store <8 x float> %v111, ptr %s25, align 64
   br label %done50
 done50:
-  %v90 = phi i64 [ %v38, %body27 ], [ %n55, %added49 ]
-  br label %head91
-head91:
-  %i95 = phi i64 [ %v90, %done50 ], [ %n96, %latch93 ]
-  %v97 = icmp slt i64 %i95, %v45
-  br i1 %v97, label %body92, label %done94
-body92:
-  %v98 = sub i64 %v45, %i95
-  %v99 = call i64 @llvm.umin.i64(i64 %v98, i64 8)
-  %v100 = trunc i64 %v99 to i32
-  %v101 = insertelement <8 x i32> poison, i32 %v100, i64 0
-  %v102 = shufflevector <8 x i32> %v101, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v103 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v102
-  %v104 = mul i64 %i95, 4
-  %v105 = getelementptr i8, ptr %v2, i64 %v104
-  %v106 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v105, <8 x i1> %v103, <8 x float> zeroinitializer), !alias.scope !8, !noalias !9
-  %v107 = insertelement <8 x float> poison, float %v23, i64 0
-  %v108 = shufflevector <8 x float> %v107, <8 x float> poison, <8 x i32> zeroinitializer
-  %v109 = fsub reassoc arcp contract afn <8 x float> %v106, %v108
-  %v110 = fmul reassoc arcp contract afn <8 x float> %v109, %v109
-  %v111 = mul i64 %i95, 4
-  %v112 = getelementptr i8, ptr %v4, i64 %v111
-  %v113 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v112, <8 x i1> %v103, <8 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v114 = insertelement <8 x float> poison, float %v24, i64 0
-  %v115 = shufflevector <8 x float> %v114, <8 x float> poison, <8 x i32> zeroinitializer
-  %v116 = fsub reassoc arcp contract afn <8 x float> %v113, %v115
-  %v117 = fmul reassoc arcp contract afn <8 x float> %v116, %v116
-  %v118 = fadd reassoc arcp contract afn <8 x float> %v110, %v117
-  %v119 = fcmp olt <8 x float> %v118, splat (float 0x3FF0000000000000)
-  store <8 x float> zeroinitializer, ptr %s120, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s120, align 4
-  %v121 = and <8 x i1> %v103, %v119
-  %v124 = load <8 x float>, ptr %s120, align 4
-  %v125 = select <8 x i1> %v121, <8 x float> %v118, <8 x float> %v124
-  store <8 x float> %v125, ptr %s120, align 4
-  br label %after123
-after123:
-  %v126 = load <8 x float>, ptr %s120, align 4
-  %v127 = load <8 x float>, ptr %s25, align 64
-  %v128 = fadd reassoc arcp contract afn <8 x float> %v127, %v126
-  %v129 = select <8 x i1> %v103, <8 x float> %v128, <8 x float> %v127
-  store <8 x float> %v129, ptr %s25, align 64
-  br label %latch93
-latch93:
-  %n96 = add nsw i64 %i95, 8
-  br label %head91
-done94:
+  %v112 = phi i64 [ %v38, %body27 ], [ %n54, %added49 ]
+  br label %head113
+head113:
+  %i117 = phi i64 [ %v112, %done50 ], [ %n118, %latch115 ]
+  %v119 = icmp slt i64 %i117, %v45
+  br i1 %v119, label %body114, label %done116
+body114:
+  %v120 = sub i64 %v45, %i117
+  %v121 = call i64 @llvm.umin.i64(i64 %v120, i64 8)
+  %v122 = trunc i64 %v121 to i32
+  %v123 = insertelement <8 x i32> poison, i32 %v122, i64 0
+  %v124 = shufflevector <8 x i32> %v123, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v125 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v124
+  %v126 = mul i64 %i117, 4
+  %v127 = getelementptr i8, ptr %v2, i64 %v126
+  %v128 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v127, <8 x i1> %v125, <8 x float> zeroinitializer), !alias.scope !8, !noalias !9
+  %v129 = insertelement <8 x float> poison, float %v23, i64 0
+  %v130 = shufflevector <8 x float> %v129, <8 x float> poison, <8 x i32> zeroinitializer
+  %v131 = fsub reassoc arcp contract afn <8 x float> %v128, %v130
+  %v132 = fmul reassoc arcp contract afn <8 x float> %v131, %v131
+  %v133 = mul i64 %i117, 4
+  %v134 = getelementptr i8, ptr %v4, i64 %v133
+  %v135 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v134, <8 x i1> %v125, <8 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v136 = insertelement <8 x float> poison, float %v24, i64 0
+  %v137 = shufflevector <8 x float> %v136, <8 x float> poison, <8 x i32> zeroinitializer
+  %v138 = fsub reassoc arcp contract afn <8 x float> %v135, %v137
+  %v139 = fmul reassoc arcp contract afn <8 x float> %v138, %v138
+  %v140 = fadd reassoc arcp contract afn <8 x float> %v132, %v139
+  %v141 = fcmp olt <8 x float> %v140, splat (float 0x3FF0000000000000)
+  store <8 x float> zeroinitializer, ptr %s142, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s142, align 4
+  %v143 = and <8 x i1> %v125, %v141
+  %v146 = load <8 x float>, ptr %s142, align 4
+  %v147 = select <8 x i1> %v143, <8 x float> %v140, <8 x float> %v146
+  store <8 x float> %v147, ptr %s142, align 4
+  br label %after145
+after145:
+  %v148 = load <8 x float>, ptr %s142, align 4
+  %v149 = load <8 x float>, ptr %s25, align 64
+  %v150 = fadd reassoc arcp contract afn <8 x float> %v149, %v148
+  %v151 = select <8 x i1> %v125, <8 x float> %v150, <8 x float> %v149
+  store <8 x float> %v151, ptr %s25, align 64
+  br label %latch115
+latch115:
+  %n118 = add nsw i64 %i117, 8
+  br label %head113
+done116:
   br label %latch28
 latch28:
   %n31 = add nsw i64 %i30, 1
   br label %head26
 done29:
-  %v130 = load <8 x float>, ptr %s25, align 64
-  %v131 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v130)
-  %v132 = load float, ptr %s18, align 4
-  %v133 = fadd reassoc arcp contract afn float %v132, %v131
-  store float %v133, ptr %s18, align 4
-  %v134 = load float, ptr %s18, align 4
-  %v135 = mul nsw i64 %i15, 4
-  %v136 = getelementptr inbounds i8, ptr %v8, i64 %v135
-  store float %v134, ptr %v136, align 4, !alias.scope !14, !noalias !15, !llvm.access.group !0
+  %v152 = load <8 x float>, ptr %s25, align 64
+  %v153 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v152)
+  %v154 = load float, ptr %s18, align 4
+  %v155 = fadd reassoc arcp contract afn float %v154, %v153
+  store float %v155, ptr %s18, align 4
+  %v156 = load float, ptr %s18, align 4
+  %v157 = mul nsw i64 %i15, 4
+  %v158 = getelementptr inbounds i8, ptr %v8, i64 %v157
+  store float %v156, ptr %v158, align 4, !alias.scope !14, !noalias !15, !llvm.access.group !0
   br label %latch13
 latch13:
   %n16 = add nsw i64 %i15, 1
