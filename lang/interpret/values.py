@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
@@ -28,6 +29,7 @@ from weft.lang.interpret.faults import Loop, out_of_bounds, sound
 from weft.lang.interpret.places import Grouped, box, cells_of, flat_index, index_type
 from weft.lang.interpret.random import draws, order_numbers
 from weft.lang.interpret.references import References
+from weft.lang.interpret.rewrite import HELPER
 from weft.lang.interpret.text import Texts
 from weft.lang.interpret.types import assigned, captured, fit, is_known, is_value, own, strong
 from weft.lang.matrix import Matrix, Vector
@@ -297,7 +299,10 @@ class Semantics(References):
 
     def chosen(self, line: int, column: int, value: Any) -> Any:
         """The value that was chosen there, in the type that the translation found for all that could have been."""
-        wanted = choices.get().get((self.code, line, column))
+        known, place = choices.get(), (self.code, line, column)
+        wanted = known.get(place)
+        if wanted is None and place in known:  # several, in several calls
+            wanted = known.get((*place, _calls()))
         prim = wanted.elem if isinstance(wanted, Tensor) else wanted
         return _cast(strong(value), prim) if isinstance(prim, Prim) and is_value(value) else strong(value)
 
@@ -455,6 +460,17 @@ class Semantics(References):
             return self.interpreted(inner)(*owner, *args, **keywords)
 
         return run
+
+
+def _calls() -> tuple[tuple[str, int], ...]:
+    """The calls that led to the function that runs, each by file and line, from the inside out."""
+    frame, found = sys._getframe(), list[tuple[str, int]]()
+    while frame is not None:
+        code = frame.f_code
+        if HELPER in code.co_freevars and not code.co_name.startswith("<"):
+            found.append((code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found[1:])
 
 
 def _matrix_key(matrix: Matrix, index: Any) -> Any:

@@ -15,7 +15,8 @@ from weft.lang.errors import PrecisionWarning
 if TYPE_CHECKING:
     from weft.ir import tree
 
-Place = tuple[CodeType, int, int]  # a function, a line of its file, a column
+# A function, a line of its file, a column; and the calls that led there, each by file and line, from the inside out.
+Place = tuple[CodeType, int, int] | tuple[CodeType, int, int, tuple[tuple[str, int], ...]]
 
 __all__ = ["REMEMBERING", "Argument", "Loss", "Place", "Ran", "Translation", "loops_of", "with_loops"]
 
@@ -79,7 +80,7 @@ class Translation:
     fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `texts`
     are the functions that were translated, `reads` is all that was looked up around them, by owner and name, and `ran`
     what of Python was called. `losses` are the warnings that were given; `choices` the types of choices between values,
-    by code, line and column, None where the same text has several."""
+    by place, with and without the calls that led there, None where there are several."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]

@@ -302,9 +302,15 @@ def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp
 def note_choice(t: Translator, type: Type, line: int, column: int) -> None:
     """A kernel that runs as Python evaluates one of the values, and learns the common type from here. What is chosen
     there between a function's returns stands at its line 0, the column being the position in a tuple."""
-    if t.unit.rehearsed and t.names.function is not None:
-        place = t.names.function.__code__, line, column
-        t.unit.choices[place] = type if t.unit.choices.get(place, type) is type else None
+    if not t.unit.rehearsed or t.names.function is None:
+        return
+    calls, caller = list[tuple[str, int]](), t.caller
+    while caller is not None:
+        calls.append((caller.file, caller.line))
+        caller = caller.caller
+    place = t.names.function.__code__, line, column
+    for known in (place, (*place, tuple(calls))):
+        t.unit.choices[known] = type if t.unit.choices.get(known, type) is type else None
 
 
 def _all_or_any(t: Translator, kind: str, parts: list[tree.Expr], node: ast.expr) -> tree.Expr:

@@ -405,3 +405,26 @@ def test_a_keyword_that_a_function_does_not_have(ti):
 
     with pytest.raises(TypeError, match=r"'add' takes \(a, b\): it has no 'c'"):
         run()
+
+
+def test_a_function_gives_the_common_type_of_each_of_its_calls(ti):
+    @ti.func
+    def larger(x, y):
+        if x > y:
+            return x
+        return y
+
+    @ti.func
+    def shifted(x, y, n):
+        return larger(x, y) << n
+
+    @ti.kernel
+    def run(a: ti.i16, b: ti.i64) -> ti.types.vector(4, ti.i64):
+        found = ti.Vector([0, 0, 0, 0], ti.i64)
+        found[0] = larger(a, a) << 20
+        found[1] = larger(a, b) << 20
+        found[2] = shifted(a, a, 20)
+        found[3] = shifted(a, b, 20)
+        return found
+
+    assert run(5, 3).to_list() == [5 << 4, 5 << 20, 5 << 4, 5 << 20]
