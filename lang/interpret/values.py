@@ -12,7 +12,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -464,7 +464,8 @@ class Semantics(References):
 
 def _calls() -> tuple[tuple[str, int], ...]:
     """The calls that led to the function that runs, each by file and line, from the inside out."""
-    frame, found = sys._getframe(), list[tuple[str, int]]()
+    frame: FrameType | None = sys._getframe()
+    found = list[tuple[str, int]]()
     while frame is not None:
         code = frame.f_code
         if HELPER in code.co_freevars and not code.co_name.startswith("<"):
