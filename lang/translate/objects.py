@@ -74,7 +74,7 @@ def makes_objects(kind: Any) -> bool:
 def make(t: Translator, kind: Any, c: Call) -> Made:
     """The object that a call of the class `kind` gives."""
     init: FunctionType = kind.__init__
-    t.unit.reads.append((kind, "__init__", init))
+    t.unit.reads += [(kind, "__init__", init), (kind, "__new__", kind.__new__)]
     made = Made(kind, t.out)
     if dataclasses.is_dataclass(kind):
         _fill_dataclass(t, made, c)

@@ -311,6 +311,28 @@ def test_how_objects_are_made_that_python_makes_meanwhile(session: Session):
     assert session.run(MADE.replace("3.0", "4.0")) == 9
 
 
+def test_how_objects_are_made_in_kernels(session: Session):
+    text = """
+import weft as ti
+class Ray:
+    def __init__(self, d):
+        self.d = d * 2
+    NEW
+@ti.kernel
+def k(t: ti.f32) -> ti.f32:
+    return Ray(t).d
+def main():
+    try:
+        return k(3.0)
+    except ti.WeftError:
+        return "refused"
+"""
+    plain, other = text.replace("NEW", ""), text.replace("NEW", "def __new__(cls, d):\n        return 1.0")
+    assert session.fresh(plain, "a.py") == session.warm(plain, "a.py") == 6
+    assert session.fresh(plain.replace("d * 2", "d * 3"), "a.py") == 9
+    assert session.run(other, "a.py") == session.run(other, "a.py", offline_cache=False)
+
+
 def test_functions_that_only_a_computation_finds(session: Session):
     text = """
 import functools
