@@ -6,6 +6,7 @@ import enum
 import gc
 import linecache
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -254,7 +255,7 @@ def test_arrays_that_a_pack_loses_during_a_call_live_on() -> None:
     @ti.kernel
     def fill(p: pack):
         for i in p.arr:
-            for _ in range(200):
+            for _ in range(50):
                 p.arr[i] = ti.sin(p.arr[i]) + 1
 
     def made() -> Any:
@@ -268,10 +269,11 @@ def test_arrays_that_a_pack_loses_during_a_call_live_on() -> None:
         while not done.is_set():
             p.arr = made()
             held.append(weakref.ref(p.entries["arr"]))
+            time.sleep(0.002)
 
     thread = threading.Thread(target=replace)
     thread.start()
-    for _ in range(20):
+    for _ in range(10):
         fill(p)
     done.set()
     thread.join()
