@@ -200,6 +200,7 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
     if function is ndrange:
         return run_now(t, c.node, ndrange, *c.args)
     if isinstance(getattr(function, "__self__", None), (list, dict)):  # append, extend, get, items ...
+        _check_growth(t, function, c)
         return run_now(t, c.node, function, *settled(t, c.args), **c.keywords)
     if is_known(c.args) and is_known(c.keywords):
         if t.unit.rehearsed and t.alone is c.node:  # breakpoint() and the like: Python will run it
@@ -214,10 +215,30 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
     text = getattr(function, "__self__", None)
     if isinstance(text, str) and function.__name__ == "format":
         return format_braces(t, text, c)
+    name = getattr(function, "__name__", "")
+    instead = f"; write ti.{name}" if name in FUNCTIONS and name in BUILTINS else ""
     raise t.error(
-        f"{kind_of(function)} is Python's, not Weft's: in a kernel it takes only values known at compile time",
+        f"{kind_of(function)} is Python's, not Weft's: in a kernel it takes only values known at compile time{instead}",
         c.node,
         TypeMismatch,
+    )
+
+
+_GROWING = ("append", "extend", "insert", "setdefault", "update")
+
+
+def _check_growth(t: Translator, function: Any, c: Call) -> None:
+    """A list takes values of the kernel where it is a local one, and once: not in a loop or an `if` of run time."""
+    owner = c.node.func.value if isinstance(c.node.func, ast.Attribute) else None
+    if function.__name__ not in _GROWING or is_known(c.args) or not isinstance(owner, (ast.Name, ast.Attribute)):
+        return
+    if isinstance(owner, ast.Name) and t.lives_here(owner.id):
+        return
+    raise t.error(
+        f"'{ast.unparse(owner)}' is a Python {type(function.__self__).__name__}, which lives while the kernel is "
+        f"compiled: it cannot grow when the kernel runs. Write to a field, at a place of its own for each value, as "
+        f"ti.atomic_add(count[None], 1) gives",
+        c.node,
     )
 
 

@@ -48,6 +48,12 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
         of = " (a field has gradients if it was made with needs_grad=True)" if _names_gradient(node.value) else ""
         raise t.error(f"this is None, which has no elements{of}", node.value, TypeMismatch)
     if not is_known(key):
+        if isinstance(base, np.ndarray):
+            raise t.error(
+                "a numpy array from outside is a constant in a kernel: give it to the kernel as an argument, annotated "
+                "ti.types.ndarray(), or copy it to a field with from_numpy",
+                node.value,
+            )
         raise t.error(
             f"{kind_of(base)} exists at compile time only, so its index must be known too: "
             f"loop with ti.static(range(...)), or keep the values in a vector or field",

@@ -106,6 +106,8 @@ def _bin_op(t: Translator, node: ast.BinOp) -> Any:
         _no_field(t, left, node.left)
         _no_field(t, right, node.right)
         return run_now(t, node, function, left, right)
+    if isinstance(left, (list, tuple)) and kind == "mul" and isinstance(right, tree.Expr):
+        raise t.error("how long a list is must be known at compile time", node.right, TypeMismatch)
     if isinstance(left, (list, tuple)) and (isinstance(right, (list, tuple)) or kind == "mul"):
         return run_now(t, node, function, left, right)
     if isinstance(left, str) and kind == "mod":

@@ -299,7 +299,9 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Name):
         binding = t.names.find(node.target.id)
         if binding is None:
-            t.names.outer(node.target.id)  # says so if there is none
+            value, _ = t.names.outer(node.target.id)  # says so if there is none
+            if isinstance(value, (Field, StructField)):
+                to_expr(t, value, node.target)  # says that an index is missing
             raise t.error(f"'{node.target.id}' is a constant in a kernel: keep what changes in a field", node.target)
         if binding.role == "compile-time value" and is_known(value := t.expr(node.value)):
             t.bind(node.target.id, run_now(t, node, function, binding.value, value), binding.role)

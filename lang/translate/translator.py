@@ -138,6 +138,7 @@ class Translator:
         self.is_kernel = False
         self.alone: ast.expr | None = None  # the expression that is a whole statement
         self.depth = 0
+        self.scopes_of_blocks: list[int] = []  # where in `names` the open run-time blocks begin
         self.loops: list[Loop] = []
         self.returns: list[Returned] = []
         self.jump = ""  # why the rest of the current block is not reached: "break", "continue" (static), or "ended"
@@ -203,13 +204,20 @@ class Translator:
         outer, self.out = self.out, []
         top, self.top = self.top, False
         self.depth += 1
+        self.scopes_of_blocks.append(len(self.names.scopes))
         self.names.push()
         try:
             yield self.out
         finally:
             self.names.pop()
+            self.scopes_of_blocks.pop()
             self.out, self.top, self.jump = outer, top, ""
             self.depth -= 1
+
+    def lives_here(self, name: str) -> bool:
+        """Whether `name` is a local of this run-time block, not of one around it."""
+        first = self.scopes_of_blocks[-1] if self.scopes_of_blocks else 0
+        return any(name in scope for scope in self.names.scopes[first:])
 
     def guarded(self, node: ast.expr, meaning: Callable[[Translator, ast.expr], Any] | None = None) -> Any:
         """What an expression means that may not be evaluated, or more than once: statements it needs are kept inside

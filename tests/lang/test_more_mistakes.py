@@ -64,6 +64,11 @@ BODIES: dict[str, str] = {
     "shift_by_field": "y[0] = 1 << y",
     "field_compared": "if x > 1:\n    y[0] = 1",
     "break_of_struct_for": "for i in v:\n    for j in range(3):\n        pass\n    break",
+    "append_in_a_loop": "a = []\nfor i in range(3):\n    a.append(y[i])",
+    "append_to_outer_list": "ti.__all__.append(y[0])",
+    "numpy_function": "x[0, 0] = np.sin(x[0, 1])",
+    "update_of_field": "y += 1",
+    "list_of_computed_length": "a = ti.Vector([0.0] * y[0])",
     "break_of_ndrange": "for i, j in ti.ndrange(2, 3):\n    if i > 0:\n        break",
 }
 
