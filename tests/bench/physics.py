@@ -4,7 +4,7 @@ import inputs
 from inputs import Program, sample
 from mpm88 import mpm88
 from programs import program
-from sph import sorted_fluid
+from sph import listed_fluid, sorted_fluid
 
 
 @program
@@ -53,79 +53,23 @@ def mpm88_256k(ti):
     return mpm88_program(ti, 262144, 512, 10)
 
 
+def sph_program(fluid, side):
+    """A step of smoothed particle hydrodynamics: cells, densities, forces, the move."""
+    fluid.x.from_numpy(inputs.lattice(side))
+    fluid.v.fill(0)
+    return Program(fluid.step, lambda: sample(fluid.density.to_numpy(), fluid.x.to_numpy()))
+
+
 @program
 def sph_256k(ti):
-    """A step of smoothed particle hydrodynamics, 262144 particles: cells, densities, forces, the move."""
-    side, grid, most = 64, 40, 32
-    n, radius, dt = side**3, 1 / grid, 1e-4
-    mass, stiffness, viscosity = 1.0 / n, 20.0, 0.1
-    x, v, a = (ti.Vector.field(3, ti.f32, n) for _ in range(3))
-    density, held = ti.field(ti.f32, n), ti.field(ti.i32, (grid, grid, grid))
-    members = ti.field(ti.i32, (grid, grid, grid, most))
-
-    @ti.func
-    def cell_of(p):
-        return ti.max(0, ti.min(grid - 1, int(p * grid)))
-
-    @ti.kernel
-    def step():
-        for i, j, k in held:
-            held[i, j, k] = 0
-        for i in x:
-            c = cell_of(x[i])
-            slot = ti.atomic_add(held[c], 1)
-            if slot < most:
-                members[c, slot] = i
-        for i in x:
-            c, total = cell_of(x[i]), 0.0
-            for o in ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2))):
-                near = c + o
-                if near.min() >= 0 and near.max() < grid:
-                    for k in range(ti.min(held[near], most)):
-                        q = 1.0 - (x[members[near, k]] - x[i]).norm_sqr() * grid * grid
-                        if q > 0:
-                            total += q * q * q
-            density[i] = mass * total * grid**3 * 315 / (64 * 3.14159265)
-        for i in x:
-            c, force = cell_of(x[i]), ti.Vector([0.0, 0.0, 0.0])
-            own = density[i]
-            for o in ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2))):
-                near = c + o
-                if near.min() >= 0 and near.max() < grid:
-                    for k in range(ti.min(held[near], most)):
-                        j = members[near, k]
-                        d = x[i] - x[j]
-                        r = d.norm()
-                        if r < radius and r > 1e-9:
-                            w = 1.0 - r * grid
-                            press = stiffness * (own + density[j] - 2.0) / (2 * density[j])
-                            force += (
-                                mass * grid**4 * (press * w * w / r * d + viscosity * w * (v[j] - v[i]) / density[j])
-                            )
-            a[i] = force / own + ti.Vector([0.0, -9.8, 0.0])
-        for i in x:
-            v[i] += dt * a[i]
-            x[i] += dt * v[i]
-
-    x.from_numpy(inputs.lattice(side))
-    v.fill(0)
-    return Program(step, lambda: sample(density.to_numpy(), x.to_numpy()))
+    """A step of smoothed particle hydrodynamics, 262144 particles in lists by cell."""
+    return sph_program(listed_fluid(ti, 64, 40, 32), 64)
 
 
 @program
 def sph_sorted_256k(ti):
     """The same, with particles sorted by cell."""
-    side = 64
-    fluid = sorted_fluid(ti, side, 40)
-
-    def step():
-        fluid.sort()
-        fluid.weigh()
-        fluid.move()
-
-    fluid.x.from_numpy(inputs.lattice(side))
-    fluid.v.fill(0)
-    return Program(step, lambda: sample(fluid.density.to_numpy(), fluid.x.to_numpy()))
+    return sph_program(sorted_fluid(ti, 64, 40), 64)
 
 
 @program

@@ -12,7 +12,9 @@ from workloads import Workload, apart, workload
 import weft as ti
 
 sys.path.append(str(Path(__file__).parent.parent / "bench"))  # its programs are for any module `ti`, found so
+from inputs import lattice
 from mpm88 import mpm88
+from sph import WEIGHT, listed_fluid
 
 
 @workload("n-body 65536", 2.2)
@@ -87,74 +89,23 @@ MOST = 24  # particles of one cell
 @workload("SPH 2M", 5.0)
 def sph() -> Workload:
     """One step: particles into cells, densities, forces, and the move."""
-    n, radius, apart_by, dt = SIDE**3, 1 / CELLS, 0.9 / SIDE, 1e-4
-    mass, stiffness, viscosity = 1.0 / n, 20.0, 0.1
-    x, v, a = (ti.Vector.field(3, ti.f32, n) for _ in range(3))
-    density = ti.field(ti.f32, n)
-    held = ti.field(ti.i32, (CELLS, CELLS, CELLS))
-    members = ti.field(ti.i32, (CELLS, CELLS, CELLS, MOST))
+    n, fluid, places = SIDE**3, listed_fluid(ti, SIDE, CELLS, MOST), lattice(SIDE)
 
-    @ti.func
-    def cell_of(p):
-        return ti.max(0, ti.min(CELLS - 1, int(p * CELLS)))
-
-    @ti.kernel
-    def start():
-        for i in x:
-            place = ti.Vector([i // (SIDE * SIDE), i // SIDE % SIDE, i % SIDE])
-            jitter = ti.Vector([ti.random(), ti.random(), ti.random()]) - 0.5
-            x[i] = 0.05 + (place + 0.3 * jitter) * apart_by
-            v[i] = ti.Vector([0.0, 0.0, 0.0])
-
-    @ti.kernel
-    def step():
-        for i, j, k in held:
-            held[i, j, k] = 0
-        for i in x:
-            c = cell_of(x[i])
-            slot = ti.atomic_add(held[c], 1)
-            if slot < MOST:
-                members[c, slot] = i
-        for i in x:
-            c, total = cell_of(x[i]), 0.0
-            for o in ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2))):
-                near = c + o
-                if near.min() >= 0 and near.max() < CELLS:
-                    for k in range(ti.min(held[near], MOST)):
-                        q = 1.0 - (x[members[near, k]] - x[i]).norm_sqr() * CELLS * CELLS
-                        if q > 0:
-                            total += q * q * q
-            density[i] = mass * total * CELLS**3 * 315 / (64 * ti.math.pi)
-        for i in x:
-            c, force = cell_of(x[i]), ti.Vector([0.0, 0.0, 0.0])
-            own = density[i]
-            for o in ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2))):
-                near = c + o
-                if near.min() >= 0 and near.max() < CELLS:
-                    for k in range(ti.min(held[near], MOST)):
-                        j = members[near, k]
-                        d = x[i] - x[j]
-                        r = d.norm()
-                        if r < radius and r > 1e-9:
-                            w = 1.0 - r * CELLS
-                            press = stiffness * (own + density[j] - 2.0) / (2 * density[j])
-                            force += (
-                                mass * CELLS**4 * (press * w * w / r * d + viscosity * w * (v[j] - v[i]) / density[j])
-                            )
-            a[i] = force / own + ti.Vector([0.0, -9.8, 0.0])
-        for i in x:
-            v[i] += dt * a[i]
-            x[i] += dt * v[i]
+    def start() -> None:
+        fluid.x.from_numpy(places)
+        fluid.v.fill(0)
 
     def error() -> float:
         start()
-        places = x.to_numpy().astype(np.float64)
-        step()
+        fluid.step()
         at = np.random.default_rng(3).integers(0, n, 40)
-        q = [np.maximum(0, 1 - ((places - places[i]) ** 2).sum(-1) * CELLS**2) for i in at]
-        want = np.array([(each**3).sum() for each in q]) * mass * CELLS**3 * 315 / (64 * np.pi)
-        full: Any = held.to_numpy()
-        return max(apart(density.to_numpy()[at], want, 1e-3), float(full.max() > MOST) * 9, apart(full.sum(), n, 1e-12))
+        exact = places.astype(np.float64)
+        q = [np.maximum(0, 1 - ((exact - exact[i]) ** 2).sum(-1) * CELLS**2) for i in at]
+        want = np.array([(each**3).sum() for each in q]) / n * CELLS**3 * WEIGHT
+        full: Any = fluid.held.to_numpy()
+        return max(
+            apart(fluid.density.to_numpy()[at], want, 1e-3), float(full.max() > MOST) * 9, apart(full.sum(), n, 1e-12)
+        )
 
     start()
-    return Workload(step, 0, error)
+    return Workload(fluid.step, 0, error)
