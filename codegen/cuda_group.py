@@ -13,10 +13,12 @@ takes several rows as well: cells next to one another have neighbours in common,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
-from weft.codegen.cuda_together import ORDERED, is_long, is_shared, size_of
+from weft.codegen.cuda_inside import clamps_of
+from weft.codegen.cuda_phases import WORD, cell, whole_words
+from weft.codegen.cuda_together import ORDERED, is_long, is_shared, is_short, size_of
 from weft.ir.affine import affine, leaf_key
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
@@ -24,7 +26,6 @@ from weft.ir.types import Pointer, element
 
 __all__ = ["ALONE", "Group", "accumulators", "group_of", "has_long_loop", "split_at_shared"]
 
-_WORD = 16  # bytes that one instruction moves
 _MOST_OPS = 640  # of all iterations together
 _ROWS = (4, 2)
 _STENCIL = 3  # reads of one field
@@ -36,7 +37,8 @@ _BUSY, _BUSY_SHARING = 1024, 128  # threads for each multiprocessor; where each 
 class Group:
     """So many neighbours along the innermost axis (a power of two), in so many rows; where those values, bases and
     strides of array arguments, turn out to be multiples of 16 bytes, and there are `busy` threads for each
-    multiprocessor. Where those in `taps` are, too, the taps of a filter are read in whole words."""
+    multiprocessor. The rows that a filter reads are whole words where those in `taps` are, too; one that is written out
+    is grouped wherever they lie."""
 
     across: int = 1
     rows: int = 1
@@ -67,28 +69,33 @@ def group_of(task: Task) -> Group:
     ops = [inner for op in task.body for inner in op.walk()]
     if any(isinstance(op, ORDERED) for op in ops) or not task.body.args or not _alike(task):
         return ALONE
-    accesses = list(_rows_of(task, ops))
+    loops = [op for op in ops if isinstance(op, For)]
+    filtered = list(_filtered(task, ops, {op.body.args[0] for op in loops}))
+    anyhow = any(_filtered(task, ops, {op.body.args[0] for op in loops if is_short(op)}))
+    accesses = list(_rows_of(task, ops, anyhow))
     work = max(1, size_of(task.body))
     across = _across(accesses)
-    read = Counter(row.scope for row in accesses if isinstance(row.op, Load))
+    read = Counter((row.scope, row.offset % max(row.step, 1)) for row in accesses if isinstance(row.op, Load))
     stencil = max(read.values(), default=0) >= _STENCIL
     streams = not stencil and not any(isinstance(op, For) for op in ops)
     if streams and any(row.step & (row.step - 1) for row in accesses if isinstance(row.op, Store)):
         across //= 2  # three words of a thread lie apart from its neighbours': half words are better written
-    across = min(across, _SHARERS if has_long_loop(task) else _WORD)
+    across = min(across, _SHARERS if has_long_loop(task) else WORD)
     while across > 1 and across * work > _MOST_OPS:
         across //= 2
     if across <= 1:
         return ALONE
     aligned = tuple(dict.fromkeys(value for row in accesses for value in row.needs))
-    taps = tuple(value for value in dict.fromkeys(_needs_of_taps(task, ops)) if value not in aligned)
+    taps = dict.fromkeys(need for place in filtered for need in _needs(place, anyhow))
+    if anyhow:
+        aligned, taps = (), {**dict.fromkeys(aligned), **taps}
     if not any(isinstance(row.op, Store | Atomic) for row in accesses) and task.epilogue.first is not None:
         across *= 2  # only reads: twice as many under way
     if len(task.body.args) > 1 and stencil:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
-                return Group(across, rows, aligned, taps=taps)
-    return Group(across, 1, aligned, _BUSY_SHARING if _shares_loop(task) else _BUSY, taps)
+                return Group(across, rows, aligned, taps=tuple(taps))
+    return Group(across, 1, aligned, _BUSY_SHARING if _shares_loop(task) else _BUSY, tuple(taps))
 
 
 def has_long_loop(task: Task) -> bool:
@@ -115,8 +122,9 @@ def _alike(task: Task) -> bool:
     return True
 
 
-def _rows_of(task: Task, ops: list[Op]) -> Iterator[_Row]:
-    """The accesses that go along memory as the innermost index grows."""
+def _rows_of(task: Task, ops: list[Op], anyhow: bool) -> Iterator[_Row]:
+    """The accesses that go along memory as the innermost index grows; `anyhow`: also in rows of fields that do not
+    begin at whole words."""
     inner = task.body.args[-1]
     for op in ops:
         place, offset = op.ptr if isinstance(op, Load | Store | Atomic) else None, 0
@@ -127,45 +135,55 @@ def _rows_of(task: Task, ops: list[Op]) -> Iterator[_Row]:
         assert isinstance(op, Load | Store | Atomic)
         strides = dict(zip(place.indices, place.strides, strict=True))
         own = strides.pop(inner)
-        others = [stride for stride in strides.values() if not _whole_words(stride)]
+        others = [stride for stride in strides.values() if not whole_words(stride)]
         of_array = isinstance(place.base, ArrayBase) and not any(isinstance(stride, Const) for stride in others)
-        regular = of_array or (isinstance(place.base, TreeBase) and not others)
+        regular = of_array or (isinstance(place.base, TreeBase) and (anyhow or not others))
         step = int(own.value) if isinstance(own, Const) and regular else 0
-        needs = (place.base, *others) if of_array else ()
+        needs = (place.base, *others) if of_array else tuple(others)
         assert isinstance(op.ptr, Address)
         assert isinstance(op.ptr.type, Pointer)
         yield _Row(op, op.ptr.scope, offset + place.offset, step, element(op.ptr.type.elem).size, needs)
 
 
-def _needs_of_taps(task: Task, ops: list[Op]) -> Iterator[Value]:
-    """The bases and strides of arrays that inner loops go through, `x[i + p, j + q]`: neighbours along the innermost
-    axis read what lies side by side, whatever `q` is."""
+def _filtered(task: Task, ops: list[Op], loops: set[Value]) -> Iterator[Address]:
+    """The places that these loops inside go through, `x[i + p, j + q]`: neighbours along the innermost axis read what
+    lies side by side, whatever `q` is."""
     inner = leaf_key(task.body.args[-1])
-    for place in (op.ptr for op in ops if isinstance(op, Load)):
-        if not isinstance(place, Address) or not isinstance(place.base, ArrayBase):
-            continue
-        sums = [dict(affine(index).terms) for index in place.indices]
-        along = [terms.get(inner) == 1 and len(terms) > 1 for terms in sums]
-        strides = [s for s, is_along in zip(place.strides, along, strict=True) if not is_along and not _whole_words(s)]
-        if along.count(True) == 1 and not any(isinstance(stride, Const) for stride in strides):
-            yield from (place.base, *strides)
+    clamped: dict[Hashable, Value] = {clamp.op: clamp.moved for clamp in clamps_of(task)}
+    for place in (cell(op.ptr) for op in ops if isinstance(op, Load)):
+        if place is not None and isinstance(place.base, ArrayBase | TreeBase):
+            sums = [_terms(index, clamped) for index in place.indices]
+            if sum(terms.get(inner) == 1 and not loops.isdisjoint(terms) for terms in sums) == 1:
+                yield place
 
 
-def _whole_words(stride: Value) -> bool:
-    return isinstance(stride, Const) and int(stride.value) % _WORD == 0
+def _terms(index: Value, clamped: Mapping[Hashable, Value]) -> dict[Hashable, int]:
+    """The sum that an index is where it is not clamped."""
+    terms = dict(affine(index).terms)
+    (leaf, *others) = terms or [None]
+    return _terms(clamped[leaf], clamped) if not others and leaf in clamped and terms[leaf] == 1 else terms
+
+
+def _needs(place: Address, anyhow: bool) -> Iterator[Value]:
+    """What must be multiples of a word there: the base and the strides, but for those of neighbours."""
+    if isinstance(place.base, ArrayBase):
+        yield place.base
+    elif not anyhow:
+        return
+    yield from (s for s in place.strides if not whole_words(s) and not (isinstance(s, Const) and int(s.value) < WORD))
 
 
 def _across(rows: list[_Row]) -> int:
     """As many as make whole words of the widest access; 1 if some access has gaps or stores would be misaligned."""
     steps = [row.step for row in rows]
-    if not steps or min(steps) <= 0 or max(steps) >= _WORD or _has_gaps(rows):
+    if not steps or min(steps) <= 0 or max(steps) >= WORD or _has_gaps(rows):
         return 1
-    stores = [row.offset % _WORD < row.step for row in rows if isinstance(row.op, Store)]
-    others = [row.offset % _WORD < row.step for row in rows if not isinstance(row.op, Store)]
+    stores = [row.offset % WORD < row.step for row in rows if isinstance(row.op, Store)]
+    others = [row.offset % WORD < row.step for row in rows if not isinstance(row.op, Store)]
     if not all(stores) or not (stores or any(others)):
         return 1
     count = 1
-    while count * max(steps) % _WORD:
+    while count * max(steps) % WORD:
         count *= 2
     return count
 

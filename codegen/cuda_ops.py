@@ -7,6 +7,7 @@ from math import gcd
 
 from weft.codegen import philox, scalar_ops
 from weft.codegen.control_ops import put_scalars, site_types
+from weft.codegen.cuda_phases import WORD, Phase
 from weft.codegen.cuda_private import OpenShare, add_to_share
 from weft.codegen.cuda_reduce import block_reduce, is_first_thread
 from weft.codegen.cuda_simt import SIMT_EMITTERS, Arena
@@ -25,7 +26,6 @@ from weft.ir.types import Prim, f32, f64, flat_size
 __all__ = ["DEVICE", "EPILOGUE", "DeviceWriter", "state_word"]
 
 _WRITERS = (philox, scalar_ops)  # imported for the ops they register
-_WORD = 16  # bytes that one instruction moves
 
 
 @dataclass
@@ -35,7 +35,8 @@ class DeviceWriter(FunctionWriter):
     constant, `multiples` that it is a multiple of a number; `words` are the bases and strides of arrays that are known
     to be multiples of 16 bytes; `inside` has the clamps that do nothing here, and what they clamp; `runs` the sums that
     are written together; `arena` says where those of the block's arrays lie whose memory comes with the launch;
-    `shares` has the fields that the block copied, by scope."""
+    `shares` has the fields that the block copied, by scope; `phased`: whether rows of taps may begin
+    anywhere in a word, `phases`: where they do."""
 
     stops: bool = False
     temps: int = 0
@@ -46,6 +47,8 @@ class DeviceWriter(FunctionWriter):
     steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     multiples: dict[str, int] = field(default_factory=dict[str, int])
     words: frozenset[Value] = frozenset()
+    phased: bool = False
+    phases: dict[Op, Phase] = field(default_factory=dict[Op, Phase])
 
 
 def state_word(f: FunctionWriter, word: int) -> str:
@@ -58,8 +61,12 @@ def _address(f: DeviceWriter, op: Address) -> str:
     """Like everybody's; but what neighbours differ in is added last, so that LLVM sees them lie side by side. It is
     noted how they are aligned, which LLVM loses sight of in loops."""
     offset, terms = op.offset, list[str]()
-    aligned = _WORD if op.base in f.words or isinstance(op.base, TreeBase) else f.alignments.get(f.use(op.base), 1)
-    for index, stride in zip(op.indices, op.strides, strict=True):
+    aligned = WORD if op.base in f.words or isinstance(op.base, TreeBase) else f.alignments.get(f.use(op.base), 1)
+    pointer, axes, add = f.use(op.base), list(range(len(op.indices))), "getelementptr inbounds i8"
+    if (phase := f.phases.get(op)) is not None:  # (the word may begin before the memory does)
+        pointer, offset, aligned, add = phase.word, offset + phase.bytes, WORD, "getelementptr i8"
+        axes = [k for k in axes if k not in phase.axes]
+    for index, stride in ((op.indices[k], op.strides[k]) for k in axes):
         if not isinstance(stride, Const):
             terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))
             aligned = aligned if stride in f.words else 1
@@ -70,10 +77,9 @@ def _address(f: DeviceWriter, op: Address) -> str:
             offset += ahead * int(stride.value)
             terms.append(f.set(f"mul nsw i64 {first}, {stride.value}") if int(stride.value) != 1 else first)
             aligned = gcd(aligned, f.multiples.get(first, 1) * int(stride.value))
-    pointer = f.use(op.base)
     for term in terms:
-        pointer = f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {term}")
-    pointer = f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}") if offset else pointer
+        pointer = f.set(f"{add}, ptr {pointer}, i64 {term}")
+    pointer = f.set(f"{add}, ptr {pointer}, i64 {offset}") if offset else pointer
     if (aligned := gcd(aligned, offset)) > 1:
         f.alignments[pointer] = aligned
     return pointer
@@ -160,13 +166,15 @@ def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
 def _extreme(f: DeviceWriter, op: Atomic, type: Prim) -> str:
     """min and max of floats by those of their bits: positive floats are ordered as signed integers are, negative ones
     the other way round as unsigned ones. Not where the value is a NaN, or no better than what is there; and a NaN that
-    is there, which would pass for a very large number, gives way to the value by itself."""
+    is there, which would pass for a very large number, gives way to the value by itself. Where nobody wants to know
+    what was there, it may be what this multiprocessor saw last: what was good enough once is so still."""
     name, bits = in_register(type), f"i{type.bits}"
     value, address, scope = f.use(op.value), f.use(op.ptr), f.module.sync_scope
     some, clear, number, up, down, done = (
         f.fresh_label(hint) for hint in ("some", "clear", "number", "up", "down", "done")
     )
-    seen = f.set(f"load atomic {bits}, ptr {address} {scope}monotonic, align {type.size}")
+    near = scope if op.users else 'syncscope("block") '
+    seen = f.set(f"load atomic {bits}, ptr {address} {near}monotonic, align {type.size}")
     there = f.set(f"bitcast {bits} {seen} to {name}")
     better = f.set(f"fcmp u{'gt' if op.kind == 'min' else 'lt'} {name} {there}, {value}")
     ordered = f.set(f"fcmp ord {name} {value}, {value}")

@@ -15,6 +15,7 @@ from weft.codegen.call_ops import Callee, calls_one
 from weft.codegen.cuda_group import accumulators, group_of, has_long_loop, split_at_shared
 from weft.codegen.cuda_inside import clamps_of, write_inside
 from weft.codegen.cuda_ops import DEVICE, EPILOGUE, DeviceWriter, state_word
+from weft.codegen.cuda_phases import phased_row, write_by_phase
 from weft.codegen.cuda_private import copies_of, flush, open_share
 from weft.codegen.cuda_reduce import barrier, sreg
 from weft.codegen.cuda_simt import arena_of, threads_together
@@ -29,7 +30,7 @@ from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.intervals import interval
-from weft.ir.ops import Const, Load, Random, Task, Yield
+from weft.ir.ops import Const, For, Load, Random, Store, Task, Yield
 from weft.ir.types import Pointer
 
 __all__ = ["Launch", "box_of", "contains", "draws", "write_launch"]
@@ -398,18 +399,22 @@ def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 
 
 def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
-    """Each op at all places before the next op; once more where the taps of a filter turn out to be whole words."""
+    """Each op at all places before the next op. Of a filter twice: where all rows that it reads and writes turn out to
+    be whole words, and where they begin anywhere."""
     shape = group_of(task)
     if not shape.taps:
         _at_all(f, task, group, shape.aligned)
         return
     wide, narrow, done = (f.fresh_label(hint) for hint in ("wide", "narrow", "done"))
-    f.branch(_aligned(f, shape.taps), wide, narrow)
-    f.start(wide)
-    _at_all(f, task, group, (*shape.aligned, *shape.taps))
-    f.jump(done)
+    if all(not isinstance(value, Const) for value in shape.taps):
+        f.branch(_aligned(f, shape.taps), wide, narrow)
+        f.start(wide)
+        _at_all(f, task, group, tuple(dict.fromkeys([*shape.aligned, *shape.taps])))
+        f.jump(done)
     f.start(narrow)
+    f.phased = True
     _at_all(f, task, group, shape.aligned)
+    f.phased = False
     f.start(done)
 
 
@@ -420,7 +425,18 @@ def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[
     words = _words(f, aligned)
     each = [{**outside, **words, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
     f.words = frozenset(aligned)
-    write_together(f, apart, each, set(task.body.args))
+    varying: set[Value] = {
+        arg for arg, texts in zip(task.body.args, zip(*group, strict=True), strict=True) if len(set(texts)) > 1
+    }
+    loops = [number for number, op in enumerate(apart) if isinstance(op, For)]
+    stored = len(apart) if in_turn or not f.phased else max(loops, default=-1) + 1
+    write_together(f, apart[:stored], each, varying)
+    f.values = each[0]
+    row = phased_row(apart[stored:], Store, each)
+    if row is None:
+        write_together(f, apart[stored:], each, varying)
+    else:
+        write_by_phase(f, row, lambda: write_together(f, apart[stored:], each, varying))
     for f.values in each:
         for op in in_turn:
             f.op(op)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weft.codegen.cuda_phases import phased_row, write_by_phase
 from weft.codegen.function import EMITTERS
 from weft.codegen.spelling import in_register
 from weft.ir.core import Op, Value
@@ -45,6 +46,7 @@ __all__ = [
     "apart_and_in_turn",
     "is_long",
     "is_shared",
+    "is_short",
     "size_of",
     "trips_of",
     "write_for",
@@ -91,12 +93,7 @@ def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value
     """A loop that makes the same rounds at all places."""
     index, trips = op.body.args[0], trips_of(op)
     if trips is not None and _written_out(op, trips, len(places)):
-        assert isinstance(op.begin, Const)
-        assert isinstance(op.step, Const)
-        for trip in range(trips):
-            for values in places:
-                values[index] = str(int(op.begin.value) + trip * int(op.step.value))
-            write_together(f, op.body, places, varying)
+        _write_out(f, op, places, varying, trips)
         return
     f.values = places[0]
     if not _counts_by_one(op):
@@ -112,6 +109,27 @@ def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value
         for values in places:
             values[index] = number
         write_together(f, op.body, places, varying)
+
+
+def _write_out(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value], trips: int) -> None:
+    """All rounds of a loop, one behind the other."""
+    index, begin, step = op.body.args[0], op.begin, op.step
+    assert isinstance(begin, Const)
+    assert isinstance(step, Const)
+
+    def rounds() -> None:
+        for trip in range(trips):
+            for values in places:
+                values[index] = str(int(begin.value) + trip * int(step.value))
+            write_together(f, op.body, places, varying)
+
+    f.values = places[0]
+    before = [{value: text for value, text in values.items() if value is not index} for values in places]
+    row = phased_row(list(op.body), Load, before) if f.phased else None
+    if row is None:
+        rounds()
+    else:
+        write_by_phase(f, row, rounds)
 
 
 def trips_of(op: For) -> int | None:
@@ -299,6 +317,11 @@ def is_long(op: For) -> bool:
     """Whether a loop makes many rounds, or may, and has none inside."""
     trips = trips_of(op)
     return _is_innermost(op) and (trips is None or trips > _FEW)
+
+
+def is_short(op: For) -> bool:
+    """Whether a loop makes so few rounds that they may be written out."""
+    return (trips_of(op) or _MOST_TRIPS + 1) <= _MOST_TRIPS
 
 
 def is_shared(op: For) -> bool:
