@@ -3,13 +3,20 @@
     atomic add %p + 0, %a            red.global.add.v2.f32 [%p], {%a, %b}
     atomic add %p + 4, %b     ->
 
-Where nobody wants the old values, both are sums of f32 in one block at one base, the address is aligned to their size,
-and nothing between them could tell. A scatter of vectors costs half as much.
+Where nobody wants the old values, all are sums of f32 in one block, at places that differ by constants, and nothing
+between them could tell. Such an instruction needs an address that is a multiple of its size. Where that is not known,
+three neighbours or more find out as they run, without branching: of three, two lie well together, the first two or the
+last two.
+
+    odd = %p & 4;   red.add.v2 [%p + odd], {odd ? %b : %a, odd ? %c : %b};   red.add [%p + (8 - 2 * odd)], odd ? %a : %c
+
+A scatter of vectors costs half as much, one of rows of three cells two thirds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from weft.codegen.function import FunctionWriter
 from weft.ir.artifact import CudaTarget
@@ -17,22 +24,36 @@ from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Atomic, Const, Load, Task, TreeBase
 from weft.ir.types import f32
 
-__all__ = ["FIRST", "Runs", "runs_of", "write_run"]
+__all__ = ["FIRST", "Run", "Runs", "runs_of", "write_run"]
 
 FIRST = CudaTarget(90, 81)
 _SIZE = 4
-_WIDTHS = (4, 2)
+_WIDTHS = (4, 2, 1)
+_FEWEST = 3  # neighbours of which two lie well together, wherever they lie
 
-Runs = dict[Op, "tuple[Atomic, ...]"]  # by each of its sums; written where the last one stands
+
+@dataclass(frozen=True)
+class Run:
+    """Sums into neighbours, in the order of their addresses, written where `last` stands. They are as many as one
+    instruction adds, or an odd number of units of `unit` sums, each of which lies well."""
+
+    sums: tuple[Atomic, ...]
+    last: Atomic
+    unit: int
+
+
+Runs = dict[Op, Run]  # by each of its sums
+Unit = tuple[Atomic, ...]
+Places = dict[int, Atomic]  # by bytes from where they have in common
 
 
 def runs_of(task: Task) -> Runs:
     """The sums of the task that are written together."""
     found: Runs = {}
     for block in _blocks(task.body):
-        for sums in _stretches(block):
-            for run in _aligned(sums):
-                found |= dict.fromkeys(run, run)
+        for places in _stretches(block):
+            for run in _together(places):
+                found |= dict.fromkeys(run.sums, run)
     return found
 
 
@@ -43,13 +64,17 @@ def _blocks(block: Block) -> Iterator[Block]:
             yield from _blocks(region)
 
 
-def _stretches(block: Block) -> Iterator[list[Atomic]]:
-    """Sums at one base with nothing in between that has an effect, or reads what may change."""
-    open_at: dict[Value, list[Atomic]] = {}
+def _stretches(block: Block) -> Iterator[Places]:
+    """Sums at one address but for a constant, with nothing in between that has an effect, or reads what may change."""
+    open_at: dict[Hashable, Places] = {}
     for op in block:
         if isinstance(op, Atomic) and _is_sum(op):
-            assert isinstance(op.ptr, Address)
-            open_at.setdefault(op.ptr.base, []).append(op)
+            origin, offset = _place(op)
+            places = open_at.setdefault(origin, {})
+            if offset in places:  # the same place once more
+                yield places
+                places = open_at[origin] = {}
+            places[offset] = op
         elif not op.pure and not (isinstance(op, Load) and op.invariant):
             yield from open_at.values()
             open_at = {}
@@ -57,31 +82,57 @@ def _stretches(block: Block) -> Iterator[list[Atomic]]:
 
 
 def _is_sum(op: Atomic) -> bool:
-    return (
-        op.kind == "add"
-        and op.value.type is f32
-        and not op.users
-        and isinstance(op.ptr, Address)
-        and not op.ptr.indices
-    )
+    return op.kind == "add" and op.value.type is f32 and not op.users and isinstance(op.ptr, Address)
 
 
-def _aligned(sums: Sequence[Atomic]) -> Iterator[tuple[Atomic, ...]]:
-    """Runs of four or two neighbours whose first is aligned to the size of all."""
-    places = dict[int, Atomic]()
-    for one in sums:
-        assert isinstance(one.ptr, Address)
-        if one.ptr.offset in places:  # twice the same place: leave both
-            return
-        places[one.ptr.offset] = one
+def _place(op: Atomic) -> tuple[Hashable, int]:
+    """The address of a sum: what is the same for neighbours, and a number of bytes."""
+    address: Value = op.ptr
+    offset = 0
+    while isinstance(address, Address) and not address.indices:
+        offset += address.offset
+        address = address.base
+    if not isinstance(address, Address):
+        return address, offset
+    strides = tuple(int(stride.value) if isinstance(stride, Const) else stride for stride in address.strides)
+    return (address.base, tuple(address.indices), strides), offset + address.offset
+
+
+def _together(places: Places) -> Iterator[Run]:
+    """Runs of neighbours among those sums."""
+    order = {one: number for number, one in enumerate(places.values())}
+    left = dict(sorted(places.items()))
     for width in _WIDTHS:
-        for first in sorted(places):
-            run = [places.get(first + _SIZE * k) for k in range(width)]
-            whole = tuple(one for one in run if one is not None)
-            if len(whole) == width and _alignment(whole[0].ptr, _SIZE * width):
-                for k in range(width):
-                    del places[first + _SIZE * k]
-                yield tuple(sorted(whole, key=list(sums).index))
+        for units in _neighbours(_units(left, width), width):
+            several = len(units) - 1 + len(units) % 2  # an odd number
+            if width < _WIDTHS[0] and several >= _FEWEST:
+                units = [tuple(one for unit in units[:several] for one in unit), *units[several:]]
+            for run in units:
+                if len(run) > 1:
+                    yield Run(run, max(run, key=order.__getitem__), width)
+
+
+def _units(left: Places, width: int) -> Iterator[tuple[int, Unit]]:
+    """So many neighbours each, whose first is aligned to the size of all, with where that one is. They leave `left`."""
+    for first in list(left):
+        unit = tuple(left[place] for k in range(width) if (place := first + _SIZE * k) in left)
+        if len(unit) == width and (width == 1 or _alignment(unit[0].ptr, _SIZE * width)):
+            for k in range(width):
+                del left[first + _SIZE * k]
+            yield first, unit
+
+
+def _neighbours(units: Iterable[tuple[int, Unit]], width: int) -> Iterator[list[Unit]]:
+    """Those that lie side by side."""
+    row, end = list[Unit](), 0
+    for first, unit in units:
+        if row and first != end:
+            yield row
+            row = []
+        row.append(unit)
+        end = first + _SIZE * width
+    if row:
+        yield row
 
 
 def _alignment(ptr: Value, size: int) -> bool:
@@ -94,18 +145,36 @@ def _alignment(ptr: Value, size: int) -> bool:
     return isinstance(ptr, TreeBase)
 
 
-def write_run(f: FunctionWriter, run: Sequence[Atomic], op: Atomic) -> None:
+def write_run(f: FunctionWriter, run: Run, op: Atomic) -> None:
     """The sums of a run: all of them at the last one."""
-    if op is not run[-1]:
+    if op is not run.last:
         return
-    ordered = sorted(run, key=_offset)
-    values = ", ".join(f"float {f.use(one.value)}" for one in ordered)
-    f.do(f"call void @{_helper(f, len(run))}(ptr {f.use(ordered[0].ptr)}, {values})")
+    place, values, unit = f.use(run.sums[0].ptr), [f.use(one.value) for one in run.sums], run.unit
+    if len(values) == unit:
+        _add(f, place, values)
+        return
+    size = _SIZE * unit
+    bit = f.set(f"and i64 {f.set(f'ptrtoint ptr {place} to i64')}, {size}")
+    odd = f.set(f"icmp ne i64 {bit}, 0")
+
+    def either(one: Sequence[str], other: Sequence[str]) -> list[str]:
+        return [f.set(f"select i1 {odd}, float {a}, float {b}") for a, b in zip(one, other, strict=True)]
+
+    well = f.set(f"getelementptr inbounds i8, ptr {place}, i64 {bit}")
+    for first in range(0, len(values) - unit, 2 * unit):
+        here = f.set(f"getelementptr inbounds i8, ptr {well}, i64 {_SIZE * first}")
+        _add(f, here, either(values[first + unit : first + 3 * unit], values[first : first + 2 * unit]))
+    end = f.set(f"getelementptr inbounds i8, ptr {place}, i64 {_SIZE * (len(values) - unit)}")
+    alone = f.set(f"select i1 {odd}, ptr {place}, ptr {end}")
+    _add(f, alone, either(values[:unit], values[-unit:]))
 
 
-def _offset(op: Atomic) -> int:
-    assert isinstance(op.ptr, Address)
-    return op.ptr.offset
+def _add(f: FunctionWriter, place: str, values: Sequence[str]) -> None:
+    """So many at once."""
+    if len(values) == 1:
+        f.do(f"atomicrmw fadd ptr {place}, float {values[0]} {f.module.sync_scope}monotonic, align {_SIZE}")
+        return
+    f.do(f"call void @{_helper(f, len(values))}(ptr {place}, {', '.join(f'float {value}' for value in values)})")
 
 
 def _helper(f: FunctionWriter, width: int) -> str:

@@ -76,7 +76,7 @@ def mpm88_small() -> Workload:
     return mpm88_substeps(8192, 128, 50)
 
 
-@workload("MPM88 1M, 50 substeps", 20.0)
+@workload("MPM88 1M, 50 substeps", 15.0)
 def mpm88_large() -> Workload:
     return mpm88_substeps(1 << 20, 1024, 50)
 

@@ -158,6 +158,48 @@ def test_what_an_extreme_was_before(ti: Any) -> None:
     assert np.isneginf(found[1::3]).sum() == 1
 
 
+def test_extremes_of_what_changed_meanwhile(ti: Any) -> None:
+    """What was there may be looked at in a cache: not as it was before this thread, or its block, changed it."""
+    n = 6400
+    x, y, seen = ti.field(ti.f32, n), ti.field(ti.f32, n), ti.field(ti.f32, n)
+
+    @ti.kernel
+    def alone(at: ti.types.ndarray(ti.i32, 1)):
+        for i in at:
+            j = at[i]
+            seen[i] = x[j]
+            ti.atomic_max(x[j], 10.0)
+            ti.atomic_min(x[j], -5.0)
+            ti.atomic_max(x[j], 7.0)
+            ti.atomic_min(x[j], 6.0)
+            x[j] = -20.0
+            ti.atomic_max(x[j], -10.0)
+
+    @ti.kernel
+    def together():
+        ti.loop_config(block_dim=64)
+        for i in range(n):
+            first = i // 64 * 64
+            seen[i] += y[i]
+            ti.atomic_max(y[i], 10.0)
+            ti.simt.block.sync()
+            ti.atomic_min(y[first + (i + 1) % 64], -5.0)
+            ti.simt.block.sync()
+            ti.atomic_max(y[first + (i + 40) % 64], 7.0)
+            ti.simt.block.sync()
+            y[first + (i + 7) % 64] = -20.0
+            ti.simt.block.sync()
+            ti.atomic_max(y[first + (i + 33) % 64], -10.0)
+
+    x.fill(5)
+    y.fill(5)
+    alone(np.random.default_rng(0).permutation(n).astype(np.int32))
+    together()
+    assert (seen.to_numpy() == 10).all()
+    assert (x.to_numpy() == -10).all()
+    assert (y.to_numpy() == -10).all()
+
+
 HISTOGRAMS = [
     *itertools.product(("i32", "u32", "i64"), ("add", "sub", "min", "max", "and", "or", "xor")),
     *itertools.product(("f32", "f64"), ("add", "sub")),
@@ -271,3 +313,40 @@ def test_vectors_that_begin_anywhere(ti: Any, components: int, before: int) -> N
     np.add.at(sums[:, 0], k[::2] // 2, -2)
     assert (vector.to_numpy() == sums).all()
     assert (one.to_numpy() == np.bincount(k, minlength=cells)).all()
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_sums_into_rows_of_cells(ti: Any, cells: int, width: int) -> None:
+    """They are added two or four at once, however the row lies, and nothing beside it changes."""
+    n, rows = 500, 7
+    x = ti.field(ti.f32, (rows, 900)) if width == 1 else ti.Vector.field(width, ti.f32, (rows, 900))
+    part = ti.types.struct(gap=ti.f32, value=ti.f32).field(shape=(rows, 900))
+
+    @ti.kernel
+    def scatter(at: ti.types.ndarray(ti.i32, 1), flat: ti.types.ndarray(ti.f32, 2)):
+        for k in at:
+            row, column = at[k] // 32, at[k] % 32
+            for i, j in ti.static(ti.ndrange(2, cells)):
+                x[row + i, column + j + 1] += k % 8 + 10 * j + 100 * i
+                flat[row + i, column + j] += k % 8 + j
+                part[row + i, column + j].value += j + 1
+                x[row + i, column + j] += 1  # some of the same places once more
+
+    at = np.random.default_rng(cells).integers(0, 32 * (rows - 1), n).astype(np.int32)
+    flat = np.zeros((rows, 900), np.float32)
+    scatter(at, flat)
+    wanted, other, one = (np.zeros((rows, 900)) for _ in range(3))
+    for k, place in enumerate(at):
+        row, column = divmod(int(place), 32)
+        for i in range(2):
+            for j in range(cells):
+                wanted[row + i, column + j + 1] += k % 8 + 10 * j + 100 * i
+                wanted[row + i, column + j] += 1
+                other[row + i, column + j] += k % 8 + j
+                one[row + i, column + j] += j + 1
+    found = x.to_numpy().reshape(rows, 900, width)
+    assert (found == wanted[:, :, None]).all()
+    assert (flat == other).all()
+    assert (part.value.to_numpy() == one).all()
+    assert (part.gap.to_numpy() == 0).all()
