@@ -64,8 +64,8 @@ def _address(f: DeviceWriter, op: Address) -> str:
     aligned = WORD if op.base in f.words or isinstance(op.base, TreeBase) else f.alignments.get(f.use(op.base), 1)
     pointer, axes, add = f.use(op.base), list(range(len(op.indices))), "getelementptr inbounds i8"
     if (phase := f.phases.get(op)) is not None:  # (the word may begin before the memory does)
-        pointer, offset, aligned, add = phase.word, offset + phase.bytes, WORD, "getelementptr i8"
-        axes = [k for k in axes if k not in phase.axes]
+        (pointer, behind, row), aligned, add = phase, WORD, "getelementptr i8"
+        offset, axes = offset + behind, [k for k in axes if k not in row]
     for index, stride in ((op.indices[k], op.strides[k]) for k in axes):
         if not isinstance(stride, Const):
             terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))

@@ -32,14 +32,9 @@ _SIZES = (4, 8)  # of an element: of smaller ones a row may begin at too many pl
 Values = dict[Value, str]
 
 
-@dataclass(frozen=True)
-class Phase:
-    """Where the row of an address begins: so many bytes behind `word`, the address of a whole word. `axes`: the indices
-    by which that row is meant."""
-
-    word: str
-    bytes: int
-    axes: tuple[int, ...]
+# Where the row of an address begins: the address of a whole word, how many bytes behind that, and the indices by which
+# that row is meant.
+Phase = tuple[str, int, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,7 @@ def write_by_phase(f: DeviceWriter, row: Row, write: Callable[[], None]) -> None
     outside = f.phases
     for bytes, label in zip(phases, labels, strict=True):
         f.start(label)
-        f.phases = {**outside, **dict.fromkeys(row.addresses, Phase(word, bytes, row.axes))}
+        f.phases = {**outside, **dict.fromkeys(row.addresses, (word, bytes, row.axes))}
         write()
         f.jump(done)
     f.phases = outside

@@ -1,7 +1,7 @@
-"""NVIDIA's assembler reads all PTX that tests make: what it refuses fails the test that made it.
+"""NVIDIA's assembler reads all PTX that tests make: what it refuses fails the session, which says who made it.
 
-It runs beside the test, once for each text. It is the `ptxas` of the PATH or of the package nvidia-cuda-nvcc; without
-one nothing is assembled, and the summary says so.
+It runs beside the tests, over many texts at a time, once for each text; what it took in an earlier session is known. It
+is the `ptxas` of the PATH or of the package nvidia-cuda-nvcc; without one nothing is read, and the summary says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import os
 import re
 import subprocess
 import tempfile
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ __all__ = ["MISSING", "Assembler", "ptxas", "target_of", "watch"]
 
 MISSING = "NO PTX WAS ASSEMBLED: there is no ptxas: pip install nvidia-cuda-nvcc, or put a CUDA toolkit on the PATH"
 
-_AT_ONCE = 4
+_AT_ONCE, _TOGETHER = 2, 24
 _USUAL = 90  # sm_90: newer GPUs run older PTX, and a new ptxas has forgotten old GPUs
 
 
@@ -38,42 +41,86 @@ def target_of(ptx: str) -> int:
 
 
 class Assembler:
-    """Runs of the assembler: `start` begins one, `refusals` waits for all."""
+    """Runs of the assembler: `read` takes a text, `refusals` waits for all. `maker` is the test that makes them now,
+    `taken` names the texts that are known to be good."""
 
-    def __init__(self) -> None:
-        self.texts = set[str]()
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.texts, self.taken, self.maker = set[str](), set(taken), ""
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._running: deque[tuple[subprocess.Popen[str], Path]] = deque()
+        self._waiting = defaultdict[int, list[_Text]](list)
+        self._running: deque[tuple[subprocess.Popen[str], list[_Text]]] = deque()
         self._refusals = list[str]()
 
-    def start(self, ptx: str) -> None:
-        """Assemble it, unless it was read before."""
-        tool = ptxas()
-        if tool is None or ptx in self.texts:
+    def read(self, ptx: str) -> None:
+        """Have it assembled, unless it was before."""
+        if ptxas() is None or ptx in self.texts:
             return
         self.texts.add(ptx)
+        if _name(ptx) in self.taken:
+            return
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="weft-ptx")
         path = Path(self._folder.name, f"{len(self.texts)}.ptx")
         path.write_text(ptx, encoding="utf-8")
-        command = [tool, f"-arch=sm_{target_of(ptx)}", "-o", os.devnull, str(path)]
-        run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self._running.append((run, path))
+        waiting = self._waiting[target_of(ptx)]
+        waiting.append(_Text(path, self.maker))
+        if len(waiting) == _TOGETHER:
+            self._start()
+
+    def _start(self) -> None:
+        for target, texts in self._waiting.items():
+            self._running.append((_assembling(target, texts), texts))
+        self._waiting.clear()
         while len(self._running) > _AT_ONCE:
             self._finish()
 
     def _finish(self) -> None:
-        run, path = self._running.popleft()
+        run, texts = self._running.popleft()
         said, _ = run.communicate()
-        if run.returncode:
-            self._refusals.append(f"ptxas does not take the code:\n{said}\n{path.read_text(encoding='utf-8')}")
-        path.unlink()
+        for text in texts:
+            ptx, alone = text.path.read_text(encoding="utf-8"), run
+            if run.returncode:
+                alone = _assembling(target_of(ptx), [text])
+                said, _ = alone.communicate()
+            if alone.returncode:
+                self._refusals.append(f"{text.maker}: ptxas does not take the code:\n{said}\n{ptx}")
+            else:
+                self.taken.add(_name(ptx))
+            text.path.unlink()
 
     def refusals(self) -> list[str]:
         """What it said of the texts that it did not take since the last time."""
+        self._start()
         while self._running:
             self._finish()
         found, self._refusals = self._refusals, []
         return found
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A file, and the test that made what is in it."""
+
+    path: Path
+    maker: str
+
+
+@functools.cache
+def _version() -> bytes:
+    tool = ptxas()
+    assert tool is not None
+    return subprocess.run([tool, "--version"], capture_output=True, check=True).stdout
+
+
+def _name(ptx: str) -> str:
+    """That of a text, for this assembler."""
+    return blake2b(_version() + ptx.encode(), digest_size=16).hexdigest()
+
+
+def _assembling(target: int, texts: Sequence[_Text]) -> subprocess.Popen[str]:
+    tool = ptxas()
+    assert tool is not None
+    command = [tool, f"-arch=sm_{target}", "-o", os.devnull, *(str(text.path) for text in texts)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def watch(assembler: Assembler) -> None:
@@ -85,7 +132,7 @@ def watch(assembler: Assembler) -> None:
     @functools.wraps(compile_kernel)
     def compiled(*args: Any, **keywords: Any) -> Any:
         artifact = compile_kernel(*args, **keywords)
-        assembler.start(artifact.ptx)
+        assembler.read(artifact.ptx)
         return artifact
 
     cuda.compile_kernel = compiled

@@ -5,15 +5,15 @@ GPU, NVIDIA's assembler reads the code."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.assembling import MISSING, Assembler, ptxas, watch
 
-ASSEMBLER = Assembler()
+ASSEMBLER, REFUSALS = Assembler(), list[str]()
+_TAKEN = "weft/assembled"  # in the cache of pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,22 +24,26 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["WEFT_OFFLINE_CACHE"] = "0"
     if config.getoption("--update") and os.environ.get("CI"):
         raise pytest.UsageError("--update is for people: in CI a golden file that differs is a failure")
+    ASSEMBLER.taken.update(config.cache.get(_TAKEN, []) if hasattr(config, "cache") else [])
     watch(ASSEMBLER)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """A test that made PTX that cannot be assembled fails."""
-    try:
-        result = yield
-    finally:
-        refusals = ASSEMBLER.refusals()
-    if refusals:
-        pytest.fail("\n".join(refusals), pytrace=False)
-    return result
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    ASSEMBLER.maker = item.nodeid
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A session fails in which PTX was made that cannot be assembled."""
+    REFUSALS.extend(ASSEMBLER.refusals())
+    if hasattr(session.config, "cache"):
+        session.config.cache.set(_TAKEN, sorted(ASSEMBLER.taken))
+    if REFUSALS and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for refusal in REFUSALS:
+        terminalreporter.write_line(refusal, red=True)
     if ptxas() is None:
         terminalreporter.write_line(MISSING, yellow=True)
 

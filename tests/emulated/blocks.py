@@ -34,12 +34,14 @@ declare i32 @emu_vote(i32, i32, i1)
 declare i32 @emu_match(i32, i32, i64)
 declare i32 @emu_shuffle(i32, i32, i32, i32)
 declare i32 @emu_active()
+declare void @emu_aligned(ptr, i64)
 """
-_EXPORTED = ("emu_registers", "emu_barrier", "emu_vote", "emu_match", "emu_shuffle", "emu_active")
+_EXPORTED = ("emu_registers", "emu_barrier", "emu_vote", "emu_match", "emu_shuffle", "emu_active", "emu_aligned")
 
 _FAILURES = {
     1: "threads wait for others that never come",
     2: "threads of one warp came to meetings of several kinds",
+    3: "an address is no multiple of what the code says",
 }
 
 # Saves what a call must keep, puts the stack pointer where the first argument says, and goes on with the stack that the
@@ -146,7 +148,6 @@ entry:
   store i32 %threads, ptr @living
   store i32 0, ptr @waiting
   store i32 0, ptr @agreeing
-  store i32 0, ptr @failure
   br label %prepare
 prepare:
   %p = phi i32 [ 0, %entry ], [ %p1, %prepare ]
@@ -201,13 +202,28 @@ each:
   %more = icmp ult i32 %t1, %threads
   br i1 %more, label %each, label %done
 done:
-  ret i32 0
+  %failure = load i32, ptr @failure
+  ret i32 %failure
+}
+
+define void @emu_aligned(ptr %p, i64 %size) alwaysinline {
+  %address = ptrtoint ptr %p to i64
+  %last = sub i64 %size, 1
+  %odd = and i64 %address, %last
+  %well = icmp eq i64 %odd, 0
+  br i1 %well, label %done, label %bad
+bad:
+  store i32 3, ptr @failure
+  br label %done
+done:
+  ret void
 }
 
 define i32 @emu_run(ptr %f, ptr %ctx, i32 %gx, i32 %gy, i32 %gz, i32 %bx, i32 %by, i32 %bz, ptr %stacks) {
 entry:
   store ptr %f, ptr @entry
   store ptr %ctx, ptr @context
+  store i32 0, ptr @failure
   call void @set(i32 3, i32 %bx)
   call void @set(i32 4, i32 %by)
   call void @set(i32 5, i32 %bz)

@@ -15,6 +15,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft.runtime.cuda as cuda
@@ -77,8 +78,8 @@ class _Library:
         return 0
 
     def do_MemAllocAsync(self, out: Any, size: int, stream: int) -> int:
-        block = ctypes.create_string_buffer(size + 512)
-        address = -(-ctypes.addressof(block) // 256) * 256
+        block = np.empty(size + 512, np.uint8)
+        address = -(-block.ctypes.data // 256) * 256
         ctypes.memset(address, 0xCD, min(size, _FILLED))
         self.blocks[address] = block
         out[0] = address

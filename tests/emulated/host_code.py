@@ -55,6 +55,7 @@ def host_text(device: str) -> str:
         text,
         flags=re.S,
     )
+    text = _ALIGNED.sub(r"  call void @emu_aligned(ptr \1, i64 \2)\n\g<0>", text)
     defined = [_DEFINITIONS[name] for name in _DEFINITIONS if f"@llvm.nvvm.{name}(" in text]
     text = re.sub(r"@llvm\.nvvm\.(\w+(\.approx|\.full)\.ftz)", r"@weft_\1", re.sub(_DECLARED, "", text))
     text = text.replace("@llvm.nvvm.", "@nvvm_")
@@ -64,6 +65,11 @@ def host_text(device: str) -> str:
     return machine.host_cpu(0).header + text + DECLARATIONS + "".join(defined) + _APPROXIMATE
 
 
+# Accesses that say more of their address than what their type does: a GPU refuses words that do not lie well.
+_ALIGNED = re.compile(
+    r"^  (?:%\w+ = load (?:i8|i16|i32|half|float)|store (?:i8|i16|i32|half|float) [^,]+), ptr (%\w+), align (8|16)\b",
+    re.MULTILINE,
+)
 _DECLARED = re.compile(r"^declare .*@llvm\.nvvm\..*\n", re.MULTILINE)
 
 

@@ -12,6 +12,7 @@ import pytest
 import weft
 from tests import emulated
 from tests.emulated import blocks
+from weft.codegen import cuda_ops
 from weft.lang.init import program
 from weft.runtime.cuda_driver import CudaError
 
@@ -61,6 +62,19 @@ def test_threads_that_come_for_other_things_are_told(ti: Any) -> None:
                 x[i] = ti.simt.warp.any_nonzero(ti.u32(ALL), 1)
 
     with pytest.raises(CudaError, match="meetings of several kinds"):
+        run()
+
+
+def test_addresses_that_are_not_what_the_code_says_are_told(ti: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_ops, "gcd", lambda *_: 16)
+    x, y = ti.field(ti.f32, (400, 131)), ti.field(ti.f32, (400, 131))
+
+    @ti.kernel
+    def run():
+        for i, j in x:
+            y[i, j] = x[i, j] + 1
+
+    with pytest.raises(CudaError, match="an address is no multiple of what the code says"):
         run()
 
 
