@@ -124,7 +124,7 @@ def _is_long(task: Task) -> bool:
 
 def length(task: Task) -> int:
     """How many ops the body has, those of inner blocks too."""
-    return sum(1 for op in task.body for _ in op.walk())
+    return len(ops_of(task.body))
 
 
 def _asks(op: Op) -> bool:

@@ -3,14 +3,14 @@ arithmetic instruction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from weft.codegen.cost import SLOW, TRANSCENDENTAL, trips
 from weft.codegen.lane_math import over_root
 from weft.codegen.lane_rows import is_row
 from weft.codegen.lane_strides import likely_stride
 from weft.ir.alias import root_of
-from weft.ir.core import Block, Op, Value
+from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.ops import (
     Address,
     Alloca,
@@ -54,14 +54,14 @@ class Price:
     def block(self, block: Block, alone: float, together: float) -> None:
         """Add the price of a block that an iteration runs `alone` times, a vector `together` times."""
         for op in block:
-            if isinstance(op, If):
-                self._if(op, alone, together)
-            elif isinstance(op, (For, While)):
-                self._loop(op, alone, together)
-            else:
+            if not op.region_names:
                 scalar, vector = self._op(op)
                 self.scalar_cost += alone * scalar
                 self.lanes_cost += together * vector
+            elif isinstance(op, If):
+                self._if(op, alone, together)
+            elif isinstance(op, (For, While)):
+                self._loop(op, alone, together)
 
     def _if(self, op: If, alone: float, together: float) -> None:
         """An iteration takes one side, and guesses wrong at times; a vector mostly takes both."""
@@ -104,6 +104,8 @@ class Price:
 
     def _op(self, op: Op) -> tuple[float, float]:
         """(one iteration's, a vector's) price of an op without regions."""
+        if isinstance(op, (Address, Const)):
+            return 0.0, 0.0
         if isinstance(op, (Load, Store)):
             return self._access(op)
         if isinstance(op, Atomic):
@@ -212,12 +214,6 @@ def _along(value: Value, loop: For) -> int | None:
 
 def _constant(value: Value) -> int:
     return int(value.value) if isinstance(value, Const) else 0
-
-
-def ops_of(block: Block) -> Iterator[Op]:
-    """Every op of the block, those of inner blocks too."""
-    for op in block:
-        yield from op.walk()
 
 
 def scalar_price(op: Op) -> float:

@@ -192,17 +192,17 @@ class Uniformity:
             rule = _RULES.get(type(op))
             if rule is not None:
                 rule(self, op)
-            elif op.pure:
-                self._set(op, 0 if all(self.step(x) == 0 for x in op.operands) else None)
-            for inner in op.regions:
-                self._block(inner)
+            elif op.pure and any(map(self.varies, op.operands)):
+                self._set(op, None)
+            for name in op.region_names:
+                self._block(getattr(op, name))
 
     def _set(self, value: Value, step: Step) -> None:
         """Facts only get weaker: a step that was another one is none."""
         known = self.steps.get(value, 0)
-        if known not in (0, step):
-            step = None
-        if step is not None and abs(step) > _FAR:
+        if known == step:
+            return
+        if known != 0 or (step is not None and abs(step) > _FAR):
             step = None
         self.steps[value] = step
 
