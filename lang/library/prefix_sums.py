@@ -4,7 +4,8 @@ the pieces, each of which begins with the sum of what lies before it.
 How a line is cut depends on its length alone, so equal lines give equal bits, on any number of threads. Sums are of 32
 bits where the elements have fewer.
 
-On a CPU an iteration takes four pieces at once, since each addition waits for the one before it. On a GPU a block of
+On a CPU an iteration takes four pieces at once, since each addition waits for the one before it; and so many pieces are
+added up before their prefix sums are made that these find them in the cache. On a GPU a block of
 threads takes a piece, where a warp has 16 rows of 32 neighbours: what lies before an element in its row is found in 5
 steps by shuffles, then rows, warps and pieces are added up. The last pieces come first: they were read last, and are
 still in the cache. G. E. Blelloch, "Prefix Sums and Their Applications", 1990; W. D. Hillis and G. L. Steele, "Data
@@ -30,6 +31,7 @@ __all__ = ["PIECE", "prefix_sums", "sum_type"]
 
 PIECE = 4096  # elements
 _BESIDE = 4  # pieces that one iteration takes on a CPU
+_CACHED = 256  # pieces that the cache of a CPU holds
 _WARP, _LANES, _EACH = 32, 256, 16  # lanes of a warp, threads of a block, elements of a thread
 _WARPS = _LANES // _WARP
 _FEW = 4 * PIECE  # what one block does alone
@@ -45,48 +47,54 @@ def sum_type(dtype: Prim) -> Prim:
 def prefix_sums(x: Any, length: int, dtype: Prim, totals: Any) -> None:
     """`x[i]` becomes the sum of `x[0] .. x[i]` for all `i` below `length`. `dtype`: what the array holds; `totals`:
     what `room` made for so many."""
-    of = sum_type(dtype)
+    of, pieces = sum_type(dtype), -(-length // PIECE)
     if program().arch != cuda:
-        _scan_on_cpu(x, totals, length, of, dtype)
+        totals[pieces] = 0
+        for first in range(0, pieces, _CACHED):
+            _scan_on_cpu(x, totals, first, min(pieces, first + _CACHED), pieces, length, of, dtype)
     elif length <= _FEW:
         _scan_few(x, length, of, dtype)
     else:
-        _scan_many(x, totals, length, totals.shape[0], of, dtype)
+        _scan_many(x, totals, length, pieces, of, dtype)
 
 
 def room(length: int, dtype: Prim) -> Any:
-    """An array for the sums of the pieces."""
-    return ndarray(sum_type(dtype), max(1, -(-length // PIECE)))
+    """An array for the sums of the pieces, and of all of them."""
+    return ndarray(sum_type(dtype), 1 - (-length // PIECE))
 
 
 # ---- on a CPU --------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def _scan_on_cpu(x: Numbers, totals: Numbers, length: i64, of: Constant, dtype: Constant) -> None:
-    for piece in range((length + PIECE - 1) // PIECE):
+def _scan_on_cpu(
+    x: Numbers, totals: Numbers, first: i32, end: i32, pieces: i32, length: i64, of: Constant, dtype: Constant
+) -> None:
+    """Pieces `first` .. `end`, of which `first` is a multiple of `_BESIDE`; `totals[pieces]` is what lies before."""
+    for piece in range(first, end):
         total = cast(0, of)
-        for i in range(piece * PIECE, min(length, (piece + 1) * PIECE)):
+        for i in range(cast(piece, i64) * PIECE, min(length, (cast(piece, i64) + 1) * PIECE)):
             total += cast(x[i], of)
         totals[piece] = total
     for _ in range(1):
-        before = cast(0, of)
-        for piece in range((length + PIECE - 1) // PIECE):
+        before = totals[pieces]
+        for piece in range(first, end):
             total = totals[piece]
             totals[piece] = before
             before += total
-    for group in range((length + _BESIDE * PIECE - 1) // (_BESIDE * PIECE)):
-        first = cast(group, i64) * _BESIDE
-        whole = min(length // PIECE - first, _BESIDE)
+        totals[pieces] = before
+    for group in range(first // _BESIDE, (end + _BESIDE - 1) // _BESIDE):
+        begin = cast(group, i64) * _BESIDE
+        whole = min(length // PIECE - begin, _BESIDE)
         if whole == _BESIDE:
-            sums = Vector([totals[first + k] for k in range(_BESIDE)])
-            for i in range(first * PIECE, (first + 1) * PIECE):
+            sums = Vector([totals[begin + k] for k in range(_BESIDE)])
+            for i in range(begin * PIECE, (begin + 1) * PIECE):
                 for k in static(range(_BESIDE)):
                     sums[k] += cast(x[i + k * PIECE], of)
                     x[i + k * PIECE] = cast(sums[k], dtype)
         else:
-            total = totals[first]
-            for i in range(first * PIECE, length):
+            total = totals[begin]
+            for i in range(begin * PIECE, length):
                 total += cast(x[i], of)
                 x[i] = cast(total, dtype)
 

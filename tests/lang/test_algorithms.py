@@ -253,7 +253,7 @@ def test_equal_sums_have_equal_bits(length: int) -> None:
 
 def test_long_prefix_sums() -> None:
     ti.init(arch=ti.cpu)
-    n = 700_001
+    n = 2_300_001
     x = ti.field(ti.i32, n)
     x.fill(3)
     executor = ti.algorithms.PrefixSumExecutor(n)
