@@ -17,6 +17,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Op, Value
 from weft.ir.errors import message_parts
 from weft.ir.passes import pass_
+from weft.ir.trips import indices_of, is_counter
 from weft.ir.types import flat_size
 
 __all__ = ["locate_faults", "loop_indices"]
@@ -64,13 +65,10 @@ def loop_indices(op: Op) -> list[tuple[str, Value]]:
 
 def _index(arg: BlockArg, before: Op) -> tuple[str, Value]:
     """What the user calls the index `arg`, and its value there; "" if it has no name."""
-    if arg.name not in ("trip", "once"):
+    if not is_counter(arg):
         return arg.name, arg
-    for scaled in arg.users:
-        for index in scaled.users:
-            if index.name and isinstance(index, ops.Binary) and _stands_before(index, before, arg.block):
-                return index.name, index
-    return "", arg
+    index = next((index for index in indices_of(arg) if _stands_before(index, before, arg.block)), None)
+    return ("", arg) if index is None else (index.name, index)
 
 
 def _stands_before(op: Op, other: Op, block: Block | None) -> bool:

@@ -30,6 +30,7 @@ from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.lower_tree_expressions import address, branches, in_global_memory
 from weft.ir.transforms.lower_tree_facts import memory_variables
 from weft.ir.transforms.lower_tree_state import PARALLEL, Frame, Inlined, Lowering, lowers
+from weft.ir.trips import ONCE, TRIP
 from weft.ir.types import Array, Struct, i32, i64, u64
 
 __all__ = ["lower_tree"]
@@ -249,7 +250,7 @@ def _bind_all(low: Lowering, variables: Sequence[tree.Variable], args: Sequence[
 def _box(low: Lowering, axes: Sequence[_Axis], parallel: bool, node: Loop, bind: Bind) -> None:
     """One parallel loop, or a nest of serial ones; `bind` gives the user's variables their values inside."""
     # The one element of a 0-D field is a loop of one trip, so that `break` and `continue` have a loop to act on.
-    loops = [axis if _counts_itself(axis, parallel) else _rounds(low, axis) for axis in axes] or [_once(low)]
+    loops = [axis if _counts_itself(axis, parallel) else _trips(low, axis) for axis in axes] or [_once(low)]
 
     def inside(args: Sequence[Value]) -> None:
         bind([arg if loop is axis else _index(low, axis, arg) for axis, loop, arg in zip(axes, loops, args)])
@@ -273,10 +274,10 @@ def _box(low: Lowering, axes: Sequence[_Axis], parallel: bool, node: Loop, bind:
 
 
 def _once(low: Lowering) -> _Axis:
-    return _Axis(tree.Variable("once", i32), low.index(0), low.index(1), low.index(1))
+    return _Axis(tree.Variable(ONCE, i32), low.index(0), low.index(1), low.index(1))
 
 
-# ---- loops over numbered rounds --------------------------------------------------------------------------------------
+# ---- loops over numbered trips ---------------------------------------------------------------------------------------
 
 
 def _counts_itself(axis: _Axis, parallel: bool) -> bool:
@@ -287,7 +288,7 @@ def _counts_itself(axis: _Axis, parallel: bool) -> bool:
     return not parallel or (axis.step.value == 1 and all(near))
 
 
-def _rounds(low: Lowering, axis: _Axis) -> _Axis:
+def _trips(low: Lowering, axis: _Axis) -> _Axis:
     """[0, n) by one, n = ceil((end - begin) / step) for a step of either sign, or 0 where the step is."""
     type = axis.variable.type
     kind = u64 if type is i64 else i64  # holds every distance between two indices
@@ -295,11 +296,17 @@ def _rounds(low: Lowering, axis: _Axis) -> _Axis:
     one, size = low.one_like(kind), low.cast(low.add(ops.Unary("abs", low.cast(axis.step, i64), type=i64)), kind)
     reach = low.binary("sub", low.binary("sub", low.cast(last, kind), low.cast(first, kind)), one)
     count = low.binary("add", low.binary("floordiv", reach, low.binary("max", size, one)), one)
-    if kind is u64:  # a loop of more rounds does not end either
+    if kind is u64:  # a loop of more trips does not end either
         count = low.cast(low.binary("min", count, low.const(2**63 - 1, kind)), i64)
     some = low.binary("and", low.binary("lt", first, last), low.binary("ne", axis.step, low.zero_like(type)))
     end = low.add(ops.Select(some, count, low.zero_like(i64)))
-    return _Axis(tree.Variable("round", i64), low.zero_like(i64), end, low.one_like(i64))
+    plain = type is i64 and _is(axis.begin, 0) and _is(axis.step, 1)  # the trip's number is the index
+    name = axis.variable.name if plain else TRIP
+    return _Axis(tree.Variable(name, i64), low.zero_like(i64), end, low.one_like(i64))
+
+
+def _is(value: Value, number: int) -> bool:
+    return isinstance(value, ops.Const) and value.value == number
 
 
 def _in_order(low: Lowering, axis: _Axis) -> tuple[Value, Value]:
@@ -311,7 +318,7 @@ def _in_order(low: Lowering, axis: _Axis) -> tuple[Value, Value]:
 
 
 def _index(low: Lowering, axis: _Axis, number: Value) -> Value:
-    """The index in a round: begin + number * step, which wraps around on the way, but not in the end."""
+    """The index in a trip: begin + number * step, which wraps around on the way, but not in the end."""
     return low.binary("add", axis.begin, low.binary("mul", low.cast(number, axis.variable.type), axis.step))
 
 

@@ -26,6 +26,7 @@ from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.passes import pass_
 from weft.ir.races import ARRAYS, BOX, FIRST, LOOP, MARK, STEP, Loop, RaceTable, Region
 from weft.ir.transforms.offload import accumulate_atomically
+from weft.ir.trips import ONCE, TRIP, indices_of
 from weft.ir.types import VOID, Array, Pointer, Struct, Type, flat_size, i32, i64, shape_of
 
 __all__ = ["races"]
@@ -157,7 +158,7 @@ class _Watch:
         inner = build
         for axis, (begin, end) in enumerate(zip(begins, ends)):
             arg = args[order[axis]] if args else None
-            index = BlockArg(begin.type, arg.name if arg is not None else "once", loop.span)
+            index = BlockArg(begin.type, arg.name if arg is not None else ONCE, loop.span)
             one = inner.add(ops.Const(1, type=begin.type))
             nest = inner.add(ops.For(begin, end, one, Block([index])))
             if arg is not None:
@@ -201,14 +202,12 @@ def _box(build: Builder, loop: ops.ParallelFor | ops.StructFor) -> tuple[list[in
 def _told(arg: BlockArg) -> tuple[str, Value | None, Value | None]:
     """What the user calls the index of an axis, and how its values come of those of the box: where they begin, and how
     far they are apart. (A loop in steps counts its trips, and computes the user's index of them.)"""
-    if arg.name != "trip":
-        return arg.name, None, None
-    for scaled in arg.users:
-        for index in scaled.users:
-            if not (isinstance(scaled, ops.Binary) and isinstance(index, ops.Binary) and index.name):
-                continue
-            if _known_before(index.lhs, arg) and _known_before(scaled.rhs, arg):
-                return index.name, index.lhs, scaled.rhs
+    if arg.name == TRIP:
+        for index in indices_of(arg):
+            if isinstance(index, ops.Binary) and isinstance(index.rhs, ops.Binary):
+                begin, step = index.lhs, index.rhs.rhs
+                if _known_before(begin, arg) and _known_before(step, arg):
+                    return index.name, begin, step
     return arg.name, None, None
 
 

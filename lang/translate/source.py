@@ -66,10 +66,11 @@ def source_of(function: Callable[..., Any]) -> Source:
     known = _PARSED.get(id(code))
     if known is not None:
         return known[1]
-    if len(_PARSED) >= _MOST_PARSED:
-        _PARSED.pop(next(iter(_PARSED)), None)
-    _PARSED[id(code)] = code, _parse(code)
-    return _PARSED[id(code)][1]
+    source = _parse(code)
+    _PARSED[id(code)] = code, source
+    for oldest in list(_PARSED)[:-_MOST_PARSED]:  # another thread may be at the same
+        _PARSED.pop(oldest, None)
+    return source
 
 
 _WHY_LOST = {

@@ -255,6 +255,15 @@ def test_faults_say_in_which_iteration(ti):
         elif ti.static(what == 2):
             for where in ti.grouped(x):
                 assert where.sum() < n
+        elif ti.static(what == 3):
+            for i in range(0, 7, n):
+                assert i < 5, "by two"
+        elif ti.static(what == 4):
+            for i in range(n, -1, -1):
+                assert i > 2, "down"
+        elif ti.static(what == 5):
+            for i in range(ti.i64(n)):
+                assert i < 3, "of 64 bits"
         else:
             assert n < 0, "no loop"
 
@@ -262,7 +271,10 @@ def test_faults_say_in_which_iteration(ti):
         (0, 5, ["x[1, 4] is out of bounds: its shape is (4, 4), from index (-1, 0)", "where i = 1, j = 4"]),
         (1, 9, ["the limit is 3", "where i = 6, _ = 0, k = 3"]),
         (2, 5, ["assert where.sum() < n", "where where0 = 2, where1 = 3"]),
-        (3, 5, ["no loop"]),
+        (3, 2, ["by two", "where i = 6"]),
+        (4, 3, ["down", "where i = 2"]),
+        (5, 4, ["of 64 bits", "where i = 3"]),
+        (6, 5, ["no loop"]),
     ):
         with pytest.raises(AssertionError) as fault:
             run(what, n)
