@@ -35,6 +35,7 @@ _SLICES = (
     "boxes",
     "calls",
     "device",
+    "filters",
     "simt",
     "speedups",
     "staging",
