@@ -21,6 +21,7 @@ from weft.ir.alias import EXPOSED, root_of
 from weft.ir.core import Op
 from weft.ir.ops import Address, Alloca, Atomic, Load, Store
 from weft.ir.types import Prim, u1
+from weft.ir.uniform import FAMILY
 
 __all__ = ["Together", "can_wait"]
 
@@ -44,6 +45,12 @@ class Together:
         if isinstance(op, Load) and isinstance(op.ptr, Address):
             return not _is_alone(op.ptr) or scope_of(op.ptr) in self.scopes
         return not can_wait(op)
+
+    def minds(self, op: Atomic) -> bool:
+        """Whether the result is another one if the atomic, which does not wait, comes before those that do."""
+        if not isinstance(op.ptr, Address) or scope_of(op.ptr) not in self.scopes:
+            return False
+        return any(FAMILY.get(other.kind) != FAMILY.get(op.kind) for other, *_ in self.waiting)
 
     def add(self, f: LaneWriter, op: Atomic) -> None:
         """One more, that can wait."""

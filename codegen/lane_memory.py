@@ -339,6 +339,8 @@ def _atomic(f: LaneWriter, op: Atomic) -> str | None:
     """One for all lanes where they meet and nobody asks for the old value; else one lane after the other."""
     type = _pointee(op.ptr)
     if f.facts.step(op.ptr) == 0 and not op.users and op.kind in _REDUCED and type is not u1:
+        if any(atomics.minds(op) for atomics in f.together.values()):
+            f.flush()
         total = _total(f, op.kind, op.value, type)
         f.write_with(op, {op.value: total})
         return None

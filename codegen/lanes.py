@@ -98,6 +98,10 @@ class Together(Protocol):
         """One more."""
         ...
 
+    def minds(self, op: Atomic) -> bool:
+        """Whether an atomic that does not wait must not come before them."""
+        ...
+
     def flush(self, f: LaneWriter) -> None:
         """Make them."""
         ...
@@ -290,10 +294,18 @@ class LaneWriter(FunctionWriter):
     def first(self, value: Value) -> str:
         """The value in lane 0."""
         with self.wide(1):
-            text = self.use(value)
-        if self.facts.step(value) is not None:
-            return text
+            if self.facts.step(value) is not None:
+                return self.use(value)
+            text = self._own(value)
         return self.set(f"extractelement <{self.lanes} x {spell(value.type)}> {text}, i64 0")
+
+    def _own(self, value: Value) -> str:
+        """What the vector that is being written has, also where one is written for all: an address moves evenly whose
+        index went through casts that could wrap."""
+        before, self.values = self.values, self.own[self.which] if self.own else self.values
+        text = self.use(value)
+        self.values = before
+        return text
 
     def splat(self, scalar: str, type: str) -> str:
         """A vector with the scalar in every lane."""

@@ -303,3 +303,25 @@ def test_local_arrays_and_parts_of_cells_by_computed_index() -> None:
         return run, out
 
     made(make)
+
+
+def test_an_address_whose_index_does_not_move_evenly() -> None:
+    """The casts could wrap, but not where the condition holds: the address moves evenly, its index is one for each."""
+
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.field(ti.f64, N)
+        out.from_numpy(np.arange(1.0, N + 1))
+        drawn = ti.field(ti.f64, N)
+
+        @ti.kernel
+        def run(count: ti.i32):
+            ti.loop_config(simd=lanes)
+            for i in range(count):
+                found = ti.f64(0.0)
+                if i > 4:
+                    found = out[ti.cast(ti.cast(i, ti.u32) - ti.u32(5), ti.i32)]
+                drawn[i] = found
+
+        return lambda: run(N), drawn
+
+    made(make)

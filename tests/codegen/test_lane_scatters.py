@@ -148,3 +148,25 @@ def test_whole_numbers_of_many_threads() -> None:
 
     run()
     np.testing.assert_array_equal(counts.to_numpy(), np.tile([300, 600, 900], (1000, 1)))
+
+
+def test_kinds_of_atomics_that_do_not_commute() -> None:
+    """An atomic at one place for all lanes is made at once, but not before what came first and is of another kind."""
+
+    def make(lanes: int) -> tuple[Any, ...]:
+        where, x, count = ti.field(ti.i32, N), ti.field(ti.i32, N), ti.field(ti.i32, ())
+        count[None] = 1  # with more iterations their order decides
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in range(count[None]):
+                x[where[i]] += 5
+                ti.atomic_max(x[0], 3)
+                x[where[i] + 1] += 2
+                if where[i] == 0:
+                    ti.atomic_min(x[1], 1)
+
+        return run, x
+
+    made(make)
