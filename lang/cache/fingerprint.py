@@ -188,7 +188,7 @@ class Fingerprint:
         if facts.changes:
             self.doubt(f"`{function.__qualname__}` {facts.changes}")
         home, self.package = self.package, package_of(code.co_filename)
-        self.said += ("function", facts.text, facts.code)
+        self.said += ("function", function.__name__, function.__qualname__, facts.text, facts.code)
         self.places.append(f"{code.co_filename}:{code.co_firstlineno}")
         self.value(function.__defaults__)
         self.value(function.__kwdefaults__)

@@ -1,4 +1,5 @@
-"""What a Python function says, for its fingerprint: its text, its code, and the names in it."""
+"""What a Python function says, for its fingerprint: its text, its code, and the names in it; and what is known of
+files, modules and classes by where they are from."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from os import sep
 from os.path import abspath, dirname, join
 from threading import Lock
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,11 @@ __all__ = [
     "PURE_BUILTINS",
     "CodeFacts",
     "facts_of",
+    "full_name",
     "in_weft",
     "is_fixed_file",
     "is_fixed_module",
+    "is_plain",
     "is_pure_library",
     "is_weft_module",
     "module_of",
@@ -59,6 +62,19 @@ _PURE_LIBRARIES = frozenset(
     (
         *("math", "cmath", "operator", "itertools", "functools", "fractions", "dataclasses", "enum", "collections"),
         *("abc", "argparse", "numbers", "types", "typing", "weft"),
+    )
+)
+
+# But these look up names that no code says.
+_LOOKS_BY_NAME = frozenset(
+    ("asdict", "astuple", "attrgetter", "fields", "get_type_hints", "make_dataclass", "methodcaller", "replace")
+)
+
+# Library classes that add nothing to what a class derived from them looks up.
+_BARE = frozenset(
+    (
+        *("abc.ABC", "argparse.Namespace", "argparse._AttributeHolder"),
+        *("types.SimpleNamespace", "typing.Generic", "typing.Protocol"),
     )
 )
 
@@ -117,7 +133,12 @@ _METHODS_OF_NAMES = {
     "setitem": ("__setitem__",),
     "delitem": ("__delitem__",),
 }
-_LOOKS_ANYWHERE = frozenset(("__annotations__", "__dict__", "__globals__", "__closure__", "__code__"))
+_LOOKS_ANYWHERE = frozenset(
+    (
+        *("__annotations__", "__dict__", "__globals__", "__closure__", "__code__"),
+        *("__base__", "__bases__", "__mro__", "__subclasses__", "mro"),
+    )
+)
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _ANNOTATION = re.compile(r":([^=\n]*)=")
 
@@ -242,6 +263,25 @@ def is_fixed_module(name: str) -> bool:
     return name.partition(".")[0] in _LIBRARY_MODULES or is_weft_module(name)
 
 
+def full_name(kind: type) -> str:
+    """The name of a class, with its module's if it is not Python's own."""
+    module = module_of(kind)
+    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
+
+
+@lru_cache(1024)
+def is_plain(kind: Any) -> bool:
+    """Whether instances are made of attributes alone, by classes written in Python by the user: the methods of a
+    library's class look up names that no key has."""
+    for base in kind.__mro__[:-1]:
+        if full_name(base) in _BARE:
+            continue
+        new = vars(base).get("__new__")
+        if is_fixed_module(module_of(base)) or not (new is None or isinstance(new, (FunctionType, staticmethod))):
+            return False
+    return True
+
+
 def is_pure_library(module: str, name: str, qualified: str = "") -> bool:
     """Whether that function or class of a library depends on nothing but its arguments, and changes nothing.
     `qualified`: its name with that of its class."""
@@ -254,4 +294,4 @@ def is_pure_library(module: str, name: str, qualified: str = "") -> bool:
         )
     if library == "pathlib":  # of other paths, methods ask the file system
         return qualified.startswith("PurePath")
-    return library in _PURE_LIBRARIES
+    return library in _PURE_LIBRARIES and (library == "weft" or name not in _LOOKS_BY_NAME)

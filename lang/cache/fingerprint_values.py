@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import sys
 from collections import namedtuple
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -19,7 +20,6 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
-    SimpleNamespace,
     WrapperDescriptorType,
 )
 from typing import Any, get_args, get_origin
@@ -33,9 +33,11 @@ from weft.lang.cache.fingerprint import Fingerprint
 from weft.lang.cache.fingerprint_code import (
     MAKING,
     PURE_BUILTINS,
+    full_name,
     in_weft,
     is_fixed_file,
     is_fixed_module,
+    is_plain,
     is_pure_library,
     is_weft_module,
     module_of,
@@ -66,6 +68,7 @@ _UNCALLED = frozenset(
         *("__annotate__", "__annotate_func__"),
     )
 )
+_ASKING_FILES = frozenset(dir(Path)).difference(dir(PurePath))
 _DATA = (CompoundType, NdarrayType, Template, ArgPackType, Struct, StructField)
 
 
@@ -106,6 +109,8 @@ def _number(walk: Fingerprint, x: Any) -> None:
 
 def _path(walk: Fingerprint, x: PurePath) -> None:
     walk.say("path", PurePath.__str__(x))
+    if isinstance(x, Path) and not walk.names.isdisjoint(_ASKING_FILES):
+        walk.doubt("it may ask the file system of a path")
     _instance(walk, x)
 
 
@@ -357,13 +362,15 @@ def _class(walk: Fingerprint, x: type) -> None:
         if module != "builtins" and not is_pure_library(module, x.__name__):
             walk.doubt(f"it uses `{module}.{x.__qualname__}`")
         return
-    walk.say("class", x.__name__, len(x.__mro__))
+    walk.say("class", x.__name__, x.__qualname__, len(x.__mro__))
     walk.kind(type(x))
     for base in x.__mro__[1:]:
         walk.kind(base)
     if issubclass(x, enum.Enum):  # a loop may run over all of them
         walk.value(x._member_map_)
     space = vars(x)
+    if "__dataclass_fields__" in space:
+        _fields(walk, x)
     for name in sorted(space):
         part = space[name]
         if name not in walk.names and not _is_called_unnamed(walk, x, name, part):
@@ -375,6 +382,15 @@ def _class(walk: Fingerprint, x: type) -> None:
         else:
             walk.value(part)
     walk.say(".")
+
+
+def _fields(walk: Fingerprint, x: Any) -> None:
+    """What an object of a dataclass gets that a kernel makes; the signature of `__init__` says the rest."""
+    for field in dataclasses.fields(x):
+        missing = field.default is dataclasses.MISSING
+        walk.say("field", field.name, field.init, missing)
+        if not (field.init or missing):
+            walk.value(field.default)
 
 
 def _is_called_unnamed(walk: Fingerprint, kind: type, name: str, part: Any) -> bool:
@@ -406,28 +422,11 @@ def _other(walk: Fingerprint, x: Any) -> None:
         walk.say("numpy function", module, name)
         if not is_pure_library(module, name):
             walk.doubt(f"it uses `{module}.{name}`")
-    elif _is_plain(kind):
+    elif is_plain(kind):
         walk.say("instance")
         _instance(walk, x)
     else:
-        walk.opaque(x, f"an object of class `{_full_name(type(x))}`")
-
-
-def _full_name(kind: type) -> str:
-    module = module_of(kind)
-    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
-
-
-@functools.lru_cache(1024)
-def _is_plain(kind: Any) -> bool:
-    """Whether instances are made of attributes alone, by classes written in Python by the user."""
-    if kind in (SimpleNamespace, object) or _full_name(kind) == "argparse.Namespace":
-        return True
-    for base in kind.__mro__[:-1]:
-        new = vars(base).get("__new__")
-        if new is not None and not isinstance(new, (FunctionType, staticmethod)):
-            return base is SimpleNamespace
-    return not is_fixed_module(module_of(kind))
+        walk.opaque(x, f"an object of class `{full_name(type(x))}`")
 
 
 def _instance(walk: Fingerprint, x: Any) -> None:
