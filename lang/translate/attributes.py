@@ -21,7 +21,7 @@ from weft.lang.translate.indexing import constant_element, dotted
 from weft.lang.translate.objects import attribute_of
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Made, Record, Unfinished, to_expr
+from weft.lang.translate.values import Made, Parent, Record, Unfinished, to_expr
 
 __all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
 
@@ -66,7 +66,7 @@ def _attribute(t: Translator, node: ast.Attribute) -> Any:
         return _member(t, base, node)
     if isinstance(base, tree.Expr):
         return _of_value(t, base, node)
-    if isinstance(base, Made):
+    if isinstance(base, (Made, Parent)):
         return attribute_of(t, base, node)
     value = _of_object(t, base, node)
     if isinstance(value, Ndarray):

@@ -24,14 +24,14 @@ from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline, settled
 from weft.lang.translate.nested import NestedFunction
-from weft.lang.translate.objects import initialize, make, makes_objects, parent_of
+from weft.lang.translate.objects import initialize, make, makes_objects
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.printing import format_braces
 from weft.lang.translate.python_functions import PYTHON
 from weft.lang.translate.real_calls import invoke
 from weft.lang.translate.refused import why_refused
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Made, is_known, kind_of, to_expr
+from weft.lang.translate.values import Made, Parent, is_known, kind_of, to_expr
 from weft.lang.types import MatrixType, StructType
 
 __all__ = ["call"]
@@ -123,7 +123,7 @@ def _bound(t: Translator, function: MethodType, c: Call) -> Any:
         return inline(t, fill_field.function, c.with_first(function.__self__))
     _check_scope(t, function, c)
     owner: object = function.__self__
-    if isinstance(owner, Made) and inner is vars(owner.kind).get("__init__"):  # of super()
+    if isinstance(owner, Made) and inner.__name__ == "__init__":  # of super()
         return initialize(t, owner, inner, c)
     if getattr(inner, "is_real", False):
         return invoke(t, inner.function, c.with_first(function.__self__), bound=True)
@@ -146,7 +146,7 @@ def _super(t: Translator, c: Call) -> Any:
     if bound is None or "__class__" not in t.names.function.__code__.co_freevars:
         raise t.error("super() without arguments stands in a method, of the class it belongs to", c.node)
     kind = t.names.outer("__class__")[0]
-    return parent_of(bound.value, kind) if isinstance(bound.value, Made) else super(kind, bound.value)
+    return Parent(bound.value, kind) if isinstance(bound.value, Made) else super(kind, bound.value)
 
 
 def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:

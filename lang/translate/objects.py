@@ -24,27 +24,40 @@ from weft.lang.translate.inlining import inline, inline_body, matched
 from weft.lang.translate.names import Names
 from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Translator
-from weft.lang.translate.values import Made, Record
+from weft.lang.translate.values import Made, Parent, Record, is_number, to_expr
 from weft.lang.translate.variables import kept
 from weft.lang.types import Template
 
-__all__ = ["add_attribute", "attribute_of", "initialize", "make", "makes_objects", "parent_of"]
+__all__ = ["add_attribute", "attribute_of", "check_assignable", "initialize", "make", "makes_objects"]
 
 
-def attribute_of(t: Translator, made: Made, node: ast.Attribute) -> Any:
-    """What `object.name` means: its own, or its class's."""
-    name = node.attr
-    if name in made.attributes:
+def attribute_of(t: Translator, owner: Made | Parent, node: ast.Attribute) -> Any:
+    """What `object.name` means: its own, or its class's. Behind `super()`, what the next class says that has it."""
+    name, made = node.attr, owner if isinstance(owner, Made) else owner.made
+    if isinstance(owner, Made) and name in made.attributes:
         return made.attributes[name]
-    if not hasattr(made.kind, name):
+    order = made.kind.__mro__
+    classes = order if isinstance(owner, Made) else order[order.index(owner.of) + 1 :]
+    kind = next((kind for kind in classes if name in vars(kind)), None)
+    if kind is None:
         near = did_you_mean(name, [*made.attributes, *vars(made.kind)], 0.75)
-        raise UnknownName(f"{made.phrase} has no attribute '{name}'{near}", t.span(node))
-    value, raw = getattr(made.kind, name), inspect.getattr_static(made.kind, name)
-    t.unit.reads.append((made.kind, name, value))
+        raise UnknownName(f"{owner.phrase} has no attribute '{name}'{near}", t.span(node))
+    value, raw = getattr(kind, name), vars(kind)[name]
+    t.unit.reads.append((made.kind if isinstance(owner, Made) else kind, name, value))
     if isinstance(raw, property):
         return inline(t, cast(Any, raw.fget), Call(ast.copy_location(ast.Call(node, [], []), node), [made], {}), True)
-    unbound = callable(value) and not isinstance(value, type) and not isinstance(raw, (staticmethod, classmethod))
+    if isinstance(raw, classmethod):
+        return MethodType(cast(Any, raw).__func__, made.kind)
+    unbound = callable(value) and not isinstance(value, type) and not isinstance(raw, staticmethod)
     return MethodType(value, made) if unbound else value
+
+
+def check_assignable(t: Translator, made: Made, target: ast.Attribute) -> None:
+    """An assignment to an attribute does what it says: nothing of the class's runs instead."""
+    if getattr(made.kind, "__setattr__", None) is not object.__setattr__:
+        raise t.error(f"{made.phrase} that a kernel makes keeps its attributes: its class is frozen", target)
+    if isinstance(inspect.getattr_static(made.kind, target.attr, None), property):
+        raise t.error(f"'{target.attr}' is a property, and a kernel does not run setters: call a method", target)
 
 
 def add_attribute(t: Translator, made: Made, target: ast.Attribute, value: Any, node: ast.AST) -> None:
@@ -56,12 +69,6 @@ def add_attribute(t: Translator, made: Made, target: ast.Attribute, value: Any, 
             target,
         )
     made.attributes[target.attr] = kept(t, target.attr, value, node)
-
-
-def parent_of(made: Made, of: type) -> Made:
-    """What `super()` means in a method of class `of`."""
-    order = made.kind.__mro__
-    return Made(order[order.index(of) + 1], made.home, made.attributes)
 
 
 def makes_objects(kind: Any) -> bool:
@@ -76,11 +83,21 @@ def make(t: Translator, kind: Any, c: Call) -> Made:
     init: FunctionType = kind.__init__
     t.unit.reads += [(kind, "__init__", init), (kind, "__new__", kind.__new__)]
     made = Made(kind, t.out)
-    if dataclasses.is_dataclass(kind):
-        _fill_dataclass(t, made, c)
+    _check_ordinary(t, made, c)
+    owner = next(one for one in kind.__mro__ if "__init__" in vars(one))
+    if "__dataclass_params__" in vars(owner) and init.__code__.co_filename == "<string>":
+        _fill_dataclass(t, made, owner, c)
     else:
         initialize(t, made, init, c)
     return made
+
+
+def _check_ordinary(t: Translator, made: Made, c: Call) -> None:
+    """Attributes of its objects are read and set in the ordinary way."""
+    frozen = getattr(getattr(made.kind, "__dataclass_params__", None), "frozen", False)
+    for name in ("__getattribute__", "__getattr__", *(() if frozen else ("__setattr__",))):
+        if getattr(made.kind, name, None) is not getattr(object, name, None):
+            raise t.error(f"{made.phrase} cannot be made in a kernel: its class has a '{name}' of its own", c.node)
 
 
 def initialize(t: Translator, made: Made, init: Any, c: Call) -> None:
@@ -104,14 +121,23 @@ def _gives_first(source: Source) -> ast.Return:
     return ast.copy_location(ast.Return(ast.copy_location(ast.Name(first.arg, ast.Load()), first)), first)
 
 
-def _fill_dataclass(t: Translator, made: Made, c: Call) -> None:
-    """Give a dataclass's object its attributes: its `__init__` has no text, and does nothing else."""
+def _fill_dataclass(t: Translator, made: Made, owner: type, c: Call) -> None:
+    """Do what the `__init__` does that was made for the dataclass `owner`: it has no text."""
+    signature = inspect.signature(owner)
     try:
-        bound = inspect.signature(made.kind).bind(*c.args, **c.keywords)
+        given = signature.bind(*c.args, **c.keywords).arguments
     except TypeError as error:
         raise TypeMismatch(f"'{made.kind.__name__}': {error}", t.span(c.node)) from None
-    for field in dataclasses.fields(cast(Any, made.kind)):
-        value = bound.arguments.get(field.name, field.default)
+    fields, after = dataclasses.fields(cast(Any, owner)), getattr(made.kind, "__post_init__", None)
+    for field in fields:
+        value = given.get(field.name, field.default)
         if value is dataclasses.MISSING:
             raise t.error(f"{made.phrase} that a kernel makes is given its '{field.name}'", c.node, TypeMismatch)
+        if after is not None and is_number(value):  # which may change it
+            value = to_expr(t, value, c.node)
         made.attributes[field.name] = kept(t, field.name, value, c.node)
+    if after is None:
+        return
+    t.unit.reads.append((made.kind, "__post_init__", after))
+    passed_on = [one for one in signature.parameters.values() if one.name not in {field.name for field in fields}]
+    initialize(t, made, after, Call(c.node, [given.get(one.name, one.default) for one in passed_on], {}))

@@ -29,7 +29,7 @@ from weft.lang.translate.operators import binary, run_now, truth
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.printing import print_call
 from weft.lang.translate.translator import Translator
-from weft.lang.translate.values import Record, is_known, kind_of, to_expr
+from weft.lang.translate.values import Made, Record, is_known, kind_of, to_expr
 
 __all__ = ["PYTHON"]
 
@@ -94,6 +94,8 @@ def _sum(t: Translator, c: Call) -> Any:
 
 def _is_instance(t: Translator, c: Call) -> Any:
     x, classes = arguments(t, c, 2, 2, "x", "classes")
+    if isinstance(x, Made):
+        return issubclass(x.kind, classes)
     if not isinstance(x, (tree.Expr, Record)):
         return run_now(t, c.node, isinstance, x, classes)
     stand_in = PyStruct if isinstance(x, Record) else Matrix if isinstance(x.type, Tensor) else float

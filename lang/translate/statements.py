@@ -17,7 +17,7 @@ from weft.lang.translate.expressions import unpack
 from weft.lang.translate.indexing import constant_element, static_indices
 from weft.lang.translate.inlining import settled
 from weft.lang.translate.names import Binding
-from weft.lang.translate.objects import add_attribute
+from weft.lang.translate.objects import add_attribute, check_assignable
 from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now, tested
 from weft.lang.translate.precision import warn_of_loss, warn_of_update
 from weft.lang.translate.printing import assertion
@@ -188,9 +188,11 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
 
 def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: Any, node: ast.AST) -> None:
     owner = _object(t, target)
-    if owner is not None and isinstance(target, ast.Attribute) and target.attr not in owner.attributes:
-        add_attribute(t, owner, target, value, node)
-        return
+    if owner is not None and isinstance(target, ast.Attribute):
+        check_assignable(t, owner, target)
+        if target.attr not in owner.attributes:
+            add_attribute(t, owner, target, value, node)
+            return
     parts = _parts(t, target)
     if parts is None:
         store(t, t.expr(target), value, node)

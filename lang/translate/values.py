@@ -21,6 +21,7 @@ from weft.lang.types import CompoundType, StructType, to_ir
 
 __all__ = [
     "Made",
+    "Parent",
     "Record",
     "Unfinished",
     "as_int",
@@ -68,14 +69,26 @@ class Made(Unfinished):
     """An object that the kernel makes, of class `kind`; see `objects.py`. `home` is the list of statements in which it
     can get further attributes."""
 
-    def __init__(self, kind: type, home: list[tree.Stmt], attributes: dict[str, Any] | None = None) -> None:
+    def __init__(self, kind: type, home: list[tree.Stmt]) -> None:
         self.kind, self.home = kind, home
-        self.attributes: dict[str, Any] = {} if attributes is None else attributes
+        self.attributes: dict[str, Any] = {}
 
     @property
     def phrase(self) -> str:  # type: ignore[override]
         """What messages call it."""
         return f"an object of class {self.kind.__name__}"
+
+
+class Parent(Unfinished):
+    """What `super()` means in a method of class `of`: the object, with what the classes behind that one say."""
+
+    def __init__(self, made: Made, of: type) -> None:
+        self.made, self.of = made, of
+
+    @property
+    def phrase(self) -> str:  # type: ignore[override]
+        """What messages call it."""
+        return f"super() of {self.made.phrase}"
 
 
 def wrap(annotation: Any, expr: tree.Expr) -> Any:

@@ -148,3 +148,104 @@ def test_an_attribute_made_in_a_block(ti):
 
     with pytest.raises(CompilationError, match="would get its 'far' here, in a block"):
         run(1)
+
+
+class Walker:
+    def __init__(self, x):
+        self.x = x
+        self.first = self.step()
+
+    def run(self):
+        return self.step()
+
+    def step(self):
+        return 1.0
+
+
+class Runner(Walker):
+    def __init__(self, x):
+        super().__init__(x)
+
+    def run(self):
+        return super().run() + self.x
+
+    def step(self):
+        return 30.0
+
+    @property
+    def double(self):
+        return 2 * self.x
+
+    @double.setter
+    def double(self, value):
+        self.x = value / 2
+
+
+@dataclasses.dataclass
+class Doubled:
+    x: float
+    by: dataclasses.InitVar[float]
+    y: float = 0.0
+
+    def __post_init__(self, by):
+        self.y = self.x * by
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    x: float
+
+
+class Tenfold(Doubled):
+    def __init__(self, x):
+        self.x = x * 10
+
+
+class Guarded:
+    def __init__(self, x):
+        self.x = x
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, 2 * value)
+
+
+def test_methods_behind_super_call_those_of_the_object(ti):
+    @ti.kernel
+    def run(a: ti.f32) -> ti.f32:
+        runner = Runner(a)
+        return runner.run() + runner.first + ti.static(isinstance(runner, Walker))
+
+    assert run(2) == 30 + 2 + 30 + 1
+
+
+def test_what_dataclasses_do_after_their_fields(ti):
+    @ti.kernel
+    def run(a: ti.f32) -> ti.f32:
+        return Doubled(a, 3.0).y + Tenfold(a).x
+
+    assert run(2) == 6 + 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        (Runner, "double", "is a property, and a kernel does not run setters"),
+        (Frozen, "x", "its class is frozen"),
+        (Guarded, "x", "its class has a '__setattr__' of its own"),
+    ],
+)
+def test_assignments_that_would_run_something_else(ti, kind, name, message):
+    if ti.cfg.arch == "python":
+        pytest.skip("Python itself assigns there")
+
+    @ti.kernel
+    def run(a: ti.f32) -> ti.f32:
+        made = kind(a)
+        if ti.static(name == "x"):
+            made.x = 5.0
+        else:
+            made.double = 5.0
+        return made.x
+
+    with pytest.raises(CompilationError, match=message):
+        run(1)
