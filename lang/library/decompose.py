@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.lang.builtins import abs, max, pyfunc, select, sqrt, static, static_assert
-from weft.lang.library.linalg import determinant, inverse
+from weft.ir.types import f16, f32, f64, i16, i32, i64
+from weft.lang.builtins import abs, bit_cast, cast, max, min, pyfunc, select, sqrt, static, static_assert
+from weft.lang.library.linalg import inverse
 from weft.lang.matrix import Matrix, Vector
 
 if TYPE_CHECKING:
@@ -16,14 +17,33 @@ else:
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 
+# Of the types that matrices are computed in: the distance from 1 to the next number, the integers of their size, and how
+# many bits of the fraction lie below the exponent.
+ROUNDING = {f16: (2.0**-10, i16, 10), f32: (2.0**-23, i32, 23), f64: (2.0**-52, i64, 52)}
+
+# Elements off the diagonal that are no more than so many of these distances (times the smaller of their two diagonal
+# elements) count as rounding.
+KEPT = 8.0
+
 
 @pyfunc
-def rotation_of(alpha: Any, beta: Any, gamma: Any) -> Any:
-    """(c, s) of the Jacobi rotation that makes [[alpha, gamma], [gamma, beta]] diagonal."""
+def power_below(A: Any) -> Any:
+    """The power of two at or below the largest element of `A` in size, or the smallest normal number: what it is divided
+    by loses no bit, and squares of what is left neither overflow nor vanish."""
+    integer, fraction = static(ROUNDING[A.dtype][1]), static(ROUNDING[A.dtype][2])
+    exponent = max(bit_cast(abs(A).max(), integer) >> fraction, 1)
+    return bit_cast(cast(exponent, integer) << fraction, A.dtype)
+
+
+@pyfunc
+def rotation_of(alpha: Any, beta: Any, gamma: Any, least: Any) -> Any:
+    """(c, s) of the Jacobi rotation that makes [[alpha, gamma], [gamma, beta]] diagonal; (1, 0) where |gamma| is no more
+    than `least`. What is left of the difference of two values that are equal up to rounding would turn by any angle."""
     zeta = (beta - alpha) * 0.5
     root = sqrt(zeta * zeta + gamma * gamma)
-    # tan of the smaller angle; where gamma is 0 there is nothing to turn.
-    t = gamma / select(root == 0.0, 1.0, select(zeta < 0.0, zeta - root, zeta + root))
+    stays = (abs(gamma) <= least) | (root == 0.0)
+    # tan of the smaller angle
+    t = select(stays, 0.0, gamma) / select(stays, 1.0, select(zeta < 0.0, zeta - root, zeta + root))
     c = 1.0 / sqrt(1.0 + t * t)
     return Vector([c, c * t])
 
@@ -43,9 +63,14 @@ def svd(A: Any, dt: Template = None) -> Any:
     """(U, S, V) with A = U @ S @ V.transpose(), for 2 x 2 and 3 x 3; S is diagonal and descending.
 
     V is a rotation. In 2-D the values are not negative and U may be a reflection; in 3-D U is a rotation and the last
-    value has the sign of the determinant. Method: one-sided Jacobi (Hestenes 1958)."""
+    value has the sign of the determinant. The product differs from A, and U and V from orthogonal matrices, by no more
+    than 16 times the rounding of a number of the size of S[0, 0]. Columns that are perpendicular up to rounding are left
+    as they are: of a matrix near the identity, U and V are near it too (columns may change places). Method: one-sided
+    Jacobi (Hestenes 1958)."""
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "svd takes a 2 x 2 or 3 x 3 matrix")
-    w = A * 1.0
+    scale = power_below(A * 1.0)
+    w = A * (1.0 / scale)
+    least = static(KEPT * ROUNDING[w.dtype][0])
     v = Matrix([[w[0, 0] * 0.0 + (1.0 if i == j else 0.0) for j in static(range(A.n))] for i in static(range(A.n))])
     # Turn pairs of columns until all are perpendicular: their lengths are the singular values.
     sweep = 0
@@ -57,7 +82,7 @@ def svd(A: Any, dt: Template = None) -> Any:
                     alpha += w[i, p] * w[i, p]
                     beta += w[i, q] * w[i, q]
                     gamma += w[i, p] * w[i, q]
-                turn = rotation_of(alpha, beta, gamma)
+                turn = rotation_of(alpha, beta, gamma, least * min(alpha, beta))
                 for i in static(range(A.n)):
                     x, y = w[i, p], w[i, q]
                     w[i, p], w[i, q] = turn[0] * x - turn[1] * y, turn[1] * x + turn[0] * y
@@ -73,27 +98,25 @@ def svd(A: Any, dt: Template = None) -> Any:
             for i in static(range(A.n)):
                 w[i, p], w[i, q] = w[i, q], -w[i, p]
                 v[i, p], v[i, q] = v[i, q], -v[i, p]
-    if static(A.n == 2):
-        return finish2(w, v)
-    else:
-        return finish3(w, v)
+    u, values = finish2(w) if static(A.n == 2) else finish3(w)
+    return u, values * scale, v
 
 
 @pyfunc
-def finish2(w: Any, v: Any) -> Any:
-    """(U, S, V) from the perpendicular columns `w` and the rotation `v` of a 2 x 2 matrix."""
+def finish2(w: Any) -> Any:
+    """(U, S) from the perpendicular columns `w` of a 2 x 2 matrix."""
     first = sqrt(w[0, 0] * w[0, 0] + w[1, 0] * w[1, 0])
     x = select(first > 0.0, w[0, 0] / select(first > 0.0, first, 1.0), 1.0)
     y = select(first > 0.0, w[1, 0] / select(first > 0.0, first, 1.0), 0.0)
     along = x * w[1, 1] - y * w[0, 1]
     side = select(along < 0.0, -1.0, 1.0)
     u = Matrix([[x, -y * side], [y, x * side]])
-    return u, Matrix([[first, first * 0.0], [first * 0.0, abs(along)]]), v
+    return u, Matrix([[first, first * 0.0], [first * 0.0, abs(along)]])
 
 
 @pyfunc
-def finish3(w: Any, v: Any) -> Any:
-    """(U, S, V) from the perpendicular columns `w` and the rotation `v` of a 3 x 3 matrix."""
+def finish3(w: Any) -> Any:
+    """(U, S) from the perpendicular columns `w` of a 3 x 3 matrix."""
     a = Vector([w[0, 0], w[1, 0], w[2, 0]])
     b = Vector([w[0, 1], w[1, 1], w[2, 1]])
     c = Vector([w[0, 2], w[1, 2], w[2, 2]])
@@ -104,12 +127,12 @@ def finish3(w: Any, v: Any) -> Any:
     b = b - x * x.dot(b)
     second = b.norm()
     y = b / select(second > 0.0, second, 1.0)
-    if second <= first * 1e-12:
+    if second <= first * static(ROUNDING[w.dtype][0]):  # what is left of `b` has no direction
         y = perpendicular(x)
     z = x.cross(y)
     third = z.dot(c)
     zero = first * 0.0
-    return Matrix.cols([x, y, z]), Matrix([[first, zero, zero], [zero, second, zero], [zero, zero, third]]), v
+    return Matrix.cols([x, y, z]), Matrix([[first, zero, zero], [zero, second, zero], [zero, zero, third]])
 
 
 @pyfunc
@@ -122,15 +145,19 @@ def polar_decompose(A: Any, dt: Template = None) -> Any:
 @pyfunc
 def sym_eig(A: Any, dt: Template = None) -> Any:
     """(values, vectors) of a symmetric 2 x 2 (values descending) or 3 x 3 matrix (ascending); the columns of
-    `vectors` are unit eigenvectors. Method: Jacobi rotations."""
+    `vectors` are unit eigenvectors. A differs from the matrix that they belong to by no more than 16 times the rounding
+    of a number of its size, and elements off the diagonal that are rounding are left alone, as in `svd`. Method: Jacobi
+    rotations."""
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "sym_eig takes a 2 x 2 or 3 x 3 matrix")
-    w = A * 1.0
+    scale = power_below(A * 1.0)
+    w = A * (1.0 / scale)
+    least = static(KEPT * ROUNDING[w.dtype][0])
     v = Matrix([[w[0, 0] * 0.0 + (1.0 if i == j else 0.0) for j in static(range(A.n))] for i in static(range(A.n))])
     sweep = 0
     while sweep < static(1 if A.n == 2 else 6):
         for p in static(range(A.n)):
             for q in static(range(p + 1, A.n)):
-                turn = rotation_of(w[p, p], w[q, q], w[p, q])
+                turn = rotation_of(w[p, p], w[q, q], w[p, q], least * min(abs(w[p, p]), abs(w[q, q])))
                 for i in static(range(A.n)):
                     x, y = w[i, p], w[i, q]
                     w[i, p], w[i, q] = turn[0] * x - turn[1] * y, turn[1] * x + turn[0] * y
@@ -146,25 +173,32 @@ def sym_eig(A: Any, dt: Template = None) -> Any:
             w[p, p], w[q, q] = w[q, q], w[p, p]
             for i in static(range(A.n)):
                 v[i, p], v[i, q] = v[i, q], -v[i, p]
-    return Vector([w[i, i] for i in static(range(A.n))]), v
+    return Vector([w[i, i] for i in static(range(A.n))]) * scale, v
 
 
 @pyfunc
 def eig(A: Any, dt: Template = None) -> Any:
     """(values, vectors) of a real 2 x 2 matrix: row k of `values` is (real, imaginary) of value k; column k of the
-    4 x 2 `vectors` is its unit eigenvector (real, imaginary, real, imaginary)."""
+    4 x 2 `vectors` is its unit eigenvector (real, imaginary, real, imaginary). Elements off the diagonal that are
+    rounding are left alone, as in `svd`."""
     static_assert(A.n == 2 and A.m == 2, "eig takes a 2 x 2 matrix")
-    middle = (A[0, 0] + A[1, 1]) * 0.5
-    gap = middle * middle - determinant(A)
+    scale = power_below(A * 1.0)
+    w = A * (1.0 / scale)
+    least = static(KEPT * ROUNDING[w.dtype][0]) * min(abs(w[0, 0]), abs(w[1, 1]))
+    stays = (abs(w[0, 1]) <= least) & (abs(w[1, 0]) <= least)
+    b, c = select(stays, 0.0, w[0, 1]), select(stays, 0.0, w[1, 0])
+    middle, half = (w[0, 0] + w[1, 1]) * 0.5, (w[0, 0] - w[1, 1]) * 0.5
+    gap = half * half + b * c
     real, imaginary = sqrt(max(gap, 0.0)), sqrt(max(-gap, 0.0))
     values = Matrix([[middle + real, imaginary], [middle - real, -imaginary]])
     vectors = Matrix([[middle * 0.0 for _ in static(range(2))] for _ in static(range(4))])
     for k in static(range(2)):
         # (A - value) x = 0: x is perpendicular to the longer row of A - value.
-        a, d = A[0, 0] - values[k, 0], A[1, 1] - values[k, 0]
-        upper = a * a + A[0, 1] * A[0, 1] >= d * d + A[1, 0] * A[1, 0]
-        x = select(upper, -A[0, 1], d)
-        y = select(upper, a, -A[1, 0])
+        shift = static(1.0 if k == 0 else -1.0) * real
+        a, d = half - shift, -half - shift
+        upper = a * a + b * b >= d * d + c * c
+        x = select(upper, -b, d)
+        y = select(upper, a, -c)
         xi = select(upper, middle * 0.0, -values[k, 1])
         yi = select(upper, -values[k, 1], middle * 0.0)
         size = sqrt(x * x + y * y + xi * xi + yi * yi)
@@ -172,7 +206,7 @@ def eig(A: Any, dt: Template = None) -> Any:
             size = size + 1.0
             x, y = x + static(1.0 if k == 0 else 0.0), y + static(0.0 if k == 0 else 1.0)
         vectors[0, k], vectors[1, k], vectors[2, k], vectors[3, k] = x / size, xi / size, y / size, yi / size
-    return values, vectors
+    return values * scale, vectors
 
 
 @pyfunc
