@@ -17,8 +17,8 @@ else:
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 
-# Of the types that matrices are computed in: the distance from 1 to the next number, the integers of their size, and how
-# many bits of the fraction lie below the exponent.
+# Of the types that matrices are computed in: the distance from 1 to the next number, the integers of their size, and
+# how many bits of the fraction lie below the exponent.
 ROUNDING = {f16: (2.0**-10, i16, 10), f32: (2.0**-23, i32, 23), f64: (2.0**-52, i64, 52)}
 
 # Elements off the diagonal that are no more than so many of these distances (times the smaller of their two diagonal
@@ -28,8 +28,8 @@ KEPT = 8.0
 
 @pyfunc
 def power_below(A: Any) -> Any:
-    """The power of two at or below the largest element of `A` in size, or the smallest normal number: what it is divided
-    by loses no bit, and squares of what is left neither overflow nor vanish."""
+    """The power of two at or below the largest element of `A` in size, or the smallest normal number: what it is
+    divided by loses no bit, and squares of what is left neither overflow nor vanish."""
     integer, fraction = static(ROUNDING[A.dtype][1]), static(ROUNDING[A.dtype][2])
     exponent = max(bit_cast(abs(A).max(), integer) >> fraction, 1)
     return bit_cast(cast(exponent, integer) << fraction, A.dtype)
@@ -37,8 +37,8 @@ def power_below(A: Any) -> Any:
 
 @pyfunc
 def rotation_of(alpha: Any, beta: Any, gamma: Any, least: Any) -> Any:
-    """(c, s) of the Jacobi rotation that makes [[alpha, gamma], [gamma, beta]] diagonal; (1, 0) where |gamma| is no more
-    than `least`. What is left of the difference of two values that are equal up to rounding would turn by any angle."""
+    """(c, s) of the Jacobi rotation that makes [[alpha, gamma], [gamma, beta]] diagonal; (1, 0) where |gamma| is up to
+    `least`. (What is left of the difference of two values that are equal up to rounding would turn by any angle.)"""
     zeta = (beta - alpha) * 0.5
     root = sqrt(zeta * zeta + gamma * gamma)
     stays = (abs(gamma) <= least) | (root == 0.0)
@@ -64,9 +64,9 @@ def svd(A: Any, dt: Template = None) -> Any:
 
     V is a rotation. In 2-D the values are not negative and U may be a reflection; in 3-D U is a rotation and the last
     value has the sign of the determinant. The product differs from A, and U and V from orthogonal matrices, by no more
-    than 16 times the rounding of a number of the size of S[0, 0]. Columns that are perpendicular up to rounding are left
-    as they are: of a matrix near the identity, U and V are near it too (columns may change places). Method: one-sided
-    Jacobi (Hestenes 1958)."""
+    than 16 times the rounding of a number of the size of S[0, 0]. Columns that are perpendicular up to rounding are
+    left as they are: of a matrix near the identity, U and V are near it too (columns may change places). Method:
+    one-sided Jacobi (Hestenes 1958)."""
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "svd takes a 2 x 2 or 3 x 3 matrix")
     scale = power_below(A * 1.0)
     w = A * (1.0 / scale)
