@@ -131,9 +131,9 @@ def _drop_dead(module: Any, target: CudaTarget, opt_level: int) -> None:
     import llvmlite.binding as llvm
 
     builder = llvm.create_pass_builder(device_machine(target, opt_level), llvm.create_pipeline_tuning_options())
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, builder)
+    with machine.disposing(llvm.create_new_module_pass_manager()) as passes:
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(module, builder)
 
 
 def link_math(module: Any, names: frozenset[str], target: CudaTarget, opt_level: int) -> None:

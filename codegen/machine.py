@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["HostCpu", "assembly", "assembly_of", "compile_object", "host_cpu", "optimize", "optimized", "parse"]
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = [
+    "HostCpu",
+    "assembly",
+    "assembly_of",
+    "compile_object",
+    "disposing",
+    "host_cpu",
+    "optimize",
+    "optimized",
+    "parse",
+]
 
 
 @dataclass(frozen=True)
@@ -65,19 +79,59 @@ def parse(text: str) -> Any:
 
 
 def optimize(module: Any, machine: Any, level: int, vectorize: bool = True) -> None:
-    """LLVM's own pipeline at that level, with both vectorizers (they are off by default) if `vectorize`."""
-    passes, builder = _pipeline(machine, level, vectorize)
-    passes.run(module, builder)
+    """LLVM's own pipeline at that level, with both vectorizers (they are off by default) if `vectorize`. The machine is
+    one that stays."""
+    builder = _builder_that_stays(machine, level, vectorize)
+    with disposing(builder.getModulePassManager()) as passes:
+        passes.run(module, builder)
 
 
-def _pipeline(machine: Any, level: int, vectorize: bool) -> tuple[Any, Any]:
+@contextmanager
+def disposing(passes: Any) -> Generator[Any, None, None]:
+    """Free the pass manager at the end. (llvmlite never does: the class takes an empty `_dispose` of ObjectRef before
+    the right one. A pipeline takes 60 KiB.)"""
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    try:
+        yield passes
+    finally:
+        NewPassManager._dispose(passes)
+        passes.detach()
+
+
+def _builder(machine: Any, level: int, vectorize: bool) -> Any:
     import llvmlite.binding as llvm
 
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = vectorize
     tuning.loop_unrolling = True
-    builder = llvm.create_pass_builder(machine, tuning)
-    return builder.getModulePassManager(), builder
+    return llvm.create_pass_builder(machine, tuning)
+
+
+_builder_that_stays = cache(_builder)
+
+
+class _Benches:
+    """Target machines with their pass builders, used by one thread at a time and then by others: llvmlite frees a
+    builder only in part, so that each one made leaves 1.5 KiB behind."""
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+        self._free: list[tuple[Any, Any]] = []
+
+    @contextmanager
+    def one(self) -> Generator[tuple[Any, Any], None, None]:
+        """A machine and a builder that no other thread uses."""
+        try:
+            bench = self._free.pop()
+        except IndexError:
+            machine = _host_machine(self._level)
+            bench = machine, _builder(machine, self._level, True)
+        yield bench
+        self._free.append(bench)  # (not after an error: it goes)
+
+
+_benches = cache(_Benches)
 
 
 def compile_object(text: str, opt_level: int, note: Callable[[str], None] = lambda _stage: None) -> bytes:
@@ -89,15 +143,11 @@ def compile_object(text: str, opt_level: int, note: Callable[[str], None] = lamb
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
         # (They are closed here, in this order: garbage collection knows none, and LLVM would crash.)
         module.verify()
-        machine = _host_machine(opt_level)
-        _run_alone(module, *_pipeline(machine, opt_level, True))
-        note("codegen")
-        return _emit(machine, module)
-
-
-def _run_alone(module: Any, passes: Any, builder: Any) -> None:
-    """Run the passes. (What they found out about the module goes with the builder, while the module is there.)"""
-    _unlocked("LLVMPY_RunNewModulePassManager")(passes, module, builder)
+        with _benches(opt_level).one() as (machine, builder):
+            with disposing(builder.getModulePassManager()) as passes:
+                _unlocked("LLVMPY_RunNewModulePassManager")(passes, module, builder)
+            note("codegen")
+            return _emit(machine, module)
 
 
 def _emit(machine: Any, module: Any) -> bytes:

@@ -1,4 +1,7 @@
-"""Object files become callable code: one ORC JIT per loader, one library in it per kernel.
+"""Object files become callable code: ORC JITs, a library in one of them per kernel.
+
+A JIT that has let go of a library still keeps 9 KiB of names and tables for it. So each JIT takes a limited number of
+libraries, and goes with the last of them: what is left of dropped kernels is bounded by the number of those that live.
 
 Symbols that an object leaves undefined are those the process exports: the C library, the helpers that compilers call
 (f64 to f16 is one where the CPU has no instruction for it), and the libraries that the object names.
@@ -9,7 +12,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
-from itertools import count
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
@@ -25,27 +27,39 @@ __all__ = ["Code", "Loader", "emit"]
 # LLVM ends the process. The newer one asks for one piece. (It is the usual one on macOS, and young for Windows.)
 _TOGETHER = sys.platform == "linux"
 
+# Libraries of one JIT: making one takes 1.5 ms, some four times as long as loading a small kernel.
+_MOST_LIBRARIES = 32
+
 
 class Code:
     """Machine code in memory, for as long as this object lives: `code[name]` is the address of a function."""
 
     __slots__ = ("__weakref__", "_tracker")
 
-    def __init__(self, tracker: Any, loader: Loader) -> None:
+    def __init__(self, tracker: Any, jit: _Jit) -> None:
         self._tracker = tracker
-        _close_with(self, tracker, loader)  # the loader must outlive its libraries
+        _close_with(self, tracker, jit)  # the JIT must outlive its libraries
 
     def __getitem__(self, name: str) -> int:
         return int(self._tracker[name])
+
+
+class _Jit:
+    """LLVM's linker, for a number of libraries: `engine` is closed when this object and all their Code are gone."""
+
+    __slots__ = ("__weakref__", "engine", "libraries")
+
+    def __init__(self, engine: Any) -> None:
+        self.engine, self.libraries = engine, 0
+        _close_with(self, engine)
 
 
 class Loader:
     """Loads object files into this process. Made cheaply; LLVM is imported with the first object."""
 
     def __init__(self) -> None:
-        self._jit: Any = None
+        self._jit: _Jit | None = None
         self._lock = forkable(Lock())
-        self._names = count()
 
     def load(
         self,
@@ -59,8 +73,9 @@ class Loader:
         it may refer to by name, `parts` other object files with functions that it calls. InternalError if a symbol is
         missing."""
         with self._lock:
-            jit = self._jit or self._start()
-            name = f"weft.{next(self._names)}"
+            jit = self._jit_with_room()
+            jit.libraries += 1
+            name = f"weft.{jit.libraries}"
         from llvmlite import binding
 
         for library in libraries:
@@ -74,19 +89,21 @@ class Loader:
         for symbol, address in symbols.items():
             builder.import_symbol(symbol, address)
         try:
-            tracker = builder.link(jit, name)
+            tracker = builder.link(jit.engine, name)
         except RuntimeError as error:
             raise InternalError(f"loading {', '.join(functions)}: {error}") from error
-        return Code(tracker, self)
+        return Code(tracker, jit)
 
-    def _start(self) -> Any:
+    def _jit_with_room(self) -> _Jit:
+        """The JIT of the next library."""
+        if self._jit is not None and self._jit.libraries < _MOST_LIBRARIES:
+            return self._jit
         from llvmlite import binding
 
         _initialize(binding)
         for library in system.support_libraries():
             binding.load_library_permanently(library)
-        self._jit = binding.create_lljit_compiler(_target_machine(binding), use_jit_link=_TOGETHER)
-        _close_with(self, self._jit)
+        self._jit = _Jit(binding.create_lljit_compiler(_target_machine(binding), use_jit_link=_TOGETHER))
         return self._jit
 
 

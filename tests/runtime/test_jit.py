@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import platform
+import re
 import subprocess
 import sys
 
 import pytest
+
+from weft.codegen import machine
+from weft.runtime.jit import Code, Loader
 
 # Reserves all free addresses but for small holes, as far as to the lowest mapping and beyond, and then loads code that
 # writes to a table of that size.
@@ -62,3 +68,27 @@ print(count(0), count(0), count(size - 1))
 def test_code_and_data_lie_together(size: int) -> None:
     done = subprocess.run([sys.executable, "-c", CROWDED, str(size)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "1 2 1\n"), done.stderr[-500:]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or platform.libc_ver()[0] != "glibc", reason="hands no free memory back")
+def test_dropped_kernels_leave_nothing_behind() -> None:
+    """(Of so few kernels each still warms LLVM up a little. `tests.bench.dropped_kernels` runs 2000.)"""
+    command = [sys.executable, "-m", "tests.bench.dropped_kernels", "64", "150"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    process, python = (float(word) for word in re.findall(r"-?[\d.]+", done.stdout))
+    assert process < 6 << 10
+    assert python < 2
+
+
+def test_code_outlives_its_loader_and_the_code_loaded_beside_it() -> None:
+    host, loader = machine.host_cpu(), Loader()
+    loaded: dict[int, Code] = {}
+    for number in range(100):
+        text = f"{host.header}define i64 @number() {{ ret i64 {number} }}"
+        loaded[number] = loader.load(machine.compile_object(text, 0), ["number"])
+        if number % 20:
+            del loaded[number]
+    del loader
+    gc.collect()
+    for number, code in loaded.items():
+        assert ctypes.CFUNCTYPE(ctypes.c_int64)(code["number"])() == number
