@@ -150,6 +150,7 @@ if TYPE_CHECKING:
     from weft.lang.errors import (
         CompilationError,
         PrecisionWarning,
+        RaceWarning,
         TaichiAssertionError,
         TaichiCompilationError,
         TaichiIndexError,
@@ -211,7 +212,7 @@ _LAZY: dict[str, str] = {
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
             *("TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError"),
-            *("PrecisionWarning", "TaichiTypeError"),
+            *("PrecisionWarning", "RaceWarning", "TaichiTypeError"),
         ),
         "weft.lang.errors",
     ),
@@ -255,6 +256,7 @@ __all__ = [
     "NDArray",
     "Ndarray",
     "PrecisionWarning",
+    "RaceWarning",
     "SNode",
     "ScalarField",
     "ScalarNdarray",

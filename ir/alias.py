@@ -35,6 +35,7 @@ from weft.ir.ops import (
     Random,
     Shared,
     SharedBase,
+    SharedLocal,
     Simt,
     Store,
     StoreResult,
@@ -67,7 +68,7 @@ Effects = tuple[list[Value], list[Value], bool]
 
 
 def root_of(ptr: Value) -> Value:
-    """The start of the chain: an Alloca, FieldPtr, ArrayPtr, TempPtr, TreeBase or ArrayBase."""
+    """The start of the chain: an Alloca, SharedLocal, FieldPtr, ArrayPtr, TempPtr, TreeBase or ArrayBase."""
     while type(ptr) in _STEPS:
         ptr = ptr.operands[0]  # type: ignore[attr-defined]
     return ptr
@@ -77,14 +78,14 @@ _STEPS = frozenset({ElementPtr, MemberPtr, Address})
 
 
 def space_of(ptr: Value) -> Hashable:
-    """The space of an address: the Alloca, the FieldSymbol, the Shared array, EXPOSED (all exposed arrays and fields
-    together), TEMPS, the scope of an array argument or of an Address, or ANYWHERE."""
+    """The space of an address: the Alloca or SharedLocal, the FieldSymbol, the Shared array, EXPOSED (all exposed
+    arrays and fields together), TEMPS, the scope of an array argument or of an Address, or ANYWHERE."""
     scope = ""
     while type(ptr) in _STEPS:
         if type(ptr) is Address:
             scope = scope or ptr.scope
         ptr = ptr.operands[0]  # type: ignore[attr-defined]
-    if isinstance(ptr, Alloca):
+    if isinstance(ptr, (Alloca, SharedLocal)):
         return ptr
     if isinstance(ptr, FieldPtr):
         return space_of_field(ptr.field)
@@ -116,7 +117,7 @@ def spaces_meet(a: Hashable, b: Hashable) -> bool:
     if a != ANYWHERE and b != ANYWHERE:
         return False
     other = b if a == ANYWHERE else a
-    return not isinstance(other, Alloca) and other != TEMPS
+    return not isinstance(other, (Alloca, SharedLocal)) and other != TEMPS
 
 
 def is_place(value: Value) -> TypeGuard[Op]:

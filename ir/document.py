@@ -112,7 +112,7 @@ def _sections() -> list[tuple[str, list[type[Op]]]]:
 def _form(op: type[Op]) -> str:
     """The op's text form, operands by their field's names."""
     groups = sum(field.role == "operands" for field in op.declared)
-    value = op.pure or op.reads or op is ops.Alloca
+    value = op.pure or op.reads or op in (ops.Alloca, ops.SharedLocal)
     text = f"%result = {op.opname}" if value else op.opname
     regions = [field.name for field in op.declared if field.role == "region"]
     for field in op.declared:

@@ -183,6 +183,12 @@ def _alloca(machine: Machine, op: ops.Alloca) -> Run:
     return lambda env: fresh_place(type)
 
 
+@runs(ops.SharedLocal)
+def _shared_local(machine: Machine, op: ops.SharedLocal) -> Run:
+    type = pointee(op)
+    return lambda env: fresh_place(type)
+
+
 @runs(ops.Shared)
 def _shared(machine: Machine, op: ops.Shared) -> Run:
     """Of a block of one thread, and so of one iteration."""

@@ -14,7 +14,11 @@ _LOWERED = _ADDRESSES | {"arg", "scalar_arg", "random", "returned"}
 
 LEVELS: dict[str, frozenset[str]] = {
     "chi": frozenset(
-        _VALUES | _CONTROL | _WHOLE | _PLACES - {"temp_ptr"} | {"kernel", "parallel_for", "struct_for", "return"}
+        _VALUES
+        | _CONTROL
+        | _WHOLE
+        | _PLACES - {"temp_ptr"}
+        | {"kernel", "parallel_for", "struct_for", "return", "shared_local"}
     ),
     "tasks": frozenset(
         _VALUES | _CONTROL | _WHOLE | _PLACES | {"kernel", "task", "yield", "return", "store_result", "exit"}

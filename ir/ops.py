@@ -189,6 +189,11 @@ class Alloca(Op, name="alloca"):
     """A mutable local of the pointed-to type, uninitialised. It lives as long as its block runs."""
 
 
+class SharedLocal(Op, name="shared_local"):
+    """A local of the kernel that iterations of a parallel loop write: memory that all of them share. It lives as long
+    as the kernel. What they do to it at once must be atomic; `offload` makes it a temporary of the kernel."""
+
+
 class Shared(Op, name="shared"):
     """An array of that shape in the memory of a thread block; the op's type is an array type. What it holds at first is
     not defined. Only in parallel loops."""
@@ -262,10 +267,12 @@ class Load(Op, name="load", reads=True):
 
 
 class Store(Op, name="store", writes=True):
-    """Put `value` at an address."""
+    """Put `value` at an address. `relaxed`: other iterations may store there at the same time, and any of them may be
+    the last; nothing is torn, and nothing is ordered by it."""
 
     ptr: Value = operand()
     value: Value = operand()
+    relaxed: bool = attr(default=False)
 
 
 class Atomic(Op, name="atomic", reads=True, writes=True):

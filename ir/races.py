@@ -17,7 +17,7 @@ from math import prod
 
 from weft.ir.core import Value
 from weft.ir.errors import Span
-from weft.ir.ops import Alloca
+from weft.ir.ops import Alloca, SharedLocal
 from weft.ir.symbols import FieldSymbol, Term
 from weft.ir.types import Array, Pointer, Type, flat_size, i64
 from weft.ir.written import called
@@ -140,7 +140,7 @@ class RaceTable:
             self._add(symbol, found, prod(symbol.shape) * width)
         return found
 
-    def local(self, place: Alloca) -> Region:
+    def local(self, place: Alloca | SharedLocal) -> Region:
         """The cells of a local that iterations share."""
         found = self.regions.get(place)
         if found is None:

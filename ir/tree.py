@@ -229,7 +229,8 @@ class ArrayShape(Expr):
 
 @dataclass(eq=False, slots=True)
 class Atomic(Expr):
-    """`atomic_<kind>(target, value)`: the old value. On a local it is a plain read-modify-write."""
+    """`atomic_<kind>(target, value)`: the old value. On a local that iterations do not share it is a plain
+    read-modify-write."""
 
     kind: str
     target: Expr
@@ -279,7 +280,8 @@ class Assign(Stmt):
 
 @dataclass(eq=False, slots=True)
 class AugAssign(Stmt):
-    """`target op= value`. Atomic where the target is an element of a field or array and `kind` is in ATOMICS."""
+    """`target op= value`. Atomic where the target is an element of a field or array, or a local that the
+    iterations of a parallel loop share, and `kind` is in ATOMICS."""
 
     kind: str
     target: Expr

@@ -189,7 +189,7 @@ def _member(op: ops.Member, _: Kernel) -> None:
     require(isinstance(op.x.type, Struct) and 0 <= op.index < len(op.x.type.members), op, "takes no such member")
 
 
-@_checks(ops.Alloca, ops.TempPtr)
+@_checks(ops.Alloca, ops.SharedLocal, ops.TempPtr)
 def _alloca(op: Op, _: Kernel) -> None:
     require(not isinstance(_pointee(op, op), Pointer | Array), op, "keeps an address in memory")
 

@@ -3,7 +3,7 @@
 A mistake in a kernel is a `CompilationError`: it shows file, line and a caret. Each kind is also the Python exception
 one would expect: an unknown name is a `NameError`, a wrong type a `TypeError`. A wrong argument of a launch is an
 `ArgumentError`; what goes wrong while a kernel runs is a `KernelFault`. A value that may lose something where it is
-stored is a `PrecisionWarning`.
+stored is a `PrecisionWarning`, a variable that iterations assign at once a `RaceWarning`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "KernelFault",
     "OutOfMemory",
     "PrecisionWarning",
+    "RaceWarning",
     "RecursionFault",
     "StaticAssertion",
     "TaichiAssertionError",
@@ -59,6 +60,11 @@ class WrongIndex(CompilationError, IndexError):
 
 class PrecisionWarning(UserWarning):
     """A kernel makes a value fit a place that may not hold it whole. Given when it is compiled, once for each place."""
+
+
+class RaceWarning(UserWarning):
+    """Iterations of a parallel loop assign one variable of the kernel. Given when it is compiled, once for each place;
+    with `debug=True` a CompilationError."""
 
 
 class ArgumentError(WeftError, RuntimeError, TypeError):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Op, Value, ops_of
-from weft.ir.ops import Alloca, Atomic, For, If, Kernel, Load, ParallelFor, Store, StructFor
+from weft.ir.ops import Alloca, Atomic, For, If, Kernel, Load, ParallelFor, SharedLocal, Store, StructFor
 from weft.ir.passes import pass_
 
 __all__ = ["die"]
 
 
 # Alive only if something uses them, or something inside is alive.
-_DROPPABLE = (Load, Alloca, If, For, ParallelFor, StructFor)
+_LOCALS = (Alloca, SharedLocal)
+_DROPPABLE = (Load, *_LOCALS, If, For, ParallelFor, StructFor)
 
 
 @pass_("die")
@@ -33,7 +34,7 @@ def die(root: Kernel, config: CompileConfig) -> bool:
     while pending:
         op = pending.pop()
         needed: list[Value] = op.operands
-        if type(op) is Alloca:
+        if type(op) in _LOCALS:
             needed = [*needed, *writers.get(op, [])]
         for value in needed:
             if value not in live and isinstance(value, Op):
@@ -46,17 +47,17 @@ def die(root: Kernel, config: CompileConfig) -> bool:
     return _sweep(ops, live)
 
 
-def _roots(ops: list[Op]) -> tuple[dict[Op, None], dict[Op, list[Op]]]:
+def _roots(ops: list[Op]) -> tuple[dict[Op, None], dict[Value, list[Op]]]:
     """The ops that must stay whatever else happens, and the writers of each local."""
     live: dict[Op, None] = {}
-    writers: dict[Op, list[Op]] = {}
+    writers: dict[Value, list[Op]] = {}
     for op in ops:
         if op.pure:
             continue
         kind = type(op)
         if kind is Store or kind is Atomic:
             root = root_of(op.operands[0])
-            if type(root) is Alloca:
+            if type(root) in _LOCALS:
                 writers.setdefault(root, []).append(op)
                 continue
         elif kind in _DROPPABLE:

@@ -5,9 +5,11 @@
         i += 1                          atomic add (field_ptr @x (load %i)), %v
                                         store %i, binary add (load %i), 1 }
 
-Locals that are never assigned again become plain values, the others memory (`alloca`). Inlined functions, `and`/`or`,
-conditional expressions and multi-axis serial loops become structured control flow. Operand types may still differ:
-`infer_types` comes next. A loop stays parallel only at the kernel's top level; elsewhere it becomes a serial nest.
+Locals that are never assigned again become plain values, the others memory (`alloca`). A local that the iterations of a
+parallel loop write is a `shared_local`: `s += v` is an atomic there (see `ir/shared_locals.py`). Inlined functions,
+`and`/`or`, conditional expressions and multi-axis serial loops become structured control flow. Operand types may still
+differ: `infer_types` comes next. A loop stays parallel only at the kernel's top level; elsewhere it becomes a serial
+nest.
 
 The nodes' own rules are here (statements) and in `lower_tree_expressions`; both keep their state in
 `lower_tree_state`.
@@ -26,6 +28,7 @@ from weft.ir.core import Block, Value
 from weft.ir.errors import CompilationError
 from weft.ir.intervals import interval
 from weft.ir.scalar import ATOMICS
+from weft.ir.shared_locals import Loop, loop_locals
 from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.lower_tree_expressions import address, branches, in_global_memory
 from weft.ir.transforms.lower_tree_facts import memory_variables
@@ -35,14 +38,13 @@ from weft.ir.types import Array, Struct, i32, i64, u64
 
 __all__ = ["lower_tree"]
 
-Loop = tree.RangeFor | tree.BoxFor | tree.StructFor
 Bind = Callable[[Sequence[Value]], None]
 
 
 def lower_tree(root: tree.KernelTree, config: CompileConfig) -> ops.Kernel:
     """The kernel as ops."""
     kernel = ops.Kernel(root.name, root.params, root.results, root.fields, called=root.called, span=root.span)
-    lowering = Lowering(kernel, config, memory_variables(root))
+    lowering = Lowering(kernel, config, memory_variables(root), loop_locals(root))
     lowering.builder.span = root.span
     lowering.run(root.body)
     return kernel
@@ -58,18 +60,25 @@ def _let(low: Lowering, node: tree.Let) -> None:
 
 @lowers(tree.Assign)
 def _assign(low: Lowering, node: tree.Assign) -> None:
+    update = low.loop_locals.updates.get(node)
+    if update is not None:
+        place = address(low, node.target)
+        for kind, operand in update.steps:
+            low.add(ops.Atomic(kind, place, low.value(operand)))
+        return
     value = low.value(node.value)
-    low.store(address(low, node.target), value)
+    low.store(address(low, node.target), value, relaxed=low.shares(node.target))
 
 
 @lowers(tree.AugAssign)
 def _aug_assign(low: Lowering, node: tree.AugAssign) -> None:
     value = low.value(node.value)
     place = address(low, node.target)
-    if node.kind in ATOMICS and in_global_memory(node.target):
+    shared = low.shares(node.target)
+    if node.kind in ATOMICS and (shared or in_global_memory(node.target)):
         low.add(ops.Atomic(node.kind, place, value))
     else:
-        low.store(place, low.binary(node.kind, low.load(place), value))
+        low.store(place, low.binary(node.kind, low.load(place), value), relaxed=shared)
 
 
 @lowers(tree.Eval)
@@ -94,6 +103,9 @@ def _assert(low: Lowering, node: tree.Assert) -> None:
 @lowers(tree.If)
 def _if(low: Lowering, node: tree.If) -> None:
     condition = node.condition
+    if node in low.loop_locals.extremes:
+        low.statement(low.loop_locals.extremes[node])
+        return
     if isinstance(condition, tree.BoolOp) and condition.kind == "and" and not node.orelse and branches(low, condition):
         _nested_ifs(low, condition.values, node.then)
         return
@@ -329,6 +341,7 @@ def _parallel(low: Lowering, loop: ops.ParallelFor | ops.StructFor, body: Block,
     with low.loop(loop, body) as frame:
         low.loops.append((frame, frame))
         bind(body.args)
-        low.run(node.body)
+        with low.iterations(node):
+            low.run(node.body)
         low.loops.pop()
     low.stream = 0

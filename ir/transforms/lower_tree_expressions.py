@@ -210,7 +210,7 @@ def _element(low: Lowering, node: tree.Element) -> Value:
 def _atomic(low: Lowering, node: tree.Atomic) -> Value:
     value = low.value(node.value)
     place = address(low, node.target)
-    if in_global_memory(node.target):
+    if in_global_memory(node.target) or low.shares(node.target):
         return low.add(ops.Atomic(node.kind, place, value))
     old = low.load(place)
     low.store(place, value if node.kind == "xchg" else low.binary(node.kind, old, value))

@@ -7,13 +7,22 @@ from dataclasses import fields
 
 from weft.ir import tree
 
-__all__ = ["always_returns", "cost", "has_return", "memory_variables", "returns_at_tail", "walk", "written_arrays"]
+__all__ = [
+    "CHILD_FIELDS",
+    "always_returns",
+    "cost",
+    "has_return",
+    "memory_variables",
+    "returns_at_tail",
+    "walk",
+    "written_arrays",
+]
 
-_CHILD_FIELDS: dict[type[tree.Node], tuple[str, ...]] = {
+CHILD_FIELDS: dict[type[tree.Node], tuple[str, ...]] = {
     cls: tuple(f.name for f in fields(cls) if "Expr" in str(f.type) or "Stmt" in str(f.type))
     for cls in (*tree.EXPRESSIONS, *tree.STATEMENTS, tree.KernelTree)
 }
-_CHILD_FIELDS[tree.Print] = ("parts",)
+CHILD_FIELDS[tree.Print] = ("parts",)
 _PLAIN = frozenset((tree.Var, tree.Const, tree.Binary, tree.Let, tree.ParamRef))  # most nodes
 
 
@@ -26,7 +35,7 @@ def walk(root: tree.Node) -> Iterator[tree.Node]:
             stack.extend(node)
         elif isinstance(node, tree.Node):
             yield node
-            for name in _CHILD_FIELDS[type(node)]:
+            for name in CHILD_FIELDS[type(node)]:
                 stack.append(getattr(node, name))
 
 

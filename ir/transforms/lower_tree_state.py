@@ -20,6 +20,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.errors import CompilationError, InternalError, Span, TypeMismatch
 from weft.ir.scalar import binary_type
+from weft.ir.shared_locals import Loop, LoopLocals, root_variable
 from weft.ir.types import Prim, Type, element, i32, pointer, shape_of, u1, with_element
 
 __all__ = ["Frame", "Inlined", "Lowering", "ends", "lowers"]
@@ -81,7 +82,13 @@ class Inlined:
 class Lowering:
     """One kernel on its way from tree to ops."""
 
-    def __init__(self, kernel: ops.Kernel, config: CompileConfig, memory: set[tree.Variable]) -> None:
+    def __init__(
+        self,
+        kernel: ops.Kernel,
+        config: CompileConfig,
+        memory: set[tree.Variable],
+        sharing: dict[Loop, LoopLocals],
+    ) -> None:
         self.kernel, self.config, self.memory = kernel, config, memory
         self.builder = Builder(kernel.body)
         self.locals: dict[tree.Variable, Value] = {}
@@ -90,6 +97,8 @@ class Lowering:
         self.loops: list[tuple[Frame, Frame]] = []  # of the user's loops: where `break` and where `continue` go
         self.calls: list[Inlined] = []
         self.constants: dict[tuple[Block, Type, str], ops.Const] = {}
+        self.sharing = sharing
+        self.loop_locals = LoopLocals()  # of the parallel loop we are in
         self.parallel_loops = 0  # how many there have been
         self.stream = 0  # of random numbers: the number of the parallel loop we are in, from 1
 
@@ -131,9 +140,9 @@ class Lowering:
         """The value at `ptr`."""
         return self.add(ops.Load(ptr))
 
-    def store(self, ptr: Value, value: Value) -> None:
+    def store(self, ptr: Value, value: Value, relaxed: bool = False) -> None:
         """Put `value` at `ptr`."""
-        self.add(ops.Store(ptr, value))
+        self.add(ops.Store(ptr, value, relaxed))
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
@@ -192,6 +201,27 @@ class Lowering:
                 f"lower_tree: local '{variable.name}' is used outside the block of its first assignment"
             )
         return self.locals[variable]
+
+    def shares(self, target: tree.Expr) -> bool:
+        """Whether `target` is, or is a part of, a local that the iterations around share."""
+        return root_variable(target) in self.loop_locals.shared
+
+    @contextmanager
+    def iterations(self, loop: Loop) -> Generator[None]:
+        """Fill the body of a parallel loop: locals of the kernel that its iterations write are shared memory, or each
+        iteration has its own."""
+        self.loop_locals = facts = self.sharing.get(loop, LoopLocals())
+        outer = {variable: self.locals[variable] for variable in facts.private}
+        for variable in facts.private:
+            self.locals[variable] = self.local(variable.type, variable.name)
+        for variable in facts.shared:
+            local = self.locals[variable]
+            if isinstance(local, ops.Alloca):
+                self.locals[variable] = Builder.at(local).add(ops.SharedLocal(type=local.type, name=local.name))
+                local.replace(self.locals[variable])
+        yield
+        self.locals.update(outer)
+        self.loop_locals = LoopLocals()
 
     # -- loops and jumps -----------------------------------------------------------------------------------------------
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from weft.ir.alias import root_of, same_address, space_of
+from weft.ir.alias import root_of, space_of
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
+from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.layout import size_of
 from weft.ir.ops import (
-    ATOMICS,
     Alloca,
-    Atomic,
     Binary,
     Cast,
     Const,
     Kernel,
     Load,
     ParallelFor,
+    SharedLocal,
     Store,
     StructFor,
     Task,
@@ -27,9 +26,9 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.tasks import accesses, touched_spaces
-from weft.ir.types import Array, Pointer, Type, i32, i64, pointer
+from weft.ir.types import Array, Pointer, i32, i64, pointer
 
-__all__ = ["accumulate_atomically", "offload"]
+__all__ = ["offload"]
 
 _CHEAP = 24  # ops that a task rather computes again than reads from a temporary
 
@@ -45,8 +44,8 @@ def offload(root: Kernel, config: CompileConfig) -> bool:
 
     Serial ops between two loops become one `serial` task, each parallel loop a `range_for` task. A value from an
     earlier task is computed again where that is cheap and sure to give the same; else it crosses in a temporary of the
-    kernel, as does every mutable local that two tasks share. What a parallel loop accumulates in such a local becomes
-    atomic. A struct-for becomes a box over the field's elements, the axis that is contiguous in memory innermost.
+    kernel, as does every mutable local that two tasks share. A struct-for becomes a box over the field's elements, the
+    axis that is contiguous in memory innermost.
 
     Does nothing to a kernel that holds tasks already."""
     if any(isinstance(op, Task) for op in root.body):
@@ -77,9 +76,6 @@ class _Offload:
         self.prices: dict[Value, int | None] = {}
 
     def run(self) -> None:
-        for segment in self.segments:
-            if segment.loop is not None:
-                accumulate_atomically(segment.loop)
         self.locals()
         self.written = {space_of(op.ptr) for op in accesses(self.kernel) if not isinstance(op, Load)}
         self.written.update(touched_spaces(self.kernel, self.kernel))
@@ -95,23 +91,29 @@ class _Offload:
 
     def locals(self) -> None:
         """A local that only one serial run uses moves there; one that several tasks use becomes a temporary."""
-        for op in [op for segment in self.segments for op in segment.ops if isinstance(op, Alloca)]:
+        for op in [op for segment in self.segments for op in segment.ops if _is_local(op)]:
             users = list(dict.fromkeys(self.segment_of(user) for user in _users(op)))
-            home = self.home[op]
-            if users in ([], [home]):
+            segment = users[0] if users else self.home[op]
+            if len(users) > 1 or segment.loop is not None:
+                self.put_in_place(op, self.temporary(op.type, op))
                 continue
-            if len(users) == 1 and users[0].loop is None:
-                home.ops.remove(op)
-                op.unlink()
-                users[0].ops.insert(0, op)
-                self.kernel.body.insert(op, users[0].ops[1])
-                self.home[op] = users[0]
-                continue
-            made = self.temporary(op.type, op)
-            Builder.at(op).add(made)
-            home.ops[home.ops.index(op)] = made
-            self.home[made] = home
-            op.replace(made)
+            local = op if isinstance(op, Alloca) else Alloca(type=op.type, name=op.name, span=op.span)
+            if local is not op:  # iterations that wrote it are gone
+                self.put_in_place(op, local)
+            if segment is not self.home[local]:
+                self.home[local].ops.remove(local)
+                local.unlink()
+                segment.ops.insert(0, local)
+                self.kernel.body.insert(local, segment.ops[1])
+                self.home[local] = segment
+
+    def put_in_place(self, op: Op, made: Op) -> None:
+        """`made` where `op` was."""
+        Builder.at(op).add(made)
+        home = self.home.pop(op)
+        home.ops[home.ops.index(op)] = made
+        self.home[made] = home
+        op.replace(made)
 
     def segment_of(self, op: Op) -> _Segment:
         while op not in self.home:
@@ -195,7 +197,11 @@ class _Offload:
 
     def constant_load(self, op: Op) -> bool:
         """Whether it reads memory that the kernel never writes."""
-        return isinstance(op, Load) and space_of(op.ptr) not in self.written and not isinstance(root_of(op.ptr), Alloca)
+        return isinstance(op, Load) and space_of(op.ptr) not in self.written and not _is_local(root_of(op.ptr))
+
+
+def _is_local(value: Value) -> bool:
+    return isinstance(value, (Alloca, SharedLocal))
 
 
 def _users(ptr: Value) -> list[Op]:
@@ -235,7 +241,7 @@ def _ops_from(ops: list[Op]) -> list[Op]:
 def _drop_unused(segment: _Segment) -> None:
     """Values that only other tasks wanted are computed there now."""
     for op in reversed(list(segment.ops)):
-        if not op.users and (op.pure or isinstance(op, (Load, Alloca))):
+        if not op.users and (op.pure or isinstance(op, Load) or _is_local(op)):
             segment.ops.remove(op)
             op.erase()
 
@@ -287,91 +293,3 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
             user = start.add(Cast(user, type=old[axis].type, name=arg.name))
         old[axis].replace_uses(user)
     return begins, ends
-
-
-# ---- locals that a parallel loop adds to -----------------------------------------------------------------------------
-
-
-def accumulate_atomically(loop: ParallelFor | StructFor) -> None:
-    """`s = s + a` in a parallel loop, where `s` is a local of the kernel: iterations share it, so it must be atomic."""
-    inside = set(ops_of(loop.body))
-    for op in loop.all_of(Store):
-        if isinstance(root_of(op.ptr), Alloca) and root_of(op.ptr) not in inside:
-            _make_atomic(op)
-
-
-def _make_atomic(store: Store) -> None:
-    """`store p, (load p) + a + b` becomes an atomic for each addend; also where the sum is of a wider type than `p`:
-    then the addends are cast, as they are for an element of a field."""
-    steps: list[tuple[Binary, Value]] = []
-    narrowed = store.value if isinstance(store.value, Cast) else None
-    value = store.value if narrowed is None else narrowed.x
-    while isinstance(value, Binary) and value.kind in ATOMICS and (not steps or _family(value) == _family(steps[0][0])):
-        lhs, rhs = value.lhs, value.rhs
-        if value.kind != "sub" and _is_load_of(rhs, store.ptr):
-            lhs, rhs = rhs, lhs
-        steps.append((value, rhs))
-        value = lhs
-    load = value.x if isinstance(value, Cast) else value
-    if not steps or not _is_load_of(value, store.ptr) or (narrowed is None) is not (load is value):
-        return
-    assert isinstance(load, Load)
-    if load.block is not store.block or _changed_between(load, store):
-        return
-    builder = Builder.at(store)
-    for step, amount in reversed(steps[1:]):
-        builder.add(Atomic(step.kind, store.ptr, _cast(builder, amount, store.value.type)))
-    final, amount = steps[0][0], _cast(builder, steps[0][1], store.value.type)
-    old = builder.add(Atomic(final.kind, store.ptr, amount))
-    if any(len(one.users) > 1 for one in (final, narrowed) if one is not None):
-        new = builder.add(Binary(final.kind, old, amount, type=store.value.type))
-        if narrowed is not None:
-            _replace_after(narrowed, new, store)
-        _replace_after(final, _cast(builder, new, final.type), store)
-    store.erase()
-    chain = [narrowed, *(step for step, _ in steps), value, load]
-    for dead in dict.fromkeys(one for one in chain if isinstance(one, Op)):
-        if not dead.users:
-            dead.erase()
-
-
-def _is_load_of(value: Value, ptr: Value) -> bool:
-    """Whether that is what lies at `ptr`, or a cast of it."""
-    load = value.x if isinstance(value, Cast) else value
-    return isinstance(load, Load) and same_address(load.ptr, ptr)
-
-
-def _cast(builder: Builder, value: Value, type: Type) -> Value:
-    return value if value.type is type else builder.add(Cast(value, type=type))
-
-
-def _replace_after(before: Op, new: Value, store: Store) -> None:
-    """`new` in place of `before`, where that is used behind the store."""
-    for user in [user for user in before.users if user is not store and _follows(user, store)]:
-        for position, operand in enumerate(user.operands):
-            if operand is before:
-                user.set_operand(position, new)
-
-
-def _family(op: Binary) -> str:
-    return "add" if op.kind == "sub" else op.kind
-
-
-def _changed_between(load: Load, store: Store) -> bool:
-    op = load.next
-    while op is not None and op is not store:
-        for inner in op.walk():
-            if isinstance(inner, (Store, Atomic)) and root_of(inner.ptr) is root_of(store.ptr):
-                return True
-        op = op.next
-    return False
-
-
-def _follows(user: Op, op: Op) -> bool:
-    """Whether `user` comes after `op`, in its block or deeper."""
-    inner: Op | None = user
-    while inner is not None and inner.block is not op.block:
-        inner = inner.parent
-    while inner is not None and inner is not op:
-        inner = inner.prev
-    return inner is op

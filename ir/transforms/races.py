@@ -8,8 +8,8 @@
 
 What a cell, a site and a mark are is said in `ir/races.py`, whose functions do the comparing. It comes before all that
 removes or merges accesses, so that what is noted is what the user wrote; the note comes after the access, so that the
-check of its indices comes before both. A local of the iteration is its own and is not watched; a local of the kernel
-that all iterations add to is an atomic, as `offload` makes it.
+check of its indices comes before both. A local of the iteration is its own and is not watched; one that iterations
+share is memory as a field is.
 
 Not without a table in the config. Not in kernels whose threads work together in blocks (`simt`): what they do between
 barriers has no serial order.
@@ -25,7 +25,6 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.passes import pass_
 from weft.ir.races import ARRAYS, BOX, FIRST, LOOP, MARK, STEP, Loop, RaceTable, Region
-from weft.ir.transforms.offload import accumulate_atomically
 from weft.ir.trips import ONCE, TRIP, indices_of
 from weft.ir.types import VOID, Array, Pointer, Struct, Type, flat_size, i32, i64, shape_of
 
@@ -50,7 +49,6 @@ def races(root: ops.Kernel, config: CompileConfig) -> bool:
     watch = _Watch(root, table)
     loops = [op for op in root.body if isinstance(op, _LOOPS)]
     for loop in loops:
-        accumulate_atomically(loop)
         watch.all(loop)
         watch.loop(loop)
     if watch.in_function:
@@ -108,7 +106,7 @@ class _Watch:
         """What an address begins in; None for what cannot be told from outside of a function."""
         if isinstance(root, ops.FieldPtr):
             return self.table.field(root.field, root.span)
-        if isinstance(root, ops.Alloca):
+        if isinstance(root, (ops.Alloca, ops.SharedLocal)):
             return self.table.local(root)
         if isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and isinstance(root.array.type, Array):
             kind, index = root.array.type, root.array.index

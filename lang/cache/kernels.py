@@ -32,7 +32,7 @@ from weft.lang.cache.fingerprint import Fingerprint, TooLarge, fingerprint
 from weft.lang.captures import Attributes
 from weft.lang.init import imported_at, threads_of
 from weft.lang.logs.topics import CACHE
-from weft.lang.translate.contract import Loss
+from weft.lang.translate.contract import WARNINGS, Loss
 
 __all__ = ["Found", "Lookup", "keeping", "key_of", "look_up", "open_store", "tell_why", "version_stamp"]
 
@@ -108,11 +108,11 @@ class Lookup:
     def _key(self, walked: Fingerprint) -> str:
         return _hashed(f"{walked.key()} {self._words} {walked.place() if self._lines else ''}")
 
-    def _loss(self, text: str, file: str, line: int, number: int | None) -> Loss:
+    def _loss(self, text: str, file: str, line: int, number: int | None, kind: str) -> Loss:
         space = {} if number is None else self._walked.spaces[number]
         if not isinstance(space, dict):
             raise TypeError("a warning is about a function, with globals")
-        return Loss(str(text), str(file), int(line), space)
+        return Loss(str(text), str(file), int(line), space, WARNINGS[kind])
 
     def _capture(self, number: int, of_object: bool, name: str) -> tuple[Any, str, Any]:
         if of_object:
@@ -149,7 +149,10 @@ class Lookup:
         computed = {} if before is None else _computed(before)
         spaces = [(computed.get((id(space), name), space), name) for space, name, _ in translation.captures]
         captures = [(*self._number(space), name) for space, name in spaces]
-        losses = [(one.text, one.file, one.line, walked.number_of_space(one.space)) for one in translation.losses]
+        losses = [
+            (one.text, one.file, one.line, walked.number_of_space(one.space), one.kind.__name__)
+            for one in translation.losses
+        ]
         if why := _why_elsewhere(trees, captures):
             return why
         try:

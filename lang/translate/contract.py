@@ -10,7 +10,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.types import Type
-from weft.lang.errors import PrecisionWarning
+from weft.lang.errors import PrecisionWarning, RaceWarning
 
 if TYPE_CHECKING:
     from weft.ir import tree
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # A function, a line of its file, a column; and the calls that led there, each by file and line, from the inside out.
 Place = tuple[CodeType, int, int] | tuple[CodeType, int, int, tuple[tuple[str, int], ...]]
 
-__all__ = ["REMEMBERING", "Argument", "Loss", "Place", "Ran", "Translation", "loops_of", "with_loops"]
+__all__ = ["REMEMBERING", "WARNINGS", "Argument", "Loss", "Place", "Ran", "Translation", "loops_of", "with_loops"]
 
 REMEMBERING: Any = type(lru_cache(len))  # the class of functions that remember their results
 
@@ -44,13 +44,17 @@ class Loss:
     file: str
     line: int
     space: dict[str, Any]
-    kind: type[Warning] = PrecisionWarning
+    kind: type[Warning] = PrecisionWarning  # one of WARNINGS
 
     def warn(self) -> None:
         """Give it. Python's filters decide what becomes of it."""
         registry = self.space.setdefault("__warningregistry__", {})
         warning, module = self.kind(self.text), self.space.get("__name__")
         warnings.warn_explicit(warning, None, self.file, self.line, module, registry)
+
+
+# The kinds of warnings by name, as a kernel on disk keeps them.
+WARNINGS: dict[str, type[Warning]] = {kind.__name__: kind for kind in (PrecisionWarning, RaceWarning, SyntaxWarning)}
 
 
 class Ran:

@@ -15,6 +15,7 @@ from weft.lang.translate import attributes, calls, expressions, indexing, loops,
 from weft.lang.translate.contract import Argument, Translation, loops_of
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.names import Binding, Names
+from weft.lang.translate.races import warn_of_races
 from weft.lang.translate.real_calls import finish_functions
 from weft.lang.translate.source import source_of
 from weft.lang.translate.translator import Translator, Unit
@@ -62,6 +63,7 @@ def translate(
     if results:
         refuse_open_end(t)
     made = t.finish(source.header())
+    warn_of_races(t, made)
     made.functions = finish_functions(unit)
     seen = tuple(unit.texts), tuple(unit.reads), tuple(unit.ran), tuple(unit.warned.values()), unit.choices
     return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()), *seen)

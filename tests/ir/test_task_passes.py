@@ -91,14 +91,12 @@ OFFLOAD = {
       %0 = const 0 : i32
       %n = const 8 : i32
       %z = const 0.0 : f32
-      %sum = alloca : *f32
+      %sum = shared_local : *f32
       store %sum, %z
       parallel_for begins=[%0], ends=[%n] (%i: i32) {
         %p = field_ptr @x[%i]
         %v = load %p : f32
-        %old = load %sum : f32
-        %new = binary add %old, %v : f32
-        store %sum, %new
+        %old = atomic add %sum, %v : f32
       }
       %t = load %sum : f32
       %r = field_ptr @s[]

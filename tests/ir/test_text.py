@@ -32,6 +32,8 @@ kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided], y:
   %1 = array_shape %x, axis=1 : i32
   %acc = alloca : *f32
   store %acc, %small
+  %most = shared_local : *f32
+  store %most, %small
   parallel_for begins=[%0, %0], ends=[%n, %1], config={block_dim=128} (%i: i32, %j: i32) {
     %2 = field_ptr @grid[%i, %j] : *f32x2
     %g = load %2 : f32x2
@@ -45,6 +47,7 @@ kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided], y:
     %9 = select %8, %6, %7 : f32
     %10 = array_ptr %x[%j, %i] : *f32
     %11 = atomic add %10, %9 : f32
+    store %most, %9, relaxed=true
     if %8 then {
       %12 = element_ptr %2[%0] : *f32
       store %12, %11

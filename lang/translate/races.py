@@ -1,0 +1,47 @@
+"""Warnings where iterations of a parallel loop assign one local of the kernel, so that any of them may win.
+
+    last = 0
+    for i in range(n):     # parallel
+        last = i           <- RaceWarning: which iteration's value stays is not defined
+
+What is no race - a sum, a maximum, a flag, a local that each iteration assigns before it reads it - is said in
+`ir/shared_locals.py`. With `debug=True` it is an error.
+"""
+
+from __future__ import annotations
+
+from weft.ir import tree
+from weft.ir.errors import CompilationError
+from weft.ir.shared_locals import Loop, loop_locals, root_variable
+from weft.lang.errors import RaceWarning
+from weft.lang.translate.contract import Loss
+from weft.lang.translate.translator import Translator
+
+__all__ = ["warn_of_races"]
+
+
+def warn_of_races(t: Translator, root: tree.KernelTree) -> None:
+    """RaceWarning for each such assignment of the kernel `root`, or CompilationError in debug."""
+    for loop, facts in loop_locals(root).items():
+        for write in facts.races:
+            _warn(t, loop, write)
+
+
+def _warn(t: Translator, loop: Loop, write: tree.Assign | tree.AugAssign) -> None:
+    span = write.span or loop.span
+    variable = root_variable(write.target)
+    assert span is not None
+    assert variable is not None
+    line = "" if loop.span is None else f" in line {loop.span.line}"
+    message = (
+        f"the iterations of the parallel loop{line} all assign '{variable.name}', a variable from outside of the loop: "
+        f"which of their values it keeps is not defined; write '+=', ti.atomic_max or another atomic for a reduction, "
+        f"or ti.loop_config(serialize=True) before the loop to run its iterations in order"
+    )
+    if t.unit.config.debug:
+        raise CompilationError(message, span)
+    text = f"\n{span.render()}\n{message}"
+    if text not in t.unit.warned:
+        space = getattr(t.names.function, "__globals__", {})
+        loss = t.unit.warned[text] = Loss(text, span.file, span.line, space, RaceWarning)
+        loss.warn()
