@@ -18,7 +18,7 @@ from weft.lang.checks.marks import allocate, behind
 from weft.lang.elements import ScalarElements, check_bounds, element_index, element_value, quick_items, scalar_value
 from weft.lang.init import Program, program
 from weft.lang.logs.topics import MEMORY
-from weft.lang.snode_api import FieldError
+from weft.lang.snode_api import FieldError, Layout
 from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
 from weft.runtime.recorded import Recorded
 from weft.runtime.retired import keep
@@ -64,6 +64,11 @@ class Ndarray(Recorded, Marked, Lender):
     def dtype(self) -> Prim:
         """The type of its scalars."""
         return self._prim
+
+    @property
+    def layout(self) -> Layout:
+        """`Layout.AOS`: the scalars of an element lie together."""
+        return Layout.AOS
 
     @property
     def ir(self) -> Type:
@@ -219,14 +224,29 @@ class ScalarNdarray(ScalarElements, Ndarray):
 
 
 class VectorNdarray(Ndarray):
-    """An ndarray of vectors: `VectorNdarray(3, ti.f32, shape)`."""
+    """An ndarray of vectors of `n` elements: `VectorNdarray(3, ti.f32, shape)`."""
+
+    @property
+    def n(self) -> int:
+        """How many elements a vector has."""
+        return self.element_shape[0]
 
     def __init__(self, n: int, dtype: Any, shape: Any) -> None:
         super().__init__(VectorType(n, dtype), shape)
 
 
 class MatrixNdarray(Ndarray):
-    """An ndarray of matrices: `MatrixNdarray(2, 3, ti.f32, shape)`."""
+    """An ndarray of `n` x `m` matrices: `MatrixNdarray(2, 3, ti.f32, shape)`."""
+
+    @property
+    def n(self) -> int:
+        """How many rows a matrix has."""
+        return self.element_shape[0]
+
+    @property
+    def m(self) -> int:
+        """How many columns a matrix has."""
+        return self.element_shape[1]
 
     def __init__(self, n: int, m: int, dtype: Any, shape: Any) -> None:
         super().__init__(MatrixType(n, m, dtype), shape)

@@ -228,17 +228,29 @@ class StructType(CompoundType):
     def __init__(
         self,
         members: Mapping[str, Any],
-        methods: Mapping[str, Callable[..., Any]] | None = None,
+        methods: Any = None,
         name: str = "struct",
     ) -> None:
         if isinstance(members, str):  # `class members(struct): ...` makes an object of what stands in the parentheses
             raise TypeMismatch(f"{members}: no class can inherit from a struct; give it a member of that type")
+        if methods is not None and not isinstance(methods, Mapping):
+            raise TypeMismatch(f"{name}: methods are a dict of names and functions, not {methods!r}")
         self.members: dict[str, Any] = dict(members)
         self.methods: dict[str, Callable[..., Any]] = dict(methods or {})
         self.__name__ = name
         for member, annotation in self.members.items():
             if annotation not in (int, float, bool) and not isinstance(annotation, Prim | CompoundType):
                 raise TypeMismatch(f"member '{member}' of {name}: {annotation!r} is not a type of a value")
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        """`isinstance(s, S)`: whether `s` is a struct with the members of `S`, of their types. (The members of a free
+        struct, `ti.Struct(a=1.0)`, have Python's types: a float stands for each type of floats.)"""
+        from weft.lang.struct import Struct
+
+        if not isinstance(instance, Struct):
+            return False
+        own, wanted = instance.struct_type.ir, self.ir
+        return own == wanted or (instance._inferred and _without_bits(own) == _without_bits(wanted))
 
     @property
     def ir(self) -> ir.Struct:
@@ -276,6 +288,13 @@ class StructType(CompoundType):
     def __repr__(self) -> str:
         members = ", ".join(f"{name}: {_type_name(annotation)}" for name, annotation in self.members.items())
         return f"{self.__name__}({members})"
+
+
+def _without_bits(kind: ir.Type) -> Any:
+    """A type as free structs know it: no sizes of numbers."""
+    if isinstance(kind, ir.Struct):
+        return [(name, _without_bits(member)) for name, member in kind.members]
+    return ir.shape_of(kind), ir.element(kind).is_float
 
 
 class NdarrayType:

@@ -216,7 +216,7 @@ _INTERNAL = frozenset(
         *("PyTaichi", "SrcInfoGuard", "begin_frontend_if", "begin_frontend_struct_for", "call_internal"),
         *("create_field_member", "expr_init", "expr_init_func", "expr_init_shared_array", "subscript", "ti_assert"),
         *("ti_format", "ti_format_list_to_content_entries", "ti_print", "validate_subscript_index"),
-        *("adaptive_arch_select", "get_clangpp", "get_traceback", "has_clangpp", "loop_unique", "prepare_sandbox"),
+        *("adaptive_arch_select", "get_clangpp", "get_traceback", "has_clangpp", "prepare_sandbox"),
         *("timeline_clear", "timeline_save", "to_paddle_type"),
     )
 )
@@ -226,7 +226,7 @@ _INTERNAL = frozenset(
 # parts of `ti` whose source is imported when they are first looked into.
 _MODULES: dict[str, str] = {
     **dict.fromkeys(("_ndarray", "enums", "field", "impl", "matrix", "misc", "ops", "snode", "struct"), "weft"),
-    **dict.fromkeys(("common_ops", "kernel_impl", "util"), "weft"),
+    **dict.fromkeys(("_ndrange", "common_ops", "kernel_impl", "runtime_ops", "util"), "weft"),
     "exception": "weft.lang.errors",
 }
 _LINALG = ("library.solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
@@ -235,22 +235,32 @@ _NAMESPACES = {
     "argpack": "weft.lang.argpack",
     "_lib": "weft.lang.compat",
     "_lib.core": "weft.lang.compat.core",
+    "_logging": "weft",
+    "_snode": "weft.lang.compat",
+    "_snode.fields_builder": "weft",
     "examples": "weft.lang.compat",
     "examples.patterns": "weft.lang.compat.patterns",
 }
-_TYPE_MODULES = ("annotations", "compound_types", "ndarray_type", "primitive_types")
+_TYPE_MODULES = ("annotations", "compound_types", "ndarray_type", "primitive_types", "utils")
+_LINALG_MODULES = ("matrixfree_cg", "sparse_cg", "sparse_matrix", "sparse_solver")
+_TOOL_MODULES = ("image", "np2ply", "video", "vtk")
+_NUMBERS = "weft.lang.compat.numbers"
 
 
 def register() -> None:
     """Make `weft.lang.misc`, `weft.lang.impl`, `weft.types.primitive_types` ... importable."""
     for name, source in _MODULES.items():
-        _register("weft.lang", name, (source, "weft.lang.types"))
+        _register("weft.lang", name, (source, "weft.lang.types", _NUMBERS))
     for name in _TYPE_MODULES:
-        _register("weft.types", name, ("weft.lang.types",))
+        _register("weft.types", name, ("weft.lang.types", _NUMBERS))
+    for name in _TOOL_MODULES:
+        _register("weft.tools", name, ("weft.lang.tools",))
     for name, source in _NAMESPACES.items():
         owner, _, own = f"weft.{name}".rpartition(".")
         _register(owner, own, (source,))
-    _register("weft", "linalg", [f"weft.lang.{module}" for module in _LINALG])
+    solvers = [f"weft.lang.{module}" for module in _LINALG]
+    for owner, name in (("weft", "linalg"), *(("weft.linalg", name) for name in _LINALG_MODULES)):
+        _register(owner, name, solvers)
 
 
 def _register(parent: str, name: str, sources: Sequence[str]) -> None:

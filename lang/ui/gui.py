@@ -17,7 +17,7 @@ from weft.lang.ui.colormaps import colored, numbers
 from weft.lang.ui.desktop import DesktopWindow, has_display
 from weft.lang.ui.events import PRESS
 from weft.lang.ui.gui_canvas import GuiCanvas, colors_of
-from weft.lang.ui.images import as_array, as_floats, imresize
+from weft.lang.ui.images import as_array, as_floats, imresize, save
 from weft.lang.ui.inputs import Countdown, Inputs
 from weft.lang.ui.vertices import arrows_of, longest
 
@@ -112,7 +112,7 @@ class GUI:
         self._panel.draw(self.canvas)
         picture = self.canvas.picture()
         if file is not None:
-            picture.save(file)
+            save(picture, file)
         if self._window is not None and not self._window.closed:
             self._window.show(picture)
             self._wait()

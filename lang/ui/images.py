@@ -10,7 +10,28 @@ import numpy as np
 
 from weft.ir.errors import WeftError
 
-__all__ = ["MissingLibrary", "as_array", "as_bytes", "as_floats", "imread", "imresize", "imshow", "imwrite", "pillow"]
+__all__ = [
+    "MissingLibrary",
+    "as_array",
+    "as_bytes",
+    "as_floats",
+    "imread",
+    "imresize",
+    "imshow",
+    "imwrite",
+    "pillow",
+    "save",
+]
+
+
+_JPEGS = (".jpg", ".jpeg", ".jpe", ".jfif")
+
+# How formats that lose something are written. (Pillow's own choice for a jpg, a quality of 75 and colours of half the
+# resolution, halves the contrast of noise.)
+_LOSSY: dict[str, dict[str, Any]] = {
+    **{ending: {"quality": 95, "subsampling": 0} for ending in _JPEGS},
+    ".webp": {"quality": 95},
+}
 
 
 class MissingLibrary(WeftError, ImportError):
@@ -71,7 +92,8 @@ def as_bytes(image: Any, what: str) -> Any:
 
 
 def imwrite(img: Any, filename: str) -> None:
-    """Write an image to a file; the name's ending says the format (png, jpg, bmp, gif ...).
+    """Write an image to a file; the name's ending says the format (png, jpg, bmp, gif ...). A jpg is written at a
+    quality of 95 and with colours at full resolution, so that noise keeps its contrast; a png loses nothing.
 
     `img`: a field or array of shape (width, height), or (width, height, channels) for grey, grey and alpha, RGB or
     RGBA; floats in [0, 1] or unsigned integers over their range. ValueError for another shape, TypeError for another
@@ -83,11 +105,16 @@ def imwrite(img: Any, filename: str) -> None:
         raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
     picture = pillow().fromarray(np.ascontiguousarray(rows(pixels)))
     path = Path(filename)
-    if path.suffix.lower() in (".jpg", ".jpeg", ".bmp") and picture.mode in ("LA", "RGBA"):
+    if path.suffix.lower() in (*_JPEGS, ".bmp") and picture.mode in ("LA", "RGBA"):
         picture = picture.convert("L" if picture.mode == "LA" else "RGB")
     if path.suffix.lower() == ".bmp" and picture.mode == "LA":
         picture = picture.convert("L")
-    picture.save(path)
+    save(picture, path)
+
+
+def save(picture: Any, path: Path | str) -> None:
+    """Write a picture of pillow's to a file."""
+    picture.save(path, **_LOSSY.get(Path(path).suffix.lower(), {}))
 
 
 def rows(pixels: Any) -> Any:

@@ -98,6 +98,47 @@ def test_what_programs_choose_their_arch_by() -> None:
 
 
 @pytest.mark.usefixtures("installed")
+def test_lists_of_types() -> None:
+    types = taichi("taichi.types.primitive_types")
+    assert set(types.all_types) == {*types.real_types, *types.integer_types}
+    assert {ti.f16, ti.f32, ti.f64, float} == set(types.real_types)
+    assert {ti.i8, ti.i64, ti.u1, ti.u64, int, bool} < set(types.integer_types)
+    assert ti.types.primitive_types.type_ids == [id(t) for t in types.all_types]
+    assert taichi("taichi.types.utils").is_real(ti.f16)
+    assert not taichi("taichi.types.utils").is_signed(ti.u32)
+
+
+@pytest.mark.usefixtures("installed")
+def test_inner_modules_of_tools_and_solvers() -> None:
+    assert taichi("taichi.tools.image").imwrite is ti.tools.imwrite
+    assert taichi("taichi.tools.np2ply").PLYWriter is ti.tools.PLYWriter
+    assert taichi("taichi.linalg.sparse_matrix").SparseMatrix is ti.linalg.SparseMatrix
+    assert taichi("taichi.linalg.matrixfree_cg").MatrixFreeCG is ti.linalg.MatrixFreeCG
+    assert taichi("taichi._snode.fields_builder").FieldsBuilder is ti.FieldsBuilder
+    assert taichi("taichi._logging").set_logging_level is ti.set_logging_level
+    assert taichi("taichi.lang._ndrange").ndrange is ti.ndrange
+
+
+@pytest.mark.parametrize("arch", ["cpu", "python"])
+def test_loop_unique_gives_its_value(arch: str) -> None:
+    from weft.lang.misc import loop_unique
+
+    ti.init(arch=arch)
+    x = ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def fill():
+        for i in range(8):
+            x[loop_unique(7 - i)] = i
+            x[loop_unique(7 - i, covers=[x])] += 1
+            x[loop_unique(7 - i, x)] += 1
+
+    fill()
+    assert x.to_numpy().tolist() == [9, 8, 7, 6, 5, 4, 3, 2]
+    ti.reset()
+
+
+@pytest.mark.usefixtures("installed")
 def test_the_figure_that_examples_draw() -> None:
     sign = taichi("taichi.examples.patterns").taichi_logo
 

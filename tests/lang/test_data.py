@@ -33,6 +33,10 @@ def test_ndarrays():
     assert v[1].to_list() == [5, 2, 3]
     assert (v.shape, v.element_shape, v.to_numpy().shape) == ((4,), (3,), (4, 3))
     assert ti.math.vec2.ndarray(3).ir.text == "f32x2"
+    m = ti.Matrix.ndarray(2, 3, ti.f64, 4)
+    assert (v.n, m.n, m.m, m.element_shape, m.element_type) == (3, 2, 3, (2, 3), ti.types.matrix(2, 3, ti.f64))
+    assert (a.element_shape, a.element_type) == ((), ti.f32)
+    assert {a.layout, v.layout, m.layout} == {ti.Layout.AOS}
     assert ti.Matrix.ndarray(2, 2, ti.f64, 3).to_numpy().shape == (3, 2, 2)
     for wrong in [(2, 0), (-1, 0), 0]:
         with pytest.raises(FieldIndexError):

@@ -44,6 +44,16 @@ def test_values():
     assert Particle.__doc__ == "A point."
 
 
+def test_isinstance():
+    A, B = ti.types.struct(x=ti.f32, v=ti.math.vec2), ti.types.struct(x=ti.i32, v=ti.math.vec2)
+    assert isinstance(A(x=1), A)
+    assert isinstance(ti.Struct(x=1.0, v=ti.math.vec2(0)), A)
+    assert not isinstance(B(x=1), A)
+    assert not isinstance(1, A)
+    assert not isinstance(A.field(shape=2), A)
+    assert isinstance(A.field(shape=2)[1], A)
+
+
 def test_wrong_values():
     with pytest.raises(TypeMismatch, match="no member 'speed'"):
         Particle(speed=3)
@@ -57,6 +67,8 @@ def test_wrong_values():
         Particle().speed = 1
     with pytest.raises(TypeMismatch, match="is a number"):
         Particle(mass="heavy")
+    with pytest.raises(TypeMismatch, match="methods are a dict of names and functions, not 3"):
+        ti.Struct.field({"a": ti.f32}, 3)
     with pytest.raises(CompilationError, match="no default value"):
 
         @ti.dataclass

@@ -66,6 +66,20 @@ def test_colours_of_other_types() -> None:
         ti.tools.imwrite(np.zeros((2, 2, 5)), "a.png")
 
 
+@pytest.mark.parametrize("name", ["a.jpg", "a.JPEG"])
+def test_a_jpg_keeps_noise(name: str) -> None:
+    noise = np.random.default_rng(0).random((64, 64, 3)).astype(np.float32)
+    gui = ti.GUI("noise", (64, 64), show_gui=False)
+    gui.set_image(noise)
+    gui.show("shown" + name)
+    ti.tools.imwrite(noise, name)
+    for file in (name, "shown" + name):
+        read = ti.tools.imread(file) / 255
+        assert read.shape == noise.shape
+        assert abs(read.std() / noise.std() - 1) < 0.02
+        assert np.abs(read - noise).mean() < 0.02  # at pillow's usual quality: 0.16
+
+
 def test_resizing() -> None:
     ramp = np.arange(7)[:, None] * np.ones((7, 7))
     assert ti.tools.imresize(ramp, 4)[:, 0].tolist() == [0, 1, 3, 5]

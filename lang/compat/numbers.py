@@ -1,0 +1,28 @@
+"""What programs take from Taichi's modules about types of numbers: lists of them, and `loop_unique`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.ir.types import FLOATS, INTEGERS
+from weft.lang.builtins import pyfunc
+
+if TYPE_CHECKING:
+    Template = Any  # to type checkers a template argument is what it is bound to
+else:
+    from weft.lang.types import Template
+
+__all__ = ["all_types", "integer_types", "loop_unique", "real_types"]
+
+# Python's types stand for the defaults of `init`.
+real_types: list[Any] = [*FLOATS, float]
+integer_types: list[Any] = [*INTEGERS, int, bool]
+all_types: list[Any] = real_types + integer_types
+real_type_ids, integer_type_ids = [id(t) for t in real_types], [id(t) for t in integer_types]
+type_ids: list[int] = real_type_ids + integer_type_ids
+
+
+@pyfunc
+def loop_unique(val: Any, covers: Template = None) -> Any:
+    """`val`. (It tells the compiler of Taichi that no two iterations have the same; that of Weft finds out.)"""
+    return val
