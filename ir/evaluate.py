@@ -2,12 +2,14 @@
 
 It shares nothing with code generation but the operator table of `scalar.py`, so whatever it computes is what a program
 means: a pass is right if a kernel evaluates to the same memory before and after it. Parallel loops run in order, tasks
-as `config.threads` consecutive shares. How ops become closures is in `machine.py`; here is what control ops mean.
+as `config.threads` consecutive shares; or, with a `schedule`, at once (see `adversary.py`). How ops become closures is
+in `machine.py`; here is what control ops mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import repeat
 from math import prod
 from typing import Any
 
@@ -15,11 +17,12 @@ import numpy as np
 
 from weft.ir import evaluate_values as evaluate_values  # registers what value ops mean
 from weft.ir import ops
+from weft.ir.adversary import Schedule, run_interleaved
 from weft.ir.boxes import points
 from weft.ir.config import CompileConfig
-from weft.ir.core import BlockArg
+from weft.ir.core import Block, BlockArg
 from weft.ir.errors import message_parts
-from weft.ir.machine import Course, Env, Flow, Machine, Run, regrouped, runs
+from weft.ir.machine import Course, Env, Flow, Machine, Run, Steps, regrouped, runs, steps
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.philox import launch_key
 from weft.ir.scalar import cast_value
@@ -38,11 +41,13 @@ def evaluate(
     config: CompileConfig,
     limit: int = 10_000_000,
     functions: Sequence[ops.Kernel] = (),
+    schedule: Schedule | None = None,
 ) -> list[Any]:
     """Run `kernel` on `args` (one per parameter: numbers, nested lists, tuples or dicts of members, numpy arrays) and
-    `memory`; gives the results. `functions` are those that it calls. Raises `Fault` for a failed assertion, an access
-    out of bounds, calls inside one another without end, or more than `limit` loop iterations."""
-    course = Course(limit, launch_key(config.random_seed))
+    `memory`; gives the results. `functions` are those that it calls; `schedule` says how iterations interleave, None
+    that they run in order. Raises `Fault` for a failed assertion, an access out of bounds, calls inside one another
+    without end, or more than `limit` loop iterations."""
+    course = Course(limit, launch_key(config.random_seed), schedule=schedule)
     machine = Machine(kernel, memory, config, course, {function.symbol: function for function in functions})
     return regrouped(machine.run(args), kernel.results)
 
@@ -79,6 +84,33 @@ def _invoke(machine: Machine, op: ops.Invoke) -> Run:
     return run
 
 
+@steps(ops.Invoke)
+def _invoke_in_steps(machine: Machine, op: ops.Invoke) -> Steps:
+    slots, types, course = machine.slot_list(op.values), [value.type for value in op.values], machine.course
+
+    def run(env: Env) -> Generator[None, None, Any]:
+        callee = machine.callee(op.function)
+        wanted = [param.type for param in callee.kernel.params]
+        values: Sequence[Any] = [env[slot] for slot in slots]
+        if types != wanted:
+            values = regrouped(values, wanted)
+        outer, course.stream = course.stream, op.stream or course.stream
+        course.calls += 1
+        if course.calls > _DEEPEST:
+            raise Fault("recursion", f"'{op.function}' calls itself without end")
+        try:
+            scalars = yield from callee.run_stepped(values)
+        except RecursionError:
+            raise Fault("recursion", f"'{op.function}' calls itself deeper than Python can follow") from None
+        course.calls -= 1
+        course.stream = outer
+        if op.type is VOID:
+            return None
+        return scalars if op.results else unflatten(scalars, op.type)
+
+    return run
+
+
 @runs(ops.Returned)
 def _returned(machine: Machine, op: ops.Returned) -> Run:
     call, part = machine.slot(op.call), op.part
@@ -92,6 +124,27 @@ def _returned(machine: Machine, op: ops.Returned) -> Run:
 def _if(machine: Machine, op: ops.If) -> Run:
     condition, then, orelse = machine.slot(op.condition), machine.block(op.then), machine.block(op.orelse)
     return lambda env: (then if env[condition] else orelse)(env)
+
+
+@steps(ops.If)
+def _if_in_steps(machine: Machine, op: ops.If) -> Steps:
+    condition, then, orelse = machine.slot(op.condition), machine.stepped(op.then), machine.stepped(op.orelse)
+    return lambda env: (then if env[condition] else orelse)(env)
+
+
+def _loop_in_steps(
+    machine: Machine, body: Steps, env: Env, points: Iterator[None]
+) -> Generator[None, None, Flow | None]:
+    """`_loop`, in steps."""
+    for _ in points:
+        machine.burn()
+        flow = yield from body(env)
+        if flow is Flow.BREAK:
+            return None
+        if flow is not None and flow is not Flow.CONTINUE:
+            flow_out: Flow = flow
+            return flow_out
+    return None
 
 
 def _loop(machine: Machine, body: Run, env: Env, points: Iterator[None]) -> Flow | None:
@@ -123,39 +176,84 @@ def _iterations(machine: Machine, points: Iterator[None], first: int = 0) -> Ite
         yield None
 
 
-@runs(ops.For)
-def _for(machine: Machine, op: ops.For) -> Run:
+def _trips(machine: Machine, op: ops.For) -> Callable[[Env], Iterator[None]]:
     begin, end, step = (machine.slot(value) for value in (op.begin, op.end, op.step))
-    slots, body = machine.slot_list(op.body.args), machine.block(op.body)
+    slots = machine.slot_list(op.body.args)
 
-    def run(env: Env) -> Flow | None:
+    def trips(env: Env) -> Iterator[None]:
         if int(env[step]) == 0:
             raise Fault("arithmetic", "the step of a loop is zero")
-        span = range(int(env[begin]), int(env[end]), int(env[step]))
-        return _loop(machine, body, env, _points(env, op.body.args, slots, [span]))
+        return _points(env, op.body.args, slots, [range(int(env[begin]), int(env[end]), int(env[step]))])
 
-    return run
+    return trips
+
+
+@runs(ops.For)
+def _for(machine: Machine, op: ops.For) -> Run:
+    trips, body = _trips(machine, op), machine.block(op.body)
+    return lambda env: _loop(machine, body, env, trips(env))
+
+
+@steps(ops.For)
+def _for_in_steps(machine: Machine, op: ops.For) -> Steps:
+    trips, body = _trips(machine, op), machine.stepped(op.body)
+    return lambda env: _loop_in_steps(machine, body, env, trips(env))
 
 
 @runs(ops.While)
 def _while(machine: Machine, op: ops.While) -> Run:
     body = machine.block(op.body)
+    return lambda env: _loop(machine, body, env, repeat(None))
 
-    def forever() -> Iterator[None]:
-        while True:
-            yield None
 
-    return lambda env: _loop(machine, body, env, forever())
+@steps(ops.While)
+def _while_in_steps(machine: Machine, op: ops.While) -> Steps:
+    body = machine.stepped(op.body)
+    return lambda env: _loop_in_steps(machine, body, env, repeat(None))
+
+
+# ---- parallel loops --------------------------------------------------------------------------------------------------
+
+
+def _spread(
+    machine: Machine, args: Sequence[BlockArg], body: Block, before: Block | None = None, after: Block | None = None
+) -> Callable[[Env, list[range]], Flow | None]:
+    """How the iterations over a box run, `before` and `after` each thread's share of them."""
+    slots, schedule, empty = machine.slot_list(args), machine.course.schedule, Block()
+    prims = [element(arg.type) for arg in args]
+    if schedule is not None:
+        parts = [machine.stepped(part) for part in (before or empty, body, after or empty)]
+
+        def bind(env: Env, point: tuple[int, ...]) -> None:
+            for slot, prim, index in zip(slots, prims, point, strict=True):
+                env[slot] = cast_value(index, prim)
+
+        def interleaved(env: Env, box: list[range]) -> None:
+            run_interleaved(machine, schedule, env, list(points(box)), bind, parts)
+
+        return interleaved
+    first, each, last = (machine.block(part) for part in (before or empty, body, after or empty))
+
+    def in_order(env: Env, box: list[range]) -> Flow | None:
+        done = 0
+        for share in _shares(box, max(1, machine.config.threads)):
+            first(env)
+            if _loop(machine, each, env, _iterations(machine, _points(env, args, slots, share), done)) is Flow.END:
+                return Flow.END
+            last(env)
+            done += prod(map(len, share))
+        return None
+
+    return in_order
 
 
 @runs(ops.ParallelFor)
 def _parallel_for(machine: Machine, op: ops.ParallelFor) -> Run:
     begins, ends = machine.slot_list(op.begins), machine.slot_list(op.ends)
-    slots, body = machine.slot_list(op.body.args), machine.block(op.body)
+    spread = _spread(machine, op.body.args, op.body)
 
     def run(env: Env) -> Flow | None:
-        box = [range(int(env[begin]), int(env[end])) for begin, end in zip(begins, ends, strict=True)]
-        return _loop(machine, body, env, _iterations(machine, _points(env, op.body.args, slots, box)))
+        return spread(env, [range(int(env[begin]), int(env[end])) for begin, end in zip(begins, ends, strict=True)])
 
     return run
 
@@ -166,29 +264,21 @@ def _struct_for(machine: Machine, op: ops.StructFor) -> Run:
     box = [range(start, start + extent) for start, extent in zip(first, op.field.shape, strict=True)]
     order = op.field.order or tuple(range(len(box)))  # as the elements lie in memory
     box, args = [box[axis] for axis in order], [op.body.args[axis] for axis in order]
-    slots, body = machine.slot_list(args), machine.block(op.body)
-    return lambda env: _loop(machine, body, env, _iterations(machine, _points(env, args, slots, box)))
+    spread = _spread(machine, args, op.body)
+    return lambda env: spread(env, box)
 
 
 @runs(ops.Task)
 def _task(machine: Machine, op: ops.Task) -> Run:
-    bounds, prologue, epilogue = map(machine.block, (op.bounds, op.prologue, op.epilogue))
-    slots, body = machine.slot_list(op.body.args), machine.block(op.body)
     if op.kind == "serial":
+        body = machine.block(op.body)
         return lambda env: Flow.END if body(env) is Flow.END else None
+    bounds = machine.block(op.bounds)
+    spread = _spread(machine, op.body.args, op.body, op.prologue, op.epilogue)
 
     def run(env: Env) -> Flow | None:
         bounds(env)
-        box = [range(begin, end) for begin, end in zip(*machine.box, strict=True)]
-        first = 0
-        for share in _shares(box, max(1, machine.config.threads)):
-            prologue(env)
-            points = _iterations(machine, _points(env, op.body.args, slots, share), first)
-            if _loop(machine, body, env, points) is Flow.END:
-                return Flow.END
-            epilogue(env)
-            first += prod(map(len, share))
-        return None
+        return spread(env, [range(begin, end) for begin, end in zip(*machine.box, strict=True)])
 
     return run
 

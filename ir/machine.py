@@ -7,15 +7,16 @@ are numpy scalars, numpy arrays (tensors), tuples (structs), arguments as given 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from weft.ir import ops
+from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
@@ -24,10 +25,14 @@ from weft.ir.philox import number
 from weft.ir.scalar import cast_value
 from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
 
-__all__ = ["RUNNERS", "Course", "Env", "Flow", "Machine", "Run", "pointee", "regrouped", "runs"]
+if TYPE_CHECKING:
+    from weft.ir.adversary import Schedule
+
+__all__ = ["RUNNERS", "Course", "Env", "Flow", "Machine", "Run", "Steps", "pointee", "regrouped", "runs", "steps"]
 
 Env = list[Any]
 Run = Callable[[Env], Any]
+Steps = Callable[[Env], Generator[None, None, Any]]  # the same, stopping before each access that others can see
 OpT = TypeVar("OpT", bound=Op)
 
 
@@ -52,6 +57,8 @@ class Course:
     iteration: int = 0
     draws: int = 0
     serial_draws: int = 0
+    loops: int = 0  # parallel loops begun
+    schedule: Schedule | None = None  # how iterations interleave; None: one after the other
 
 
 class Machine:
@@ -79,18 +86,41 @@ class Machine:
         """All of it as one closure."""
         return self.block(self.kernel.body)
 
+    @cached_property
+    def stepped_body(self) -> Steps:
+        """The same, for a function that interleaved iterations call."""
+        return self.stepped(self.kernel.body)
+
     def run(self, args: Sequence[Any]) -> list[Any]:
         """The scalars of the results, for those arguments. A function may be running already, further out."""
         outer = self.args, self.result_scalars
-        types = [param.type for param in self.kernel.params]
-        self.args = [a if isinstance(t, Array) else convert(a, t) for a, t in zip(args, types, strict=True)]
-        self.result_scalars = [cast_value(0, prim) for type in self.kernel.results for prim in flatten(type)]
+        self.args, self.result_scalars = self._frame(args)
         body = self.body
         try:
             body([None] * len(self.slots))
             return self.result_scalars
         finally:
             self.args, self.result_scalars = outer
+
+    def run_stepped(self, args: Sequence[Any]) -> Generator[None, None, list[Any]]:
+        """The same, in steps. Between them other iterations may be in the function, with frames of their own."""
+        outer, mine = (self.args, self.result_scalars), self._frame(args)
+        body = self.stepped_body
+        running = body([None] * len(self.slots))
+        self.args, self.result_scalars = mine
+        try:
+            while next(running, self) is not self:
+                mine = self.args, self.result_scalars
+                yield
+                self.args, self.result_scalars = mine
+            return self.result_scalars
+        finally:
+            self.args, self.result_scalars = outer
+
+    def _frame(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        types = [param.type for param in self.kernel.params]
+        given = [a if isinstance(t, Array) else convert(a, t) for a, t in zip(args, types, strict=True)]
+        return given, [cast_value(0, prim) for type in self.kernel.results for prim in flatten(type)]
 
     def callee(self, name: str) -> Machine:
         """The machine of a function: one, however often it is called."""
@@ -126,6 +156,31 @@ class Machine:
 
         return run
 
+    def stepped(self, block: Block) -> Steps:
+        """A block as a generator that stops before each access to memory that other iterations can reach."""
+        made = [(-1 if op.type is VOID else self.slot(op), *self._step(op)) for op in block]
+
+        def run(env: Env) -> Generator[None, None, Flow | None]:
+            for out, visible, plain, steps in made:
+                if visible:
+                    yield
+                result = plain(env) if plain is not None else (yield from steps(env))
+                if out >= 0:
+                    env[out] = result
+                elif result is not None:
+                    flow: Flow = result
+                    return flow
+            return None
+
+        return run
+
+    def _step(self, op: Op) -> tuple[bool, Run | None, Steps]:
+        """Whether others see the op, and how it runs: at once, or in steps."""
+        if type(op) in STEPPERS:
+            return False, None, STEPPERS[type(op)](self, op)
+        access = isinstance(op, (ops.Load, ops.Store, ops.Atomic)) and type(root_of(op.ptr)) is not ops.Alloca
+        return access, self.op(op), _no_steps
+
     def op(self, op: Op) -> Run:
         """An op as one closure."""
         if type(op) not in RUNNERS:
@@ -160,8 +215,15 @@ def regrouped(scalars: Sequence[Any], types: Sequence[Type]) -> list[Any]:
     return found
 
 
+def _no_steps(env: Env) -> Generator[None]:
+    raise InternalError("evaluate: this op runs at once")
+    yield
+
+
 RUNNERS: dict[type[Op], Callable[[Machine, Any], Run]] = {}
+STEPPERS: dict[type[Op], Callable[[Machine, Any], Steps]] = {}
 Runner = Callable[[Machine, OpT], Run]
+Stepper = Callable[[Machine, OpT], Steps]
 
 
 def runs(kind: type[OpT]) -> Callable[[Runner[OpT]], Runner[OpT]]:
@@ -169,6 +231,16 @@ def runs(kind: type[OpT]) -> Callable[[Runner[OpT]], Runner[OpT]]:
 
     def register(function: Runner[OpT]) -> Runner[OpT]:
         RUNNERS[kind] = function
+        return function
+
+    return register
+
+
+def steps(kind: type[OpT]) -> Callable[[Stepper[OpT]], Stepper[OpT]]:
+    """Register how ops of class `kind`, which hold others, run in steps."""
+
+    def register(function: Stepper[OpT]) -> Stepper[OpT]:
+        STEPPERS[kind] = function
         return function
 
     return register

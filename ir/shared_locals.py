@@ -36,7 +36,8 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """An assignment that means atomics, in order: a kind and an operand each."""
+    """An assignment that means atomics, in order: a kind and an operand each. A flag, which all iterations that set it
+    set to one constant, is an exchange whose old value nobody wants."""
 
     steps: tuple[tuple[str, tree.Expr], ...]
 
@@ -213,7 +214,11 @@ def _facts(loop: Loop, written: dict[tree.Variable, list[tree.Node]], live: Vari
             facts.private.append(variable)
             continue
         facts.shared.add(variable)
-        if not _is_flag(writes) and not _is_one_writer_each(loop, writes):
+        if _is_flag(writes):
+            facts.updates |= {
+                write: Update((("xchg", write.value),)) for write in writes if isinstance(write, tree.Assign)
+            }
+        elif not _is_one_writer_each(loop, writes):
             for write in writes:
                 _classify(facts, loop, variable, write)
     return facts

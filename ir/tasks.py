@@ -8,7 +8,22 @@ from typing import Any
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import root_of, space_of, space_of_array, space_of_field
 from weft.ir.core import Block, Builder, Op, Value, ops_of
-from weft.ir.ops import Alloca, ArrayPtr, Atomic, FieldPtr, Invoke, Kernel, Load, Shared, Simt, Store, Task, TempPtr
+from weft.ir.ops import (
+    Alloca,
+    ArrayPtr,
+    Atomic,
+    FieldPtr,
+    Invoke,
+    Kernel,
+    Load,
+    ParallelFor,
+    Shared,
+    Simt,
+    Store,
+    StructFor,
+    Task,
+    TempPtr,
+)
 from weft.ir.types import Array
 
 __all__ = [
@@ -89,8 +104,10 @@ class Region:
 Slot = tuple[Hashable, int, int, int]  # array, position of the index, coefficient, constant
 
 
-def private_spaces(task: Task, indices: Sequence[Value] | None = None, readers: bool = True) -> set[Hashable]:
-    """Of a range_for, or of a nest of loops over `indices` in it: the spaces of which no two iterations write one
+def private_spaces(
+    task: Task | ParallelFor | StructFor, indices: Sequence[Value] | None = None, readers: bool = True
+) -> set[Hashable]:
+    """Of a range_for or parallel loop, or of a nest of loops over `indices` in it: the spaces of which no two iterations write one
     place, nor does one read what another writes (without `readers`: it may).
 
     So it is where every access names every loop index in the same position and the same way: all of `x[i, j]`, or

@@ -24,6 +24,8 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
     them in the same way (`x[i]`, `x[i, k]` and nothing but those: see `private_spaces`). In a serial task: always, save
     that of a function, which parallel loops may call.
 
+    An exchange whose old value nobody wants is a relaxed store, wherever it is.
+
     Not for `x[idx[i]]`, `x[i // 2]`, nor where `x[i + 1]` is written besides `x[i]`; that `x[i + 1]` is read is no
     obstacle: whether the old or the new value is seen there has never been sure. Before or after `scalarize`."""
     changed = False
@@ -32,6 +34,11 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
         private = private_spaces(task, readers=False) if atomics and task.kind != "serial" else set()
         serial = task.kind == "serial" and not root.called
         for op in atomics:
+            if op.kind == "xchg" and not op.users:
+                Builder.at(op).add(Store(op.ptr, op.value, relaxed=True))
+                op.erase()
+                changed = True
+                continue
             alone = serial or isinstance(root_of(op.ptr), Alloca) or memory_space(op.ptr) in private
             if alone and _has_plain_form(op):
                 _demote(op)

@@ -185,6 +185,8 @@ def test_a_flag_is_no_race():
     found = facts(loop(tree.If(cond, [assign(S, c(1))]), tree.If(cond, [assign(S, c(1))])), READ)
     assert found.shared == {S}
     assert not found.races
+    made = kernel([let(S), loop(tree.If(cond, [assign(S, c(1))])), READ])
+    assert [op.kind for op in find(made, ops.Atomic)] == ["xchg"]
     two = [assign(S, c(1)), assign(S, c(2))]
     assert facts(loop(tree.If(cond, two)), READ).races == two
 

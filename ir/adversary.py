@@ -1,0 +1,111 @@
+"""Runs the iterations of parallel loops as an adversary would: at once, and in an order that nobody promised.
+
+The memory model (docs/memory-model.md) lets iterations run concurrently and unordered. So a kernel without races must
+give the same under every `Schedule`: iterations are dealt out to threads, in runs or in turns, each thread has its own
+prologue and epilogue, and the threads take turns at every access to memory that others can reach. A pass that loses
+the atomicity of an update, or that shares what was private, fails under one of a few schedules.
+
+How: the body of a parallel loop becomes a generator that stops before each such access (`Machine.stepped`). What an
+iteration knows of itself - its values, its random numbers, the calls that it is in - is put in place when it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from weft.ir.machine import Env, Flow, Machine, Steps
+
+__all__ = ["Schedule", "run_interleaved"]
+
+Point = tuple[int, ...]
+Bind = Callable[[Env, Point], None]
+
+_LIVE = 64  # threads that run at the same time, at most
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """An order of execution, drawn from `seed`: how many threads there are, which iterations each gets, and who goes
+    on after each access. Seed 0 is the reverse of program order on one thread."""
+
+    seed: int
+
+    def threads(self, points: Sequence[Point], loop: int) -> list[list[Point]]:
+        """The iterations of each thread, for the loop that is number `loop` to run."""
+        if self.seed == 0:
+            return [list(reversed(points))]
+        draw = Random(f"{self.seed} {loop}")
+        count = draw.choice((1, 2, 3, 7, max(1, len(points))))
+        if draw.random() < 0.5:  # as a GPU deals them out
+            shares = [list(points[start::count]) for start in range(count)]
+        else:
+            size = max(1, -(-len(points) // count))
+            shares = [list(points[start : start + size]) for start in range(0, max(1, len(points)), size)]
+        for share in shares:
+            if draw.random() < 0.5:
+                draw.shuffle(share)
+        draw.shuffle(shares)
+        return shares
+
+    def turns(self, loop: int) -> Random | None:
+        """Who goes on; None: each thread runs to its end."""
+        draw = Random(f"{self.seed} {loop} turns")
+        return None if self.seed == 0 or draw.random() < 0.2 else draw
+
+
+def run_interleaved(
+    machine: Machine, schedule: Schedule, env: Env, points: Sequence[Point], bind: Bind, parts: Sequence[Steps]
+) -> None:
+    """Run a loop over `points`. `bind` puts a point into an environment; `parts` are what a thread runs before its
+    iterations, each iteration, and what it runs after them."""
+    machine.course.loops += 1
+    number = machine.course.loops
+    places = {point: position for position, point in enumerate(points)}
+    waiting = [
+        _thread(machine, [*env], [(places[point], point) for point in share], bind, parts)
+        for share in schedule.threads(points, number)
+    ]
+    draw, live = schedule.turns(number), list[_Thread]()
+    while waiting or live:
+        while waiting and len(live) < (_LIVE if draw else 1):
+            live.append(_Thread(waiting.pop(0)))
+        thread = live[draw.randrange(len(live))] if draw else live[0]
+        if thread.go_on(machine):
+            live.remove(thread)
+
+
+class _Thread:
+    """A thread that is under way, with the part of the course that is its own."""
+
+    def __init__(self, steps: Generator[None]) -> None:
+        self.steps = steps
+        self.own = (0, 0, 0, 0)  # iteration, draws, stream, calls
+
+    def go_on(self, machine: Machine) -> bool:
+        """Run up to the next access; whether that was all."""
+        course = machine.course
+        outer = course.iteration, course.draws, course.stream, course.calls
+        course.iteration, course.draws, course.stream, course.calls = self.own
+        ended = next(self.steps, _ENDED) is _ENDED
+        self.own = course.iteration, course.draws, course.stream, course.calls
+        course.iteration, course.draws, course.stream, course.calls = outer
+        return ended
+
+
+_ENDED = object()
+
+
+def _thread(
+    machine: Machine, env: Env, share: Sequence[tuple[int, Point]], bind: Bind, parts: Sequence[Steps]
+) -> Generator[None]:
+    before, body, after = parts
+    yield from before(env)
+    for number, point in share:
+        machine.burn()
+        machine.course.iteration, machine.course.draws = number, 0
+        bind(env, point)
+        flow = yield from body(env)
+        assert flow in (None, Flow.CONTINUE), "an iteration ends by its end or a continue"
+    yield from after(env)

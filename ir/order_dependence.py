@@ -1,0 +1,207 @@
+"""What of a kernel's outcome depends on the order of iterations, as the memory model allows it to.
+
+    s += v                       s: rounding, if v is a float: sums of floats depend on their order
+    slot = atomic_add(k, 1)      k: exact, but which iteration gets which old value is not defined
+    out[slot] = v                out: slots, it holds the same values in another order
+    out2[i] = slot               out2: order, nothing is known of it
+
+A static analysis of CHI before `offload`. It walks the kernel until nothing changes and gives each space (see
+`alias.py`) a `Level`: where a value comes from decides about what is made of it. It takes for granted that plain
+accesses do not race. So a comparison of two runs knows what to compare, and how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from weft.ir.alias import space_of
+from weft.ir.core import Block, Op, Value
+from weft.ir.ops import (
+    Alloca,
+    Atomic,
+    Const,
+    If,
+    Invoke,
+    Kernel,
+    Load,
+    ParallelFor,
+    Print,
+    Return,
+    Store,
+    StructFor,
+)
+from weft.ir.tasks import accesses, private_spaces, touched_spaces
+from weft.ir.types import element
+
+__all__ = ["Level", "OrderDependence", "order_dependence"]
+
+
+class Level(IntEnum):
+    """How far an outcome depends on the order of iterations: not at all; by the rounding of float sums; it is the same
+    values in other places; it may be anything that some order gives."""
+
+    EXACT = 0
+    ROUNDING = 1
+    SLOTS = 2
+    ORDER = 3
+
+
+@dataclass
+class OrderDependence:
+    """The levels of what a kernel leaves: of each space that it writes (others are exact), of its results, of what it
+    prints."""
+
+    spaces: dict[Hashable, Level] = field(default_factory=dict[Hashable, Level])
+    results: Level = Level.EXACT
+    prints: Level = Level.EXACT
+
+    def of(self, space: Hashable) -> Level:
+        """The level of a space."""
+        return self.spaces.get(space, Level.EXACT)
+
+
+def order_dependence(kernel: Kernel) -> OrderDependence:
+    """The levels of a kernel at level chi."""
+    walk = _Walk(kernel)
+    while walk.again:
+        walk.again = False
+        walk.block(kernel.body, Level.EXACT)
+    return walk.found
+
+
+class _Loop:
+    """What a parallel loop does to memory: `own` spaces, of which each iteration has a part to itself; the atomic kinds
+    on each of the others; and the values that relaxed stores and exchanges give to a space."""
+
+    def __init__(self, loop: ParallelFor | StructFor) -> None:
+        self.own = private_spaces(loop)
+        self.atomics: dict[Hashable, set[str]] = {}
+        self.given: dict[Hashable, set[Hashable]] = {}
+        for op in accesses(loop):
+            space = space_of(op.ptr)
+            if isinstance(space, Alloca):
+                continue
+            if isinstance(op, Atomic) and space not in self.own:
+                self.atomics.setdefault(space, set()).add("add" if op.kind == "sub" else op.kind)
+            if (isinstance(op, Atomic) and op.kind == "xchg") or (isinstance(op, Store) and op.relaxed):
+                self.given.setdefault(space, set()).add(_constant(op.value))
+
+
+def _constant(value: Value) -> Hashable:
+    """A key of a constant; None for what iterations may have different values of."""
+    return (repr(value.value), value.type) if isinstance(value, Const) else None
+
+
+class _Walk:
+    """One walk after another over a kernel; `again`: the last one changed something."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.again = kernel, True
+        self.found = OrderDependence()
+        self.values: dict[Value, Level] = {}
+        self.loops: dict[Op, _Loop] = {}
+        self.loop: _Loop | None = None  # the one we are in
+
+    def block(self, block: Block, control: Level) -> None:
+        """Walk a block that runs, or runs so often, as values of level `control` say."""
+        for op in block:
+            self.op(op, control)
+
+    def op(self, op: Op, control: Level) -> None:
+        level = max((self.values.get(value, Level.EXACT) for value in op.operands), default=Level.EXACT)
+        if isinstance(op, (Load, Store, Atomic)):
+            self.access(op, control)
+        elif isinstance(op, Invoke):
+            self.call(op, max(level, control))
+        elif isinstance(op, Return):
+            self.found.results = max(self.found.results, level, control)
+        elif isinstance(op, Print):
+            inside = Level.EXACT if self.loop is None else Level.ORDER
+            self.found.prints = max(self.found.prints, level, control, inside)
+        elif isinstance(op, (ParallelFor, StructFor)):
+            self.loop = self.loops.setdefault(op, _Loop(op))
+            self.block(op.body, max(control, level))
+            self.loop = None
+        elif op.region_names:
+            decided = _decided(level) if isinstance(op, If) or op.operands else control
+            for region in op.regions:
+                for arg in region.args:
+                    self.learn(arg, level)
+                self.block(region, max(control, decided))
+            self.leave(op, max(control, decided))
+        else:
+            self.learn(op, level)
+
+    def leave(self, op: Op, control: Level) -> None:
+        """A jump under an uncertain condition makes all that follows uncertain: say so of what the loop writes."""
+        if control is not Level.EXACT and any(inner.terminator for inner in op.walk()):
+            outer = op.parent
+            for access in accesses(outer) if outer is not None else ():
+                if not isinstance(access, Load):
+                    self.put(space_of(access.ptr), Level.ORDER)
+
+    def access(self, op: Load | Store | Atomic, control: Level) -> None:
+        space = space_of(op.ptr)
+        where = self.values.get(op.ptr, Level.EXACT)
+        if isinstance(op, Load):
+            held = self.found.of(space)
+            held = Level.ORDER if held is Level.SLOTS else held  # which of the values it is
+            self.learn(op, max(held, self.race(space), _decided(where)))
+            return
+        value = self.values.get(op.value, Level.EXACT)
+        if isinstance(op, Atomic):
+            self.atomic(op, space, max(value, _decided(where), _decided(control)))
+        elif where is Level.ORDER and value is Level.EXACT and control is Level.EXACT:
+            self.put(space, Level.SLOTS)
+        else:
+            self.put(space, max(value, _decided(where), _decided(control), self.last(space)))
+
+    def atomic(self, op: Atomic, space: Hashable, level: Level) -> None:
+        """In a parallel loop the result of one kind of atomic does not depend on the order, save that sums and products
+        of floats are rounded; what it finds does."""
+        kinds = set[str]() if self.loop is None else self.loop.atomics.get(space, set())
+        if kinds:
+            rounded = element(op.value.type).is_float
+            if len(kinds) > 1:
+                level = Level.ORDER
+            elif "xchg" in kinds:
+                level = max(level, self.last(space))
+            elif rounded:
+                level = max(level, Level.ROUNDING)
+        self.put(space, level)
+        self.learn(op, max(self.found.of(space), Level.ORDER if kinds else Level.EXACT))
+
+    def last(self, space: Hashable) -> Level:
+        """Of stores by any iteration: which is the last does not matter where all store one constant."""
+        values = set[Hashable]() if self.loop is None else self.loop.given.get(space, set())
+        return Level.ORDER if len(values) > 1 or None in values else Level.EXACT
+
+    def race(self, space: Hashable) -> Level:
+        """Of a read of what other iterations update meanwhile."""
+        if self.loop is None or not (space in self.loop.atomics or space in self.loop.given):
+            return Level.EXACT
+        return Level.ORDER
+
+    def call(self, op: Invoke, level: Level) -> None:
+        """A function may read all, and writes what it touches; in a parallel loop as others do."""
+        touched = touched_spaces(op, self.kernel) if op.touched else set[Hashable]()
+        known = max(self.found.spaces.values(), default=Level.EXACT)
+        level = max(level, known, Level.ORDER if self.loop is not None and touched else Level.EXACT)
+        for space in touched:
+            self.put(space, level)
+        self.learn(op, level)
+
+    def put(self, space: Hashable, level: Level) -> None:
+        if level > self.found.of(space):
+            self.found.spaces[space], self.again = level, True
+
+    def learn(self, value: Value, level: Level) -> None:
+        if level > self.values.get(value, Level.EXACT):
+            self.values[value], self.again = level, True
+
+
+def _decided(level: Level) -> Level:
+    """Of what a value of that level decides: rounding may turn a comparison."""
+    return Level.EXACT if level is Level.EXACT else Level.ORDER
