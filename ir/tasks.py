@@ -107,8 +107,8 @@ Slot = tuple[Hashable, int, int, int]  # array, position of the index, coefficie
 def private_spaces(
     task: Task | ParallelFor | StructFor, indices: Sequence[Value] | None = None, readers: bool = True
 ) -> set[Hashable]:
-    """Of a range_for or parallel loop, or of a nest of loops over `indices` in it: the spaces of which no two iterations write one
-    place, nor does one read what another writes (without `readers`: it may).
+    """Of a range_for or parallel loop, or of a nest of loops over `indices` in it: the spaces of which no two
+    iterations write one place, nor does one read what another writes (without `readers`: it may).
 
     So it is where every access names every loop index in the same position and the same way: all of `x[i, j]`, or
     `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An exposed array may overlap another one, so it must be the only one

@@ -21,7 +21,7 @@ from weft.ir.text import print_ir
 
 EXACT = CompileConfig(fast_math=False, verify=True)
 SIMPLIFY = ("fold", "algebra", "forward", "cse", "licm", "unreachable", "die", "full_simplify")
-SCHEDULES = (Schedule(1), None, Schedule(0), Schedule(2), Schedule(3))
+SCHEDULES = (None, Schedule(1), Schedule(0), Schedule(2), Schedule(3))
 examples = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
