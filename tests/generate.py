@@ -122,6 +122,7 @@ class _Scope:
         self.owned: tuple[FieldSymbol, ...] = ()
         self.readable: tuple[FieldSymbol, ...] = FIELDS
         self.accumulated: dict[FieldSymbol, str] = {}
+        self.shared: dict[Value, str] = {}  # locals of the kernel that iterations update, by one kind of atomic each
         self.in_loop = False
 
     def inside(self, block: Block) -> _Scope:
@@ -323,6 +324,9 @@ class _Scope:
             type = place.type.elem  # type: ignore[attr-defined]
             kind = self.pick(("add", "sub", "mul", "xchg") if element(type).is_float else ("add", "min", "max", "xchg"))
             self.values.append(self.add(ops.Atomic(kind, place, self.expr(type, 2))))
+        elif self.shared and (not self.accumulated or self.draw(st.booleans())):
+            place = self.pick([*self.shared])
+            self.add(ops.Atomic(self.shared[place], place, self.expr(i32, 2)))
         elif self.accumulated:
             symbol = self.pick([*self.accumulated])
             value = self.expr(symbol.dtype, 2)
@@ -379,7 +383,9 @@ class _Scope:
         if kind == "serial":
             return self.statement(2)
         body = Block()
+        shared = self.shared_locals()
         inner = self.inside(body)
+        inner.shared = shared
         inner.locals, inner.in_loop = [], False  # a local of outside is shared by all iterations
         if kind == "box":
             serial = LoopConfig(serialize=False)
@@ -398,7 +404,18 @@ class _Scope:
         inner.values.append(inner.index)
         for _ in range(self.draw(st.integers(1, 4))):
             inner.statement(2)
+        self.values += [self.add(ops.Load(place)) for place in shared]
         return None
+
+    def shared_locals(self) -> dict[Value, str]:
+        """New ones, each with the kind of its updates."""
+        made: dict[Value, str] = {}
+        for kind in ("add", "xor", "min"):
+            if self.draw(st.integers(0, 2)) == 0:
+                place = self.add(ops.SharedLocal(type=pointer(i32)))
+                self.add(ops.Store(place, self.expr(i32, 1)))
+                made[place] = kind
+        return made
 
     def share(self, inner: _Scope, only_rows: bool) -> None:
         """Give each field its part in a parallel loop. A 2-D box owns nothing: two of its iterations share an index."""
