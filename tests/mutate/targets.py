@@ -1,0 +1,68 @@
+"""Which modules hold legality conditions, and which tests should notice when one is broken: the quickest first."""
+
+from __future__ import annotations
+
+__all__ = ["TARGETS"]
+
+_PASSES = ("tests/ir/test_task_passes.py", "tests/ir/test_simplify.py", "tests/ir/test_pass_goldens.py")
+_MEANING = ("tests/ir/test_adversary.py", "tests/ir/test_passes_agree.py")
+_RUN = ("tests/codegen/test_legality.py", "tests/lang/behaviour/test_random_kernels.py")
+_LANES = (
+    "tests/codegen/test_lanes.py",
+    "tests/codegen/test_folds.py",
+    "tests/codegen/test_lane_programs.py",
+    "tests/codegen/test_lane_scatters.py",
+    *_RUN,
+)
+_GPU = (
+    "tests/codegen/test_ptx.py",
+    "tests/codegen/test_ptx_together.py",
+    "tests/codegen/test_ptx_borrow.py",
+    "tests/codegen/test_ptx_limits.py",
+    "tests/emulated",
+    "tests/cuda",
+    *_RUN,
+)
+_SHARED = ("tests/ir/test_shared_locals.py", "tests/ir/test_lower_tree.py", "tests/ir/test_lower_tree_meaning.py")
+
+TARGETS: dict[str, tuple[str, ...]] = {
+    "weft.ir.alias": ("tests/ir/test_alias.py", *_PASSES, *_MEANING, *_RUN),
+    "weft.ir.tasks": (*_PASSES, "tests/ir/test_index_analyses.py", *_MEANING, *_RUN),
+    "weft.ir.affine": ("tests/ir/test_index_analyses.py", *_PASSES, *_MEANING, *_RUN),
+    "weft.ir.intervals": ("tests/ir/test_index_analyses.py", "tests/ir/test_bounds.py", *_PASSES, *_MEANING),
+    "weft.ir.uniform": (*_LANES, "tests/codegen/test_ptx_together.py"),
+    "weft.ir.overlaps": ("tests/codegen/test_overlap_check.py", "tests/lang/behaviour/test_overlaps.py"),
+    "weft.ir.shared_locals": (*_SHARED, "tests/lang/behaviour/test_shared_locals.py"),
+    "weft.ir.order_dependence": ("tests/ir/test_adversary.py",),
+    "weft.ir.transforms.flag_access": (*_PASSES, *_MEANING),
+    "weft.ir.transforms.forward": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.dead_stores": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.cse": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.licm": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.die": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.offload": (*_PASSES, "tests/ir/test_pipeline.py", *_MEANING, *_RUN),
+    "weft.ir.transforms.collapse": ("tests/ir/test_collapse.py", *_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.demote_atomics": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.cache_invariant": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.thread_local": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.transforms.lift_sums": (*_PASSES, "tests/ir/test_scalarize.py", *_MEANING, *_RUN),
+    "weft.codegen.fold_choice": _LANES,
+    "weft.codegen.lane_choice": _LANES,
+    "weft.codegen.lane_atomics": _LANES,
+    "weft.codegen.lane_folds": _LANES,
+    "weft.codegen.lane_gathers": _LANES,
+    "weft.codegen.lane_rows": _LANES,
+    "weft.codegen.lane_strides": _LANES,
+    "weft.codegen.lane_vectors": _LANES,
+    "weft.codegen.lane_memory": _LANES,
+    "weft.codegen.unordered": _LANES,
+    "weft.codegen.cpu_private": ("tests/codegen/test_parts.py", "tests/lang/behaviour/test_scatters.py", *_RUN),
+    "weft.codegen.cuda_axes": _GPU,
+    "weft.codegen.cuda_borrow": _GPU,
+    "weft.codegen.cuda_group": _GPU,
+    "weft.codegen.cuda_inside": _GPU,
+    "weft.codegen.cuda_private": _GPU,
+    "weft.codegen.cuda_team": _GPU,
+    "weft.codegen.cuda_together": _GPU,
+    "weft.codegen.cuda_wide_atomics": _GPU,
+}
