@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from weft.ir.core import Value
+from weft.ir.intervals import interval, type_interval
 from weft.ir.ops import Arg, ArrayPtr, ArrayShape, Binary, Cast, Const, ElementPtr, FieldPtr, MemberPtr, TempPtr, Unary
 from weft.ir.types import Prim
 
@@ -73,12 +74,15 @@ def _const(value: Value) -> Sum | None:
 
 
 def _cast(value: Value) -> Sum | None:
-    """A widening keeps the sum."""
+    """A widening keeps the sum, and so does a narrowing of what surely fits."""
     assert isinstance(value, Cast)
     source, target = value.x.type, value.type
     if not isinstance(source, Prim) or not isinstance(target, Prim) or not (source.is_int and target.is_int):
         return None
-    return _sum(value.x) if target.bits >= source.bits >= 32 else None
+    if min(source.bits, target.bits) < 32:
+        return None
+    (low, high), (least, most) = interval(value.x), type_interval(target)
+    return _sum(value.x) if target.bits >= source.bits or (least <= low and high <= most) else None
 
 
 def _negation(value: Value) -> Sum | None:

@@ -44,7 +44,8 @@ def range_for(body: str, box: str = "0 8", args: str = "%i: i32", prologue: str 
     """The text of a task over a box: `box` holds begins, then ends."""
     numbers = box.split()
     half = len(numbers) // 2
-    consts = "\n".join(f"%b{k} = const {n} : i32" for k, n in enumerate(numbers))
+    index = "i64" if "i64" in args else "i32"
+    consts = "\n".join(f"%b{k} = const {n} : {index}" for k, n in enumerate(numbers))
     begins, ends = (", ".join(f"%b{k}" for k in part) for part in (range(half), range(half, 2 * half)))
     return f"""task range_for bounds {{
       {consts}
@@ -135,6 +136,21 @@ ATOMICS = {
         """%p = field_ptr @x[%i]
         %a = load %p : f32
         %old = atomic add %p, %a : f32"""
+    ),
+    "a step, counted in trips that surely fit": range_for(
+        """%3 = const 3 : i32
+        %t = cast %i : i32
+        %j = binary mul %t, %3 : i32
+        %p = field_ptr @x[%j]
+        %a = load %p : f32
+        %old = atomic add %p, %a : f32""",
+        "0 3",
+        "%i: i64",
+    ),
+    "an exchange whose old value nobody wants": range_for(
+        """%p = field_ptr @s[]
+        %a = const 1.0 : f32
+        %old = atomic xchg %p, %a : f32"""
     ),
     "x[i + 1] is read beside x[i]": range_for(
         """%1 = const 1 : i32
