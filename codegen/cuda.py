@@ -23,6 +23,7 @@ from weft.codegen.cuda_simt import arena_of, threads_together
 from weft.codegen.cuda_target import device_machine, header, link_math, most_arguments, most_shared, newest, optimize
 from weft.codegen.cuda_task import Launch, box_of, contains, draws, measured_first, write_launch
 from weft.codegen.cuda_wide_atomics import FIRST
+from weft.codegen.cuda_wraps import keep_wraps
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import shares_of
 from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Artifact, CudaTarget, Slots
@@ -62,7 +63,7 @@ def compile_kernel(
     link_math(native, frozenset(math.names), target, config.opt_level)
     optimize(native, target, config.opt_level)
     note("codegen")
-    ptx = keep_borrows(device_machine(target, config.opt_level).emit_assembly(native))
+    ptx = keep_wraps(keep_borrows(device_machine(target, config.opt_level).emit_assembly(native)))
     note("host")
     host, check = _host_object(kernel, module, launches)
     return Artifact(

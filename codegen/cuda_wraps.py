@@ -1,0 +1,76 @@
+"""Negations, differences and absolute values, written so that NVIDIA's assembler wraps what leaves the range.
+
+    neg.s16  %rs2, %rs1;         { .reg .b32 w; cvt.u32.u16 w, %rs1; neg.s32 w, w; cvt.u16.u32 %rs2, w; }
+    abs.s32  %r2, %r1;           { .reg .b32 m, x; shr.s32 m, %r1, 31; xor.b32 x, %r1, m; sub.s32 %r2, x, m; }
+    neg.s32  %r2, %r1;           { .reg .b32 w; not.b32 w, %r1; add.s32 %r2, w, 1; }
+
+Of the left ones, ptxas (13.0, and the driver's of that time) takes it that nothing leaves the range. It computes in 32
+bits and drops the sign extension behind `neg.s16` and `abs.s16`, so that -(-32768) widened is 32768; it does so of
+`sub.s16` as well where it finds the minuend to be 0. It takes `abs.s32` and `abs.s16` for numbers of at least 0, in
+comparisons and (13.5 too) in conversions to floats as unsigned numbers. And where it makes one instruction of two
+`min.s32` or two `max.s32`, it forgets that the second operand is negated: max(max(a, -b), c) becomes max(a, b, c).
+
+LLVM makes such code of narrow types by itself, whatever the IR says, so it is mended in PTX. See docs/adr/0037.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["keep_wraps"]
+
+_FUNCTION_END = "\n}\n"
+_SUSPECT = re.compile(r"\b((?:neg|abs|sub)\.s16|(?:neg|abs)\.s32)[ \t]+([^,;]+), ([^,;]+)(?:, ([^,;]+))?;")
+_EXTREME = re.compile(r"\b(?:min|max)\.s32\b")
+
+
+def keep_wraps(ptx: str) -> str:
+    """PTX that computes the same, however it is assembled."""
+    if not _SUSPECT.search(ptx):
+        return ptx
+    return _FUNCTION_END.join(map(_function, ptx.split(_FUNCTION_END)))
+
+
+def _function(text: str) -> str:
+    fused = len(_EXTREME.findall(text)) > 1
+
+    def write(found: re.Match[str]) -> str:
+        kind, result, a, b = found.groups()
+        if kind == "neg.s32" and not fused:
+            return found[0]
+        return f"{{ {_WRITERS[kind](result, a, b)} }}"
+
+    return _SUSPECT.sub(write, text)
+
+
+def _negated(result: str, a: str, _: str) -> str:
+    return f".reg .b32 w; cvt.u32.u16 w, {a}; neg.s32 w, w; cvt.u16.u32 {result}, w;"
+
+
+def _difference(result: str, a: str, b: str) -> str:
+    return f".reg .b32 w, x; {_widened('w', a)} {_widened('x', b)} sub.s32 w, w, x; cvt.u16.u32 {result}, w;"
+
+
+def _widened(name: str, operand: str) -> str:
+    return f"cvt.u32.u16 {name}, {operand};" if operand.startswith("%") else f"mov.b32 {name}, {operand};"
+
+
+def _absolute(result: str, a: str, _: str) -> str:
+    return f".reg .b32 w; cvt.s32.s16 w, {a}; abs.s32 w, w; cvt.u16.u32 {result}, w;"
+
+
+def _absolute_of_32(result: str, a: str, _: str) -> str:
+    return f".reg .b32 m, x; shr.s32 m, {a}, 31; xor.b32 x, {a}, m; sub.s32 {result}, x, m;"
+
+
+def _negated_of_32(result: str, a: str, _: str) -> str:
+    return f".reg .b32 w; not.b32 w, {a}; add.s32 {result}, w, 1;"
+
+
+_WRITERS = {
+    "neg.s16": _negated,
+    "sub.s16": _difference,
+    "abs.s16": _absolute,
+    "abs.s32": _absolute_of_32,
+    "neg.s32": _negated_of_32,
+}
