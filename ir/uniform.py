@@ -46,7 +46,7 @@ from weft.ir.ops import (
     Unary,
     While,
 )
-from weft.ir.types import Pointer, Prim
+from weft.ir.types import Pointer, Prim, u1
 
 __all__ = ["FAMILY", "Uniformity", "target_of"]
 
@@ -169,6 +169,9 @@ class Uniformity:
             return
         if len(old.users) > 1 or len(value.users) > 1 or _is_stale(old, store) or not isinstance(value.type, Prim):
             self.reason = "it reads an accumulator"
+            return
+        if value.type is u1:
+            self.reason = "it sums up truth values, which memory holds as bytes"
             return
         self.sums[store] = (value.kind, value.rhs if old is value.lhs else value.lhs)
         self.skipped |= {old, value}

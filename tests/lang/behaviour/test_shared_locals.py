@@ -253,6 +253,31 @@ def test_elements_of_the_iterations_own(ti):
         assert run().to_numpy().tolist() == [0, 1, 4, 9]
 
 
+@pytest.mark.parametrize("simd", [0, 4])
+def test_truth_values_of_inner_loops(ti, simd):
+    """In lanes, too, where memory holds a truth value as a byte."""
+    n = 100
+    x, length, own = ti.field(ti.i32, n), ti.field(ti.i32, n), ti.field(ti.i32, n)
+    length.from_numpy(np.arange(n, dtype=np.int32) % 7)
+    x[5] = 9
+
+    @ti.kernel
+    def run() -> ti.i32:
+        one, all_of = ti.cast(0, ti.u1), ti.cast(1, ti.u1)
+        ti.loop_config(simd=simd)
+        for i in range(n):
+            mine = ti.cast(0, ti.u1)
+            for j in range(length[i]):
+                one |= x[j] > 3
+                all_of &= x[j] < 3
+                mine |= x[j] > 3
+            own[i] = mine
+        return ti.cast(one, ti.i32) * 2 + ti.cast(all_of, ti.i32)
+
+    assert run() == 2
+    assert own.to_numpy().tolist() == [int(k % 7 == 6) for k in range(n)]
+
+
 def racing(ti):
     """A kernel whose iterations race for a local, and where its lines are."""
     x = ti.field(ti.i32, 64)
