@@ -8,8 +8,9 @@
     merge   grid[k] += copy[k] for every copy that was taken
 
 The body reads from the box where the field is, so one body does for both, and its atomics need not lock in either.
-There are as many copies as threads, behind a word for each: 0 untouched, 1 filled, 2 taken. `shares.py` says which
-fields are copied.
+There are as many copies as threads, behind a word for each: 0 untouched, 1 filled, 2 taken. Around each is slack, as
+there is around fields: what misses a copy by an index is lost, and spoils nothing. `shares.py` says which fields are
+copied.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def sharing(f: FunctionWriter, shares: Sequence[Share], each: float, count: str,
 def run_shares(f: FunctionWriter, shares: Sequence[Share], body: str, box: str, axes: int, count: str) -> str:
     """In the entry: let the pool run the loop on copies; gives whether there was memory for them."""
     threads, pool = service(f, "threads", "i64"), service(f, "pool", "i64")
-    head, each = _head(f, threads), sum(_bytes(share) for share in shares)
+    head, each = _head(f, threads), sum(map(_room, shares))
     size = f.set(f"add i64 {head}, {f.set(f'mul i64 {threads}, {each}')}")
     copies = f.set(f"call ptr {service(f, 'scratch')}(i64 {pool}, i64 {size})")
     ready, done = f.fresh_label("ready"), f.fresh_label("done")
@@ -207,11 +208,20 @@ def _head(f: FunctionWriter, threads: str) -> str:
 
 def _copy(f: FunctionWriter, shares: Sequence[Share], position: int, copies: str, threads: str, number: str) -> str:
     """Where copy `number` of a field is."""
-    each, before = sum(_bytes(share) for share in shares), sum(_bytes(share) for share in shares[:position])
+    each, before = sum(map(_room, shares)), sum(map(_room, shares[:position])) + _slack(shares[position])
     offset = f.set(f"add i64 {_head(f, threads)}, {f.set(f'mul i64 {number}, {each}')}")
     return f.set(f"getelementptr inbounds i8, ptr {copies}, i64 {f.set(f'add i64 {offset}, {before}')}")
 
 
 def _bytes(share: Share) -> int:
-    """A copy's room: whole cache lines, that each begins on one."""
+    """A copy's length: whole cache lines, that each begins on one."""
     return -(-share.words * share.type.size // _LINE) * _LINE
+
+
+def _slack(share: Share) -> int:
+    """What lies on either side of a copy, and is never filled or added up: room for two indices."""
+    return -(-2 * share.reach // _LINE) * _LINE
+
+
+def _room(share: Share) -> int:
+    return _bytes(share) + 2 * _slack(share)

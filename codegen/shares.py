@@ -33,7 +33,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Share:
-    """A field that is copied: `words` scalars, from byte `low` on in its tree, changed by `kind`."""
+    """A field that is copied: `words` scalars, from byte `low` on in its tree, changed by `kind`. An index that is
+    wrong by one misses it by `reach` bytes at most."""
 
     scope: str
     tree: int
@@ -41,6 +42,7 @@ class Share:
     words: int
     kind: str
     type: Prim
+    reach: int = 0
 
 
 def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Share, ...]:
@@ -80,4 +82,5 @@ def _share(scope: str, symbol: FieldSymbol, kind: str, limits: Limits) -> Share 
     count = len(symbol.components) * prod(term.modulus for term in symbol.terms)
     if size != count * type.size or not type.size < size <= limits.each:
         return None
-    return Share(scope, symbol.tree, low, count, kind, type)
+    step = max((term.stride for term in symbol.terms), default=0)
+    return Share(scope, symbol.tree, low, count, kind, type, step)

@@ -1,7 +1,8 @@
 """Turns an SNode tree into byte offsets and strides, once. Code generation, field views and the evaluator read this.
 
 Extents are exact. In a cell, children follow one another, each aligned to the largest scalar inside it; a cell's size
-is a multiple of its own alignment.
+is a multiple of its own alignment. In the root's, between children of different fields there is a gap that is nobody's:
+what misses one of them by an index, where nothing checks indices, does not meet the other.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from weft.ir.symbols import Term
 from weft.ir.types import Struct, Type, flatten
 
 __all__ = ["PlaceLayout", "TreeLayout", "alignment_of", "layout_tree", "member_offset", "size_of"]
+
+
+_LINE, _MOST = 64, 64 << 10  # bytes: a cache line, at which what follows a gap begins; the longest gap but for that
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,13 @@ class PlaceLayout:
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """A measured tree: bytes in all, each place's layout, and each node's (cell bytes, offset in parent's cell)."""
+    """A measured tree: bytes in all, each place's layout, and each node's (cell bytes, offset in parent's cell).
+    `reach`: how many bytes outside of the tree an index that is wrong by one may lead."""
 
     size: int
     places: dict[SNode, PlaceLayout]
     cells: dict[SNode, tuple[int, int]]
+    reach: int = 0
 
 
 def layout_tree(root: SNode) -> TreeLayout:
@@ -41,7 +47,8 @@ def layout_tree(root: SNode) -> TreeLayout:
     size, _ = _measure(root, sizes, cells)
     places: dict[SNode, PlaceLayout] = {}
     _descend(root, 0, [], sizes, cells, places)
-    return TreeLayout(size, places, cells)
+    reach = max((_step(child, sizes) for child in root.children), default=0)
+    return TreeLayout(size, places, cells, reach)
 
 
 def _measure(node: SNode, sizes: dict[SNode, tuple[int, int]], cells: dict[SNode, tuple[int, int]]) -> tuple[int, int]:
@@ -51,8 +58,10 @@ def _measure(node: SNode, sizes: dict[SNode, tuple[int, int]], cells: dict[SNode
         sizes[node] = (node.dtype.size, node.dtype.size)
         return sizes[node]
     cursor, alignment = 0, 1
-    for child in node.children:
+    for number, child in enumerate(node.children):
         size, align = _measure(child, sizes, cells)
+        if node.kind == "root" and number:
+            cursor = _behind_gap(cursor, node.children[number - 1], child, sizes)
         cursor = -(-cursor // align) * align
         cells[child] = (_cell_size(child, sizes), cursor)
         cursor += size
@@ -72,6 +81,19 @@ def _cell_size(node: SNode, sizes: dict[SNode, tuple[int, int]]) -> int:
     for extent in node.extents:
         count *= extent
     return sizes[node][0] // count if count else 0
+
+
+def _step(node: SNode, sizes: dict[SNode, tuple[int, int]]) -> int:
+    """Bytes from one index to the next along the slowest axis."""
+    return _cell_size(node, sizes) * node.step() if node.kind == "dense" else 0
+
+
+def _behind_gap(end: int, before: SNode, child: SNode, sizes: dict[SNode, tuple[int, int]]) -> int:
+    """Where `child` may begin, if `before` ends there."""
+    if before.kind == child.kind == "place" or before.fields() & child.fields():
+        return end
+    gap = min(max(_step(before, sizes), _step(child, sizes)), _MOST)
+    return -(-(end + gap) // _LINE) * _LINE
 
 
 @dataclass(frozen=True)

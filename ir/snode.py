@@ -7,6 +7,7 @@ scalar component of a field. `root.dense(ij, (4, 4)).dense(ij, (8, 8)).place(x)`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from weft.ir.types import Prim
 
@@ -20,8 +21,8 @@ class SNode:
     """A node of a layout tree.
 
     `kind` is "root", "dense" or "place". A dense node has `axes` (numbers 0..7, slowest first) and an extent for each.
-    A place has a `dtype` and a name. Children lie one after another in the parent's cell, each aligned to its scalar
-    size: this is what makes `root.dense(i, n).place(x, y)` an array of structures.
+    A place has a `dtype`, a name and what it is a component of. Children lie one after another in the parent's cell,
+    each aligned to its scalar size: this is what makes `root.dense(i, n).place(x, y)` an array of structures.
     """
 
     kind: str
@@ -30,6 +31,7 @@ class SNode:
     parent: SNode | None = None
     dtype: Prim | None = None
     name: str = ""
+    whole: object = None  # the same for all components of a field
     children: list[SNode] = field(default_factory=list["SNode"])
 
     def add(self, child: SNode) -> SNode:
@@ -46,6 +48,16 @@ class SNode:
             nodes.append(node)
             node = node.parent
         return nodes[::-1]
+
+    def step(self) -> int:
+        """How many of its cells are one index apart along its slowest axis."""
+        return prod(self.extents[1:])
+
+    def fields(self) -> set[object]:
+        """What the places under it are components of."""
+        if self.kind == "place":
+            return {self if self.whole is None else self.whole}
+        return set[object]().union(*(child.fields() for child in self.children))
 
     def shape(self) -> tuple[int, ...]:
         """The extents of a field placed here, by axis number: the product over all dense nodes on the path."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from weft.ir.errors import CompilationError, InternalError, TypeMismatch, WeftError
-from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault, OutOfMemory, RecursionFault
+from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault, MemoryFault, OutOfMemory, RecursionFault
 
 __all__ = [
     "ArgumentError",
@@ -20,6 +20,7 @@ __all__ = [
     "IndexFault",
     "InternalError",
     "KernelFault",
+    "MemoryFault",
     "OutOfMemory",
     "PrecisionWarning",
     "RaceWarning",

@@ -63,10 +63,12 @@ class FieldSymbolParts:
 
 @dataclass(eq=False)
 class Slot:
-    """One scalar component of a field: its type, and where it was placed, once it was."""
+    """One scalar component of a field: its type, and where it was placed, once it was. `whole` is the same for all
+    components of a field; None where there is one."""
 
     dtype: Prim
     name: str
+    whole: object = None
     node: Node | None = None
     tree: FieldTree | None = None
     offset: tuple[int, ...] | None = None
@@ -75,7 +77,10 @@ class Slot:
         """Put this component into `node`'s cell. FieldError if it has a place already."""
         if self.node is not None:
             raise FieldError(f"{self.name or 'this field'} is placed already")
-        self.node, self.tree, self.offset = node.add(Node("place", dtype=self.dtype, name=self.name)), tree, offset
+        self.node, self.tree, self.offset = node.add(self._place()), tree, offset
+
+    def _place(self) -> Node:
+        return Node("place", dtype=self.dtype, name=self.name, whole=self.whole)
 
 
 class Field(Marked, Lender):
@@ -354,7 +359,8 @@ class MatrixField(Field):
 
     def __init__(self, inner: tuple[int, ...], dtype: Prim, name: str = "") -> None:
         self.n, self.m = inner[0], inner[1] if len(inner) > 1 else 1
-        super().__init__(dtype, inner, [Slot(dtype, name) for _ in range(self.n * self.m)], name)
+        whole = object()
+        super().__init__(dtype, inner, [Slot(dtype, name, whole) for _ in range(self.n * self.m)], name)
 
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)

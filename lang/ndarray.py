@@ -40,7 +40,8 @@ class Ndarray(Recorded, Marked, Lender):
         full = self.shape + self.element_shape
         memory = self._program.device.memory
         size, label = math.prod(full) * self._prim.size, f"ndarray {self.ir} {self.shape}"
-        buffer, marks = allocate(self._program, size, label), behind(self._program, size)
+        reach = size // self.shape[0] if size and self.shape else 0
+        buffer, marks = allocate(self._program, size, label, reach), behind(self._program, size)
         if MEMORY.on:
             MEMORY.info("%s: %d bytes", label, size)
         self._cells = memory.view(buffer, self._prim.np, full)

@@ -130,7 +130,7 @@ class FieldTree:
             with self.program.lock:  # two threads may come here at once
                 if self._buffer is None:
                     self.check()
-                    self._buffer = allocate(self.program, self.layout.size, self._label())
+                    self._buffer = allocate(self.program, self.layout.size, self._label(), self.layout.reach)
                     if MEMORY.on:
                         MEMORY.info("%s: %d bytes", self._label(), self.layout.size)
         return self._buffer

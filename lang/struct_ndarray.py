@@ -174,10 +174,11 @@ class StructNdarray(Recorded, StructMembers):
         extents, layout = shape_tuple(shape), current_layout(struct_type)
         self._memory = program().device.memory
         size, label = math.prod(extents) * layout.size, f"ndarray {struct_type!r} {extents}"
-        self._buffer, self._marks = allocate(program(), size, label), behind(program(), size)
+        self._steps = tuple(layout.size * math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
+        reach = max(self._steps, default=0)
+        self._buffer, self._marks = allocate(program(), size, label, reach), behind(program(), size)
         if MEMORY.on:
             MEMORY.info("%s: %d bytes", label, size)
-        self._steps = tuple(layout.size * math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
         super().__init__(struct_type, extents, self._parts("", struct_type, extents, layout.offsets))
 
     def _parts(

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.ir.artifact import Site
 from weft.ir.types import flat_size
+from weft.runtime import guards
 from weft.runtime.errors import assemble, read_scalars, show
 
 __all__ = ["PrintService", "format_print"]
@@ -38,6 +39,7 @@ class PrintService:
 
 def _bound(sites: tuple[Site, ...], sizes: list[int], raised: list[BaseException]) -> Any:
     def show(site: int, values: int | None) -> None:
+        mark = guards.pause()
         try:
             slots = ctypes.string_at(values, sizes[site]) if values and sizes[site] else b""
             text = format_print(sites[site], slots)
@@ -45,6 +47,8 @@ def _bound(sites: tuple[Site, ...], sizes: list[int], raised: list[BaseException
                 sys.stdout.write(text)
         except BaseException as error:
             raised.append(error)
+        finally:
+            guards.resume(mark)
 
     return show
 

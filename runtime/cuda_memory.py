@@ -30,6 +30,10 @@ __all__ = ["CudaMemory", "DeviceBuffer", "DeviceView"]
 
 _UNIT = 16  # buffers are multiples of it: atomics on less than a word exchange the whole word
 
+# Slack takes memory here, since there are no pages that cost nothing: so it is no more than that part of a buffer, or
+# that many bytes, and never more than those. The driver's addresses are multiples of the unit, and so are ours.
+_SLACK_PART, _SLACK_LEAST, _SLACK_MOST, _SLACK_UNIT = 16, 64 << 10, 16 << 20, 256
+
 
 class DeviceBuffer:
     """So many bytes at `address`. `read` and `write` wait until the bytes are copied (from here)."""
@@ -76,25 +80,27 @@ class CudaMemory:
         self._lent: set[int] = set()
         self.observer: Observer | None = None
 
-    def allocate(self, size: int, owner: str) -> DeviceBuffer:
-        """A zeroed buffer of `size` bytes. `owner` names it in the account."""
-        place, room = ctypes.c_void_p(), -(-max(size, 1) // _UNIT) * _UNIT
+    def allocate(self, size: int, owner: str, slack: int = 0) -> DeviceBuffer:
+        """A zeroed buffer of `size` bytes. `owner` names it in the account. On either side there are `slack` bytes that
+        are nobody's, or as many as the buffer is worth."""
+        around = _around(size, slack)
+        place, room = ctypes.c_void_p(), -(-max(size, 1) // _UNIT) * _UNIT + 2 * around
         with self._enter():
             status = self._driver.function("cuMemAllocAsync")(ctypes.byref(place), room, self._stream)
             if status == OUT_OF_MEMORY:
                 raise self._refuse(size, owner)
             if status:
                 raise self._driver.error(status, f"allocating {readable_size(size)} for {owner}")
-            address = place.value or 0
-            self._driver.call("cuMemsetD8Async", address, 0, room, self._stream)
-        buffer, key = DeviceBuffer(self, address, size), object()
+            begin = place.value or 0
+            self._driver.call("cuMemsetD8Async", begin, 0, room, self._stream)
+        buffer, key = DeviceBuffer(self, begin + around, size), object()
         self._held[key] = (owner, size)
-        weakref.finalize(buffer, self._free, key, address).atexit = False
+        weakref.finalize(buffer, self._free, key, begin + around, begin).atexit = False
         if self.observer is not None:
             self.observer.held(f"GPU {self.index}", size, owner)
         return buffer
 
-    def _free(self, key: object, address: int) -> None:
+    def _free(self, key: object, address: int, begin: int) -> None:
         owner, size = self._held.pop(key)
         if self.observer is not None:
             self.observer.held(f"GPU {self.index}", -size, owner)
@@ -104,7 +110,7 @@ class CudaMemory:
             if address in self._lent:  # other streams may still use it
                 self._lent.discard(address)
                 self._driver.function("cuCtxSynchronize")()
-            self._driver.function("cuMemFreeAsync")(address, self._stream)
+            self._driver.function("cuMemFreeAsync")(begin, self._stream)
 
     @cached_property
     def _pinned(self) -> PinnedCopies:
@@ -381,6 +387,12 @@ class _Element(np.ndarray[Any, Any]):
         super().__setitem__(key, value)
         if self.home is not None:
             self.home.put(np.asarray(self))
+
+
+def _around(size: int, slack: int) -> int:
+    """The slack that a buffer of that size gets on either side."""
+    most = min(max(size // _SLACK_PART, _SLACK_LEAST), _SLACK_MOST)
+    return -(-min(slack, most) // _SLACK_UNIT) * _SLACK_UNIT
 
 
 def _alike(values: Any, view: DeviceView) -> bool:

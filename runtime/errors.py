@@ -19,6 +19,7 @@ __all__ = [
     "DataRace",
     "IndexFault",
     "KernelFault",
+    "MemoryFault",
     "OutOfMemory",
     "Overlapping",
     "RecursionFault",
@@ -51,6 +52,10 @@ class KernelFault(WeftError, AssertionError):
 
 class IndexFault(KernelFault, IndexError):
     """An index lies outside of its field or array."""
+
+
+class MemoryFault(IndexFault):
+    """A kernel touched memory that is nobody's: an index, which nothing checked, lies far outside."""
 
 
 class ArithmeticFault(KernelFault, ArithmeticError):

@@ -26,6 +26,8 @@ from weft.runtime.direct import Native
 from weft.runtime.errors import Overlapping, fault
 from weft.runtime.forks import forkable
 from weft.runtime.graph_ir import GRAPH_IR
+from weft.runtime.guard_ir import FAULTED
+from weft.runtime.guards import Guards, memory_fault, watch
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch_ir import (
     ARRAY,
@@ -69,10 +71,11 @@ def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
     own = ("launch", "launch_for", "launch_scratch", "call", "graph_node", "graph_flush")
-    functions = (*Pool.FUNCTIONS, *Retired.FUNCTIONS, *own)
+    functions = (*Pool.FUNCTIONS, *Retired.FUNCTIONS, *Guards.FUNCTIONS, *own)
     text = POOL_IR + LAUNCH_IR + RETIRED_IR + CALL_IR + GRAPH_IR
     code = Loader().load(emit(text), functions, symbols=symbols)
     Retired(code)
+    Guards(code)
     return code
 
 
@@ -177,6 +180,7 @@ class CpuKernel:
         self._print = PrintService(artifact.sites)
         self._raised = self._print.raised
         self._table = services(self._print.address)
+        watch()
         memory = TURN if refused is not None else memory_of(slots, bool(self._print.address))
         self._overlap = code[artifact.check] if artifact.check else 0
         place = code[artifact.entry], ctypes.addressof(self._table), self._overlap, memory, slots
@@ -257,6 +261,8 @@ class CpuKernel:
         state, site = struct.unpack_from("=QQ", record)
         if state == OVERLAPS:
             raise Overlapping
+        if state == FAULTED:
+            raise memory_fault(name, site)
         if state == 3 and self._refused is not None:
             raise self._refused(site)
         if state != 2 or site >= len(self.artifact.sites):

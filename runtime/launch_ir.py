@@ -95,8 +95,7 @@ if not hasattr(ctypes.pythonapi, "PyDict_GetItemRef"):  # before Python 3.13
     del _API["PyDict_GetItemRef"]
 PYTHON_API: tuple[str, ...] = tuple(_API)
 
-_MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
-_DECLARATIONS = "\n".join([_MEMCPY, *(f"declare {type.replace(' (', f' @{name}(', 1)}" for name, type in _API.items())])
+_DECLARATIONS = "\n".join(f"declare {type.replace(' (', f' @{name}(', 1)}" for name, type in _API.items())
 
 _LAUNCH = f"""
 define ptr @launch(ptr %self, ptr %args, i64 %n) {{

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.runtime import system
+from weft.runtime import mappings, system
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.observer import Observer
 
-__all__ = ["ALIGNMENT", "Memory", "out_of_memory", "readable_size", "zeroed"]
+__all__ = ["Memory", "out_of_memory", "readable_size"]
 
-ALIGNMENT = 64
 _LISTED = 10
 
 
@@ -28,13 +27,14 @@ class Memory:
         self._held: dict[object, tuple[str, int]] = {}
         self.observer: Observer | None = None
 
-    def allocate(self, size: int, owner: str) -> Any:
-        """A zeroed uint8 array of `size` bytes that begins at a multiple of 64. `owner` names it in the account."""
+    def allocate(self, size: int, owner: str, slack: int = 0) -> Any:
+        """A zeroed uint8 array of `size` bytes that begins at a multiple of 64, with at least `slack` bytes on either
+        side that are nobody's. `owner` names it in the account."""
         limit = self._limit or system.physical_memory()
         if size > limit:
             raise self._refuse(size, owner, f"the limit is {readable_size(limit)}")
         try:
-            buffer = zeroed(size)
+            buffer = mappings.take(size, slack, owner)
         except MemoryError as error:
             raise self._refuse(size, owner, "the system has no more") from error
         key = object()
@@ -88,13 +88,6 @@ def out_of_memory(asked: str, held: list[tuple[str, int]]) -> OutOfMemory:
     if len(held) > _LISTED:
         lines.append(f"  and {len(held) - _LISTED} smaller ones")
     return OutOfMemory("\n".join(lines))
-
-
-def zeroed(size: int) -> Any:
-    """An array of so many zero bytes, aligned, within another that all windows onto it keep."""
-    block: Any = np.zeros(size + ALIGNMENT, np.uint8)  # by calloc: pages cost nothing until they are touched
-    start = -block.ctypes.data % ALIGNMENT
-    return block[start : start + size]
 
 
 def readable_size(size: int) -> str:

@@ -11,6 +11,7 @@ places have names in `pool_ir.py`):
           runs a loop (i64)
     192   the loop: body, ctx, share, n, the least chunk
     232   scratch memory for the launch under way, which grows as needed: where it is, how many bytes
+    248   the first fault of the loop, see `guard_ir.py`
     256   where the next chunk begins
     320   thread handles
 
@@ -36,9 +37,9 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.jit import Code
-from weft.runtime.pool_ir import PLACES
+from weft.runtime.pool_ir import PLACES, SCRATCH_GUARD
 
-__all__ = ["Pool"]
+__all__ = ["Pool", "in_scratch"]
 
 SPIN_SECONDS = 30e-6
 _CALIBRATION = 1000
@@ -89,6 +90,11 @@ class Pool:
         """Whether a launch has its turn now."""
         return bool(self._at("turn").value)
 
+    def missed(self, address: int) -> bool:
+        """Whether an address is between the guards of the scratch memory."""
+        begin, size = (self._at(name, ctypes.c_int64).value for name in ("scratch", "scratch_size"))
+        return bool(begin) and begin - SCRATCH_GUARD <= address < begin + size + SCRATCH_GUARD
+
     def forget(self) -> None:
         """In a forked child: the threads of the parent are not here, and what they were doing is not done."""
         for name in ("lock", "started", "stopping", "sleepers", "turn"):
@@ -100,6 +106,11 @@ class Pool:
 
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+def in_scratch(address: int) -> bool:
+    """Whether an address is between the guards of the scratch memory of any pool."""
+    return any(pool.missed(address) for pool in list(_pools))
 
 
 @cache

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from weft.runtime import system
+from weft.runtime.guard_ir import GUARD_IR
 
-__all__ = ["PLACES", "POOL_IR", "places"]
+__all__ = ["PLACES", "POOL_IR", "SCRATCH_GUARD", "places"]
+
+SCRATCH_GUARD = 16 << 20  # bytes without access on either side of scratch memory
+_SCRATCH_UNIT = 64 << 10  # what scratch memory is a multiple of: whole pages on every system
 
 # What lies where in the pool's memory, in bytes; `pool.py` says what it is for.
 PLACES: dict[str, int] = {
@@ -26,6 +30,7 @@ PLACES: dict[str, int] = {
     "grain": 224,
     "scratch": 232,
     "scratch_size": 240,
+    "fault": 248,
     "next": 256,
     "handles": 320,
 }
@@ -123,10 +128,12 @@ entry:
   %fresh = icmp eq i32 %started, 0
   br i1 %fresh, label %start, label %job
 start:
+  %pause = call ptr @guard_pause()
   call void @start_workers(ptr %pool)
+  call void @guard_resume(ptr %pause)
   br label %job
 job:
-  {places("body", "ctx", "share", "n", "grain", "next")}
+  {places("body", "ctx", "share", "n", "grain", "next", "fault")}
   %parts = zext i32 %workers to i64
   %parts8 = mul i64 %parts, 16
   %even = sdiv i64 %n, %parts8
@@ -138,6 +145,7 @@ job:
   store ptr %share, ptr %share.at
   store i64 %n, ptr %n.at
   store i64 %chunk, ptr %grain.at
+  store i64 0, ptr %fault.at
   store atomic i64 0, ptr %next.at monotonic, align 8
   call void @publish(ptr %pool, i64 {_OPEN})
   call void @run_chunks(ptr %pool)
@@ -202,7 +210,7 @@ done:
 _SHARED = f"""
 ; Take chunk after chunk until none is left: of what is left a quarter of a thread's part, `grain` at least. Memory is
 ; read in long runs, and the last chunks are short.
-define internal void @run_chunks(ptr %pool) {{
+define internal void @take_chunks(ptr %pool) {{
 entry:
   {places("body", "ctx", "share", "n", "grain", "next")}
   %body = load ptr, ptr %body.at
@@ -240,6 +248,22 @@ choose:
 run:
   call void %body(ptr %ctx, ptr %share, i64 %begin, i64 %end)
   br label %take
+done:
+  ret void
+}}
+
+; A thread that faults leaves the loop: the fault is noted, and nobody takes more.
+define internal void @run_chunks(ptr %pool) {{
+entry:
+  %fault = call i64 @guard_run(ptr @take_chunks, ptr %pool)
+  %well = icmp eq i64 %fault, 0
+  br i1 %well, label %done, label %stop
+stop:
+  {places("n", "next", "fault")}
+  %first = cmpxchg ptr %fault.at, i64 0, i64 %fault monotonic monotonic
+  %n = load i64, ptr %n.at
+  store atomic i64 %n, ptr %next.at monotonic, align 8
+  br label %done
 done:
   ret void
 }}
@@ -387,10 +411,7 @@ join:
   %next = add i32 %i, 1
   br label %each
 done:
-  {places("scratch")}
-  %scratch = load ptr, ptr %scratch.at
-  call void @free(ptr %scratch)
-  call void @llvm.memset.p0.i64(ptr %scratch.at, i8 0, i64 16, i1 false)
+  call void @scratch_free(ptr %pool)
   store i32 0, ptr %started.at
   store i32 0, ptr %stopping.at
   store atomic i64 0, ptr %state.at seq_cst, align 8
@@ -399,31 +420,56 @@ done:
   ret i32 1
 }}
 
-; Only the launch that has its turn asks.
+; Only the launch that has its turn asks. It is between guards, as fields are: kernels add to copies of fields there.
 define ptr @scratch(i64 %handle, i64 %bytes) {{
 entry:
   %pool = inttoptr i64 %handle to ptr
   {places("scratch", "scratch_size")}
-  %wanted = add i64 %bytes, 64
   %size = load i64, ptr %scratch_size.at
   %old = load ptr, ptr %scratch.at
-  %enough = icmp sge i64 %size, %wanted
+  %enough = icmp sge i64 %size, %bytes
   br i1 %enough, label %give, label %grow
 grow:
-  call void @free(ptr %old)
-  %new = call ptr @malloc(i64 %wanted)
-  %none = icmp eq ptr %new, null
-  %room = select i1 %none, i64 0, i64 %wanted
-  store ptr %new, ptr %scratch.at
-  store i64 %room, ptr %scratch_size.at
-  br i1 %none, label %fail, label %give
+  call void @scratch_free(ptr %pool)
+  %behind = add i64 %bytes, {_SCRATCH_UNIT - 1}
+  %room = and i64 %behind, -{_SCRATCH_UNIT}
+  %whole = add i64 %room, {2 * SCRATCH_GUARD}
+  %begin = call ptr @pages_reserve(i64 %whole)
+  %none = icmp eq ptr %begin, null
+  br i1 %none, label %fail, label %commit
+commit:
+  %new = getelementptr i8, ptr %begin, i64 {SCRATCH_GUARD}
+  %well = call i1 @pages_commit(ptr %new, i64 %room)
+  br i1 %well, label %keep, label %undo
+undo:
+  call void @pages_release(ptr %begin, i64 %whole)
+  br label %fail
 fail:
   ret ptr null
+keep:
+  store ptr %new, ptr %scratch.at
+  store i64 %room, ptr %scratch_size.at
+  br label %give
 give:
-  %memory = phi ptr [ %old, %entry ], [ %new, %grow ]
-  %behind = getelementptr i8, ptr %memory, i64 63
-  %line = call ptr @llvm.ptrmask.p0.i64(ptr %behind, i64 -64)
-  ret ptr %line
+  %memory = phi ptr [ %old, %entry ], [ %new, %keep ]
+  ret ptr %memory
+}}
+
+define internal void @scratch_free(ptr %pool) {{
+entry:
+  {places("scratch", "scratch_size")}
+  %old = load ptr, ptr %scratch.at
+  %none = icmp eq ptr %old, null
+  br i1 %none, label %done, label %release
+release:
+  %room = load i64, ptr %scratch_size.at
+  %begin = getelementptr i8, ptr %old, i64 -{SCRATCH_GUARD}
+  %whole = add i64 %room, {2 * SCRATCH_GUARD}
+  call void @pages_release(ptr %begin, i64 %whole)
+  call void @llvm.memset.p0.i64(ptr %scratch.at, i8 0, i64 16, i1 false)
+  br label %done
+done:
+  ret void
 }}
 
 ; For calibration: how long is a spin?
@@ -445,7 +491,5 @@ POOL_IR = f"""
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
-declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
-declare ptr @malloc(i64)
-declare void @free(ptr)
-{system.THREADS_IR}{_LOCK}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+{system.THREADS_IR}{GUARD_IR}{_LOCK}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""

@@ -1,12 +1,17 @@
 """The operating system, as far as the runtime needs it: one module per system with the same names.
 
-THREADS_IR            LLVM IR: how a native thread starts and is joined, how it waits on a word and is woken
+THREADS_IR            LLVM IR: how a native thread starts and is joined, how it waits on a word and is woken; how pages
+                      of memory are reserved, committed and released
 VECTOR_MATH           name of the library of vectorized sin, exp, ...; None where there is none
 SCALAR_MATH           name of C's math library; None for the process itself
 SUPPORT               libraries with the helpers compilers call, such as f64 -> f16
+CATCHES_FAULTS        whether `guard_ir.py` can end a kernel that touches memory without access
 physical_memory()     bytes of memory of the machine
 cpu_name()            what the processor calls itself
 stack_limit()         bytes that the stacks of the program's threads have, as far as the system says; 0 if it does not
+reserve(size)         the address of so many bytes without access; 0 if there is no room
+commit(address, size, huge)    lets reserved pages be read and written, in large pages if possible; whether it could
+release(address, size)         gives reserved addresses back
 """
 
 from __future__ import annotations
@@ -30,18 +35,23 @@ else:
     from weft.runtime import system_linux as host
 
 __all__ = [
+    "CATCHES_FAULTS",
     "PAUSE",
     "THREADS_IR",
+    "commit",
     "cpu_name",
     "physical_memory",
+    "release",
+    "reserve",
     "stack_bytes",
     "support_libraries",
     "threads_available",
     "vector_math_library",
 ]
 
-THREADS_IR = host.THREADS_IR
+THREADS_IR, CATCHES_FAULTS = host.THREADS_IR, host.CATCHES_FAULTS
 cpu_name = host.cpu_name
+reserve, commit, release = host.reserve, host.commit, host.release
 
 _UNKNOWN_STACK = 1 << 20
 

@@ -6,11 +6,23 @@ import ctypes
 import platform
 from typing import Any
 
-from weft.runtime.system_posix import pthreads, stack_limit
+from weft.runtime.system_posix import commit, pthreads, release, reserve, stack_limit
 
-__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory", "stack_limit"]
+__all__ = [
+    "CATCHES_FAULTS",
+    "SUPPORT",
+    "THREADS_IR",
+    "VECTOR_MATH",
+    "commit",
+    "cpu_name",
+    "physical_memory",
+    "release",
+    "reserve",
+    "stack_limit",
+]
 
 VECTOR_MATH: str | None = None
+CATCHES_FAULTS = False
 SUPPORT: tuple[str, ...] = ()
 
 # Operation 1 compares a 32-bit word and waits; with 0x100 a wake reaches all waiters. `__ulock_wake` cannot wake an
@@ -34,7 +46,7 @@ define internal void @thread_wake(ptr %word, i32 %count) {
 """
 
 # ILL, TRAP, ABRT, EMT, FPE, BUS and SEGV are faults.
-THREADS_IR = _WAITING + pthreads("i32", f"store i32 {~0x6F8}, ptr %mask", set_mask=3)
+THREADS_IR = _WAITING + pthreads("i32", f"store i32 {~0x6F8}, ptr %mask", set_mask=3, anonymous=0x1000)
 
 
 def _sysctl(name: bytes, size: int) -> bytes:

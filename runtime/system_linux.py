@@ -5,13 +5,25 @@ from __future__ import annotations
 import os
 import platform
 
-from weft.runtime.system_posix import pthreads, stack_limit
+from weft.runtime.system_posix import commit, pthreads, release, reserve, stack_limit
 
-__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory", "stack_limit"]
+__all__ = [
+    "CATCHES_FAULTS",
+    "SUPPORT",
+    "THREADS_IR",
+    "VECTOR_MATH",
+    "commit",
+    "cpu_name",
+    "physical_memory",
+    "release",
+    "reserve",
+    "stack_limit",
+]
 
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
 VECTOR_MATH: str | None = "libmvec.so.1" if _X86 else None
 SUPPORT: tuple[str, ...] = ("libgcc_s.so.1",)
+CATCHES_FAULTS = _X86
 
 _FUTEX = 202 if _X86 else 98
 
@@ -34,7 +46,7 @@ define internal void @thread_wake(ptr %word, i32 %count) {{
 }}
 """
 
-THREADS_IR = _WAITING + pthreads("[16 x i64]", _FILL, set_mask=2)
+THREADS_IR = _WAITING + pthreads("[16 x i64]", _FILL, set_mask=2, anonymous=0x20)
 
 
 def physical_memory() -> int:

@@ -1,10 +1,17 @@
-"""What Linux and macOS share: native threads by pthreads."""
+"""What Linux and macOS share: native threads by pthreads, memory by mmap."""
 
 from __future__ import annotations
 
-__all__ = ["pthreads", "stack_limit"]
+import ctypes
+import mmap
+from functools import cache
+from typing import Any
+
+__all__ = ["commit", "pthreads", "release", "reserve", "stack_limit"]
 
 _STACK = 8 << 20  # bytes, of the pool's threads
+_READ_WRITE = 3  # PROT_READ | PROT_WRITE
+_PRIVATE = 2  # MAP_PRIVATE
 
 # Workers take no signal that another thread could handle: %mask has all but those of faults.
 _PTHREADS = """
@@ -38,13 +45,36 @@ define internal void @thread_join(i64 %handle) {
   call i32 @pthread_join(i64 %handle, ptr null)
   ret void
 }
+
+declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
+declare i32 @mprotect(ptr, i64, i32)
+declare i32 @munmap(ptr, i64)
+
+define internal ptr @pages_reserve(i64 %size) {
+  %address = call ptr @mmap(ptr null, i64 %size, i32 0, i32 ANONYMOUS, i32 -1, i64 0)
+  %failed = icmp eq ptr %address, inttoptr (i64 -1 to ptr)
+  %result = select i1 %failed, ptr null, ptr %address
+  ret ptr %result
+}
+
+define internal i1 @pages_commit(ptr %address, i64 %size) {
+  %failed = call i32 @mprotect(ptr %address, i64 %size, i32 READ_WRITE)
+  %ok = icmp eq i32 %failed, 0
+  ret i1 %ok
+}
+
+define internal void @pages_release(ptr %address, i64 %size) {
+  call i32 @munmap(ptr %address, i64 %size)
+  ret void
+}
 """
 
 
-def pthreads(signals: str, fill: str, set_mask: int) -> str:
-    """LLVM IR of `thread_start` and `thread_join`. `signals` is the type of a set of signals, `fill` fills `%mask`,
-    `set_mask` is SIG_SETMASK."""
-    parts = {"SIGNALS": signals, "FILL": fill, "SET": str(set_mask), "STACK": str(_STACK)}
+def pthreads(signals: str, fill: str, set_mask: int, anonymous: int) -> str:
+    """LLVM IR of threads and pages. `signals` is the type of a set of signals, `fill` fills `%mask`, `set_mask` is
+    SIG_SETMASK, `anonymous` is MAP_ANONYMOUS."""
+    flags = {"ANONYMOUS": str(anonymous | _PRIVATE), "READ_WRITE": str(_READ_WRITE)}
+    parts = {"SIGNALS": signals, "FILL": fill, "SET": str(set_mask), "STACK": str(_STACK), **flags}
     text = _PTHREADS
     for name, part in parts.items():
         text = text.replace(name, part)
@@ -57,3 +87,36 @@ def stack_limit() -> int:
 
     soft = resource.getrlimit(resource.RLIMIT_STACK)[0]
     return 2 << 20 if soft == resource.RLIM_INFINITY else min(soft, _STACK)
+
+
+@cache
+def _library() -> Any:
+    """The C library, with types of its own for these functions."""
+    library: Any = ctypes.CDLL(None)
+    place, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    library.mmap.restype, library.mmap.argtypes = place, (place, size, number, number, number, ctypes.c_long)
+    library.mprotect.argtypes = library.madvise.argtypes = (place, size, number)
+    library.munmap.argtypes = (place, size)
+    return library
+
+
+def reserve(size: int) -> int:
+    """The address of so many bytes that nobody may touch; 0 if there is no room."""
+    flags: Any = vars(mmap)  # Windows has none of them, and the checkers look at all systems' code
+    address = _library().mmap(None, size, 0, flags["MAP_PRIVATE"] | flags["MAP_ANONYMOUS"], -1, 0)
+    return 0 if address is None or address == ctypes.c_void_p(-1).value else int(address)
+
+
+def commit(address: int, size: int, huge: bool) -> bool:
+    """Let reserved pages be read and written: zeros. `huge`: in large pages, where the system has such."""
+    if _library().mprotect(address, size, _READ_WRITE):
+        return False
+    advice = vars(mmap).get("MADV_HUGEPAGE")  # Linux only
+    if huge and advice is not None:
+        _library().madvise(address, size, advice)
+    return True
+
+
+def release(address: int, size: int) -> None:
+    """Give reserved addresses back, and what they hold."""
+    _library().munmap(address, size)

@@ -1,15 +1,31 @@
-"""Windows: threads by CreateThread, waiting by WaitOnAddress."""
+"""Windows: threads by CreateThread, waiting by WaitOnAddress, memory by VirtualAlloc."""
 
 from __future__ import annotations
 
 import ctypes
 import platform
+from functools import cache
 from typing import Any
 
-__all__ = ["SUPPORT", "THREADS_IR", "VECTOR_MATH", "cpu_name", "physical_memory", "stack_limit"]
+__all__ = [
+    "CATCHES_FAULTS",
+    "SUPPORT",
+    "THREADS_IR",
+    "VECTOR_MATH",
+    "commit",
+    "cpu_name",
+    "physical_memory",
+    "release",
+    "reserve",
+    "stack_limit",
+]
 
 VECTOR_MATH: str | None = None
+CATCHES_FAULTS = False
 SUPPORT: tuple[str, ...] = ("kernelbase",)  # where WaitOnAddress lives
+
+_RESERVE, _COMMIT, _RELEASE = 0x2000, 0x1000, 0x8000  # MEM_...
+_NO_ACCESS, _READ_WRITE = 0x01, 0x04  # PAGE_...
 
 # 0x10000 has the stack size mean address space reserved. WakeByAddress wakes one or all: those who find no work go
 # back to sleep.
@@ -49,6 +65,25 @@ define internal void @thread_join(i64 %handle) {{
   call i32 @CloseHandle(i64 %handle)
   ret void
 }}
+
+declare ptr @VirtualAlloc(ptr, i64, i32, i32)
+declare i32 @VirtualFree(ptr, i64, i32)
+
+define internal ptr @pages_reserve(i64 %size) {{
+  %address = call ptr @VirtualAlloc(ptr null, i64 %size, i32 {_RESERVE}, i32 {_NO_ACCESS})
+  ret ptr %address
+}}
+
+define internal i1 @pages_commit(ptr %address, i64 %size) {{
+  %there = call ptr @VirtualAlloc(ptr %address, i64 %size, i32 {_COMMIT}, i32 {_READ_WRITE})
+  %ok = icmp ne ptr %there, null
+  ret i1 %ok
+}}
+
+define internal void @pages_release(ptr %address, i64 %size) {{
+  call i32 @VirtualFree(ptr %address, i64 0, i32 {_RELEASE})
+  ret void
+}}
 """
 
 
@@ -66,8 +101,7 @@ class _MemoryStatus(ctypes.Structure):
 def physical_memory() -> int:
     """Bytes of memory of the machine."""
     status: Any = _MemoryStatus(ctypes.sizeof(_MemoryStatus))
-    libraries: Any = getattr(ctypes, "windll")  # noqa: B009 (absent from the checker's view elsewhere)
-    libraries.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+    _kernel().GlobalMemoryStatusEx(ctypes.byref(status))
     return int(status.total)
 
 
@@ -79,3 +113,31 @@ def cpu_name() -> str:
 def stack_limit() -> int:
     """What programs reserve if they do not say otherwise."""
     return 1 << 20
+
+
+@cache
+def _kernel() -> Any:
+    """kernel32, with types of its own for these functions."""
+    loader: Any = getattr(ctypes, "WinDLL")  # noqa: B009 (absent from the checker's view elsewhere)
+    kernel = loader("kernel32")
+    place, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32
+    kernel.VirtualAlloc.restype, kernel.VirtualAlloc.argtypes = place, (place, size, number, number)
+    kernel.VirtualFree.argtypes = (place, size, number)
+    return kernel
+
+
+def reserve(size: int) -> int:
+    """The address of so many bytes that nobody may touch; 0 if there is no room."""
+    return int(_kernel().VirtualAlloc(None, size, _RESERVE, _NO_ACCESS) or 0)
+
+
+def commit(address: int, size: int, huge: bool) -> bool:
+    """Let reserved pages be read and written: zeros. `huge`: large pages need a privilege here, so there are none."""
+    del huge
+    return bool(_kernel().VirtualAlloc(address, size, _COMMIT, _READ_WRITE))
+
+
+def release(address: int, size: int) -> None:
+    """Give reserved addresses back, and what they hold."""
+    del size  # all that was reserved together goes together
+    _kernel().VirtualFree(address, 0, _RELEASE)

@@ -22,6 +22,7 @@ import sysconfig
 
 from weft.ir.artifact import Slots
 from weft.ir.types import Array
+from weft.runtime.guard_ir import FAULTED
 from weft.runtime.pool_ir import places
 
 __all__ = ["ALL", "FREE_THREADED", "TURN", "TURN_IR", "memory_of"]
@@ -132,7 +133,7 @@ entry:
   %within = icmp eq i64 %owner, %me
   br i1 %within, label %nested, label %claim
 nested:
-  call void %kernel(ptr %ctx)
+  call void @run_guarded(ptr %kernel, ptr %ctx)
   ret void
 claim:
   %banks = call i64 @take_banks(ptr %ctx, i64 %memory)
@@ -143,7 +144,7 @@ turn:
   call void @take_turn(ptr %pool, i64 %me)
   br label %run
 run:
-  call void %kernel(ptr %ctx)
+  call void @run_guarded(ptr %kernel, ptr %ctx)
   %owner.then = load atomic i64, ptr %owner.at monotonic, align 8
   %has.turn = icmp eq i64 %owner.then, %me
   br i1 %has.turn, label %end, label %give
@@ -152,6 +153,27 @@ end:
   br label %give
 give:
   call void @give_banks(i64 %banks)
+  ret void
+}}
+
+; A fault is written to the error record, unless something else was wrong before.
+define internal void @run_guarded(ptr %kernel, ptr %ctx) {{
+entry:
+  %fault = call i64 @guard_run(ptr %kernel, ptr %ctx)
+  %well = icmp eq i64 %fault, 0
+  br i1 %well, label %done, label %look
+look:
+  %record.at = getelementptr i64, ptr %ctx, i64 1
+  %record = load ptr, ptr %record.at
+  %state = load i64, ptr %record
+  %told = icmp eq i64 %state, 2
+  br i1 %told, label %done, label %tell
+tell:
+  %word.at = getelementptr i64, ptr %record, i64 1
+  store i64 %fault, ptr %word.at
+  store i64 {FAULTED}, ptr %record
+  br label %done
+done:
   ret void
 }}
 
@@ -204,8 +226,14 @@ share.out:
   call void @lock_take(ptr %pool)
   store atomic i64 %me, ptr %looper.at monotonic, align 8
   call void @run_loop(ptr %pool, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain)
+  {places("fault")}
+  %fault = load i64, ptr %fault.at
   store atomic i64 0, ptr %looper.at monotonic, align 8
   call void @lock_give(ptr %pool)
+  %well = icmp eq i64 %fault, 0
+  br i1 %well, label %done, label %leave
+leave:
+  call void @guard_leave(i64 %fault)
   br label %done
 done:
   ret void

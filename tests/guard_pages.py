@@ -2,8 +2,10 @@
 
     | no access | ... A5 A5 A5 | the bytes of the buffer | A5 A5 | no access |
 
-A kernel that reads or writes past its fields' memory ends the process there and then, with a traceback by faulthandler;
-what it writes to the few bytes that alignment leaves is found when the buffer is freed.
+Fields have guard pages in any case, but with slack before them (`runtime/mappings.py`), which hides an access that
+misses by an element. Here there is none: a kernel that reads or writes past its fields' memory raises MemoryFault, or
+ends the process where faults are not caught; what it writes to the few bytes that alignment leaves is found when the
+buffer is freed.
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from weft.runtime import memory
+from weft.runtime import mappings
 
 __all__ = ["guarded", "pytest_configure"]
 
 PAGE, CANARY = mmap.PAGESIZE, 0xA5
 
 
-def guarded(size: int, alignment: int = memory.ALIGNMENT) -> Any:
-    """As `zeroed`: so many zero bytes that end as close to a page without access as `alignment` allows."""
+def guarded(size: int, alignment: int = mappings.ALIGNMENT) -> Any:
+    """So many zero bytes that end as close to a page without access as `alignment` allows."""
     room = -(-size // alignment) * alignment
     pages = -(-max(room, 1) // PAGE)
     block: Any = np.frombuffer(mmap.mmap(-1, (pages + 2) * PAGE), np.uint8)
@@ -55,4 +57,9 @@ def _check(address: int, first: int, last: int, size: int) -> None:
 
 def pytest_configure() -> None:
     """All memory of fields and ndarrays from here on."""
-    memory.zeroed = guarded
+    mappings.take = _without_slack
+
+
+def _without_slack(size: int, slack: int, owner: str) -> Any:
+    del slack, owner
+    return guarded(size)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Marking", "Places", "allocate", "behind"]
 
 _UNIT = 64
+_SLACK = 2  # indices
 
 
 def behind(program: Any, size: int) -> int:
@@ -30,10 +31,11 @@ def behind(program: Any, size: int) -> int:
     return -(-size // _UNIT) * _UNIT if program.config.check_uninitialised else 0
 
 
-def allocate(program: Any, size: int, owner: str) -> Any:
-    """A zeroed buffer of the program's device, with the marks in it where the program keeps any."""
+def allocate(program: Any, size: int, owner: str, reach: int) -> Any:
+    """A zeroed buffer of the program's device, with the marks in it where the program keeps any. Where an index is
+    wrong by one, an access misses it by `reach` bytes at most; there and twice as far is nothing of anybody's."""
     distance, memory = behind(program, size), program.device.memory
-    buffer = memory.allocate(distance + size, owner)
+    buffer = memory.allocate(distance + size, owner, _SLACK * reach)
     if distance:
         with program.lock:
             program.marks = program.marks or Places(program)

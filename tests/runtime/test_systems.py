@@ -13,10 +13,12 @@ import llvmlite.binding as llvm
 import pytest
 
 from weft.runtime import doctor, system
+from weft.runtime.guard_ir import GUARD_IR, guard_ir
 from weft.runtime.launch_ir import LAUNCH_IR
 from weft.runtime.pool_ir import POOL_IR
 
-NAMES = {"THREADS_IR", "VECTOR_MATH", "SUPPORT", "physical_memory", "stack_limit", "cpu_name"}
+CONSTANTS = {"THREADS_IR", "VECTOR_MATH", "SUPPORT", "CATCHES_FAULTS"}
+NAMES = CONSTANTS | {"physical_memory", "stack_limit", "cpu_name", "reserve", "commit", "release"}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,7 @@ def test_native_code_is_valid(name: str, triple: str, pause: str) -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     text = POOL_IR.replace(system.THREADS_IR, module.THREADS_IR) + LAUNCH_IR
+    text = text.replace(GUARD_IR, guard_ir(triple.startswith("x86_64-unknown-linux")))
     text = re.sub(r'sideeffect "\w+"', f'sideeffect "{pause}"', text)
     native = llvm.parse_assembly(text)
     native.triple = triple

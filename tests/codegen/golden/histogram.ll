@@ -75,9 +75,9 @@ taken15:
   %v21 = add i64 %v13, 7
   %v22 = lshr i64 %v21, 3
   %v23 = shl i64 %v22, 6
-  %v24 = mul i64 %copy16, 64
+  %v24 = mul i64 %copy16, 192
   %v25 = add i64 %v23, %v24
-  %v26 = add i64 %v25, 0
+  %v26 = add i64 %v25, 64
   %v27 = getelementptr inbounds i8, ptr %v9, i64 %v26
   %v30 = icmp eq i64 %v19, 0
   br i1 %v30, label %fill28, label %filled29
@@ -135,9 +135,9 @@ add17:
   %v22 = add i64 %v6, 7
   %v23 = lshr i64 %v22, 3
   %v24 = shl i64 %v23, 6
-  %v25 = mul i64 %i14, 64
+  %v25 = mul i64 %i14, 192
   %v26 = add i64 %v24, %v25
-  %v27 = add i64 %v26, 0
+  %v27 = add i64 %v26, 64
   %v28 = getelementptr inbounds i8, ptr %v2, i64 %v27
   br label %head29
 head29:
@@ -208,7 +208,7 @@ shared19:
   %v32 = add i64 %v27, 7
   %v33 = lshr i64 %v32, 3
   %v34 = shl i64 %v33, 6
-  %v35 = mul i64 %v27, 64
+  %v35 = mul i64 %v27, 192
   %v36 = add i64 %v34, %v35
   %v37 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v38 = load ptr, ptr %v37, align 8, !invariant.load !{}

@@ -1,0 +1,72 @@
+"""Kernels that touch memory which is nobody's, seen from Python: watching for them, and the exception.
+
+What native code does about them is in `guard_ir.py`, what lies around memory in `mappings.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from weft.runtime import mappings
+from weft.runtime.errors import MemoryFault
+from weft.runtime.guard_ir import FAULT, WROTE
+from weft.runtime.jit import Code
+from weft.runtime.memory import readable_size
+from weft.runtime.pool import in_scratch
+
+__all__ = ["Guards", "memory_fault", "pause", "resume", "watch"]
+
+
+class Guards:
+    """The native functions, those of `code`."""
+
+    FUNCTIONS = ("guard_install", "guard_pause", "guard_resume")  # what the code must export
+
+    def __init__(self, code: Code) -> None:
+        self.install = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["guard_install"])
+        self.pause = ctypes.CFUNCTYPE(ctypes.c_void_p)(code["guard_pause"])
+        self.resume = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["guard_resume"])
+        _all.append(self)
+
+
+_all: list[Guards] = []  # one, once the runtime is loaded
+
+
+def watch() -> None:
+    """Be told of faults from now on; also where somebody else wanted to be, and no longer does."""
+    for one in _all:
+        one.install(mappings.table_address())
+
+
+def pause() -> int | None:
+    """This thread runs Python within a kernel, whose faults are Python's. Gives what `resume` takes."""
+    return _all[0].pause() if _all else None
+
+
+def resume(mark: int | None) -> None:
+    """This thread goes on with the kernel."""
+    if mark is not None:
+        _all[0].resume(mark)
+
+
+_ADVICE = "With ti.init(debug=True), or run by `weft debug FILE`, it names the line, the index and the shape."
+
+
+def memory_fault(kernel: str, fault: int) -> MemoryFault:
+    """The exception for a fault (see `guard_ir.py`) of that kernel."""
+    address = fault & ~(FAULT | WROTE)
+    did = f"kernel '{kernel}' {'wrote' if fault & WROTE else 'read'}"
+    kept = "What it wrote until then stays written."
+    return MemoryFault(f"{did} {_place(address)}, where there is nothing, and was ended. {kept}\n{_ADVICE}")
+
+
+def _place(address: int) -> str:
+    block = mappings.nearest(address)
+    if block is not None:
+        before = address < block.address
+        far = block.address - address if before else address - (block.address + block.size)
+        way = "before" if before else "behind"
+        return f"{readable_size(far)} {way} the memory of {block.owner} ({readable_size(block.size)})"
+    if in_scratch(address):
+        return "far outside of a thread's copy of a small field that it adds to"
+    return f"at address {address:#x}, near no field or ndarray"
