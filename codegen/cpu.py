@@ -79,14 +79,14 @@ def compile_kernel(
     `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait)."""
     note = timer or (lambda _stage: None)
     note("emit")
-    host = machine.host_cpu(config.opt_level)
+    host = machine.host_cpu(config.opt_level, config.cpu_features)
     cuts = frozenset[int]() if config.line_info else cuts_of(kernel)  # the metadata of lines would not come apart
     others = list[bytes]()
     if helpers is not None and cuts:
         with Crew[bytes](helpers, note) as crew:
 
             def give(text: str, lines: int) -> None:
-                crew.give(lines, lambda note: machine.compile_object(text, config.opt_level, note))
+                crew.give(lines, lambda note: machine.compile_object(text, config.opt_level, note, config.cpu_features))
 
             parts = Parts(cuts, host.header, give)
             module = emit_kernel(kernel, config, host.features, functions, parts)
@@ -98,7 +98,7 @@ def compile_kernel(
         module = emit_kernel(kernel, config, host.features, functions)
         check = write_check(module, kernel)
         text = module.text(host.header)
-        code = machine.compile_object(text, config.opt_level, note)
+        code = machine.compile_object(text, config.opt_level, note, config.cpu_features)
     return Artifact(
         name=kernel.symbol,
         target="cpu",

@@ -189,7 +189,7 @@ def _host_object(kernel: Kernel, module: ModuleWriter, launches: list[Launch]) -
     wary = any(contains(task, Assert) or calls_one(task, callees, lambda callee: callee.fails) for task in tasks)
     drawn = any(draws(task, callees) for task in tasks if task.kind == "serial")
     flagged = wary or drawn or any(launch.guards for launch in launches)
-    host = machine.host_cpu(_HOST_LEVEL)
+    host = machine.host_cpu(_HOST_LEVEL, module.config.cpu_features)
     made, check = host_module(module.config, kernel, slots, launches, wary, flagged)
     code: bytes = host.machine.emit_object(machine.parse(made))
     return code, check

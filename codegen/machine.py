@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from weft.codegen.instruction_sets import NATIVE, instruction_set
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -31,7 +33,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class HostCpu:
-    """The CPU we run on: its LLVM target machine, name, features and the header of a module for it."""
+    """The CPU we run on, or as much of it as is used: its LLVM target machine, name, features, and the header of a
+    module for it."""
 
     machine: Any
     name: str
@@ -40,33 +43,26 @@ class HostCpu:
 
 
 @cache
-def host_cpu(opt_level: int = 3) -> HostCpu:
-    """The host, with all its features (a CPU that LLVM does not know by name still has them)."""
+def host_cpu(opt_level: int = 3, cpu_features: str = NATIVE) -> HostCpu:
+    """The host with that instruction set, a name of `instruction_sets.py`."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features, machine = llvm.get_host_cpu_features(), _host_machine(opt_level)
+    used, machine = instruction_set(cpu_features), _host_machine(opt_level, cpu_features)
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
-    return HostCpu(machine, _host()[0], frozenset(k for k, on in features.items() if on), header)
+    return HostCpu(machine, used.processor, used.features, header)
 
 
-def _host_machine(opt_level: int) -> Any:
+def _host_machine(opt_level: int, cpu_features: str) -> Any:
     """A target machine of one's own: takes 0.1 ms. Above level 1 LLVM schedules instructions once more when they have
     their registers: an eighth of the time of emitting them, for what CPUs do by themselves; nothing ran faster."""
     import llvmlite.binding as llvm
 
-    name, features = _host()
+    used = instruction_set(cpu_features)
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=name, features=features, opt=min(opt_level, 1), jit=True, reloc="pic", codemodel="small"
+        cpu=used.processor, features=used.switches, opt=min(opt_level, 1), jit=True, reloc="pic", codemodel="small"
     )
-
-
-@cache
-def _host() -> tuple[str, str]:
-    import llvmlite.binding as llvm
-
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def parse(text: str) -> Any:
@@ -115,8 +111,8 @@ class _Benches:
     """Target machines with their pass builders, used by one thread at a time and then by others: llvmlite frees a
     builder only in part, so that each one made leaves 1.5 KiB behind."""
 
-    def __init__(self, level: int) -> None:
-        self._level = level
+    def __init__(self, level: int, cpu_features: str) -> None:
+        self._level, self._cpu_features = level, cpu_features
         self._free: list[tuple[Any, Any]] = []
 
     @contextmanager
@@ -125,7 +121,7 @@ class _Benches:
         try:
             bench = self._free.pop()
         except IndexError:
-            machine = _host_machine(self._level)
+            machine = _host_machine(self._level, self._cpu_features)
             bench = machine, _builder(machine, self._level, True)
         yield bench
         self._free.append(bench)  # (not after an error: it goes)
@@ -134,16 +130,21 @@ class _Benches:
 _benches = cache(_Benches)
 
 
-def compile_object(text: str, opt_level: int, note: Callable[[str], None] = lambda _stage: None) -> bytes:
-    """The object file of a module for the host. Any number of threads may be in here at once. `note(stage)` is called
-    as each stage begins (optimize, codegen)."""
+def compile_object(
+    text: str,
+    opt_level: int,
+    note: Callable[[str], None] = lambda _stage: None,
+    cpu_features: str = NATIVE,
+) -> bytes:
+    """The object file of a module for the host, or for that instruction set of its. Any number of threads may be in
+    here at once. `note(stage)` is called as each stage begins (optimize, codegen)."""
     import llvmlite.binding as llvm
 
     note("optimize")
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
         # (They are closed here, in this order: garbage collection knows none, and LLVM would crash.)
         module.verify()
-        with _benches(opt_level).one() as (machine, builder):
+        with _benches(opt_level, cpu_features).one() as (machine, builder):
             with disposing(builder.getModulePassManager()) as passes:
                 _unlocked("LLVMPY_RunNewModulePassManager")(passes, module, builder)
             note("codegen")
@@ -174,19 +175,19 @@ def _unlocked(name: str) -> Any:
     return getattr(locked, "_cfn", locked)
 
 
-def optimized(text: str, opt_level: int = 3) -> Any:
+def optimized(text: str, opt_level: int = 3, cpu_features: str = NATIVE) -> Any:
     """The module that `compile_object` makes machine code of."""
     module = parse(text)
-    optimize(module, host_cpu(opt_level).machine, opt_level)
+    optimize(module, host_cpu(opt_level, cpu_features).machine, opt_level)
     return module
 
 
-def assembly(text: str, opt_level: int = 3) -> str:
+def assembly(text: str, opt_level: int = 3, cpu_features: str = NATIVE) -> str:
     """What the host's instructions for a module are, as text."""
-    return assembly_of(optimized(text, opt_level), opt_level)
+    return assembly_of(optimized(text, opt_level, cpu_features), opt_level, cpu_features)
 
 
-def assembly_of(module: Any, opt_level: int = 3) -> str:
+def assembly_of(module: Any, opt_level: int = 3, cpu_features: str = NATIVE) -> str:
     """What the host's instructions for an optimized module are, as text."""
-    text: str = host_cpu(opt_level).machine.emit_assembly(module)
+    text: str = host_cpu(opt_level, cpu_features).machine.emit_assembly(module)
     return text

@@ -29,10 +29,11 @@ class Remark:
     text: str
 
 
-def remarks(llvm: str, opt_level: int) -> list[Remark]:
-    """What the vectorizer says of that module, in LLVM's order, each thing once. Nothing if the other process fails."""
+def remarks(llvm: str, opt_level: int, cpu_features: str) -> list[Remark]:
+    """What the vectorizer says of that module, for that instruction set, in LLVM's order, each thing once. Nothing if
+    the other process fails."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
-    command = [sys.executable, "-m", "weft.codegen.remarks", str(opt_level)]
+    command = [sys.executable, "-m", "weft.codegen.remarks", str(opt_level), cpu_features]
     try:
         run = subprocess.run(
             command,
@@ -56,8 +57,8 @@ def _main() -> None:
 
     for kind in _KINDS:
         llvm.set_option("weft", f"-{kind}=loop-vectorize")
-    level = int(sys.argv[1])
-    machine.optimize(machine.parse(sys.stdin.read()), machine.host_cpu(level).machine, level)
+    level, cpu_features = int(sys.argv[1]), sys.argv[2]
+    machine.optimize(machine.parse(sys.stdin.read()), machine.host_cpu(level, cpu_features).machine, level)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ MANY_THREADS = 9  # code for the CPU is the same for all numbers of threads from
 class CompileConfig:
     """`arch` is "cpu", "cuda" or "python". `verify` checks the IR after every pass. `index_bits` is 32 where every
     field and array of the launch has fewer than 2**31 elements per axis. `threads` run kernels on a CPU; 0: nobody
-    said how many. `cuda_stack_limit`: bytes of stack of a GPU's thread, for recursion; 0: the usual. `line_info`: the
+    said how many. `cpu_features`: the instruction set of a CPU that code is made for, all of the host's or a level of
+    x86-64. `cuda_stack_limit`: bytes of stack of a GPU's thread, for recursion; 0: the usual. `line_info`: the
     code says which lines of the program it comes from.
     `check_nan`: what computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked
     for races; `races` is then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has
@@ -41,6 +42,7 @@ class CompileConfig:
     line_info: bool = False
     check_races: bool = False
     check_nan: bool = False
+    cpu_features: str = "native"
     races: RaceTable | None = field(default=None, repr=False, compare=False)
     check_uninitialised: bool = False
     marks: Marks | None = None

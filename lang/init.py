@@ -25,7 +25,7 @@ from weft.ir.config import MANY_THREADS, CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.logs.levels import ERROR, logger, set_logging_level
-from weft.lang.options import OPTIONS, collect, did_you_mean, environment, inert, mention_inert, parse
+from weft.lang.options import OPTIONS, checked, collect, did_you_mean, environment, inert, mention_inert, parse
 from weft.runtime.forks import forkable
 from weft.runtime.forks import gate as compiling
 
@@ -64,6 +64,7 @@ _CONFIG = (
     "check_nan",
     "check_races",
     "check_uninitialised",
+    "cpu_features",
     "debug",
     "cuda_stack_limit",
     "fast_math",
@@ -287,18 +288,23 @@ def init(
     `check_nan` (the first NaN or infinity that is computed is an error), `check_races` (find iterations that touch one
     element without an order; slow), `check_uninitialised` (reading what nothing has written is an error), `fast_math`
     (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once,
-    several kernels or the loops of a long one), `device` (0: which GPU), `kernel_profiler`, `nvtx` (name launches for
-    NVIDIA's tools), `line_info` (tell these tools which line of the program an instruction comes from), `log_level`,
-    `verbose` (False: only errors), `print_ir` and its kin (texts of the compiler on stderr), `offline_cache` (True:
-    keep compiled kernels on disk),
-    `offline_cache_file_path` (in which folder), `offline_cache_max_size_of_files` (bytes),
-    `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"), `offline_cache_cleaning_factor` (0.25),
-    `opt_level` (3), `advanced_optimization`, `verify` (check the IR after each pass). Taichi's other options are taken,
-    and said to mean nothing here. The environment has the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ...
-    UnknownOption (a KeyError) for a name that is no option; TypeError for a wrong type.
+    several kernels or the loops of a long one), `cpu_features` ("native": all that the CPU has; "x86-64-v2",
+    "x86-64-v3", "x86-64-v4", or "v2" ...: no more than SSE4.2, AVX2, AVX-512), `device` (0: which GPU),
+    `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools which line of the
+    program an instruction comes from), `log_level`, `verbose` (False: only errors), `print_ir` and its kin (texts of
+    the compiler on stderr), `offline_cache` (True: keep compiled kernels on disk), `offline_cache_file_path` (in which
+    folder), `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version",
+    "never"), `offline_cache_cleaning_factor` (0.25), `opt_level` (3), `advanced_optimization`, `verify` (check the IR
+    after each pass). Taichi's other options are taken, and said to mean nothing here. The environment has the last
+    word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ...
+    UnknownOption (a KeyError) for a name that is no option; WrongOption (a TypeError and a ValueError) for a value of
+    another type or one that the option cannot have; WeftError for instructions that the CPU lacks.
     """
     global _current, _generation
     chosen = collect(options)
+    if "cpu_features" in chosen:
+        chosen["cpu_features"] = importlib.import_module("weft.codegen.instruction_sets").named(chosen["cpu_features"])
+    enable_fallback = checked("enable_fallback", bool, enable_fallback)
     _set_level(chosen)
     mention_inert(options)
     _check_version(require_version)
@@ -410,6 +416,8 @@ def _set_level(chosen: dict[str, Any]) -> None:
 
 
 def _check_version(required: Any) -> None:
+    if required is not None:
+        checked("require_version", str, required)
     if required is not None and required != _FOLLOWS:
         logger.warning("init: require_version=%r: Weft follows Taichi %s", required, _FOLLOWS)
 

@@ -7,13 +7,26 @@ options steer machinery that Weft does not have: they are accepted, and said to 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.lang.logs.levels import logger
 
-__all__ = ["OPTIONS", "UnknownOption", "collect", "did_you_mean", "environment", "inert", "mention_inert", "parse"]
+__all__ = [
+    "OPTIONS",
+    "UnknownOption",
+    "WrongOption",
+    "checked",
+    "collect",
+    "did_you_mean",
+    "environment",
+    "inert",
+    "mention_inert",
+    "parse",
+]
 
 # What changes something here.
 OPTIONS: dict[str, type] = {
@@ -23,6 +36,7 @@ OPTIONS: dict[str, type] = {
     "check_races": bool,
     "check_uninitialised": bool,
     "compile_threads": int,
+    "cpu_features": str,
     "cpu_max_num_threads": int,
     "cuda_stack_limit": int,
     "debug": bool,
@@ -73,6 +87,20 @@ _INERT = frozenset(
 # Options by Taichi's names, and by ours.
 _TWINS = {"cpu_max_num_threads": "threads", "num_compile_threads": "compile_threads"}
 
+# What values an option may have, beyond those of its type, and how that is said.
+_AT_LEAST_0 = (
+    *("compile_threads", "cpu_max_num_threads", "cuda_stack_limit", "device", "num_compile_threads"),
+    *("offline_cache_max_size_of_files", "threads"),
+)
+_POLICIES = ("lru", "fifo", "version", "never")
+_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **{name: (lambda value: value >= 0, "0 or more") for name in _AT_LEAST_0},
+    "offline_cache_cleaning_factor": (lambda value: 0 <= value <= 1, "a number from 0 to 1"),
+    "offline_cache_cleaning_policy": (lambda value: value in _POLICIES, f"one of {', '.join(_POLICIES)}"),
+    "opt_level": (lambda value: 0 <= value <= 3, "0, 1, 2 or 3"),
+    "random_seed": (lambda value: -(2**63) <= value < 2**64, "a number of 64 bits"),
+}
+
 _TRUE, _FALSE = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 _mentioned: set[str] = set()
 
@@ -84,14 +112,18 @@ class UnknownOption(WeftError, KeyError):
         return str(self.args[0])
 
 
+class WrongOption(WeftError, TypeError, ValueError):
+    """An option of `init` has a value of another type, or one that it cannot have."""
+
+
 def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options that have a meaning, from the call and the environment, each of its type.
 
-    UnknownOption for a name that is none; TypeError for a value of another type."""
+    UnknownOption for a name that is none; WrongOption for a value of another type, or out of its range."""
     for name in given:
         if name not in OPTIONS and name not in _INERT:
             raise UnknownOption(f"init has no option '{name}'{did_you_mean(name, (*OPTIONS, *_INERT))}")
-    chosen = {name: _checked(name, kind, given[name]) for name, kind in OPTIONS.items() if given.get(name) is not None}
+    chosen = {name: checked(name, kind, given[name]) for name, kind in OPTIONS.items() if given.get(name) is not None}
     chosen |= {name: parse(name, kind, text) for name, kind in OPTIONS.items() if (text := environment(name))}
     for name, ours in _TWINS.items():
         if name in chosen:
@@ -118,16 +150,17 @@ def environment(name: str) -> str:
 
 
 def parse(name: str, kind: type, text: str) -> Any:
-    """An option's value from its text in the environment; TypeError if it is none."""
+    """An option's value from its text in the environment; WrongOption if it is none."""
+    label = f"WEFT_{name.upper()} (or TI_{name.upper()})"
     if kind is bool:
         if text.lower() in (*_TRUE, *_FALSE):
             return text.lower() in _TRUE
-        raise TypeError(f"WEFT_{name.upper()} (or TI_{name.upper()}) is 1 or 0, not {text!r}")
+        raise WrongOption(f"{label} is 1 or 0, not {text!r}")
     try:
-        return kind(text)
+        value = kind(text)
     except ValueError:
-        what = "a whole number" if kind is int else "a number"
-        raise TypeError(f"WEFT_{name.upper()} (or TI_{name.upper()}) is {what}, not {text!r}") from None
+        raise WrongOption(f"{label} is {_WORDS[kind]}, not {text!r}") from None
+    return _in_range(name, value, label)
 
 
 def did_you_mean(name: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
@@ -138,9 +171,29 @@ def did_you_mean(name: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-def _checked(name: str, kind: Any, value: Any) -> Any:
-    words = {bool: "True or False", int: "a whole number", float: "a number", str: "a string"}
-    fits: Any = {bool: (bool, int), int: (int,), float: (int, float), str: (str, os.PathLike)}[kind]
-    if not isinstance(value, fits) and not (kind is int and hasattr(value, "__index__")):
-        raise TypeError(f"init: {name} is {words[kind]}, not {value!r}")
-    return kind(os.fspath(value) if kind is str else value)
+_WORDS: dict[Any, str] = {bool: "True or False", int: "a whole number", float: "a number", str: "a string"}
+_TYPES: dict[Any, Any] = {int: (int,), float: (int, float), str: (str, os.PathLike)}
+
+
+def checked(name: str, kind: Any, value: Any) -> Any:
+    """The value of an argument of `init` as its type; WrongOption for another one, or for what it cannot be."""
+    truth = isinstance(value, bool | np.bool_)
+    if kind is bool:
+        fits = truth or (type(value) is int and value in (0, 1))
+    else:
+        fits = not truth and (isinstance(value, _TYPES[kind]) or (kind is not str and _is_number(value, kind)))
+    if not fits:
+        raise WrongOption(f"init: {name} is {_WORDS[kind]}, not {value!r}")
+    return _in_range(name, kind(os.fspath(value) if kind is str else value), f"init: {name}")
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    """Whether it is a number of numpy's, or of another library, that is as good as Python's."""
+    return hasattr(value, "__index__") or (kind is float and isinstance(value, np.floating))
+
+
+def _in_range(name: str, value: Any, label: str) -> Any:
+    fits, words = _VALUES.get(name, (None, ""))
+    if fits is not None and not fits(value):
+        raise WrongOption(f"{label} is {words}, not {value!r}")
+    return value

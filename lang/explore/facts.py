@@ -49,7 +49,8 @@ def task_facts(stages: Stages) -> list[dict[str, Any]]:
     """A card for each task: its kind, its place, rows of (what, how much), and remarks with their places."""
     artifact = stages.artifact
     kernel = stages.kernel
-    said = remarks(artifact.llvm, stages.config.opt_level) if artifact is not None and stages.arch == "cpu" else []
+    config, native = stages.config, artifact is not None and stages.arch == "cpu"
+    said = remarks(artifact.llvm, config.opt_level, config.cpu_features) if artifact is not None and native else []
     cards: list[dict[str, Any]] = []
     for number, task in enumerate(tasks_of(kernel)):
         rows = [*_box(task), *_touched(task)]
@@ -211,7 +212,8 @@ def _lanes(stages: Stages, task: Task) -> Plan | str:
     from weft.codegen.cpu import lanes_of
     from weft.codegen.machine import host_cpu
 
-    return lanes_of(task, stages.kernel, host_cpu(stages.config.opt_level).features, stages.config)
+    config = stages.config
+    return lanes_of(task, stages.kernel, host_cpu(config.opt_level, config.cpu_features).features, config)
 
 
 def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:

@@ -204,7 +204,7 @@ class Stages:
         module: Any = self.artifact.native
         if self.arch == "cpu":
             machine: Any = import_module("weft.codegen.machine")
-            module = machine.optimized(self.artifact.llvm, self.config.opt_level)
+            module = machine.optimized(self.artifact.llvm, self.config.opt_level, self.config.cpu_features)
         return with_places(str(module), self.llvm)
 
     @cached_property
@@ -213,7 +213,8 @@ class Stages:
         if self.artifact is None or self.arch != "cpu":
             return None
         machine: Any = import_module("weft.codegen.machine")
-        return of_assembly(machine.assembly_of(machine.parse(self._optimized), self.config.opt_level))
+        module, config = machine.parse(self._optimized), self.config
+        return of_assembly(machine.assembly_of(module, config.opt_level, config.cpu_features))
 
     @cached_property
     def ptx(self) -> Listing | None:

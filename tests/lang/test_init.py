@@ -8,12 +8,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft as ti
 from weft.lang import options
 from weft.lang.init import program
-from weft.lang.options import UnknownOption
+from weft.lang.options import OPTIONS, UnknownOption, WrongOption
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,44 @@ def test_options_without_meaning_say_so_once(caplog: pytest.LogCaptureFixture) -
         ({"debg": True}, UnknownOption, "init has no option 'debg'; did you mean 'debug'?"),
         ({"debug": "yes"}, TypeError, "init: debug is True or False, not 'yes'"),
         ({"random_seed": 1.5}, TypeError, "init: random_seed is a whole number, not 1.5"),
+        ({"cpu_max_num_threads": -4}, WrongOption, "init: cpu_max_num_threads is 0 or more, not -4"),
+        ({"threads": True}, WrongOption, "init: threads is a whole number, not True"),
+        ({"compile_threads": -1}, WrongOption, "init: compile_threads is 0 or more, not -1"),
+        ({"num_compile_threads": -1}, WrongOption, "init: num_compile_threads is 0 or more, not -1"),
+        ({"device": -1}, WrongOption, "init: device is 0 or more, not -1"),
+        ({"device": "first"}, WrongOption, "init: device is a whole number, not 'first'"),
+        ({"cuda_stack_limit": -1}, WrongOption, "init: cuda_stack_limit is 0 or more, not -1"),
+        ({"opt_level": 4}, WrongOption, "init: opt_level is 0, 1, 2 or 3, not 4"),
+        ({"opt_level": -1}, WrongOption, "init: opt_level is 0, 1, 2 or 3, not -1"),
+        ({"random_seed": 2**64}, WrongOption, f"init: random_seed is a number of 64 bits, not {2**64}"),
+        ({"debug": 2}, WrongOption, "init: debug is True or False, not 2"),
+        ({"fast_math": 1.0}, WrongOption, "init: fast_math is True or False, not 1.0"),
+        ({"log_level": 3}, WrongOption, "init: log_level is a string, not 3"),
+        (
+            {"offline_cache_cleaning_policy": "all"},
+            WrongOption,
+            "init: offline_cache_cleaning_policy is one of lru, fifo, version, never, not 'all'",
+        ),
+        (
+            {"offline_cache_cleaning_factor": float("nan")},
+            WrongOption,
+            "init: offline_cache_cleaning_factor is a number from 0 to 1, not nan",
+        ),
+        (
+            {"offline_cache_max_size_of_files": -1},
+            WrongOption,
+            "init: offline_cache_max_size_of_files is 0 or more, not -1",
+        ),
+        ({"offline_cache_file_path": 3}, WrongOption, "init: offline_cache_file_path is a string, not 3"),
+        ({"enable_fallback": "no"}, WrongOption, "init: enable_fallback is True or False, not 'no'"),
+        ({"require_version": 1.7}, WrongOption, "init: require_version is a string, not 1.7"),
+        ({"cpu_features": 3}, WrongOption, "init: cpu_features is a string, not 3"),
+        (
+            {"cpu_features": "avx2"},
+            ti.WeftError,
+            "cpu_features is one of native, x86-64-v2, x86-64-v3, x86-64-v4, not 'avx2'",
+        ),
+        ({"arch": 3}, ti.WeftError, "arch is one of cpu, cuda, gpu, python, not 3"),
         ({"default_fp": ti.i32}, TypeError, "default_fp is f16, f32 or f64, not i32"),
         ({"default_ip": "i64"}, TypeError, "default_ip is an integer type, not 'i64'"),
         ({"arch": "cudaa"}, ti.WeftError, "arch is one of cpu, cuda, gpu, python, not 'cudaa'; did you mean 'cuda'?"),
@@ -66,6 +105,28 @@ def test_wrong_options(keywords: dict[str, Any], error: type[Exception], text: s
     with pytest.raises(error) as caught:
         ti.init(**keywords)
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_no_option_takes_a_value_of_another_type(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(WrongOption, match=f"^init: {name} is "):
+        ti.init(**{name: [1]})
+    if OPTIONS[name] is not str:
+        monkeypatch.setenv(f"WEFT_{name.upper()}", "blue")
+        with pytest.raises(WrongOption, match=rf"^WEFT_{name.upper()} \(or TI_{name.upper()}\) is .*, not 'blue'$"):
+            ti.init()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    given = {"random_seed": np.int64(7), "debug": np.True_, "offline_cache_cleaning_factor": np.float32(0.5)}
+    ti.init(cpu_max_num_threads=np.int32(1), **given)
+    assert (ti.cfg.random_seed, ti.cfg.debug, ti.cfg.threads) == (7, True, 1)
+
+
+def test_a_wrong_number_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TI_CPU_MAX_NUM_THREADS", "-4")
+    with pytest.raises(WrongOption, match=r"or TI_CPU_MAX_NUM_THREADS\) is 0 or more, not -4"):
+        ti.init()
 
 
 def test_an_unknown_option_is_a_key_error() -> None:
