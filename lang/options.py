@@ -177,19 +177,18 @@ _TYPES: dict[Any, Any] = {int: (int,), float: (int, float), str: (str, os.PathLi
 
 def checked(name: str, kind: Any, value: Any) -> Any:
     """The value of an argument of `init` as its type; WrongOption for another one, or for what it cannot be."""
-    truth = isinstance(value, bool | np.bool_)
-    if kind is bool:
-        fits = truth or (type(value) is int and value in (0, 1))
-    else:
-        fits = not truth and (isinstance(value, _TYPES[kind]) or (kind is not str and _is_number(value, kind)))
-    if not fits:
+    if not _fits(kind, value):
         raise WrongOption(f"init: {name} is {_WORDS[kind]}, not {value!r}")
     return _in_range(name, kind(os.fspath(value) if kind is str else value), f"init: {name}")
 
 
-def _is_number(value: Any, kind: type) -> bool:
-    """Whether it is a number of numpy's, or of another library, that is as good as Python's."""
-    return hasattr(value, "__index__") or (kind is float and isinstance(value, np.floating))
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value is of that type, or a number of numpy's or another library's that is as good."""
+    truth = isinstance(value, bool | np.bool_)
+    if kind is bool:
+        return truth or (type(value) is int and value in (0, 1))
+    number = hasattr(value, "__index__") or (kind is float and isinstance(value, np.floating))
+    return not truth and (isinstance(value, _TYPES[kind]) or (kind is not str and number))
 
 
 def _in_range(name: str, value: Any, label: str) -> Any:
