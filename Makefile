@@ -4,13 +4,26 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check bench docs links clean
+.PHONY: demo test test-all verify mutate check bench docs links clean
 
 demo: $(STAMP)
 	$(BIN)/weft demo mpm88
 
 test: $(STAMP)
+	$(BIN)/python -m pytest -n auto -q -m "not exhaustive"
+
+# Everything: all cases of what `make test` takes samples of, more random programs, and the launches checked.
+test-all: $(STAMP)
 	$(BIN)/python -m pytest -n auto -q
+	$(MAKE) verify
+
+# Every launch that is small enough is compared with the evaluator.
+verify: $(STAMP)
+	WEFT_VERIFY=results $(BIN)/python -m pytest -n auto -q tests/lang/behaviour tests/docs tests/demos
+
+# Break one condition of a pass at a time, and see whether a test notices.
+mutate: $(STAMP)
+	$(BIN)/python -m tests.mutate
 
 check: $(STAMP) links
 	$(BIN)/ruff format --check .

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import sampling
 from tests.assembling import MISSING, Assembler, ptxas, watch
 
 ASSEMBLER, REFUSALS = Assembler(), list[str]()
@@ -22,10 +23,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["WEFT_OFFLINE_CACHE"] = "0"
+    sampling.leave_out(config.getoption("markexpr"))
     if config.getoption("--update") and os.environ.get("CI"):
         raise pytest.UsageError("--update is for people: in CI a golden file that differs is a failure")
     ASSEMBLER.taken.update(config.cache.get(_TAKEN, []) if hasattr(config, "cache") else [])
     watch(ASSEMBLER)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    sampling.thin(items)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

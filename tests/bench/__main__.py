@@ -2,14 +2,15 @@
 
 Each peer runs in its own process with all threads (or one: `--alone`); rounds alternate, so that all see the same
 machine, and the best step of each counts. What they computed is compared with Weft's. A ratio is Weft's time over the
-peer's: below 1, Weft is faster. Peers that are not there leave a dash; `--write` puts table and plot into
-`docs/performance.md`.
+peer's: below 1, Weft is faster. `--cpu-features v3` adds Weft as it is on a machine without AVX-512. Peers that are not
+there leave a dash; `--write` puts table and plot into `docs/performance.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -31,10 +32,13 @@ class Worker:
     """A process that runs the programs of one peer."""
 
     def __init__(self, name: str, python: str, threads: int = 0) -> None:
+        """`name`: a peer, or one of `report.LEVELS`: Weft for that instruction set."""
         self.name = name
+        program, features = ("weft", name) if name in report.LEVELS else (name, "")
         self.said = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the process
         self.process = subprocess.Popen(
-            [python, str(HERE / "worker.py"), name, str(threads)],
+            [python, str(HERE / "worker.py"), program, str(threads)],
+            env={**os.environ, "WEFT_CPU_FEATURES": features} if features else None,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.said,
@@ -115,6 +119,7 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(names))
     parser.add_argument("--peers", default=",".join(PEERS), help="of cpp,numba,warp,taichi")
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has numba, warp and taichi")
+    parser.add_argument("--cpu-features", default="", help=f"Weft for these too, of {','.join(report.LEVELS)}")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=0.25, help="of each round of each peer, at least one step")
     parser.add_argument("--alone", action="store_true", help="one thread each, processor's time: for a busy machine")
@@ -123,7 +128,9 @@ def main() -> None:
     unknown = sorted(set(given.programs) - set(names))
     if unknown:
         parser.error(f"there is no program {', '.join(unknown)}; there are {', '.join(names)}")
-    peers = [peer for peer in given.peers.split(",") if peer]
+    peers = [peer for peer in f"{given.cpu_features},{given.peers}".split(",") if peer]
+    if strange := [peer for peer in peers if peer not in (*report.LEVELS, *PEERS)]:
+        parser.error(f"there is no peer or instruction set {', '.join(strange)}")
     print(report.heading(peers))
     pythons = {peer: given.peer_python if peer in ELSEWHERE else sys.executable for peer in ("weft", *peers)}
     threads = 1 if given.alone else 0

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.bench.__main__ import Measured
 
-__all__ = ["SECTIONS", "heading", "notes", "row", "write"]
+__all__ = ["LEVELS", "SECTIONS", "heading", "notes", "row", "write"]
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
-NAMES = {"weft": "Weft", "cpp": "C++", "numba": "Numba", "warp": "Warp", "taichi": "Taichi"}
+LEVELS = {"v2": "Weft, SSE4.2", "v3": "Weft, AVX2", "v4": "Weft, AVX-512"}  # what code is made for
+NAMES = {"weft": "Weft", **LEVELS, "cpp": "C++", "numba": "Numba", "warp": "Warp", "taichi": "Taichi"}
 SECTIONS = {
     "stencils": [
         "heat_4096",
@@ -59,14 +60,19 @@ def ratio_of(weft: Measured, peer: Measured) -> str:
 
 def heading(peers: Sequence[str]) -> str:
     """The first line of the table on the terminal."""
-    columns = "".join(f"{NAMES[peer] + ' ms':>11} {'ratio':>7}" for peer in peers)
+    columns = "".join(f"{NAMES[peer] + ' ms':>{_wide(peer)}} {'ratio':>7}" for peer in peers)
     return f"{'program':<20} {'Weft ms':>9}{columns}   first call, ms"
+
+
+def _wide(peer: str) -> int:
+    """How wide its column is on the terminal."""
+    return max(11, len(NAMES[peer]) + 4)
 
 
 def row(name: str, found: Mapping[str, Measured], peers: Sequence[str]) -> str:
     """One program on the terminal."""
     weft = found["weft"]
-    columns = "".join(f"{time_of(found[p]):>11} {ratio_of(weft, found[p]):>7}" for p in peers)
+    columns = "".join(f"{time_of(found[p]):>{_wide(p)}} {ratio_of(weft, found[p]):>7}" for p in peers)
     return f"{name:<20} {time_of(weft):>9}{columns}   {weft.first:.0f}"
 
 
@@ -126,7 +132,7 @@ def plot(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str], path
     shapes = {"cpp": "o", "numba": "s", "warp": "^", "taichi": "D"}
     names = list(found)
     figure, axes = pyplot.subplots(figsize=(8, 0.26 * len(names) + 1))
-    for peer in reversed(peers):
+    for peer in reversed([peer for peer in peers if peer in colours]):
         there = [k for k, name in enumerate(names) if not found[name][peer].absent]
         times = [found[names[k]][peer].best / found[names[k]]["weft"].best for k in there]
         axes.scatter(times, there, s=26, color=colours[peer], marker=shapes[peer], label=NAMES[peer], zorder=3)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.bench import report
 from tests.bench.__main__ import Measured, Worker, different, measure
+from weft.codegen.instruction_sets import levels_here
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def test_a_program_is_measured(weft: Worker) -> None:
     assert found.sample == [1000.0] * 1024
 
 
+@pytest.mark.exhaustive  # (it compiles all of the peer)
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler here")
 def test_cpp_computes_the_same(weft: Worker) -> None:
     cpp = Worker("cpp", sys.executable)
@@ -66,3 +68,32 @@ def test_other_results_are_marked() -> None:
     assert different([1.0], [1.0, 2.0]) == 1.0
     row = {"weft": Measured(best=2.0), "cpp": Measured(best=4.0, apart=0.25)}
     assert report.ratio_of(row["weft"], row["cpp"]) == "0.50!"
+
+
+def test_an_instruction_set_has_a_column() -> None:
+    """A level that the machine lacks leaves dashes, and the reason."""
+    workers = [Worker("weft", sys.executable, 1), Worker("v2", sys.executable, 1), Worker("v4", sys.executable, 1)]
+    try:
+        found = measure("loop_1024", workers, rounds=1, seconds=0.01)
+    finally:
+        for worker in workers:
+            worker.end()
+    assert (found["v2"].absent == "") == ("x86-64-v2" in levels_here())
+    assert (found["v4"].absent == "") == ("x86-64-v4" in levels_here())
+    assert report.heading(["v2"]).split() == [
+        "program",
+        "Weft",
+        "ms",
+        "Weft,",
+        "SSE4.2",
+        "ms",
+        "ratio",
+        "first",
+        "call,",
+        "ms",
+    ]
+    table = report._table({"loop_1024": found}, ["v2", "v4"])
+    assert table.splitlines()[0] == "| program | Weft | Weft, SSE4.2 | Weft, AVX-512 | first call |"
+    if "x86-64-v4" not in levels_here():
+        assert "| - |" in table
+        assert "this machine lacks avx512" in report.notes({"loop_1024": found}, ["v2", "v4"])

@@ -16,6 +16,7 @@ from tests.codegen.machine_code import DEVICE
 from tests.generate import Program, chi_kernels
 from tests.generate_tree import kernel_trees, program_of
 from tests.ir.test_passes_agree import bits, outcome
+from tests.sampling import draws
 from weft.codegen.cpu import compile_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
@@ -25,7 +26,7 @@ from weft.ir.text import print_ir
 from weft.ir.types import flatten
 
 EXACT = CompileConfig(fast_math=False, verify=False, opt_level=1)
-examples = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+examples = settings(max_examples=draws(30), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def in_lanes(kernel: Kernel, lanes: int) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import weft as ti
 from tests.codegen.folding import folding
+from tests.sampling import draws
 
 LENGTHS = np.array([0, 1, 2, 7, 16, 40, 100, 300], np.int32)
 NUMBERS = np.random.default_rng(1).integers(-9, 9, 400)
@@ -240,7 +241,7 @@ def written(block: Any, indent: int = 4) -> list[str]:
     return lines
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.sampled_from([ti.i32, ti.f32, ti.u8, ti.f64]), st.sampled_from(["count[i]", "i, 5 * i", "40"]))
 def test_random_rounds(tmp_path_factory: pytest.TempPathFactory, drawn: Any, dtype: Any, bounds: str) -> None:
     """Sums, extremes and assignments of locals, in branches. Floats get whole numbers and stay small, to be exact."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as ti
+from tests.sampling import only
 from weft.codegen import machine, outline
 
 
@@ -57,7 +58,7 @@ def is_cut(modules: list[str]) -> bool:
 
 
 @pytest.mark.parametrize(("count", "cut"), [(50, False), (1500, True)])
-@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize("lanes", only([16], [1, 16]))
 def test_long_bodies(modules: list[str], count: int, cut: bool, lanes: int) -> None:
     x = ti.field(ti.f32, 37)
     x.from_numpy(np.arange(37, dtype=np.float32))

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.codegen.machine_code import DEVICE
 from tests.codegen.test_lanes import EXACT, native
 from tests.generate import Program, chi_kernels
+from tests.sampling import draws
 from weft.codegen import cpu, machine, parts
 from weft.codegen.cost import Cost
 from weft.codegen.crew import Crew, Helpers, Seats
@@ -112,7 +113,7 @@ def test_a_loop_has_the_same_instructions_in_its_own_module(monkeypatch: pytest.
     assert all(one[name] == whole[name] for one in apart for name in one if name in tasks)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=chi_kernels(mixed=True))
 def test_random_kernels(program: Program) -> None:
     run_passes(program.kernel, TO_TASKS + TO_LOWERED, EXACT, None, "untyped")

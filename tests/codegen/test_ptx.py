@@ -12,6 +12,7 @@ import pytest
 
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
+from tests.sampling import every
 from weft.codegen.cuda_target import libdevice
 from weft.demos.runner import NAMES
 
@@ -20,7 +21,7 @@ __all__ = ["compiling"]  # a fixture
 pytestmark = pytest.mark.skipif(libdevice() is None, reason="no libdevice.10.bc: pip install nvidia-nvvm")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(5, NAMES))
 def test_demos(name: str, compiling: Callable[..., Recorder], tmp_path: Path) -> None:
     device = compiling()
     importlib.import_module(f"weft.demos.{name}").build()(0)

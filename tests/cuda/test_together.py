@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sampling import only
 from weft.lang.init import program
 
 SHAPES = [(37, 50), (300, 1024), (2100, 516)]
@@ -17,7 +18,7 @@ def picture(shape: tuple[int, ...], seed: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("radius", [1, 2, 3])
+@pytest.mark.parametrize("radius", only([2], [1, 2, 3]))
 def test_filters_of_the_inside(ti: Any, shape: tuple[int, int], radius: int) -> None:
     n, m = shape
     x, y = ti.Vector.field(3, ti.f32, shape), ti.Vector.field(3, ti.f32, shape)
@@ -98,8 +99,10 @@ def test_filters_with_clamped_indices(ti: Any, shape: tuple[int, int], component
     assert np.allclose(y.to_numpy(), want - there(-7, 0) + there(0, 5), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("count", [0, 3, 7, 8, 9, 16, 100, 1001])
-@pytest.mark.parametrize(("first", "size"), [(0, 20), (1, 20), (2, 20), (1, 1101), (3, 34_000)])
+@pytest.mark.parametrize("count", only([0, 7, 9, 1001], [0, 3, 7, 8, 9, 16, 100, 1001]))
+@pytest.mark.parametrize(
+    ("first", "size"), only([(1, 20), (3, 34_000)], [(0, 20), (1, 20), (2, 20), (1, 1101), (3, 34_000)])
+)
 def test_rounds_side_by_side(ti: Any, count: int, first: int, size: int) -> None:
     n = 1100
     x, y, hits = ti.Vector.field(3, ti.f32, n), ti.Vector.field(3, ti.f32, size), ti.field(ti.i32, size)
@@ -127,7 +130,7 @@ def test_rounds_side_by_side(ti: Any, count: int, first: int, size: int) -> None
     assert (hits.to_numpy() == last[turn]).all()
 
 
-@pytest.mark.parametrize("count", [0, 1, 8, 23, 300])
+@pytest.mark.parametrize("count", only([0, 23], [0, 1, 8, 23, 300]))
 @pytest.mark.parametrize("size", [33, 1101, 34_001])
 def test_rounds_that_all_threads_share(ti: Any, count: int, size: int) -> None:
     x, y, z = ti.Vector.field(3, ti.f32, 300), ti.field(ti.f64, 300), ti.Vector.field(3, ti.f32, size)
@@ -189,7 +192,7 @@ def test_sums_into_vectors(ti: Any, components: int) -> None:
     assert (x.to_numpy() == want).all()
 
 
-@pytest.mark.parametrize("bins", [2, 3, 256, 300, 4000])
+@pytest.mark.parametrize("bins", only([3, 300], [2, 3, 256, 300, 4000]))
 @pytest.mark.parametrize("kind", ["add", "max", "xor"])
 def test_many_copies_of_small_targets(ti: Any, bins: int, kind: str) -> None:
     n = 50_000
@@ -436,7 +439,7 @@ def test_stencils_of_volumes(ti: Any, shape: tuple[int, int, int], clamped: bool
     assert np.allclose(y.to_numpy(), want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("count", [255, 256, 257, 300, 415, 1000])
+@pytest.mark.parametrize("count", only([255, 257, 1000], [255, 256, 257, 300, 415, 1000]))
 @pytest.mark.parametrize("first", [0, 3])
 def test_rows_that_a_warp_shares(ti: Any, first: int, count: int) -> None:
     n, m = 37, first + count

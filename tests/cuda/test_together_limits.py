@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sampling import only
+
 N = 40_000  # more than threads
 
 
-@pytest.mark.parametrize("kind", ["u8", "i8", "u16", "i16", "u32", "i32", "i64", "f32", "f64"])
+@pytest.mark.parametrize(
+    "kind", only(["i8", "u16", "i32", "f32"], ["u8", "i8", "u16", "i16", "u32", "i32", "i64", "f32", "f64"])
+)
 @pytest.mark.parametrize("first", [-300, 0])
 def test_clamps_of_other_types(ti: Any, kind: str, first: int) -> None:
     dtype, number = getattr(ti, kind), np.dtype({"u": "uint", "i": "int", "f": "float"}[kind[0]] + kind[1:])
@@ -49,7 +53,7 @@ def test_clamps_where_sums_begin_again(ti: Any, first: int, by: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-@pytest.mark.parametrize("low", [-1, -9, -48, 0, 7])  # from the end of the type, if negative
+@pytest.mark.parametrize("low", only([-9, 0], [-1, -9, -48, 0, 7]))  # from the end of the type, if negative
 @pytest.mark.parametrize("count", [9, 47, 0, -1])
 def test_rounds_between_far_ends(ti: Any, bits: int, low: int, count: int) -> None:
     """Where there is no round at all, the distance of the ends may look like one of some rounds."""

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from weft.demos.runner import NAMES
 
 PROGRAM = """
@@ -30,6 +32,7 @@ for name in NAMES:
 """
 
 
+@pytest.mark.exhaustive
 def test_the_second_process_compiles_nothing(tmp_path: Path):
     settings = {
         "WEFT_CACHE_DIR": str(tmp_path),

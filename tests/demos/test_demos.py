@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import weft
+from tests.sampling import every
 from weft.demos import runner
 from weft.lang import cli
 
@@ -38,13 +39,13 @@ def test_frames(name: str) -> None:
 SLOW_TO_CHECK = {"cloth", "mpm3d", "pbf", "raymarch", "stable_fluids", "vortex_street"}
 
 
-@pytest.mark.parametrize("name", [name for name in runner.NAMES if name not in SLOW_TO_CHECK])
+@pytest.mark.parametrize("name", every(5, [name for name in runner.NAMES if name not in SLOW_TO_CHECK]))
 def test_a_frame_without_races(name: str) -> None:
     weft.init(arch=weft.cpu, random_seed=1, check_races=True)
     importlib.import_module(f"weft.demos.{name}").build()(0)
 
 
-@pytest.mark.parametrize("name", ORDERLY)
+@pytest.mark.parametrize("name", every(3, ORDERLY))
 def test_the_same_seed_gives_the_same_picture(name: str) -> None:
     pictures = []
     for _ in range(2):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import weft
+from tests.sampling import every
 from weft.demos import contours, mandelbrot, physarum, reaction, seams, sorting, waves
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
@@ -208,7 +209,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", every(3, SMALL))
 def test_the_same_in_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small enough to be interpreted: the same picture, number for number."""
     module = importlib.import_module(f"weft.demos.{name}")

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.generate import Program, chi_kernels
 from tests.ir.test_passes_agree import check
+from tests.sampling import draws
 from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
@@ -18,7 +19,7 @@ from weft.ir.types import f32, tensor
 EXACT = CompileConfig(fast_math=False)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=chi_kernels(mixed=True))
 def test_random_kernels_mean_the_same(program: Program):
     with pytest.MonkeyPatch.context() as patch:

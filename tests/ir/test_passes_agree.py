@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.generate import Program, chi_kernels
 from tests.generate_tree import kernel_trees, program_of
+from tests.sampling import draws
 from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
@@ -22,7 +23,7 @@ from weft.ir.text import print_ir
 EXACT = CompileConfig(fast_math=False, verify=True)
 SIMPLIFY = ("fold", "algebra", "forward", "cse", "licm", "unreachable", "die", "full_simplify")
 SCHEDULES = (None, Schedule(1), Schedule(0), Schedule(2), Schedule(3))
-examples = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+examples = settings(max_examples=draws(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def bits(values: Any) -> Any:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.generate import ARRAY, Program, chi_kernels
 from tests.ir.test_passes_agree import bits
+from tests.sampling import draws
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.ops import Kernel, Random
@@ -25,7 +26,7 @@ from weft.ir.text import print_ir
 from weft.ir.transforms.races import races
 from weft.ir.verify import verify
 
-examples = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+examples = settings(max_examples=draws(100), deadline=None, suppress_health_check=list(HealthCheck))
 PLAIN = CompileConfig(fast_math=False)
 N = 6
 
@@ -142,7 +143,7 @@ ACCESSES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(accesses=ACCESSES.filter(bool))
 def test_races_are_found_exactly_where_there_are_some(accesses: list[Access]):
     kernel = parse(source(accesses))

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.generate import Program, chi_kernels
 from tests.ir.test_passes_agree import check
+from tests.sampling import draws
 from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
@@ -26,7 +27,7 @@ def names(root) -> list[str]:
     return [op.opname for op in root.walk()]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=chi_kernels(mixed=True))
 def test_random_kernels_mean_the_same(program: Program):
     check(program, ("infer_types", "scalarize", "demote_ops"), EXACT, "untyped")

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.generate import Program, chi_kernels
 from tests.ir.test_passes_agree import check
+from tests.sampling import draws
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.ops import Address, Atomic, Kernel, Load, Task
@@ -461,7 +462,7 @@ ORDERS = {"before scalarize": (*TASKS, "scalarize"), "after scalarize": ("scalar
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(50), deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=chi_kernels(mixed=True))
 def test_random_kernels_mean_the_same(order: str, program: Program):
     """Without anything that tidies up in between."""

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.generate import Program, chi_kernels
 from tests.ir.test_passes_agree import bits
+from tests.sampling import draws
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.ops import Kernel
@@ -21,7 +22,7 @@ from weft.ir.text import print_ir
 from weft.ir.transforms.uninitialised import uninitialised
 from weft.ir.verify import verify
 
-examples = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+examples = settings(max_examples=draws(100), deadline=None, suppress_health_check=list(HealthCheck))
 PLAIN = CompileConfig(fast_math=False)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import weft as ti
+from tests.sampling import draws
 from weft.algorithms import PrefixSumExecutor, parallel_sort
 from weft.lang.library import sort_on_cpu
 
@@ -80,7 +81,7 @@ def test_sorting_is_stable() -> None:
     numpy's order is that in which they come, which is that of no sort by digits."""
     ti.init(arch=ti.cpu)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=draws(150), deadline=None)
     @given(_any_numbers(), st.sampled_from([np.uint8, np.int32, np.float64]))
     def check(numbers: Any, carried: Any) -> None:
         if numbers.dtype.kind == "f":
@@ -113,7 +114,7 @@ def test_sorting_in_parts() -> None:
     """Keys near one another and a few far away, so that parts are split again."""
     ti.init(arch=ti.cpu)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=draws(60), deadline=None)
     @given(st.integers(0, 2**32 - 1), st.integers(1, 3000), st.sampled_from([0, 7, 12, 31]), st.booleans())
     def check(seed: int, length: int, bits: int, has_values: bool) -> None:
         generator = np.random.default_rng(seed)
@@ -218,7 +219,7 @@ def test_prefix_sums(arch: str, prim: Any) -> None:
 def test_prefix_sums_of_anything() -> None:
     ti.init(arch=ti.cpu)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=draws(60), deadline=None)
     @given(_any_numbers(), st.integers(0, 300), st.integers(0, 40000))
     def check(numbers: Any, length: int, more: int) -> None:
         if numbers.dtype.kind == "f":

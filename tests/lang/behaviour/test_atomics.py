@@ -6,6 +6,8 @@ import operator
 import numpy as np
 import pytest
 
+from tests.sampling import only
+
 pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
 
 KINDS = {
@@ -15,7 +17,9 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["i32", "u32", "i64", "f32", "f64", "i8", "u8", "i16"])
+@pytest.mark.parametrize(
+    "name", only(["i32", "f32", "f64", "u8"], ["i32", "u32", "i64", "f32", "f64", "i8", "u8", "i16"])
+)
 def test_kinds_and_old_values(ti, kind, name):
     if name[0] == "f" and kind in ("and", "or", "xor"):
         pytest.skip("no bits of floats")

@@ -12,6 +12,7 @@ from tests import emulated
 from tests.generate_functions import sources
 from tests.generate_source import COUNT, FIELDS
 from tests.lang.behaviour.conftest import missing
+from tests.sampling import draws
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
 from weft.ir.pipeline import run_passes
@@ -124,7 +125,7 @@ def hold(way, source):
 
 
 @pytest.mark.parametrize("way", _WAYS)
-@settings(max_examples=40, **_SETTINGS)
+@settings(max_examples=draws(40), **_SETTINGS)
 @given(source=sources())
 def test_random_programs_mean_the_same_everywhere(way, source):
     if way.startswith("cuda") and (why := missing("cuda")):

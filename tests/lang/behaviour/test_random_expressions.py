@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from tests.generate_expressions import NUMBERS, columns, expressions, meaning, numpy_type, program
+from tests.sampling import draws
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
 from weft.ir.pipeline import run_passes
@@ -47,14 +48,14 @@ def check(run, trees, data):
             raise AssertionError(f"{tree} : {tree.type}\nis {found[k]!r}, must be {wanted[k]!r}, of {used}")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(60), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(expressions())
 def test_random_expressions(ti, trees):
     ti.init(arch=ti.cfg.arch, fast_math=False)
     check(compiled(ti, program(trees)), trees, columns(len(str(trees[0]))))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(30), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(expressions(count=2, depth=2))
 def test_random_expressions_in_the_evaluator(trees):
     ti = weft

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from tests.generate_ranges import CELLS, nests
+from tests.sampling import draws
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
 from weft.ir.pipeline import run_passes
@@ -28,7 +29,7 @@ def compiled(nest):
     return space["run"]
 
 
-@settings(max_examples=50, **_SETTINGS)
+@settings(max_examples=draws(50), **_SETTINGS)
 @given(nest=nests())
 def test_random_ranges(ti, nest):
     out = np.zeros(CELLS, np.int64)
@@ -45,7 +46,7 @@ def test_random_ranges_in_debug(ti, nest):
     assert out.tolist() == nest.result(), nest.kernel
 
 
-@settings(max_examples=80, **_SETTINGS)
+@settings(max_examples=draws(80), **_SETTINGS)
 @given(nest=nests())
 def test_random_ranges_in_the_evaluator(nest):
     weft.init(arch="cpu")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import draws
 from weft.ir.errors import WeftError
 from weft.lang.arrays.call_keys import Calls
 
@@ -116,7 +117,7 @@ def mix(ti):
     return mix
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(25), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.lists(OPERANDS, min_size=1, max_size=3), min_size=2, max_size=5))
 def test_sequences_of_elementwise_calls(ti, two, calls):
     for drawn in [*calls, *calls]:
@@ -140,7 +141,7 @@ def sums(ti):
     return ti.reduce(add, 0), ti.reduce(add, None, map=times)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(25), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.tuples(OPERANDS, OPERANDS, AXES, st.booleans(), st.sampled_from([None, "f64", "i64"])),
@@ -231,7 +232,7 @@ LINES, SQUARES = (
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(60), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.one_of(st.tuples(LINES, LINES, LINES), st.tuples(SQUARES, SQUARES, SQUARES)), min_size=1, max_size=6)
 )
