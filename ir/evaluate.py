@@ -26,7 +26,7 @@ from weft.ir.machine import Course, Env, Flow, Machine, Run, Steps, regrouped, r
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.philox import launch_key
 from weft.ir.scalar import cast_value
-from weft.ir.types import VOID, element, flat_size
+from weft.ir.types import VOID, Prim, Type, element, flat_size
 
 __all__ = ["Fault", "Memory", "evaluate"]
 
@@ -62,10 +62,7 @@ def _invoke(machine: Machine, op: ops.Invoke) -> Run:
 
     def run(env: Env) -> Any:
         callee = machine.callee(op.function)
-        wanted = [param.type for param in callee.kernel.params]
-        values: Sequence[Any] = [env[slot] for slot in slots]
-        if types != wanted:
-            values = regrouped(values, wanted)
+        values = _whole([env[slot] for slot in slots], types, callee.kernel)
         outer, course.stream = course.stream, op.stream or course.stream
         course.calls += 1
         try:
@@ -84,16 +81,20 @@ def _invoke(machine: Machine, op: ops.Invoke) -> Run:
     return run
 
 
+def _whole(values: Sequence[Any], types: Sequence[Type], callee: ops.Kernel) -> Sequence[Any]:
+    """One value for each parameter of a function, of values of those types."""
+    wanted = [param.type for param in callee.params]
+    apart = any(isinstance(have, Prim) and not isinstance(want, Prim) for have, want in zip(types, wanted))
+    return regrouped(values, wanted) if apart or len(types) != len(wanted) else values
+
+
 @steps(ops.Invoke)
 def _invoke_in_steps(machine: Machine, op: ops.Invoke) -> Steps:
     slots, types, course = machine.slot_list(op.values), [value.type for value in op.values], machine.course
 
     def run(env: Env) -> Generator[None, None, Any]:
         callee = machine.callee(op.function)
-        wanted = [param.type for param in callee.kernel.params]
-        values: Sequence[Any] = [env[slot] for slot in slots]
-        if types != wanted:
-            values = regrouped(values, wanted)
+        values = _whole([env[slot] for slot in slots], types, callee.kernel)
         outer, course.stream = course.stream, op.stream or course.stream
         course.calls += 1
         if course.calls > _DEEPEST:

@@ -131,7 +131,7 @@ def compile_instance(
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         began = perf_counter()
-        kept = not (trace.active or _watches(program))
+        kept = not (trace.active or _watches(program) or program.verifies_results)
         lookup = look_up(program, function, arguments, results) if kept else None
         with program.lock:  # what the device makes at its first use, it makes once
             made = lookup and lookup.find(program.device)
@@ -170,6 +170,9 @@ def _compile(
     with ScopedProfiler("generate code", COMPILE):
         if _watches(program):
             run = _watched(translation.tree, program, trace)
+            return Found(run, translation.trees, translation.captures)
+        if program.verifies_results:
+            run = _verified(translation.tree, program, trace)
             return Found(run, translation.trees, translation.captures)
         artifact = make_artifact(translation.tree, program.config, program.device, trace, _helpers(program, trace))
         with program.lock:
@@ -242,6 +245,21 @@ def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...,
     if config.marks is not None:
         run = Marking(program, run, artifact, config.marks)
     return run if table is None else Checked(program, run, artifact, table)
+
+
+def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
+    """From tree to something that runs, each launch of which is evaluated as well."""
+    from weft.ir.shadow.stages import lower_kept
+    from weft.lang.checks.results import Verified
+
+    config = program.config
+    _show_tree(root, trace)
+    kernel, functions, kept = lower_kept(root, config, trace.observer)
+    helpers = _helpers(program, trace)
+    artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions, helpers)
+    with program.lock:
+        run = load_artifact(artifact, config, program.device, trace)
+    return Verified(program, run, root, config, kept)
 
 
 def make_artifact(

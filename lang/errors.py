@@ -39,6 +39,7 @@ __all__ = [
     "UnsupportedSyntax",
     "WeftError",
     "WrongIndex",
+    "WrongResult",
     "without_compiler",
 ]
 
@@ -70,6 +71,11 @@ class RaceWarning(UserWarning):
 
 class ArgumentError(WeftError, RuntimeError, TypeError):
     """A kernel was called with arguments that do not fit its parameters."""
+
+
+class WrongResult(InternalError):
+    """With `init(verify="results")`: what the machine code of a kernel made is not what the kernel means. Names the
+    kernel, what differs, and the pass at fault, if it is one."""
 
 
 TaichiCompilationError = CompilationError

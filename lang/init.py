@@ -71,7 +71,6 @@ _CONFIG = (
     "line_info",
     "opt_level",
     "advanced_optimization",
-    "verify",
     "random_seed",
     "threads",
 )
@@ -133,6 +132,11 @@ class Program:
     def interprets(self) -> bool:
         """Whether kernels run as Python. (Some checks compile them: one check for all arches.)"""
         return self.arch == python and not (self.config.check_races or self.config.check_uninitialised)
+
+    @property
+    def verifies_results(self) -> bool:
+        """Whether launches are evaluated as well: see `checks/results.py`."""
+        return bool(self.chosen.get("verify") == "results" and self.arch != python)
 
     def touch(self) -> None:
         """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
@@ -295,8 +299,9 @@ def init(
     the compiler on stderr), `offline_cache` (True: keep compiled kernels on disk), `offline_cache_file_path` (in which
     folder), `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version",
     "never"), `offline_cache_cleaning_factor` (0.25), `opt_level` (3), `advanced_optimization`, `verify` (check the IR
-    after each pass). Taichi's other options are taken, and said to mean nothing here. The environment has the last
-    word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ...
+    after each pass; "results": evaluate each launch as well, and compare), `verify_limit` (200 000; how many operations
+    such an evaluation may take). Taichi's other options are taken, and said to mean nothing here. The environment has
+    the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ...
     UnknownOption (a KeyError) for a name that is no option; WrongOption (a TypeError and a ValueError) for a value of
     another type or one that the option cannot have; WeftError for instructions that the CPU lacks.
     """
@@ -313,6 +318,7 @@ def init(
         default_fp=_default_type("default_fp", default_fp, f32),
         default_ip=_default_type("default_ip", default_ip, i32),
         boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
+        verify=chosen.get("verify") is True,
         **{name: chosen[name] for name in _CONFIG if name in chosen},
     )
     dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
@@ -377,6 +383,8 @@ class _CurrentConfig:
 
     def __getattr__(self, name: str) -> Any:
         current = program()
+        if name == "verify":
+            return current.chosen.get(name, False)
         if hasattr(current.config, name):
             return getattr(current.config, name)
         if name == "cpu_max_num_threads":

@@ -62,7 +62,11 @@ OPTIONS: dict[str, type] = {
     "threads": int,
     "verbose": bool,
     "verify": bool,
+    "verify_limit": int,
 }
+
+# Words that an option takes beside the values of its type.
+ALSO: dict[str, tuple[str, ...]] = {"verify": ("results",)}
 
 # Taichi's other options: they steer how a thing is compiled or cached there, never what it computes.
 _INERT = frozenset(
@@ -99,6 +103,7 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "offline_cache_cleaning_policy": (lambda value: value in _POLICIES, f"one of {', '.join(_POLICIES)}"),
     "opt_level": (lambda value: 0 <= value <= 3, "0, 1, 2 or 3"),
     "random_seed": (lambda value: -(2**63) <= value < 2**64, "a number of 64 bits"),
+    "verify_limit": (lambda value: value >= 1, "1 or more"),
 }
 
 _TRUE, _FALSE = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
@@ -152,10 +157,12 @@ def environment(name: str) -> str:
 def parse(name: str, kind: type, text: str) -> Any:
     """An option's value from its text in the environment; WrongOption if it is none."""
     label = f"WEFT_{name.upper()} (or TI_{name.upper()})"
+    if text.lower() in ALSO.get(name, ()):
+        return text.lower()
     if kind is bool:
         if text.lower() in (*_TRUE, *_FALSE):
             return text.lower() in _TRUE
-        raise WrongOption(f"{label} is 1 or 0, not {text!r}")
+        raise WrongOption(f"{label} is {' or '.join(('1', '0', *ALSO.get(name, ())))}, not {text!r}")
     try:
         value = kind(text)
     except ValueError:
@@ -177,8 +184,11 @@ _TYPES: dict[Any, Any] = {int: (int,), float: (int, float), str: (str, os.PathLi
 
 def checked(name: str, kind: Any, value: Any) -> Any:
     """The value of an argument of `init` as its type; WrongOption for another one, or for what it cannot be."""
+    also = ALSO.get(name, ())
+    if isinstance(value, str) and value in also:
+        return value
     if not _fits(kind, value):
-        raise WrongOption(f"init: {name} is {_WORDS[kind]}, not {value!r}")
+        raise WrongOption(f"init: {name} is {' or '.join((_WORDS[kind], *map(repr, also)))}, not {value!r}")
     return _in_range(name, kind(os.fspath(value) if kind is str else value), f"init: {name}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from weft.ir.artifact import Site
@@ -18,15 +19,17 @@ _PRINT = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 
 class PrintService:
     """The print service of one kernel: `address` is a native function that any thread may call. What goes wrong in a
-    print, Ctrl-C included, waits in `raised` until the launch is over. `address` is 0 for a kernel without prints."""
+    print, Ctrl-C included, waits in `raised` until the launch is over. `address` is 0 for a kernel without prints.
+    Functions in `heard` are told the text of each print."""
 
     def __init__(self, sites: tuple[Site, ...]) -> None:
         self.raised: list[BaseException] = []
+        self.heard: list[Callable[[str], None]] = []
         self._sites, self._sizes = sites, [8 * sum(map(flat_size, site.types)) for site in sites]
         self._callback: Any = None
         self.address = 0
         if any(site.kind == "print" for site in sites):
-            self._callback = _PRINT(_bound(self._sites, self._sizes, self.raised))
+            self._callback = _PRINT(_bound(self._sites, self._sizes, self.raised, self.heard))
             self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def taken(self) -> BaseException | None:
@@ -37,12 +40,16 @@ class PrintService:
             return None
 
 
-def _bound(sites: tuple[Site, ...], sizes: list[int], raised: list[BaseException]) -> Any:
+def _bound(
+    sites: tuple[Site, ...], sizes: list[int], raised: list[BaseException], heard: list[Callable[[str], None]]
+) -> Any:
     def show(site: int, values: int | None) -> None:
         mark = guards.pause()
         try:
             slots = ctypes.string_at(values, sizes[site]) if values and sizes[site] else b""
             text = format_print(sites[site], slots)
+            for hear in heard:
+                hear(text)
             if sys.stdout is not None:  # as Python's own print does where there is no console
                 sys.stdout.write(text)
         except BaseException as error:

@@ -205,6 +205,7 @@ class CudaKernel:
         self._module = _Module(device, module)
         self._state = device.memory.allocate(artifact.state_bytes, f"kernel {artifact.name}")
         self._printing = any(site.kind == "print" for site in artifact.sites)
+        self.heard: list[Callable[[str], None]] = []  # who is told what it prints
         self._code = device.loader.load(artifact.host, artifact.functions)
         self._host = self._hosted(self._collected())
         self._timed: tuple[LaunchTimer, CpuKernel] | None = None
@@ -327,6 +328,9 @@ class CudaKernel:
             size = 8 * sum(map(flat_size, site.types))
             pieces.append(format_print(site, data[at + 8 : at + 8 + size]))
             at += 8 + size
+        for hear in self.heard:
+            for piece in pieces:
+                hear(piece)
         if used > _PRINT_WORDS:
             pieces.append("... and more than the print buffer holds\n")
         if sys.stdout is not None:

@@ -26,6 +26,7 @@ __all__ = [
     "UninitialisedRead",
     "assemble",
     "fault",
+    "kind_of_fault",
     "read_scalars",
     "show",
 ]
@@ -90,6 +91,11 @@ _FAULTS: dict[str, type[KernelFault]] = {
     "race": DataRace,
     "uninitialised": UninitialisedRead,
 }
+
+
+def kind_of_fault(error: KernelFault) -> str:
+    """The kind of the assertion that raised `error`; "memory" if none did."""
+    return next((kind for kind, made in _FAULTS.items() if type(error) is made), "memory")
 
 
 def fault(site: Site, slots: bytes) -> KernelFault:

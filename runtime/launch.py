@@ -179,6 +179,7 @@ class CpuKernel:
         self._services = services  # a device's, whose pool the service table points to
         self._print = PrintService(artifact.sites)
         self._raised = self._print.raised
+        self.heard = self._print.heard  # who is told what it prints
         self._table = services(self._print.address)
         watch()
         memory = TURN if refused is not None else memory_of(slots, bool(self._print.address))

@@ -37,6 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     ASSEMBLER.maker = item.nodeid
+    if item.get_closest_marker("unverified") and os.environ.get("WEFT_VERIFY") == "results":
+        pytest.skip("it looks at what WEFT_VERIFY=results changes")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "PASSES",
     "TOPICS",
     "TRANSLATE",
+    "VERIFY",
     "Topic",
     "set_logs",
     "told_launch",
@@ -61,8 +62,11 @@ CODEGEN = Topic("codegen", "the stages of code generation, with times")
 CACHE = Topic("cache", "kernels found on disk, or kept there")
 LAUNCH = Topic("launch", "launches, with times (debug: with arguments)")
 MEMORY = Topic("memory", "what is allocated and freed")
+VERIFY = Topic("verify", 'launches that are verified, with verify="results", and why others are not')
 
-TOPICS: dict[str, Topic] = {one.name: one for one in (TRANSLATE, PASSES, OFFLOAD, CODEGEN, CACHE, LAUNCH, MEMORY)}
+TOPICS: dict[str, Topic] = {
+    one.name: one for one in (TRANSLATE, PASSES, OFFLOAD, CODEGEN, CACHE, LAUNCH, MEMORY, VERIFY)
+}
 
 
 def set_logs(*names: str, **levels: str) -> None:

@@ -287,6 +287,7 @@ def test_tensors(ti: Any) -> None:
 # ---- how the variants are kept ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.unverified
 def test_both_variants_are_called_natively(compiled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ti = compiled
 

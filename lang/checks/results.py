@@ -1,0 +1,271 @@
+"""`init(verify="results")`: each launch that is small enough is evaluated as well, and must have left the same.
+
+A kernel so verified takes what the loaded kernel takes. It copies what the launch can reach, lets the machine code
+run, and evaluates the kernel on the copies twice: as it was translated, and as the passes left it. What differs, and is
+not left open by the kernel's meaning (see `ir/shadow/`), is a mistake of the compiler's: then the pipeline is run
+again, and the kernel evaluated after each pass, to name the first that changed what it means. If none did, it is code
+generation or the runtime.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from weft.ir import ops
+from weft.ir.config import CompileConfig
+from weft.ir.core import Op
+from weft.ir.errors import Span
+from weft.ir.memory_model import Fault, unflatten
+from weft.ir.shadow.compare import Comparison, Difference, compare
+from weft.ir.shadow.launch import Launch, places_of, size_of
+from weft.ir.shadow.replay import AS_WRITTEN, ORDERS, VARIANTS, Outcome, Variant, is_loose, replay
+from weft.ir.shadow.stages import Culprit, Kept, first_change
+from weft.ir.text import print_ir
+from weft.ir.tree import KernelTree
+from weft.ir.types import Prim, Type
+from weft.lang.checks.tally import TALLY
+from weft.lang.errors import WrongResult
+from weft.lang.logs.levels import logger
+from weft.runtime.errors import KernelFault, kind_of_fault
+
+__all__ = ["USUAL_LIMIT", "Verified"]
+
+USUAL_LIMIT = 200_000  # ops of an evaluation, about a second's work
+_MOST_BYTES = 16 << 20
+_OFTEN = 16  # times the limit: launches of one kernel that take more together are verified ever more rarely
+_THREADS = 3  # that tasks are evaluated with: their shares and private copies are part of what is verified
+
+# What the evaluator cannot follow, though the machine can.
+_BEYOND = {"endless": "too long", "recursion": "calls too deep for the evaluator"}
+
+
+class Verified:
+    """A loaded kernel each launch of which is verified. `root`: what it was compiled from, under `config`."""
+
+    def __init__(self, program: Any, run: Any, root: KernelTree, config: CompileConfig, kept: Kept) -> None:
+        self.program, self.inner, self.root, self.kept = program, run, root, kept
+        self.config, self.evaluated = config, replace(config, threads=_THREADS)
+        self.name = root.name
+        self.limit = int(program.chosen.get("verify_limit", USUAL_LIMIT))
+        self.launches = self.work = 0
+        self.warned = False
+        self.loose = is_loose(kept.written, config)
+
+    def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
+        """As that of the loaded kernel."""
+        overlap = getattr(self.inner, "overlap", None)
+        return overlap is not None and bool(overlap(trees, args))
+
+    def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> Any:
+        with self.program.lock:
+            places = places_of(self.kept.written[0], trees, args, _value)
+            if why := self._why_not(places):
+                results = self.inner(trees, args)
+                TALLY.skip(self.name, why)
+                return results
+            device = self.program.device
+            device.synchronize()
+            read = _Reader(device, args)
+            launch = Launch.taken(places, device.launcher.key, read)
+            return self._repeated(launch, read, trees, args)
+
+    def _why_not(self, places: Any) -> str:
+        """Why a launch is not verified, "" if it is."""
+        self.launches += 1
+        if self._never:
+            return self._never
+        if size_of(places) > _MOST_BYTES:
+            return "too much memory"
+        rarely = self.work > _OFTEN * self.limit and self.launches & (self.launches - 1)
+        return "of kernels verified often enough" if rarely else ""
+
+    @cached_property
+    def _never(self) -> str:
+        """Why no launch can be verified, "" if one can."""
+        if any(kernel.all_of(ops.Simt, ops.Shared) for kernel in self.kept.written):
+            return "whose threads work in blocks"
+        work = sum(map(_least_work, self.kept.written[0].body))
+        return _BEYOND["endless"] if work > self.limit else ""
+
+    def _repeated(self, launch: Launch, read: _Reader, trees: Sequence[int], args: Sequence[Any]) -> Any:
+        printed, fault = list[str](), None
+        results: Sequence[Any] = ()
+        self.inner.heard.append(printed.append)
+        try:
+            results = self.inner(trees, args)
+        except KernelFault as error:
+            fault = error
+        finally:
+            self.inner.heard.remove(printed.append)
+        self.program.device.synchronize()
+        ended = None if fault is None else Fault(kind_of_fault(fault), str(fault))
+        self._judge(launch, Outcome(launch.after(read), results, printed, ended), fault)
+        if fault is not None:
+            raise fault
+        return results
+
+    # -- the verdict ---------------------------------------------------------------------------------------------------
+
+    def _judge(self, launch: Launch, found: Outcome, fault: KernelFault | None) -> None:
+        """WrongResult unless what was found is what the kernel means."""
+        expected = self._replay(launch, self.kept.written)
+        if why := self._beyond(expected, found):
+            TALLY.skip(self.name, why)
+            return
+        trial = _Trial(self, launch, expected)
+        verdict = trial.of(found)
+        if verdict.differences:
+            raise self._wrong(trial, verdict.differences) from fault
+        lowered = self._replay(launch, self.kept.lowered)
+        if _cut_short(lowered):
+            TALLY.skip(self.name, _BEYOND["endless"])
+            return
+        after = trial.of(lowered)
+        if after.differences:
+            raise self._wrong(trial, after.differences, "evaluated as the passes left it") from fault
+        if lowered.fault is not None and found.fault is not None and self._other_words(lowered.fault, found.fault):
+            raise WrongResult(
+                _told(self.root, [Difference("fault", found.fault.message, lowered.fault.message)], None, "")
+            ) from fault
+        TALLY.agreed(self.name, expected.work, verdict.unsettled)
+
+    def _beyond(self, expected: Outcome, found: Outcome) -> str:
+        """Why nothing can be said of a launch: what the evaluator cannot follow, or an access of the program's own that
+        lies outside of what it is of, where nothing checks that."""
+        if expected.fault is None:
+            return ""
+        kind = expected.fault.kind
+        if kind in ("bounds", "memory") and not self.config.boundary_check:
+            if not self.warned:
+                logger.warning("kernel %s: %s (init(debug=True) shows where)", self.name, expected.fault.message)
+            self.warned = True
+            return "that leave their fields or arrays"
+        return _BEYOND.get(kind, "") if found.fault is None or kind == "endless" else ""
+
+    def _other_words(self, lowered: Fault, found: Fault) -> bool:
+        """Whether two faults of one kind tell other things. (Of several iterations that fail, any may be first.)"""
+        kernel = self.kept.lowered[0]
+        if self.loose or any(task.kind != "serial" for task in kernel.all_of(ops.Task)):
+            return False
+        return not found.message.endswith(lowered.message)
+
+    def _replay(self, launch: Launch, kernels: Sequence[ops.Kernel], variant: Variant = AS_WRITTEN) -> Outcome:
+        limit = self.limit if kernels is self.kept.written and variant is AS_WRITTEN else 8 * self.limit
+        with np.errstate(all="ignore"):
+            outcome = replay(kernels[0], kernels[1:], launch, self.evaluated, limit, variant)
+        self.work += outcome.work
+        return outcome
+
+    def _wrong(self, trial: _Trial, differences: list[Difference], how: str = "") -> WrongResult:
+        def changed(kernels: Sequence[ops.Kernel]) -> bool:
+            outcomes = (self._replay(trial.launch, kernels, variant) for variant in (AS_WRITTEN, *ORDERS))
+            return any(not _cut_short(one) and trial.of(one).differences for one in outcomes)
+
+        culprit = first_change(self.root, self.config, self.kept, changed)
+        error = WrongResult(_told(self.root, differences, culprit, how))
+        error.text = culprit.text if culprit is not None else print_ir(self.kept.lowered[0])
+        return error
+
+
+class _Trial:
+    """One launch, what was expected of it, and what is allowed besides: evaluated when first asked for."""
+
+    def __init__(self, verified: Verified, launch: Launch, expected: Outcome) -> None:
+        self.verified, self.launch, self.expected = verified, launch, expected
+        self.known = list[Outcome]()
+
+    def of(self, found: Outcome) -> Comparison:
+        """What is wrong with an outcome."""
+        one = self.verified
+        return compare(one.kept.written[0], self.launch, self.expected, found, self.variants(), one.loose)
+
+    def variants(self) -> Iterator[Outcome]:
+        """The outcomes that the kernel's meaning leaves open."""
+        yield from self.known
+        for variant in VARIANTS[len(self.known) :]:
+            self.known.append(self.verified._replay(self.launch, self.verified.kept.written, variant))
+            yield self.known[-1]
+
+
+def _cut_short(outcome: Outcome) -> bool:
+    """Whether the evaluator gave up."""
+    return outcome.fault is not None and outcome.fault.kind in _BEYOND
+
+
+def _least_work(op: Op) -> int:
+    """A lower bound of the ops that evaluating `op` takes, from extents that are known."""
+    inner = sum(_least_work(one) for block in op.regions for one in block) if not isinstance(op, ops.If) else 0
+    if isinstance(op, ops.StructFor):
+        return 1 + prod(op.field.shape) * inner
+    if isinstance(op, ops.ParallelFor):
+        return 1 + prod(max(0, _known(end) - _known(begin)) for begin, end in zip(op.begins, op.ends)) * inner
+    if isinstance(op, ops.For):
+        return 1 + (max(0, _known(op.end) - _known(op.begin)) * inner if _known(op.step) == 1 else 0)
+    return 1 + (0 if isinstance(op, ops.While) else inner)
+
+
+def _known(value: Any) -> int:
+    return int(value.value) if isinstance(value, ops.Const) else 0
+
+
+def _value(value: Any, type: Type) -> Any:
+    """An argument that is no array, as the evaluator takes it, from what a launch takes."""
+    return unflatten([value] if isinstance(type, Prim) else list(value), type)
+
+
+class _Reader:
+    """Copies bytes: numpy's arrays lie on the host, all else on the device."""
+
+    def __init__(self, device: Any, args: Sequence[Any]) -> None:
+        self.device = device
+        self.host = [_address(arg) for arg in args if isinstance(arg, np.ndarray) and arg.size]
+        for stream in {arg.stream for arg in args if getattr(arg, "stream", 0) > 0}:
+            device.memory.follow(stream)
+
+    def __call__(self, address: int, size: int) -> Any:
+        if self.device.arch == "cpu" or any(address <= first < address + size for first in self.host):
+            return np.frombuffer(ctypes.string_at(address, size), np.uint8).copy()
+        data = np.empty(size, np.uint8)
+        self.device.memory.copy_out(data.ctypes.data, address, size)
+        return data
+
+
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+# ---- the message -----------------------------------------------------------------------------------------------------
+
+_SHOWN = 4
+
+
+def _told(root: KernelTree, differences: list[Difference], culprit: Culprit | None, how: str) -> str:
+    where = _place(root)
+    lines = [f"kernel '{root.name}'{where} does not compute what it means{how and ', ' + how}:"]
+    for one in differences[:_SHOWN]:
+        more = f" (and {one.count - 1} more there)" if one.count > 1 else ""
+        lines.append(f"  {one.what}: {_quoted(one.found)} was computed, {_quoted(one.expected)} is what it means{more}")
+    if len(differences) > _SHOWN:
+        lines.append(f"  and {len(differences) - _SHOWN} more fields, arrays or results")
+    if culprit is not None:
+        lines.append(f"The first pass after which there is a difference: {culprit}.")
+    else:
+        lines.append("No pass changed what it means: it is code generation, or the runtime.")
+    lines.append("The mistake is Weft's, not yours: we would like to hear of it. `error.text` is the IR in question.")
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    return text if text and "\n" not in text else repr(text)
+
+
+def _place(root: KernelTree) -> str:
+    span: Span | None = next((one.span for one in root.body if one.span is not None), None)
+    return "" if span is None else f" ({span.file}:{span.line})"

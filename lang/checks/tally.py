@@ -1,0 +1,62 @@
+"""How many launches were verified (`init(verify="results")`), and why others were not: told when Python ends."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+from collections import Counter
+
+from weft.lang.logs.topics import VERIFY
+from weft.runtime.forks import forkable
+
+__all__ = ["TALLY", "Tally"]
+
+
+class Tally:
+    """Counts of launches. `unsettled` are those verified of which some numbers could not be compared."""
+
+    def __init__(self) -> None:
+        self._lock = forkable(threading.Lock())
+        self.clear()
+
+    def clear(self) -> None:
+        """Count anew."""
+        self.verified = self.unsettled = 0
+        self.skipped = Counter[str]()
+
+    def agreed(self, kernel: str, work: int, unsettled: int) -> None:
+        """A launch agreed with the evaluator, which took so many ops; so many numbers could not be compared."""
+        with self._lock:
+            self.verified += 1
+            self.unsettled += bool(unsettled)
+        if VERIFY.on:
+            open_ = f"; {unsettled} numbers depend on an order or on rounding, and were not compared"
+            VERIFY.info("%s: agrees, %d ops%s", kernel, work, open_ if unsettled else "")
+
+    def skip(self, kernel: str, why: str) -> None:
+        """A launch was not verified."""
+        with self._lock:
+            self.skipped[why] += 1
+        if VERIFY.on:
+            VERIFY.info("%s: not verified: %s", kernel, why)
+
+    def __str__(self) -> str:
+        """All of it in one line."""
+        told = f"{self.verified} launches verified"
+        if self.unsettled:
+            told += f" ({self.unsettled} of them in part: some numbers depend on an order or on rounding)"
+        told += f", {self.skipped.total()} skipped"
+        reasons = ", ".join(f"{count} {why}" for why, count in self.skipped.most_common())
+        return f"{told}: {reasons}" if reasons else told
+
+
+TALLY = Tally()
+
+
+def _tell() -> None:
+    if (TALLY.verified or TALLY.skipped) and sys.stderr is not None:
+        sys.stderr.write(f'weft, verify="results": {TALLY}\n')
+
+
+atexit.register(_tell)

@@ -1,0 +1,136 @@
+"""`init(verify="results")`: which launches are verified, how they are counted, and the option itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+import weft as ti
+from tests.lang.verifying import afresh as afresh
+from tests.lang.verifying import verifying as verifying
+from weft.lang.checks.tally import TALLY
+
+
+def test_large_launches_are_skipped_and_counted(verifying: Callable[..., None]) -> None:
+    verifying(verify_limit=2000)
+    small, large, huge = ti.field(ti.i32, 10), ti.field(ti.i32, (100, 100)), ti.field(ti.i32, (5 << 20,))
+
+    @ti.kernel
+    def fill(x: ti.template()):
+        for where in ti.grouped(x):
+            x[where] = 1
+
+    @ti.kernel
+    def rounds(n: ti.i32):
+        for _ in range(n):
+            small[0] += 1
+
+    @ti.kernel
+    def far():
+        huge[7] = 1
+
+    fill(small)
+    fill(large)  # foreseen
+    rounds(10)
+    rounds(5000)  # found out
+    far()
+    assert TALLY.verified == 2
+    assert TALLY.skipped == {"too long": 2, "too much memory": 1}
+    assert str(TALLY) == "2 launches verified, 3 skipped: 2 too long, 1 too much memory"
+    assert (large.to_numpy() == 1).all()
+
+
+def test_what_runs_often_is_verified_ever_more_rarely() -> None:
+    ti.init(arch=ti.cpu, verify="results", verify_limit=100)
+    x = ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def step():
+        for i in x:
+            x[i] += 1
+
+    for _ in range(100):
+        step()
+    assert 10 < TALLY.verified < 40
+    assert TALLY.verified + TALLY.skipped["of kernels verified often enough"] == 100
+
+
+def test_blocks_of_threads_are_skipped(verifying: Callable[..., None]) -> None:
+    verifying()
+    if ti.cfg.arch == "cpu":
+        pytest.skip("kernels of blocks are a GPU's")
+    x = ti.field(ti.i32, 64)
+
+    @ti.kernel
+    def blocks():
+        ti.loop_config(block_dim=32)
+        for i in x:
+            ti.simt.block.sync()
+            x[i] = i
+
+    blocks()
+    assert TALLY.skipped == {"whose threads work in blocks": 1}
+
+
+def test_what_leaves_its_field_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    ti.init(arch=ti.cpu, verify="results")
+    x, y = ti.field(ti.i32, 8, name="x"), ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def beyond(n: ti.i32):
+        for i in y:
+            y[i] = x[(i + n) % 9]
+
+    beyond(1)
+    beyond(2)
+    told = [record.getMessage() for record in caplog.records if record.name == "weft"]
+    assert told == ["kernel beyond: index (8,) is outside field 'x' of shape (8,) (init(debug=True) shows where)"]
+    assert TALLY.skipped == {"that leave their fields or arrays": 2}
+
+
+# ---- the option ------------------------------------------------------------------------------------------------------
+
+
+def test_the_option() -> None:
+    for value, verified in ((True, True), (False, False), ("results", False)):
+        ti.init(arch=ti.cpu, verify=value)
+        assert ti.cfg.verify == value
+        assert ti.lang.init.program().config.verify is verified
+    ti.init(arch=ti.python, verify="results")
+    for wrong in ("result", "", 2.5):
+        with pytest.raises(TypeError, match="init: verify is True or False or 'results', not"):
+            ti.init(arch=ti.cpu, verify=wrong)
+
+
+def test_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, value in (("results", "results"), ("1", True), ("off", False)):
+        monkeypatch.setenv("WEFT_VERIFY", text)
+        ti.init(arch=ti.cpu)
+        assert ti.cfg.verify == value
+    monkeypatch.setenv("WEFT_VERIFY", "everything")
+    with pytest.raises(TypeError, match=r"WEFT_VERIFY \(or TI_VERIFY\) is 1 or 0 or results, not 'everything'"):
+        ti.init(arch=ti.cpu)
+
+
+def test_the_summary_at_the_end() -> None:
+    code = """if 1:
+        import weft as ti
+        ti.init(arch=ti.cpu)
+        x = ti.field(ti.i32, 4)
+        x.fill(0)
+        from weft.lang.library.algorithms import parallel_sort
+        parallel_sort(x)
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "WEFT_VERIFY": "results"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.fullmatch(r'weft, verify="results": [1-9]\d* launches verified, 0 skipped\n', run.stderr)
