@@ -19,6 +19,7 @@ from weft.ir.trace import Listener, Trace
 from weft.ir.types import Array
 from weft.lang.cache.kernels import Found, Lookup, look_up, tell_why
 from weft.lang.captures import Captures
+from weft.lang.checks.tally import skipped
 from weft.lang.collecting import uncollected
 from weft.lang.errors import ArgumentError
 from weft.lang.init import threads_of
@@ -170,6 +171,8 @@ def _compile(
     with ScopedProfiler("generate code", COMPILE):
         if _watches(program):
             run = _watched(translation.tree, program, trace)
+            if program.verifies_results:
+                run = skipped(translation.tree.name, run, "with checks of races or of uninitialised elements")
             return Found(run, translation.trees, translation.captures)
         if program.verifies_results:
             run = _verified(translation.tree, program, trace)

@@ -6,11 +6,13 @@ import atexit
 import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from weft.lang.logs.topics import VERIFY
 from weft.runtime.forks import forkable
 
-__all__ = ["TALLY", "Tally"]
+__all__ = ["TALLY", "Tally", "skipped"]
 
 
 class Tally:
@@ -52,6 +54,16 @@ class Tally:
 
 
 TALLY = Tally()
+
+
+def skipped(kernel: str, run: Callable[..., Any], why: str) -> Callable[..., Any]:
+    """A loaded kernel whose launches are counted as skipped."""
+
+    def launch(*args: Any) -> Any:
+        TALLY.skip(kernel, why)
+        return run(*args)
+
+    return launch
 
 
 def _tell() -> None:

@@ -77,6 +77,20 @@ def test_blocks_of_threads_are_skipped(verifying: Callable[..., None]) -> None:
     assert TALLY.skipped == {"whose threads work in blocks": 1}
 
 
+def test_kernels_with_other_checks_are_skipped() -> None:
+    ti.init(arch=ti.cpu, verify="results", check_uninitialised=True)
+    x = ti.field(ti.i32, 4)
+
+    @ti.kernel
+    def fill():
+        for i in x:
+            x[i] = i
+
+    fill()
+    fill()
+    assert TALLY.skipped == {"with checks of races or of uninitialised elements": 2}
+
+
 def test_what_leaves_its_field_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     ti.init(arch=ti.cpu, verify="results")
     x, y = ti.field(ti.i32, 8, name="x"), ti.field(ti.i32, 8)
