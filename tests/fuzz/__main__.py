@@ -1,0 +1,47 @@
+"""`python -m tests.fuzz --count 1000 --processes 8 --seed s`: random programs against the evaluator."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.fuzz.program import draw
+from tests.fuzz.table import count, goals_of, shown
+from tests.fuzz.workers import Plan, run
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="how many programs")
+    parser.add_argument("--processes", "-P", type=int, default=1)
+    parser.add_argument("--seed", default="s")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first program")
+    parser.add_argument("--arch", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--verify", action="store_true", help="verify the IR after each pass")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
+    parser.add_argument("--folder", type=Path, default=Path("out/fuzz"), help="where failures are written")
+    parser.add_argument("--no-shrink", action="store_true", help="leave failures as they are")
+    parser.add_argument("--table", action="store_true", help="draw programs, run none, and show which pairs were met")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run them, tell what was found; 1 if anything was."""
+    given = _options()
+    if given.table:
+        numbers = range(given.first, given.first + given.count)
+        print(shown(count(draw(f"{given.seed}-{n}", goals_of(n)) for n in numbers)))
+        return 0
+    plan = Plan(given.seed, given.count, given.processes, given.arch, given.verify, given.minutes, given.first,
+                given.folder, not given.no_shrink)  # fmt: skip
+    report = run(plan, lambda text: print(text, flush=True))
+    rate = 60 * report.count / max(report.seconds, 1e-9)
+    print(f"{report.count} programs in {report.seconds:.0f} s, {rate:.0f} a minute: {dict(report.ended)}")
+    for name, detail in report.found:
+        print(f"{name}: {detail.splitlines()[0]}")
+    return 1 if report.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

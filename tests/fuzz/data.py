@@ -1,0 +1,180 @@
+"""The fields and arguments of a program: how they are declared, what they hold at first, what is left in them."""
+
+from __future__ import annotations
+
+import random as randomness
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import weft as ti
+from tests.fuzz.places import BOX, COUNT, UNTAKEN, Layout, Place, edges
+from tests.fuzz.program import Program
+
+__all__ = ["Data", "bits", "declarations", "script"]
+
+_INNER: dict[str, tuple[int, ...]] = {"v3": (3,), "w2": (2,), "m2": (2, 2)}
+_TYPES = {"v3": "V3", "w2": "W2", "m2": "M2", "S": "S", "N": "N"}
+_PARTS = {"k": ("i32", ()), "f": ("f32", ()), "v": ("f32", (3,))}
+
+
+def declarations(program: Program) -> list[str]:
+    """The lines that make the fields."""
+    lines: list[str] = []
+    together: dict[tuple[int, tuple[int, ...]], list[str]] = {}
+    for place in program.places:
+        layout = program.layouts.get(place.name, Layout())
+        lines.append(f"{place.name} = {_declared(place, layout)}")
+        if layout.together:
+            together.setdefault((layout.together, place.shape), []).append(place.name)
+    for (group, shape), names in together.items():
+        lines.append(f"{_block(group, shape)}.place({', '.join(names)})")
+    return [*lines, "few = ti.field(ti.i32, 3)"]
+
+
+def _declared(place: Place, layout: Layout) -> str:
+    more = "" if layout.together else f"shape={place.shape}"
+    if layout.offset:
+        more += f", offset={layout.offset}"
+    if layout.order and place.form not in ("S", "N"):
+        more += f", order={layout.order!r}"
+    if layout.soa:
+        more += ", layout=ti.Layout.SOA"
+    if place.form in ("S", "N"):
+        return f"{place.form}.field({more})"
+    sizes = {"v3": "ti.Vector.field(3, ", "w2": "ti.Vector.field(2, ", "m2": "ti.Matrix.field(2, 2, "}
+    return f"{sizes.get(place.form, 'ti.field(')}ti.{place.type}{', ' if more else ''}{more})"
+
+
+def _block(group: int, shape: tuple[int, ...]) -> str:
+    """Where fields that share blocks are placed, nested ones for the second group."""
+    if group == 1:
+        return f"ti.root.dense(ti.{'ij' if len(shape) == 2 else 'i'}, {shape})"
+    if len(shape) == 2:
+        return f"ti.root.dense(ti.ij, (2, 2)).dense(ti.ij, {(shape[0] // 2, shape[1] // 2)})"
+    return f"ti.root.dense(ti.i, {shape[0] // 4}).dense(ti.i, 4)"
+
+
+def _initial(program: Program, place: Place) -> Any:
+    random = randomness.Random(f"{program.name} {place.name}")
+    if place.form in ("S", "N"):
+        made = {name: edges(random, place.part, type, (*place.shape, *inner)) for name, (type, inner) in _PARTS.items()}
+        return made if place.form == "S" else {"s": made, "b": edges(random, place.part, "i64", place.shape)}
+    return edges(random, place.part, place.type, (*place.shape, *_INNER.get(place.form, ())))
+
+
+class Data:
+    """The fields of a program in `space`, by name, and the arguments of its kernel: the same values for each run.
+    `lends`: arrays may overlap."""
+
+    def __init__(self, program: Program, lends: bool = True) -> None:
+        self.program, self.lends = program, lends
+        self.space: dict[str, Any] = {"ti": ti}
+        exec(program.header, self.space)
+        exec("\n".join(declarations(program)), self.space)
+
+    def fill(self) -> None:
+        """The initial values."""
+        for place in self.program.places:
+            self.space[place.name].from_numpy(_initial(self.program, place))
+        self.space["few"].fill(1)
+
+    def arguments(self) -> list[Any]:
+        """What the kernel is called with; arrays are new each time, but for those that a field lends."""
+        names = self.program.parameters
+        if not names:
+            return []
+        space: dict[str, Any] = {**self.space, "np": np}
+        exec("\n".join(_argument_lines(self.program)), space)
+        given = [space[f"{name}_"] for name in names]
+        return given if self.lends else [np.copy(one) if isinstance(one, np.ndarray) else one for one in given]
+
+    def left(self, arguments: list[Any]) -> dict[str, Any]:
+        """What is in the fields and arrays."""
+        found: dict[str, Any] = {}
+        for place in self.program.places:
+            for name, array in _flat(place.name, self.space[place.name].to_numpy()):
+                found[name] = _ordered(array, place) if place.unordered else array
+        names = self.program.parameters
+        return found | {
+            name: np.array(arguments[names.index(name)]) for name in ("xs", "ks", "al", "be") if name in names
+        }
+
+
+def _argument_lines(program: Program) -> list[str]:
+    """The lines that make the arguments, each of the name of its parameter with "_" behind it."""
+    random = randomness.Random(f"{program.name} arguments")
+    base = edges(random, "own", "i32", (COUNT + 1,))
+    xs, ks = edges(random, "own", "f32", BOX), edges(random, "own", "i32", (COUNT,))
+    values = {
+        "a": random.choice((-7, 3, 2**31 - 1)), "b": random.choice((0.5, -3.25)), "c": random.choice((5, 2**40 + 3)),
+        "e": "V3(1.5, -2.0, 0.25)", "g": "S(k=7, f=0.5, v=[1.0, 2.0, 3.0])", "n": random.choice((COUNT, 5, 0)),
+        "pack": "ti.types.argpack(n=ti.i32, x=ti.f32)(n=-3, x=2.5)",
+        "xs": literal(xs), "ks": literal(ks), "al": "lent[1:]" if program.alias == "shift" else "lent",
+        "be": "lent[::-1]" if program.alias == "reverse" else "lent",
+    }  # fmt: skip
+    lines = [f"{name}_ = {values[name]}" for name in program.parameters]
+    if not {"al", "be"} & {*program.parameters}:
+        return lines
+    lent = (
+        "np.asarray(o_i32)" if program.alias == "field" else literal(base if program.alias == "shift" else base[:COUNT])
+    )
+    return [f"lent = {lent}", *lines]
+
+
+def literal(array: Any) -> str:
+    """An array as text."""
+    text = repr(array.tolist()).replace("-inf", "-np.inf").replace(" inf", " np.inf").replace("nan", "np.nan")
+    return f"np.array({text.replace('[inf', '[np.inf')}, np.{array.dtype.name if array.dtype != bool else 'bool_'})"
+
+
+def _flat(name: str, values: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(values, dict):
+        for key, inner in values.items():
+            yield from _flat(f"{name}.{key}", inner)
+    else:
+        yield name, values
+
+
+def _ordered(array: Any, place: Place) -> Any:
+    """As a multiset; nothing where more was appended than there are slots."""
+    rows = array.reshape(len(array), -1)
+    if place.part == "slots" and not (rows == UNTAKEN).all(axis=1).any():
+        return rows[:0]
+    return rows[np.lexsort(bits(rows).T)]
+
+
+def bits(values: Any) -> Any:
+    """Numbers as their bits, all NaNs alike: signed zeros differ."""
+    values = np.asarray(values)
+    if values.dtype.kind != "f":
+        return values
+    return np.where(np.isnan(values), values.dtype.type("nan"), values).view(f"i{values.itemsize}")
+
+
+def _filling(name: str, values: Any) -> str:
+    if not isinstance(values, dict):
+        return literal(values)
+    return "{" + ", ".join(f"{key!r}: {_filling(name, inner)}" for key, inner in values.items()) + "}"
+
+
+def script(program: Program, init: str, notes: str) -> str:
+    """The program as a file that runs by itself and prints what it leaves."""
+    about = "\n".join(f"# {line}".rstrip() for line in notes.splitlines())
+    lines = [
+        about,
+        "import numpy as np",
+        "",
+        "import weft as ti",
+        "",
+        init,
+        program.header.rstrip(),
+        *declarations(program),
+    ]
+    lines += [f"{p.name}.from_numpy({_filling(p.name, _initial(program, p))})" for p in program.places]
+    lines += ["few.fill(1)", "", "", program.code, "", *_argument_lines(program)]
+    lines.append(f"print('result', run({', '.join(f'{name}_' for name in program.parameters)}))")
+    lines += [f"print({place.name!r}, {place.name}.to_numpy())" for place in program.places if place.part != "read"]
+    lines += [f"print({name!r}, {name}_)" for name in ("xs", "ks", "al", "be") if name in program.parameters]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,304 @@
+"""The rows of the table that have blocks: conditions, serial loops, and the parallel loops of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.fuzz.nodes import Body, Expr, Stmt
+from tests.fuzz.places import BOX, COUNT, FLOATS, INTS, Place
+from tests.fuzz.rows import Writer, statement
+
+__all__ = ["PARALLEL", "parallel_loop"]
+
+Made = tuple[list[tuple[str, Body | None]], list[Expr]] | None
+_FAMILIES = ("add", "add", "add", "xor", "or", "and", "mul", "min", "max")
+_BOX = f"{BOX[0]}, {BOX[1]}"
+
+
+def _enter(w: Writer, block: str) -> None:
+    """What follows stands in such a block. `Writer.make` comes back from it."""
+    w.scope = replace(w.scope, blocks=(*w.scope.blocks, block))
+
+
+def _bind(w: Writer, *names: str, kind: str = "int") -> None:
+    """Indices of a loop: nobody assigns them."""
+    w.scope.names = [*w.scope.names, dict.fromkeys(names, kind)]
+    w.scope.fixed = w.scope.fixed | {*names}
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------------
+
+
+@statement("if", opens=True, weight=3.0)
+def _if(w: Writer, depth: int) -> Made:
+    _enter(w, "if")
+    return [("if {0}:", w.block(3, depth))], [w.expr("truth", 2)]
+
+
+@statement("if else", opens=True, weight=2.0)
+def _if_else(w: Writer, depth: int) -> Made:
+    _enter(w, "if")
+    return [("if {0}:", w.block(2, depth)), ("else:", w.block(2, depth))], [w.expr("truth", 2)]
+
+
+@statement("elif", opens=True, weight=2.0)
+def _elif(w: Writer, depth: int) -> Made:
+    _enter(w, "if")
+    clauses = [("if {0}:", w.block(2, depth)), ("elif {1}:", w.block(2, depth))]
+    if w.chance(0.6):
+        clauses.append(("else:", w.block(2, depth)))
+    return [*clauses], [w.expr("truth", 1), w.expr("truth", 1)]
+
+
+@statement("static if", opens=True)
+def _static_if(w: Writer, depth: int) -> Made:
+    test = w.pick(("ti.static(COUNT == 24)", "ti.static(ALIAS == 'same')", "ti.static(COUNT < 3)"))
+    return [(f"if {test}:", w.block(2, depth)), ("else:", w.block(2, depth))], []
+
+
+# ---- serial loops ----------------------------------------------------------------------------------------------------
+
+
+def _serial(w: Writer) -> bool:
+    """Whether a loop is serial here."""
+    return not w.at_top
+
+
+@statement("for range", opens=True, where=_serial, weight=3.0)
+def _for_range(w: Writer, depth: int) -> Made:
+    few = "ti.cast({0} & 3, ti.i32)"
+    bounds = w.pick(("3", few, f"{few}, 0, -1", "5, -1, -2", f"{few}, 9, 3", "1, 4", f"{few}, 4"))
+    exprs = [w.expr("int", 1)] if "{0}" in bounds else []
+    name = w.fresh("i")
+    _enter(w, "serial")
+    _bind(w, name)
+    return [(f"for {name} in range({bounds}):", w.block(3, depth))], exprs
+
+
+@statement("for ndrange", opens=True, where=_serial)
+def _for_ndrange(w: Writer, depth: int) -> Made:
+    bounds = w.pick(("2, 3", "(1, 3), 2", "2, ti.cast({0} & 3, ti.i32)", "2, 1, 2"))
+    exprs = [w.expr("int", 1)] if "{0}" in bounds else []
+    names = [w.fresh("i") for _ in range(3 if bounds == "2, 1, 2" else 2)]
+    _enter(w, "serial")
+    _bind(w, *names)
+    return [(f"for {', '.join(names)} in ti.ndrange({bounds}):", w.block(2, depth))], exprs
+
+
+@statement("for grouped", opens=True, where=_serial)
+def _for_grouped(w: Writer, depth: int) -> Made:
+    name = w.fresh("g")
+    _enter(w, "serial")
+    _bind(w, name, kind="w2")
+    return [(f"for {name} in ti.grouped(ti.ndrange({w.pick(('2, 2', '(1, 3), 2'))})):", w.block(2, depth))], []
+
+
+@statement("for field", opens=True, where=_serial, weight=0.7)
+def _for_field(w: Writer, depth: int) -> Made:
+    """The loop is long, and its body short."""
+    name = w.fresh("i")
+    _enter(w, "serial")
+    _bind(w, name)
+    return [(f"for {name} in {w.pick(('r_u8', 'few'))}:", w.block(1, min(depth, 1)))], []
+
+
+@statement("while", opens=True, where=_serial, weight=1.5)
+def _while(w: Writer, depth: int) -> Made:
+    name = w.fresh("w")
+    test, exprs = f"{name} < {w.pick(('0', '2', '3'))}", list[Expr]()
+    if w.chance(0.5):
+        test, exprs = f"{test} and {{0}}", [w.expr("truth", 1)]
+    _enter(w, "serial")
+    _bind(w, name)
+    return [(f"{name} = 0", None), (f"while {test}:", w.block(3, depth, fixed=[f"{name} += 1"]))], exprs
+
+
+@statement("for static", opens=True, weight=1.5)
+def _for_static(w: Writer, depth: int) -> Made:
+    name = w.fresh("c")
+    over = w.pick(("range(2)", "range(3)", "(5, 2)", "[1, 4]", "LIST"))
+    _enter(w, "static")
+    _bind(w, name)
+    return [(f"for {name} in ti.static({over}):", w.block(2, depth))], []
+
+
+@statement("static list of fields", opens=True, weight=1.0)
+def _for_places(w: Writer, depth: int) -> Made:
+    """Unrolled over fields that each iteration has an element of."""
+    name = w.fresh("h")
+    places = [place for place in w.places("own", "int", "real", axes=1) if not w.layout(place).offset]
+    chosen = [w.pick(places).name for _ in range(2)]
+    _enter(w, "static")
+    fixed = [f"{name}[{w.scope.own}] {w.pick(('+=', '-=', '='))} 3"]
+    return [(f"for {name} in ti.static([{', '.join(chosen)}]):", w.block(2, depth, fixed=fixed))], []
+
+
+# ---- leaving ---------------------------------------------------------------------------------------------------------
+
+
+def _leaves(w: Writer, word: str) -> Made:
+    return [("if {0}:", Body([Stmt(word, [(word, None)])]))], [w.expr("truth", 1)]
+
+
+@statement("break", where=lambda w: w.loop == "serial", weight=1.5)
+def _break(w: Writer, depth: int) -> Made:
+    return _leaves(w, "break")
+
+
+@statement("continue", where=lambda w: w.loop == "serial" or (w.scope.parallel and not w.loop), weight=1.5)
+def _continue(w: Writer, depth: int) -> Made:
+    return _leaves(w, "continue")
+
+
+@statement("static break", where=lambda w: w.scope.blocks[-1:] == ("static",))
+def _static_break(w: Writer, depth: int) -> Made:
+    names = [name for names in reversed(w.scope.names) for name in names if name[0] == "c"]
+    if not names:
+        return None
+    word = w.pick(("break", "continue"))
+    return [(f"if ti.static({names[0]} == 1):", Body([Stmt("static break", [(word, None)])]))], []
+
+
+# ---- parallel loops --------------------------------------------------------------------------------------------------
+
+
+def _over(w: Writer, axes: int) -> tuple[str, Place]:
+    place = w.pick(w.places("read", "int", "real", "v3", "m2", axes=axes))
+    return place.name, place
+
+
+def _minus(name: str, first: Sequence[int], axis: int) -> str:
+    return f"({name} - {first[axis]})" if first else name
+
+
+def _range(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
+    few = "ti.cast({0} & 7, ti.i32)"
+    bounds = w.pick((
+        f"{COUNT}", f"{COUNT}", "n", f"{few}, {COUNT}", f"2, {COUNT - 1}, 3", f"{COUNT - 1}, -1, -1",
+        "COUNT - 1, 3, -2", f"{few} - 1",
+    ))  # fmt: skip
+    exprs = [w.expr("int", 1)] if "{0}" in bounds else []
+    return f"i in range({bounds})", ["i"], "i", f"i // {BOX[1]}, i % {BOX[1]}", exprs
+
+
+def _box(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
+    if w.chance(0.3):
+        own = "(i * 12 + j * 4 + l)"
+        return "i, j, l in ti.ndrange(2, 3, 4)", ["i", "j", "l"], own, f"{own} // {BOX[1]}, {own} % {BOX[1]}", []
+    few = "ti.cast({0} & 3, ti.i32)"
+    bounds = w.pick((_BOX, _BOX, f"(1, {BOX[0]}), (2, {BOX[1]})", f"{few}, {BOX[1]}", f"{BOX[0]}, ({few}, {BOX[1]})"))
+    exprs = [w.expr("int", 1)] if "{0}" in bounds else []
+    return f"i, j in ti.ndrange({bounds})", ["i", "j"], f"(i * {BOX[1]} + j)", "i, j", exprs
+
+
+def _grouped(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
+    own = f"(gi[0] * {BOX[1]} + gi[1])"
+    if w.chance(0.5):
+        return f"gi in ti.grouped(ti.ndrange({_BOX}))", ["gi"], own, "gi", []
+    name, place = _over(w, 2)
+    first = w.layout(place).offset
+    if first:
+        own = f"((gi[0] - {first[0]}) * {BOX[1]} + gi[1] - {first[1]})"
+        return f"gi in ti.grouped({name})", ["gi"], own, f"gi[0] - {first[0]}, gi[1] - {first[1]}", []
+    return f"gi in ti.grouped({name})", ["gi"], own, "gi", []
+
+
+def _struct_for(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
+    if w.chance(0.5):
+        name, place = _over(w, 1)
+        own = _minus("i", w.layout(place).offset, 0)
+        return f"i in {name}", ["i"], own, f"{own} // {BOX[1]}, {own} % {BOX[1]}", []
+    name, place = _over(w, 2)
+    i, j = (_minus(n, w.layout(place).offset, k) for k, n in enumerate("ij"))
+    return f"i, j in {name}", ["i", "j"], f"({i} * {BOX[1]} + {j})", f"{i}, {j}", []
+
+
+def _over_array(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
+    if w.chance(0.5):
+        return "i in ks", ["i"], "i", f"i // {BOX[1]}, i % {BOX[1]}", []
+    return "i, j in xs", ["i", "j"], f"(i * {BOX[1]} + j)", "i, j", []
+
+
+PARALLEL = {
+    "parallel range": _range,
+    "parallel ndrange": _box,
+    "parallel grouped": _grouped,
+    "parallel struct-for": _struct_for,
+    "parallel array": _over_array,
+}
+_CONFIGS = ("simd=1", "simd=4", "simd=8", "simd=16", "serialize=True", "parallelize=2", "block_dim=64")
+
+
+def _shares(w: Writer) -> list[Stmt]:
+    """Locals in front of a loop that its iterations share, and statements that make them."""
+    made: list[Stmt] = []
+    unrolled = bool(w.loop)
+    for _ in range(w.pick((0, 1, 1, 2))):
+        name, family = w.fresh("s"), w.pick(_FAMILIES)
+        kind = w.pick(("int", "int", "int", "real", "w2", "v3", "truth"))
+        if (kind == "real" and family not in ("add", "min", "max")) or (kind == "v3" and family != "add"):
+            kind = "int"
+        if kind == "truth" and family not in ("or", "and", "xor"):
+            family = "or"
+        type = {"int": w.pick(INTS), "real": w.pick(FLOATS[1:])}.get(kind, "i32")
+        start = {"w2": "ti.Vector([1, perm[2]], ti.i32)", "v3": "V3(0.5, 1.0, 2.0)", "truth": "(perm[1] > 90)"}
+        text = start.get(kind, f"ti.cast(perm[3], ti.{type})")
+        made.append(Stmt("shared local", [(f"{name} = {text}", None)]))
+        w.let(name, kind)
+        w.scope.shared[name] = f"{family} {type}"
+    if unrolled:
+        return made  # unrolled: a counter would be shared by several loops
+    for part, letter, most, row, share in (("slots", "k", 4, "append", 0.5), ("ticks", "n", 2, "tick", 0.3)):
+        free = [n for n in range(most) if (part, n) not in w.taken]
+        if free and w.chance(share):
+            w.taken.add((part, free[0]))
+            _counted(w, made, f"{letter}{free[0]}", part, row)
+    if w.chance(0.25):
+        _counted(w, made, w.fresh("f"), "flag", "flag")
+    if w.chance(0.25):
+        _counted(w, made, w.fresh("m"), "count", "counter")
+    return made
+
+
+def _counted(w: Writer, made: list[Stmt], name: str, part: str, row: str) -> None:
+    made.append(Stmt(row, [(f"{name} = 0", None)]))
+    w.let(name, "int")
+    w.scope.shared[name] = part
+
+
+def _private(w: Writer) -> tuple[list[Stmt], list[Stmt], list[tuple[str, str]]]:
+    """Locals from before the loop that each iteration writes first, and nobody reads later."""
+    if w.chance(0.75):
+        return [], [], []
+    kind, name = w.pick(("int", "real", "v3")), w.fresh("u")
+    first, again = {"int": ("1", "perm[{own}]"), "real": ("0.5", "r_f32[{own} % 24] * 0.5"),
+                    "v3": ("V3(0.0, 1.0, 2.0)", "V3(1.0, perm[{own}], 3.0)")}[kind]  # fmt: skip
+    before = Stmt("private local", [(f"{name} = {first}", None)])
+    return (
+        [before],
+        [Stmt("private local", [(f"{name} = {again.format(own=w.scope.own)}", None)], pinned=True)],
+        [(name, kind)],
+    )
+
+
+def parallel_loop(w: Writer, row: str, size: int, depth: int) -> list[Stmt]:
+    """A parallel loop with what stands before it."""
+    outer = w.scope
+    w.scope = replace(outer, shared={}, names=[*outer.names])
+    before = _shares(w)
+    config = w.pick(_CONFIGS) if w.chance(0.35) else ""
+    if config:
+        before.append(Stmt("loop config", [(f"ti.loop_config({config})", None)]))
+    with w.inside(row):
+        head, names, own, own2, exprs = PARALLEL[row](w)
+        fixed = frozenset(name for names in outer.names for name in names) - {*w.scope.shared}
+        w.scope = replace(w.scope, parallel=True, own=own, own2=own2, fixed=outer.fixed | fixed, blocks=())
+        _bind(w, *names, kind="w2" if names == ["gi"] else "int")
+        private, first, locals_ = _private(w)
+        w.scope.names[-1].update(locals_)
+        body = w.block(size, depth)
+        body.stmts[:0] = first
+    w.scope = outer
+    at = len(before) - bool(config)
+    return [*before[:at], *private, *before[at:], Stmt(row, [(f"for {head}:", body)], exprs)]

@@ -1,0 +1,65 @@
+"""Pairs of constructs that no program has: those that the language refuses, each with a program that shows the error,
+and those whose outcome the memory model leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["OPEN", "REFUSED", "Refusal"]
+
+Cell = tuple[str, str, str]
+_FUNCTIONS = ("func", "real func", "recursive func")
+_PARALLEL = ("parallel range", "parallel ndrange", "parallel grouped", "parallel struct-for", "parallel array")
+_SERIAL = ("for range", "for ndrange", "for grouped", "for field", "while")
+_UNROLLED = ("for static", "static list of fields")
+_HEADS = {
+    "parallel range": "for i in range(4):", "parallel ndrange": "for i, j in ti.ndrange(2, 2):",
+    "parallel grouped": "for g in ti.grouped(ti.ndrange(2, 2)):", "parallel struct-for": "for i in x:",
+    "parallel array": "for i in a:",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The body of a program with a kernel `run(a)` over a field `x`, and the words of its error."""
+
+    program: str
+    message: str
+
+
+def _returns() -> dict[Cell, Refusal]:
+    text = "@ti.kernel\ndef run(a: ti.types.ndarray(ti.i32, 1)) -> ti.i32:\n    {}\n        return 1\n    return 2\n"
+    message = "'return' inside a parallel loop"
+    return {("in", row, "return"): Refusal(text.format(head), message) for row, head in _HEADS.items()}
+
+
+def _kernels_names() -> dict[Cell, Refusal]:
+    """Locals and parameters of a kernel are not in sight of functions. (Arrays and variables may be handed on.)"""
+    used = {
+        "shared local": "s += 1", "counter": "x[0] += ti.atomic_add(s, 1)", "append": "x[ti.atomic_add(s, 1)] = 3",
+        "tick": "x[0] = ti.atomic_add(s, 1)", "private local": "s *= 4", "argument": "x[0] = n",
+        "lent element": "x[0] = a[1]", "lent store": "a[0] = 1",
+    }  # fmt: skip
+    found: dict[Cell, Refusal] = {}
+    for row in _FUNCTIONS:
+        mark = "func" if row == "func" else "real_func"
+        for inner, line in used.items():
+            before = "" if row != "recursive func" else "    if k <= 0:\n        return\n    f(k - 1)\n"
+            parameter = "k" if mark == "func" else "k: ti.i32"
+            program = (f"@ti.{mark}\ndef f({parameter}):\n{before}    {line}\n\n\n@ti.kernel\n"
+                       "def run(a: ti.types.ndarray(ti.i32, 1), n: ti.i32 = 3):\n    s = 0\n"
+                       "    for i in range(4):\n        s += 1\n        f(2)\n    x[0] = s\n")  # fmt: skip
+            found["in", row, inner] = Refusal(program, "is not defined")
+    return found
+
+
+REFUSED: dict[Cell, Refusal] = {**_returns(), **_kernels_names()}
+
+# The old value of a counter that an iteration stores twice is another one under each order, and what each iteration
+# assigns before it reads it stands at the top of its body.
+OPEN: dict[Cell, str] = {
+    **{("in", row, "tick"): "asked twice, a counter gives an iteration another value under each order"
+       for row in (*_SERIAL, *_UNROLLED)},
+    **{("in", row, "private local"): "it is assigned at the top of the iteration"
+       for row in (*_SERIAL, *_UNROLLED, "if", "if else", "elif")},
+}  # fmt: skip

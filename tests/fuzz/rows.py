@@ -1,0 +1,317 @@
+"""The table of constructs, and the writer that draws from it.
+
+A row says what a construct is called, what it gives (expressions), where it may stand and how to make one. Shrinking
+needs no row of its own: it deletes statements, takes blocks apart, and puts an expression's parts in its place.
+"""
+
+from __future__ import annotations
+
+import random as randomness
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fuzz.nodes import Body, Expr, Stmt
+from tests.fuzz.places import PLACES, Layout, Place
+
+__all__ = ["KINDS", "ROWS", "Function", "Goal", "Row", "Writer", "expression", "fitted", "statement"]
+
+KINDS = ("int", "real", "truth", "v3", "w2", "m2", "S", "N")
+Goal = tuple[str, str, str]  # "in" or "before", a row, another row
+
+_MOST_GOAL_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One construct. `gives`: the kinds of an expression, none for a statement; `opens`: whether it has blocks."""
+
+    name: str
+    make: Callable[..., Any]
+    gives: tuple[str, ...]
+    where: Callable[[Writer], bool]
+    weight: float
+    opens: bool = False
+
+
+ROWS: dict[str, Row] = {}
+
+
+def _anywhere(w: Writer) -> bool:
+    return True
+
+
+def expression(
+    name: str, *gives: str, where: Callable[[Writer], bool] = _anywhere, weight: float = 1.0
+) -> Callable[[Any], Any]:
+    """Register `make(w, kind, depth)`, which gives (text, parts)."""
+
+    def register(make: Any) -> Any:
+        ROWS[name] = Row(name, make, gives, where, weight)
+        return make
+
+    return register
+
+
+def statement(
+    name: str, *, where: Callable[[Writer], bool] = _anywhere, weight: float = 1.0, opens: bool = False
+) -> Callable[[Any], Any]:
+    """Register `make(w, depth)`, which gives clauses and expressions, or None where it cannot."""
+
+    def register(make: Any) -> Any:
+        ROWS[name] = Row(name, make, (), where, weight, opens)
+        return make
+
+    return register
+
+
+@dataclass
+class Function:
+    """A function of the program. Its first parameter is the iteration's own index; `params`: the kinds of the others,
+    "&int" one that it may change. One with `effects` is called by statements only."""
+
+    name: str
+    params: tuple[str, ...]
+    result: str
+    real: bool
+    effects: bool
+    row: str = "func"
+    stmt: Stmt | None = None
+
+
+@dataclass
+class Scope:
+    """Where the writer is. `own`, `own2`: the indices of the iteration's own elements, along one and two axes."""
+
+    where: str = "kernel"  # or "func", "real func"
+    own: str = "3"
+    own2: str = "1, 2"
+    parallel: bool = False
+    blocks: tuple[str, ...] = ()  # "serial" and "static" loops and "if"s around, in this function or iteration
+    names: list[dict[str, str]] = field(default_factory=lambda: list[dict[str, str]]([{}]))
+    fixed: frozenset[str] = frozenset()
+    shared: dict[str, str] = field(default_factory=dict[str, str])  # locals of the kernel: the family of their atomics
+    result: str = ""
+    arrays: frozenset[str] = frozenset(("xs", "ks", "al", "be"))
+
+
+class Writer:
+    """Draws a program. `safe`: nothing divides by zero."""
+
+    def __init__(self, random: randomness.Random, goals: Sequence[Goal] = (), safe: bool = False) -> None:
+        self.random, self.goals, self.safe = random, [*goals], safe
+        self.weights = {name: row.weight * random.choice((0.3, 1.0, 1.0, 3.0)) for name, row in ROWS.items()}
+        self.scope = Scope()
+        self.functions: list[Function] = []
+        self.layouts: dict[str, Layout] = {"r_f32": Layout()}  # which some texts name as it is
+        self.chain: list[str] = []
+        self.made = 0
+        self.budget = random.choice((8, 14, 20))  # statements
+        self.taken: set[tuple[str, int]] = set()  # slots and ticks that a loop has
+        self.used: set[str] = set()  # counters that may not be asked again
+        self.parallel: Callable[[Writer], list[Stmt]] = lambda w: []
+        self.alias = random.choice(("same", "reverse", "shift", "field"))
+        if self.alias == "field":
+            self.layouts["o_i32"] = Layout()
+
+    @property
+    def at_top(self) -> bool:
+        """Whether a loop would be parallel here: at the top level of a kernel, unrolled loops do not count."""
+        scope = self.scope
+        return scope.where == "kernel" and not scope.parallel and not {"serial", "if"} & {*scope.blocks}
+
+    @property
+    def loop(self) -> str:
+        """The kind of the innermost loop, "" if there is none in this function or iteration."""
+        return next((one for one in reversed(self.scope.blocks) if one != "if"), "")
+
+    # ---- choices
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        return options[self.random.randrange(len(options))]
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    def fresh(self, letter: str = "t") -> str:
+        self.made += 1
+        return f"{letter}{self.made}"
+
+    def choose(self, candidates: list[Row], wanted: tuple[str, ...] = ()) -> Row:
+        """One of those rows: what a goal asks for, if there is one."""
+        names = {row.name for row in candidates}
+        around = {*self.chain}
+        missing = [b for how, a, b in self.goals if how == "in" and a in around and b not in names]
+        bridges = [name for b in missing for name in _ways_to(b) if name in names]
+        direct = [b for how, a, b in self.goals if b in names and how == "in" and a in around]
+        if direct and self.chance(0.7):
+            return ROWS[self.pick(direct)]
+        if bridges and self.chance(0.6):
+            return ROWS[self.pick(bridges)]
+        opening = [a for _, a, b in self.goals if a in names]
+        opening += [row for _, a, b in self.goals for one in (a, b) for row in OPENERS.get(one, ()) if row in names]
+        if opening and self.chance(0.35):
+            return ROWS[self.pick(opening)]
+        return self.random.choices(candidates, [self.weights[row.name] for row in candidates])[0]
+
+    def pending(self) -> bool:
+        """Whether a goal asks for an expression inside of what is around."""
+        around = {*self.chain}
+        return any(how == "in" and a in around and ROWS[b].gives for how, a, b in self.goals)
+
+    @contextmanager
+    def inside(self, row: str) -> Iterator[None]:
+        self.chain.append(row)
+        yield
+        self.chain.pop()
+
+    # ---- expressions
+
+    def expr(self, kind: str, depth: int) -> Expr:
+        """An expression of that kind, about `depth` operators deep."""
+        deeper = depth <= 0 and depth > -_MOST_GOAL_DEPTH and self.pending()
+        leaf = depth <= 0 and not (deeper and self.chance(0.8))
+        rows = [row for row in ROWS.values() if kind in row.gives and (row.weight == 0 or not leaf) and row.where(self)]
+        leaves = [row for row in ROWS.values() if kind in row.gives and row.name in LEAVES and row.where(self)]
+        candidates = leaves if leaf else [*rows, *leaves]
+        for _ in range(20):
+            row = self.choose(candidates)
+            with self.inside(row.name):
+                made = row.make(self, kind, depth - 1)
+            if made is not None:
+                text, parts = fitted(*made)
+                return Expr(row.name, text, kind, parts)
+        return Expr("literal", DEFAULTS[kind], kind)
+
+    def known(self, *kinds: str, changing: bool = False) -> list[str]:
+        """The variables of those kinds in sight; `changing`: that may be assigned."""
+        scope = self.scope
+        names = [name for names in scope.names for name, kind in names.items() if kind in kinds]
+        hidden = {*scope.shared} if scope.parallel or not changing else set[str]()
+        return [n for n in names if n not in hidden and not (changing and n in scope.fixed)]
+
+    def let(self, name: str, kind: str) -> None:
+        self.scope.names[-1][name] = kind
+
+    # ---- places
+
+    def places(self, part: str, *kinds: str, axes: int | None = None) -> list[Place]:
+        return [p for p in PLACES.values() if p.part == part and p.kind in kinds and axes in (None, p.axes)]
+
+    def layout(self, place: Place) -> Layout:
+        """How that field lies, decided when it is first used."""
+        if place.name not in self.layouts:
+            self.layouts[place.name] = self._layout(place)
+        return self.layouts[place.name]
+
+    def _layout(self, place: Place) -> Layout:
+        if place.part in ("slots", "ticks", "permutation") or not place.axes or place.kind == "N":
+            return Layout()
+        if self.chance(0.25):
+            return Layout(together=self.pick((1, 2)))
+        offset = (self.pick((-3, 5)), 2)[: place.axes] if self.chance(0.2) else ()
+        order = "ji" if place.axes == 2 and self.chance(0.3) else ""
+        return Layout(offset, 0, order, place.form in ("v3", "w2", "m2") and self.chance(0.4))
+
+    def at(self, place: Place, *indices: str) -> str:
+        """The element of those indices, counted from 0."""
+        first = self.layout(place).offset
+        if not place.axes:
+            return f"{place.name}[None]"
+        if len(indices) == 1 and place.axes == 2:  # a vector of two
+            shift = f" + ti.Vector([{first[0]}, {first[1]}])" if first else ""
+            return f"{place.name}[{indices[0]}{shift}]"
+        moved = [f"{index} + {start}" for index, start in zip(indices, first)] if first else indices
+        return f"{place.name}[{', '.join(moved)}]"
+
+    def own(self, place: Place) -> str:
+        """The iteration's own element of a place."""
+        scope = self.scope
+        if place.axes == 1:
+            return self.at(place, scope.own)
+        return self.at(place, *(scope.own2.split(", ") if ", " in scope.own2 else (scope.own2,)))
+
+    # ---- statements
+
+    def block(self, size: int, depth: int, row: str = "", fixed: Sequence[str] = ()) -> Body:
+        """Statements in a scope of their own."""
+        body = Body([], [*fixed])
+        self.scope.names.append({})
+        if row:
+            self.chain.append(row)
+        for _ in range(self.random.randint(1, size)):
+            if self.budget > 0 or not body.stmts:
+                self.add(body, depth)
+        if row:
+            self.chain.pop()
+        self.scope.names.pop()
+        return body
+
+    def add(self, body: Body, depth: int) -> None:
+        """One more statement, and what a goal asks for behind it."""
+        if self.at_top and self.chain[-1:] != ["kernel"] and self.chance(0.4):
+            body.stmts += self.parallel(self)
+            return
+        made = self.stmt(depth)
+        body.stmts.append(made)
+        after = [b for how, a, b in self.goals if how == "before" and a == made.row and self.allowed(ROWS[b], depth)]
+        if after and self.chance(0.8):
+            row = self.pick(after)
+            follower = self.make(ROWS[row], depth)
+            if follower is not None:
+                body.stmts.append(follower)
+
+    def allowed(self, row: Row, depth: int) -> bool:
+        return not row.gives and (depth > 0 or not row.opens) and row.where(self)
+
+    def stmt(self, depth: int) -> Stmt:
+        candidates = [row for row in ROWS.values() if self.allowed(row, depth) and row.weight]
+        for _ in range(20):
+            made = self.make(self.choose(candidates), depth)
+            if made is not None:
+                return made
+        made = self.make(ROWS["let"], depth)
+        assert made is not None
+        return made
+
+    def make(self, row: Row, depth: int) -> Stmt | None:
+        before = self.scope
+        self.budget -= 1
+        with self.inside(row.name):
+            made = row.make(self, depth - 1 if row.opens else depth)
+        self.scope = before
+        if made is None:
+            return None
+        return Stmt(row.name, made[0], made[1])
+
+
+def fitted(text: str, parts: Sequence[Expr]) -> tuple[str, list[Expr]]:
+    """The text and the parts that it names, numbered anew."""
+    used = sorted({int(number) for number in re.findall(r"\{(\d+)\}", text)})
+    text = re.sub(r"\{(\d+)\}", lambda found: f"{{{used.index(int(found[1]))}}}", text)
+    return text, [parts[k] for k in used]
+
+
+# What leads from one kind of value to another, and to statements that stand in certain blocks only.
+BRIDGES = {
+    "S": ("member",), "N": ("member",), "v3": ("entry", "reduction", "any or all"), "w2": ("entry", "any or all"),
+    "m2": ("transpose", "entry at run time", "matrix product"), "truth": ("conditional", "select", "cast", "and"),
+    "real": ("cast", "round", "vector", "compare"), "int": ("cast", "entry at run time", "bit cast", "compare"),
+}  # fmt: skip
+OPENERS = {
+    "static break": ("for static",), "break": ("for range", "while"), "continue": ("for range", "while"),
+}  # fmt: skip
+
+
+def _ways_to(row: str) -> tuple[str, ...]:
+    kinds = ROWS[row].gives
+    return tuple(name for kind in kinds[:3] for name in BRIDGES[kind]) or OPENERS.get(row, ())
+
+
+LEAVES = ("variable", "argument", "own element", "element of an array", "index array", "gathered element")
+DEFAULTS = {
+    "int": "perm[3]", "real": "r_f32[2]", "truth": "(perm[3] > 4)", "v3": "V3(1.5, 2.0, r_f32[1])",
+    "w2": "W2(perm[1], 2)", "m2": "M2([[1.0, 2.0], [0.5, 4.0]])", "S": "S(k=perm[2])", "N": "N(b=perm[2])",
+}  # fmt: skip

@@ -1,0 +1,115 @@
+"""What runs random programs: a wrong compiler is found, its program made small, and a process that dies is told."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import workers
+from tests.fuzz.configurations import OPTIONAL, Configuration, applied, drawn
+from tests.fuzz.execute import execute
+from tests.fuzz.nodes import Body, Expr, Stmt
+from tests.fuzz.program import Program
+from tests.fuzz.workers import Plan, explain, run
+from weft.ir.ops import Binary
+from weft.ir.passes import PASSES, pass_
+from weft.ir.pipeline import find_pass
+
+EXACT = Configuration(options={"fast_math": False, "offline_cache": False, "cpu_max_num_threads": 1})
+
+
+def small(name, lines):
+    """A program of a loop with those lines."""
+    stmts = [Stmt("own store", [(f"{target} = {{0}}", None)], [value]) for target, value in lines]
+    loop = Stmt("parallel range", [("for i in range(24):", Body(stmts))])
+    return Program(name, [], Body([loop]), "", {}, "same")
+
+
+def number(text, *parts):
+    return Expr("arithmetic" if parts else "own element", text, "int", [*parts])
+
+
+DIFFERENCE = number("({0} - {1})", number("r_i8[i]"), number("o_i16[i]"))
+PROGRAM = small("small", [
+    ("o_i32[i]", number("({0} * {1})", number("perm[i]"), DIFFERENCE)),
+    ("o_i64[i]", number("({0} + {1})", number("perm_2[i]"), number("perm[i]"))),
+    ("o_u8[i]", number("ti.cast({0}, ti.u8)", number("perm_2[i]"))),
+])  # fmt: skip
+
+
+@pytest.fixture
+def wrong(monkeypatch):
+    """A compiler that swaps the operands of differences, in a pass that says it lifts sums."""
+    honest = find_pass("lift_sums")
+    monkeypatch.setitem(PASSES, "lift_sums", honest)  # and back, after the test
+
+    @pass_("lift_sums")
+    def swap(root, config):
+        differences = [op for op in root.walk() if isinstance(op, Binary) and op.kind == "sub"]
+        for op in differences:
+            op.set_operands([op.rhs, op.lhs], op.groups)
+        return honest(root, config) or bool(differences)
+
+
+def test_an_honest_compiler_agrees_with_the_evaluator():
+    assert execute(PROGRAM, EXACT).status == "same"
+
+
+def test_a_wrong_pass_is_found_named_and_shown_in_a_small_program(wrong, tmp_path):
+    outcome = execute(PROGRAM, EXACT)
+    assert outcome.status == "differs"
+    assert outcome.places == ["o_i32"]
+    told = explain(Plan("small", 1, folder=tmp_path), PROGRAM, EXACT, outcome)
+    assert "by: lift_sums" in told
+    text = (tmp_path / "small.py").read_text()
+    assert "o_i64" not in text
+    assert "o_u8" not in text
+    assert " - " in text
+    assert "binary sub" in (tmp_path / "small.chi").read_text()
+
+
+def test_what_is_written_runs_by_itself(wrong, tmp_path, capsys):
+    explain(Plan("small", 1, folder=tmp_path, shrinks=False), PROGRAM, EXACT, execute(PROGRAM, EXACT))
+    path = tmp_path / "small.py"
+    exec(compile(path.read_text(), str(path), "exec"), {"__name__": "program"})
+    assert "o_i32 [" in capsys.readouterr().out
+
+
+def test_a_refused_program_is_no_crash():
+    assert execute(small("refused", [("o_i32[i]", number("nowhere"))]), EXACT).status == "refused"
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_a_pass_switched_off_does_nothing(name):
+    with applied(Configuration(options=EXACT.options, off=(name,))):
+        assert PASSES[name] is not find_pass("scalarize")
+        assert execute_inside(name)
+    assert PASSES[name].__name__ == name
+
+
+def execute_inside(name):
+    return find_pass(name)(None, None) is False
+
+
+def dies(plan, first, pipe):
+    """A worker that the second program ends."""
+    for n in range(first, plan.first + plan.count):
+        pipe.send(("begins", n, "", ""))
+        if n == 1:
+            pipe.close()
+            os._exit(7)
+        pipe.send(("ended", n, "same", ""))
+
+
+def test_a_process_that_dies_is_told_and_the_next_goes_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(workers, "_work", dies)
+    monkeypatch.setattr(workers, "_START", "fork")
+    report = run(Plan("s", 4, folder=Path(tmp_path)))
+    assert report.ended == {"same": 3, "died": 1}
+    assert report.found == [("s-1", "died: the process ended with 7")]
+    assert (tmp_path / "s-1.py").exists()
+
+
+def test_configurations_are_the_same_each_time_and_differ():
+    assert drawn("a", safe=True) == drawn("a", safe=True)
+    assert len({str(drawn(f"c{n}")) for n in range(50)}) > 30

@@ -1,0 +1,190 @@
+"""Runs many programs in several processes. A process that dies is a finding with the program's name, and another one
+goes on behind it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.configurations import Configuration, drawn
+from tests.fuzz.data import script
+from tests.fuzz.execute import Outcome, blame, execute, listing
+from tests.fuzz.program import Program, draw
+from tests.fuzz.shrink import shrink
+from tests.fuzz.table import goals_of
+
+__all__ = ["Plan", "Report", "program_of", "run"]
+
+_PATIENCE = 120.0  # seconds for one program
+_START = "spawn"  # how processes begin: as they would be without this one
+_LIFE = 1500  # programs that a process runs
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: programs number `first` to `first + count` of a seed, at most `minutes` long."""
+
+    seed: str
+    count: int
+    processes: int = 1
+    arch: str = "cpu"
+    verify: bool = False
+    minutes: float = 1e9
+    first: int = 0
+    folder: Path = Path("out/fuzz")
+    shrinks: bool = True
+
+
+@dataclass
+class Report:
+    """How programs ended, and what was found: name and detail."""
+
+    ended: Counter[str] = field(default_factory=Counter[str])
+    found: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    seconds: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.ended.values())
+
+
+def program_of(plan: Plan, number: int) -> tuple[Program, Configuration]:
+    """The program of that number, and how it is compiled."""
+    name = f"{plan.seed}-{number}"
+    program = draw(name, goals_of(number))
+    return program, drawn(name, plan.arch, program.safe, plan.verify)
+
+
+def run(plan: Plan, tell: Callable[[str], None] = lambda text: None) -> Report:
+    """Run them all."""
+    report, began = Report(), time.monotonic()
+    context = multiprocessing.get_context(_START)
+    crews = [_Crew(plan, part, context) for part in range(plan.processes)]
+    told = began
+    while any(not crew.done for crew in crews):
+        wait([crew.pipe for crew in crews if not crew.done], timeout=1.0)
+        late = time.monotonic() - began > 60 * plan.minutes
+        for crew in crews:
+            crew.listen(report, tell)
+            if late:
+                crew.stop()
+        if time.monotonic() - told > 30:
+            told = time.monotonic()
+            tell(f"{report.count} programs in {told - began:.0f} s: {dict(report.ended)}")
+    report.seconds = time.monotonic() - began
+    return report
+
+
+class _Crew:
+    """One process after the other, for every n-th program."""
+
+    def __init__(self, plan: Plan, part: int, context: Any) -> None:
+        self.plan, self.context = plan, context
+        self.next = plan.first + part
+        self.done = False
+        self.running: int | None = None
+        self.start()
+
+    def start(self) -> None:
+        self.pipe, theirs = self.context.Pipe()
+        self.process = self.context.Process(target=_work, args=(self.plan, self.next, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.since = time.monotonic()
+
+    def stop(self) -> None:
+        self.done = True
+        self.process.kill()
+        self.process.join()
+
+    def listen(self, report: Report, tell: Callable[[str], None]) -> None:
+        """Take what the process has said; when it has ended, start another one behind what it ran."""
+        if self.done:
+            return
+        try:
+            while self.pipe.poll():
+                self.take(self.pipe.recv(), report, tell)
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            if self.running is not None:
+                self.lost(f"the process ended with {self.process.exitcode}", report, tell)
+            self.go_on()
+            return
+        if self.running is not None and time.monotonic() - self.since > _PATIENCE:
+            self.process.kill()
+            self.process.join()
+            self.lost(f"it ran for more than {_PATIENCE:.0f} s", report, tell)
+            self.go_on()
+
+    def take(self, message: tuple[str, int, str, str], report: Report, tell: Callable[[str], None]) -> None:
+        what, number, status, detail = message
+        self.since = time.monotonic()
+        if what == "begins":
+            self.running, self.next = number, number + self.plan.processes
+        elif what == "ended":
+            report.ended[status] += 1
+            if status not in ("same", "faulted"):
+                report.found.append((f"{self.plan.seed}-{number}", f"{status}\n{detail}"))
+                tell(f"{self.plan.seed}-{number} {status}\n{detail}")
+            self.running = None
+
+    def lost(self, why: str, report: Report, tell: Callable[[str], None]) -> None:
+        assert self.running is not None
+        name = f"{self.plan.seed}-{self.running}"
+        report.ended["died"] += 1
+        report.found.append((name, f"died: {why}"))
+        tell(f"{name} died: {why}")
+        program, configuration = program_of(self.plan, self.running)
+        _write(self.plan.folder, program, configuration, Outcome("died", why), name, "")
+
+    def go_on(self) -> None:
+        self.running = None
+        if self.next >= self.plan.first + self.plan.count:
+            self.done = True
+        else:
+            self.start()
+
+
+def _work(plan: Plan, first: int, pipe: Any) -> None:
+    """A process's life."""
+    os.environ["WEFT_OFFLINE_CACHE"] = "0"
+    sys.setrecursionlimit(5000)
+    last = min(plan.first + plan.count, first + _LIFE * plan.processes)
+    for number in range(first, last, plan.processes):
+        pipe.send(("begins", number, "", ""))
+        program, configuration = program_of(plan, number)
+        outcome = execute(program, configuration)
+        detail = explain(plan, program, configuration, outcome) if outcome.bad else ""
+        pipe.send(("ended", number, outcome.status, detail))
+
+
+def explain(plan: Plan, program: Program, configuration: Configuration, outcome: Outcome) -> str:
+    """What is told of a failure, once it is small and written down."""
+    if plan.shrinks:
+        program, configuration, outcome = shrink(program, configuration, outcome)
+    by = ""
+    if outcome.status == "differs" and outcome.places:
+        by = blame(program, configuration) or "the machine code"
+    path = _write(plan.folder, program, configuration, outcome, program.name, by)
+    return f"{path}\n{configuration}\nby: {by}\n{program.code}\n{outcome.detail[:600]}"
+
+
+def _write(folder: Path, program: Program, configuration: Configuration, outcome: Outcome, name: str, by: str) -> Path:
+    """The program as a file that runs, and its kernel as CHI beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.py"
+    notes = (
+        f"{name}: {outcome.status}\nconfiguration: {configuration}\nfirst wrong: {by or '-'}\n{outcome.detail[:2000]}"
+    )
+    path.write_text(script(program, configuration.init, notes), encoding="utf-8")
+    if outcome.status == "differs":
+        path.with_suffix(".chi").write_text(listing(program, configuration), encoding="utf-8")
+    return path
