@@ -25,7 +25,7 @@ __all__ = ["Attributes", "Captures", "is_ours", "is_watched", "space_of"]
 
 _NUMBERS = (bool, int, float, np.generic)
 _FIXED = (ModuleType, BuiltinFunctionType, Builtin, Type, type)  # that nobody rebinds
-_PARTS = (*_FIXED, FunctionType, MethodType)  # that nobody rebinds in an object
+_PARTS = (*_FIXED, FunctionType, MethodType)  # that nobody rebinds in a class
 _PLAIN = (*_NUMBERS, str, bytes, complex, type(None), range, slice, type(...))  # that hold nothing else
 _ARRAYS = (Matrix, np.ndarray)
 _CONTAINERS = (tuple, list, dict, Struct, *_ARRAYS)
@@ -41,7 +41,7 @@ def is_watched(owner: Any, value: Any) -> bool:
     home = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
     if home == "weft" or home.startswith(("weft.lang", "weft.ir")):
         return False
-    return not isinstance(value, _PARTS)
+    return not isinstance(value, _PARTS if isinstance(owner, type) else _FIXED)
 
 
 def is_ours(space: Any) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Sequence
+from types import CodeType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,13 +24,15 @@ from weft.lang.interpret.references import changeable, ending, places, putting_b
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.struct import Struct
 from weft.lang.translate.annotations import annotation_of, is_template
+from weft.lang.translate.lambdas import LAMBDA
 from weft.lang.translate.source import reads
 from weft.lang.types import CompoundType
 
-__all__ = ["HELPER", "Rewriter"]
+__all__ = ["HELPER", "Rewriter", "is_written"]
 
 HELPER = "__weft__"
 _PARTS = "__weft_parts__"
+_LATER = "__weft_later__"
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -71,17 +74,19 @@ class Rewriter(ast.NodeTransformer):
     parallel."""
 
     def __init__(self, resolve: Callable[[ast.expr], Any], templates: Sequence[str] = (), top: bool = False) -> None:
-        self.resolve, self.templates, self.settled = resolve, templates, {"self", *templates}
+        self.outer, self.templates, self.settled = resolve, templates, {"self", *templates}
         self.scopes: list[set[str]] = [set()]
         self.top = top  # whether the current statement is at the top level of a kernel
         self.loops: list[Loop] = []  # in the order of their first lines
         self.discards = False  # what is assigned to `_`
         self.perhaps: set[str] = set()  # declared on some side of a compile-time if
+        self.inner: list[set[str]] = []  # the parameters of the functions inside this one that are open
+        self.returns: ast.expr | None = None  # what the innermost of them says that it returns
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The function itself: parameters are taken by the rules of their annotations, then the body runs."""
         arguments, self.discards = node.args, not reads(node, "_")
-        names = [arg.arg for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        names = [arg.arg for arg in _parameters(arguments)]
         self.scopes[0].update(names)
         changed = [] if self.top else changeable(node, self.templates)
         body = ending(self, node, self.body(node.body), changed)
@@ -91,7 +96,7 @@ class Rewriter(ast.NodeTransformer):
             )
             for name in names
         ]
-        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        for arg in _parameters(arguments):
             arg.annotation = None
         arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
         node.decorator_list, node.returns, node.body = [], None, [*taken, *body]
@@ -102,13 +107,39 @@ class Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """A function inside the function: plain Python, with rewritten operators; decorators say nothing new."""
         self.scopes[-1].add(node.name)
-        node.decorator_list = []
-        top, scopes = self.top, self.scopes
+        top, scopes, returns = self.top, self.scopes, self.returns
+        args = _parameters(node.args)
         own = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
-        self.top, self.scopes = False, [scope - own for scope in scopes]
-        node.body = self.scoped(node.body, [arg.arg for arg in node.args.args])
-        self.top, self.scopes = top, scopes
+        self.top, self.scopes, self.returns = False, [scope - own for scope in scopes], node.returns
+        self.inner.append({arg.arg for arg in args})
+        taken = [
+            _at(node, ast.Assign([ast.Name(a.arg, ast.Store())], self.call("annotated", _name(a.arg), a.annotation)))
+            for a in args
+            if a.annotation is not None
+        ]
+        node.body = [*taken, *self.scoped(node.body, self.inner[-1])]
+        self.inner.pop()
+        self.top, self.scopes, self.returns = top, scopes, returns
+        for arg in args:
+            arg.annotation = None
+        node.decorator_list, node.returns = [], None
         return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        """As a function inside the function."""
+        self.inner.append({arg.arg for arg in _parameters(node.args)})
+        node.body = self.visit(node.body)
+        self.inner.pop()
+        node.args = self.visit(node.args)
+        return node
+
+    def resolve(self, node: ast.expr) -> Any:
+        """What an expression means outside the function; None for what a parameter of a function inside it hides."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        hidden = isinstance(root, ast.Name) and any(root.id in names for names in self.inner)
+        return None if hidden else self.outer(node)
 
     def body(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
         """Statements in the current scope; one may become several."""
@@ -234,8 +265,11 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> ast.Return:
         """Values are cast to the annotated types."""
-        if node.value is not None:
+        if node.value is not None and not self.inner:
             node.value = self.call("result", self.visit(node.value))
+        elif node.value is not None:
+            value = self.visit(node.value)
+            node.value = value if self.returns is None else self.call("annotated", value, self.returns)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
@@ -423,10 +457,22 @@ class Rewriter(ast.NodeTransformer):
         return ast.Call(ast.Attribute(_name(HELPER), method, ast.Load()), list(args), [])
 
 
+def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
 def _later(value: ast.expr) -> ast.expr:
-    """`lambda: value`."""
-    nothing = ast.arguments([], [], None, [], [], None, [])
+    """`lambda: value`, told from the user's lambdas by a parameter that takes nothing."""
+    nothing = ast.arguments([], [], ast.arg(_LATER), [], [], None, [])
     return ast.Lambda(nothing, value)
+
+
+def is_written(code: CodeType) -> bool:
+    """Whether a rewritten function's code is one that the user wrote, not a part of such that was set apart: what
+    `_later` made, or (before Python 3.12) a comprehension."""
+    if code.co_name == LAMBDA:
+        return _LATER not in code.co_varnames
+    return not code.co_name.startswith("<")
 
 
 def _called(base: ast.expr) -> ast.expr:

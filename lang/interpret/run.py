@@ -11,7 +11,7 @@ import ast
 import builtins
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -110,8 +110,8 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     factory.body = [*own, body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
     ast.fix_missing_locations(ast.copy_location(factory, body))
     _keep_to_first_lines(factory)
-    code = _inner(_inner(compile(module, function.__code__.co_filename, "exec"), "__weft_closure__"), name)
-    _inside.update(inner for inner in code.co_consts if isinstance(inner, CodeType))
+    code = _inner(_inner(compile(module, source_of(function).file, "exec"), "__weft_closure__"), name)
+    _inside.update(_nested(code))
     cells[HELPER] = CellType(semantics)
     closure = tuple(cells[known] for known in code.co_freevars)
     made = FunctionType(code, function.__globals__, name, function.__defaults__, closure)
@@ -137,6 +137,13 @@ def _definition(function: FunctionType) -> ast.FunctionDef:
 
 def _inner(code: CodeType, name: str) -> CodeType:
     return next(inner for inner in code.co_consts if isinstance(inner, CodeType) and inner.co_name == name)
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _nested(inner)
 
 
 def _content(cell: CellType) -> Any:

@@ -29,7 +29,7 @@ from weft.lang.interpret.faults import Loop, out_of_bounds, sound
 from weft.lang.interpret.places import Grouped, box, cells_of, flat_index, index_type
 from weft.lang.interpret.random import draws, order_numbers
 from weft.lang.interpret.references import References
-from weft.lang.interpret.rewrite import HELPER
+from weft.lang.interpret.rewrite import HELPER, is_written
 from weft.lang.interpret.text import Texts
 from weft.lang.interpret.types import assigned, captured, fit, is_known, is_value, own, strong
 from weft.lang.matrix import Matrix, Vector
@@ -468,7 +468,7 @@ def _calls() -> tuple[tuple[str, int], ...]:
     found = list[tuple[str, int]]()
     while frame is not None:
         code = frame.f_code
-        if HELPER in code.co_freevars and not code.co_name.startswith("<"):
+        if HELPER in code.co_freevars and is_written(code):
             found.append((code.co_filename, frame.f_lineno))
         frame = frame.f_back
     return tuple(found[1:])

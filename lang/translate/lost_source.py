@@ -7,21 +7,23 @@ it runs still runs what was imported.
 """
 
 from __future__ import annotations
-import __future__
 
 import linecache
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from types import CodeType, FrameType
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
-__all__ = ["find_lost", "keep_text", "lines_of_lost"]
+from weft.lang.translate.lambdas import FUTURES, LAMBDA
+
+__all__ = ["file_of", "find_lost", "keep_text", "lines_of_lost"]
 
 _found: WeakKeyDictionary[CodeType, list[str]] = WeakKeyDictionary()
-_FUTURES = sum(getattr(__future__, name).compiler_flag for name in ("annotations",))
+_named: WeakKeyDictionary[CodeType, str] = WeakKeyDictionary()  # see `file_of`
 
 
 def find_lost(function: Callable[..., Any], depth: int) -> None:
@@ -35,7 +37,7 @@ def find_lost(function: Callable[..., Any], depth: int) -> None:
     if _is_kept(code):
         return
     for text in _candidates(code, sys._getframe(depth + 1)):
-        if f"def {code.co_name}" in text and _gives(text, code):
+        if _begins(code) in text and _gives(text, code):
             _found[code] = text.splitlines(keepends=True)
             return
 
@@ -57,7 +59,7 @@ def _is_kept(code: CodeType) -> bool:
     """Whether Python kept the text: that of a notebook cell, or (from 3.13 on) of `python -c`, which has the same
     name, `<string>`, as any text given to `exec`."""
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
-    return any(f"def {code.co_name}" in line for line in lines)
+    return any(_begins(code) in line for line in lines)
 
 
 def lines_of_lost(code: CodeType) -> list[str] | None:
@@ -77,16 +79,42 @@ def lines_of_lost(code: CodeType) -> list[str] | None:
     return None
 
 
+def file_of(code: CodeType) -> str:
+    """The name of the file of `code`, under which `linecache` has its text. One that is in no file gets a name of its
+    own, `<string 1f3a9c>`, by which messages, warnings, tracebacks and pdb find it: `<string>` may be many texts."""
+    lines = lines_of_lost(code) if code.co_filename.startswith("<") else None
+    if lines is None:
+        return code.co_filename
+    text = "".join(lines)
+    name = f"{code.co_filename.removesuffix('>')} {sha256(text.encode()).hexdigest()[:6]}>"
+    linecache.cache.setdefault(name, (len(text), None, lines, name))
+    if code not in _named:
+        _named[code] = name
+        finalize(code, _forget, name)
+    return name
+
+
+def _forget(name: str) -> None:
+    """A function of that text is gone."""
+    if name not in _named.values():
+        linecache.cache.pop(name, None)
+
+
 def _defines(lines: list[str], code: CodeType) -> bool:
     """Whether a function of that name begins where it should."""
     last = max(line or 0 for _, _, line in code.co_lines())
-    return any(f"def {code.co_name}" in line for line in lines[code.co_firstlineno - 1 : last])
+    return any(_begins(code) in line for line in lines[code.co_firstlineno - 1 : last])
+
+
+def _begins(code: CodeType) -> str:
+    """What the text of a function has in it."""
+    return "lambda" if code.co_name == LAMBDA else f"def {code.co_name}"
 
 
 def _gives(text: str, code: CodeType) -> bool:
     """Whether compiling `text` gives `code`, among others."""
     try:
-        pending: list[Any] = [compile(text, code.co_filename, "exec", code.co_flags & _FUTURES, dont_inherit=True)]
+        pending: list[Any] = [compile(text, code.co_filename, "exec", code.co_flags & FUTURES, dont_inherit=True)]
     except (SyntaxError, ValueError):
         return False
     while pending:

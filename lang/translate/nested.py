@@ -15,6 +15,7 @@ from weft.lang.errors import UnsupportedSyntax
 from weft.lang.translate.annotations import MISSING
 from weft.lang.translate.functions import Call
 from weft.lang.translate.inlining import inline_body
+from weft.lang.translate.lambdas import LAMBDA, as_function
 from weft.lang.translate.names import Names
 from weft.lang.translate.source import Source
 from weft.lang.translate.translator import Translator, translates
@@ -101,6 +102,4 @@ def _is_marker(node: ast.expr) -> bool:
 
 @translates(ast.Lambda)
 def _lambda(t: Translator, node: ast.Lambda) -> NestedFunction:
-    body = ast.copy_location(ast.Return(node.body), node.body)
-    made = ast.FunctionDef("<lambda>", node.args, [body], [], None)
-    return NestedFunction(replace(t.source, name="<lambda>", node=ast.copy_location(made, node)), t)
+    return NestedFunction(replace(t.source, name=LAMBDA, node=as_function(node)), t)

@@ -17,7 +17,8 @@ from types import CodeType
 from typing import Any
 
 from weft.ir.errors import CompilationError, Span
-from weft.lang.translate.lost_source import lines_of_lost
+from weft.lang.translate.lambdas import LAMBDA, lambda_of
+from weft.lang.translate.lost_source import file_of, lines_of_lost
 
 __all__ = ["LIBRARY", "Source", "captured", "reads", "source_lines", "source_of", "text_of"]
 
@@ -84,22 +85,38 @@ _MOST_PARSED = 4096
 
 
 def _parse(code: CodeType) -> Source:
+    if code.co_name == LAMBDA:
+        return _parse_lambda(code)
     try:
         _, first, shift, tree = _text_of(code)
     except (OSError, TypeError):
-        why = _WHY_LOST.get(code.co_filename, "")
-        raise CompilationError(
-            f"the source of '{code.co_name}' cannot be found{why}: define it in a file or a notebook cell"
-        ) from None
+        raise _lost(code) from None
     statement: Any = tree.body[0] if tree is not None and tree.body else None
     if isinstance(statement, ast.If):
         statement = statement.body[0]
     if not isinstance(statement, ast.FunctionDef):
         raise CompilationError(
-            f"'{code.co_name}' is not an ordinary function: write it with 'def', not as a lambda",
-            Span(code.co_filename, first),
+            f"'{code.co_name}' is not an ordinary function: write it with 'def'",
+            Span(file_of(code), first),
         )
-    return Source(code.co_filename, code.co_name, statement, shift)
+    return Source(file_of(code), code.co_name, statement, shift)
+
+
+def _parse_lambda(code: CodeType) -> Source:
+    """A lambda stands anywhere in a line, and ends where nothing tells: it is found in the tree of the whole text."""
+    try:
+        found = lambda_of(code, _whole_text(code))
+    except (OSError, TypeError):
+        raise _lost(code) from None
+    if found is None:
+        raise _lost(code)
+    return Source(file_of(code), code.co_name, found, 0)
+
+
+def _lost(code: CodeType) -> CompilationError:
+    why = _WHY_LOST.get(code.co_filename, "")
+    what = f"'{code.co_name}'" if code.co_name != LAMBDA else f"the lambda in line {code.co_firstlineno}"
+    return CompilationError(f"the source of {what} cannot be found{why}: define it in a file or a notebook cell")
 
 
 def source_lines(code: CodeType) -> tuple[list[str], int]:
@@ -123,18 +140,24 @@ def _text_of(code: CodeType) -> tuple[list[str], int, int, ast.Module | None]:
         return lines, first, *_tree(lines, first)
     block = _deeper(code, lines)
     shift, tree = _tree(block, first)
-    if tree is None or code.co_name == "<lambda>":
+    if tree is None:
         block = inspect.getblock(lines)
         shift, tree = _tree(block, first)
     return block, first, shift, tree
 
 
-def _lines_from(code: CodeType) -> list[str]:
-    """The lines of its file from the first of a function on; none if the file has none."""
+def _whole_text(code: CodeType) -> list[str]:
+    """The lines of the file that a function is in; none if the file has none."""
     lines = lines_of_lost(code)
     if lines is None:  # `inspect.getsourcelines` would look into every module there is
         linecache.checkcache(code.co_filename)
         lines = linecache.getlines(code.co_filename)
+    return lines
+
+
+def _lines_from(code: CodeType) -> list[str]:
+    """The lines of its file from the first of a function on; none if the file has none."""
+    lines = _whole_text(code)
     if lines and code.co_firstlineno > len(lines):
         raise OSError(f"{code.co_filename} has no line {code.co_firstlineno}")
     return lines[code.co_firstlineno - 1 :]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 import os
+import re
 import subprocess
 import sys
 import time
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import weft as ti
+from weft.lang.cache import fingerprint_code
+from weft.lang.translate import source
 
 PROGRAM = """
 import weft as ti
@@ -56,6 +60,86 @@ def test_an_executed_string():
     scope = {"ti": ti}
     exec(DEFINITIONS, scope)
     assert scope["k"]() == 42
+
+
+LAMBDAS = """
+import weft as ti
+ti.init()
+f, g = lambda v: v + 1, lambda v: v * 10
+@ti.kernel
+def k(n: int) -> int:
+    return f(n) + g(n)
+print(k(1) + 30)
+"""
+
+
+def test_lambdas_of_the_command_line_and_of_an_executed_string():
+    assert run("-c", LAMBDAS) == "42"
+    scope = {"ti": ti}
+    exec(LAMBDAS, scope)
+    assert scope["k"](2) == 23
+
+
+FAULTY = """
+x = ti.field(ti.f32, 4)
+read = lambda i: x[i]
+@ti.kernel
+def k(n: int) -> ti.f32:
+    return read(n)
+@ti.kernel
+def wrong() -> int:
+    return zz
+"""
+
+
+@pytest.mark.parametrize("arch", ["cpu", "python"])
+def test_messages_show_the_text_that_is_in_no_file(arch: str):
+    ti.init(arch=arch, debug=True)
+    scopes = []
+    for text in (FAULTY, FAULTY.replace("zz", "yy").replace("return read(n)", "return 1 + read(n)")):
+        exec(text, scope := {"ti": ti})
+        scopes.append(scope)
+    first, second = scopes
+    with pytest.raises(IndexError) as fault:
+        first["k"](7)
+    name = re.search(r'File "(<string [0-9a-f]{6}>)"', str(fault.value))
+    assert name, str(fault.value)
+    assert f'''
+  File "{name[1]}", line 6, in k
+    return read(n)
+           ^^^^^^^
+  File "{name[1]}", line 3, in <lambda>
+    read = lambda i: x[i]
+                     ^^^^
+x[7] is out of bounds: its shape is (4,)''' in str(fault.value)
+    with pytest.raises(IndexError, match=r"return 1 \+ read\(n\)\n               \^\^\^\^\^\^\^\n"):
+        second["k"](7)
+    with pytest.raises(NameError, match="return zz\n           \\^\\^\n"):
+        first["wrong"]()
+    with pytest.raises(NameError, match="return yy\n           \\^\\^\n"):
+        second["wrong"]()
+
+
+def test_messages_show_the_text_of_the_command_line():
+    said = run("-c", f"import weft as ti\nti.init(arch=ti.cpu, debug=True){FAULTY}k(9)")
+    assert "    return read(n)\n           ^^^^^^^\n" in said
+
+
+def test_texts_of_functions_that_are_gone_go():
+    def compiled_and_dropped() -> None:
+        text = "@ti.kernel\ndef k(n: int) -> int:\n    return n + 12345\n"
+        exec(text, scope := {"ti": ti})
+        result = scope["k"](0)
+        assert result == 12345
+
+    ti.init(arch=ti.cpu)
+    compiled_and_dropped()
+    name = next(name for name, entry in linecache.cache.items() if name[0] == "<" and "12345" in "".join(entry[2]))
+    ti.reset()
+    fingerprint_code._known.clear()
+    source._PARSED.clear()
+    gc.collect()
+    assert name not in linecache.cache
 
 
 def test_a_cell_of_a_notebook():
