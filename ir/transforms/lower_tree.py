@@ -94,10 +94,9 @@ def _print(low: Lowering, node: tree.Print) -> None:
 
 @lowers(tree.Assert)
 def _assert(low: Lowering, node: tree.Assert) -> None:
-    if not low.config.debug:
-        return
-    condition = low.value(node.condition)
-    low.add(ops.Assert(condition, low.values(node.arguments), node.message))
+    condition = low.value(node.condition)  # it may have effects, which do not depend on the check
+    if low.config.debug:
+        low.add(ops.Assert(condition, low.values(node.arguments), node.message))
 
 
 @lowers(tree.If)

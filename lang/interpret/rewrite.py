@@ -273,10 +273,10 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        """Checked in debug only, as on every arch."""
+        """Evaluated always, checked in debug only, as on every arch."""
         usual = ast.Constant(f"assert {ast.unparse(node.test)}")
         fails = ast.UnaryOp(ast.Not(), self.tested(node.test))
-        checked = ast.BoolOp(ast.And(), [ast.Attribute(_name(HELPER), "debug", ast.Load()), fails])
+        checked = ast.BoolOp(ast.And(), [fails, ast.Attribute(_name(HELPER), "debug", ast.Load())])
         failure = self.call("failure", usual if node.msg is None else self.visit(node.msg))
         return _at(node, ast.If(checked, [_at(node, ast.Raise(failure))], []))
 

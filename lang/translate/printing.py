@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Prim, Struct, Tensor, element, i64, with_element
+from weft.ir.types import Prim, Struct, Tensor, element, i64, u1, with_element
 from weft.lang.field import Field
 from weft.lang.formats import parse_braces, parse_percent
 from weft.lang.matrix import Matrix
@@ -158,15 +158,27 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 
 
 def assertion(t: Translator, node: ast.Assert) -> None:
-    """`assert condition, message`; the message may be an f-string, or a text with `{}` and its arguments."""
+    """`assert condition, message`; the message may be an f-string, or a text with `{}` and its arguments. The condition
+    is evaluated with and without debug, for its effects; the message where it is needed."""
     test = tested(t, node.test)
-    message, arguments = _message(t, node)
+    outer, t.out = t.out, []
+    try:
+        message, arguments = _message(t, node)
+        inner = t.out
+    finally:
+        t.out = outer
     if is_known(test):
-        if not run_now(t, node.test, bool, test) and not arguments:
-            test = False
-        elif not arguments:
+        if run_now(t, node.test, bool, test):
             return
-    t.emit(tree.Assert(condition(t, test, node.test), message, arguments, span=t.span(node)))
+        test = False
+    fails, span = condition(t, test, node.test), t.span(node)
+    if not inner and all(isinstance(value, (tree.Var, tree.Const, tree.ParamRef)) for value in arguments):
+        t.emit(tree.Assert(fails, message, arguments, span=span))
+    elif not t.unit.config.debug:
+        t.emit(tree.Assert(fails, message, [], span=span))
+    else:
+        failure = tree.Assert(tree.Const(False, type=u1, span=span), message, arguments, span=span)
+        t.emit(tree.If(tree.Unary("not", fails, type=u1, span=span), [*inner, failure], [], span=span))
 
 
 def _message(t: Translator, node: ast.Assert) -> tuple[str, list[tree.Expr]]:

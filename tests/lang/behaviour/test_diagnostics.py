@@ -85,6 +85,47 @@ def test_assertions_without_debug(ti):
     assert run(-1) == -1
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_what_an_assertion_changes(ti, debug):
+    """The condition is evaluated with and without debug, the message where it fails."""
+    ti.init(arch=ti.cfg.arch, debug=debug)
+    x = ti.field(ti.i32, 8)
+
+    @ti.func
+    def counted(i):
+        x[i] += 1
+        return x[i]
+
+    @ti.func
+    def two(i):
+        x[i] += 1
+        return x[i], i
+
+    @ti.kernel
+    def run():
+        assert counted(0) > 0
+        assert counted(1) > 0, f"{counted(2)} {two(2)}"
+        assert counted(3) > 100 or counted(4) > 0
+        for _ in range(10):
+            assert counted(5) > 0 and two(6)[0] > 0, f"{counted(2)}"  # noqa: PT018
+
+    run()
+    assert x.to_numpy().tolist() == [1, 1, 0, 1, 1, 10, 10, 0]
+
+
+def test_a_message_fails_after_its_assertion(ti):
+    ti.init(arch=ti.cfg.arch, debug=True)
+    x = ti.field(ti.i32, 4)
+
+    @ti.kernel
+    def run(i: ti.i32):
+        assert i < 4, f"i is {i}, and {x[i % 4]} {12 // (i - 3)}"
+
+    run(3)
+    with pytest.raises(AssertionError, match=r"i is 5, and 0 6$"):
+        run(5)
+
+
 def test_static_assertions(ti):
     @ti.kernel
     def run(n: ti.template()) -> ti.i32:
