@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from weft.ir import tree
+from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Tensor, tensor
 from weft.lang.captures import is_watched, space_of
 from weft.lang.errors import UnknownName
@@ -20,8 +21,9 @@ from weft.lang.struct import Struct, StructField, known_member
 from weft.lang.translate.indexing import constant_element, dotted
 from weft.lang.translate.objects import attribute_of
 from weft.lang.translate.operators import run_now
+from weft.lang.translate.source import LIBRARY
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Made, Parent, Record, Unfinished, to_expr
+from weft.lang.translate.values import Made, Parent, Record, Unfinished, kind_of, to_expr
 
 __all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
 
@@ -116,6 +118,8 @@ def _of_value(t: Translator, base: tree.Expr, node: ast.Attribute) -> Any:
         return kind
     if name in ("cast",):
         return ValueMethod(name, base)
+    if t.source.file.startswith(LIBRARY):
+        raise t.error(f"{t.source.name} takes a vector or matrix, not {kind_of(base)}", node, TypeMismatch)
     raise t.error(f"a scalar ({kind}) has no '{name}'", node, UnknownName)
 
 
@@ -208,6 +212,8 @@ def _of_object(t: Translator, base: Any, node: ast.Attribute) -> Any:
         if isinstance(base, MatrixField) and (swizzle(node.attr) is not None or _is_method(node.attr)):
             right = f"{dotted(node.value)}[{_example(base)}].{node.attr}"
             raise UnknownName(f"a field has no '{node.attr}', its elements have: write {right}", t.span(node)) from None
+        if t.source.file.startswith(LIBRARY):  # of Weft's functions, it is the argument that is wrong
+            raise t.error(f"{t.source.name} does not take {kind_of(base)}", node, TypeMismatch) from None
         raise UnknownName(
             f"{_owner(base, node)} has no attribute '{node.attr}'{_meant(base, node)}", t.span(node)
         ) from None

@@ -43,6 +43,8 @@ def construct(t: Translator, kind: MatrixType | StructType, c: Call) -> Any:
 def _tensor(t: Translator, kind: Tensor, c: Call) -> tree.Expr:
     """From one scalar, all scalars, or pieces that together have as many."""
     pieces = c.args
+    if c.keywords:
+        raise t.error(f"{kind} takes its elements in order, and no '{min(c.keywords)}'", c.node, TypeMismatch)
     if len(pieces) == 1 and isinstance(pieces[0], (list, tuple)):
         pieces = list(pieces[0])
     values = [to_expr(t, piece, c.node) for piece in pieces]
@@ -165,6 +167,8 @@ def _constant(t: Translator, numbers: list[int], shape: tuple[int, ...], prim: P
 def _unit(t: Translator, c: Call) -> tree.Expr:
     n, i, dtype = arguments(t, c, 2, 3, "n", "i", "dt")
     count, at = as_int(t, n, c.node, "n"), as_int(t, i, c.node, "i")
+    if not 0 <= at < count:
+        raise t.error(f"unit({count}, {at}): there is no element {at}", c.node, TypeMismatch)
     prim = run_now(t, c.node, primitive, int if dtype is None else dtype)
     return _constant(t, [int(k == at) for k in range(count)], (count,), prim, c.node)
 

@@ -157,13 +157,19 @@ def _binary_handler(kind: str) -> Handler:
 def _nary_handler(kind: str) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
         values = c.args
-        if len(values) == 1 and isinstance(values[0], (list, tuple)):
+        if c.keywords:
+            raise t.error(f"{kind} takes values, and no '{min(c.keywords)}', in a kernel", c.node, TypeMismatch)
+        if one_sequence := len(values) == 1 and isinstance(values[0], (list, tuple)):
             values = list(values[0])
         if not values:
             raise t.error(f"{kind} takes at least one value", c.node, TypeMismatch)
         if len(values) > 1 and all(map(is_constant, values)):
             return run_now(t, c.node, BUILTINS[kind].python, *values)
         parts = exprs(t, c, values)
+        if len(parts) == 1 and not isinstance(parts[0].type, Tensor):
+            if one_sequence:
+                return parts[0]
+            raise t.error(f"{kind} of one value takes a vector, matrix or list, not {kind_of(values[0])}", c.node, TypeMismatch)
         if len(parts) == 1:
             return tree.Reduce(kind, parts[0], type=element_type(t, parts[0], c.node), span=t.span(c.node))
         result = parts[0]
@@ -375,6 +381,8 @@ for _kind in ATOMICS:
 @function("static")
 def _static(t: Translator, c: Call) -> Any:
     values = c.args
+    if not values or c.keywords:
+        raise t.error("ti.static takes one or more values, without names", c.node, TypeMismatch)
     for position, value in enumerate(values):
         if isinstance(value, (RangeOf, tree.Expr, Record)) and not _is_alias(value):
             what = "the bounds of a static range" if isinstance(value, RangeOf) else "what static() takes"
@@ -428,6 +436,9 @@ def _loop_config(t: Translator, c: Call) -> Any:
         for name, value in c.keywords.items()
         if name in ("block_dim", "parallelize", "simd")
     }
+    least = next((name for name, number in numbers.items() if number < 0), None)
+    if least is not None:
+        raise t.error(f"{least} must be 0 (for no choice) or more, not {numbers[least]}", c.node)
     t.loop_config = LoopConfig(serialize=bool(c.keywords.get("serialize", False)), **numbers)
 
 

@@ -71,6 +71,8 @@ def _len(t: Translator, c: Call) -> Any:
 def _number(dtype: Any) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
         (x,) = arguments(t, c, 0, 1, "x")
+        if isinstance(x, (Field, StructField)):
+            to_expr(t, x, c.node)  # says that an index is missing
         if x is None or is_known(x):
             return run_now(t, c.node, dtype, *([] if x is None else [x]))
         if dtype is bool:
@@ -81,12 +83,17 @@ def _number(dtype: Any) -> Handler:
 
 
 def _sum(t: Translator, c: Call) -> Any:
-    values = c.args[0] if len(c.args) == 1 else c.args
+    values, start = arguments(t, c, 1, 2, "values", "start")
+    if isinstance(values, (Field, StructField)):
+        raise t.error("sum takes a vector or a list, not a field: loop over the field", c.node, TypeMismatch)
     if isinstance(values, tree.Expr):
-        return tree.Reduce("add", values, type=element_type(t, values, c.node), span=t.span(c.node))
-    if is_known(values):
-        return run_now(t, c.node, sum, values)
-    result, *rest = exprs(t, c, list(values))
+        if not isinstance(values.type, Tensor):
+            raise t.error(f"sum takes a vector, matrix or list, not {kind_of(values)}", c.node, TypeMismatch)
+        total = tree.Reduce("add", values, type=element_type(t, values, c.node), span=t.span(c.node))
+        return total if start is None else binary(t, "add", to_expr(t, start, c.node), total, c.node)
+    if is_known(values) and is_known(start):
+        return run_now(t, c.node, sum, values, 0 if start is None else start)
+    result, *rest = exprs(t, c, [*([] if start is None else [start]), *unpack(t, values, c.node)])
     for part in rest:
         result = binary(t, "add", result, part, c.node)
     return result
@@ -95,11 +102,11 @@ def _sum(t: Translator, c: Call) -> Any:
 def _is_instance(t: Translator, c: Call) -> Any:
     x, classes = arguments(t, c, 2, 2, "x", "classes")
     if isinstance(x, Made):
-        return issubclass(x.kind, classes)
+        return run_now(t, c.node, issubclass, x.kind, classes)
     if not isinstance(x, (tree.Expr, Record)):
         return run_now(t, c.node, isinstance, x, classes)
     stand_in = PyStruct if isinstance(x, Record) else Matrix if isinstance(x.type, Tensor) else float
-    return any(issubclass(stand_in, known) for known in (classes if isinstance(classes, tuple) else (classes,)))
+    return run_now(t, c.node, issubclass, stand_in, classes)
 
 
 def _at_once(container: Callable[..., Any]) -> Handler:

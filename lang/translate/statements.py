@@ -193,6 +193,7 @@ def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: A
         if target.attr not in owner.attributes:
             add_attribute(t, owner, target, value, node)
             return
+    _refuse_item_of_tuple(t, target)
     parts = _parts(t, target)
     if parts is None:
         store(t, t.expr(target), value, node)
@@ -203,6 +204,13 @@ def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: A
         raise t.error(f"{len(parts)} elements are assigned, but there are {len(scalars)} values", node, TypeMismatch)
     for part, scalar in zip(parts, [t.frozen(scalar) for scalar in scalars], strict=True):
         store(t, part, scalar, node)
+
+
+def _refuse_item_of_tuple(t: Translator, target: ast.expr) -> None:
+    """As in Python, the items of a tuple stay what they are."""
+    if isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Subscript, ast.Tuple)):
+        if isinstance(t.expr(target.value), tuple):
+            raise t.error("a tuple's items cannot be assigned: make it a list, [a, b], or a ti.Vector", target, TypeMismatch)
 
 
 def _object(t: Translator, target: ast.expr) -> Made | None:
@@ -310,6 +318,7 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
             return
         if binding.role:
             raise t.error(f"'{node.target.id}' {_WHY[binding.role]}", node.target)
+    _refuse_item_of_tuple(t, node.target)
     parts = _parts(t, node.target) if isinstance(node.target, (ast.Subscript, ast.Attribute)) else None
     value = to_expr(t, t.expr(node.value), node.value)
     if parts is None:
