@@ -139,7 +139,7 @@ def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, 
     """What calling a StructType does: members in order, by name, or all from one Struct or dict; the rest is zero."""
     names = list(struct_type.members)
     given: dict[str, Any]
-    if len(args) == 1 and isinstance(args[0], Struct):
+    if len(args) == 1 and isinstance(args[0], Struct) and args[0].keys == names:
         given = {name: args[0].typed(name) for name in args[0].keys}
     elif len(args) == 1 and isinstance(args[0], dict):
         given = dict(args[0])
@@ -159,13 +159,13 @@ def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, 
 
 
 def convert(value: Any, annotation: Any) -> Any:
-    """`value` as a member of that type: a numpy scalar, a Matrix or a Struct. A number fills a vector or struct."""
+    """`value` as a member of that type: a numpy scalar, a Matrix or a Struct. A number fills a vector; of a struct it is
+    the first member, as in a call of its type."""
     if isinstance(annotation, StructType):
         if isinstance(value, Struct | dict):
             return make_struct(annotation, (value,), {})
-        if isinstance(value, tuple | list):
-            return make_struct(annotation, tuple(value), {})
-        return make_struct(annotation, (), dict.fromkeys(annotation.members, value))
+        given = tuple(value) if isinstance(value, tuple | list) else (value,) if annotation.members else ()
+        return make_struct(annotation, given, {})
     if isinstance(annotation, MatrixType):
         return annotation(value)
     if isinstance(value, Matrix | Struct | str | list | tuple | dict) or value is None:

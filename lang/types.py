@@ -73,6 +73,10 @@ uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 _BY_NUMPY: dict[Any, Prim] = {prim.np: prim for prim in PRIMS.values()}
 
 
+class unsigned:
+    """Annotates, as `int` and `float` do, numbers of the current default: `default_ip`, without a sign."""
+
+
 def primitive(annotation: Any) -> Prim:
     """The primitive type that `annotation` means: a primitive, `int`, `float`, `bool` (these two by the current
     `default_ip`, `default_fp`), or a numpy scalar type. TypeMismatch for anything else."""
@@ -85,6 +89,8 @@ def primitive(annotation: Any) -> Prim:
 
         config = program().config
         return config.default_ip if annotation is int else config.default_fp
+    if annotation is unsigned:
+        return u64 if primitive(int).bits == 64 else u32
     if isinstance(annotation, (type, np.dtype)):
         try:
             known = _BY_NUMPY.get(np.dtype(annotation))
@@ -136,6 +142,8 @@ class MatrixType(CompoundType):
     ndim = 2
 
     def __init__(self, n: int, m: int, dtype: Any) -> None:
+        if not any(dtype is known for known in (int, float, bool, unsigned)):
+            primitive(dtype)  # says so where it is none
         self.n, self.m, self._dtype = _extent(n), _extent(m), dtype
 
     @property

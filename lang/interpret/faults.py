@@ -39,9 +39,11 @@ def out_of_bounds(name: str, index: Any, over: Any) -> IndexFault | None:
     if isinstance(over, FieldCells):
         offset = tuple(over.field.offset)
         name = name or getattr(over.field, "name", "")
+    if isinstance(index, tuple) and len(index) == len(shape):  # of what a slice picks, the first is looked at
+        index = tuple(i.indices(n)[0] if isinstance(i, slice) else i for i, n in zip(index, shape))
     try:
         indices = flat_index(index)
-    except (TypeError, ValueError):  # a slice
+    except (TypeError, ValueError):  # not indices
         return None
     if len(indices) != len(shape) or all(a <= i < a + n for i, a, n in zip(indices, offset, shape)):
         return None

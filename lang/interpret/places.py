@@ -155,7 +155,7 @@ class Grouped:
 
     def __iter__(self) -> Iterator[Any]:
         indices, type = box(self.over)
-        return (Vector(list(index), type) for index in indices)
+        return (Vector(list(index), type) if index else () for index in indices)
 
 
 def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:

@@ -173,11 +173,12 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Name):
             return [_at(node, ast.Assign([target], self.assigned(target.id, value)))]
         if isinstance(target, ast.Subscript):
-            called = _called(target.value)
-            stored = self.call("store", self.visit(target.value), self.index(target.slice), value, called)
+            base, index = self.visit(target.value), self.index(target.slice)
+            stored = self.ordered("store", value=value, base=base, index=index, name=_called(target.value))
             return [_at(node, ast.Expr(stored))]
         if isinstance(target, ast.Attribute):
-            stored = self.call("store_member", self.visit(target.value), ast.Constant(target.attr), value)
+            base = self.visit(target.value)
+            stored = self.ordered("store_member", value=value, base=base, name=ast.Constant(target.attr))
             return [_at(node, ast.Expr(stored))]
         if not isinstance(target, (ast.Tuple, ast.List)):
             raise SyntaxError(f"cannot assign to {ast.unparse(target)} in a kernel")
@@ -455,6 +456,11 @@ class Rewriter(ast.NodeTransformer):
     def call(self, method: str, *args: ast.expr) -> ast.expr:
         """`__weft__.method(args)`."""
         return ast.Call(ast.Attribute(_name(HELPER), method, ast.Load()), list(args), [])
+
+    def ordered(self, method: str, **args: ast.expr) -> ast.expr:
+        """The same with arguments that are evaluated in another order than the method takes them."""
+        named = [ast.keyword(name, value) for name, value in args.items()]
+        return ast.Call(ast.Attribute(_name(HELPER), method, ast.Load()), [], named)
 
 
 def _parameters(arguments: ast.arguments) -> list[ast.arg]:

@@ -35,7 +35,7 @@ from weft.lang.builtins import (
 from weft.lang.library.linalg import cross, determinant, dot, inverse
 from weft.lang.library.linalg import norm as length
 from weft.lang.matrix import Matrix, Vector
-from weft.lang.types import MatrixType, VectorType, u32
+from weft.lang.types import MatrixType, VectorType, unsigned
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers a template argument is what it is bound to
@@ -120,7 +120,7 @@ pi, e, inf, nan = _math.pi, _math.e, _math.inf, _math.nan
 
 vec2, vec3, vec4 = (VectorType(n, float) for n in (2, 3, 4))
 ivec2, ivec3, ivec4 = (VectorType(n, int) for n in (2, 3, 4))
-uvec2, uvec3, uvec4 = (VectorType(n, u32) for n in (2, 3, 4))
+uvec2, uvec3, uvec4 = (VectorType(n, unsigned) for n in (2, 3, 4))
 mat2, mat3, mat4 = (MatrixType(n, n, float) for n in (2, 3, 4))
 
 

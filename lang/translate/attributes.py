@@ -23,7 +23,7 @@ from weft.lang.translate.objects import attribute_of
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.source import LIBRARY
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Made, Parent, Record, Unfinished, kind_of, to_expr
+from weft.lang.translate.values import Made, Parent, Record, Unfinished, evaluated, has_effects, kind_of, to_expr
 
 __all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
 
@@ -110,6 +110,7 @@ def _of_value(t: Translator, base: tree.Expr, node: ast.Attribute) -> Any:
             "ndim": len(kind.shape),
         }
         if name in facts:
+            evaluated(t, base)
             return facts[name]
         if name in TENSOR_METHODS or name in LINEAR_ALGEBRA:
             return ValueMethod(name, base)
@@ -154,10 +155,11 @@ def _swizzled(t: Translator, base: tree.Expr, positions: tuple[int, ...], node: 
     kind = base.type
     assert isinstance(kind, Tensor)
     rest = (0,) * (len(kind.shape) - 1)
-    if isinstance(base, tree.MakeTensor):
+    if isinstance(base, tree.MakeTensor) and not has_effects(base):
         scalars = [base.values[position] for position in positions]
     else:
-        if len(positions) > 1 and not isinstance(base, (tree.Var, tree.ParamRef)):
+        written_out = isinstance(base, tree.MakeTensor)
+        if written_out or (len(positions) > 1 and not isinstance(base, (tree.Var, tree.ParamRef))):
             base = t.local(base)
         scalars = [constant_element(base, (position, *rest), t.span(node)) for position in positions]
     if len(scalars) == 1:

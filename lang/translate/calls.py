@@ -22,7 +22,7 @@ from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.contract import Loss
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import FUNCTIONS, Call
-from weft.lang.translate.inlining import inline, settled
+from weft.lang.translate.inlining import inline
 from weft.lang.translate.nested import NestedFunction
 from weft.lang.translate.objects import initialize, make, makes_objects
 from weft.lang.translate.operators import run_now
@@ -31,7 +31,7 @@ from weft.lang.translate.python_functions import PYTHON
 from weft.lang.translate.real_calls import invoke
 from weft.lang.translate.refused import why_refused
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Made, Parent, is_known, kind_of, to_expr
+from weft.lang.translate.values import Made, Parent, is_known, kind_of, settled, to_expr
 from weft.lang.types import MatrixType, StructType
 
 __all__ = ["call"]

@@ -79,8 +79,9 @@ def _member(t: Translator, annotation: Any, value: Any, name: str, c: Call) -> t
     if isinstance(annotation, StructType):
         if isinstance(value, dict):
             return _struct(t, annotation, Call(c.node, [], value))
-        if is_number(value):
-            return _struct(t, annotation, Call(c.node, [value] * len(annotation.members), {}))
+        if struct_kind(value) is None:  # its members, or the first of them
+            inner = list(value) if isinstance(value, (list, tuple)) else [value] if annotation.members else []
+            return _struct(t, annotation, Call(c.node, inner, {}))
     expr, wanted = to_expr(t, value, c.node), to_ir(annotation)
     try:
         return coerce(t, expr, wanted, c.node)

@@ -13,7 +13,7 @@ from weft.lang.ndarray import Ndarray
 from weft.lang.translate.names import Binding
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Record, is_known, kind_of, tensor_elements
+from weft.lang.translate.values import Record, evaluated, is_known, kind_of, tensor_elements
 
 __all__ = ["iterate", "meaning", "unpack"]
 
@@ -150,7 +150,7 @@ def _comprehend(t: Translator, generators: list[ast.comprehension], add: Any) ->
     over = t.expr(first.iter)
     if isinstance(over, tree.Expr) and isinstance(over.type, Array):
         raise t.error("a comprehension over an array cannot be unrolled: use a loop", first.iter)
-    for item in unpack(t, over, first.iter):
+    for item in unpack(t, evaluated(t, over), first.iter):
         t.names.push()
         try:
             iterate(t, first.target, item)

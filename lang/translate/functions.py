@@ -24,12 +24,15 @@ from weft.lang.translate.values import (
     Unfinished,
     as_int,
     coerce,
+    evaluated,
+    has_effects,
     in_memory,
     is_constant,
     is_known,
     is_number,
     kind_of,
     scalar_of,
+    settled_place,
     to_expr,
 )
 from weft.lang.types import MatrixType, primitive
@@ -169,7 +172,9 @@ def _nary_handler(kind: str) -> Handler:
         if len(parts) == 1 and not isinstance(parts[0].type, Tensor):
             if one_sequence:
                 return parts[0]
-            raise t.error(f"{kind} of one value takes a vector, matrix or list, not {kind_of(values[0])}", c.node, TypeMismatch)
+            raise t.error(
+                f"{kind} of one value takes a vector, matrix or list, not {kind_of(values[0])}", c.node, TypeMismatch
+            )
         if len(parts) == 1:
             return tree.Reduce(kind, parts[0], type=element_type(t, parts[0], c.node), span=t.span(c.node))
         result = parts[0]
@@ -267,7 +272,7 @@ def _bit_cast(t: Translator, c: Call) -> Any:
 
 def _filled(number: int) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
-        (x,) = arguments(t, c, 1, 1, "x")
+        x = evaluated(t, arguments(t, c, 1, 1, "x")[0])
         return _fill(t, to_expr(t, x, c.node).type, number, c.node)
 
     return handle
@@ -364,6 +369,8 @@ def _atomic_handler(kind: str) -> Handler:
         if kind in ("and", "or", "xor") and element_type(t, place, c.node).is_float:
             raise t.error(f"atomic_{kind} takes integers, not {place.type}", _place(c, 0), TypeMismatch)
         operand = to_expr(t, value, _place(c, 1))
+        if has_effects(place):  # it is found before the value is computed
+            place = settled_place(t, place)
         warn_of_loss(t, "the target", place.type, operand, _place(c, 1))
         operand = coerce(t, operand, place.type, c.node)
         return tree.Atomic(kind, place, operand, type=place.type, span=t.span(c.node))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Array, Prim, Tensor, element, i32, tensor
+from weft.ir.types import Array, Prim, Tensor, element, i32, shape_of, tensor
 from weft.lang.errors import WrongIndex
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix
@@ -19,10 +20,10 @@ from weft.lang.sparse_matrices.triplets import HOW, is_builder
 from weft.lang.struct import StructField
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Record, is_known, kind_of, tensor_elements, to_expr
+from weft.lang.translate.values import Record, evaluated, has_effects, is_known, kind_of, tensor_elements, to_expr
 from weft.lang.types import StructType, to_ir
 
-__all__ = ["element_of", "field_element", "pick", "static_indices"]
+__all__ = ["constant_element", "dotted", "element_of", "field_element", "keys_of", "sliced", "subscripts"]
 
 
 @translates(ast.Subscript)
@@ -34,12 +35,12 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
         if isinstance(base.type, Array):
             return _array_element(t, base, _indices(t, node.slice), node)
         if isinstance(base.type, Tensor):
-            return element_of(t, base, node)
+            return element_of(t, base, keys_of(t, node), node)
         raise t.error(f"{kind_of(base)} has no elements", node, TypeMismatch)
-    key = _key(t, node.slice)
+    base, key = evaluated(t, base), _key(t, node.slice)
     if isinstance(base, Matrix) and not is_known(key):
         parts = list(key) if isinstance(key, tuple) else [key]
-        return _element(t, to_expr(t, base, node.value), parts, node)
+        return element_of(t, to_expr(t, base, node.value), parts, node)
     if isinstance(base, Record):
         return _record_member(t, base, key, node)
     if is_builder(base):
@@ -203,15 +204,31 @@ def dotted(node: ast.expr) -> str:
 # ---- vectors and matrices --------------------------------------------------------------------------------------------
 
 
-def element_of(t: Translator, base: tree.Expr, node: ast.Subscript) -> tree.Expr:
-    """An element of a tensor, or with slices or lists a smaller tensor."""
+def subscripts(node: ast.Subscript) -> list[ast.expr]:
+    """What stands between the brackets, one for each axis."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def keys_of(t: Translator, node: ast.Subscript) -> list[Any]:
+    """What each part of a subscript means; a slice is Python's, of numbers."""
+    return [_key(t, part) for part in subscripts(node)]
+
+
+def element_of(t: Translator, base: tree.Expr, keys: list[Any], node: ast.Subscript) -> tree.Expr:
+    """An element of a tensor, or with slices a smaller tensor."""
     kind = base.type
     assert isinstance(kind, Tensor)
-    nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if any(isinstance(part, ast.Slice) for part in nodes):
-        picks = static_indices(t, kind, nodes, node)
-        return pick(t, base, picks, node)
-    return _element(t, base, [t.expr(part) for part in nodes], node)
+    if not any(isinstance(key, slice) for key in keys):
+        return _element(t, base, keys, node)
+    if not isinstance(base, (tree.Var, tree.ParamRef)):
+        base = _settled(t, base)
+    elements, shape = sliced(t, base, keys, node)
+    return tree.MakeTensor(elements, type=tensor(kind.elem, shape), span=t.span(node))
+
+
+def _settled(t: Translator, base: tree.Expr) -> tree.Expr:
+    """A tensor that may be taken apart: what is left of it is evaluated too, for its effects."""
+    return base if isinstance(base, tree.MakeTensor) and not has_effects(base) else t.local(base)
 
 
 def _element(t: Translator, base: tree.Expr, parts: list[Any], node: ast.Subscript) -> tree.Expr:
@@ -225,45 +242,65 @@ def _element(t: Translator, base: tree.Expr, parts: list[Any], node: ast.Subscri
         raise t.error(
             f"{what} ({kind}) takes {len(kind.shape)} indices, got {len(values)}: write {right}", node, WrongIndex
         )
-    for axis, (index, extent) in enumerate(zip(values, kind.shape, strict=True)):
-        if isinstance(index, tree.Const) and not -extent <= index.value < extent:
-            raise t.error(
-                f"index {index.value} of axis {axis} lies outside of {kind}: 0 to {extent - 1}", node, WrongIndex
-            )
-    if isinstance(base, tree.MakeTensor) and all(isinstance(index, tree.Const) for index in values):
-        flat = 0
-        for index, extent in zip(values, kind.shape, strict=True):
-            flat = flat * extent + int(getattr(index, "value", 0)) % extent
-        return base.values[flat]
-    return tree.Element(base, values, type=kind.elem, span=t.span(node))
+    for axis, index in enumerate(values):
+        _check_constant(t, index, axis, kind, node)
+    if isinstance(base, tree.MakeTensor):
+        base = _settled(t, base)
+    return _element_at(t, base, values, node)
 
 
-def static_indices(t: Translator, kind: Tensor, nodes: Sequence[ast.expr], node: ast.AST) -> list[Any]:
-    """For each axis of a tensor, the positions (a list) or position (an int) that a subscript with slices picks."""
-    if len(nodes) != len(kind.shape):
-        raise t.error(f"{kind} takes {len(kind.shape)} indices, got {len(nodes)}", node, WrongIndex)
-    picks: list[Any] = []
-    for part, extent in zip(nodes, kind.shape, strict=True):
-        key = _key(t, part)
-        if not isinstance(key, (slice, int)):
-            raise t.error("next to a slice, an index must be an integer known at compile time", part)
-        picks.append(
-            list(range(extent))[key] if isinstance(key, slice) else run_now(t, part, range(extent).__getitem__, key)
-        )
-    return picks
+def sliced(
+    t: Translator, base: tree.Expr, keys: Sequence[Any], node: ast.Subscript
+) -> tuple[list[tree.Expr], tuple[int, ...]]:
+    """The elements of a tensor that a subscript picks whose parts, some of them slices, mean `keys`, row-major, and the
+    shape that they make: axes with a slice remain. `base` may be evaluated more than once."""
+    kind, nodes = base.type, subscripts(node)
+    assert isinstance(kind, Tensor)
+    if len(keys) != len(kind.shape):
+        raise t.error(f"{kind} takes {len(kind.shape)} indices, got {len(keys)}", node, WrongIndex)
+    axes: list[list[tree.Expr]] = []
+    shape: list[int] = []
+    for axis, (key, part, extent) in enumerate(zip(keys, nodes, kind.shape, strict=True)):
+        if isinstance(key, slice):
+            positions = run_now(t, part, range(extent).__getitem__, key)
+            axes.append([tree.Const(int(position), type=i32) for position in positions])
+            shape.append(len(positions))
+        else:
+            axes.append([_beside(t, key, kind, axis, part)])
+    if 0 in shape:
+        raise t.error("this slice is empty", node, WrongIndex)
+    return [_element_at(t, base, [*indices], node) for indices in product(*axes)], tuple(shape)
 
 
-def pick(t: Translator, base: tree.Expr, picks: list[Any], node: ast.AST) -> tree.Expr:
-    """The elements of a tensor at those positions; axes picked by a list remain."""
+def _beside(t: Translator, key: Any, kind: Tensor, axis: int, node: ast.expr) -> tree.Expr:
+    """The index of one axis, next to a slice."""
+    found = _scalar_indices(t, key, node)
+    if len(found) != 1 or shape_of(getattr(key, "type", i32)):
+        raise t.error("next to a slice, an index is one integer", node, TypeMismatch)
+    index, extent = found[0], kind.shape[axis]
+    _check_constant(t, index, axis, kind, node)
+    if isinstance(index, tree.Const):
+        return tree.Const(int(index.value) % extent, type=i32, span=index.span)
+    return t.frozen(index)
+
+
+def _check_constant(t: Translator, index: tree.Expr, axis: int, kind: Tensor, node: ast.AST) -> None:
+    """WrongIndex where an index that is known lies outside."""
+    extent = kind.shape[axis]
+    if isinstance(index, tree.Const) and not -extent <= index.value < extent:
+        raise t.error(f"index {index.value} of axis {axis} lies outside of {kind}: 0 to {extent - 1}", node, WrongIndex)
+
+
+def _element_at(t: Translator, base: tree.Expr, indices: list[tree.Expr], node: ast.AST) -> tree.Expr:
+    """One element; where all is written out, the value itself."""
     kind = base.type
     assert isinstance(kind, Tensor)
-    scalars = np.empty(kind.count, object)
-    scalars[:] = tensor_elements(t, base)
-    chosen = scalars.reshape(kind.shape)[np.ix_(*[p if isinstance(p, list) else [p] for p in picks])]
-    shape = tuple(len(p) for p in picks if isinstance(p, list))
-    if not shape or 0 in shape:
-        raise t.error("this slice is empty", node, WrongIndex)
-    return tree.MakeTensor(list(chosen.ravel()), type=tensor(kind.elem, shape), span=t.span(node))
+    if isinstance(base, tree.MakeTensor) and all(isinstance(index, tree.Const) for index in indices):
+        flat = 0
+        for index, extent in zip(indices, kind.shape, strict=True):
+            flat = flat * extent + int(getattr(index, "value", 0)) % extent
+        return base.values[flat]
+    return tree.Element(base, indices, type=kind.elem, span=t.span(node))
 
 
 def constant_element(base: tree.Expr, position: Sequence[int], node_span: Any = None) -> tree.Expr:

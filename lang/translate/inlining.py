@@ -25,10 +25,20 @@ from weft.lang.translate.operators import note_choice
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Returned, Translator
-from weft.lang.translate.values import Record, coerce, common_type, in_memory, is_number, struct_kind, to_expr
+from weft.lang.translate.values import (
+    Record,
+    coerce,
+    common_type,
+    in_memory,
+    is_number,
+    settled,
+    settled_place,
+    struct_kind,
+    to_expr,
+)
 from weft.lang.types import CompoundType, NdarrayType, Ref, StructType, to_ir
 
-__all__ = ["DEEPEST", "argument_node", "declared_type", "inline", "inline_body", "matched", "settled", "settled_place"]
+__all__ = ["DEEPEST", "argument_node", "declared_type", "inline", "inline_body", "matched"]
 
 DEEPEST = 64  # open calls; template recursion that ends stays below
 
@@ -227,33 +237,6 @@ def _reference(t: Translator, value: Any) -> Any:
     if not in_memory(value):
         return t.frozen(value)
     return settled_place(t, value)
-
-
-def settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
-    """The same place, its indices as they are now."""
-    if isinstance(place, tree.Element):
-        base, indices = settled_place(t, place.base), [t.frozen(index) for index in place.indices]
-        return tree.Element(base, indices, type=place.type, span=place.span)
-    if isinstance(place, tree.Member):
-        return tree.Member(settled_place(t, place.base), place.name, type=place.type, span=place.span)
-    if isinstance(place, tree.FieldElement):
-        return tree.FieldElement(place.field, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
-    if isinstance(place, tree.ArrayElement):
-        return tree.ArrayElement(place.array, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
-    return place
-
-
-def settled(t: Translator, value: Any) -> Any:
-    """A container with every run-time value in it as it is now."""
-    if isinstance(value, tree.Expr):
-        return value if isinstance(value.type, Array) else t.frozen(value)
-    if isinstance(value, Record):
-        if value.whole is not None:
-            return Record(value.type, t.frozen(value.whole))
-        return Record(value.type, parts={name: settled(t, part) for name, part in (value.parts or {}).items()})
-    if isinstance(value, (list, tuple)):
-        return type(value)([settled(t, item) for item in value])
-    return value
 
 
 class _Result:

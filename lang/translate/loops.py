@@ -23,7 +23,7 @@ from weft.lang.translate.indexing import dotted
 from weft.lang.translate.operators import condition, run_now, tested
 from weft.lang.translate.statements import is_static_call
 from weft.lang.translate.translator import Loop, Translator, translates
-from weft.lang.translate.values import Record, is_known, is_number, kind_of, to_expr
+from weft.lang.translate.values import Record, evaluated, is_known, is_number, kind_of, to_expr
 
 __all__ = ["UNROLL_LIMIT"]
 
@@ -72,7 +72,7 @@ def _for(t: Translator, node: ast.For) -> None:
 
 
 def _static_for(t: Translator, node: ast.For, over: Any) -> None:
-    items = _static_items(t, over, node.iter)
+    items = evaluated(t, _static_items(t, over, node.iter))
     if len(items) > UNROLL_LIMIT:
         raise t.error(
             f"this static loop would be unrolled {len(items)} times, more than {UNROLL_LIMIT}: leave out ti.static",
@@ -227,7 +227,12 @@ class _Runtime:
     def box(self, over: ndrange, grouped: bool) -> None:
         """`ndrange`: a variable per axis, or one vector."""
         axes = len(over.bounds)
+        if axes == 0 and not grouped:
+            raise self.t.error("ti.ndrange() without axes gives no index: write ti.grouped(...)", self.node.iter)
         names = self.names(1 if grouped else axes, f"{'grouped ' if grouped else ''}ndrange of {axes} axes")
+        if axes == 0:  # grouped: an empty index
+            self.once(names[0])
+            return
         exprs, prim = self.integers([bound for pair in over.bounds for bound in pair])
         hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names
         variables = [self.variable(name, prim) for name in hidden]
@@ -258,7 +263,7 @@ class _Runtime:
         self.fill(made.body, lambda: self.bind(names, variables, grouped))
 
     def once(self, name: str) -> None:
-        """Over a 0-D field: one iteration, whose index vector has no elements."""
+        """Over a 0-D field, or a box without axes: one iteration, whose index vector has no elements."""
         variable = self.variable(name, i32)
         zero, one = tree.Const(0, type=i32), tree.Const(1, type=i32)
         made = tree.RangeFor(variable, zero, one, one, [], self.parallel, self.config, span=self.t.span(self.node))

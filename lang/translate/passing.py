@@ -20,10 +20,10 @@ from weft.ir.symbols import Param
 from weft.ir.types import Array, Prim, Tensor, Type, exposed, i32
 from weft.lang.translate.annotations import MISSING, is_template
 from weft.lang.translate.functions import Call
-from weft.lang.translate.inlining import argument_node, check_reference, declared_type, settled_place
+from weft.lang.translate.inlining import argument_node, check_reference, declared_type
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.translator import Translator
-from weft.lang.translate.values import Record, coerce, in_memory, is_number, struct_kind, to_expr
+from weft.lang.translate.values import Record, coerce, in_memory, is_number, settled_place, struct_kind, to_expr
 from weft.lang.types import CompoundType, NdarrayType, Ref, StructType
 
 __all__ = ["Passed", "Passing"]

@@ -29,7 +29,7 @@ from weft.lang.translate.operators import binary, run_now, truth
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.printing import print_call
 from weft.lang.translate.translator import Translator
-from weft.lang.translate.values import Made, Record, is_known, kind_of, to_expr
+from weft.lang.translate.values import Made, Record, evaluated, is_known, kind_of, to_expr
 
 __all__ = ["PYTHON"]
 
@@ -58,7 +58,7 @@ def _whole(t: Translator, bound: Any, c: Call) -> Any:
 
 
 def _len(t: Translator, c: Call) -> Any:
-    (x,) = arguments(t, c, 1, 1, "x")
+    x = evaluated(t, arguments(t, c, 1, 1, "x")[0])
     if isinstance(x, tree.Expr) and isinstance(x.type, Tensor):
         return x.type.shape[0]
     if isinstance(x, tree.Expr):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from weft.ir import tree
@@ -14,8 +16,7 @@ from weft.lang.field import Field
 from weft.lang.struct import StructField
 from weft.lang.translate.attributes import swizzle_positions
 from weft.lang.translate.expressions import unpack
-from weft.lang.translate.indexing import constant_element, static_indices
-from weft.lang.translate.inlining import settled
+from weft.lang.translate.indexing import constant_element, keys_of, sliced, subscripts
 from weft.lang.translate.names import Binding
 from weft.lang.translate.objects import add_attribute, check_assignable
 from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now, tested
@@ -25,13 +26,17 @@ from weft.lang.translate.source import reads
 from weft.lang.translate.translator import Returned, Translator, translates
 from weft.lang.translate.triplets import adds_triplet
 from weft.lang.translate.values import (
+    EFFECTS,
     Made,
     Record,
     coerce,
+    has_effects,
     in_memory,
     is_known,
     is_number,
     kind_of,
+    settled,
+    settled_place,
     struct_kind,
     tensor_elements,
     to_expr,
@@ -47,9 +52,6 @@ def _pass(t: Translator, node: ast.Pass) -> None:
     del t, node
 
 
-_EFFECTS = (tree.Call, tree.Invoke, tree.Atomic, tree.Random)
-
-
 @translates(ast.Expr)
 def _expression(t: Translator, node: ast.Expr) -> None:
     if isinstance(node.value, ast.Constant):  # a docstring
@@ -57,7 +59,7 @@ def _expression(t: Translator, node: ast.Expr) -> None:
     t.alone = node.value
     value = t.expr(node.value)
     whole = value.whole if isinstance(value, Record) else value
-    if isinstance(whole, tree.Expr) and any(isinstance(inner, _EFFECTS) for inner in walk(whole)):
+    if isinstance(whole, tree.Expr) and has_effects(whole):
         t.emit(tree.Eval(whole, span=t.span(node)))
 
 
@@ -194,23 +196,27 @@ def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: A
             add_attribute(t, owner, target, value, node)
             return
     _refuse_item_of_tuple(t, target)
-    parts = _parts(t, target)
-    if parts is None:
+    find = _parts(t, target)
+    if find is None:
         store(t, t.expr(target), value, node)
         return
     expr = to_expr(t, value, right_of(node))
-    scalars = tensor_elements(t, expr) if shape_of(expr.type) else [t.frozen(expr)] * len(parts)
+    scalars = [t.frozen(scalar) for scalar in tensor_elements(t, expr)]
+    parts = find()
+    if not shape_of(expr.type):
+        scalars *= len(parts)
     if len(scalars) != len(parts):
         raise t.error(f"{len(parts)} elements are assigned, but there are {len(scalars)} values", node, TypeMismatch)
-    for part, scalar in zip(parts, [t.frozen(scalar) for scalar in scalars], strict=True):
+    for part, scalar in zip(parts, scalars, strict=True):
         store(t, part, scalar, node)
 
 
 def _refuse_item_of_tuple(t: Translator, target: ast.expr) -> None:
     """As in Python, the items of a tuple stay what they are."""
-    if isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Subscript, ast.Tuple)):
-        if isinstance(t.expr(target.value), tuple):
-            raise t.error("a tuple's items cannot be assigned: make it a list, [a, b], or a ti.Vector", target, TypeMismatch)
+    of = target.value if isinstance(target, ast.Subscript) else None
+    if isinstance(of, (ast.Name, ast.Subscript, ast.Tuple)) and isinstance(t.expr(of), tuple):
+        what = "a tuple's items cannot be assigned: make it a list, [a, b], or a ti.Vector"
+        raise t.error(what, target, TypeMismatch)
 
 
 def _object(t: Translator, target: ast.expr) -> Made | None:
@@ -221,8 +227,8 @@ def _object(t: Translator, target: ast.expr) -> Made | None:
     return binding.value if binding is not None and isinstance(binding.value, Made) else None
 
 
-def _parts(t: Translator, target: ast.expr) -> list[tree.Expr] | None:
-    """The elements that a swizzle or a slice on the left stands for; None for a single place."""
+def _parts(t: Translator, target: ast.expr) -> Callable[[], list[tree.Expr]] | None:
+    """What finds the elements that a swizzle or a slice on the left stands for; None for a single place."""
     if isinstance(target, ast.Attribute):
         if len(target.attr) < 2 or any(letter not in "xyzwrgbastpq" for letter in target.attr):
             return None
@@ -232,18 +238,19 @@ def _parts(t: Translator, target: ast.expr) -> list[tree.Expr] | None:
         positions = swizzle_positions(base.type, target.attr)
         if positions is None:
             return None
-        rest = (0,) * (len(base.type.shape) - 1)
-        return [constant_element(base, (position, *rest), t.span(target)) for position in positions]
+        return partial(_swizzled, t, base, positions, target)
     assert isinstance(target, ast.Subscript)
-    nodes = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    if not any(isinstance(part, ast.Slice) for part in nodes):
+    if not any(isinstance(part, ast.Slice) for part in subscripts(target)):
         return None
     base = t.expr(target.value)
     if not isinstance(base, tree.Expr) or not isinstance(base.type, Tensor):
         raise t.error("only a vector or matrix can be sliced on the left of '='", target, UnsupportedSyntax)
-    picks = [p if isinstance(p, list) else [p] for p in static_indices(t, base.type, nodes, target)]
-    rows = [(i,) for i in picks[0]] if len(picks) == 1 else [(i, j) for i in picks[0] for j in picks[1]]
-    return [constant_element(base, row, t.span(target)) for row in rows]
+    return lambda: sliced(t, settled_place(t, base), keys_of(t, target), target)[0]
+
+
+def _swizzled(t: Translator, base: tree.Expr, positions: Sequence[int], node: ast.AST) -> list[tree.Expr]:
+    base, rest = settled_place(t, base), (0,) * (len(shape_of(base.type)) - 1)
+    return [constant_element(base, (position, *rest), t.span(node)) for position in positions]
 
 
 def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") -> None:
@@ -319,16 +326,27 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
         if binding.role:
             raise t.error(f"'{node.target.id}' {_WHY[binding.role]}", node.target)
     _refuse_item_of_tuple(t, node.target)
-    parts = _parts(t, node.target) if isinstance(node.target, (ast.Subscript, ast.Attribute)) else None
-    value = to_expr(t, t.expr(node.value), node.value)
-    if parts is None:
-        _update(t, kind, symbol, t.expr(node.target), value, node)
+    find = _parts(t, node.target) if isinstance(node.target, (ast.Subscript, ast.Attribute)) else None
+    if find is None:
+        place = _before(t, t.expr(node.target), node.value)
+        _update(t, kind, symbol, place, to_expr(t, t.expr(node.value), node.value), node)
         return
-    scalars = tensor_elements(t, value) if shape_of(value.type) else [value] * len(parts)
+    parts = find()
+    value = to_expr(t, t.expr(node.value), node.value)
+    scalars = [t.frozen(scalar) for scalar in tensor_elements(t, value)] * (1 if shape_of(value.type) else len(parts))
     if len(scalars) != len(parts):
         raise t.error(f"{len(parts)} elements are updated, but there are {len(scalars)} values", node, TypeMismatch)
-    for part, scalar in zip(parts, [t.frozen(scalar) for scalar in scalars], strict=True):
+    for part, scalar in zip(parts, scalars, strict=True):
         _update(t, kind, symbol, part, scalar, node)
+
+
+def _before(t: Translator, place: Any, value: ast.expr) -> Any:
+    """The place of `place += value`, found before the value is computed where that could find another one."""
+    if not isinstance(place, tree.Expr) or not any(isinstance(inner, ast.Call) for inner in ast.walk(value)):
+        return place
+    indices = [inner for inner in walk(place) if inner is not place]
+    changes = any(isinstance(inner, (*EFFECTS, tree.FieldElement, tree.ArrayElement)) for inner in indices)
+    return settled_place(t, place) if changes and in_memory(place) else place
 
 
 def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr, node: ast.AugAssign) -> None:
@@ -337,6 +355,7 @@ def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr,
     if not isinstance(place, tree.Expr) or not in_memory(place):
         _refuse(t, place, node)
     if kind == "matmul":
+        place = settled_place(t, place)
         t.emit(tree.Assign(place, matmul(t, place, value, node), span=t.span(node)))
         return
     binary(t, kind, place, value, node)  # for its checks

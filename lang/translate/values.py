@@ -11,6 +11,7 @@ import numpy as np
 from weft.ir import tree
 from weft.ir.errors import CompilationError, Span, TypeMismatch
 from weft.ir.scalar import promote, range_of
+from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, f64, i64, shape_of, tensor, u1, with_element
 from weft.lang.field import Field
 from weft.lang.matrix import Matrix
@@ -20,6 +21,7 @@ from weft.lang.translate.translator import Translator
 from weft.lang.types import CompoundType, StructType, to_ir
 
 __all__ = [
+    "EFFECTS",
     "Made",
     "Parent",
     "Record",
@@ -27,6 +29,8 @@ __all__ = [
     "as_int",
     "coerce",
     "common_type",
+    "evaluated",
+    "has_effects",
     "in_memory",
     "is_constant",
     "is_known",
@@ -34,6 +38,8 @@ __all__ = [
     "kind_of",
     "scalar_of",
     "sequence_of",
+    "settled",
+    "settled_place",
     "struct_kind",
     "tensor_elements",
     "to_expr",
@@ -337,6 +343,56 @@ def in_memory(value: tree.Expr) -> bool:
     while isinstance(value, (tree.Element, tree.Member)):
         value = value.base
     return isinstance(value, (tree.Var, tree.FieldElement, tree.ArrayElement))
+
+
+def settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
+    """The same place, its indices as they are now."""
+    if isinstance(place, tree.Element):
+        base, indices = settled_place(t, place.base), [t.frozen(index) for index in place.indices]
+        return tree.Element(base, indices, type=place.type, span=place.span)
+    if isinstance(place, tree.Member):
+        return tree.Member(settled_place(t, place.base), place.name, type=place.type, span=place.span)
+    if isinstance(place, tree.FieldElement):
+        return tree.FieldElement(place.field, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
+    if isinstance(place, tree.ArrayElement):
+        return tree.ArrayElement(place.array, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
+    return place
+
+
+def settled(t: Translator, value: Any) -> Any:
+    """A container with every run-time value in it as it is now."""
+    if isinstance(value, tree.Expr):
+        return value if isinstance(value.type, Array) else t.frozen(value)
+    if isinstance(value, Record):
+        if value.whole is not None:
+            return Record(value.type, t.frozen(value.whole))
+        return Record(value.type, parts={name: settled(t, part) for name, part in (value.parts or {}).items()})
+    if isinstance(value, (list, tuple)):
+        return type(value)([settled(t, item) for item in value])
+    if isinstance(value, dict):
+        return {name: settled(t, item) for name, item in value.items()}
+    return value
+
+
+def evaluated(t: Translator, value: Any) -> Any:
+    """`value`, of which a part may be used or none, or all more than once: what has effects is evaluated here."""
+    return settled(t, value) if _has_effects_inside(value) else value
+
+
+def _has_effects_inside(value: Any) -> bool:
+    if isinstance(value, Record):
+        return any(map(_has_effects_inside, (value.whole, *(value.parts or {}).values())))
+    if isinstance(value, (list, tuple, dict)):
+        return any(map(_has_effects_inside, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, tree.Expr) and not isinstance(value.type, Array) and has_effects(value)
+
+
+EFFECTS = (tree.Call, tree.Invoke, tree.Atomic, tree.Random)
+
+
+def has_effects(value: tree.Expr) -> bool:
+    """Whether evaluating `value` may change something, or give another value the next time."""
+    return any(isinstance(inner, EFFECTS) for inner in walk(value))
 
 
 def as_int(t: Translator, value: Any, node: ast.AST, what: str) -> int:

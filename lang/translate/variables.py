@@ -11,7 +11,7 @@ from weft.ir.types import VOID, Array, Type
 from weft.lang.matrix import Matrix
 from weft.lang.translate.precision import warn_of_literal
 from weft.lang.translate.translator import Translator
-from weft.lang.translate.values import Record, coerce, is_number, struct_kind, to_expr
+from weft.lang.translate.values import Record, coerce, is_number, settled, struct_kind, to_expr
 from weft.lang.types import StructType
 
 __all__ = ["define", "kept", "right_of"]
@@ -24,6 +24,8 @@ def define(
     if isinstance(value, (list, tuple)) and wanted is None:
         t.bind(name, _variables(t, name, value, node), "")
         return
+    if isinstance(value, dict):
+        value = settled(t, value)
     if isinstance(value, tree.Shared):
         value.name = value.name or name
         t.bind(name, value, "compile-time value")

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from weft.ir.errors import CompilationError
+
 BOXES = [(5,), (3, 4), (2, 3, 4), (2, 1, 3, 2)]
 
 
@@ -279,3 +281,32 @@ def test_bounds_that_are_floats(ti):
 
     run(3.75)
     assert x.to_numpy().tolist() == [1, 101, 101, 0, 0, 10, 0, 0, 0, 0]
+
+
+def test_a_box_without_axes_has_one_index(ti):
+    x, y = ti.field(ti.i32, ()), ti.field(ti.i32, (2, 3))
+
+    @ti.kernel
+    def run(f: ti.template()) -> ti.i32:
+        total = 0
+        for I in ti.grouped(ti.ndrange(*f.shape)):
+            f[I] += 1
+            total += 1
+        for _ in range(1):
+            for I in ti.grouped(ti.ndrange()):
+                total += 10
+        for I in ti.static(ti.grouped(ti.ndrange())):
+            total += 100
+        return total
+
+    assert (run(x), run(y)) == (111, 116)
+    assert x[None] == 1
+    assert (y.to_numpy() == 1).all()
+
+    @ti.kernel
+    def without_vector():
+        for i in ti.ndrange():
+            x[None] = i
+
+    with pytest.raises(CompilationError, match="without axes gives no index"):
+        without_vector()

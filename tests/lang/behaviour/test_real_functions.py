@@ -454,7 +454,8 @@ def test_returns_in_loops(ti, kind):
 
     for i in range(16):
         steps, place = 0, -1
-        for p, q in ((p, q) for p in range(4) for q in range(min(4, p + 2))):
+        visited = [(p, q) for p in range(4) for q in range(min(4, p + 2))]
+        for p, q in visited:
             if p * q > i:
                 place = 100 * steps + 10 * p + q
                 break

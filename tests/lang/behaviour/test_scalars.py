@@ -387,3 +387,17 @@ def test_min_and_max_prefer_numbers_to_nan(ti):
     assert run(math.nan, 2).to_list() == [2, 2]
     assert run(2, math.nan).to_list() == [2, 2]
     assert run(-math.inf, math.inf).to_list() == [-math.inf, math.inf]
+
+
+def test_vectors_of_the_default_types(ti):
+    ti.init(arch=ti.cfg.arch, default_fp=ti.f64, default_ip=ti.i64)
+
+    @ti.kernel
+    def run(n: int, x: float) -> ti.types.vector(4, ti.f64):
+        a, b, c, m = ti.math.ivec2(n * 10**6), ti.math.uvec2(n * 10**6), ti.math.vec2(x), ti.math.mat2(x, 0, 0, x)
+        return ti.Vector([a.x - 10**11, b.y - ti.u64(10**11), c.x - x, m[1, 1] - x])
+
+    assert run(10**5, 0.1).to_list() == [0, 0, 0, 0]
+    assert (ti.math.ivec2.dtype, ti.math.uvec2.dtype, ti.math.vec2.dtype) == (ti.i64, ti.u64, ti.f64)
+    ti.init(arch=ti.cfg.arch)
+    assert (ti.math.ivec2.dtype, ti.math.uvec2.dtype, ti.math.vec2.dtype) == (ti.i32, ti.u32, ti.f32)

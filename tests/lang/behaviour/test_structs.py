@@ -330,3 +330,60 @@ def test_members_of_constant_structs_are_known_beforehand(ti):
     strict.n = 1
     run()
     np.testing.assert_array_equal(x.to_numpy(), [12, 5, 0, 0.1])
+
+
+def test_numbers_for_structs_in_structs(ti):
+    """A number in the place of a struct is its first member, as in a call of its type; the others are zero."""
+
+    @ti.dataclass
+    class Inner:
+        a: ti.f32
+        b: ti.i32
+
+    @ti.dataclass
+    class Outer:
+        p: Inner
+        q: Inner
+        w: ti.math.vec2
+
+    f = Outer.field(shape=2)
+
+    @ti.func
+    def made(n):
+        return Inner(a=n + 0.5, b=n)
+
+    @ti.func
+    def parts(o):
+        return ti.Vector([o.p.a, o.p.b, o.q.a, o.q.b, o.w.x, o.w.y])
+
+    @ti.kernel
+    def run(what: ti.template(), n: ti.i32) -> ti.types.vector(6, ti.f32):
+        o = Outer()
+        if ti.static(what == 0):
+            o = Outer(1)
+        elif ti.static(what == 1):
+            o = Outer(n, n + 1, 3)
+        elif ti.static(what == 2):
+            i = made(n)
+            o = Outer(i, made(7), ti.math.vec2(1, 2))
+            i.a = 100
+        elif ti.static(what == 3):
+            o = Outer(q=dict(b=n), p=[1.5, n])
+        else:
+            f[0] = Outer(made(n), q=made(n + 1))
+            f[1].p = f[0].q
+            f[1].q = made(9)
+            o = f[1]
+        return parts(o)
+
+    wanted = [
+        [1, 0, 0, 0, 0, 0],
+        [4, 0, 5, 0, 3, 3],
+        [4.5, 4, 7.5, 7, 1, 2],
+        [1.5, 4, 0, 4, 0, 0],
+        [5.5, 5, 9.5, 9, 0, 0],
+    ]
+    assert [run(what, 4).to_list() for what in range(5)] == wanted
+    in_python = [Outer(1), Outer(4, 5, 3), Outer(Inner(4.5, 4), Inner(7.5, 7), [1, 2]), Outer(q={"b": 4}, p=[1.5, 4])]
+    for o, values in zip(in_python, wanted, strict=False):
+        assert [o.p.a, o.p.b, o.q.a, o.q.b, o.w.x, o.w.y] == values
