@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.errors import TypeMismatch
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, f64, i32, u1, u8, u16, u32, u64
 
 __all__ = ["ATOMICS", "BINARY", "COMPARES", "UNARY", "BinaryRow", "UnaryRow", "cast_value", "promote", "range_of"]
@@ -67,6 +68,8 @@ def cast_value(value: Any, type: Prim) -> Any:
     if isinstance(value, np.generic) and value.dtype == type.np:
         return value
     array = np.asarray(value)
+    if array.dtype.kind not in "biufO" or (array.dtype == object and not all(isinstance(x, int) for x in array.flat)):
+        raise TypeMismatch(f"a number is needed, not {value!r}")
     if array.dtype == object:  # integers beyond 64 bits
         array = np.asarray(int(value) & (2**64 - 1), np.uint64) if type.is_int and type is not u1 else _wide(value)
     if array.dtype == type.np:

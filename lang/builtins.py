@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Iterator
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,14 @@ class PyFunc:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._is_ours:
-            return result(with_types(self.function, *args, **keywords), args)
+            try:
+                return result(with_types(self.function, *args, **keywords), args)
+            except AttributeError as error:
+                if not any(error.obj is one for one in (*args, *keywords.values())):
+                    raise
+                raise TypeMismatch(
+                    f"{self.function.__name__} takes a vector or matrix, not a value of type {type(error.obj).__name__}"
+                ) from None
         return self.function(*args, **keywords)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -70,6 +77,8 @@ class PyFunc:
 
 def pyfunc(function: Callable[..., Any]) -> PyFunc:
     """Make `function` callable both in kernels and in Python."""
+    if not isinstance(function, FunctionType):
+        raise CompilationError(f"@ti.pyfunc goes on a function written with 'def', not on {function!r}")
     return PyFunc(function)
 
 

@@ -15,7 +15,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from itertools import chain
 from threading import RLock
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakMethod, ref
 
@@ -33,6 +33,7 @@ from weft.lang.instances import Instances
 from weft.lang.measure import recording, watching
 from weft.lang.parameters import Parameter, Template, make_parameter
 from weft.lang.recipe import ON_COMPILED, Recipe
+from weft.lang.struct import check_class
 from weft.lang.translate import Argument
 from weft.lang.translate.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
 from weft.lang.translate.lost_source import find_lost
@@ -93,6 +94,7 @@ def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
 def real_func(function: Callable[..., Any]) -> Func:
     """Make `function` callable from kernels by real calls: compiled once, and it may call itself. Parameters and result
     are annotated, and passed by value."""
+    _check_function(function, "real_func")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
     return Func(function, True)
@@ -481,11 +483,12 @@ def _check_function(function: Any, decorator: str) -> None:
         raise CompilationError(f"'{name}' is a kernel or @func already: a function takes one of these decorators")
     if isinstance(function, (staticmethod, classmethod)):
         raise CompilationError(f"put @{type(function).__name__} above @ti.{decorator}, not below")
-    if not callable(function) or isinstance(function, type):
+    if not isinstance(function, (FunctionType, MethodType)):
         raise CompilationError(f"@ti.{decorator} goes on a function written with 'def', not on {function!r}")
 
 
 def data_oriented(cls: C) -> C:
     """Mark a class whose methods are kernels and `@func`s: in them `self` is fixed at compile time."""
+    check_class(cls, "data_oriented")
     setattr(cls, "_data_oriented", True)  # noqa: B010 - checkers know no such attribute
     return cls

@@ -5,7 +5,7 @@ An element of a vector field is such a value whose array is a window onto the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, reduce
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from weft.ir.scalar import cast_value, promote
 from weft.ir.types import Prim, u1
 from weft.lang.builtins import apply_binary, apply_unary, strong_type
 from weft.lang.scope import number, typed
-from weft.lang.types import prim_of_numpy, primitive
+from weft.lang.types import extent_of, prim_of_numpy, primitive
 
 __all__ = ["SWIZZLES", "Matrix", "Vector", "swizzle"]
 
@@ -153,6 +153,9 @@ class Matrix(metaclass=_Methods):
         count = len(key) if isinstance(key, tuple) else 1
         if count != self.ndim:
             raise TypeMismatch(f"a matrix of shape {self.shape} takes {self.ndim} indices, got {count}")
+        for part in key if isinstance(key, tuple) else (key,):
+            if not isinstance(part, int | np.integer | slice | list | np.ndarray):
+                raise TypeMismatch(f"an index is an integer or a slice, not {part!r}")
         return key
 
     def _put(self, key: Any, value: Any) -> None:
@@ -279,17 +282,17 @@ class Matrix(metaclass=_Methods):
     @staticmethod
     def zero(dt: Any, n: int, m: int | None = None) -> Matrix:
         """Zeros of type `dt`: a vector of n, or an n x m matrix."""
-        return Matrix.wrap(np.zeros((n,) if m is None else (n, m), primitive(dt).np))
+        return Matrix.wrap(np.zeros(_shape(n, m), primitive(dt).np))
 
     @staticmethod
     def one(dt: Any, n: int, m: int | None = None) -> Matrix:
         """Ones of type `dt`: a vector of n, or an n x m matrix."""
-        return Matrix.wrap(np.ones((n,) if m is None else (n, m), primitive(dt).np))
+        return Matrix.wrap(np.ones(_shape(n, m), primitive(dt).np))
 
     @staticmethod
-    def unit(n: int, i: int, dt: Any = int) -> Matrix:
+    def unit(n: int, i: Any, dt: Any = int) -> Matrix:
         """The vector of n with 1 at `i`, else 0."""
-        if not 0 <= i < n:
+        if not isinstance(i, int | np.integer) or not 0 <= i < extent_of(n):
             raise TypeMismatch(f"unit({n}, {i}): there is no element {i}")
         result = Matrix.zero(dt, n)
         result.values[i] = 1
@@ -298,17 +301,23 @@ class Matrix(metaclass=_Methods):
     @staticmethod
     def identity(dt: Any, n: int) -> Matrix:
         """The n x n identity matrix."""
-        return Matrix.wrap(np.eye(n, dtype=primitive(dt).np))
+        return Matrix.wrap(np.eye(extent_of(n), dtype=primitive(dt).np))
 
     @staticmethod
     def diag(dim: int, val: Any) -> Matrix:
         """The dim x dim matrix with `val` on its diagonal, else 0."""
-        return Matrix.wrap(np.asarray(np.eye(dim, dtype=np.asarray(val).dtype) * val))
+        return Matrix.wrap(np.asarray(np.eye(extent_of(dim), dtype=prim_of_numpy(np.asarray(val).dtype).np) * val))
 
     @staticmethod
     def rows(rows: Any) -> Matrix:
         """The matrix with those rows, vectors or lists of one length."""
-        return Matrix([row if isinstance(row, Matrix) else list(row) for row in rows])
+        if not isinstance(rows, Iterable):
+            raise TypeMismatch(f"a list of vectors is needed, not {rows!r}")
+        given = [row if isinstance(row, Matrix) or not isinstance(row, Iterable) else list(row) for row in rows]
+        wrong = next((row for row in given if not isinstance(row, Matrix | list)), None)
+        if wrong is not None:
+            raise TypeMismatch(f"a row or column is a vector or a list, not {wrong!r}")
+        return Matrix(given)
 
     @staticmethod
     def cols(cols: Any) -> Matrix:
@@ -368,6 +377,10 @@ class Vector(Matrix):
         from weft.lang.types import VectorType
 
         return VectorType(n, dtype).ndarray(shape)
+
+
+def _shape(n: int, m: int | None) -> tuple[int, ...]:
+    return (extent_of(n),) if m is None else (extent_of(n), extent_of(m))
 
 
 def _array(arr: Any, wanted: Prim | None = None) -> Any:

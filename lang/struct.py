@@ -19,7 +19,7 @@ from weft.lang.matrix import Matrix
 from weft.lang.snode_api import FieldTree, SNode
 from weft.lang.types import MatrixType, StructType, VectorType, prim_of_numpy, primitive, to_ir
 
-__all__ = ["Struct", "StructField", "dataclass", "known_member", "make_struct"]
+__all__ = ["Struct", "StructField", "check_class", "dataclass", "known_member", "make_struct"]
 
 
 class Struct:
@@ -33,7 +33,9 @@ class Struct:
     _inferred = False
 
     def __init__(self, *args: Any, **members: Any) -> None:
-        given: dict[str, Any] = dict(args[0]) if args else dict(members)
+        given = _given(args) if args and not members else dict(members)
+        if len(args) > (not members):
+            raise TypeMismatch("ti.Struct takes members by name, or one dict of them")
         given.pop("__struct_methods", None)
         values = {name: _value(value) for name, value in given.items()}
         self._fill(StructType({name: _type_of(value) for name, value in values.items()}), values)
@@ -139,7 +141,7 @@ def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, 
     """What calling a StructType does: members in order, by name, or all from one Struct or dict; the rest is zero."""
     names = list(struct_type.members)
     given: dict[str, Any]
-    if len(args) == 1 and isinstance(args[0], Struct) and args[0].keys == names:
+    if len(args) == 1 and isinstance(args[0], Struct) and set(args[0].keys) <= set(names):
         given = {name: args[0].typed(name) for name in args[0].keys}
     elif len(args) == 1 and isinstance(args[0], dict):
         given = dict(args[0])
@@ -159,18 +161,29 @@ def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, 
 
 
 def convert(value: Any, annotation: Any) -> Any:
-    """`value` as a member of that type: a numpy scalar, a Matrix or a Struct. A number fills a vector; of a struct it is
-    the first member, as in a call of its type."""
+    """`value` as a member of that type: a numpy scalar, a Matrix or a Struct. A number fills a vector, and is the first
+    member of a struct, as in a call of its type."""
     if isinstance(annotation, StructType):
         if isinstance(value, Struct | dict):
             return make_struct(annotation, (value,), {})
-        given = tuple(value) if isinstance(value, tuple | list) else (value,) if annotation.members else ()
-        return make_struct(annotation, given, {})
+        first = (value,) if annotation.members else ()
+        return make_struct(annotation, tuple(value) if isinstance(value, tuple | list) else first, {})
     if isinstance(annotation, MatrixType):
         return annotation(value)
-    if isinstance(value, Matrix | Struct | str | list | tuple | dict) or value is None:
+    if np.ndim(value) or not isinstance(value, int | float | np.generic | np.ndarray):
         raise TypeMismatch(f"a member of type {annotation!r} is a number, not {type(value).__name__}")
     return cast_value(value, primitive(annotation))
+
+
+def _given(args: tuple[Any, ...]) -> dict[str, Any]:
+    """The members of the struct or dict that is all of the arguments."""
+    one: Any = dict(args[0].items) if isinstance(args[0], Struct) else args[0]
+    if len(args) > 1 or not isinstance(one, dict):
+        raise TypeMismatch("ti.Struct takes members by name, or one dict of them")
+    given: dict[Any, Any] = dict(one)
+    if not all(isinstance(name, str) for name in given):
+        raise TypeMismatch(f"the names of a struct's members are texts, not {[*given]}")
+    return given
 
 
 def _value(value: Any) -> Any:
@@ -230,6 +243,7 @@ def _number(value: Any) -> Any:
 def dataclass(cls: type) -> StructType:
     """Make a struct type of a class: its annotations are the members, its functions the methods. CompilationError for
     what structs do not have: default values, and members or methods that are inherited."""
+    check_class(cls, "dataclass")
     base = next((base for base in cls.__mro__[1:-1] if inspect.get_annotations(base) or _functions(base)), None)
     if base is not None:
         raise CompilationError(
@@ -243,6 +257,12 @@ def dataclass(cls: type) -> StructType:
     made = StructType(members, _functions(cls), cls.__name__)
     made.__doc__, made.__module__ = cls.__doc__, cls.__module__
     return made
+
+
+def check_class(cls: Any, decorator: str) -> None:
+    """CompilationError unless `cls` is a class of the program."""
+    if not isinstance(cls, type) or cls.__module__ == "builtins":
+        raise CompilationError(f"@ti.{decorator} goes on a class, not on {cls!r}")
 
 
 def _functions(cls: type) -> dict[str, Any]:
@@ -335,6 +355,8 @@ class StructField:
 
     def get_member_field(self, key: str) -> Any:
         """The field of member `key`; KeyError if there is none."""
+        if key not in self.members:
+            raise KeyError(f"{self.struct_type!r} has no member {key!r}")
         return self.members[key]
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:

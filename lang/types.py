@@ -111,7 +111,7 @@ def _not_primitive(annotation: Any) -> str:
         return f"ti.{name} makes values, it is not a type: write ti.types.{name.lower()}({size})"
     if name == "field":
         return "ti.field makes fields, it is not a type: a kernel takes a field as ti.template()"
-    if annotation in (list, tuple, dict):
+    if any(annotation is container for container in (list, tuple, dict)):
         return f"a {name} is not a type of values: write ti.types.vector(n, dtype), ti.types.ndarray() or a struct type"
     shown = f"class {name}" if isinstance(annotation, type) else repr(annotation)
     return f"{shown} is not a primitive type: use one of {', '.join(PRIMS)}, int, float or bool"
@@ -125,6 +125,12 @@ def to_ir(annotation: Any) -> Type:
     if isinstance(annotation, Type):
         return annotation
     return primitive(annotation)
+
+
+def _check_number(annotation: Any) -> None:
+    """TypeMismatch where it is no type of numbers. Of a default type nobody asks yet which one that is."""
+    if not any(annotation is known for known in (int, float, bool, unsigned)):
+        primitive(annotation)
 
 
 class CompoundType:
@@ -142,9 +148,8 @@ class MatrixType(CompoundType):
     ndim = 2
 
     def __init__(self, n: int, m: int, dtype: Any) -> None:
-        if not any(dtype is known for known in (int, float, bool, unsigned)):
-            primitive(dtype)  # says so where it is none
-        self.n, self.m, self._dtype = _extent(n), _extent(m), dtype
+        self.n, self.m, self._dtype = extent_of(n), extent_of(m), dtype
+        _check_number(dtype)
 
     @property
     def dtype(self) -> Prim:
@@ -179,6 +184,9 @@ class MatrixType(CompoundType):
         pieces = [np.asarray(getattr(arg, "values", arg)) for arg in args]
         count = int(np.prod(self.shape))
         flat = [scalar for piece in pieces for scalar in piece.ravel().tolist()]
+        wrong = [scalar for scalar in flat if not isinstance(scalar, int | float)]
+        if wrong:
+            raise TypeMismatch(f"{self!r} consists of numbers, not {wrong[0]!r}")
         if len(pieces) == 1 and pieces[0].ndim == 0:
             flat = flat * count
         if len(flat) != count:
@@ -329,6 +337,10 @@ class NdarrayType:
             dtype = (
                 MatrixType(*element_shape, dtype) if len(element_shape) == 2 else VectorType(element_shape[0], dtype)
             )
+        if dtype is not None and not isinstance(dtype, CompoundType | Type):
+            _check_number(dtype)
+        if ndim is not None:
+            extent_of(ndim, "the number of an array's axes", 0)
         if boundary not in ("unsafe", "clamp"):
             raise TypeMismatch(f"boundary is 'unsafe' or 'clamp', not {boundary!r}")
         self.dtype, self.ndim, self.needs_grad, self.boundary = dtype, ndim, needs_grad, boundary
@@ -477,9 +489,10 @@ def shape_tuple(shape: int | Iterable[int]) -> tuple[int, ...]:
     return tuple(int(extent) for extent in values)
 
 
-def _extent(n: Any) -> int:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise TypeMismatch(f"a vector or matrix extent is an integer of at least 1, not {n!r}")
+def extent_of(n: Any, what: str = "a vector or matrix extent", least: int = 1) -> int:
+    """An extent, checked."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < least:
+        raise TypeMismatch(f"{what} is an integer of at least {least}, not {n!r}")
     return int(n)
 
 

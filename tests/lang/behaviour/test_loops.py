@@ -294,8 +294,9 @@ def test_a_box_without_axes_has_one_index(ti):
             total += 1
         for _ in range(1):
             for I in ti.grouped(ti.ndrange()):
+                x[I] += 0
                 total += 10
-        for I in ti.static(ti.grouped(ti.ndrange())):
+        for _ in ti.static(ti.grouped(ti.ndrange())):
             total += 100
         return total
 

@@ -368,7 +368,7 @@ def test_numbers_for_structs_in_structs(ti):
             o = Outer(i, made(7), ti.math.vec2(1, 2))
             i.a = 100
         elif ti.static(what == 3):
-            o = Outer(q=dict(b=n), p=[1.5, n])
+            o = Outer(q={"b": n}, p=[1.5, n])
         else:
             f[0] = Outer(made(n), q=made(n + 1))
             f[1].p = f[0].q
