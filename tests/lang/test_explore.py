@@ -187,6 +187,7 @@ def test_the_command_says_what_it_misses(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (2, "weft: there is no file and no demo 'missing.py'\n")
 
 
+@pytest.mark.exhaustive
 def test_the_command_takes_demos(tmp_path: Path) -> None:
     run = weft(tmp_path, "life:evolve", "--arch", "cuda")
     assert (run.returncode, run.stdout) == (1, "")
