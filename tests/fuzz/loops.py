@@ -151,7 +151,7 @@ def _continue(w: Writer, depth: int) -> Made:
     return _leaves(w, "continue")
 
 
-@statement("static break", where=lambda w: w.scope.blocks[-1:] == ("static",))
+@statement("static break", where=lambda w: w.scope.blocks[-1:] == ("static",), weight=4.0)
 def _static_break(w: Writer, depth: int) -> Made:
     names = [name for names in reversed(w.scope.names) for name in names if name[0] == "c"]
     if not names:

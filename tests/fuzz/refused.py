@@ -53,13 +53,31 @@ def _kernels_names() -> dict[Cell, Refusal]:
     return found
 
 
-REFUSED: dict[Cell, Refusal] = {**_returns(), **_kernels_names()}
+def _breaks() -> dict[Cell, Refusal]:
+    """A parallel loop is not left; an unrolled one not by a condition that is known only when the kernel runs, which
+    is what leaves an ordinary loop. So the two kinds of `break` stand in no body together."""
+    head = "@ti.kernel\ndef run(a: ti.types.ndarray(ti.i32, 1)):\n"
+    text = head + "    {}\n        if x[1] > 3:\n            break\n"
+    found = {("directly in", row, "break"): Refusal(text.format(loop), "'break' in a parallel loop")
+             for row, loop in _HEADS.items()}  # fmt: skip
+    for word in ("break", "continue"):
+        lines = ("for i in range(4):", "    for c in ti.static(range(3)):", "        if ti.static(c == 1):",
+                 f"            {word}", "        if x[i] > 3:", f"            {word}")  # fmt: skip
+        program = head + "".join(f"    {line}\n" for line in lines)
+        refusal = Refusal(program, f"'{word}' of a static loop under a condition")
+        found["before", "static break", word] = found["before", word, "static break"] = refusal
+    return found
 
-# The old value of a counter that an iteration stores twice is another one under each order, and what each iteration
-# assigns before it reads it stands at the top of its body.
+
+REFUSED: dict[Cell, Refusal] = {**_returns(), **_kernels_names(), **_breaks()}
+
+# A body with a `break` is that of a loop, too. The old value of a counter that an iteration stores twice is another one
+# under each order, and what each iteration assigns before it reads it stands at the top of its body.
 OPEN: dict[Cell, str] = {
     **{("in", row, "tick"): "asked twice, a counter gives an iteration another value under each order"
        for row in (*_SERIAL, *_UNROLLED)},
+    **{("before", *pair): "the body is that of a serial or unrolled loop" for word in ("break", "static break")
+       for pair in (("tick", word), (word, "tick"))},
     **{("in", row, "private local"): "it is assigned at the top of the iteration"
        for row in (*_SERIAL, *_UNROLLED, "if", "if else", "elif")},
 }  # fmt: skip

@@ -301,7 +301,7 @@ BRIDGES = {
     "real": ("cast", "round", "vector", "compare"), "int": ("cast", "entry at run time", "bit cast", "compare"),
 }  # fmt: skip
 OPENERS = {
-    "static break": ("for static",), "break": ("for range", "while"), "continue": ("for range", "while"),
+    "static break": ("for static", "for static"), "break": ("for range", "while"), "continue": ("for range", "while"),
 }  # fmt: skip
 
 
