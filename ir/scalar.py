@@ -7,7 +7,7 @@ expansion). The rules hold on every arch and at every level:
 - integers wrap; shifts use the amount modulo the width; `x // 0`, `x % 0` and `x / 0` of integers are 0;
 - `//` floors and `%` has the divisor's sign, as in Python; `raw_div` and `raw_mod` truncate, as in C;
 - a float cast to an integer saturates, NaN becomes 0; a cast to u1 is `!= 0`;
-- `min`/`max` give the number when one side is NaN.
+- `min`/`max` give the number when one side is NaN; -0.0 is smaller than 0.0 (with `fast_math` either is the smaller).
 """
 
 from __future__ import annotations
@@ -232,6 +232,17 @@ def _round(x: Scalar) -> Scalar:
     return np.copysign(np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole), x)
 
 
+def _extreme(pick: Callable[[Scalar, Scalar], Scalar], least: bool) -> Callable[[Scalar, Scalar], Scalar]:
+    """The least or the greatest of two, where -0.0 is smaller than 0.0."""
+
+    def evaluate(a: Scalar, b: Scalar) -> Scalar:
+        if _is_int(a):
+            return pick(a, b)
+        return np.where(a == b, np.where(np.signbit(a) == least, a, b), pick(a, b))[()]
+
+    return evaluate
+
+
 UNARY: dict[str, UnaryRow] = {
     "neg": UnaryRow("same", _quiet(np.negative), "fneg"),
     "bit_not": UnaryRow("integer", _quiet(np.invert)),
@@ -272,8 +283,12 @@ BINARY: dict[str, BinaryRow] = {
     "raw_mod": BinaryRow("promote", _quiet(_raw_mod), ("frem", None, None)),
     "pow": BinaryRow("power", _quiet(_pow), ("llvm.pow", None, None)),
     "atan2": BinaryRow("float", _quiet(np.arctan2), ("llvm.atan2", None, None)),
-    "min": BinaryRow("promote", _quiet(np.fmin), ("llvm.minnum", "llvm.smin", "llvm.umin"), commutative=True),
-    "max": BinaryRow("promote", _quiet(np.fmax), ("llvm.maxnum", "llvm.smax", "llvm.umax"), commutative=True),
+    "min": BinaryRow(
+        "promote", _quiet(_extreme(np.fmin, True)), ("llvm.minnum", "llvm.smin", "llvm.umin"), commutative=True
+    ),
+    "max": BinaryRow(
+        "promote", _quiet(_extreme(np.fmax, False)), ("llvm.maxnum", "llvm.smax", "llvm.umax"), commutative=True
+    ),
     "and": BinaryRow("bits", _quiet(np.bitwise_and), (None, "and", "and"), commutative=True),
     "or": BinaryRow("bits", _quiet(np.bitwise_or), (None, "or", "or"), commutative=True),
     "xor": BinaryRow("bits", _quiet(np.bitwise_xor), (None, "xor", "xor"), commutative=True),

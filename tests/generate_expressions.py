@@ -134,12 +134,17 @@ def _power(a: Any, b: Any) -> Any:
     return 0 if abs(a) != 1 else a if b % 2 else 1
 
 
+def _order(x: Any) -> Any:
+    """-0.0 is smaller than 0.0."""
+    return x, not np.signbit(x)
+
+
 def _least(a: Any, b: Any) -> Any:
-    return b if a != a else a if b != b else min(a, b)
+    return b if a != a else a if b != b else min(a, b, key=_order)
 
 
 def _most(a: Any, b: Any) -> Any:
-    return b if a != a else a if b != b else max(a, b)
+    return b if a != a else a if b != b else max(a, b, key=_order)
 
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
