@@ -379,11 +379,16 @@ def evaluated(t: Translator, value: Any) -> Any:
     return settled(t, value) if _has_effects_inside(value) else value
 
 
-def _has_effects_inside(value: Any) -> bool:
+def _has_effects_inside(value: Any, around: tuple[Any, ...] = ()) -> bool:
+    if any(value is one for one in around):  # a list that holds itself
+        return False
+    parts: Any = ()
     if isinstance(value, Record):
-        return any(map(_has_effects_inside, (value.whole, *(value.parts or {}).values())))
-    if isinstance(value, (list, tuple, dict)):
-        return any(map(_has_effects_inside, value.values() if isinstance(value, dict) else value))
+        parts = (value.whole, *(value.parts or {}).values())
+    elif isinstance(value, (list, tuple, dict)):
+        parts = value.values() if isinstance(value, dict) else value
+    if parts:
+        return any(_has_effects_inside(part, (*around, value)) for part in parts)
     return isinstance(value, tree.Expr) and not isinstance(value.type, Array) and has_effects(value)
 
 
