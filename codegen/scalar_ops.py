@@ -12,7 +12,7 @@ from weft.codegen.function import FunctionWriter, emits
 from weft.codegen.spelling import constant, in_register
 from weft.ir.ops import BINARY, UNARY, Binary, BitCast, Cast, Const, Select, Unary
 from weft.ir.scalar import BinaryRow
-from weft.ir.types import Prim, u1
+from weft.ir.types import Prim, f16, f32, u1
 
 __all__ = ["binary", "cast", "unary"]
 
@@ -263,6 +263,8 @@ def cast(f: FunctionWriter, x: str, source: Prim, target: Prim) -> str:
         return f.set(f"{'fcmp une' if source.is_float else 'icmp ne'} {old} {x}, {f.literal(0, source)}")
     if source.is_float and target.is_float:
         return f.set(f"{'fpext' if target.bits > source.bits else 'fptrunc'} {old} {x} to {new}")
+    if source is f16:  # (LLVM converts NaN to the least i16 where processors convert halves: AVX512-FP16)
+        return cast(f, cast(f, x, f16, f32), f32, target)
     if source.is_float and f.width > 1 and ("cast", source) in f.module.own:
         return f.module.own["cast", source](f, x, source, target)
     if source.is_float:

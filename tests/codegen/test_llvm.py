@@ -70,3 +70,25 @@ def test_eight_rounds_that_llvm_puts_side_by_side_are_not_run_in_lanes() -> None
     (task,) = tasks_of(parse(text))
     plan = lane_decision(task, frozenset({"avx2", "avx512f", "avx512vl"}), Layouts(), vector_math=True)
     assert not isinstance(plan, LanePlan)
+
+
+@pytest.mark.parametrize("target", ["i8", "i16", "i32", "u16", "i64"])
+def test_halves_become_integers_by_way_of_f32(target: str) -> None:
+    """Where processors convert halves, LLVM's own conversion gives the least i16 for NaN."""
+    kernel = parse(f"""\
+kernel @k() -> ({target}) {{
+  field @x: f16 tree=0 components=(0)
+  task serial body {{
+    %base = tree_base tree=0 : *i64
+    %p = address %base, indices=[], strides=[], offset=0, scope="field:x" : *f16
+    %v = load %p : f16
+    %k = cast %v : {target}
+    store_result %k, part=0
+  }}
+}}
+""")
+    text = emit_kernel(kernel, CompileConfig(), frozenset({"sse2", "avx2"})).text("; a module\n")
+    llvm.parse_assembly(text).verify()
+    assert ".sat." in text
+    assert f"{target[1:]}.f32(float" in text
+    assert ".f16(" not in text

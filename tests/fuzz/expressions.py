@@ -143,7 +143,7 @@ def _raw(w: Writer, kind: str, depth: int) -> Made:
 @expression("power", "int", "real")
 def _power(w: Writer, kind: str, depth: int) -> Made:
     if kind == "real" or w.chance(0.5):
-        return f"({{0}} ** {w.pick((2, 3) if kind == 'real' else (0, 1, 2, 3, 5))})", [w.expr(kind, depth)]
+        return f"({{0}} ** {2 if kind == 'real' else w.pick((0, 1, 2, 3, 5))})", [w.expr(kind, depth)]
     return "({0} ** ({1} & 7))", [w.expr("int", depth), w.expr("int", depth)]
 
 

@@ -35,9 +35,18 @@ def update(w: Writer, target: str, kind: str, depth: int = 2) -> Made:
         text = f"{target} {w.pick(('//=', '%='))} {{0}}"
         return line(text + " | 1" if w.safe else text, w.expr("int", depth))
     if kind == "real" and w.chance(0.2):
-        return line(f"{target} {w.pick(('/=', '//=', '%=', '**='))} {w.pick(('2.0', '3.0'))}")
+        return line(f"{target} {w.pick(('/= 2.0', '//= 3.0', '%= 3.0', '**= 2.0'))}")
     value = number(w, depth) if kind in _NUMBERS else w.expr(kind, depth)
-    return line(f"{target} {w.pick(('=', '=', *_AUGMENT))} {{0}}", value)
+    return line(f"{_augmented(w, target, kind)} {{0}}", value)
+
+
+def _augmented(w: Writer, target: str, kind: str) -> str:
+    """`x =`, or `x +=` and the like. In memory the latter are atomics, and sums of floats by atomics may be made in any
+    order: there `x[i] = x[i] +` says it."""
+    operator = w.pick(("", "", "+", "-", "*"))
+    if operator and kind not in ("int", "w2") and "[" in target:
+        return f"{target} = {target} {operator}"
+    return f"{target} {operator}="
 
 
 # ---- locals ----------------------------------------------------------------------------------------------------------
@@ -116,7 +125,8 @@ def _update_part(w: Writer, target: str, kind: str) -> Made:
         "N": ((".b", "int"), (".s", "S"), (".s.k", "int"), (".s.v[1]", "real"), (".s.v", "v3")),
     }
     text, inner = w.pick(parts[kind])
-    operator = "=" if inner == "S" else w.pick(("=", "+=", "-=", "*="))
+    exact = inner in ("int", "w2") or "[" not in target
+    operator = "=" if inner == "S" or not exact else w.pick(("=", *_AUGMENT))
     return line(f"{target}{text} {operator} {{1}}", k, w.expr(inner, 1))
 
 

@@ -171,7 +171,7 @@ def explain(plan: Plan, program: Program, configuration: Configuration, outcome:
     if plan.shrinks:
         program, configuration, outcome = shrink(program, configuration, outcome)
     by = ""
-    if outcome.status == "differs" and outcome.places:
+    if outcome.status == "differs" and outcome.places and plan.arch == "cpu":  # the judge reads host memory
         by = blame(program, configuration) or "the machine code"
     path = _write(plan.folder, program, configuration, outcome, program.name, by)
     return f"{path}\n{configuration}\nby: {by}\n{program.code}\n{outcome.detail[:600]}"
