@@ -10,7 +10,8 @@ from weft.codegen.spelling import in_memory
 from weft.ir.artifact import SERVICES, Site
 from weft.ir.core import Value
 from weft.ir.intervals import interval, type_interval
-from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, While
+from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, Warn, While
+from weft.ir.tasks import is_masked
 from weft.ir.types import Prim, Type, u1
 
 __all__ = ["last_but_one", "may_overflow", "more_rounds", "put_scalars", "service", "site_types"]
@@ -20,7 +21,7 @@ __all__ = ["last_but_one", "may_overflow", "more_rounds", "put_scalars", "servic
 def _if(f: FunctionWriter, op: If) -> None:
     then, orelse, done = f.fresh_label("then"), f.fresh_label("else"), f.fresh_label("done")
     empty = op.orelse.first is None
-    f.branch(f.use(op.condition), then, done if empty else orelse)
+    f.branch(f.use(op.condition), then, done if empty else orelse, f.module.odds(True) if is_masked(op) else "")
     f.start(then)
     f.block(op.then)
     f.jump(done)
@@ -163,7 +164,7 @@ def put_scalars(f: FunctionWriter, base: str, first: int, values: Sequence[Value
         f.do(f"store {in_memory(value.type)} {text}, ptr {word}, align 8")
 
 
-def site_types(op: Print | Assert) -> tuple[Type, ...]:
+def site_types(op: Print | Assert | Warn) -> tuple[Type, ...]:
     """The types of the values as the user wrote them."""
     given: tuple[Type, ...] = getattr(op, "types", ())
     return given or tuple(value.type for value in op.values)
@@ -175,6 +176,37 @@ def _print(f: FunctionWriter, op: Print) -> None:
     words = f.stack(f"[{max(1, len(op.values))} x i64]")
     put_scalars(f, words, 0, op.values)
     f.do(f"call void {service(f, 'print')}(i64 {site}, ptr {words})")
+
+
+# Tells of an access that was left out, unless the module has told of one. (Of a kernel in several parts, each tells
+# once; `console.py` shows the first.)
+_TELL = """
+@weft_told = internal global i32 0
+
+define internal void @weft_tell(ptr %print, i64 %site, ptr %values) cold noinline nounwind {
+  %seen = load atomic i32, ptr @weft_told monotonic, align 4
+  %quiet = icmp ne i32 %seen, 0
+  br i1 %quiet, label %done, label %ask
+ask:
+  %before = atomicrmw xchg ptr @weft_told, i32 1 monotonic
+  %late = icmp ne i32 %before, 0
+  br i1 %late, label %done, label %tell
+tell:
+  call void %print(i64 %site, ptr %values)
+  br label %done
+done:
+  ret void
+}
+"""
+
+
+@emits(Warn)
+def _warn(f: FunctionWriter, op: Warn) -> None:
+    site = f.module.site(Site("warn", (op.message,), site_types(op), op.span))
+    words = f.stack(f"[{max(1, len(op.values))} x i64]")
+    put_scalars(f, words, 0, op.values)
+    f.module.declarations.setdefault("weft_tell", _TELL)
+    f.do(f"call void @weft_tell(ptr {service(f, 'print')}, i64 {site}, ptr {words})")
 
 
 @emits(Assert)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from weft.ir.core import Block
 from weft.ir.ops import Atomic, Binary, Const, For, Invoke, Load, Random, Store, Unary, While
+from weft.ir.tasks import is_masked
 from weft.ir.types import Prim
 
 __all__ = ["SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "trips"]
@@ -53,7 +54,7 @@ def _add(block: Block, times: float, total: Cost) -> None:
             _add(op.body, times * trips(op), total)
         else:
             total.work += times * _price(op)
-            for inner in op.regions:
+            for inner in op.regions[:1] if is_masked(op) else op.regions:
                 _add(inner, times, total)
 
 

@@ -17,9 +17,18 @@ from weft.codegen.function import EMITTERS, Emitters, FunctionWriter
 from weft.codegen.memory_ops import read_slot, store
 from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_register
-from weft.ir.artifact import ERROR_WORDS, PRINT_END, STATE_ERROR, STATE_RESULTS, STATE_STOP, Site
+from weft.ir.artifact import (
+    ERROR_WORDS,
+    NOTE_WORDS,
+    PRINT_END,
+    STATE_ERROR,
+    STATE_RESULTS,
+    STATE_STOP,
+    STATE_TOLD,
+    Site,
+)
 from weft.ir.core import Op, Value
-from weft.ir.ops import Address, Assert, Atomic, Binary, Const, Exit, For, Print, StoreResult, TempPtr, TreeBase
+from weft.ir.ops import Address, Assert, Atomic, Binary, Const, Exit, For, Print, StoreResult, TempPtr, TreeBase, Warn
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Prim, f32, f64, flat_size
 
@@ -142,6 +151,35 @@ def _print(f: DeviceWriter, op: Print) -> None:
     f.start(after)
 
 
+def _warn(f: DeviceWriter, op: Warn) -> None:
+    """The first of the kernel is noted, unless the host has yet to see another kernel's note."""
+    site = f.module.site(Site("warn", (op.message,), site_types(op), op.span))
+    ask, free, mine, busy, after = (f.fresh_label(hint) for hint in ("ask", "free", "mine", "busy", "after"))
+    told = state_word(f, STATE_TOLD)
+    seen = f.set(f"load atomic i64, ptr {told} {f.module.sync_scope}monotonic, align 8")
+    f.branch(f.set(f"icmp eq i64 {seen}, 0"), ask, after, f.module.odds(False))
+    f.start(ask)
+    before = f.set(f"atomicrmw xchg ptr {told}, i64 1 {f.module.sync_scope}monotonic")
+    f.branch(f.set(f"icmp eq i64 {before}, 0"), free, after)
+    f.start(free)
+    buffer = read_slot(f, 1, "ptr")
+    room = f.set(f"load i64, ptr {f.set(f'getelementptr inbounds i8, ptr {buffer}, i64 8')}, align 8")
+    note = f.set(f"getelementptr i8, ptr {buffer}, i64 {f.set(f'shl i64 {room}, 3')}")
+    note = f.set(f"getelementptr i8, ptr {note}, i64 16")
+    pair = f.set(f"cmpxchg ptr {note}, i64 0, i64 1 {f.module.sync_scope}monotonic monotonic")
+    f.branch(f.set(f"extractvalue {{ i64, i1 }} {pair}, 1"), mine, busy)
+    f.start(mine)
+    for word, value in ((1, f"ptr {read_slot(f, 0, 'ptr')}"), (2, f"i64 {site}")):
+        f.do(f"store {value}, ptr {f.set(f'getelementptr inbounds i8, ptr {note}, i64 {8 * word}')}, align 8")
+    put_scalars(f, note, 3, op.values[: NOTE_WORDS - 3])
+    f.do(f"store i64 2, ptr {note}, align 8")
+    f.jump(after)
+    f.start(busy)
+    f.do(f"store i64 0, ptr {told}, align 8")
+    f.jump(after)
+    f.start(after)
+
+
 # ---- atomics ---------------------------------------------------------------------------------------------------------
 
 
@@ -228,5 +266,6 @@ DEVICE: Emitters = {
     Print: _print,
     StoreResult: _store_result,
     TempPtr: _temp_ptr,
+    Warn: _warn,
 }
 EPILOGUE: Emitters = {**DEVICE, Atomic: _reduced_atomic}

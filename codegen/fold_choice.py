@@ -10,7 +10,7 @@ from weft.codegen.lane_price import Price, is_straight, ops_of
 from weft.codegen.lane_vectors import vectors_of_rounds
 from weft.ir.alias import root_of
 from weft.ir.core import Op, Value
-from weft.ir.ops import Alloca, Atomic, Break, Const, For, If, Random, Store, Task, While
+from weft.ir.ops import Alloca, Atomic, Binary, Break, Const, For, If, Load, Random, Store, Task, While
 from weft.ir.types import Pointer, Prim, i32, i64, u1
 from weft.ir.uniform import FAMILY, Uniformity, target_of
 
@@ -86,13 +86,33 @@ def inner_loops(loops: Mapping[For, Uniformity], bits: int) -> dict[Op, InnerLoo
     return found
 
 
+def _adds(op: Op, family: str, sums: Mapping[Store, str], folded: set[Op]) -> bool:
+    """Whether the op is part of such a sum: of one in lanes, or of one round after the other, in a version of the loop
+    that is seldom needed."""
+    if op in folded:
+        return not isinstance(op, Store) or sums[op] == family
+    total = op.value if isinstance(op, Store) else next(iter(op.users)) if len(op.users) == 1 else None
+    if not isinstance(total, Binary) or FAMILY.get(total.kind) != family or len(total.users) != 1:
+        return False
+    local, store = op.operands[0], next(iter(total.users))
+    return (
+        isinstance(store, Store)
+        and store.ptr is local
+        and any(_reads(x, local) for x in total.operands[: 1 if total.kind == "sub" else 2])
+    )
+
+
+def _reads(value: Value, local: Value) -> bool:
+    return isinstance(value, Load) and value.ptr is local
+
+
 def _home(local: Value, family: str, loop: Op, sums: Mapping[Store, str], folded: set[Op]) -> Op:
     """The outermost loop around that does no more with the local than to add to it in such loops."""
     home, around = loop, loop.parent
     while isinstance(around, (For, While, If)) and not (isinstance(local, Op) and local.within(around)):
         if not isinstance(around, If):
             users = [op for op in local.users if op.within(around)]
-            if not all(op in folded and (not isinstance(op, Store) or sums[op] == family) for op in users):
+            if not all(_adds(op, family, sums, folded) for op in users):
                 break
             home = around
         around = around.parent

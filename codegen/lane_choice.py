@@ -33,6 +33,7 @@ from weft.ir.ops import (
     While,
     Yield,
 )
+from weft.ir.tasks import is_masked, usual_ops
 from weft.ir.types import Prim
 from weft.ir.uniform import Uniformity
 
@@ -90,7 +91,7 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         return "no lanes: they need AVX2 or AVX-512"
     if wanted and not asked:
         return f"no lanes: loop_config(simd={wanted}) says so"
-    if not (asked or _is_long(task) or any(_asks(op) for op in ops_of(task.body)) or _gathers(task, layouts)):
+    if not (asked or _is_long(task) or any(_asks(op) for op in usual_ops(task.body)) or _gathers(task, layouts)):
         return "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
     facts, lanes = Uniformity(task), bits // _usual_bits(task)
     if asked and not facts.reason:
@@ -123,24 +124,24 @@ def _is_long(task: Task) -> bool:
 
 
 def length(task: Task) -> int:
-    """How many ops the body has, those of inner blocks too."""
-    return len(ops_of(task.body))
+    """How many ops the body usually runs, those of inner blocks too."""
+    return len(usual_ops(task.body))
 
 
 def _asks(op: Op) -> bool:
     """A loop, or an `if` that does more than to choose between values that are soon made."""
-    return isinstance(op, (For, While)) or (isinstance(op, If) and not _brief(op))
+    return isinstance(op, (For, While)) or (isinstance(op, If) and not is_masked(op) and not _brief(op))
 
 
 def _gathers(task: Task, layouts: Layouts) -> bool:
     """Whether LLVM would gather what lanes do not: at indices that are clamped or wrap around, where neighbours mostly
     stand side by side; and cells of vectors, which lanes load whole."""
-    if not layouts.cells and not any(isinstance(op, Binary) and op.kind in _LIMITS for op in ops_of(task.body)):
+    if not layouts.cells and not any(isinstance(op, Binary) and op.kind in _LIMITS for op in usual_ops(task.body)):
         return False
     facts = Uniformity(task)
     if facts.reason:
         return False
-    apart = (op for op in ops_of(task.body) if isinstance(op, Load) and facts.step(op.ptr) is None)
+    apart = (op for op in usual_ops(task.body) if isinstance(op, Load) and facts.step(op.ptr) is None)
     parts = CellParts(layouts)
     return any(likely_stride(facts, op.ptr) or parts.joint(op) for op in apart)
 
@@ -156,7 +157,7 @@ def _is_local(ptr: Value) -> bool:
 
 def _usual_bits(task: Task) -> int:
     """The width of most of what is computed: doubles take the room of two floats."""
-    kinds = [inner.type for op in task.body for inner in op.walk() if isinstance(inner, Binary)]
+    kinds = [op.type for op in usual_ops(task.body) if isinstance(op, Binary)]
     widths = [kind.bits for kind in kinds if isinstance(kind, Prim) and kind.is_float]
     return 64 if widths.count(64) > len(widths) // 2 else 32
 

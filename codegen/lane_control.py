@@ -6,7 +6,8 @@ from weft.codegen.control_ops import last_but_one, may_overflow, more_rounds
 from weft.codegen.function import EMITTERS, Jump
 from weft.codegen.lanes import LaneWriter, Masks, by_lane
 from weft.ir.core import Block, Op
-from weft.ir.ops import Binary, Break, Continue, For, If, Load, Store, Task, Unary, While
+from weft.ir.ops import Binary, Break, Continue, For, If, Load, Store, Task, Unary, Warn, While
+from weft.ir.tasks import is_masked
 from weft.ir.types import Prim
 from weft.ir.uniform import target_of
 
@@ -32,7 +33,7 @@ def write_body(f: LaneWriter, task: Task | For) -> None:
 def _if(f: LaneWriter, op: If) -> None:
     before, region = f.here, f.region
     if f.facts.varies(op.condition):
-        _masked_if(f, op)
+        (_versions if op.versioned else _masked_if)(f, op)
     else:
         _plain_if(f, op)
     f.here, f.region = before, region
@@ -54,7 +55,20 @@ def _left(f: LaneWriter, op: If) -> list[Op]:
 def _plain_if(f: LaneWriter, op: If) -> None:
     then, orelse, done = (f.fresh_label(hint) for hint in ("then", "else", "done"))
     here = f.here
-    f.branch(f.use(op.condition), then, orelse)
+    f.branch(f.use(op.condition), then, orelse, f.module.odds(True) if is_masked(op) else "")
+    for label, block in ((then, op.then), (orelse, op.orelse)):
+        f.start(label)
+        f.here, f.region = here, done
+        f.block(block)
+        f.jump(done)
+    f.start(done)
+
+
+def _versions(f: LaneWriter, op: If) -> None:
+    """`then` where the condition holds in all lanes that are here."""
+    then, orelse, done = (f.fresh_label(hint) for hint in ("fast", "careful", "done"))
+    here = f.here
+    f.branch(f.any(f.without(here, f.condition(op.condition))), orelse, then, f.module.odds(False))
     for label, block in ((then, op.then), (orelse, op.orelse)):
         f.start(label)
         f.here, f.region = here, done
@@ -73,7 +87,8 @@ def _masked_if(f: LaneWriter, op: If) -> None:
             continue
         side, after = f.fresh_label("side"), f.fresh_label("after")
         if not _harmless(f, block):
-            f.branch(f.any(lanes), side, after)
+            seldom = block is op.orelse and is_masked(op)
+            f.branch(f.any(lanes), side, after, f.module.odds(False) if seldom else "")
             f.start(side)
         f.here, f.region, leaving, f.leaving = lanes, after, f.leaving, None
         f.block(block)
@@ -98,7 +113,7 @@ def _passive(f: LaneWriter, op: Op) -> bool:
     if isinstance(op, (Break, Continue)):
         return target_of(op) in f.facts.divergent
     if isinstance(op, If):
-        return f.facts.varies(op.condition)
+        return f.facts.varies(op.condition) and not op.versioned
     if isinstance(op, Binary):
         return op.kind not in _DEAR
     if isinstance(op, Unary):
@@ -214,3 +229,20 @@ def _masked_for(f: LaneWriter, op: For) -> None:
             f.do(f"store {type} {following}, ptr {slots[number]}, align 64")
     f.jump(head)
     f.start(done)
+
+
+@by_lane(Warn)
+def _warn(f: LaneWriter, op: Warn) -> None:
+    """Of the first lane that is here: no more than one of the kernel is told."""
+    with f.wide():
+        vectors = {value: (f.spell(value.type), f.use(value)) for value in op.values}
+    bits, some, none = f"i{f.lanes}", f.fresh_label("some"), f.fresh_label("none")
+    mask = f.set(f"bitcast {f.mask_type} {f.mask} to {bits}")
+    f.branch(f.set(f"icmp ne {bits} {mask}, 0"), some, none)
+    f.start(some)
+    lowest = f.module.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
+    first = f.set(f"call {bits} @{lowest}({bits} {mask}, i1 true)")
+    lane = {value: f.set(f"extractelement {type} {text}, {bits} {first}") for value, (type, text) in vectors.items()}
+    f.write_with(op, lane)
+    f.jump(none)
+    f.start(none)

@@ -29,6 +29,7 @@ from weft.ir.ops import (
     Unary,
     While,
 )
+from weft.ir.tasks import is_masked, usual_ops
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import FAMILY, Uniformity
 
@@ -65,6 +66,9 @@ class Price:
 
     def _if(self, op: If, alone: float, together: float) -> None:
         """An iteration takes one side, and guesses wrong at times; a vector mostly takes both."""
+        if is_masked(op):
+            self.block(op.then, alone, together)
+            return
         leaves = any(isinstance(inner, (Break, Continue)) for side in op.regions for inner in side)
         varies = self.facts.varies(op.condition)
         self.scalar_cost += alone * (1 if leaves or not varies else _GUESS)
@@ -95,7 +99,7 @@ class Price:
     def _by_llvm(self, op: For, width: int) -> float:
         """A round of a straight inner loop, as LLVM vectorizes it along the loop's own index."""
         cost = 0.0
-        for inner in op.body:
+        for inner in usual_ops(op.body):
             if isinstance(inner, (Load, Store)):
                 cost += _stride_cost(inner.ptr, op, width)
             else:
@@ -161,7 +165,10 @@ class Price:
 
 def is_straight(block: Block) -> bool:
     """Whether control runs straight through the block."""
-    return not any(isinstance(op, (If, For, While, Atomic, Break, Continue)) for op in block)
+    return not any(
+        isinstance(op, (For, While, Atomic, Break, Continue)) or (isinstance(op, If) and not is_masked(op))
+        for op in usual_ops(block)
+    )
 
 
 def is_chained(loop: For | While) -> bool:

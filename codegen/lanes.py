@@ -30,7 +30,7 @@ from weft.codegen.function import EMITTERS, Body, FunctionWriter, spell
 from weft.codegen.lane_layouts import Layouts
 from weft.ir.alias import root_of
 from weft.ir.core import Block, Op, Value
-from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, While
+from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
 from weft.ir.types import Pointer, Prim, i32, u1
 
 if TYPE_CHECKING:
@@ -199,6 +199,8 @@ class LaneWriter(FunctionWriter):
         evenly from lane to lane."""
         if isinstance(op, (If, For, While, Break, Continue)):
             return True
+        if isinstance(op, Warn):
+            return False
         if isinstance(op, Store):
             together = self.facts.step(op.ptr) == 0 and not self.facts.is_split(op.ptr)
             return together and not self.facts.varies(op.value) and op not in self.facts.sums

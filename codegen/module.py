@@ -93,6 +93,12 @@ class ModuleWriter:
             self.hints[text] = self.node(f"!{{{text}}}")
         return self.hints[text]
 
+    def odds(self, likely: bool) -> str:
+        """What marks a branch of which one side is seldom taken: the second one if `likely`."""
+        first, second = (1 << 20, 1) if likely else (1, 1 << 20)
+        weights = self.hint(f'!"branch_weights", i32 {first}, i32 {second}')
+        return f", !prof {weights}"
+
     def loop_hints(self, *hints: str, copies: bool = True) -> str:
         """What marks the branch back to the head of a loop with those metadata nodes. Without `copies`, LLVM does not
         unroll it."""

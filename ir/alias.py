@@ -41,6 +41,7 @@ from weft.ir.ops import (
     StoreResult,
     TempPtr,
     TreeBase,
+    Warn,
 )
 from weft.ir.symbols import EXPOSED, FieldSymbol, scope_name
 from weft.ir.types import Array, Pointer, Prim, Tensor, Type, element, flat_size
@@ -181,6 +182,7 @@ _EFFECTS: dict[type[Op], Callable[[Op], Effects]] = {
     Simt: lambda op: ([], [], SIMT[op.kind].orders),  # type: ignore[attr-defined]
     Print: lambda op: ([], [], False),
     Assert: lambda op: ([], [], False),
+    Warn: lambda op: ([], [], False),
     StoreResult: lambda op: ([], [], False),
 }
 

@@ -31,12 +31,14 @@ from weft.ir.types import Array, Type, flat_size
 __all__ = [
     "CUDA_SERVICES",
     "ERROR_WORDS",
+    "NOTE_WORDS",
     "PRINT_END",
     "SERVICES",
     "STATE_DRAWS",
     "STATE_ERROR",
     "STATE_RESULTS",
     "STATE_STOP",
+    "STATE_TOLD",
     "Artifact",
     "CudaTarget",
     "Site",
@@ -67,9 +69,15 @@ ERROR_WORDS = 16
 #         each scalar; where a record would have begun that did not fit, PRINT_END
 #
 # The state, in 8-byte words: a flag that a `return` was met, how many random numbers serial tasks drew, the error
-# record, the results, then boxes that are computed on the device, and the temporaries.
+# record, a flag that an access out of bounds was told of, which stays from launch to launch, the results, then boxes
+# that are computed on the device, and the temporaries.
+#
+# Behind the records of the print buffer lies the *note* of the first access out of bounds that the host has not seen,
+# in 8-byte words: state (0 none, 1 being written, 2 complete), the address of the kernel's state, site, values.
 STATE_STOP, STATE_DRAWS, STATE_ERROR = 0, 1, 2
-STATE_RESULTS = STATE_ERROR + ERROR_WORDS
+STATE_TOLD = STATE_ERROR + ERROR_WORDS
+STATE_RESULTS = STATE_TOLD + 1
+NOTE_WORDS = 16
 PRINT_END = 2**63 - 1
 
 # The service table of `entry(ctx)`: addresses of driver functions, then what to give them.
@@ -112,10 +120,10 @@ class CudaTarget:
 
 @dataclass(frozen=True)
 class Site:
-    """A print or an assertion in the source: what the runtime needs to act on it."""
+    """A print, an assertion or a masked access in the source: what the runtime needs to act on it."""
 
-    kind: str  # "print", "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"
-    text: tuple[str, ...]  # the parts of a print; (message,) of an assertion
+    kind: str  # "print", "warn", "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"
+    text: tuple[str, ...]  # the parts of a print; else (message,)
     types: tuple[Type, ...]  # the types of the values, scalars or tensors
     span: Span | None = None
 

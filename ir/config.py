@@ -23,6 +23,7 @@ class CompileConfig:
     said how many. `cpu_features`: the instruction set of a CPU that code is made for, all of the host's or a level of
     x86-64. `cuda_stack_limit`: bytes of stack of a GPU's thread, for recursion; 0: the usual. `line_info`: the
     code says which lines of the program it comes from.
+    `mask_out_of_bounds`: an access out of bounds reads 0, a store there is dropped, an atomic gives 0; it is told once.
     `check_nan`: what computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked
     for races; `races` is then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has
     written is a fault; `marks` is then where the marks of what was written are."""
@@ -36,6 +37,7 @@ class CompileConfig:
     advanced_optimization: bool = True
     verify: bool = False
     boundary_check: bool = False
+    mask_out_of_bounds: bool = False
     random_seed: int = 0
     threads: int = 0
     cuda_stack_limit: int = 0

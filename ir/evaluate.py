@@ -346,7 +346,7 @@ def _text(value: Any) -> str:
     return "[" + ", ".join(map(_text, value)) + "]" if isinstance(value, np.ndarray) else str(value)
 
 
-def _reported(machine: Machine, op: ops.Print | ops.Assert) -> Callable[[Env], list[Any]]:
+def _reported(machine: Machine, op: ops.Print | ops.Assert | ops.Warn) -> Callable[[Env], list[Any]]:
     """The operands as the user wrote them: after `scalarize`, `types` says which scalars make up one tensor."""
     slots, types = machine.slot_list(op.values), op.types
 
@@ -386,5 +386,17 @@ def _assert(machine: Machine, op: ops.Assert) -> Run:
         shown = [format(x, spec) if spec and np.ndim(x) == 0 else _text(x) for x, spec in zip(values(env), specs)]
         filled = zip(rest, shown + ["{}"] * len(rest))
         raise Fault(op.kind, first + "".join(shown + literal for literal, shown in filled))
+
+    return run
+
+
+@runs(ops.Warn)
+def _warn(machine: Machine, op: ops.Warn) -> Run:
+    values, warned = _reported(machine, op), machine.memory.warned
+    (first, *rest), _ = message_parts(op.message)
+
+    def run(env: Env) -> None:
+        shown = [_text(value) for value in values(env)]
+        warned.append(first + "".join(value + literal for value, literal in zip(shown, rest)))
 
     return run

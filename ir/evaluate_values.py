@@ -266,21 +266,29 @@ def _temp_ptr(machine: Machine, op: ops.TempPtr) -> Run:
 @runs(ops.Load)
 def _load(machine: Machine, op: ops.Load) -> Run:
     ptr, type = machine.slot(op.ptr), op.type
+    if machine.config.mask_out_of_bounds:
+        nothing = unflatten([0] * flat_size(type), type)
+        return lambda env: nothing if env[ptr].error else env[ptr].load(type)
     return lambda env: env[ptr].load(type)
 
 
 @runs(ops.Store)
 def _store(machine: Machine, op: ops.Store) -> Run:
     ptr, value, type = machine.slot(op.ptr), machine.slot(op.value), pointee(op.ptr)
+    if machine.config.mask_out_of_bounds:
+        return lambda env: None if env[ptr].error else env[ptr].store(env[value], type)
     return lambda env: env[ptr].store(env[value], type)
 
 
 @runs(ops.Atomic)
 def _atomic(machine: Machine, op: ops.Atomic) -> Run:
     ptr, operand, type, kind = machine.slot(op.ptr), machine.slot(op.value), op.type, op.kind
+    masked, nothing = machine.config.mask_out_of_bounds, unflatten([0] * flat_size(op.type), op.type)
 
     def run(env: Env) -> Any:
         place: Place = env[ptr]
+        if masked and place.error:
+            return nothing
         old, value = place.load(type), convert(env[operand], type)
         place.store(value if kind == "xchg" else BINARY[kind].evaluate(old, value), type)
         return old

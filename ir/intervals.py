@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from weft.ir.core import BlockArg, Value
 from weft.ir.ops import (
+    Alloca,
     ArrayExtent,
     ArrayShape,
     Binary,
@@ -17,13 +18,16 @@ from weft.ir.ops import (
     MemberPtr,
     ParallelFor,
     Select,
+    SharedLocal,
+    StructFor,
     Task,
     TempPtr,
+    Unary,
     Yield,
 )
 from weft.ir.types import Pointer, Prim, Tensor, i32, i64
 
-__all__ = ["in_bounds", "interval", "type_interval"]
+__all__ = ["in_bounds", "interval", "type_interval", "unclipped"]
 
 Interval = tuple[int, int]  # both ends included
 _DEPTH = 8  # how far up an expression to look
@@ -50,7 +54,7 @@ def type_interval(type: object) -> Interval:
 
 def in_bounds(ptr: Value) -> bool:
     """Whether the address surely lies inside what it points into, so that reading it early does no harm."""
-    if isinstance(ptr, TempPtr):
+    if isinstance(ptr, TempPtr | Alloca | SharedLocal):
         return True
     if isinstance(ptr, FieldPtr):
         offset = ptr.field.offset or (0,) * len(ptr.field.shape)
@@ -104,6 +108,9 @@ def _index(value: Value, depth: int) -> Interval:
             return begin[0], max(end[1] - 1, begin[0])
         return (min(end[0] + 1, begin[1]), begin[1]) if step[1] < 0 else type_interval(value.type)
     position = value.block.args.index(value)
+    if isinstance(owner, StructFor):
+        first = owner.field.offset[position] if owner.field.offset else 0
+        return first, first + owner.field.shape[position] - 1
     box = owner.bounds.last if isinstance(owner, Task) else owner
     if not isinstance(box, (Yield, ParallelFor)):
         return type_interval(value.type)
@@ -112,11 +119,25 @@ def _index(value: Value, depth: int) -> Interval:
 
 
 def _binary(value: Value, depth: int) -> Interval:
+    found = unclipped(value, depth)
+    return found if found is not None else type_interval(value.type)
+
+
+def unclipped(value: Value, depth: int = _DEPTH) -> Interval | None:
+    """Between what the result of an operator on integers would lie if its type had no ends; None where that is not
+    known."""
+    if not isinstance(value.type, Prim) or value.type.is_float:
+        return None
+    if isinstance(value, Unary):
+        low, high = interval(value.x, depth)
+        return (-high, -low) if value.kind == "neg" else None
     assert isinstance(value, Binary)
     rule = _ARITHMETIC.get(value.kind)
-    if rule is None or not isinstance(value.type, Prim) or value.type.is_float:
-        return type_interval(value.type)
-    found = rule(interval(value.lhs, depth), interval(value.rhs, depth))
+    return rule(interval(value.lhs, depth), interval(value.rhs, depth)) if rule is not None else None
+
+
+def _unary(value: Value, depth: int) -> Interval:
+    found = unclipped(value, depth)
     return found if found is not None else type_interval(value.type)
 
 
@@ -138,6 +159,12 @@ def _masked(a: Interval, b: Interval) -> Interval | None:
     return (0, min(bounds)) if bounds else None
 
 
+def _shifted(a: Interval, b: Interval) -> Interval | None:
+    """To the right; the sign stays."""
+    corners = [x >> y for x in a for y in b] if 0 <= b[0] <= b[1] < 64 else []
+    return (min(corners), max(corners)) if corners else None
+
+
 _ARITHMETIC: dict[str, Callable[[Interval, Interval], Interval | None]] = {
     "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
     "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
@@ -149,6 +176,8 @@ _ARITHMETIC: dict[str, Callable[[Interval, Interval], Interval | None]] = {
     "floordiv": _quotient,
     "raw_div": lambda a, b: _quotient(a, b) if a[0] >= 0 else None,
     "and": _masked,
+    "shr": _shifted,
+    "shl": lambda a, b: _product(a, (1 << b[0], 1 << b[0])) if b[0] == b[1] and 0 <= b[0] < 31 else None,
 }
 _RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
     Const: _const,
@@ -158,4 +187,5 @@ _RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
     ArrayExtent: _extent,
     BlockArg: _index,
     Binary: _binary,
+    Unary: _unary,
 }

@@ -33,10 +33,12 @@ class Fault(Exception):
 
 @dataclass
 class Memory:
-    """What a kernel can reach besides its arguments: one byte buffer per SNode tree. Prints are collected here."""
+    """What a kernel can reach besides its arguments: one byte buffer per SNode tree. Prints are collected here, and
+    what is told of accesses that were left out."""
 
     trees: list[Any] = field(default_factory=list[Any])
     printed: list[str] = field(default_factory=list[str])
+    warned: list[str] = field(default_factory=list[str])
 
     @staticmethod
     def of(fields: Sequence[FieldSymbol]) -> Memory:

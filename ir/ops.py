@@ -41,7 +41,6 @@ class Unary(Op, name="unary", pure=True):
 
 class Binary(Op, name="binary", pure=True):
     """Operator `kind` of the BINARY table, elementwise. A scalar pairs with every element of a tensor.
-
     Before `infer_types` operands may differ in element type and in rank; after it they agree."""
 
     kind: str = attr()
@@ -113,8 +112,7 @@ class MatMul(Op, name="matmul", pure=True):
     rhs: Value = operand()
 
     def result_type(self) -> Type:
-        left, right = shape_of(self.lhs.type), shape_of(self.rhs.type)
-        return tensor(element(self.lhs.type), (left[0], *right[1:]))
+        return tensor(element(self.lhs.type), (shape_of(self.lhs.type)[0], *shape_of(self.rhs.type)[1:]))
 
 
 class Transpose(Op, name="transpose", pure=True):
@@ -123,8 +121,7 @@ class Transpose(Op, name="transpose", pure=True):
     x: Value = operand()
 
     def result_type(self) -> Type:
-        rows, columns = shape_of(self.x.type)
-        return tensor(element(self.x.type), (columns, rows))
+        return tensor(element(self.x.type), shape_of(self.x.type)[::-1])
 
 
 class Reduce(Op, name="reduce", pure=True):
@@ -297,9 +294,11 @@ class TempPtr(Op, name="temp_ptr", pure=True):
 
 
 class If(Op, name="if"):
-    """Runs `then` where the u1 `condition` holds, else `orelse`."""
+    """Runs `then` where the u1 `condition` holds, else `orelse`. `versioned`: `orelse` would be right in any case, and
+    is seldom needed (see `mask_accesses`)."""
 
     condition: Value = operand()
+    versioned: bool = attr(default=False)
     then: Block = region(default=None)
     orelse: Block = region(default=None)
 
@@ -315,7 +314,6 @@ class For(Op, name="for"):
 
 class ParallelFor(Op, name="parallel_for"):
     """Iterations over the box [begins, ends) in any order; `body` has one argument per axis, slowest axis first.
-
     Only at the top level of a kernel; `offload` turns each into a task."""
 
     begins: list[Value] = operands()
@@ -361,7 +359,6 @@ class Yield(Op, name="yield", terminator=True):
 
 class Print(Op, name="print", writes=True):
     """Prints the pieces in order: `parts` holds literal text, or a format spec (after a NUL) for the next operand.
-
     Once `scalarize` has cut tensor operands up, `types` has what the user wrote (empty before that)."""
 
     values: list[Value] = operands()
@@ -377,6 +374,15 @@ class Assert(Op, name="assert", writes=True):
     values: list[Value] = operands()
     message: str = attr()
     kind: str = attr(default="assert")
+    types: tuple[Type, ...] = attr(default=())
+
+
+class Warn(Op, name="warn", writes=True):
+    """Tells that an access out of bounds was left out, and goes on: once a kernel, as a warning at the next
+    synchronisation, with `message`, `{}` filled from the operands. `types` as in Print."""
+
+    values: list[Value] = operands()
+    message: str = attr()
     types: tuple[Type, ...] = attr(default=())
 
 
@@ -399,7 +405,6 @@ class Task(Op, name="task"):
     """One launch. `kind` "serial": `body` runs once. "range_for": `bounds` yields a box, `body` (one argument per
     axis, slowest axis first, the innermost axis contiguous in memory where possible) runs for each point in any order,
     `prologue` before and `epilogue` after each thread's share; values of the prologue are visible in both.
-
     `reads`/`writes` (names of the fields and arrays touched) come from `flag_access`."""
 
     kind: str = attr()
@@ -473,7 +478,6 @@ class ScalarArg(Op, name="scalar_arg", pure=True):
 
 class Address(Op, name="address", pure=True):
     """`base + offset + sum(indices[k] * strides[k])` bytes: pointer arithmetic spelled out, its structure kept.
-
     Indices and strides are i64. The sum does not overflow (an access outside the field is the user's error, which
     debug mode reports). `scope` names what is reached (a field, an array, a local); addresses of different scopes never
     overlap, except that exposed arrays and fields may overlap one another."""

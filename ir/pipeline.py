@@ -34,6 +34,7 @@ TO_TASKS: tuple[str, ...] = (
     "offload",
     "collapse",
     "full_simplify",
+    "mask_accesses",
     "flag_access",
 )
 

@@ -13,6 +13,7 @@ from weft.ir.ops import (
     ArrayPtr,
     Atomic,
     FieldPtr,
+    If,
     Invoke,
     Kernel,
     Load,
@@ -23,6 +24,7 @@ from weft.ir.ops import (
     StructFor,
     Task,
     TempPtr,
+    Warn,
 )
 from weft.ir.types import Array
 
@@ -30,11 +32,13 @@ __all__ = [
     "Region",
     "accesses",
     "closed_tasks",
+    "is_masked",
     "memory_space",
     "private_spaces",
     "separate_tasks",
     "tasks_of",
     "touched_spaces",
+    "usual_ops",
 ]
 
 Access = Load | Store | Atomic
@@ -58,6 +62,22 @@ def separate_tasks(kernel: Kernel) -> list[Task]:
 def accesses(root: Op) -> list[Access]:
     """Every load, store and atomic inside `root`, in program order."""
     found: list[Any] = root.all_of(Load, Store, Atomic)
+    return found
+
+
+def is_masked(op: Op) -> bool:
+    """Whether it is an `if` around an access that is seldom out of bounds, or one of two versions of which the second
+    is seldom needed (see `mask_accesses`)."""
+    return isinstance(op, If) and (op.versioned or any(isinstance(inner, Warn) for inner in op.orelse))
+
+
+def usual_ops(block: Block) -> list[Op]:
+    """Every op inside, in program order, but for what is seldom needed."""
+    found: list[Op] = []
+    for op in block:
+        found.append(op)
+        for region in op.regions[:1] if is_masked(op) else op.regions:
+            found += usual_ops(region)
     return found
 
 

@@ -44,6 +44,7 @@ from weft.ir.ops import (
     TempPtr,
     TreeBase,
     Unary,
+    Warn,
     While,
 )
 from weft.ir.types import Pointer, Prim, u1
@@ -53,7 +54,7 @@ __all__ = ["FAMILY", "Uniformity", "target_of"]
 Step = int | None
 _KNOWN = (
     *(Address, Alloca, ArrayBase, ArrayExtent, ArrayStride, Atomic, Binary, BitCast, Break, Cast, Const, Continue),
-    *(For, If, Load, Random, ScalarArg, Select, Store, TempPtr, TreeBase, Unary, While),
+    *(For, If, Load, Random, ScalarArg, Select, Store, TempPtr, TreeBase, Unary, Warn, While),
 )
 _FAR = 2**30  # numbers below this stay clear of the end of an i32, whatever small thing is added
 FAMILY = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
@@ -209,6 +210,10 @@ class Uniformity:
             step = None
         self.steps[value] = step
 
+    def _parts(self, op: Op) -> bool:
+        """Whether only some lanes go into an `if`. (All go the same way where one way is right for all.)"""
+        return isinstance(op, If) and not op.versioned and self.varies(op.condition)
+
     def apart(self, op: Op, block: Block | None) -> bool:
         """Whether, seen from `block`, only some lanes may be at `op`."""
         inner = op.block
@@ -216,7 +221,7 @@ class Uniformity:
             owner = inner.owner
             if owner is None or owner is self.task:
                 break
-            if owner in self.divergent or (isinstance(owner, If) and self.varies(owner.condition)):
+            if owner in self.divergent or self._parts(owner):
                 return True
             inner = owner.block
         return False

@@ -333,6 +333,11 @@ def _assert(op: ops.Assert, _: Kernel) -> None:
     _cut_up(op, op.types, op.values)
 
 
+@_checks(ops.Warn)
+def _warn(op: ops.Warn, _: Kernel) -> None:
+    _cut_up(op, op.types, op.values)
+
+
 # ---- lowered CHI -----------------------------------------------------------------------------------------------------
 
 

@@ -45,6 +45,7 @@ OPTIONS: dict[str, type] = {
     "kernel_profiler": bool,
     "line_info": bool,
     "log_level": str,
+    "mask_out_of_bounds": bool,
     "num_compile_threads": int,
     "offline_cache": bool,
     "offline_cache_cleaning_factor": float,

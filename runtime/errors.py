@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "IndexFault",
     "KernelFault",
     "MemoryFault",
+    "OutOfBoundsWarning",
     "OutOfMemory",
     "Overlapping",
     "RecursionFault",
@@ -29,6 +31,7 @@ __all__ = [
     "kind_of_fault",
     "read_scalars",
     "show",
+    "warn_outside",
 ]
 
 FORMATS: dict[str, str] = {
@@ -75,6 +78,10 @@ class UninitialisedRead(KernelFault):
     """An element is read that nothing has written since it was made."""
 
 
+class OutOfBoundsWarning(RuntimeWarning):
+    """A kernel reached for an element that its field or array does not have: a load gave 0, a store was dropped."""
+
+
 class OutOfMemory(WeftError, MemoryError):
     """There is not enough memory; says what was asked for and who holds what."""
 
@@ -100,6 +107,23 @@ def kind_of_fault(error: KernelFault) -> str:
 
 def fault(site: Site, slots: bytes) -> KernelFault:
     """The exception of `site` for the values in `slots`: the slots of the message are filled one after the other."""
+    place = f"\n{site.span.render()}\n" if site.span is not None else ""
+    return _FAULTS[site.kind](place + _filled(site, slots))
+
+
+def warn_outside(site: Site, slots: bytes, kernel: str) -> None:
+    """Warn of an access that a kernel left out, in the line of the program that asked for it."""
+    text = (
+        f"kernel '{kernel}': {_filled(site, slots)}; such a read gives 0, such a write is dropped (told once a kernel)"
+    )
+    span = site.span
+    if span is None:
+        warnings.warn(OutOfBoundsWarning(text), stacklevel=2)
+    else:
+        warnings.warn_explicit(OutOfBoundsWarning(text), None, span.file, span.line)
+
+
+def _filled(site: Site, slots: bytes) -> str:
     from weft.ir.artifact import ERROR_WORDS
 
     known = [type for k, type in enumerate(site.types) if sum(map(flat_size, site.types[: k + 1])) <= ERROR_WORDS - 2]
@@ -107,9 +131,7 @@ def fault(site: Site, slots: bytes) -> KernelFault:
     pieces, specs = message_parts(site.text[0])
     values = [assemble(type, scalars) for type in known][: len(pieces) - 1]
     shown = [show(value, spec) for value, spec in zip(values, specs)] + ["..."] * (len(pieces) - 1 - len(values))
-    message = pieces[0] + "".join(value + piece for value, piece in zip(shown, pieces[1:]))
-    place = f"\n{site.span.render()}\n" if site.span is not None else ""
-    return _FAULTS[site.kind](place + message)
+    return pieces[0] + "".join(value + piece for value, piece in zip(shown, pieces[1:]))
 
 
 def read_scalars(types: Iterable[Type], slots: bytes) -> Sequence[Any]:

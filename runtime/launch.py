@@ -177,16 +177,16 @@ class CpuKernel:
         self._refused = refused
         self._code, self._launcher = code, launcher
         self._services = services  # a device's, whose pool the service table points to
-        self._print = PrintService(artifact.sites)
+        self._print = PrintService(artifact.sites, artifact.name)
         self._raised = self._print.raised
         self.heard = self._print.heard  # who is told what it prints
         self._table = services(self._print.address)
         watch()
-        memory = TURN if refused is not None else memory_of(slots, bool(self._print.address))
+        memory = TURN if refused is not None else memory_of(slots, self._print.prints)
         self._overlap = code[artifact.check] if artifact.check else 0
         place = code[artifact.entry], ctypes.addressof(self._table), self._overlap, memory, slots
         small = slots.count <= ON_STACK
-        self.native = launcher.native(*place, bool(self._print.address)) if small else None
+        self.native = launcher.native(*place, self._print.prints) if small else None
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
         direct = [_direct_kind(param.type) for param in slots.params]
         if refused is not None:

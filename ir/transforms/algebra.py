@@ -84,6 +84,8 @@ def _binary(rules: dict[str, Rewrite], fast_math: bool) -> Rewrite:
 
 def _turn_if(op: If, build: Rewriter) -> None:
     condition = op.operands[0]
+    if op.versioned:  # its sides are no opposites
+        return
     if isinstance(condition, Unary) and condition.kind == "not" and condition.x.type is op.condition.type:
         op.set_operand(0, condition.x)
         op.then, op.orelse = op.orelse, op.then

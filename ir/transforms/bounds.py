@@ -21,7 +21,7 @@ from weft.ir.passes import pass_
 from weft.ir.types import Array, Pointer, Prim, i32, i64, shape_of, u1
 from weft.ir.written import subscripted
 
-__all__ = ["bounds"]
+__all__ = ["about", "bounds", "named"]
 
 # Of an axis: the least index, and the extent: known, or an op that gives it.
 Axis = tuple[int, "int | Value"]
@@ -63,37 +63,25 @@ class Checker:
         build = Builder.at(op)
         if isinstance(ptr, ops.FieldPtr):
             first = ptr.field.offset or (0,) * len(ptr.field.shape)
-            self.check(build, ptr.indices, list(zip(first, ptr.field.shape)), self.written(ptr), _about(ptr))
+            self.check(build, ptr.indices, list(zip(first, ptr.field.shape)), named(self.kernel, ptr), about(ptr))
         elif isinstance(ptr, ops.ArrayPtr):
             assert isinstance(ptr.array.type, Array)
             if isinstance(ptr.array, ops.Shared):
                 shape = ptr.array.shape
-                self.check(build, ptr.indices, [(0, n) for n in shape], self.written(ptr), f"its shape is {shape}")
+                self.check(
+                    build, ptr.indices, [(0, n) for n in shape], named(self.kernel, ptr), f"its shape is {shape}"
+                )
             else:
                 extents = [_extent(build, ptr, axis) for axis in range(ptr.array.type.ndim)]
-                self.check(build, ptr.indices, [(0, extent) for extent in extents], self.written(ptr), "its shape is ")
+                self.check(
+                    build, ptr.indices, [(0, extent) for extent in extents], named(self.kernel, ptr), "its shape is "
+                )
         elif isinstance(ptr, ops.ElementPtr):
             assert isinstance(ptr.base.type, Pointer)
             shape = shape_of(ptr.base.type.elem)
-            self.check(build, ptr.indices, [(0, n) for n in shape], self.written(ptr), f"its shape is {shape}")
+            self.check(build, ptr.indices, [(0, n) for n in shape], named(self.kernel, ptr), f"its shape is {shape}")
         self.checked.add(ptr)
         fresh.append(ptr)
-
-    def written(self, ptr: ops.FieldPtr | ops.ArrayPtr | ops.ElementPtr) -> str:
-        """What the user calls the thing that `ptr` is an element of."""
-        return subscripted(ptr.span) or self.name(ptr.base if isinstance(ptr, ops.ElementPtr) else ptr)
-
-    def name(self, ptr: Value) -> str:
-        """A name for it where the source has none."""
-        if isinstance(ptr, (ops.ElementPtr, ops.MemberPtr)):
-            return self.name(ptr.base)
-        if isinstance(ptr, ops.FieldPtr):
-            return ptr.field.name
-        if isinstance(ptr, ops.ArrayPtr) and isinstance(ptr.array, ops.Arg):
-            return self.kernel.params[ptr.array.index].name
-        if isinstance(ptr, ops.ArrayPtr):
-            return ptr.array.name
-        return getattr(ptr, "name", "") or "a local"
 
     def check(self, build: Builder, indices: Sequence[Value], axes: Sequence[Axis], name: str, about: str) -> None:
         """Assert that each index lies on its axis, unless that is sure."""
@@ -111,7 +99,26 @@ class Checker:
         self.changed = True
 
 
-def _about(ptr: ops.FieldPtr) -> str:
+def named(kernel: ops.Kernel, ptr: ops.FieldPtr | ops.ArrayPtr | ops.ElementPtr) -> str:
+    """What the user calls the thing that `ptr` is an element of."""
+    return subscripted(ptr.span) or _name(kernel, ptr.base if isinstance(ptr, ops.ElementPtr) else ptr)
+
+
+def _name(kernel: ops.Kernel, ptr: Value) -> str:
+    """A name for it where the source has none."""
+    if isinstance(ptr, (ops.ElementPtr, ops.MemberPtr)):
+        return _name(kernel, ptr.base)
+    if isinstance(ptr, ops.FieldPtr):
+        return ptr.field.name
+    if isinstance(ptr, ops.ArrayPtr) and isinstance(ptr.array, ops.Arg):
+        return kernel.params[ptr.array.index].name
+    if isinstance(ptr, ops.ArrayPtr):
+        return ptr.array.name
+    return getattr(ptr, "name", "") or "a local"
+
+
+def about(ptr: ops.FieldPtr) -> str:
+    """Words about the shape of a field."""
     text = f"its shape is {ptr.field.shape}"
     return f"{text}, from index {ptr.field.offset}" if any(ptr.field.offset) else text
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from weft.ir.alias import accesses
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value
+from weft.ir.intervals import in_bounds
 from weft.ir.ops import (
+    ArrayPtr,
     ElementPtr,
     Extract,
+    FieldPtr,
     If,
     Kernel,
     Load,
@@ -35,17 +38,18 @@ def forward(root: Kernel, config: CompileConfig) -> bool:
         store %q, (f %a)                       store %q, (f %x)
 
     What is known holds on into branches and loops, less what the loop itself may write; after an If, what both arms
-    agree on. Not the result of an atomic, nor memory that an op in between may write. From outside into a parallel loop
-    only locals are carried on: the rest belongs to another task.
+    agree on. Not the result of an atomic, nor memory that an op in between may write; with `mask_out_of_bounds`, not
+    what was stored where there may be no memory. From outside into a parallel loop only locals are carried on: the rest
+    belongs to another task.
     """
-    return _Forward(root).changed
+    return _Forward(root, config.mask_out_of_bounds).changed
 
 
 class _Forward:
     """One walk in program order."""
 
-    def __init__(self, root: Kernel) -> None:
-        self.changed = False
+    def __init__(self, root: Kernel, masked: bool) -> None:
+        self.changed, self.masked = False, masked
         self.place = Places()
         self.effects = EffectsOf(self.place)
         self.block(root.body, PlaceTable())
@@ -108,7 +112,8 @@ class _Forward:
             self.changed = True
             return
         memory.touch(place[0], ptr)
-        memory.put(place, ptr, value)
+        if not self.masked or _is_inside(ptr):  # what is dropped is not there to be read
+            memory.put(place, ptr, value)
 
     def control(self, op: Op, memory: PlaceTable) -> bool:
         """An op with regions; False if what follows is never reached."""
@@ -156,6 +161,11 @@ class _Forward:
             memory.spaces = {}
         for (space, _), ptr in effects.writes.items():
             memory.touch(space, ptr)
+
+
+def _is_inside(ptr: Value) -> bool:
+    """Whether what is stored there is surely there. (An address that is spelled out is guarded where it needs it.)"""
+    return not isinstance(ptr, FieldPtr | ArrayPtr | ElementPtr | MemberPtr) or in_bounds(ptr)
 
 
 def _inside(value: Value, op: Op) -> bool:

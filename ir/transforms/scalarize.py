@@ -374,7 +374,8 @@ def _atomic(state: Scalarizer, op: ops.Atomic) -> None:
 
 @cuts(ops.Print)
 @cuts(ops.Assert)
-def _report(state: Scalarizer, op: ops.Print | ops.Assert) -> None:
+@cuts(ops.Warn)
+def _report(state: Scalarizer, op: ops.Print | ops.Assert | ops.Warn) -> None:
     values = op.values
     if op.types or not values:
         return

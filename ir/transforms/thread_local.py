@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 
+from weft.ir.access_ranges import in_range
 from weft.ir.affine import address_key
 from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.intervals import type_interval
-from weft.ir.ops import Alloca, Atomic, Binary, Const, Kernel, Load, Splat, Store, Task
+from weft.ir.ops import Alloca, Atomic, Binary, Const, If, Kernel, Load, Splat, Store, Task
 from weft.ir.passes import pass_
 from weft.ir.tasks import Region, accesses, memory_space, separate_tasks
 from weft.ir.types import Prim, Tensor, Type, element, flat_size, pointer, u1
@@ -32,7 +33,8 @@ def thread_local(root: Kernel, config: CompileConfig) -> bool:
                                                epilogue { atomic add field_ptr @s(), (load %sum) }
 
     where the address is the same in all iterations, the old value is not wanted, and all that the task does to the
-    field is atomics of this kind (`add` and `sub` are one kind). Not for `xchg`, and not for more than 64 scalars.
+    field is atomics of this kind (`add` and `sub` are one kind). Not for `xchg`, and not for more than 64 scalars. An
+    address that is not surely in bounds (no iteration may have used it) is asked first: `if %k < 8 { atomic ... }`.
 
     Works on whole tensors, so it runs before `scalarize`; after it, each component gets an accumulator of its own."""
     changed = False
@@ -86,7 +88,11 @@ def _accumulator(task: Task, region: Region, op: Atomic) -> Alloca:
     if isinstance(op.value.type, Tensor):
         value = before.add(Splat(value, type=op.value.type))
     before.add(Store(local, value))
-    after.add(Atomic(kind, region.hoist(op.ptr, after), after.add(Load(local))))
+    ptr, total = region.hoist(op.ptr, after), after.add(Load(local))
+    inside = in_range(ptr, after)
+    if inside is not None:
+        after = Builder(after.add(If(inside)).then, None, op.span)
+    after.add(Atomic(kind, ptr, total))
     return local
 
 

@@ -26,6 +26,7 @@ NAMES = sorted(path.name.removesuffix(".before.chi") for path in FOLDER.glob("*.
 CHECKS = {
     "bounds": CompileConfig(fast_math=False, debug=True),
     "check_arithmetic": CompileConfig(fast_math=False, debug=True, check_nan=True),
+    "mask_accesses": CompileConfig(fast_math=False, mask_out_of_bounds=True),
 }
 EVERY = sorted(path for path in (Path(__file__).parents[1]).rglob("golden/**/*.chi"))
 

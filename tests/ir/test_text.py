@@ -123,6 +123,7 @@ kernel @fill(a: f32x2, x: [f32; 1]) -> (f32) temp_bytes=16 {
     %16 = invoke function=f_0, [%15], touched=(y), results=(f32, i32) : f32
     %17 = returned %16, part=1 : i32
     print [%15, %15], parts=("\\u0000"), types=(f32x2)
+    warn [%15, %15], message="{}", types=(f32x2)
     exit
   }
 }

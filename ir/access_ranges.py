@@ -1,0 +1,390 @@
+"""Which accesses of a task may lie out of bounds, and what to ask before which loop to know that they do not.
+
+    for %k in %b .. %e { load field_ptr @x[%k + 1] }      x has 8 elements
+        asked before the loop: -%b - 1 <= 0, and %e + 1 - 8 <= 0
+
+An access has a *need* for each end of each axis: a form that must not be positive (see `linear.py`). Most are proven by
+intervals, the bounds of loops and the conditions around. Of the others, what moves in a loop is put in terms of what
+does not; the outermost loop before which all needs of an access can be asked is its *home*. What has no home is asked
+at the access itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
+from weft.ir.intervals import interval, type_interval
+from weft.ir.linear import Facts, Form, conditions, exact_form, index_form
+from weft.ir.ops import (
+    ArrayPtr,
+    ArrayShape,
+    Atomic,
+    Binary,
+    Cast,
+    Const,
+    ElementPtr,
+    FieldPtr,
+    For,
+    If,
+    Load,
+    MemberPtr,
+    Select,
+    Shared,
+    Simt,
+    Store,
+    Task,
+    TempPtr,
+    Unary,
+    While,
+    Yield,
+)
+from weft.ir.tasks import Access, Region, accesses, memory_space
+from weft.ir.types import Pointer, Prim, i32, i64, shape_of, u1, u32, u64
+
+__all__ = ["Axis", "Doubt", "Survey", "in_range", "inside", "settle", "wraps_not"]
+
+_UNSIGNED = {i32: u32, i64: u64}
+_LONG, _LONG_TASK = 200, 1000  # ops of a loop, and of a task, that is not written twice
+_MOST_STEPS = 100  # of a search for what to ask
+_MOST_ANSWERS = 4
+_FAR = 2**62  # sums beyond may wrap around when they are computed
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Index number `position` of `ptr`, which must lie in [first, first + extent); `low`, `high`: which of the ends is
+    not proven."""
+
+    ptr: FieldPtr | ArrayPtr | ElementPtr
+    position: int
+    first: int
+    extent: int | Value
+    low: bool
+    high: bool
+
+    @property
+    def index(self) -> Value:
+        """The index."""
+        return self.ptr.indices[self.position]
+
+
+@dataclass
+class Doubt:
+    """An access that may be out of bounds: the axes in question, and its needs; where these are asked (None: not
+    before a loop), and what: of each need the forms of which one must not be positive."""
+
+    op: Access
+    axes: list[Axis]
+    needs: list[Form]
+    home: For | Task | None = None
+    asked: list[list[Form]] = field(default_factory=list[list[Form]])
+
+
+class Survey:
+    """The accesses of one task that may be out of bounds, in program order: `doubts`. `unstable`: indices that are in
+    range as they are, but might not be if they did not wrap around."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.facts = task, Facts()
+        self.doubts: list[Doubt] = []
+        self.unstable: list[tuple[Op, int]] = []
+        self._loops: list[tuple[For | Task, Region]] = []
+        self._extents: dict[tuple[object, int], ArrayShape] = {}
+        self._made: list[ArrayShape] = []
+        self._steps = 0
+        box, self._front = task.bounds.last, task.bounds  # where what is wanted of arrays is computed
+        self._block(task.bounds)
+        self._extents = {}
+        self._front = task.body if task.kind == "serial" else task.prologue
+        if isinstance(box, Yield):
+            for arg, begin, end in zip(task.body.args, box.begins, box.ends, strict=True):
+                self._learn_range(arg, begin, end)
+            if _may_double(task, box):
+                self._loops.append((task, Region(task.body)))
+        for block in (task.prologue, task.body, task.epilogue):
+            self._block(block)
+
+    def extents(self) -> list[ArrayShape]:
+        """What was made to ask with."""
+        return self._made
+
+    # ---- the walk
+
+    def _block(self, block: Block) -> None:
+        """What is learnt from an `if` that one side leaves holds to the end of the block."""
+        mark = self.facts.mark()
+        for op in block:
+            if isinstance(op, Load | Store | Atomic):
+                self._access(op)
+            elif isinstance(op, If):
+                for side, holds in ((op.then, True), (op.orelse, False)):
+                    self._under(side, op.condition, holds)
+                for side, holds in ((op.then, False), (op.orelse, True)):
+                    if side.last is not None and side.last.terminator:
+                        self._learn(op.condition, holds)
+            elif isinstance(op, For):
+                self._for(op)
+            elif isinstance(op, While):
+                self._block(op.body)
+        self.facts.forget(mark)
+
+    def _under(self, side: Block, condition: Value, holds: bool) -> None:
+        mark = self.facts.mark()
+        self._learn(condition, holds)
+        self._block(side)
+        self.facts.forget(mark)
+
+    def _learn(self, condition: Value, holds: bool) -> None:
+        for form in conditions(condition, holds):
+            self.facts.learn(form)
+
+    def _for(self, loop: For) -> None:
+        mark, index = self.facts.mark(), loop.body.args[0]
+        low, high = interval(loop.step)
+        if low > 0:
+            self._learn_range(index, loop.begin, loop.end)
+        elif high < 0:
+            self.facts.learn(exact_form(index).plus(exact_form(loop.begin), -1))
+            self.facts.learn(exact_form(loop.end).plus(exact_form(index), -1).shifted(1))
+        doubles = len(ops_of(loop.body)) <= _LONG and not loop.all_of(Simt)
+        if doubles:
+            self._loops.append((loop, Region(loop.body)))
+        self._block(loop.body)
+        if doubles:
+            self._loops.pop()
+        self.facts.forget(mark)
+
+    def _learn_range(self, index: Value, begin: Value, end: Value) -> None:
+        self.facts.learn(exact_form(begin).plus(exact_form(index), -1))
+        self.facts.learn(exact_form(index).plus(exact_form(end), -1).shifted(1))
+
+    # ---- an access
+
+    def _access(self, op: Access) -> None:
+        axes: list[Axis] = []
+        needs: list[Form] = []
+        ptr: Value = op.ptr
+        while isinstance(ptr, ElementPtr | MemberPtr | FieldPtr | ArrayPtr):
+            if not isinstance(ptr, MemberPtr):
+                for position in range(len(ptr.indices)):
+                    self._axis(ptr, position, axes, needs)
+            if isinstance(ptr, FieldPtr | ArrayPtr):
+                break
+            ptr = ptr.base
+        if axes:
+            doubt = Doubt(op, axes, needs)
+            self._settle(doubt)
+            self.doubts.append(doubt)
+
+    def _axis(self, ptr: FieldPtr | ArrayPtr | ElementPtr, position: int, axes: list[Axis], needs: list[Form]) -> None:
+        """Add the axis and its needs, unless they are proven."""
+        first, extent = range_of(ptr, position, self._extent)
+        index = ptr.indices[position]
+        end = Form((), extent) if isinstance(extent, int) else exact_form(extent)
+        limits = _limits(first, end)
+        form, exact = index_form(index), exact_form(index)
+        open_ends = [not self.facts.proves(limit(form)) for limit in limits]
+        asked = open_ends  # what the index itself, which may have wrapped around, is asked
+        if any(open_ends) and form != exact:
+            asked = [not self.facts.proves(limit(exact)) for limit in limits]
+        sure = any(open_ends) and not any(asked)
+        if sure or not all(wraps_not(value) for _, _, value in form.terms):
+            self.unstable.append((ptr, position))
+        if any(open_ends) and not sure:
+            axes.append(Axis(ptr, position, first, extent, *asked))
+            needs += [limit(form) for limit, is_open in zip(limits, open_ends) if is_open]
+
+    def _extent(self, ptr: ArrayPtr, axis: int) -> ArrayShape:
+        """The extent of an array, computed where the whole task sees it."""
+        assert isinstance(ptr.array, Op)
+        key = getattr(ptr.array, "index", -1), axis
+        if key not in self._extents:
+            build = Builder(self._front, self._front.first, ptr.span)
+            array = build.add(ptr.array.clone({}))
+            self._extents[key] = build.add(ArrayShape(array, axis))
+            self._made.append(self._extents[key])
+        return self._extents[key]
+
+    # ---- where to ask
+
+    def _settle(self, doubt: Doubt) -> None:
+        """Find the outermost loop before which all needs can be put."""
+        for loop, region in self._loops:
+            asked: list[list[Form]] = []
+            for need in doubt.needs:
+                self._steps = _MOST_STEPS
+                found = _weakest(islice(self._lifted(need, loop, region), _MOST_ANSWERS))
+                if not found:
+                    break
+                asked.append(found)
+            else:
+                doubt.home, doubt.asked = loop, asked
+                return
+
+    def _lifted(self, form: Form, loop: For | Task, region: Region, depth: int = 6) -> Iterator[Form]:
+        """Forms of what is known before the loop, each no less than `form`."""
+        self._steps -= 1
+        moving = next((term for term in form.terms if not _available(term[2], loop, region)), None)
+        if moving is None:
+            if _computable(form):
+                yield form
+            return
+        if not depth or self._steps < 0:
+            return
+        key, count, value = moving
+        for fact in self.facts.about(key, value, count > 0):
+            factor = next(other for name, other, _ in fact.terms if name == key)
+            times, rest = divmod(count, factor)
+            if not rest and times > 0:
+                yield from self._lifted(form.plus(fact, -times), loop, region, depth - 1)
+        ends, whole = interval(value), type_interval(value.type)
+        end = ends[1] if count > 0 else ends[0]
+        if end not in whole:
+            rest_of = Form(tuple(term for term in form.terms if term is not moving), form.constant)
+            yield from self._lifted(rest_of.shifted(count * end), loop, region, depth - 1)
+
+
+def _limits(first: int, end: Form) -> tuple[Callable[[Form], Form], Callable[[Form], Form]]:
+    """What must not be positive, of the form of an index that shall lie in [first, first + end)."""
+    return lambda form: Form((), first).plus(form, -1), lambda form: form.shifted(1 - first).plus(end, -1)
+
+
+def range_of(
+    ptr: FieldPtr | ArrayPtr | ElementPtr, position: int, extent: Callable[[ArrayPtr, int], Value]
+) -> tuple[int, int | Value]:
+    """The first index along an axis, and how many there are; `extent` gives that of an array argument."""
+    if isinstance(ptr, FieldPtr):
+        return ptr.field.offset[position] if ptr.field.offset else 0, ptr.field.shape[position]
+    if isinstance(ptr, ElementPtr):
+        assert isinstance(ptr.base.type, Pointer)
+        return 0, shape_of(ptr.base.type.elem)[position]
+    return 0, ptr.array.shape[position] if isinstance(ptr.array, Shared) else extent(ptr, position)
+
+
+def _may_double(task: Task, box: Yield) -> bool:
+    """Whether the task may be written twice: what its box is computed from is what it was when the second comes."""
+    written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
+    loads = [op for op in ops_of(task.bounds) if isinstance(op, Load)]
+    opaque = any(op.reads or op.writes for op in ops_of(task.bounds) if not isinstance(op, Load))
+    same = not opaque and not any(memory_space(op.ptr) in written for op in loads)
+    calls = loads and any(op.opname == "invoke" for op in ops_of(task.body))
+    return same and not calls and bool(box.begins) and len(ops_of(task.body)) <= _LONG_TASK
+
+
+def _available(value: Value, loop: For | Task, region: Region) -> bool:
+    """Whether the value can be computed before the loop."""
+    if isinstance(loop, For):
+        return region.invariant(value)
+    if isinstance(value, BlockArg):
+        return False
+    assert isinstance(value, Op)
+    if value.block is loop.bounds:
+        return True
+    if isinstance(value, Load) and isinstance(value.ptr, TempPtr):
+        written = (op.ptr for op in accesses(loop) if not isinstance(op, Load))
+        return not any(isinstance(ptr, TempPtr) and ptr.offset == value.ptr.offset for ptr in written)
+    return value.pure and all(_available(operand, loop, region) for operand in value.operands)
+
+
+def _computable(form: Form) -> bool:
+    """Whether its sum surely does not wrap around in 64 bits."""
+    reach = abs(form.constant)
+    for _, count, value in form.terms:
+        reach += abs(count) * max(map(abs, interval(value)))
+    return reach < _FAR
+
+
+def _weakest(forms: Iterable[Form]) -> list[Form]:
+    """At most two of the forms that may hold; of those that differ by a constant, the one that holds more often."""
+    found: dict[Hashable, Form] = {}
+    for form in filter(_may_hold, forms):
+        known = found.setdefault(form.moving(), form)
+        if form.constant < known.constant:
+            found[form.moving()] = form
+    return list(found.values())[:2]
+
+
+def _may_hold(form: Form) -> bool:
+    """Whether it may be that the form is not positive."""
+    return -Form().plus(form, -1).greatest() <= 0
+
+
+def wraps_not(value: Value) -> bool:
+    """Whether an index that is computed of the same parts in 64 bits is the same number: `widen.py` does so."""
+    if value.type is not i32:
+        return True
+    if isinstance(value, Select):
+        return wraps_not(value.a) and wraps_not(value.b)
+    if isinstance(value, Binary) and value.kind in ("min", "max"):
+        return wraps_not(value.lhs) and wraps_not(value.rhs)
+    sums = isinstance(value, Binary) and value.kind in ("add", "sub", "mul")
+    if sums or (isinstance(value, Unary) and value.kind == "neg"):
+        itself = any(key is value for key, _, _ in exact_form(value).terms)
+        return not itself and all(map(wraps_not, value.operands))  # type: ignore[attr-defined]
+    return True
+
+
+# ---- asking at an access ---------------------------------------------------------------------------------------------
+
+
+def settle(ptr: Op, position: int) -> None:
+    """Make an index that may wrap around one of 64 bits, which it is once it has."""
+    assert isinstance(ptr, FieldPtr | ArrayPtr | ElementPtr)
+    index = ptr.indices[position]
+    if index.type is i32:
+        first = len(ptr.operands) - len(ptr.indices)
+        ptr.set_operand(first + position, Builder.at(ptr).add(Cast(index, type=i64, name=index.name)))
+
+
+def inside(axis: Axis, build: Builder) -> Value:
+    """Whether the index is in its range: one comparison without signs, where both ends are in question."""
+    index, extent = axis.index, axis.extent
+    assert isinstance(index.type, Prim)
+    type = index.type if index.type in (i32, i64) else i64 if index.type.bits >= 32 else i32
+    if isinstance(extent, Value) and extent.type is i64:
+        type = i64
+    index = index if index.type is type else build.add(Cast(index, type=type))
+
+    def number(value: int) -> Value:
+        return build.add(Const(value, type=type))
+
+    if not axis.high:
+        return build.add(Binary("ge", index, number(axis.first), type=u1))
+    if isinstance(extent, int) and not axis.low:
+        return build.add(Binary("lt", index, number(axis.first + extent), type=u1))
+    length = number(extent) if isinstance(extent, int) else extent
+    length = length if length.type is type else build.add(Cast(length, type=type))
+    if not axis.low:  # of an array, whose indices begin at 0
+        return build.add(Binary("lt", index, length, type=u1))
+    index = build.add(Binary("sub", index, number(axis.first))) if axis.first else index
+    index, length = (build.add(Cast(value, type=_UNSIGNED[type])) for value in (index, length))
+    return build.add(Binary("lt", index, length, type=u1))
+
+
+def in_range(ptr: Value, build: Builder) -> Value | None:
+    """Whether an address is in bounds, computed at the builder's point; None where it surely is."""
+    holds: Value | None = None
+    for axis in _axes(ptr, build):
+        here = inside(axis, build)
+        holds = here if holds is None else build.add(Binary("and", holds, here, type=u1))
+    return holds
+
+
+def _axes(ptr: Value, build: Builder) -> Iterator[Axis]:
+    """The axes of the address of which intervals do not tell that the index is in range."""
+    while isinstance(ptr, ElementPtr | MemberPtr | FieldPtr | ArrayPtr):
+        if isinstance(ptr, MemberPtr):
+            ptr = ptr.base
+            continue
+        for position, index in enumerate(ptr.indices):
+            first, extent = range_of(ptr, position, lambda array, axis: build.add(ArrayShape(array.array, axis)))
+            low, high = interval(index)
+            above = not isinstance(extent, int) or high >= first + extent
+            if low < first or above:
+                yield Axis(ptr, position, first, extent, low < first, above)
+        if not isinstance(ptr, ElementPtr):
+            return
+        ptr = ptr.base

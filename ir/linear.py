@@ -1,0 +1,218 @@
+"""Integers as linear forms over values that cannot be looked into, and what is known of these: enough to prove that an
+index lies in its range, or to say what has to be asked before a loop runs.
+
+    %j = binary add %i, 2         2 - 3 + 1 * %i <= 0      holds where %i <= 1 is known
+    x[%j] of three elements
+
+A form stands for the sum in the integers, without end. An op that may wrap around in its type is a value of its own
+(`exact_form`); for an index it can be looked into all the same (`index_form`), since a sum that lies in the range of an
+index is what the op gives, modulo whatever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+
+from weft.ir.affine import leaf_key
+from weft.ir.core import Value
+from weft.ir.intervals import interval, type_interval, unclipped
+from weft.ir.ops import Binary, Cast, Const, Unary
+from weft.ir.types import Prim
+
+__all__ = ["Facts", "Form", "conditions", "exact_form", "index_form"]
+
+_MOST_FACTS = 8  # of one value
+_DEPTH = 4  # how many facts one after the other
+
+
+@dataclass(frozen=True)
+class Form:
+    """`constant` plus the sum of factor times value. Values that are surely the same have one key (see `leaf_key`)."""
+
+    terms: tuple[tuple[Hashable, int, Value], ...] = ()
+    constant: int = 0
+
+    def plus(self, other: Form, factor: int = 1) -> Form:
+        """The sum of this and a multiple of the other."""
+        factors = {key: (count, value) for key, count, value in self.terms}
+        for key, count, value in other.terms:
+            factors[key] = factors.get(key, (0, value))[0] + factor * count, value
+        terms = tuple((key, count, value) for key, (count, value) in factors.items() if count)
+        return Form(terms, self.constant + factor * other.constant)
+
+    def shifted(self, by: int) -> Form:
+        """The sum of this and a number."""
+        return Form(self.terms, self.constant + by)
+
+    def greatest(self) -> int:
+        """No value of it is greater, going by the interval of each value."""
+        total = self.constant
+        for _, count, value in self.terms:
+            low, high = interval(value)
+            total += count * (high if count > 0 else low)
+        return total
+
+    def moving(self) -> Hashable:
+        """Equal for forms that differ by a constant."""
+        return frozenset((key, count) for key, count, _ in self.terms)
+
+    def spelling(self) -> Hashable:
+        """Equal for equal forms."""
+        return self.moving(), self.constant
+
+
+def exact_form(value: Value) -> Form:
+    """The form of an integer, through ops that surely do not wrap around."""
+    if isinstance(value, Const):
+        return Form((), int(value.value))
+    if isinstance(value, Cast) and _keeps(value):
+        return exact_form(value.x)
+    if isinstance(value, Binary | Unary) and _fits(value):
+        found = _combined(value, exact_form)
+        if found is not None:
+            return found
+    return Form(((leaf_key(value), 1, value),))
+
+
+def index_form(value: Value) -> Form:
+    """The form of an index. Where it lies in a range of indices, so does the index, and is the same number, though ops
+    inside may wrap around: they all do so at the same width, but below a cast."""
+    if isinstance(value, Cast) and _keeps(value):
+        return index_form(value.x)
+    return _wrapping(value)
+
+
+def _wrapping(value: Value) -> Form:
+    if isinstance(value, Const):
+        return Form((), int(value.value))
+    if isinstance(value, Binary | Unary) and isinstance(value.type, Prim) and value.type.bits >= 32:
+        found = _combined(value, _wrapping)
+        if found is not None:
+            return found
+    return exact_form(value)
+
+
+def _combined(value: Binary | Unary, form: Callable[[Value], Form]) -> Form | None:
+    if not isinstance(value.type, Prim) or not value.type.is_int:
+        return None
+    if isinstance(value, Unary):
+        return Form().plus(form(value.x), -1) if value.kind == "neg" else None
+    if value.kind in ("add", "sub"):
+        return form(value.lhs).plus(form(value.rhs), 1 if value.kind == "add" else -1)
+    if value.kind == "mul" and isinstance(value.rhs, Const):
+        return Form().plus(form(value.lhs), int(value.rhs.value))
+    if value.kind == "mul" and isinstance(value.lhs, Const):
+        return Form().plus(form(value.rhs), int(value.lhs.value))
+    if value.kind == "shl" and isinstance(value.rhs, Const) and 0 <= int(value.rhs.value) < 31:
+        return Form().plus(form(value.lhs), 1 << int(value.rhs.value))
+    return None
+
+
+def _keeps(cast: Cast) -> bool:
+    """Whether the cast gives the number that it is given."""
+    source, target = cast.x.type, cast.type
+    if not (isinstance(source, Prim) and isinstance(target, Prim) and source.is_int and target.is_int):
+        return False
+    (low, high), (least, most) = interval(cast.x), type_interval(target)
+    return least <= low and high <= most
+
+
+def _fits(value: Binary | Unary) -> bool:
+    """Whether the op surely does not wrap around."""
+    found, (least, most) = unclipped(value), type_interval(value.type)
+    return found is not None and least <= found[0] and found[1] <= most
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------------
+
+# Of `a kind b`: what is not positive then, as factors of a and of b, and a constant.
+_COMPARED: dict[str, tuple[tuple[int, int, int], ...]] = {
+    "lt": ((1, -1, 1),),
+    "le": ((1, -1, 0),),
+    "gt": ((-1, 1, 1),),
+    "ge": ((-1, 1, 0),),
+    "eq": ((1, -1, 0), (-1, 1, 0)),
+}
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}
+
+
+def conditions(value: Value, holds: bool) -> Iterator[Form]:
+    """Forms that are not positive where the u1 `value` is (`holds`) true, or false."""
+    if isinstance(value, Unary) and value.kind == "not":
+        yield from conditions(value.x, not holds)
+    if not isinstance(value, Binary):
+        return
+    if value.kind == ("and" if holds else "or") and isinstance(value.type, Prim) and value.type.bits == 1:
+        yield from conditions(value.lhs, holds)
+        yield from conditions(value.rhs, holds)
+        return
+    kind = value.kind if holds else _OPPOSITE.get(value.kind, "")
+    if kind not in _COMPARED or not all(isinstance(x.type, Prim) and x.type.is_int for x in value.operands):
+        return
+    a, b = exact_form(value.lhs), exact_form(value.rhs)
+    for first, second, constant in _COMPARED[kind]:
+        yield Form((), constant).plus(a, first).plus(b, second)
+
+
+# ---- what is known ---------------------------------------------------------------------------------------------------
+
+
+class Facts:
+    """Forms that are not positive at the current point of a walk, by the values in them."""
+
+    def __init__(self) -> None:
+        self._of: dict[Hashable, list[Form]] = {}
+        self._learnt: list[Form] = []
+
+    def mark(self) -> int:
+        """What `forget` goes back to."""
+        return len(self._learnt)
+
+    def learn(self, form: Form) -> None:
+        """That form is not positive. (What is no more than a minimum is no more than what that is of.)"""
+        self._learnt.append(form)
+        for key, _, _ in form.terms:
+            self._of.setdefault(key, []).append(form)
+        for key, count, value in form.terms:
+            if isinstance(value, Binary) and value.kind == ("max" if count > 0 else "min"):
+                for operand in value.operands:
+                    self.learn(form.plus(Form(((key, 1, value),)), -count).plus(exact_form(operand), count))
+
+    def forget(self, mark: int) -> None:
+        """Go back to what was known then."""
+        while len(self._learnt) > mark:
+            for key, _, _ in self._learnt.pop().terms:
+                self._of[key].pop()
+
+    def about(self, key: Hashable, value: Value, above: bool) -> Iterator[Form]:
+        """What bounds the value from above, or from below; the latest first."""
+        found = [form for form in reversed(self._of.get(key, ())) if (_factor(form, key) > 0) == above]
+        yield from found[:_MOST_FACTS]
+        yield from _limits(value, above)
+
+    def proves(self, form: Form, depth: int = _DEPTH) -> bool:
+        """Whether the form is surely not positive."""
+        if form.greatest() <= 0:
+            return True
+        if not depth:
+            return False
+        for key, count, value in form.terms:
+            for fact in self.about(key, value, count > 0):
+                times, rest = divmod(count, _factor(fact, key))
+                if not rest and times > 0 and self.proves(form.plus(fact, -times), depth - 1):
+                    return True
+        return False
+
+
+def _factor(form: Form, key: Hashable) -> int:
+    return next(count for other, count, _ in form.terms if other == key)
+
+
+def _limits(value: Value, above: bool) -> Iterator[Form]:
+    """A minimum is no greater than what it is of; a maximum is no less."""
+    if isinstance(value, Binary) and value.kind == ("min" if above else "max"):
+        itself = Form(((leaf_key(value), 1, value),))
+        for operand in (value.lhs, value.rhs):
+            form = itself.plus(exact_form(operand), -1)
+            yield form if above else Form().plus(form, -1)

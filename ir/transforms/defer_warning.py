@@ -1,0 +1,105 @@
+"""Loads of straight loops are masked without a branch: the worst index is kept, and told of behind the loop."""
+
+from __future__ import annotations
+
+from weft.ir.access_ranges import Axis, Doubt, inside, settle, wraps_not
+from weft.ir.core import Builder, Op, Value
+from weft.ir.ops import (
+    Alloca,
+    ArrayPtr,
+    Atomic,
+    Binary,
+    Cast,
+    Const,
+    ElementPtr,
+    FieldPtr,
+    Invoke,
+    Load,
+    MemberPtr,
+    Random,
+    Select,
+    Simt,
+    Store,
+    Task,
+)
+from weft.ir.types import Prim, Tensor, i32, i64, pointer, u1, u32, u64
+
+__all__ = ["can_wait", "in_straight_body", "load_anyway"]
+
+_MOST_AXES = 2
+_BRANCHES = (Atomic, Invoke, Random, Simt)
+
+
+def can_wait(doubt: Doubt) -> bool:
+    """Whether another index can take the place of one out of range: of a load from what has an element."""
+    return (
+        isinstance(doubt.op, Load)
+        and isinstance(doubt.op.type, Prim | Tensor)
+        and len(doubt.axes) <= _MOST_AXES
+        and all(isinstance(axis.extent, int) and axis.extent > 0 for axis in doubt.axes)
+    )
+
+
+def in_straight_body(op: Op) -> bool:
+    """Whether the op stands in the body of a parallel task of which LLVM may make vectors: it has no branches."""
+    task = op.parent
+    if not isinstance(task, Task) or op.block is not task.body:
+        return False
+    return not any(other.region_names or other.terminator or isinstance(other, _BRANCHES) for other in task.body)
+
+
+def load_anyway(doubt: Doubt, task: Task, zero: Value) -> tuple[Value, list[tuple[Axis, Value, Value]]]:
+    """Load from the first index where one is out of range, and give 0 instead:
+
+        %v = load field_ptr @x[%i]     ->     %ok = binary lt (cast %i : u32), 8
+                                              %w = load field_ptr @x[select %ok, %i, 0] ; %v = select %ok, %w, 0
+                                              store %worst, (binary max (load %worst), (select %ok, 0, (cast %i : u32)))
+
+    Gives the value, and for each axis what is known behind the loop: whether an index was out of range, and which."""
+    build = Builder.at(doubt.op)
+    holds: Value | None = None
+    told: list[tuple[Axis, Value, Value]] = []
+    chosen: dict[tuple[Op, int], Value] = {}
+    for axis in doubt.axes:
+        if not wraps_not(axis.index):
+            settle(axis.ptr, axis.position)
+        index = axis.index
+        assert isinstance(index.type, Prim)
+        if index.type not in (i32, i64):
+            index = build.add(Cast(index, type=i64 if index.type.bits >= 32 else i32))
+        here = inside(axis, build)
+        first = build.add(Const(axis.first, type=index.type))
+        holds = here if holds is None else build.add(Binary("and", holds, here, type=u1))
+        chosen[axis.ptr, axis.position] = build.add(Select(here, index, first))
+        told.append((axis, *_worst(build.add(Binary("sub", index, first)), axis.first, here, task, build)))
+    assert holds is not None
+    loaded = build.add(doubt.op.clone({doubt.op.ptr: _rebuilt(doubt.op.ptr, chosen, build)}))
+    return build.add(Select(holds, loaded, zero)), told
+
+
+def _worst(behind: Value, first: int, holds: Value, task: Task, build: Builder) -> tuple[Value, Value]:
+    """Keep the greatest of the indices out of range, counted from the first one and taken for unsigned: not 0."""
+    type = u32 if behind.type is i32 else u64
+    before, after = Builder(task.prologue, None, build.span), Builder(task.epilogue, None, build.span)
+    worst = before.add(Alloca(type=pointer(type), name="worst"))
+    before.add(Store(worst, before.add(Const(0, type=type))))
+    known, none = build.add(Load(worst)), build.add(Const(0, type=type))
+    here = build.add(Select(holds, none, build.add(Cast(behind, type=type))))
+    build.add(Store(worst, build.add(Binary("max", known, here, type=type))))
+    found = after.add(Load(worst))
+    some = after.add(Binary("ne", found, after.add(Const(0, type=type)), type=u1))
+    index = after.add(Cast(found, type=behind.type))
+    return some, after.add(Binary("add", index, after.add(Const(first, type=behind.type))))
+
+
+def _rebuilt(ptr: Value, chosen: dict[tuple[Op, int], Value], build: Builder) -> Value:
+    """The address with those indices."""
+    if not isinstance(ptr, FieldPtr | ArrayPtr | ElementPtr | MemberPtr):
+        return ptr
+    made = ptr.clone({})
+    if isinstance(ptr, ElementPtr | MemberPtr):
+        made.set_operand(0, _rebuilt(ptr.base, chosen, build))
+    for (owner, position), index in chosen.items():
+        if owner is ptr:
+            made.set_operand(position + isinstance(ptr, ElementPtr | ArrayPtr), index)
+    return build.add(made)

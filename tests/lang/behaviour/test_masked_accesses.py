@@ -1,0 +1,215 @@
+"""`mask_out_of_bounds`: outside of its shape a field or array reads 0, drops what is stored, and gives an atomic 0."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from weft.runtime.errors import OutOfBoundsWarning
+
+
+@pytest.fixture(autouse=True)
+def masked(ti: Any) -> None:
+    if ti.cfg.arch == "python":
+        pytest.skip("arch=python raises where an index is out of bounds")
+    ti.init(arch=ti.cfg.arch, mask_out_of_bounds=True)
+
+
+def told(ti: Any, call: Any) -> list[str]:
+    """What the call warns of by the next synchronisation."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+        ti.sync()
+    return [str(one.message) for one in caught if issubclass(one.category, OutOfBoundsWarning)]
+
+
+def test_a_box_that_is_too_large(ti):
+    x = ti.field(ti.i32, 8)
+    a = np.full(5, 7, np.int32)
+
+    @ti.kernel
+    def fill(a: ti.types.ndarray(ti.i32, 1), n: ti.i32):
+        for i in range(n):
+            x[i] = i + 1
+            a[i] = x[i] + x[i + 2]
+
+    assert not told(ti, lambda: fill(a, 5))
+    (text,) = told(ti, lambda: fill(a, 12))
+    assert "kernel 'fill'" in text
+    assert "is out of bounds: its shape is (" in text
+    assert x.to_numpy().tolist() == list(range(1, 9))
+    assert not told(ti, lambda: fill(a, 12))  # once
+
+
+def test_indices_from_memory(ti):
+    n = 200
+    index, x, y = ti.field(ti.i32, n), ti.field(ti.i32, 40, offset=-3), ti.field(ti.i32, n)
+    numbers = np.random.default_rng(1).integers(-60, 90, n).astype(np.int32)
+    index.from_numpy(numbers)
+    start = np.arange(1, 41).astype(np.int32)
+    x.from_numpy(start)
+
+    @ti.kernel
+    def gather():
+        for i in y:
+            y[i] = x[index[i]]
+
+    @ti.kernel
+    def scatter():
+        for i in y:
+            x[index[i]] += 1
+
+    (text,) = told(ti, gather)
+    assert "its shape is (40,), from index (-3,)" in text
+    inside = (numbers >= -3) & (numbers < 37)
+    assert y.to_numpy().tolist() == np.where(inside, start[np.clip(numbers + 3, 0, 39)], 0).tolist()
+    assert told(ti, scatter)
+    expected = start.copy()
+    np.add.at(expected, numbers[inside] + 3, 1)
+    assert x.to_numpy().tolist() == expected.tolist()
+
+
+def test_the_old_value_of_an_atomic_is_0(ti):
+    x = ti.field(ti.i32, 4)
+    x.fill(5)
+
+    @ti.kernel
+    def add(k: ti.i32) -> ti.i32:
+        return ti.atomic_add(x[k], 2)
+
+    assert [add(k) for k in (3, 4, -1)] == [5, 0, 0]
+    assert x.to_numpy().tolist() == [5, 5, 5, 7]
+
+
+def test_what_was_dropped_is_not_read_back(ti):
+    x = ti.field(ti.i32, 4)
+
+    @ti.kernel
+    def there_and_back(k: ti.i32) -> ti.i32:
+        x[k] = 9
+        return x[k]
+
+    assert [there_and_back(k) for k in (2, 4, -4)] == [9, 0, 0]
+
+
+def test_neighbours_are_asked_for_together(ti):
+    grid, result = ti.Vector.field(2, ti.i32, (6, 6)), ti.field(ti.i32, 9)
+    places = ti.Vector.field(2, ti.i32, 9)
+    places.from_numpy(np.array([(i, j) for i in (-2, 2, 5) for j in (0, 4, 7)], np.int32))
+    values = np.arange(72).reshape(6, 6, 2).astype(np.int32)
+    grid.from_numpy(values)
+
+    @ti.kernel
+    def total():
+        for k in result:
+            base, sum = places[k], 0
+            for i, j in ti.static(ti.ndrange(3, 3)):
+                sum += (i + 2 * j + 1) * grid[base + ti.Vector([i - 1, j - 1])].y
+            result[k] = sum
+
+    assert told(ti, total)
+    padded = np.zeros((20, 20), np.int64)
+    padded[7:13, 7:13] = values[:, :, 1]
+    weights = np.array([[i + 2 * j + 1 for j in range(3)] for i in range(3)])
+    expected = [int((padded[i + 6 : i + 9, j + 6 : j + 9] * weights).sum()) for i in (-2, 2, 5) for j in (0, 4, 7)]
+    assert result.to_numpy().tolist() == expected
+
+
+def test_inner_loops(ti):
+    start, x, y = ti.field(ti.i32, 7), ti.field(ti.i32, 20), ti.field(ti.i32, 6)
+    start.from_numpy(np.array([-3, 2, 9, 9, 18, 25, 31], np.int32))
+    x.from_numpy(np.arange(1, 21).astype(np.int32))
+
+    @ti.kernel
+    def sums():
+        for i in y:
+            total = 0
+            for k in range(start[i], start[i + 1]):
+                total += x[k]
+            y[i] = total
+
+    assert told(ti, sums)
+    bounds = start.to_numpy()
+    expected = [sum(k + 1 for k in range(bounds[i], bounds[i + 1]) if 0 <= k < 20) for i in range(6)]
+    assert y.to_numpy().tolist() == expected
+
+
+def test_elements_of_local_vectors(ti):
+    y = ti.field(ti.i32, 6)
+
+    @ti.kernel
+    def pick(shift: ti.i32):
+        for i in y:
+            v = ti.Vector([10, 20, 30])
+            v[i + shift] += 1
+            y[i] = v[i - 1] + v[i + shift]
+
+    assert told(ti, lambda: pick(1))
+    expected = []
+    for i in range(6):
+        v = {0: 10, 1: 20, 2: 30}
+        if i + 1 in v:
+            v[i + 1] += 1
+        expected.append(v.get(i - 1, 0) + v.get(i + 1, 0))
+    assert y.to_numpy().tolist() == expected
+
+
+def test_real_functions(ti):
+    x = ti.field(ti.f32, 4)
+    x.fill(2.0)
+
+    @ti.real_func
+    def at(k: ti.i32) -> ti.f32:
+        return x[k]
+
+    @ti.kernel
+    def call(k: ti.i32) -> ti.f32:
+        return at(k)
+
+    assert [call(k) for k in (3, 4, -1)] == [2.0, 0.0, 0.0]
+
+
+def test_sums_into_an_element_that_is_not_there(ti):
+    x, s = ti.field(ti.i32, 100), ti.field(ti.i32, 3)
+    x.fill(1)
+
+    @ti.kernel
+    def total(k: ti.i32, least: ti.i32):
+        for i in x:
+            if k >= least:
+                s[k] += x[i]
+
+    for k in (1, 3, -1, 2**30):
+        total(k, -5)
+    assert s.to_numpy().tolist() == [0, 100, 0]
+
+
+def test_an_index_that_wraps_around(ti):
+    x = ti.field(ti.i32, 4)
+    x.fill(3)
+
+    @ti.kernel
+    def far(a: ti.i32, b: ti.i32) -> ti.i32:
+        return x[a + b]
+
+    assert far(-(2**31), -(2**31)) == 3  # the sum is 0
+    assert far(2**31 - 1, 1) == 0
+    assert far(2**31 - 1, 2**31 - 1) == 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 8])
+def test_arrays_of_any_size(ti, n):
+    a, b = np.arange(8, dtype=np.int32), np.zeros(n, np.int32)
+
+    @ti.kernel
+    def copy(a: ti.types.ndarray(ti.i32, 1), b: ti.types.ndarray(ti.i32, 1)):
+        for i in range(a.shape[0]):
+            b[i] = a[i] + 1
+
+    told_of = told(ti, lambda: copy(a, b))
+    assert b.tolist() == list(range(1, n + 1))
+    assert bool(told_of) == (n < 8)
+    if told_of:
+        assert f"its shape is ({n},)" in told_of[0]
