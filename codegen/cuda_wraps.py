@@ -10,6 +10,11 @@ bits and drops the sign extension behind `neg.s16` and `abs.s16`, so that -(-327
 comparisons and (13.5 too) in conversions to floats as unsigned numbers. And where it makes one instruction of two
 `min.s32` or two `max.s32`, it forgets that the second operand is negated: max(max(a, -b), c) becomes max(a, b, c).
 
+    st.b8 [%rd1], %rd2;          { .reg .b16 w; cvt.u16.u64 w, %rd2; st.b8 [%rd1], w; }
+
+And a store that is narrower than its register, where that holds a float that `cvt` made of an integer, stores the float
+converted back to an integer in place of its low bits.
+
 LLVM makes such code of narrow types by itself, whatever the IR says, so it is mended in PTX. See docs/adr/0037.
 """
 
@@ -21,14 +26,25 @@ __all__ = ["keep_wraps"]
 
 _FUNCTION_END = "\n}\n"
 _SUSPECT = re.compile(r"\b((?:neg|abs|sub)\.s16|(?:neg|abs)\.s32)[ \t]+([^,;]+), ([^,;]+)(?:, ([^,;]+))?;")
+_NARROW = re.compile(r"(?m)^([ \t]*)st((?:\.\w+)*)\.b(8|16|32)([ \t]+\[[^\]]+\], )(%rd?\d+);")
 _EXTREME = re.compile(r"\b(?:min|max)\.s32\b")
 
 
 def keep_wraps(ptx: str) -> str:
     """PTX that computes the same, however it is assembled."""
+    ptx = _NARROW.sub(_narrow_store, ptx)
     if not _SUSPECT.search(ptx):
         return ptx
     return _FUNCTION_END.join(map(_function, ptx.split(_FUNCTION_END)))
+
+
+def _narrow_store(found: re.Match[str]) -> str:
+    """A store of the low bits of a register, which are taken first. (The assembler makes nothing of that.)"""
+    indent, space, bits, address, register = found.groups()
+    held, width = (64 if register.startswith("%rd") else 32), max(16, int(bits))
+    if held == width:
+        return found[0]
+    return f"{indent}{{ .reg .b{width} w; cvt.u{width}.u{held} w, {register}; st{space}.b{bits}{address}w; }}"
 
 
 def _function(text: str) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Type, u8
@@ -131,6 +133,10 @@ class StructMembers:
 
     def fill(self, val: Any) -> None:
         """Set every element: a number for all scalars, or a struct's value."""
+        if isinstance(val, (int, float, np.generic)):
+            for member in self.members.values():
+                member.fill(val)
+            return
         for name, value in convert(val, self.struct_type).items:
             self.members[name].fill(value)
 

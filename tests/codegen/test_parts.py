@@ -139,7 +139,7 @@ def test_what_llvm_refuses_in_a_helper_is_raised(monkeypatch: pytest.MonkeyPatch
     here, threads = threading.current_thread(), set[str]()
     helped = threading.Event()
 
-    def refusing(text: str, _level: int, _note: Any) -> bytes:
+    def refusing(text: str, *_: Any) -> bytes:
         if threading.current_thread() is here:
             assert helped.wait(30)
             return b""

@@ -359,6 +359,7 @@ def test_what_is_assigned_to_an_underscore_is_thrown_away(ti):
     @ti.kernel
     def run(n: ti.i32) -> ti.i32:
         total = 0
+        ti.loop_config(serialize=True)
         for _ in range(n):
             _, found = both(total)
             total = found
