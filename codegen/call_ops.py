@@ -54,20 +54,21 @@ class Callee:
     draws: bool
 
 
-def survey(functions: Sequence[Kernel]) -> dict[str, Callee]:
-    """What the functions of a kernel do, by name."""
+def survey(functions: Sequence[Kernel], looks: Callable[[Op], bool] = lambda _op: False) -> dict[str, Callee]:
+    """What the functions of a kernel do, by name. `looks`: whether an op may end the function where it stands."""
     called = {kernel.symbol: _called(kernel) for kernel in functions}
     reached = {name: _closure(name, called) for name in called}
     kernels = {kernel.symbol: kernel for kernel in functions}
     looped = {name for name in called if name in reached[name]}
 
-    def holds(name: str, kind: type[Op]) -> bool:
-        return any(isinstance(op, kind) for other in (name, *reached[name]) for op in kernels[other].walk())
+    def holds(name: str, that: Callable[[Op], bool]) -> bool:
+        return any(that(op) for other in (name, *reached[name]) for op in kernels[other].walk())
 
     found: dict[str, Callee] = {}
     for name, kernel in kernels.items():
         deep = name in looped or not looped.isdisjoint(reached[name])
-        found[name] = Callee(kernel, name in looped, deep, deep or holds(name, Assert), holds(name, Random))
+        fails = deep or holds(name, lambda op: isinstance(op, Assert) or looks(op))
+        found[name] = Callee(kernel, name in looped, deep, fails, holds(name, lambda op: isinstance(op, Random)))
     return found
 
 
@@ -118,11 +119,8 @@ def _invoke(f: FunctionWriter, op: Invoke) -> str | None:
     if result is None:
         f.do(call)
     if callee.fails:
-        after = f.fresh_label("returned")
-        assert f.module.record is not None
-        state = f.set(f"load i64, ptr {f.module.record(f)}, align 8")
-        f.branch(f.set(f"icmp eq i64 {state}, 0"), after, f.exit_label)
-        f.start(after)
+        assert f.module.leave_if_failed is not None
+        f.module.leave_if_failed(f)
     return result
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from weft.codegen.function import FunctionWriter, Jump, emits
-from weft.codegen.memory_ops import read_slot
+from weft.codegen.function import FunctionWriter, Jump, Turn, emits
+from weft.codegen.interrupts import NEVER, Stretches, counted, may_overflow, stretches
+from weft.codegen.memory_ops import read_slot, service
 from weft.codegen.spelling import in_memory
-from weft.ir.artifact import SERVICES, Site
+from weft.ir.artifact import Site
 from weft.ir.core import Value
-from weft.ir.intervals import interval, type_interval
 from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, Warn, While
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim, Type, u1
 
-__all__ = ["last_but_one", "may_overflow", "more_rounds", "put_scalars", "service", "site_types"]
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ["counted_turn", "last_but_one", "looks", "more_rounds", "put_scalars", "site_types"]
 
 
 @emits(If)
@@ -32,29 +37,66 @@ def _if(f: FunctionWriter, op: If) -> None:
     f.start(done)
 
 
+def looks(f: FunctionWriter, op: For | While) -> int:
+    """How many rounds of the loop go between two looks whether the launch shall end (see `Stretches`)."""
+    known: Stretches | None = f.module.stretches
+    return NEVER if known is None else known.of(op)
+
+
+def counted_turn(f: FunctionWriter, rounds: int) -> Turn | None:
+    """Before a loop that counts so many rounds down, as a number below 0: what comes after each. None: nothing."""
+    return counted(f, -rounds) if rounds < NEVER else None
+
+
 @emits(While)
 def _while(f: FunctionWriter, op: While) -> None:
-    body, done = f.fresh_label("while"), f.fresh_label("done")
+    body, done, turn = f.fresh_label("while"), f.fresh_label("done"), counted_turn(f, looks(f, op))
     f.start(body)
-    f.jumps.append(Jump(done, body))
-    f.block(op.body)
-    f.jumps.pop()
+    with _round(f, turn, body, done):
+        f.block(op.body)
     f.jump(body)
     f.start(done)
+
+
+@contextmanager
+def _round(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> Generator[None, None, None]:
+    """Write the body of a loop, and behind it what comes after each round."""
+    after = f.fresh_label("turn") if turn else latch
+    f.jumps.append(Jump(stop, after))
+    yield
+    f.jumps.pop()
+    if turn:
+        f.start(after)
+        turn(f)
 
 
 @emits(For)
 def _for(f: FunctionWriter, op: For) -> None:
     """The index is compared before each round; where a step may lead out of its type, before the step."""
-    (_loop_to_the_last if may_overflow(op) else _loop)(f, op)
+    write, rounds, type = _loop_to_the_last if may_overflow(op) else _loop, looks(f, op), op.begin.type
+    assert isinstance(type, Prim)
+    begin, end = f.use(op.begin), f.use(op.end)
+    size = _stretch(op, rounds, type)
+    if not size:
+        write(f, op, begin, end, "", counted_turn(f, -abs(rounds)))
+        return
+    with stretches(f, begin, end, size, f.spell(type)) as (first, last, stop):
+        write(f, op, first, last, stop, None)
 
 
-def _loop(f: FunctionWriter, op: For) -> None:
+def _stretch(op: For, rounds: int, type: Prim) -> int:
+    """How far an index goes in a stretch of so many rounds; 0 where there are none."""
+    if rounds <= NEVER or not type.is_signed or not isinstance(op.step, Const):
+        return 0
+    step = int(op.step.value)
+    return min(rounds, (1 << type.bits - 2) // abs(step)) * step
+
+
+def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, turn: Turn | None) -> None:
     type = op.begin.type
     assert isinstance(type, Prim)
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
-    here, following = f.register("i"), f.register("n")
-    begin, end, step = f.use(op.begin), f.use(op.end), f.use(op.step)
+    here, following, step = f.register("i"), f.register("n"), f.use(op.step)
     f.jump(head)
     before = f.label
     f.lines.append(f"{head}:")
@@ -62,54 +104,44 @@ def _loop(f: FunctionWriter, op: For) -> None:
     f.label, f.open = head, True
     f.branch(more_rounds(f, op, here, end), body, done)
     f.start(body)
-    _round(f, op, here, latch, done)
+    f.values[op.body.args[0]] = here
+    with _round(f, turn, latch, stop or done):
+        f.block(op.body)
+    f.start(latch)
     unit = isinstance(op.step, Const) and op.step.value in (1, -1)
     f.lines.append(f"  {following} = add {'nsw ' if unit and type.is_signed else ''}{f.spell(type)} {here}, {step}")
     f.jump(head)
     f.start(done)
 
 
-def _loop_to_the_last(f: FunctionWriter, op: For) -> None:
+def _loop_to_the_last(f: FunctionWriter, op: For, begin: str, end: str, stop: str, turn: Turn | None) -> None:
     type = op.begin.type
     assert isinstance(type, Prim)
     enter, body, latch, done = (f.fresh_label(hint) for hint in ("enter", "body", "latch", "done"))
     here, following = f.register("i"), f.register("n")
-    begin, step, last = f.use(op.begin), f.use(op.step), last_but_one(f, op)
-    f.branch(more_rounds(f, op, begin, f.use(op.end)), enter, done)
+    step, last = f.use(op.step), last_but_one(f, op, end)
+    f.branch(more_rounds(f, op, begin, end), enter, done)
     f.start(enter)
     f.jump(body)
     f.lines.append(f"{body}:")
     f.lines.append(f"  {here} = phi {f.spell(type)} [ {begin}, %{enter} ], [ {following}, %{latch} ]")
     f.label, f.open = body, True
-    _round(f, op, here, latch, done)
+    f.values[op.body.args[0]] = here
+    with _round(f, turn, latch, stop or done):
+        f.block(op.body)
+    f.start(latch)
     f.lines.append(f"  {following} = add n{_sign(type)}w {f.spell(type)} {here}, {step}")
     f.branch(more_rounds(f, op, here, last), body, done)
     f.start(done)
 
 
-def _round(f: FunctionWriter, op: For, index: str, latch: str, done: str) -> None:
-    f.values[op.body.args[0]] = index
-    f.jumps.append(Jump(done, latch))
-    f.block(op.body)
-    f.jumps.pop()
-    f.start(latch)
-
-
-def may_overflow(op: For) -> bool:
-    """Whether an index that is short of `end` may be less than a step from the end of its type."""
-    if not isinstance(op.step, Const):
-        return True
-    (low, high), (least, most), step = interval(op.end), type_interval(op.end.type), int(op.step.value)
-    return high - 1 + step > most if step > 0 else low + 1 + step < least
-
-
-def last_but_one(f: FunctionWriter, op: For) -> str:
+def last_but_one(f: FunctionWriter, op: For, end: str = "") -> str:
     """`end - step`, or as near as the type comes: an index has one that follows it if it is short of this."""
     type = op.end.type
     assert isinstance(type, Prim)
     name = f.spell(type)
     intrinsic = f.module.declare(f"{name} @llvm.{_sign(type)}sub.sat.{f.suffix(type)}({name}, {name})")
-    return f.set(f"call {name} @{intrinsic}({name} {f.use(op.end)}, {name} {f.use(op.step)})")
+    return f.set(f"call {name} @{intrinsic}({name} {end or f.use(op.end)}, {name} {f.use(op.step)})")
 
 
 def more_rounds(f: FunctionWriter, op: For, index: str, end: str) -> str:
@@ -144,13 +176,6 @@ def _continue(f: FunctionWriter, op: Continue) -> None:
 @emits(Exit)
 def _exit(f: FunctionWriter, op: Exit) -> None:
     f.jump(f.exit_label)
-
-
-def service(f: FunctionWriter, name: str, type: str = "ptr") -> str:
-    """A word of the runtime's service table."""
-    table = read_slot(f, 0, "ptr")
-    word = f.set(f"getelementptr inbounds i8, ptr {table}, i64 {8 * SERVICES.index(name)}")
-    return f.set(f"load {type}, ptr {word}, align 8, !invariant.load !{{}}")
 
 
 def put_scalars(f: FunctionWriter, base: str, first: int, values: Sequence[Value]) -> None:
@@ -217,13 +242,13 @@ def _assert(f: FunctionWriter, op: Assert) -> None:
     f.branch(f.use(op.condition), after, fail)
     f.start(fail)
     record = read_slot(f, 1, "ptr")
-    pair = f.set(f"cmpxchg ptr {record}, i64 0, i64 1 acq_rel acquire")
-    won = f.set(f"extractvalue {{ i64, i1 }} {pair}, 1")
+    pair = f.set(f"cmpxchg ptr {record}, i32 0, i32 1 acq_rel acquire")
+    won = f.set(f"extractvalue {{ i32, i1 }} {pair}, 1")
     f.branch(won, first, f.exit_label)
     f.start(first)
     word = f.set(f"getelementptr inbounds i8, ptr {record}, i64 8")
     f.do(f"store i64 {site}, ptr {word}, align 8")
     put_scalars(f, record, 2, op.values[:14])
-    f.do(f"store atomic i64 2, ptr {record} release, align 8")
+    f.do(f"store atomic i32 2, ptr {record} release, align 8")
     f.jump(f.exit_label)
     f.start(after)

@@ -13,7 +13,7 @@ from weft.ir.ops import Atomic, Binary, Const, For, Invoke, Load, Random, Store,
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim
 
-__all__ = ["SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "trips"]
+__all__ = ["SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "price", "trips"]
 
 # How often we guess a loop of unknown length runs.
 _UNKNOWN_TRIPS = 16
@@ -53,12 +53,13 @@ def _add(block: Block, times: float, total: Cost) -> None:
         elif isinstance(op, (For, While)):
             _add(op.body, times * trips(op), total)
         else:
-            total.work += times * _price(op)
+            total.work += times * price(op)
             for inner in op.regions[:1] if is_masked(op) else op.regions:
                 _add(inner, times, total)
 
 
-def _price(op: object) -> float:
+def price(op: object) -> float:
+    """What an op costs that is neither a loop nor an atomic; without what is inside of it."""
     if isinstance(op, (Load, Store)):
         return 2.0
     if isinstance(op, (Invoke, Random)):

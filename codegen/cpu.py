@@ -8,23 +8,24 @@ hands parallel ones to the runtime's pool; small ones stay on the caller.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
 from weft.codegen.call_ops import calls_one, survey, write_function
-from weft.codegen.control_ops import service
 from weft.codegen.cost import Cost, cost_of
 from weft.codegen.cpu_cast import saturated
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.crew import Crew, Helpers
-from weft.codegen.function import EMITTERS, FunctionWriter
+from weft.codegen.function import EMITTERS, FunctionWriter, Turn
+from weft.codegen.interrupts import NEVER, Stretches, look, stretches
 from weft.codegen.lane_choice import LanePlan, Plan, lane_decision, length
 from weft.codegen.lane_control import write_body
 from weft.codegen.lane_layouts import layouts_of
 from weft.codegen.lanes import LaneWriter
 from weft.codegen.line_table import LineTable
-from weft.codegen.memory_ops import read_slot
+from weft.codegen.memory_ops import service
 from weft.codegen.module import ModuleWriter
 from weft.codegen.outline import outline
 from weft.codegen.overlap_check import write_check
@@ -37,7 +38,7 @@ from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.errors import InternalError
-from weft.ir.ops import Address, Assert, Atomic, Const, Kernel, Random, Task, Yield
+from weft.ir.ops import Address, Atomic, Const, For, Kernel, Random, Task, While, Yield
 from weft.ir.types import f32, f64
 
 __all__ = ["compile_kernel", "emit_kernel", "lanes_of"]
@@ -56,6 +57,9 @@ _TOO_LONG = 5000
 # Ops in the body of a loop with contended atomics that is compiled twice, so that small boxes need not lock. A longer
 # one locks in any case: a small box is a few dozen iterations then.
 _TWICE = 500
+
+# What the lengths of stretches are multiples of: a stretch is as many whole vectors.
+_WHOLE = 256
 
 # How a task finds the end of the stack that it may use: so many bytes, of which the runtime knows, below its own frame.
 _FLOOR = (
@@ -126,11 +130,14 @@ def emit_kernel(
     module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
     if "sse2" in features:
         module.own |= {("cast", type): saturated for type in (f32, f64)}
-    module.callees, module.floor, module.record = survey(functions), _FLOOR, lambda f: read_slot(f, 1, "ptr")
+    module.stretches = stretches = Stretches({function.symbol: function for function in functions})
+    module.callees = survey(functions, lambda op: isinstance(op, (For, While)) and stretches.of(op) != NEVER)
+    module.floor, module.leave_if_failed = _FLOOR, look
     for callee in module.callees.values():
         write_function(module, callee, FunctionWriter, EMITTERS)
     entry = FunctionWriter(module, lines_from=_line_table(module, "weft_entry", kernel))
-    for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
+    tasks = [op for op in kernel.body if isinstance(op, Task)]
+    for number, task in enumerate(tasks):
         first = len(entry.lines)
         if task.kind == "serial":
             _serial(entry, task)
@@ -139,6 +146,8 @@ def emit_kernel(
             plan = None if isinstance(decided, str) else decided
             shares = () if isinstance(plan, LanePlan) or config.threads == 1 else _private(task, kernel)
             _parallel(entry, task, number, plan, shares)
+            if task is not tasks[-1]:
+                look(entry)
         _mark_rest(entry, first, task)
         if parts is not None:
             parts.written(module, number, task)
@@ -250,8 +259,6 @@ def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, sha
             alone = f"{body}_plain"
             _write_body(f, task, plan, alone, plain=True)
         _launch(f, small, (alone, body), box, count, grain)
-    if _contains(task, Assert) or calls_one(task, f.module.callees, lambda callee: callee.fails):
-        _stop_on_failure(f)
 
 
 def _bounds(f: FunctionWriter, task: Task) -> None:
@@ -314,13 +321,6 @@ def _launch_private(
     f.start(done)
 
 
-def _stop_on_failure(f: FunctionWriter) -> None:
-    after = f.fresh_label("sound")
-    state = f.set(f"load i64, ptr {read_slot(f, 1, 'ptr')}, align 8")
-    f.branch(f.set(f"icmp eq i64 {state}, 0"), after, f.exit_label)
-    f.start(after)
-
-
 def _write_body(
     entry: FunctionWriter, task: Task, plan: Plan | None, name: str, plain: bool, shares: Sequence[Share] = ()
 ) -> None:
@@ -380,7 +380,7 @@ def _bound(f: FunctionWriter, value: Value, position: int) -> str:
 
 def _rows(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> None:
     """Each row number becomes the outer indices once; then the innermost axis is a plain loop."""
-    with f.loop("%begin", "%end", f.module.loop_hints(copies=False)) as row:
+    with f.loop("%begin", "%end", f.module.loop_hints(copies=False), turn=look) as row:
         outer, rest = list[str](), row
         for axis in range(len(begins) - 2, 0, -1):
             extent = f.set(f"sub nsw i64 {ends[axis]}, {begins[axis]}")
@@ -395,15 +395,42 @@ def _innermost(
     f: FunctionWriter, task: Task, outer: list[str], first: str, last: str, begins: list[str], ends: list[str]
 ) -> None:
     """The innermost loop: in lanes, or one that LLVM may vectorize, its accesses marked as independent."""
+    assert f.module.stretches is not None
+    rounds = f.module.stretches.of_rounds(task.body, _most_rounds(begins[-1], ends[-1]))
+    if rounds <= NEVER:
+        _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_turn(f, rounds))
+        return
+    with stretches(f, first, last, -(-rounds // _WHOLE) * _WHOLE) as (first, last, _):
+        _stretch(f, task, outer, first, last, begins, ends, None)
+
+
+def _most_rounds(begin: str, end: str) -> float:
+    """Of the innermost axis, where its limits are literals."""
+    try:
+        return int(end) - int(begin)
+    except ValueError:
+        return math.inf
+
+
+def _stretch(
+    f: FunctionWriter,
+    task: Task,
+    outer: list[str],
+    first: str,
+    last: str,
+    begins: list[str],
+    ends: list[str],
+    turn: Turn | None,
+) -> None:
     if isinstance(f, LaneWriter) and not f.folds:
-        with f.vectors(first, last) as index:
+        with f.vectors(first, last, turn) as index:
             f.values.update(zip(task.body.args, [*outer, index], strict=True))
             if f.draws:
                 f.lane = _lane(f, [*outer, index], begins, ends)
                 f.do(f"store <{f.span} x i32> zeroinitializer, ptr {f.draws}, align 4")
             write_body(f, task)
         return
-    with f.loop(first, last, _hints(f, task)) as index:
+    with f.loop(first, last, _hints(f, task), turn=turn) as index:
         for arg, name in zip(task.body.args, [*outer, index], strict=True):
             f.values[arg] = name
         if f.draws:

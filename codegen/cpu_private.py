@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.codegen.control_ops import service
 from weft.codegen.function import FunctionWriter
-from weft.codegen.memory_ops import read_slot
+from weft.codegen.memory_ops import read_slot, service
 from weft.codegen.module import ModuleWriter
 from weft.codegen.scalar_ops import binary
 from weft.codegen.shares import Share

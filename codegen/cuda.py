@@ -24,6 +24,7 @@ from weft.codegen.cuda_target import device_machine, header, link_math, most_arg
 from weft.codegen.cuda_task import Launch, box_of, contains, draws, measured_first, write_launch
 from weft.codegen.cuda_wide_atomics import FIRST
 from weft.codegen.cuda_wraps import keep_wraps
+from weft.codegen.function import FunctionWriter
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import shares_of
 from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Artifact, CudaTarget, Slots
@@ -86,6 +87,13 @@ def compile_kernel(
     )
 
 
+def _leave_if_failed(f: FunctionWriter) -> None:
+    after = f.fresh_label("returned")
+    state = f.set(f"load i64, ptr {state_word(f, STATE_ERROR)}, align 8")
+    f.branch(f.set(f"icmp eq i64 {state}, 0"), after, f.exit_label)
+    f.start(after)
+
+
 def _check_arguments(kernel: Kernel, slots: Slots, target: CudaTarget) -> None:
     """CompilationError for more than can be handed over with a launch."""
     used, most = 8 * slots.result_start, most_arguments(target)
@@ -129,7 +137,7 @@ def emit_kernel(
         tree_base=", !align !{i64 256}",  # what the driver's allocator promises
         callees=survey(functions),
         floor=_floor(stack_bytes(config)),
-        record=lambda f: state_word(f, STATE_ERROR),
+        leave_if_failed=_leave_if_failed,
     )
     for callee in module.callees.values():
         write_function(module, callee, DeviceWriter, DEVICE)

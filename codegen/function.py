@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from weft.codegen.line_table import LineTable
     from weft.codegen.module import ModuleWriter
 
-__all__ = ["EMITTERS", "Body", "FunctionWriter", "Jump", "emits", "spell"]
+__all__ = ["EMITTERS", "Body", "FunctionWriter", "Jump", "Turn", "emits", "spell"]
 
 OpT = TypeVar("OpT", bound=Op)
 Emitters = Mapping[type[Op], Callable[[Any, Any], "str | None"]]
@@ -38,6 +38,9 @@ def emits(cls: type[OpT]) -> Callable[[Callable[[FunctionWriter, OpT], str | Non
         return function
 
     return register
+
+
+Turn = Callable[["FunctionWriter"], None]  # writes what comes after each round of a loop
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,9 @@ class FunctionWriter:
     """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs). `frozen` is
     put on loads of memory that the task does not write. `width` is how many lanes the values being written have (see
     `lanes.py`). `moved` has the base addresses, by scope, of fields that lie elsewhere than in their tree, `alignments`
-    those of addresses that are multiples of more than an element. `emitters`
-    says how to write ops. `draws`, `lane`, `stream` number the random numbers (`stream`: where the caller says which),
-    `floor` is where the stack must end. `lines_from` knows the lines of the program, if they are wanted."""
+    those of addresses that are multiples of more than an element. `emitters` says how to write ops. `draws`, `lane`,
+    `stream` number the random numbers (`stream`: where the caller says which), `floor` is where the stack must end,
+    `record` the error record, where that is looked at. `lines_from` knows the lines of the program, if wanted."""
 
     module: ModuleWriter
     plain: bool = False
@@ -85,6 +88,7 @@ class FunctionWriter:
     draws: str = ""
     stream: str = ""
     floor: str = ""
+    record: str = ""
     counter: int = 0
     frozen: str = ""
     width: int = 1
@@ -141,9 +145,18 @@ class FunctionWriter:
         self.open = False
 
     @contextmanager
-    def loop(self, begin: str, end: str, metadata: str = "", type: str = "i64") -> Generator[str, None, None]:
-        """A counted loop [begin, end) by one; gives the index. `continue` and `break` of the body go to its ends."""
+    def loop(
+        self,
+        begin: str,
+        end: str,
+        metadata: str = "",
+        type: str = "i64",
+        turn: Turn | None = None,
+    ) -> Generator[str, None, None]:
+        """A counted loop [begin, end) by one; gives the index. `continue` and `break` of the body go to its ends.
+        `turn` writes what comes after each round."""
         head, body, latch, done = (self.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
+        after = self.fresh_label("turn") if turn else latch
         index, following = self.register("i"), self.register("n")
         self.jump(head)
         before = self.label
@@ -152,12 +165,15 @@ class FunctionWriter:
         self.label, self.open = head, True
         self.branch(self.set(f"icmp slt {type} {index}, {end}"), body, done)
         self.start(body)
-        self.jumps.append(Jump(done, latch))
+        self.jumps.append(Jump(done, after))
         first = len(self.lines)
         yield index
         self.jumps.pop()
-        self.jump(latch)
-        self.bodies.append(Body(f"%{body}", f"%{latch}", first, len(self.lines)))
+        self.jump(after)
+        self.bodies.append(Body(f"%{body}", f"%{after}", first, len(self.lines)))
+        if turn:
+            self.start(after)
+            turn(self)
         self.start(latch)
         self.lines.append(f"  {following} = add nsw {type} {index}, 1")
         self.do(f"br label %{head}{metadata}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from weft.codegen.control_ops import last_but_one, may_overflow, more_rounds
+from weft.codegen.control_ops import counted_turn, last_but_one, looks, more_rounds
 from weft.codegen.function import EMITTERS, Jump
+from weft.codegen.interrupts import may_overflow
 from weft.codegen.lanes import LaneWriter, Masks, by_lane
 from weft.ir.core import Block, Op
 from weft.ir.ops import Binary, Break, Continue, For, If, Load, Store, Task, Unary, Warn, While
@@ -149,13 +150,18 @@ def _while(f: LaneWriter, op: While) -> None:
         _plain_loop(f, op)
     else:
         head, latch, done = (f.fresh_label(hint) for hint in ("while", "latch", "done"))
-        masks = _enter(f, op)
+        masks, turn = _enter(f, op), counted_turn(f, looks(f, op))
         f.start(head)
         f.here, f.region = f.read_mask(masks.loop), latch
         f.write_mask(masks.round, f.here)
         _round(f, op)
         f.start(latch)
-        f.branch(f.any(f.read_mask(masks.loop)), head, done)
+        again = f.fresh_label("again") if turn else head
+        f.branch(f.any(f.read_mask(masks.loop)), again, done)
+        if turn:
+            f.start(again)
+            turn(f)
+            f.jump(head)
         f.start(done)
     f.here, f.region = before, region
 
@@ -205,7 +211,7 @@ def _masked_for(f: LaneWriter, op: For) -> None:
     wary = may_overflow(op)
     with f.wide():
         last = [last_but_one(f, op) for _ in f.each_vector()] if wary else []
-    masks = _enter(f, op)
+    masks, turn = _enter(f, op), counted_turn(f, -abs(looks(f, op)))
     f.start(head)
     for number in f.each_vector(alike):
         f.values[index] = f.set(f"load {type}, ptr {slots[number]}, align 64")
@@ -216,6 +222,8 @@ def _masked_for(f: LaneWriter, op: For) -> None:
     f.write_mask(masks.round, f.here)
     f.branch(f.any(f.here), body, done)
     f.start(body)
+    if turn:
+        turn(f)
     f.region = latch
     _round(f, op)
     f.start(latch)

@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from weft.codegen.control_ops import counted_turn, looks
+from weft.codegen.function import Turn
 from weft.codegen.lane_control import write_body
 from weft.codegen.lane_memory import combined
 from weft.codegen.lanes import LaneWriter, Mask
@@ -60,9 +62,10 @@ class InnerLoop:
 def _rounds(f: LaneWriter, op: For, facts: Uniformity, many: int) -> None:
     begin, end = (_extended(f, bound) for bound in (op.begin, op.end))
     f.facts = facts
+    turn = counted_turn(f, -abs(looks(f, op)))
     if many > 1:
-        begin = _groups(f, op, begin, end, many)
-    with f.vectors(begin, end) as first:
+        begin, turn = _groups(f, op, begin, end, many, turn), None
+    with f.vectors(begin, end, turn) as first:
         _round(f, op, first)
 
 
@@ -73,8 +76,9 @@ def _round(f: LaneWriter, op: For, first: str) -> None:
     write_body(f, op)
 
 
-def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int) -> str:
-    """The rounds that fill `many` vectors, with sums of their own; gives where they end."""
+def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int, turn: Turn | None) -> str:
+    """The rounds that fill `many` vectors, with sums of their own; gives where they end. `turn` writes what comes after
+    those of one group."""
     totals, kinds = f.totals, {store.ptr: FAMILY[kind] for store, (kind, _) in f.facts.sums.items()}
     head, body, latch, added, done = (f.fresh_label(hint) for hint in ("many", "body", "latch", "added", "done"))
     f.side_by_side(many)
@@ -85,8 +89,12 @@ def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int) -> str:
     entry = f.label
     f.start(body)
     f.lines.append(f"  {index} = phi i64 [ {begin}, %{entry} ], [ {following}, %{latch} ]")
-    f.here, f.region = ("splat (i1 true)",) * many, latch
+    after = f.fresh_label("turn")
+    f.here, f.region = ("splat (i1 true)",) * many, after
     _round(f, op, index)
+    f.start(after)
+    if turn is not None:
+        turn(f)
     f.start(latch)
     f.lines.append(f"  {following} = add nsw i64 {index}, {f.span}")
     f.branch(f.set(f"icmp sle i64 {f.set(f'add i64 {following}, {f.span}')}, {end}"), body, added)

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from weft.codegen.function import EMITTERS, Body, FunctionWriter, spell
+from weft.codegen.function import EMITTERS, Body, FunctionWriter, Turn, spell
 from weft.codegen.lane_layouts import Layouts
 from weft.ir.alias import root_of
 from weft.ir.core import Block, Op, Value
@@ -398,9 +398,11 @@ class LaneWriter(FunctionWriter):
     # ---- the parallel loop
 
     @contextmanager
-    def vectors(self, begin: str, end: str) -> Generator[str, None, None]:
-        """The parallel loop over [begin, end), as many at a time as run at once; gives the first one's index."""
+    def vectors(self, begin: str, end: str, turn: Turn | None = None) -> Generator[str, None, None]:
+        """The parallel loop over [begin, end), as many at a time as run at once; gives the first one's index. `turn` is
+        as for `loop`."""
         head, body, latch, done = (self.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
+        after = self.fresh_label("turn") if turn else latch
         index, following = self.register("i"), self.register("n")
         self.jump(head)
         before = self.label
@@ -416,10 +418,13 @@ class LaneWriter(FunctionWriter):
         small = self.splat(self.set(f"trunc i64 {count} to i32"), "i32")
         numbers = (self.ramp(1, i32, number * self.lanes) for number in range(self.many))
         self.here = tuple(self.set(f"icmp ult <{self.lanes} x i32> {some}, {small}") for some in numbers)
-        self.region = latch
+        self.region = after
         yield index
-        self.jump(latch)
-        self.bodies.append(Body(f"%{body}", f"%{latch}", first, len(self.lines)))
+        self.jump(after)
+        self.bodies.append(Body(f"%{body}", f"%{after}", first, len(self.lines)))
+        if turn:
+            self.start(after)
+            turn(self)
         self.start(latch)
         self.lines.append(f"  {following} = add nsw i64 {index}, {self.span}")
         self.do(f"br label %{head}")

@@ -6,6 +6,7 @@ from weft.codegen.function import FunctionWriter, emits
 from weft.codegen.scalar_ops import binary
 from weft.codegen.shares import scope_of
 from weft.codegen.spelling import constant, in_memory, in_register
+from weft.ir.artifact import SERVICES
 from weft.ir.core import Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import (
@@ -36,6 +37,13 @@ def slot_address(f: FunctionWriter, slot: int) -> str:
 def read_slot(f: FunctionWriter, slot: int, type: str, known: str = "") -> str:
     """The value of a slot that the host wrote: constant during the launch. `known`: metadata about it."""
     return f.set(f"load {type}, ptr {slot_address(f, slot)}, align 8, !invariant.load !{{}}{known}")
+
+
+def service(f: FunctionWriter, name: str, type: str = "ptr") -> str:
+    """A word of the runtime's service table."""
+    table = read_slot(f, 0, "ptr")
+    word = f.set(f"getelementptr inbounds i8, ptr {table}, i64 {8 * SERVICES.index(name)}")
+    return f.set(f"load {type}, ptr {word}, align 8, !invariant.load !{{}}")
 
 
 def _param(f: FunctionWriter, index: int) -> int:

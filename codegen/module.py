@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from weft.codegen.call_ops import Callee
     from weft.codegen.function import FunctionWriter
+    from weft.codegen.interrupts import Stretches
     from weft.ir.types import Prim
 
 __all__ = ["MathLibrary", "ModuleWriter"]
@@ -38,7 +39,8 @@ class ModuleWriter:
     """The module being written.
 
     `callees` are the functions that are called, by name; `floor` is how an entry of the arch finds out where the stack
-    must end, `record` where a failure is noted.
+    must end, `leave_if_failed` leaves a function where one that it called has failed. `stretches` says where loops look
+    whether the launch shall end, if they do.
 
     What an arch wants otherwise: `own` writes an operator on a type in its own way, `sync_scope` says who else takes
     part in atomics (nothing: everybody), `tree_base` is metadata on the addresses of SNode trees."""
@@ -57,7 +59,8 @@ class ModuleWriter:
     own: dict[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict)
     callees: Mapping[str, Callee] = field(default_factory=dict[str, "Callee"])
     floor: Sequence[str] = ()
-    record: Callable[[FunctionWriter], str] | None = None
+    leave_if_failed: Callable[[FunctionWriter], None] | None = None
+    stretches: Stretches | None = None
     sync_scope: str = ""
     tree_base: str = ""
 

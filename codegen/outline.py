@@ -51,11 +51,16 @@ def outline(f: FunctionWriter, signature: str, in_lanes: bool) -> None:
         return
     inside, around = f.lines[body.begin : body.end], [*f.lines[: body.begin], *f.lines[body.end :]]
     elsewhere = {register for line in around for register in _USED.findall(line)}
-    own = [slot for slot in f.slots if slot.split()[0] not in elsewhere]
+    own = list[str]()
+    for slot in reversed(f.slots):  # one may use another before it
+        if slot.split()[0] in elsewhere:
+            elsewhere.update(_USED.findall(slot))
+        else:
+            own.insert(0, slot)
     types = {register: type for type, register in _ARGUMENT.findall(signature)}
     types |= _defined([*(slot for slot in f.slots if slot not in own), *f.lines[: body.begin]])
     known = {body.latch, f.exit_label, *_defined(own), *_defined(inside), *_labels(inside)}
-    taken = dict.fromkeys(register for line in inside for register in _USED.findall(line) if register not in known)
+    taken = dict.fromkeys(r for line in (*own, *inside) for r in _USED.findall(line) if r not in known)
     if not all(types.get(register) for register in taken):
         return
     parameters = ", ".join(f"{types[register]} {register}" for register in taken)

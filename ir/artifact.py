@@ -54,10 +54,14 @@ __all__ = [
 #   threads       not a function: how many threads the pool runs, the caller included
 #   scratch       void *(i64 pool, i64 bytes)  memory on a cache line, for the launch under way; null if there is none
 #   stack         not a function: how many bytes of the stack a launch may use, on any of the threads
-SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads", "scratch", "stack")
+#   poll          i1 (ptr record)  whether the launch with that error record shall end; asked where the record's first
+#                 word is not 0. Its calling convention is LLVM's preserve_allcc
+SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads", "scratch", "stack", "poll")
 
-# The error record, in 8-byte words: 0 state (0 none, 1 being written, 2 complete), 1 site, 2.. up to 14 values.
-# State 3: the CUDA driver refused; then word 1 is its status.
+# The error record, in 8-byte words: 0 state, 1 site, 2.. up to 14 values. The state is the low half of its word: 0 no,
+# 1 being written, 2 complete; 3: the CUDA driver refused, and word 1 is its status; 4: nothing ran, arguments overlap;
+# 5: memory was missed, and word 1 is the fault (`runtime/guard_ir.py`); 6: an interrupt ended the launch. The high half
+# is not 0 where a launch shall look for interrupts.
 ERROR_WORDS = 16
 
 # ---- CUDA ------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from weft.ir.artifact import ERROR_WORDS
 from weft.runtime.argument_ir import ARGUMENT_IR, ARGUMENT_WORDS, MISS, RAISED, SLOW
+from weft.runtime.interrupts import INTERRUPTED
 from weft.runtime.words import Words
 
 __all__ = ["CALL_IR", "CELLS", "MANY", "MOST_NAMED", "NONE", "ONE", "PLAN", "Callable"]
@@ -362,6 +363,12 @@ run:
   %sound = icmp eq i64 %state, 0
   br i1 %sound, label %collect, label %faulty
 faulty:
+  %interrupted = icmp eq i64 %state, {INTERRUPTED}
+  br i1 %interrupted, label %interrupt, label %wrong
+interrupt:
+  %null = call ptr @raise_interrupt()
+  ret ptr %null
+wrong:
   %fault = call ptr @PyBytes_FromStringAndSize(ptr %record, i64 {8 * ERROR_WORDS})
   %never = call ptr @call_conclude(ptr %plan, ptr %fault)
   ret ptr %never

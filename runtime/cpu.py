@@ -70,6 +70,7 @@ class CpuDevice:
             "threads": pool.threads,
             "scratch": pool.scratch,
             "stack": system.stack_bytes(),
+            "poll": self._native["look_for_signals"],
         }
         return (ctypes.c_int64 * len(SERVICES))(*(words[name] for name in SERVICES))
 

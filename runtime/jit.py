@@ -137,7 +137,10 @@ def _initialize(binding: Any) -> None:
 
 
 def _target_machine(binding: Any) -> Any:
-    """The optimizer is left out (opt=0): it would take five times as long as the rest."""
+    """The optimizer is left out (opt=0): it would take five times as long as the rest. With `vzeroupper`, LLVM would
+    clear the upper halves of registers at the end of functions that must keep them (`preserve_allcc`)."""
     features = binding.get_host_cpu_features().flatten()
+    if "+avx" in features.split(","):
+        features += ",-vzeroupper"
     target = binding.Target.from_default_triple()
     return target.create_target_machine(cpu=binding.get_host_cpu_name(), features=features, opt=0, jit=True)

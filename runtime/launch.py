@@ -28,6 +28,7 @@ from weft.runtime.forks import forkable
 from weft.runtime.graph_ir import GRAPH_IR
 from weft.runtime.guard_ir import FAULTED
 from weft.runtime.guards import Guards, memory_fault, watch
+from weft.runtime.interrupts import FUNCTIONS, INTERRUPTED, raiser, watch_main_thread
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch_ir import (
     ARRAY,
@@ -71,11 +72,12 @@ def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
     own = ("launch", "launch_for", "launch_scratch", "call", "graph_node", "graph_flush")
-    functions = (*Pool.FUNCTIONS, *Retired.FUNCTIONS, *Guards.FUNCTIONS, *own)
+    functions = (*Pool.FUNCTIONS, *Retired.FUNCTIONS, *Guards.FUNCTIONS, *FUNCTIONS, *own)
     text = POOL_IR + LAUNCH_IR + RETIRED_IR + CALL_IR + GRAPH_IR
     code = Loader().load(emit(text), functions, symbols=symbols)
     Retired(code)
     Guards(code)
+    watch_main_thread(code)
     return code
 
 
@@ -103,6 +105,7 @@ class Launcher:
         self._method = _MethodDef(b"launch", code["launch"], _METH_FASTCALL, None)
         # Launches take consecutive keys; the streams of a counter-based generator differ by key alone.
         self._seeds = ctypes.c_uint64(key)
+        self.throw = raiser(code)
         self._new: Any = ctypes.pythonapi.PyCFunction_NewEx
         self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         self._new.restype = ctypes.py_object
@@ -264,6 +267,8 @@ class CpuKernel:
             raise Overlapping
         if state == FAULTED:
             raise memory_fault(name, site)
+        if state == INTERRUPTED:
+            self._launcher.throw()
         if state == 3 and self._refused is not None:
             raise self._refused(site)
         if state != 2 or site >= len(self.artifact.sites):

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 
 from weft.ir.artifact import ERROR_WORDS, SERVICES
+from weft.runtime.interrupts import INTERRUPTS_IR
 from weft.runtime.turn_ir import TURN_IR
 from weft.runtime.words import Words
 
@@ -68,6 +69,7 @@ _API = {
     "PyErr_Occurred": "ptr ()",
     "PyErr_NoMemory": "ptr ()",
     "PyErr_Clear": "void ()",
+    "PyErr_CheckSignals": "i32 ()",
     "PyErr_Fetch": "void (ptr, ptr, ptr)",
     "PyErr_Restore": "void (ptr, ptr, ptr)",
     "PyTuple_New": "ptr (i64)",
@@ -263,23 +265,56 @@ ask:
 }}
 
 ; Fill the first slots of a context, and run the kernel when it may run, without Python's lock. Gives the state of the
-; error record.
+; error record. Launches of the main thread are watched (see `interrupts.py`), but for those within another.
 define internal i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds, i64 %memory) {{
 entry:
   %seed = atomicrmw add ptr %seeds, i64 1 monotonic
   %ctx1 = getelementptr i64, ptr %ctx, i64 1
   %ctx2 = getelementptr i64, ptr %ctx, i64 2
   store ptr %table, ptr %ctx
-  store ptr %record, ptr %ctx1
   store i64 %seed, ptr %ctx2
-  store i64 0, ptr %record
   %pool.at = getelementptr ptr, ptr %table, i64 {SERVICES.index("pool")}
   %pool = load ptr, ptr %pool.at
   %thread = call ptr @PyEval_SaveThread()
-  call void @run_in_turn(ptr %kernel, ptr %ctx, ptr %pool, i64 %memory)
+  %main = load atomic ptr, ptr @main.watched monotonic, align 8
+  %is.main = icmp eq ptr %thread, %main
+  br i1 %is.main, label %look, label %other
+other:
+  %asleep = icmp eq ptr %main, null
+  br i1 %asleep, label %begin, label %plain
+begin:
+  %begun = call i1 @watch_begin(ptr %thread)
+  br i1 %begun, label %look, label %plain
+plain:
+  store ptr %record, ptr %ctx1
+  store i64 0, ptr %record
+  %me = call i64 @PyThread_get_thread_ident()
+  call void @run_in_turn(ptr %kernel, ptr %ctx, ptr %pool, i64 %memory, i64 %me)
   call void @PyEval_RestoreThread(ptr %thread)
-  %state = load i64, ptr %record
-  ret i64 %state
+  %plain.state = load i64, ptr %record
+  ret i64 %plain.state
+look:
+  %number = load atomic i64, ptr @launches monotonic, align 8
+  %within = trunc i64 %number to i1
+  br i1 %within, label %plain, label %watched
+watched:
+  store ptr @main.record, ptr %ctx1
+  store atomic i64 0, ptr @main.record monotonic, align 8
+  %odd = add i64 %number, 1
+  store atomic i64 %odd, ptr @launches monotonic, align 8
+  %main.ident = load atomic i64, ptr @main.ident monotonic, align 8
+  call void @run_in_turn(ptr %kernel, ptr %ctx, ptr %pool, i64 %memory, i64 %main.ident)
+  %even = add i64 %number, 2
+  store atomic i64 %even, ptr @launches monotonic, align 8
+  call void @PyEval_RestoreThread(ptr %thread)
+  %state = load i32, ptr @main.record
+  %sound = icmp eq i32 %state, 0
+  br i1 %sound, label %done, label %copy
+done:
+  ret i64 0
+copy:
+  %watched.state = call i64 @end_watched(ptr %record)
+  ret i64 %watched.state
 }}
 """
 
@@ -350,4 +385,4 @@ from.truth:
 }}
 """
 
-LAUNCH_IR = _DECLARATIONS + _LAUNCH + _SHARED + _RESULTS + TURN_IR
+LAUNCH_IR = _DECLARATIONS + _LAUNCH + _SHARED + _RESULTS + TURN_IR + INTERRUPTS_IR

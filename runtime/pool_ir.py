@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.runtime import system
 from weft.runtime.guard_ir import GUARD_IR
+from weft.runtime.lock_ir import INTERVAL, LOCK_IR, PAUSE
 
 __all__ = ["PLACES", "POOL_IR", "SCRATCH_GUARD", "places"]
 
@@ -35,8 +36,6 @@ PLACES: dict[str, int] = {
     "handles": 320,
 }
 
-_PAUSE = f'call void asm sideeffect "{system.PAUSE}", "~{{memory}}"()' if system.PAUSE else "fence seq_cst"
-
 
 def places(*names: str) -> str:
     """LLVM IR that finds places in the pool's memory: `%state.at` for "state"."""
@@ -46,49 +45,6 @@ def places(*names: str) -> str:
 _OPEN = 1 << 31
 _WAITING = 1 << 30
 _COUNT = _WAITING - 1
-
-_SPINS = 100  # before a thread that wants a lock sleeps
-
-_LOCK = f"""
-; A lock is a word: 0 free, 1 taken, 2 taken and wanted.
-define internal void @lock_take(ptr %lock) {{
-entry:
-  br label %look
-look:
-  %left = phi i64 [ {_SPINS}, %entry ], [ %less, %pause ]
-  %pair = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
-  %free = extractvalue {{ i32, i1 }} %pair, 1
-  br i1 %free, label %taken, label %more
-more:
-  %patient = icmp sgt i64 %left, 0
-  br i1 %patient, label %pause, label %queue
-pause:
-  {_PAUSE}
-  %less = sub i64 %left, 1
-  br label %look
-queue:
-  %old = atomicrmw xchg ptr %lock, i32 2 acquire
-  %now = icmp eq i32 %old, 0
-  br i1 %now, label %taken, label %sleep
-sleep:
-  call void @thread_wait(ptr %lock, i32 2)
-  br label %queue
-taken:
-  ret void
-}}
-
-define internal void @lock_give(ptr %lock) {{
-entry:
-  %old = atomicrmw xchg ptr %lock, i32 0 release
-  %wanted = icmp eq i32 %old, 2
-  br i1 %wanted, label %wake, label %done
-wake:
-  call void @thread_wake(ptr %lock, i32 1)
-  br label %done
-done:
-  ret void
-}}
-"""
 
 _CALLER = f"""
 ; Without a thread to wait for: where the pool is busy, the caller runs the loop by itself.
@@ -149,7 +105,7 @@ job:
   store atomic i64 0, ptr %next.at monotonic, align 8
   call void @publish(ptr %pool, i64 {_OPEN})
   call void @run_chunks(ptr %pool)
-  call void @close_and_join(ptr %pool)
+  call void @close_and_join(ptr %pool, ptr %ctx)
   ret void
 }}
 
@@ -172,8 +128,9 @@ done:
   ret void
 }}
 
-; Nobody may enter any more; wait for those inside: spin, then sleep on the state's low word.
-define internal void @close_and_join(ptr %pool) {{
+; Nobody may enter any more; wait for those inside: spin, then sleep on the state's low word, and look whether the
+; launch was interrupted: those inside cannot tell.
+define internal void @close_and_join(ptr %pool, ptr %ctx) {{
 entry:
   {places("state", "spin")}
   %spin = load i64, ptr %spin.at
@@ -189,7 +146,7 @@ more:
   %patient = icmp sgt i64 %left, 0
   br i1 %patient, label %pause, label %sleep
 pause:
-  {_PAUSE}
+  {PAUSE}
   %less = sub i64 %left, 1
   br label %look
 sleep:
@@ -200,7 +157,8 @@ sleep:
 wait:
   %marked = or i64 %before, {_WAITING}
   %low = trunc i64 %marked to i32
-  call void @thread_wait(ptr %state.at, i32 %low)
+  call void @thread_wait(ptr %state.at, i32 %low, i32 {INTERVAL})
+  %ignored = call i1 @stopped(ptr %ctx)
   br label %sleep
 done:
   ret void
@@ -225,10 +183,13 @@ entry:
   %parts = shl i64 %threads.wide, 2
   br label %take
 take:
+  %stop = call i1 @stopped(ptr %ctx)
+  br i1 %stop, label %done, label %find
+find:
   %first = load atomic i64, ptr %next.at monotonic, align 8
   br label %try
 try:
-  %begin = phi i64 [ %first, %take ], [ %found, %choose ]
+  %begin = phi i64 [ %first, %find ], [ %found, %choose ]
   %left = sub i64 %n, %begin
   %more = icmp sgt i64 %left, 0
   br i1 %more, label %choose, label %done
@@ -290,12 +251,12 @@ patience:
   %patient = icmp sgt i64 %left, 0
   br i1 %patient, label %pause, label %asleep
 pause:
-  {_PAUSE}
+  {PAUSE}
   %less = sub i64 %left, 1
   br label %look
 asleep:
   %ignore1 = atomicrmw add ptr %sleepers.at, i32 1 seq_cst
-  call void @thread_wait(ptr %epoch.at, i32 %seen)
+  call void @thread_wait(ptr %epoch.at, i32 %seen, i32 0)
   %ignore2 = atomicrmw sub ptr %sleepers.at, i32 1 seq_cst
   br label %idle
 
@@ -478,7 +439,7 @@ entry:
   br label %look
 look:
   %left = phi i64 [ %count, %entry ], [ %less, %look ]
-  {_PAUSE}
+  {PAUSE}
   %less = sub i64 %left, 1
   %more = icmp sgt i64 %less, 0
   br i1 %more, label %look, label %done
@@ -492,4 +453,4 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-{system.THREADS_IR}{GUARD_IR}{_LOCK}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""
+{system.THREADS_IR}{GUARD_IR}{LOCK_IR}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""

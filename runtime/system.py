@@ -1,7 +1,7 @@
 """The operating system, as far as the runtime needs it: one module per system with the same names.
 
-THREADS_IR            LLVM IR: how a native thread starts and is joined, how it waits on a word and is woken; how pages
-                      of memory are reserved, committed and released
+THREADS_IR            LLVM IR: how a native thread starts and is joined, how it waits on a word (so many milliseconds;
+                      0: without end) and is woken; how pages of memory are reserved, committed and released
 VECTOR_MATH           name of the library of vectorized sin, exp, ...; None where there is none
 SCALAR_MATH           name of C's math library; None for the process itself
 SUPPORT               libraries with the helpers compilers call, such as f64 -> f16

@@ -31,9 +31,10 @@ _WAITING = """
 declare i32 @__ulock_wait(i32, ptr, i64, i32)
 declare i32 @__ulock_wake(i32, ptr, i64)
 
-define internal void @thread_wait(ptr %word, i32 %expected) {
+define internal void @thread_wait(ptr %word, i32 %expected, i32 %milliseconds) {
   %value = zext i32 %expected to i64
-  call i32 @__ulock_wait(i32 1, ptr %word, i64 %value, i32 0)
+  %microseconds = mul i32 %milliseconds, 1000
+  call i32 @__ulock_wait(i32 1, ptr %word, i64 %value, i32 %microseconds)
   ret void
 }
 

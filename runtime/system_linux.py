@@ -35,8 +35,18 @@ _FILL = f"""call void @llvm.memset.p0.i64(ptr %mask, i8 -1, i64 128, i1 false)
 _WAITING = f"""
 declare i64 @syscall(i64, ...)
 
-define internal void @thread_wait(ptr %word, i32 %expected) {{
-  call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr %word, i64 128, i32 %expected, ptr null, ptr null, i64 0)
+define internal void @thread_wait(ptr %word, i32 %expected, i32 %milliseconds) {{
+  %time = alloca [2 x i64]
+  %whole = zext i32 %milliseconds to i64
+  %seconds = udiv i64 %whole, 1000
+  %rest = urem i64 %whole, 1000
+  %nanoseconds = mul i64 %rest, 1000000
+  %nanoseconds.at = getelementptr i64, ptr %time, i64 1
+  store i64 %seconds, ptr %time
+  store i64 %nanoseconds, ptr %nanoseconds.at
+  %forever = icmp eq i32 %milliseconds, 0
+  %limit = select i1 %forever, ptr null, ptr %time
+  call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr %word, i64 128, i32 %expected, ptr %limit, ptr null, i64 0)
   ret void
 }}
 

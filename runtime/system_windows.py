@@ -37,10 +37,12 @@ declare i64 @CreateThread(ptr, i64, ptr, ptr, i32, ptr)
 declare i32 @WaitForSingleObject(i64, i32)
 declare i32 @CloseHandle(i64)
 
-define internal void @thread_wait(ptr %word, i32 %expected) {{
+define internal void @thread_wait(ptr %word, i32 %expected, i32 %milliseconds) {{
   %compare = alloca i32
   store i32 %expected, ptr %compare
-  call i32 @WaitOnAddress(ptr %word, ptr %compare, i64 4, i32 -1)
+  %forever = icmp eq i32 %milliseconds, 0
+  %limit = select i1 %forever, i32 -1, i32 %milliseconds
+  call i32 @WaitOnAddress(ptr %word, ptr %compare, i64 4, i32 %limit)
   ret void
 }}
 

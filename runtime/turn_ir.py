@@ -94,7 +94,7 @@ take:
 
 
 def _each_bank(name: str, work: str) -> str:
-    """A function of a word that calls that one with each bank whose bit is set, by their numbers."""
+    """A function of a word that does that with each bank whose bit is set, by their numbers."""
     return f"""
 define internal void @{name}(i64 %banks) {{
 entry:
@@ -108,7 +108,7 @@ one:
   %less = sub i64 %left, 1
   %rest = and i64 %left, %less
   %bank = call ptr @bank(i64 %number)
-  call void @{work}(ptr %bank)
+  {work}
   br label %each
 done:
   ret void
@@ -125,24 +125,43 @@ define internal void @forget_banks() {{
 """
 
 _TURN = f"""
-define internal void @run_in_turn(ptr %kernel, ptr %ctx, ptr %pool, i64 %memory) {{
+; By the thread `me`. What nearly all launches want, a turn that is free, comes first.
+define internal void @run_in_turn(ptr %kernel, ptr %ctx, ptr %pool, i64 %memory, i64 %me) {{
 entry:
-  {places("owner")}
-  %me = call i64 @PyThread_get_thread_ident()
+  {places("owner", "turn")}
   %owner = load atomic i64, ptr %owner.at monotonic, align 8
   %within = icmp eq i64 %owner, %me
-  br i1 %within, label %nested, label %claim
+  br i1 %within, label %nested, label %ask
 nested:
   call void @run_guarded(ptr %kernel, ptr %ctx)
+  ret void
+ask:
+  %no.banks = icmp eq i64 %memory, {TURN}
+  br i1 %no.banks, label %try, label %claim
+try:
+  %pair = cmpxchg ptr %turn.at, i32 0, i32 1 acquire monotonic
+  %free = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %free, label %own, label %claim
+own:
+  store atomic i64 %me, ptr %owner.at monotonic, align 8
+  call void @run_guarded(ptr %kernel, ptr %ctx)
+  store atomic i64 0, ptr %owner.at monotonic, align 8
+  %state = atomicrmw xchg ptr %turn.at, i32 0 release
+  %wanted = icmp eq i32 %state, 2
+  br i1 %wanted, label %wake, label %done
+wake:
+  call void @thread_wake(ptr %turn.at, i32 1)
+  ret void
+done:
   ret void
 claim:
   %banks = call i64 @take_banks(ptr %ctx, i64 %memory)
   %turn.bit = and i64 %memory, {TURN}
   %in.turn = icmp ne i64 %turn.bit, 0
-  br i1 %in.turn, label %turn, label %run
-turn:
-  call void @take_turn(ptr %pool, i64 %me)
-  br label %run
+  br i1 %in.turn, label %queue, label %run
+queue:
+  %taken = call i1 @take_turn(ptr %pool, i64 %me, ptr %ctx)
+  br i1 %taken, label %run, label %give
 run:
   call void @run_guarded(ptr %kernel, ptr %ctx)
   %owner.then = load atomic i64, ptr %owner.at monotonic, align 8
@@ -165,23 +184,29 @@ entry:
 look:
   %record.at = getelementptr i64, ptr %ctx, i64 1
   %record = load ptr, ptr %record.at
-  %state = load i64, ptr %record
-  %told = icmp eq i64 %state, 2
+  %state = load atomic i32, ptr %record acquire, align 4
+  %told = icmp eq i32 %state, 2
   br i1 %told, label %done, label %tell
 tell:
   %word.at = getelementptr i64, ptr %record, i64 1
   store i64 %fault, ptr %word.at
-  store i64 {FAULTED}, ptr %record
+  store atomic i32 {FAULTED}, ptr %record release, align 4
   br label %done
 done:
   ret void
 }}
 
-define internal void @take_turn(ptr %pool, i64 %me) {{
+; Gives false where the launch of that context was stopped meanwhile; without a context, it waits in any case.
+define internal i1 @take_turn(ptr %pool, i64 %me, ptr %ctx) {{
+entry:
   {places("turn", "owner")}
-  call void @lock_take(ptr %turn.at)
+  %taken = call i1 @lock_take(ptr %turn.at, ptr %ctx)
+  br i1 %taken, label %own, label %leave
+own:
   store atomic i64 %me, ptr %owner.at monotonic, align 8
-  ret void
+  ret i1 true
+leave:
+  ret i1 false
 }}
 
 ; The scratch memory of the pool, until the launch is over.
@@ -194,7 +219,7 @@ entry:
   %mine = icmp eq i64 %owner, %me
   br i1 %mine, label %give, label %take
 take:
-  call void @take_turn(ptr %pool, i64 %me)
+  %taken = call i1 @take_turn(ptr %pool, i64 %me, ptr null)
   br label %give
 give:
   %memory = call ptr @scratch(i64 %handle, i64 %bytes)
@@ -223,7 +248,9 @@ inline:
   call void %body(ptr %ctx, ptr %share, i64 0, i64 %n)
   br label %done
 share.out:
-  call void @lock_take(ptr %pool)
+  %taken = call i1 @lock_take(ptr %pool, ptr %ctx)
+  br i1 %taken, label %go, label %done
+go:
   store atomic i64 %me, ptr %looper.at monotonic, align 8
   call void @run_loop(ptr %pool, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain)
   {places("fault")}
@@ -240,5 +267,7 @@ done:
 }}
 """
 
-_TAKE_AND_GIVE_IR = _each_bank("lock_banks", "lock_take") + _each_bank("give_banks", "lock_give")
+_TAKE_AND_GIVE_IR = _each_bank("lock_banks", "%taken = call i1 @lock_take(ptr %bank, ptr null)") + _each_bank(
+    "give_banks", "call void @lock_give(ptr %bank)"
+)
 TURN_IR = _BANKS_IR + _TAKE_AND_GIVE_IR + _FORGET_IR + _TURN

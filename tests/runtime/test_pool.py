@@ -21,7 +21,7 @@ FOR = ctypes.CFUNCTYPE(
     None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
 )
 
-# Adds 1 to each of an array's words, and nests: body(ctx = {pool, parallel_for, inner n, inner words}).
+# Adds 1 to each of an array's words, and nests: body(ctx = {pool, error record, parallel_for, times}).
 BODIES = """
 define void @mark(ptr %ctx, ptr %words, i64 %begin, i64 %end) {
 entry:
@@ -41,7 +41,7 @@ done:
 define void @nest(ptr %ctx, ptr %words, i64 %begin, i64 %end) {
 entry:
   %pool = load i64, ptr %ctx
-  %for.at = getelementptr i64, ptr %ctx, i64 1
+  %for.at = getelementptr i64, ptr %ctx, i64 2
   %for = load ptr, ptr %for.at
   br label %loop
 loop:
@@ -58,9 +58,9 @@ done:
 define void @flood(ptr %ctx, ptr %words, i64 %n, i64 %grain) {
 entry:
   %pool = load i64, ptr %ctx
-  %for.at = getelementptr i64, ptr %ctx, i64 1
+  %for.at = getelementptr i64, ptr %ctx, i64 2
   %for = load ptr, ptr %for.at
-  %times.at = getelementptr i64, ptr %ctx, i64 2
+  %times.at = getelementptr i64, ptr %ctx, i64 3
   %times = load i64, ptr %times.at
   br label %loop
 loop:
@@ -85,7 +85,8 @@ class Bench:
         self.run: Any = FOR(self.pool.parallel_for)
 
     def loop(self, body: str, words: Any, n: int, grain: int, times: int = 1) -> None:
-        ctx = (ctypes.c_int64 * 3)(self.pool.handle, self.pool.parallel_for, times)
+        record = ctypes.c_int64()  # of a launch that has met no error
+        ctx = (ctypes.c_int64 * 4)(self.pool.handle, ctypes.addressof(record), self.pool.parallel_for, times)
         if times > 1:
             BODY(self.code["flood"])(ctypes.addressof(ctx), ctypes.addressof(words), n, grain)
         else:

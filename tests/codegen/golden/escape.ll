@@ -7,159 +7,222 @@ declare void @llvm.masked.store.v8i32.p0(<8 x i32>, ptr, <8 x i1>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s36 = alloca <8 x float>, align 64
-  %s37 = alloca <8 x float>, align 64
-  %s38 = alloca i32, align 8
-  %s39 = alloca <8 x i32>, align 64
-  %s40 = alloca <8 x i32>, align 64
-  %s44 = alloca <8 x i1>, align 8
-  %s45 = alloca <8 x i1>, align 8
-  %s46 = alloca <8 x i1>, align 8
+  %s12 = alloca i32, align 4
+  %s39 = alloca <8 x float>, align 64
+  %s40 = alloca <8 x float>, align 64
+  %s41 = alloca i32, align 8
+  %s42 = alloca <8 x i32>, align 64
+  %s43 = alloca <8 x i32>, align 64
   %s47 = alloca <8 x i1>, align 8
+  %s48 = alloca <8 x i1>, align 8
+  %s49 = alloca <8 x i1>, align 8
+  %s50 = alloca <8 x i1>, align 8
+  %s51 = alloca i32, align 4
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 24
   %v2 = load ptr, ptr %v1, align 8, !invariant.load !{}
   br label %head3
 head3:
-  %i7 = phi i64 [ %begin, %start ], [ %n8, %latch5 ]
-  %v9 = icmp slt i64 %i7, %end
-  br i1 %v9, label %body4, label %done6
+  %i8 = phi i64 [ %begin, %start ], [ %n9, %latch5 ]
+  %v10 = icmp slt i64 %i8, %end
+  br i1 %v10, label %body4, label %done6
 body4:
-  %v10 = add nsw i64 0, %i7
-  br label %head11
-head11:
-  %i15 = phi i64 [ 0, %body4 ], [ %n16, %latch13 ]
-  %v17 = icmp slt i64 %i15, 64
-  br i1 %v17, label %body12, label %done14
-body12:
-  %v18 = sub i64 64, %i15
-  %v19 = call i64 @llvm.umin.i64(i64 %v18, i64 16)
-  %v20 = trunc i64 %v19 to i32
-  %v21 = insertelement <8 x i32> poison, i32 %v20, i64 0
-  %v22 = shufflevector <8 x i32> %v21, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v23 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v22
-  %v24 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v22
-  %v25 = trunc i64 %i15 to i32
-  %v26 = insertelement <8 x i32> poison, i32 %v25, i64 0
-  %v27 = shufflevector <8 x i32> %v26, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v28 = add <8 x i32> %v27, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v29 = sitofp <8 x i32> %v28 to <8 x float>
-  %v30 = insertelement <8 x i32> poison, i32 %v25, i64 0
-  %v31 = shufflevector <8 x i32> %v30, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v32 = add <8 x i32> %v31, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v33 = sitofp <8 x i32> %v32 to <8 x float>
-  %v34 = fmul reassoc arcp contract afn <8 x float> %v29, splat (float 0x3FA0000000000000)
-  %v35 = fmul reassoc arcp contract afn <8 x float> %v33, splat (float 0x3FA0000000000000)
-  store <8 x float> zeroinitializer, ptr %s36, align 64
-  store <8 x float> zeroinitializer, ptr %s37, align 64
-  store <8 x float> %v34, ptr %s36, align 4
-  store <8 x float> %v35, ptr %s37, align 4
-  store i32 0, ptr %s38, align 4
-  store <8 x i32> zeroinitializer, ptr %s39, align 64
-  store <8 x i32> zeroinitializer, ptr %s40, align 64
-  store i32 0, ptr %s38, align 4
-  store <8 x i32> splat (i32 0), ptr %s39, align 4
-  store <8 x i32> splat (i32 0), ptr %s40, align 4
-  store <8 x i1> %v23, ptr %s44, align 8
-  store <8 x i1> %v24, ptr %s45, align 8
-  store <8 x i1> %v23, ptr %s46, align 8
-  store <8 x i1> %v24, ptr %s47, align 8
-  br label %while41
-while41:
-  %v48 = load <8 x i1>, ptr %s44, align 8
-  %v49 = load <8 x i1>, ptr %s45, align 8
-  store <8 x i1> %v48, ptr %s46, align 8
-  store <8 x i1> %v49, ptr %s47, align 8
-  %v50 = load <8 x float>, ptr %s36, align 4
-  %v51 = load <8 x float>, ptr %s37, align 4
-  %v52 = fmul reassoc arcp contract afn <8 x float> %v50, %v50
-  %v53 = fmul reassoc arcp contract afn <8 x float> %v51, %v51
-  %v54 = load i32, ptr %s38, align 4
-  %v55 = fcmp olt <8 x float> %v52, splat (float 0x4010000000000000)
-  %v56 = fcmp olt <8 x float> %v53, splat (float 0x4010000000000000)
-  %v57 = icmp slt i32 %v54, 100
-  %v58 = insertelement <8 x i1> poison, i1 %v57, i64 0
-  %v59 = shufflevector <8 x i1> %v58, <8 x i1> poison, <8 x i32> zeroinitializer
-  %v60 = and <8 x i1> %v55, %v59
-  %v61 = insertelement <8 x i1> poison, i1 %v57, i64 0
-  %v62 = shufflevector <8 x i1> %v61, <8 x i1> poison, <8 x i32> zeroinitializer
-  %v63 = and <8 x i1> %v56, %v62
-  %v64 = and <8 x i1> %v48, %v60
-  %v65 = and <8 x i1> %v49, %v63
-  %v66 = xor <8 x i1> %v60, splat (i1 true)
-  %v67 = xor <8 x i1> %v63, splat (i1 true)
-  %v68 = and <8 x i1> %v48, %v66
-  %v69 = and <8 x i1> %v49, %v67
-  %v72 = load <8 x i1>, ptr %s44, align 8
-  %v73 = load <8 x i1>, ptr %s45, align 8
-  %v74 = xor <8 x i1> %v68, splat (i1 true)
-  %v75 = xor <8 x i1> %v69, splat (i1 true)
-  %v76 = and <8 x i1> %v72, %v74
-  %v77 = and <8 x i1> %v73, %v75
-  store <8 x i1> %v76, ptr %s44, align 8
-  store <8 x i1> %v77, ptr %s45, align 8
-  %v78 = load <8 x i1>, ptr %s46, align 8
-  %v79 = load <8 x i1>, ptr %s47, align 8
-  %v80 = xor <8 x i1> %v68, splat (i1 true)
-  %v81 = xor <8 x i1> %v69, splat (i1 true)
-  %v82 = and <8 x i1> %v78, %v80
-  %v83 = and <8 x i1> %v79, %v81
-  store <8 x i1> %v82, ptr %s46, align 8
-  store <8 x i1> %v83, ptr %s47, align 8
-  br label %after71
-after71:
-  %v84 = load <8 x i1>, ptr %s46, align 8
-  %v85 = load <8 x i1>, ptr %s47, align 8
-  %v86 = and <8 x i1> %v48, %v84
-  %v87 = and <8 x i1> %v49, %v85
-  %v89 = or <8 x i1> %v86, %v87
-  %v90 = bitcast <8 x i1> %v89 to i8
-  %v91 = icmp ne i8 %v90, 0
-  br i1 %v91, label %still88, label %latch42
-still88:
-  %v92 = fadd reassoc arcp contract afn <8 x float> %v52, %v34
-  %v93 = fadd reassoc arcp contract afn <8 x float> %v53, %v35
-  store <8 x float> %v92, ptr %s36, align 4
-  store <8 x float> %v93, ptr %s37, align 4
-  %v94 = add i32 %v54, 1
-  store i32 %v94, ptr %s38, align 4
-  %v95 = insertelement <8 x i32> poison, i32 %v94, i64 0
-  %v96 = shufflevector <8 x i32> %v95, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v97 = load <8 x i32>, ptr %s39, align 4
-  %v98 = select <8 x i1> %v86, <8 x i32> %v96, <8 x i32> %v97
-  store <8 x i32> %v98, ptr %s39, align 4
-  %v99 = insertelement <8 x i32> poison, i32 %v94, i64 0
+  %v11 = add nsw i64 0, %i8
+  store i32 16, ptr %s12, align 4
+  br label %head13
+head13:
+  %i18 = phi i64 [ 0, %body4 ], [ %n19, %latch15 ]
+  %v20 = icmp slt i64 %i18, 64
+  br i1 %v20, label %body14, label %done16
+body14:
+  %v21 = sub i64 64, %i18
+  %v22 = call i64 @llvm.umin.i64(i64 %v21, i64 16)
+  %v23 = trunc i64 %v22 to i32
+  %v24 = insertelement <8 x i32> poison, i32 %v23, i64 0
+  %v25 = shufflevector <8 x i32> %v24, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v26 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v25
+  %v27 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v25
+  %v28 = trunc i64 %i18 to i32
+  %v29 = insertelement <8 x i32> poison, i32 %v28, i64 0
+  %v30 = shufflevector <8 x i32> %v29, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v31 = add <8 x i32> %v30, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v32 = sitofp <8 x i32> %v31 to <8 x float>
+  %v33 = insertelement <8 x i32> poison, i32 %v28, i64 0
+  %v34 = shufflevector <8 x i32> %v33, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v35 = add <8 x i32> %v34, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v36 = sitofp <8 x i32> %v35 to <8 x float>
+  %v37 = fmul reassoc arcp contract afn <8 x float> %v32, splat (float 0x3FA0000000000000)
+  %v38 = fmul reassoc arcp contract afn <8 x float> %v36, splat (float 0x3FA0000000000000)
+  store <8 x float> zeroinitializer, ptr %s39, align 64
+  store <8 x float> zeroinitializer, ptr %s40, align 64
+  store <8 x float> %v37, ptr %s39, align 4
+  store <8 x float> %v38, ptr %s40, align 4
+  store i32 0, ptr %s41, align 4
+  store <8 x i32> zeroinitializer, ptr %s42, align 64
+  store <8 x i32> zeroinitializer, ptr %s43, align 64
+  store i32 0, ptr %s41, align 4
+  store <8 x i32> splat (i32 0), ptr %s42, align 4
+  store <8 x i32> splat (i32 0), ptr %s43, align 4
+  store <8 x i1> %v26, ptr %s47, align 8
+  store <8 x i1> %v27, ptr %s48, align 8
+  store <8 x i1> %v26, ptr %s49, align 8
+  store <8 x i1> %v27, ptr %s50, align 8
+  store i32 1024, ptr %s51, align 4
+  br label %while44
+while44:
+  %v52 = load <8 x i1>, ptr %s47, align 8
+  %v53 = load <8 x i1>, ptr %s48, align 8
+  store <8 x i1> %v52, ptr %s49, align 8
+  store <8 x i1> %v53, ptr %s50, align 8
+  %v54 = load <8 x float>, ptr %s39, align 4
+  %v55 = load <8 x float>, ptr %s40, align 4
+  %v56 = fmul reassoc arcp contract afn <8 x float> %v54, %v54
+  %v57 = fmul reassoc arcp contract afn <8 x float> %v55, %v55
+  %v58 = load i32, ptr %s41, align 4
+  %v59 = fcmp olt <8 x float> %v56, splat (float 0x4010000000000000)
+  %v60 = fcmp olt <8 x float> %v57, splat (float 0x4010000000000000)
+  %v61 = icmp slt i32 %v58, 100
+  %v62 = insertelement <8 x i1> poison, i1 %v61, i64 0
+  %v63 = shufflevector <8 x i1> %v62, <8 x i1> poison, <8 x i32> zeroinitializer
+  %v64 = and <8 x i1> %v59, %v63
+  %v65 = insertelement <8 x i1> poison, i1 %v61, i64 0
+  %v66 = shufflevector <8 x i1> %v65, <8 x i1> poison, <8 x i32> zeroinitializer
+  %v67 = and <8 x i1> %v60, %v66
+  %v68 = and <8 x i1> %v52, %v64
+  %v69 = and <8 x i1> %v53, %v67
+  %v70 = xor <8 x i1> %v64, splat (i1 true)
+  %v71 = xor <8 x i1> %v67, splat (i1 true)
+  %v72 = and <8 x i1> %v52, %v70
+  %v73 = and <8 x i1> %v53, %v71
+  %v76 = load <8 x i1>, ptr %s47, align 8
+  %v77 = load <8 x i1>, ptr %s48, align 8
+  %v78 = xor <8 x i1> %v72, splat (i1 true)
+  %v79 = xor <8 x i1> %v73, splat (i1 true)
+  %v80 = and <8 x i1> %v76, %v78
+  %v81 = and <8 x i1> %v77, %v79
+  store <8 x i1> %v80, ptr %s47, align 8
+  store <8 x i1> %v81, ptr %s48, align 8
+  %v82 = load <8 x i1>, ptr %s49, align 8
+  %v83 = load <8 x i1>, ptr %s50, align 8
+  %v84 = xor <8 x i1> %v72, splat (i1 true)
+  %v85 = xor <8 x i1> %v73, splat (i1 true)
+  %v86 = and <8 x i1> %v82, %v84
+  %v87 = and <8 x i1> %v83, %v85
+  store <8 x i1> %v86, ptr %s49, align 8
+  store <8 x i1> %v87, ptr %s50, align 8
+  br label %after75
+after75:
+  %v88 = load <8 x i1>, ptr %s49, align 8
+  %v89 = load <8 x i1>, ptr %s50, align 8
+  %v90 = and <8 x i1> %v52, %v88
+  %v91 = and <8 x i1> %v53, %v89
+  %v93 = or <8 x i1> %v90, %v91
+  %v94 = bitcast <8 x i1> %v93 to i8
+  %v95 = icmp ne i8 %v94, 0
+  br i1 %v95, label %still92, label %latch45
+still92:
+  %v96 = fadd reassoc arcp contract afn <8 x float> %v56, %v37
+  %v97 = fadd reassoc arcp contract afn <8 x float> %v57, %v38
+  store <8 x float> %v96, ptr %s39, align 4
+  store <8 x float> %v97, ptr %s40, align 4
+  %v98 = add i32 %v58, 1
+  store i32 %v98, ptr %s41, align 4
+  %v99 = insertelement <8 x i32> poison, i32 %v98, i64 0
   %v100 = shufflevector <8 x i32> %v99, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v101 = load <8 x i32>, ptr %s40, align 4
-  %v102 = select <8 x i1> %v87, <8 x i32> %v100, <8 x i32> %v101
-  store <8 x i32> %v102, ptr %s40, align 4
-  br label %latch42
-latch42:
-  %v103 = load <8 x i1>, ptr %s44, align 8
-  %v104 = load <8 x i1>, ptr %s45, align 8
-  %v105 = or <8 x i1> %v103, %v104
-  %v106 = bitcast <8 x i1> %v105 to i8
-  %v107 = icmp ne i8 %v106, 0
-  br i1 %v107, label %while41, label %done43
-done43:
-  %v108 = load <8 x i32>, ptr %s39, align 4
-  %v109 = load <8 x i32>, ptr %s40, align 4
-  %v110 = mul i64 %v10, 256
-  %v111 = getelementptr i8, ptr %v2, i64 %v110
-  %v112 = mul i64 %i15, 4
-  %v113 = getelementptr i8, ptr %v111, i64 %v112
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v108, ptr align 4 %v113, <8 x i1> %v23), !alias.scope !4, !noalias !5
-  %v114 = getelementptr i8, ptr %v113, i64 32
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v109, ptr align 4 %v114, <8 x i1> %v24), !alias.scope !4, !noalias !5
-  br label %latch13
-latch13:
-  %n16 = add nsw i64 %i15, 16
-  br label %head11
-done14:
+  %v101 = load <8 x i32>, ptr %s42, align 4
+  %v102 = select <8 x i1> %v90, <8 x i32> %v100, <8 x i32> %v101
+  store <8 x i32> %v102, ptr %s42, align 4
+  %v103 = insertelement <8 x i32> poison, i32 %v98, i64 0
+  %v104 = shufflevector <8 x i32> %v103, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v105 = load <8 x i32>, ptr %s43, align 4
+  %v106 = select <8 x i1> %v91, <8 x i32> %v104, <8 x i32> %v105
+  store <8 x i32> %v106, ptr %s43, align 4
+  br label %latch45
+latch45:
+  %v108 = load <8 x i1>, ptr %s47, align 8
+  %v109 = load <8 x i1>, ptr %s48, align 8
+  %v110 = or <8 x i1> %v108, %v109
+  %v111 = bitcast <8 x i1> %v110 to i8
+  %v112 = icmp ne i8 %v111, 0
+  br i1 %v112, label %again107, label %done46
+again107:
+  %v115 = load i32, ptr %s51, align 4
+  %v116 = sub i32 %v115, 1
+  store i32 %v116, ptr %s51, align 4
+  %v117 = icmp slt i32 %v116, 0
+  br i1 %v117, label %now113, label %on114, !prof !2
+now113:
+  store i32 1024, ptr %s51, align 4
+  %v120 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
+  %v121 = icmp eq i64 %v120, 0
+  br i1 %v121, label %on119, label %ask118, !prof !3
+ask118:
+  %v122 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v123 = load ptr, ptr %v122, align 8, !invariant.load !{}
+  %v124 = getelementptr inbounds i8, ptr %v123, i64 48
+  %v125 = load ptr, ptr %v124, align 8, !invariant.load !{}
+  %v126 = call preserve_allcc zeroext i1 %v125(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v126, label %exit, label %on119
+on119:
+  br label %on114
+on114:
+  br label %while44
+done46:
+  %v127 = load <8 x i32>, ptr %s42, align 4
+  %v128 = load <8 x i32>, ptr %s43, align 4
+  %v129 = mul i64 %v11, 256
+  %v130 = getelementptr i8, ptr %v2, i64 %v129
+  %v131 = mul i64 %i18, 4
+  %v132 = getelementptr i8, ptr %v130, i64 %v131
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v127, ptr align 4 %v132, <8 x i1> %v26), !alias.scope !9, !noalias !10
+  %v133 = getelementptr i8, ptr %v132, i64 32
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v128, ptr align 4 %v133, <8 x i1> %v27), !alias.scope !9, !noalias !10
+  br label %turn17
+turn17:
+  %v136 = load i32, ptr %s12, align 4
+  %v137 = sub i32 %v136, 1
+  store i32 %v137, ptr %s12, align 4
+  %v138 = icmp slt i32 %v137, 0
+  br i1 %v138, label %now134, label %on135, !prof !2
+now134:
+  store i32 16, ptr %s12, align 4
+  %v141 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
+  %v142 = icmp eq i64 %v141, 0
+  br i1 %v142, label %on140, label %ask139, !prof !3
+ask139:
+  %v143 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v144 = load ptr, ptr %v143, align 8, !invariant.load !{}
+  %v145 = getelementptr inbounds i8, ptr %v144, i64 48
+  %v146 = load ptr, ptr %v145, align 8, !invariant.load !{}
+  %v147 = call preserve_allcc zeroext i1 %v146(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v147, label %exit, label %on140
+on140:
+  br label %on135
+on135:
+  br label %latch15
+latch15:
+  %n19 = add nsw i64 %i18, 16
+  br label %head13
+done16:
+  br label %turn7
+turn7:
+  %v150 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
+  %v151 = icmp eq i64 %v150, 0
+  br i1 %v151, label %on149, label %ask148, !prof !3
+ask148:
+  %v152 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v153 = load ptr, ptr %v152, align 8, !invariant.load !{}
+  %v154 = getelementptr inbounds i8, ptr %v153, i64 48
+  %v155 = load ptr, ptr %v154, align 8, !invariant.load !{}
+  %v156 = call preserve_allcc zeroext i1 %v155(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v156, label %exit, label %on149
+on149:
   br label %latch5
 latch5:
-  %n8 = add nsw i64 %i7, 1
+  %n9 = add nsw i64 %i8, 1
   br label %head3, !llvm.loop !1
 done6:
   br label %exit
@@ -212,7 +275,12 @@ exit:
 
 !0 = !{!"llvm.loop.unroll.disable"}
 !1 = distinct !{!1, !0}
-!2 = distinct !{!"fields"}
-!3 = distinct !{!"field:out", !2}
-!4 = !{!3}
-!5 = !{}
+!2 = !{!"branch_weights", i32 1, i32 1000000}
+!3 = !{!"branch_weights", i32 1000000, i32 1}
+!4 = distinct !{!"fields"}
+!5 = distinct !{!"record", !4}
+!6 = distinct !{!"field:out", !4}
+!7 = !{!5}
+!8 = !{!6}
+!9 = !{!6}
+!10 = !{!5}

@@ -5,7 +5,11 @@ declare i64 @llvm.smax.i64(i64, i64)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s20 = alloca i32, align 8
+  %s7 = alloca i32, align 4
+  %s22 = alloca i32, align 8
+  %s25 = alloca i32, align 4
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %box, i64 8
@@ -14,67 +18,113 @@ start:
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
   %v5 = add nsw i64 0, %begin
   %v6 = add nsw i64 0, %end
-  br label %head7
-head7:
-  %i11 = phi i64 [ %v5, %start ], [ %n12, %latch9 ]
-  %v13 = icmp slt i64 %i11, %v6
-  br i1 %v13, label %body8, label %done10
-body8:
-  %v14 = trunc i64 %i11 to i32
-  %v15 = and i32 %v14, 1
-  %v16 = icmp eq i32 %v15, 0
-  br i1 %v16, label %then17, label %done19
-then17:
-  br label %latch9
-done19:
-  store i32 0, ptr %s20, align 4
-  br label %while21
-while21:
-  %v23 = load i32, ptr %s20, align 4
-  %v24 = icmp slt i32 %v23, %v14
-  br i1 %v24, label %then25, label %else26
-then25:
-  br label %done27
-else26:
-  br label %done22
-done27:
-  %v28 = add i32 %v23, 2
-  store i32 %v28, ptr %s20, align 4
-  %v29 = icmp sgt i32 %v28, 5
-  br i1 %v29, label %then30, label %done32
-then30:
-  br label %done22
-done32:
-  br label %while21
-done22:
-  %v33 = load i32, ptr %s20, align 4
-  %v34 = sext i32 %v33 to i64
-  %v35 = mul nsw i64 %v34, 4
-  %v36 = getelementptr inbounds i8, ptr %v4, i64 %v35
-  %v37 = icmp sge i32 %v33, 0
-  %v38 = icmp slt i32 %v33, 8
-  %v39 = and i1 %v37, %v38
-  br i1 %v39, label %holds42, label %fail40
-fail40:
-  %v43 = getelementptr inbounds i8, ptr %ctx, i64 8
-  %v44 = load ptr, ptr %v43, align 8, !invariant.load !{}
-  %v45 = cmpxchg ptr %v44, i64 0, i64 1 acq_rel acquire
-  %v46 = extractvalue { i64, i1 } %v45, 1
-  br i1 %v46, label %first41, label %exit
-first41:
-  %v47 = getelementptr inbounds i8, ptr %v44, i64 8
-  store i64 0, ptr %v47, align 8
-  %v48 = getelementptr inbounds i8, ptr %v44, i64 16
-  store i32 %v33, ptr %v48, align 8
-  store atomic i64 2, ptr %v44 release, align 8
+  store i32 16, ptr %s7, align 4
+  br label %head8
+head8:
+  %i13 = phi i64 [ %v5, %start ], [ %n14, %latch10 ]
+  %v15 = icmp slt i64 %i13, %v6
+  br i1 %v15, label %body9, label %done11
+body9:
+  %v16 = trunc i64 %i13 to i32
+  %v17 = and i32 %v16, 1
+  %v18 = icmp eq i32 %v17, 0
+  br i1 %v18, label %then19, label %done21
+then19:
+  br label %turn12
+done21:
+  store i32 0, ptr %s22, align 4
+  store i32 1024, ptr %s25, align 4
+  br label %while23
+while23:
+  %v27 = load i32, ptr %s22, align 4
+  %v28 = icmp slt i32 %v27, %v16
+  br i1 %v28, label %then29, label %else30
+then29:
+  br label %done31
+else30:
+  br label %done24
+done31:
+  %v32 = add i32 %v27, 2
+  store i32 %v32, ptr %s22, align 4
+  %v33 = icmp sgt i32 %v32, 5
+  br i1 %v33, label %then34, label %done36
+then34:
+  br label %done24
+done36:
+  br label %turn26
+turn26:
+  %v39 = load i32, ptr %s25, align 4
+  %v40 = sub i32 %v39, 1
+  store i32 %v40, ptr %s25, align 4
+  %v41 = icmp slt i32 %v40, 0
+  br i1 %v41, label %now37, label %on38, !prof !3
+now37:
+  store i32 1024, ptr %s25, align 4
+  %v44 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
+  %v45 = icmp eq i64 %v44, 0
+  br i1 %v45, label %on43, label %ask42, !prof !4
+ask42:
+  %v46 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v47 = load ptr, ptr %v46, align 8, !invariant.load !{}
+  %v48 = getelementptr inbounds i8, ptr %v47, i64 48
+  %v49 = load ptr, ptr %v48, align 8, !invariant.load !{}
+  %v50 = call preserve_allcc zeroext i1 %v49(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v50, label %exit, label %on43
+on43:
+  br label %on38
+on38:
+  br label %while23
+done24:
+  %v51 = load i32, ptr %s22, align 4
+  %v52 = sext i32 %v51 to i64
+  %v53 = mul nsw i64 %v52, 4
+  %v54 = getelementptr inbounds i8, ptr %v4, i64 %v53
+  %v55 = icmp sge i32 %v51, 0
+  %v56 = icmp slt i32 %v51, 8
+  %v57 = and i1 %v55, %v56
+  br i1 %v57, label %holds60, label %fail58
+fail58:
+  %v61 = getelementptr inbounds i8, ptr %ctx, i64 8
+  %v62 = load ptr, ptr %v61, align 8, !invariant.load !{}
+  %v63 = cmpxchg ptr %v62, i32 0, i32 1 acq_rel acquire
+  %v64 = extractvalue { i32, i1 } %v63, 1
+  br i1 %v64, label %first59, label %exit
+first59:
+  %v65 = getelementptr inbounds i8, ptr %v62, i64 8
+  store i64 0, ptr %v65, align 8
+  %v66 = getelementptr inbounds i8, ptr %v62, i64 16
+  store i32 %v51, ptr %v66, align 8
+  store atomic i32 2, ptr %v62 release, align 8
   br label %exit
-holds42:
-  store i32 %v14, ptr %v36, align 4, !alias.scope !5, !noalias !6, !llvm.access.group !0
-  br label %latch9
-latch9:
-  %n12 = add nsw i64 %i11, 1
-  br label %head7, !llvm.loop !2
-done10:
+holds60:
+  store i32 %v16, ptr %v54, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  br label %turn12
+turn12:
+  %v69 = load i32, ptr %s7, align 4
+  %v70 = sub i32 %v69, 1
+  store i32 %v70, ptr %s7, align 4
+  %v71 = icmp slt i32 %v70, 0
+  br i1 %v71, label %now67, label %on68, !prof !3
+now67:
+  store i32 16, ptr %s7, align 4
+  %v74 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
+  %v75 = icmp eq i64 %v74, 0
+  br i1 %v75, label %on73, label %ask72, !prof !4
+ask72:
+  %v76 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v77 = load ptr, ptr %v76, align 8, !invariant.load !{}
+  %v78 = getelementptr inbounds i8, ptr %v77, i64 48
+  %v79 = load ptr, ptr %v78, align 8, !invariant.load !{}
+  %v80 = call preserve_allcc zeroext i1 %v79(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v80, label %exit, label %on73
+on73:
+  br label %on68
+on68:
+  br label %latch10
+latch10:
+  %n14 = add nsw i64 %i13, 1
+  br label %head8, !llvm.loop !2
+done11:
   br label %exit
 exit:
   ret void
@@ -83,7 +133,9 @@ exit:
 define void @weft_entry(ptr noalias %ctx) nounwind "reciprocal-estimates"="none" {
 entry:
   %s4 = alloca [2 x i64], align 8
-  %s32 = alloca [1 x i64], align 8
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
+  %s36 = alloca [1 x i64], align 8
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -116,21 +168,26 @@ shared15:
   call void %v24(i64 %v20, ptr @weft_task0, ptr %ctx, ptr %s4, i64 %v8, i64 %v12)
   br label %done16
 done16:
-  %v26 = getelementptr inbounds i8, ptr %ctx, i64 8
-  %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
-  %v28 = load i64, ptr %v27, align 8
-  %v29 = icmp eq i64 %v28, 0
-  br i1 %v29, label %sound25, label %exit
-sound25:
-  %v30 = getelementptr inbounds i8, ptr %ctx, i64 32
-  %v31 = load i32, ptr %v30, align 8, !invariant.load !{}
-  %v33 = getelementptr inbounds i8, ptr %s32, i64 0
-  store i32 %v31, ptr %v33, align 8
-  %v34 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v35 = load ptr, ptr %v34, align 8, !invariant.load !{}
-  %v36 = getelementptr inbounds i8, ptr %v35, i64 8
-  %v37 = load ptr, ptr %v36, align 8, !invariant.load !{}
-  call void %v37(i64 1, ptr %s32)
+  %v27 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
+  %v28 = icmp eq i64 %v27, 0
+  br i1 %v28, label %on26, label %ask25, !prof !4
+ask25:
+  %v29 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v30 = load ptr, ptr %v29, align 8, !invariant.load !{}
+  %v31 = getelementptr inbounds i8, ptr %v30, i64 48
+  %v32 = load ptr, ptr %v31, align 8, !invariant.load !{}
+  %v33 = call preserve_allcc zeroext i1 %v32(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v33, label %exit, label %on26
+on26:
+  %v34 = getelementptr inbounds i8, ptr %ctx, i64 32
+  %v35 = load i32, ptr %v34, align 8, !invariant.load !{}
+  %v37 = getelementptr inbounds i8, ptr %s36, i64 0
+  store i32 %v35, ptr %v37, align 8
+  %v38 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v39 = load ptr, ptr %v38, align 8, !invariant.load !{}
+  %v40 = getelementptr inbounds i8, ptr %v39, i64 8
+  %v41 = load ptr, ptr %v40, align 8, !invariant.load !{}
+  call void %v41(i64 1, ptr %s36)
   br label %exit
 exit:
   ret void
@@ -139,7 +196,12 @@ exit:
 !0 = distinct !{}
 !1 = !{!"llvm.loop.parallel_accesses", !0}
 !2 = distinct !{!2, !1}
-!3 = distinct !{!"fields"}
-!4 = distinct !{!"field:z", !3}
-!5 = !{!4}
-!6 = !{}
+!3 = !{!"branch_weights", i32 1, i32 1000000}
+!4 = !{!"branch_weights", i32 1000000, i32 1}
+!5 = distinct !{!"fields"}
+!6 = distinct !{!"record", !5}
+!7 = distinct !{!"field:z", !5}
+!8 = !{!6}
+!9 = !{!7}
+!10 = !{!7}
+!11 = !{!6}

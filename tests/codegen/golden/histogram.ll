@@ -6,6 +6,8 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %box, i64 8
@@ -18,26 +20,51 @@ start:
   %v8 = load ptr, ptr %v7, align 8, !invariant.load !{}
   %v9 = add nsw i64 0, %begin
   %v10 = add nsw i64 0, %end
-  br label %head11
-head11:
-  %i15 = phi i64 [ %v9, %start ], [ %n16, %latch13 ]
-  %v17 = icmp slt i64 %i15, %v10
-  br i1 %v17, label %body12, label %done14
-body12:
-  %v18 = mul nsw i64 %i15, 4
-  %v19 = getelementptr inbounds i8, ptr %v6, i64 %v18
-  %v20 = load i32, ptr %v19, align 4, !alias.scope !11, !noalias !12, !llvm.access.group !0
-  %v21 = and i32 %v20, 15
-  %v22 = sext i32 %v21 to i64
-  %v23 = mul nsw i64 %v22, 4
-  %v24 = getelementptr inbounds i8, ptr %v4, i64 %v23
-  %v25 = load i32, ptr %v24, align 4, !alias.scope !13, !noalias !14
-  %v26 = add i32 %v25, 1
-  store i32 %v26, ptr %v24, align 4, !alias.scope !13, !noalias !14
-  br label %latch13
-latch13:
-  %n16 = add nsw i64 %i15, 1
-  br label %head11, !llvm.loop !2
+  br label %stretch11
+stretch11:
+  %p15 = phi i64 [ %v9, %start ], [ %q16, %done32 ]
+  %v17 = sub i64 %v10, %p15
+  %v18 = icmp sgt i64 %v17, 38400
+  br i1 %v18, label %more12, label %inside13, !prof !1
+more12:
+  %v21 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
+  %v22 = icmp eq i64 %v21, 0
+  br i1 %v22, label %on20, label %ask19, !prof !2
+ask19:
+  %v23 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 48
+  %v26 = load ptr, ptr %v25, align 8, !invariant.load !{}
+  %v27 = call preserve_allcc zeroext i1 %v26(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v27, label %exit, label %on20
+on20:
+  %v28 = add i64 %p15, 38400
+  br label %inside13
+inside13:
+  %q16 = phi i64 [ %v10, %stretch11 ], [ %v28, %on20 ]
+  br label %head29
+head29:
+  %i33 = phi i64 [ %p15, %inside13 ], [ %n34, %latch31 ]
+  %v35 = icmp slt i64 %i33, %q16
+  br i1 %v35, label %body30, label %done32
+body30:
+  %v36 = mul nsw i64 %i33, 4
+  %v37 = getelementptr inbounds i8, ptr %v6, i64 %v36
+  %v38 = load i32, ptr %v37, align 4, !alias.scope !16, !noalias !17, !llvm.access.group !0
+  %v39 = and i32 %v38, 15
+  %v40 = sext i32 %v39 to i64
+  %v41 = mul nsw i64 %v40, 4
+  %v42 = getelementptr inbounds i8, ptr %v4, i64 %v41
+  %v43 = load i32, ptr %v42, align 4, !alias.scope !18, !noalias !19
+  %v44 = add i32 %v43, 1
+  store i32 %v44, ptr %v42, align 4, !alias.scope !18, !noalias !19
+  br label %latch31
+latch31:
+  %n34 = add nsw i64 %i33, 1
+  br label %head29, !llvm.loop !4
+done32:
+  %v45 = icmp slt i64 %q16, %v10
+  br i1 %v45, label %stretch11, label %done14, !prof !1
 done14:
   br label %exit
 exit:
@@ -93,7 +120,7 @@ body32:
   br label %latch33
 latch33:
   %n36 = add nsw i64 %i35, 1
-  br label %head31, !llvm.loop !4
+  br label %head31, !llvm.loop !6
 done34:
   br label %filled29
 filled29:
@@ -154,14 +181,14 @@ body30:
   br label %latch31
 latch31:
   %n34 = add nsw i64 %i33, 1
-  br label %head29, !llvm.loop !6
+  br label %head29, !llvm.loop !8
 done32:
   br label %after18
 after18:
   br label %latch12
 latch12:
   %n15 = add nsw i64 %i14, 1
-  br label %head10, !llvm.loop !5
+  br label %head10, !llvm.loop !7
 done13:
   br label %exit
 exit:
@@ -229,7 +256,7 @@ body46:
   br label %latch47
 latch47:
   %n50 = add nsw i64 %i49, 1
-  br label %head45, !llvm.loop !7
+  br label %head45, !llvm.loop !9
 done48:
   %v53 = getelementptr inbounds i8, ptr %s3, i64 16
   store ptr %v41, ptr %v53, align 8
@@ -255,17 +282,22 @@ exit:
 }
 
 !0 = distinct !{}
-!1 = !{!"llvm.loop.parallel_accesses", !0}
-!2 = distinct !{!2, !1}
-!3 = !{!"llvm.loop.unroll.disable"}
+!1 = !{!"branch_weights", i32 1, i32 1000000}
+!2 = !{!"branch_weights", i32 1000000, i32 1}
+!3 = !{!"llvm.loop.parallel_accesses", !0}
 !4 = distinct !{!4, !3}
-!5 = distinct !{!5, !3}
-!6 = distinct !{!6, !3}
-!7 = distinct !{!7, !3}
-!8 = distinct !{!"fields"}
-!9 = distinct !{!"array:0", !8}
-!10 = distinct !{!"field:h", !8}
-!11 = !{!9}
-!12 = !{!10}
-!13 = !{!10}
-!14 = !{!9}
+!5 = !{!"llvm.loop.unroll.disable"}
+!6 = distinct !{!6, !5}
+!7 = distinct !{!7, !5}
+!8 = distinct !{!8, !5}
+!9 = distinct !{!9, !5}
+!10 = distinct !{!"fields"}
+!11 = distinct !{!"record", !10}
+!12 = distinct !{!"array:0", !10}
+!13 = distinct !{!"field:h", !10}
+!14 = !{!11}
+!15 = !{!12, !13}
+!16 = !{!12}
+!17 = !{!11, !13}
+!18 = !{!13}
+!19 = !{!11, !12}

@@ -8,7 +8,9 @@ declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, <16 x i1>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s28 = alloca <16 x float>, align 64
+  %s29 = alloca <16 x float>, align 64
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -19,66 +21,79 @@ start:
   %v6 = load ptr, ptr %v5, align 8, !invariant.load !{}
   br label %head7
 head7:
-  %i11 = phi i64 [ %begin, %start ], [ %n12, %latch9 ]
-  %v13 = icmp slt i64 %i11, %end
-  br i1 %v13, label %body8, label %done10
+  %i12 = phi i64 [ %begin, %start ], [ %n13, %latch9 ]
+  %v14 = icmp slt i64 %i12, %end
+  br i1 %v14, label %body8, label %done10
 body8:
-  %v14 = add nsw i64 0, %i11
-  br label %head15
-head15:
-  %i19 = phi i64 [ 0, %body8 ], [ %n20, %latch17 ]
-  %v21 = icmp slt i64 %i19, 64
-  br i1 %v21, label %body16, label %done18
-body16:
-  %v22 = sub i64 64, %i19
-  %v23 = call i64 @llvm.umin.i64(i64 %v22, i64 16)
-  %v24 = trunc i64 %v23 to i32
-  %v25 = insertelement <16 x i32> poison, i32 %v24, i64 0
-  %v26 = shufflevector <16 x i32> %v25, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v27 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v26
-  store <16 x float> zeroinitializer, ptr %s28, align 64
-  store <16 x float> splat (float 0x0000000000000000), ptr %s28, align 4
-  br label %head29
-head29:
-  %i33 = phi i64 [ 0, %body16 ], [ %n34, %latch31 ]
-  %v35 = icmp slt i64 %i33, 64
-  br i1 %v35, label %body30, label %done32
-body30:
-  %v36 = mul i64 %v14, 256
-  %v37 = getelementptr i8, ptr %v2, i64 %v36
-  %v38 = mul i64 %i33, 4
-  %v39 = getelementptr i8, ptr %v37, i64 %v38
-  %v40 = load float, ptr %v39, align 4, !alias.scope !6, !noalias !7
-  %v41 = mul i64 %i33, 256
-  %v42 = getelementptr i8, ptr %v4, i64 %v41
-  %v43 = mul i64 %i19, 4
-  %v44 = getelementptr i8, ptr %v42, i64 %v43
-  %v45 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v44, <16 x i1> %v27, <16 x float> zeroinitializer), !alias.scope !8, !noalias !9
-  %v46 = insertelement <16 x float> poison, float %v40, i64 0
-  %v47 = shufflevector <16 x float> %v46, <16 x float> poison, <16 x i32> zeroinitializer
-  %v48 = fmul reassoc arcp contract afn <16 x float> %v47, %v45
-  %v49 = load <16 x float>, ptr %s28, align 4
-  %v50 = fadd reassoc arcp contract afn <16 x float> %v49, %v48
-  store <16 x float> %v50, ptr %s28, align 4
-  br label %latch31
-latch31:
-  %n34 = add nsw i64 %i33, 1
-  br label %head29
-done32:
-  %v51 = load <16 x float>, ptr %s28, align 4
-  %v52 = mul i64 %v14, 256
-  %v53 = getelementptr i8, ptr %v6, i64 %v52
-  %v54 = mul i64 %i19, 4
-  %v55 = getelementptr i8, ptr %v53, i64 %v54
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v51, ptr align 4 %v55, <16 x i1> %v27), !alias.scope !10, !noalias !11
-  br label %latch17
-latch17:
-  %n20 = add nsw i64 %i19, 16
-  br label %head15
-done18:
+  %v15 = add nsw i64 0, %i12
+  br label %head16
+head16:
+  %i20 = phi i64 [ 0, %body8 ], [ %n21, %latch18 ]
+  %v22 = icmp slt i64 %i20, 64
+  br i1 %v22, label %body17, label %done19
+body17:
+  %v23 = sub i64 64, %i20
+  %v24 = call i64 @llvm.umin.i64(i64 %v23, i64 16)
+  %v25 = trunc i64 %v24 to i32
+  %v26 = insertelement <16 x i32> poison, i32 %v25, i64 0
+  %v27 = shufflevector <16 x i32> %v26, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v28 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v27
+  store <16 x float> zeroinitializer, ptr %s29, align 64
+  store <16 x float> splat (float 0x0000000000000000), ptr %s29, align 4
+  br label %head30
+head30:
+  %i34 = phi i64 [ 0, %body17 ], [ %n35, %latch32 ]
+  %v36 = icmp slt i64 %i34, 64
+  br i1 %v36, label %body31, label %done33
+body31:
+  %v37 = mul i64 %v15, 256
+  %v38 = getelementptr i8, ptr %v2, i64 %v37
+  %v39 = mul i64 %i34, 4
+  %v40 = getelementptr i8, ptr %v38, i64 %v39
+  %v41 = load float, ptr %v40, align 4, !alias.scope !8, !noalias !9
+  %v42 = mul i64 %i34, 256
+  %v43 = getelementptr i8, ptr %v4, i64 %v42
+  %v44 = mul i64 %i20, 4
+  %v45 = getelementptr i8, ptr %v43, i64 %v44
+  %v46 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v45, <16 x i1> %v28, <16 x float> zeroinitializer), !alias.scope !10, !noalias !11
+  %v47 = insertelement <16 x float> poison, float %v41, i64 0
+  %v48 = shufflevector <16 x float> %v47, <16 x float> poison, <16 x i32> zeroinitializer
+  %v49 = fmul reassoc arcp contract afn <16 x float> %v48, %v46
+  %v50 = load <16 x float>, ptr %s29, align 4
+  %v51 = fadd reassoc arcp contract afn <16 x float> %v50, %v49
+  store <16 x float> %v51, ptr %s29, align 4
+  br label %latch32
+latch32:
+  %n35 = add nsw i64 %i34, 1
+  br label %head30
+done33:
+  %v52 = load <16 x float>, ptr %s29, align 4
+  %v53 = mul i64 %v15, 256
+  %v54 = getelementptr i8, ptr %v6, i64 %v53
+  %v55 = mul i64 %i20, 4
+  %v56 = getelementptr i8, ptr %v54, i64 %v55
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v52, ptr align 4 %v56, <16 x i1> %v28), !alias.scope !12, !noalias !13
+  br label %latch18
+latch18:
+  %n21 = add nsw i64 %i20, 16
+  br label %head16
+done19:
+  br label %turn11
+turn11:
+  %v59 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
+  %v60 = icmp eq i64 %v59, 0
+  br i1 %v60, label %on58, label %ask57, !prof !2
+ask57:
+  %v61 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v62 = load ptr, ptr %v61, align 8, !invariant.load !{}
+  %v63 = getelementptr inbounds i8, ptr %v62, i64 48
+  %v64 = load ptr, ptr %v63, align 8, !invariant.load !{}
+  %v65 = call preserve_allcc zeroext i1 %v64(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v65, label %exit, label %on58
+on58:
   br label %latch9
 latch9:
-  %n12 = add nsw i64 %i11, 1
+  %n13 = add nsw i64 %i12, 1
   br label %head7, !llvm.loop !1
 done10:
   br label %exit
@@ -131,13 +146,17 @@ exit:
 
 !0 = !{!"llvm.loop.unroll.disable"}
 !1 = distinct !{!1, !0}
-!2 = distinct !{!"fields"}
-!3 = distinct !{!"field:a", !2}
-!4 = distinct !{!"field:b", !2}
-!5 = distinct !{!"field:c", !2}
-!6 = !{!3}
-!7 = !{!4, !5}
+!2 = !{!"branch_weights", i32 1000000, i32 1}
+!3 = distinct !{!"fields"}
+!4 = distinct !{!"field:a", !3}
+!5 = distinct !{!"field:b", !3}
+!6 = distinct !{!"field:c", !3}
+!7 = distinct !{!"record", !3}
 !8 = !{!4}
-!9 = !{!3, !5}
+!9 = !{!5, !6, !7}
 !10 = !{!5}
-!11 = !{!3, !4}
+!11 = !{!4, !6, !7}
+!12 = !{!6}
+!13 = !{!4, !5, !7}
+!14 = !{!7}
+!15 = !{!4, !5, !6}

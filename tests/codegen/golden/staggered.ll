@@ -9,14 +9,16 @@ declare void @llvm.masked.store.v8i32.p0(<8 x i32>, ptr, <8 x i1>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s27 = alloca <8 x i32>, align 64
-  %s28 = alloca <8 x i32>, align 64
-  %s41 = alloca <8 x i32>, align 64
-  %s42 = alloca <8 x i32>, align 64
-  %s49 = alloca <8 x i1>, align 8
-  %s50 = alloca <8 x i1>, align 8
-  %s51 = alloca <8 x i1>, align 8
-  %s52 = alloca <8 x i1>, align 8
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
+  %s45 = alloca <8 x i32>, align 64
+  %s46 = alloca <8 x i32>, align 64
+  %s59 = alloca <8 x i32>, align 64
+  %s60 = alloca <8 x i32>, align 64
+  %s67 = alloca <8 x i1>, align 8
+  %s68 = alloca <8 x i1>, align 8
+  %s69 = alloca <8 x i1>, align 8
+  %s70 = alloca <8 x i1>, align 8
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %box, i64 8
@@ -30,106 +32,131 @@ start:
   %v9 = mul i64 %end, 16
   %v10 = add i64 0, %v9
   %v11 = call i64 @llvm.smin.i64(i64 %v10, i64 %v2)
-  br label %head12
-head12:
-  %i16 = phi i64 [ %v8, %start ], [ %n17, %latch14 ]
-  %v18 = icmp slt i64 %i16, %v11
-  br i1 %v18, label %body13, label %done15
-body13:
-  %v19 = sub i64 %v11, %i16
-  %v20 = call i64 @llvm.umin.i64(i64 %v19, i64 16)
-  %v21 = trunc i64 %v20 to i32
-  %v22 = insertelement <8 x i32> poison, i32 %v21, i64 0
-  %v23 = shufflevector <8 x i32> %v22, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v24 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v23
-  %v25 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v23
-  %v26 = trunc i64 %i16 to i32
-  store <8 x i32> zeroinitializer, ptr %s27, align 64
-  store <8 x i32> zeroinitializer, ptr %s28, align 64
-  store <8 x i32> splat (i32 0), ptr %s27, align 4
-  store <8 x i32> splat (i32 0), ptr %s28, align 4
-  %v29 = insertelement <8 x i32> poison, i32 %v26, i64 0
-  %v30 = shufflevector <8 x i32> %v29, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v31 = add <8 x i32> %v30, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v32 = and <8 x i32> %v31, splat (i32 3)
-  %v33 = insertelement <8 x i32> poison, i32 %v26, i64 0
-  %v34 = shufflevector <8 x i32> %v33, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v35 = add <8 x i32> %v34, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v36 = and <8 x i32> %v35, splat (i32 3)
-  store <8 x i32> %v32, ptr %s41, align 64
-  store <8 x i32> %v36, ptr %s42, align 64
-  %v43 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v44 = shufflevector <8 x i32> %v43, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v45 = call <8 x i32> @llvm.ssub.sat.v8i32(<8 x i32> %v44, <8 x i32> splat (i32 5))
-  %v46 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v47 = shufflevector <8 x i32> %v46, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v48 = call <8 x i32> @llvm.ssub.sat.v8i32(<8 x i32> %v47, <8 x i32> splat (i32 5))
-  store <8 x i1> %v24, ptr %s49, align 8
-  store <8 x i1> %v25, ptr %s50, align 8
-  store <8 x i1> %v24, ptr %s51, align 8
-  store <8 x i1> %v25, ptr %s52, align 8
-  br label %head37
-head37:
-  %v53 = load <8 x i32>, ptr %s41, align 64
-  %v54 = load <8 x i32>, ptr %s42, align 64
-  %v55 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v56 = shufflevector <8 x i32> %v55, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v57 = icmp slt <8 x i32> %v53, %v56
-  %v58 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v59 = shufflevector <8 x i32> %v58, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v60 = icmp slt <8 x i32> %v54, %v59
-  %v61 = load <8 x i1>, ptr %s49, align 8
-  %v62 = load <8 x i1>, ptr %s50, align 8
-  %v63 = and <8 x i1> %v61, %v57
-  %v64 = and <8 x i1> %v62, %v60
-  store <8 x i1> %v63, ptr %s49, align 8
-  store <8 x i1> %v64, ptr %s50, align 8
-  store <8 x i1> %v63, ptr %s51, align 8
-  store <8 x i1> %v64, ptr %s52, align 8
-  %v65 = or <8 x i1> %v63, %v64
-  %v66 = bitcast <8 x i1> %v65 to i8
-  %v67 = icmp ne i8 %v66, 0
-  br i1 %v67, label %body38, label %done40
-body38:
-  %v68 = mul <8 x i32> %v53, %v53
-  %v69 = mul <8 x i32> %v54, %v54
-  %v70 = load <8 x i32>, ptr %s27, align 4
-  %v71 = load <8 x i32>, ptr %s28, align 4
-  %v72 = add <8 x i32> %v70, %v68
-  %v73 = add <8 x i32> %v71, %v69
-  %v74 = load <8 x i32>, ptr %s27, align 4
-  %v75 = select <8 x i1> %v63, <8 x i32> %v72, <8 x i32> %v74
-  store <8 x i32> %v75, ptr %s27, align 4
-  %v76 = load <8 x i32>, ptr %s28, align 4
-  %v77 = select <8 x i1> %v64, <8 x i32> %v73, <8 x i32> %v76
-  store <8 x i32> %v77, ptr %s28, align 4
-  br label %latch39
-latch39:
-  %v78 = icmp slt <8 x i32> %v53, %v45
-  %v79 = icmp slt <8 x i32> %v54, %v48
-  %v80 = load <8 x i1>, ptr %s49, align 8
-  %v81 = load <8 x i1>, ptr %s50, align 8
+  br label %stretch12
+stretch12:
+  %p16 = phi i64 [ %v8, %start ], [ %q17, %done33 ]
+  %v18 = sub i64 %v11, %p16
+  %v19 = icmp sgt i64 %v18, 256
+  br i1 %v19, label %more13, label %inside14, !prof !0
+more13:
+  %v22 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !5, !noalias !6
+  %v23 = icmp eq i64 %v22, 0
+  br i1 %v23, label %on21, label %ask20, !prof !1
+ask20:
+  %v24 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
+  %v26 = getelementptr inbounds i8, ptr %v25, i64 48
+  %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
+  %v28 = call preserve_allcc zeroext i1 %v27(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v28, label %exit, label %on21
+on21:
+  %v29 = add i64 %p16, 256
+  br label %inside14
+inside14:
+  %q17 = phi i64 [ %v11, %stretch12 ], [ %v29, %on21 ]
+  br label %head30
+head30:
+  %i34 = phi i64 [ %p16, %inside14 ], [ %n35, %latch32 ]
+  %v36 = icmp slt i64 %i34, %q17
+  br i1 %v36, label %body31, label %done33
+body31:
+  %v37 = sub i64 %q17, %i34
+  %v38 = call i64 @llvm.umin.i64(i64 %v37, i64 16)
+  %v39 = trunc i64 %v38 to i32
+  %v40 = insertelement <8 x i32> poison, i32 %v39, i64 0
+  %v41 = shufflevector <8 x i32> %v40, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v42 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v41
+  %v43 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v41
+  %v44 = trunc i64 %i34 to i32
+  store <8 x i32> zeroinitializer, ptr %s45, align 64
+  store <8 x i32> zeroinitializer, ptr %s46, align 64
+  store <8 x i32> splat (i32 0), ptr %s45, align 4
+  store <8 x i32> splat (i32 0), ptr %s46, align 4
+  %v47 = insertelement <8 x i32> poison, i32 %v44, i64 0
+  %v48 = shufflevector <8 x i32> %v47, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v49 = add <8 x i32> %v48, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v50 = and <8 x i32> %v49, splat (i32 3)
+  %v51 = insertelement <8 x i32> poison, i32 %v44, i64 0
+  %v52 = shufflevector <8 x i32> %v51, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v53 = add <8 x i32> %v52, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v54 = and <8 x i32> %v53, splat (i32 3)
+  store <8 x i32> %v50, ptr %s59, align 64
+  store <8 x i32> %v54, ptr %s60, align 64
+  %v61 = insertelement <8 x i32> poison, i32 %v6, i64 0
+  %v62 = shufflevector <8 x i32> %v61, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v63 = call <8 x i32> @llvm.ssub.sat.v8i32(<8 x i32> %v62, <8 x i32> splat (i32 5))
+  %v64 = insertelement <8 x i32> poison, i32 %v6, i64 0
+  %v65 = shufflevector <8 x i32> %v64, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v66 = call <8 x i32> @llvm.ssub.sat.v8i32(<8 x i32> %v65, <8 x i32> splat (i32 5))
+  store <8 x i1> %v42, ptr %s67, align 8
+  store <8 x i1> %v43, ptr %s68, align 8
+  store <8 x i1> %v42, ptr %s69, align 8
+  store <8 x i1> %v43, ptr %s70, align 8
+  br label %head55
+head55:
+  %v71 = load <8 x i32>, ptr %s59, align 64
+  %v72 = load <8 x i32>, ptr %s60, align 64
+  %v73 = insertelement <8 x i32> poison, i32 %v6, i64 0
+  %v74 = shufflevector <8 x i32> %v73, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v75 = icmp slt <8 x i32> %v71, %v74
+  %v76 = insertelement <8 x i32> poison, i32 %v6, i64 0
+  %v77 = shufflevector <8 x i32> %v76, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v78 = icmp slt <8 x i32> %v72, %v77
+  %v79 = load <8 x i1>, ptr %s67, align 8
+  %v80 = load <8 x i1>, ptr %s68, align 8
+  %v81 = and <8 x i1> %v79, %v75
   %v82 = and <8 x i1> %v80, %v78
-  %v83 = and <8 x i1> %v81, %v79
-  store <8 x i1> %v82, ptr %s49, align 8
-  store <8 x i1> %v83, ptr %s50, align 8
-  %v84 = add <8 x i32> %v53, splat (i32 5)
-  store <8 x i32> %v84, ptr %s41, align 64
-  %v85 = add <8 x i32> %v54, splat (i32 5)
-  store <8 x i32> %v85, ptr %s42, align 64
-  br label %head37
-done40:
-  %v86 = load <8 x i32>, ptr %s27, align 4
-  %v87 = load <8 x i32>, ptr %s28, align 4
-  %v88 = mul i64 %i16, 4
-  %v89 = getelementptr i8, ptr %v4, i64 %v88
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v86, ptr align 4 %v89, <8 x i1> %v24), !alias.scope !2, !noalias !3
-  %v90 = getelementptr i8, ptr %v89, i64 32
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v87, ptr align 4 %v90, <8 x i1> %v25), !alias.scope !2, !noalias !3
-  br label %latch14
-latch14:
-  %n17 = add nsw i64 %i16, 16
-  br label %head12
+  store <8 x i1> %v81, ptr %s67, align 8
+  store <8 x i1> %v82, ptr %s68, align 8
+  store <8 x i1> %v81, ptr %s69, align 8
+  store <8 x i1> %v82, ptr %s70, align 8
+  %v83 = or <8 x i1> %v81, %v82
+  %v84 = bitcast <8 x i1> %v83 to i8
+  %v85 = icmp ne i8 %v84, 0
+  br i1 %v85, label %body56, label %done58
+body56:
+  %v86 = mul <8 x i32> %v71, %v71
+  %v87 = mul <8 x i32> %v72, %v72
+  %v88 = load <8 x i32>, ptr %s45, align 4
+  %v89 = load <8 x i32>, ptr %s46, align 4
+  %v90 = add <8 x i32> %v88, %v86
+  %v91 = add <8 x i32> %v89, %v87
+  %v92 = load <8 x i32>, ptr %s45, align 4
+  %v93 = select <8 x i1> %v81, <8 x i32> %v90, <8 x i32> %v92
+  store <8 x i32> %v93, ptr %s45, align 4
+  %v94 = load <8 x i32>, ptr %s46, align 4
+  %v95 = select <8 x i1> %v82, <8 x i32> %v91, <8 x i32> %v94
+  store <8 x i32> %v95, ptr %s46, align 4
+  br label %latch57
+latch57:
+  %v96 = icmp slt <8 x i32> %v71, %v63
+  %v97 = icmp slt <8 x i32> %v72, %v66
+  %v98 = load <8 x i1>, ptr %s67, align 8
+  %v99 = load <8 x i1>, ptr %s68, align 8
+  %v100 = and <8 x i1> %v98, %v96
+  %v101 = and <8 x i1> %v99, %v97
+  store <8 x i1> %v100, ptr %s67, align 8
+  store <8 x i1> %v101, ptr %s68, align 8
+  %v102 = add <8 x i32> %v71, splat (i32 5)
+  store <8 x i32> %v102, ptr %s59, align 64
+  %v103 = add <8 x i32> %v72, splat (i32 5)
+  store <8 x i32> %v103, ptr %s60, align 64
+  br label %head55
+done58:
+  %v104 = load <8 x i32>, ptr %s45, align 4
+  %v105 = load <8 x i32>, ptr %s46, align 4
+  %v106 = mul i64 %i34, 4
+  %v107 = getelementptr i8, ptr %v4, i64 %v106
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v104, ptr align 4 %v107, <8 x i1> %v42), !alias.scope !7, !noalias !8
+  %v108 = getelementptr i8, ptr %v107, i64 32
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v105, ptr align 4 %v108, <8 x i1> %v43), !alias.scope !7, !noalias !8
+  br label %latch32
+latch32:
+  %n35 = add nsw i64 %i34, 16
+  br label %head30
+done33:
+  %v109 = icmp slt i64 %q17, %v11
+  br i1 %v109, label %stretch12, label %done15, !prof !0
 done15:
   br label %exit
 exit:
@@ -177,7 +204,12 @@ exit:
   ret void
 }
 
-!0 = distinct !{!"fields"}
-!1 = distinct !{!"array:1", !0}
-!2 = !{!1}
-!3 = !{}
+!0 = !{!"branch_weights", i32 1, i32 1000000}
+!1 = !{!"branch_weights", i32 1000000, i32 1}
+!2 = distinct !{!"fields"}
+!3 = distinct !{!"record", !2}
+!4 = distinct !{!"array:1", !2}
+!5 = !{!3}
+!6 = !{!4}
+!7 = !{!4}
+!8 = !{!3}

@@ -5,6 +5,8 @@ declare i64 @llvm.smax.i64(i64, i64)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 24
@@ -13,58 +15,71 @@ start:
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
   br label %head5
 head5:
-  %i9 = phi i64 [ %begin, %start ], [ %n10, %latch7 ]
-  %v11 = icmp slt i64 %i9, %end
-  br i1 %v11, label %body6, label %done8
+  %i10 = phi i64 [ %begin, %start ], [ %n11, %latch7 ]
+  %v12 = icmp slt i64 %i10, %end
+  br i1 %v12, label %body6, label %done8
 body6:
-  %v12 = add nsw i64 1, %i9
-  br label %head13
-head13:
-  %i17 = phi i64 [ 1, %body6 ], [ %n18, %latch15 ]
-  %v19 = icmp slt i64 %i17, 63
-  br i1 %v19, label %body14, label %done16
-body14:
-  %v20 = mul nsw i64 %v12, 256
-  %v21 = mul nsw i64 %i17, 4
-  %v22 = getelementptr inbounds i8, ptr %v2, i64 %v20
-  %v23 = getelementptr inbounds i8, ptr %v22, i64 %v21
-  %v24 = getelementptr inbounds i8, ptr %v23, i64 -256
-  %v25 = load float, ptr %v24, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
-  %v26 = mul nsw i64 %v12, 256
-  %v27 = mul nsw i64 %i17, 4
-  %v28 = getelementptr inbounds i8, ptr %v2, i64 %v26
-  %v29 = getelementptr inbounds i8, ptr %v28, i64 %v27
-  %v30 = getelementptr inbounds i8, ptr %v29, i64 256
-  %v31 = load float, ptr %v30, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
-  %v32 = fadd reassoc arcp contract afn float %v25, %v31
-  %v33 = mul nsw i64 %v12, 256
-  %v34 = mul nsw i64 %i17, 4
-  %v35 = getelementptr inbounds i8, ptr %v2, i64 %v33
-  %v36 = getelementptr inbounds i8, ptr %v35, i64 %v34
-  %v37 = getelementptr inbounds i8, ptr %v36, i64 -4
-  %v38 = load float, ptr %v37, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
-  %v39 = fadd reassoc arcp contract afn float %v32, %v38
-  %v40 = mul nsw i64 %v12, 256
-  %v41 = mul nsw i64 %i17, 4
-  %v42 = getelementptr inbounds i8, ptr %v2, i64 %v40
-  %v43 = getelementptr inbounds i8, ptr %v42, i64 %v41
-  %v44 = getelementptr inbounds i8, ptr %v43, i64 4
-  %v45 = load float, ptr %v44, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
-  %v46 = fadd reassoc arcp contract afn float %v39, %v45
-  %v47 = fmul reassoc arcp contract afn float %v46, 0x3FD0000000000000
-  %v48 = mul nsw i64 %v12, 256
-  %v49 = mul nsw i64 %i17, 4
-  %v50 = getelementptr inbounds i8, ptr %v4, i64 %v48
-  %v51 = getelementptr inbounds i8, ptr %v50, i64 %v49
-  store float %v47, ptr %v51, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  br label %latch15
-latch15:
-  %n18 = add nsw i64 %i17, 1
-  br label %head13, !llvm.loop !4
-done16:
+  %v13 = add nsw i64 1, %i10
+  br label %head14
+head14:
+  %i18 = phi i64 [ 1, %body6 ], [ %n19, %latch16 ]
+  %v20 = icmp slt i64 %i18, 63
+  br i1 %v20, label %body15, label %done17
+body15:
+  %v21 = mul nsw i64 %v13, 256
+  %v22 = mul nsw i64 %i18, 4
+  %v23 = getelementptr inbounds i8, ptr %v2, i64 %v21
+  %v24 = getelementptr inbounds i8, ptr %v23, i64 %v22
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 -256
+  %v26 = load float, ptr %v25, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v27 = mul nsw i64 %v13, 256
+  %v28 = mul nsw i64 %i18, 4
+  %v29 = getelementptr inbounds i8, ptr %v2, i64 %v27
+  %v30 = getelementptr inbounds i8, ptr %v29, i64 %v28
+  %v31 = getelementptr inbounds i8, ptr %v30, i64 256
+  %v32 = load float, ptr %v31, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v33 = fadd reassoc arcp contract afn float %v26, %v32
+  %v34 = mul nsw i64 %v13, 256
+  %v35 = mul nsw i64 %i18, 4
+  %v36 = getelementptr inbounds i8, ptr %v2, i64 %v34
+  %v37 = getelementptr inbounds i8, ptr %v36, i64 %v35
+  %v38 = getelementptr inbounds i8, ptr %v37, i64 -4
+  %v39 = load float, ptr %v38, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v40 = fadd reassoc arcp contract afn float %v33, %v39
+  %v41 = mul nsw i64 %v13, 256
+  %v42 = mul nsw i64 %i18, 4
+  %v43 = getelementptr inbounds i8, ptr %v2, i64 %v41
+  %v44 = getelementptr inbounds i8, ptr %v43, i64 %v42
+  %v45 = getelementptr inbounds i8, ptr %v44, i64 4
+  %v46 = load float, ptr %v45, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v47 = fadd reassoc arcp contract afn float %v40, %v46
+  %v48 = fmul reassoc arcp contract afn float %v47, 0x3FD0000000000000
+  %v49 = mul nsw i64 %v13, 256
+  %v50 = mul nsw i64 %i18, 4
+  %v51 = getelementptr inbounds i8, ptr %v4, i64 %v49
+  %v52 = getelementptr inbounds i8, ptr %v51, i64 %v50
+  store float %v48, ptr %v52, align 4, !alias.scope !12, !noalias !13, !llvm.access.group !0
+  br label %latch16
+latch16:
+  %n19 = add nsw i64 %i18, 1
+  br label %head14, !llvm.loop !4
+done17:
+  br label %turn9
+turn9:
+  %v55 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
+  %v56 = icmp eq i64 %v55, 0
+  br i1 %v56, label %on54, label %ask53, !prof !5
+ask53:
+  %v57 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v58 = load ptr, ptr %v57, align 8, !invariant.load !{}
+  %v59 = getelementptr inbounds i8, ptr %v58, i64 48
+  %v60 = load ptr, ptr %v59, align 8, !invariant.load !{}
+  %v61 = call preserve_allcc zeroext i1 %v60(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v61, label %exit, label %on54
+on54:
   br label %latch7
 latch7:
-  %n10 = add nsw i64 %i9, 1
+  %n11 = add nsw i64 %i10, 1
   br label %head5, !llvm.loop !2
 done8:
   br label %exit
@@ -120,10 +135,14 @@ exit:
 !2 = distinct !{!2, !1}
 !3 = !{!"llvm.loop.parallel_accesses", !0}
 !4 = distinct !{!4, !3}
-!5 = distinct !{!"fields"}
-!6 = distinct !{!"field:x", !5}
-!7 = distinct !{!"field:y", !5}
-!8 = !{!6}
-!9 = !{!7}
+!5 = !{!"branch_weights", i32 1000000, i32 1}
+!6 = distinct !{!"fields"}
+!7 = distinct !{!"field:x", !6}
+!8 = distinct !{!"field:y", !6}
+!9 = distinct !{!"record", !6}
 !10 = !{!7}
-!11 = !{!6}
+!11 = !{!8, !9}
+!12 = !{!8}
+!13 = !{!7, !9}
+!14 = !{!9}
+!15 = !{!7, !8}

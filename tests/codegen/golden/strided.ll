@@ -6,7 +6,9 @@ declare i32 @llvm.ssub.sat.i32(i32, i32)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s16 = alloca i32, align 8
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
+  %s34 = alloca i32, align 8
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %box, i64 8
@@ -17,38 +19,63 @@ start:
   %v6 = load i32, ptr %v5, align 8, !invariant.load !{}
   %v7 = add nsw i64 0, %begin
   %v8 = add nsw i64 0, %end
-  br label %head9
-head9:
-  %i13 = phi i64 [ %v7, %start ], [ %n14, %latch11 ]
-  %v15 = icmp slt i64 %i13, %v8
-  br i1 %v15, label %body10, label %done12
-body10:
-  store i32 0, ptr %s16, align 4
-  %v23 = call i32 @llvm.ssub.sat.i32(i32 %v6, i32 2)
-  %v24 = icmp slt i32 0, %v6
-  br i1 %v24, label %enter17, label %done20
-enter17:
-  br label %body18
-body18:
-  %i21 = phi i32 [ 0, %enter17 ], [ %n22, %latch19 ]
-  %v25 = mul i32 %i21, %i21
-  %v26 = load i32, ptr %s16, align 4
-  %v27 = add i32 %v26, %v25
-  store i32 %v27, ptr %s16, align 4
-  br label %latch19
-latch19:
-  %n22 = add nsw i32 %i21, 2
-  %v28 = icmp slt i32 %i21, %v23
-  br i1 %v28, label %body18, label %done20
-done20:
-  %v29 = load i32, ptr %s16, align 4
-  %v30 = mul nsw i64 %i13, 4
-  %v31 = getelementptr inbounds i8, ptr %v4, i64 %v30
-  store i32 %v29, ptr %v31, align 4, !alias.scope !5, !noalias !6, !llvm.access.group !0
-  br label %latch11
-latch11:
-  %n14 = add nsw i64 %i13, 1
-  br label %head9, !llvm.loop !2
+  br label %stretch9
+stretch9:
+  %p13 = phi i64 [ %v7, %start ], [ %q14, %done30 ]
+  %v15 = sub i64 %v8, %p13
+  %v16 = icmp sgt i64 %v15, 256
+  br i1 %v16, label %more10, label %inside11, !prof !1
+more10:
+  %v19 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
+  %v20 = icmp eq i64 %v19, 0
+  br i1 %v20, label %on18, label %ask17, !prof !2
+ask17:
+  %v21 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v22 = load ptr, ptr %v21, align 8, !invariant.load !{}
+  %v23 = getelementptr inbounds i8, ptr %v22, i64 48
+  %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
+  %v25 = call preserve_allcc zeroext i1 %v24(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v25, label %exit, label %on18
+on18:
+  %v26 = add i64 %p13, 256
+  br label %inside11
+inside11:
+  %q14 = phi i64 [ %v8, %stretch9 ], [ %v26, %on18 ]
+  br label %head27
+head27:
+  %i31 = phi i64 [ %p13, %inside11 ], [ %n32, %latch29 ]
+  %v33 = icmp slt i64 %i31, %q14
+  br i1 %v33, label %body28, label %done30
+body28:
+  store i32 0, ptr %s34, align 4
+  %v41 = call i32 @llvm.ssub.sat.i32(i32 %v6, i32 2)
+  %v42 = icmp slt i32 0, %v6
+  br i1 %v42, label %enter35, label %done38
+enter35:
+  br label %body36
+body36:
+  %i39 = phi i32 [ 0, %enter35 ], [ %n40, %latch37 ]
+  %v43 = mul i32 %i39, %i39
+  %v44 = load i32, ptr %s34, align 4
+  %v45 = add i32 %v44, %v43
+  store i32 %v45, ptr %s34, align 4
+  br label %latch37
+latch37:
+  %n40 = add nsw i32 %i39, 2
+  %v46 = icmp slt i32 %i39, %v41
+  br i1 %v46, label %body36, label %done38
+done38:
+  %v47 = load i32, ptr %s34, align 4
+  %v48 = mul nsw i64 %i31, 4
+  %v49 = getelementptr inbounds i8, ptr %v4, i64 %v48
+  store i32 %v47, ptr %v49, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  br label %latch29
+latch29:
+  %n32 = add nsw i64 %i31, 1
+  br label %head27, !llvm.loop !4
+done30:
+  %v50 = icmp slt i64 %q14, %v8
+  br i1 %v50, label %stretch9, label %done12, !prof !1
 done12:
   br label %exit
 exit:
@@ -95,9 +122,14 @@ exit:
 }
 
 !0 = distinct !{}
-!1 = !{!"llvm.loop.parallel_accesses", !0}
-!2 = distinct !{!2, !1}
-!3 = distinct !{!"fields"}
-!4 = distinct !{!"array:1", !3}
-!5 = !{!4}
-!6 = !{}
+!1 = !{!"branch_weights", i32 1, i32 1000000}
+!2 = !{!"branch_weights", i32 1000000, i32 1}
+!3 = !{!"llvm.loop.parallel_accesses", !0}
+!4 = distinct !{!4, !3}
+!5 = distinct !{!"fields"}
+!6 = distinct !{!"record", !5}
+!7 = distinct !{!"array:1", !5}
+!8 = !{!6}
+!9 = !{!7}
+!10 = !{!7}
+!11 = !{!6}

@@ -13,6 +13,8 @@ declare <8 x float> @_ZGVdN8v_sinf(<8 x float>)
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
   %s5 = alloca float, align 8
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -22,38 +24,51 @@ start:
   store float 0x8000000000000000, ptr %s5, align 4
   br label %head6
 head6:
-  %i10 = phi i64 [ %begin, %start ], [ %n11, %latch8 ]
-  %v12 = icmp slt i64 %i10, %end
-  br i1 %v12, label %body7, label %done9
+  %i11 = phi i64 [ %begin, %start ], [ %n12, %latch8 ]
+  %v13 = icmp slt i64 %i11, %end
+  br i1 %v13, label %body7, label %done9
 body7:
-  %v13 = add nsw i64 0, %i10
-  br label %head14
-head14:
-  %i18 = phi i64 [ 0, %body7 ], [ %n19, %latch16 ]
-  %v20 = icmp slt i64 %i18, 64
-  br i1 %v20, label %body15, label %done17
-body15:
-  %v21 = mul nsw i64 %v13, 256
-  %v22 = mul nsw i64 %i18, 4
-  %v23 = getelementptr inbounds i8, ptr %v4, i64 %v21
-  %v24 = getelementptr inbounds i8, ptr %v23, i64 %v22
-  %v25 = load float, ptr %v24, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
-  %v26 = call reassoc arcp contract afn float @weft_sinf(float %v25) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
-  %v27 = load float, ptr %s5, align 4
-  %v28 = fadd reassoc arcp contract afn float %v27, %v26
-  store float %v28, ptr %s5, align 4
-  br label %latch16
-latch16:
-  %n19 = add nsw i64 %i18, 1
-  br label %head14, !llvm.loop !4
-done17:
+  %v14 = add nsw i64 0, %i11
+  br label %head15
+head15:
+  %i19 = phi i64 [ 0, %body7 ], [ %n20, %latch17 ]
+  %v21 = icmp slt i64 %i19, 64
+  br i1 %v21, label %body16, label %done18
+body16:
+  %v22 = mul nsw i64 %v14, 256
+  %v23 = mul nsw i64 %i19, 4
+  %v24 = getelementptr inbounds i8, ptr %v4, i64 %v22
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 %v23
+  %v26 = load float, ptr %v25, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v27 = call reassoc arcp contract afn float @weft_sinf(float %v26) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
+  %v28 = load float, ptr %s5, align 4
+  %v29 = fadd reassoc arcp contract afn float %v28, %v27
+  store float %v29, ptr %s5, align 4
+  br label %latch17
+latch17:
+  %n20 = add nsw i64 %i19, 1
+  br label %head15, !llvm.loop !4
+done18:
+  br label %turn10
+turn10:
+  %v32 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !12, !noalias !13
+  %v33 = icmp eq i64 %v32, 0
+  br i1 %v33, label %on31, label %ask30, !prof !5
+ask30:
+  %v34 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v35 = load ptr, ptr %v34, align 8, !invariant.load !{}
+  %v36 = getelementptr inbounds i8, ptr %v35, i64 48
+  %v37 = load ptr, ptr %v36, align 8, !invariant.load !{}
+  %v38 = call preserve_allcc zeroext i1 %v37(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v38, label %exit, label %on31
+on31:
   br label %latch8
 latch8:
-  %n11 = add nsw i64 %i10, 1
+  %n12 = add nsw i64 %i11, 1
   br label %head6, !llvm.loop !2
 done9:
-  %v29 = load float, ptr %s5, align 4
-  %v30 = atomicrmw fadd ptr %v2, float %v29 monotonic
+  %v39 = load float, ptr %s5, align 4
+  %v40 = atomicrmw fadd ptr %v2, float %v39 monotonic
   br label %exit
 exit:
   ret void
@@ -62,6 +77,8 @@ exit:
 define void @weft_entry(ptr noalias %ctx) nounwind "reciprocal-estimates"="none" {
 entry:
   %s1 = alloca [4 x i64], align 8
+  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
+  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v2 = getelementptr inbounds i8, ptr %s1, i64 0
@@ -97,13 +114,24 @@ shared16:
   call void %v25(i64 %v21, ptr @weft_task0, ptr %ctx, ptr %s1, i64 %v7, i64 %v13)
   br label %done17
 done17:
-  %v26 = getelementptr inbounds i8, ptr %ctx, i64 32
-  %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
-  %v28 = load float, ptr %v27, align 4, !alias.scope !10, !noalias !11
-  %v29 = getelementptr inbounds i8, ptr %ctx, i64 40
-  store float %v28, ptr %v29, align 4
+  %v28 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !12, !noalias !13
+  %v29 = icmp eq i64 %v28, 0
+  br i1 %v29, label %on27, label %ask26, !prof !5
+ask26:
+  %v30 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v31 = load ptr, ptr %v30, align 8, !invariant.load !{}
+  %v32 = getelementptr inbounds i8, ptr %v31, i64 48
+  %v33 = load ptr, ptr %v32, align 8, !invariant.load !{}
+  %v34 = call preserve_allcc zeroext i1 %v33(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v34, label %exit, label %on27
+on27:
+  %v35 = getelementptr inbounds i8, ptr %ctx, i64 32
+  %v36 = load ptr, ptr %v35, align 8, !invariant.load !{}
+  %v37 = load float, ptr %v36, align 4, !alias.scope !14, !noalias !15
+  %v38 = getelementptr inbounds i8, ptr %ctx, i64 40
+  store float %v37, ptr %v38, align 4
   br label %exit
-dead30:
+dead39:
   br label %exit
 exit:
   ret void
@@ -114,10 +142,14 @@ exit:
 !2 = distinct !{!2, !1}
 !3 = !{!"llvm.loop.parallel_accesses", !0}
 !4 = distinct !{!4, !3}
-!5 = distinct !{!"fields"}
-!6 = distinct !{!"field:x", !5}
-!7 = distinct !{!"field:s", !5}
-!8 = !{!6}
-!9 = !{!7}
+!5 = !{!"branch_weights", i32 1000000, i32 1}
+!6 = distinct !{!"fields"}
+!7 = distinct !{!"field:x", !6}
+!8 = distinct !{!"record", !6}
+!9 = distinct !{!"field:s", !6}
 !10 = !{!7}
-!11 = !{!6}
+!11 = !{!8, !9}
+!12 = !{!8}
+!13 = !{!7, !9}
+!14 = !{!9}
+!15 = !{!7, !8}
