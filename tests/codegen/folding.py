@@ -10,8 +10,15 @@ import pytest
 
 from weft.codegen import cpu, fold_choice, lane_choice
 from weft.codegen.lane_choice import FoldPlan
+from weft.codegen.machine import host_cpu
+from weft.lang.init import program
 
-__all__ = ["folding"]
+__all__ = ["folding", "has_lanes"]
+
+
+def has_lanes() -> bool:
+    """Whether the instruction set that the program uses has lanes at all."""
+    return "avx2" in host_cpu(3, program().config.cpu_features).features
 
 
 @contextmanager

@@ -22,7 +22,9 @@ _BEYOND = {"x86-64-v2": r"%[yz]mm|\bv[a-z]+p[sd]\b", "x86-64-v3": r"%zmm|%k[0-7]
 
 
 @pytest.fixture(autouse=True)
-def ends() -> Iterator[None]:
+def ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("WEFT_CPU_FEATURES", "TI_CPU_FEATURES"):  # the environment would have the last word
+        monkeypatch.delenv(name, raising=False)
     yield
     ti.reset()
 
