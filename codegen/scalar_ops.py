@@ -12,7 +12,7 @@ from weft.codegen.function import FunctionWriter, emits
 from weft.codegen.spelling import constant, in_register
 from weft.ir.ops import BINARY, UNARY, Binary, BitCast, Cast, Const, Select, Unary
 from weft.ir.scalar import BinaryRow
-from weft.ir.types import Prim, f16, f32, u1
+from weft.ir.types import Prim, f16, f32, i16, i32, i64, u1
 
 __all__ = ["binary", "cast", "unary"]
 
@@ -51,18 +51,27 @@ def binary(f: FunctionWriter, kind: str, type: Prim, a: str, b: str) -> str:
     assert spelled is not None, kind
     name = f.spell(type)
     fast = f.module.fast if type.is_float else ""
-    if not fast:
-        spelled = _ORDERED.get(spelled, spelled)
     if spelled.startswith("llvm."):
         intrinsic = f.module.declare(f"{name} @{spelled}.{f.suffix(type)}({name}, {name})")
-        return f.set(f"call {fast}{name} @{intrinsic}({name} {a}, {name} {b})")
+        result = f.set(f"call {fast}{name} @{intrinsic}({name} {a}, {name} {b})")
+        ordered = type.is_float and not fast and kind in _OF_EQUALS
+        return _with_zeros_ordered(f, kind, type, a, b, result) if ordered else result
     if spelled.startswith("fcmp"):
         return f.set(f"{spelled} {name} {a}, {b}")
     return f.set(f"{spelled} {fast}{name} {a}, {b}")
 
 
-# Extremes that hold -0.0 for smaller than 0.0; a CPU takes two instructions more for it.
-_ORDERED = {"llvm.minnum": "llvm.minimumnum", "llvm.maxnum": "llvm.maximumnum"}
+_OF_EQUALS = {"min": "or", "max": "and"}  # of the bits of two zeros: the sign of the smaller, of the greater one
+
+
+def _with_zeros_ordered(f: FunctionWriter, kind: str, type: Prim, a: str, b: str, result: str) -> str:
+    """The extreme `result` of a and b, where -0.0 is smaller than 0.0. Of other equal numbers the bits are the same.
+    (`llvm.minimumnum` would say it, but with AVX-512 its code loses numbers beside NaN.)"""
+    floats, bits = f.spell(type), f.spell({16: i16, 32: i32, 64: i64}[type.bits])
+    both = [f.set(f"bitcast {floats} {x} to {bits}") for x in (a, b)]
+    equal = f.set(f"{_OF_EQUALS[kind]} {bits} {both[0]}, {both[1]}")
+    chosen = f.set(f"bitcast {bits} {equal} to {floats}")
+    return f.set(f"select {f.spell(u1)} {f.set(f'fcmp oeq {floats} {a}, {b}')}, {floats} {chosen}, {floats} {result}")
 
 
 def _literal(op: Binary) -> int | None:
