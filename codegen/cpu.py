@@ -19,7 +19,7 @@ from weft.codegen.cpu_cast import saturated
 from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.crew import Crew, Helpers
 from weft.codegen.function import EMITTERS, FunctionWriter, Turn
-from weft.codegen.interrupts import NEVER, Stretches, look, stretches
+from weft.codegen.interrupts import NEVER, Stretches, even_part, look, stretches
 from weft.codegen.lane_choice import LanePlan, Plan, lane_decision, length
 from weft.codegen.lane_control import write_body
 from weft.codegen.lane_layouts import layouts_of
@@ -248,7 +248,7 @@ def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, sha
         write_merge(f.module, shares, body, axes)
         _launch_private(f, shares, body, box, axes, sharing(f, shares, price.work + price.plain, count, inner), count)
     elif _runs_alone(task, price, config.threads):
-        _write_body(f, task, plan, body, plain=True)
+        _write_body(f, task, plan, body, plain=True, whole=True)
         f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
     else:
         grain = _grain(f, price, inner)
@@ -322,10 +322,16 @@ def _launch_private(
 
 
 def _write_body(
-    entry: FunctionWriter, task: Task, plan: Plan | None, name: str, plain: bool, shares: Sequence[Share] = ()
+    entry: FunctionWriter,
+    task: Task,
+    plan: Plan | None,
+    name: str,
+    plain: bool,
+    shares: Sequence[Share] = (),
+    whole: bool = False,
 ) -> None:
-    """The function that runs a share: iterations, or rows, [begin, end) of the box. Atomics on fields of which it has a
-    copy need not lock, those of its epilogue do."""
+    """The function that runs a share: iterations, or rows, [begin, end) of the box, which is all of it if `whole`.
+    Atomics on fields of which it has a copy need not lock, those of its epilogue do."""
     module = entry.module
     f = _writer(module, plan)
     f.plain = plain
@@ -340,7 +346,7 @@ def _write_body(
     f.moved = homes(f, shares, axes)
     f.block(task.prologue)
     if axes == 1:
-        first, last = _part(f, begins[0], ends[0])
+        first, last = (begins[0], ends[0]) if whole else _part(f, begins[0], ends[0])
         _innermost(f, task, [], first, last, begins, ends)
     else:
         _rows(f, task, begins, ends)
@@ -396,16 +402,18 @@ def _innermost(
 ) -> None:
     """The innermost loop: in lanes, or one that LLVM may vectorize, its accesses marked as independent."""
     assert f.module.stretches is not None
-    rounds = f.module.stretches.of_rounds(task.body, _most_rounds(begins[-1], ends[-1]))
+    rounds = f.module.stretches.of_rounds(task.body, _distance(begins[-1], ends[-1]), bool(outer))
     if rounds <= NEVER:
         _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_turn(f, rounds))
         return
-    with stretches(f, first, last, -(-rounds // _WHOLE) * _WHOLE) as (first, last, _):
+    size = -(-rounds // _WHOLE) * _WHOLE
+    even = even_part(_distance(first, last), size, _WHOLE)
+    with stretches(f, first, last, even or size, even=even > 0) as (first, last, _):
         _stretch(f, task, outer, first, last, begins, ends, None)
 
 
-def _most_rounds(begin: str, end: str) -> float:
-    """Of the innermost axis, where its limits are literals."""
+def _distance(begin: str, end: str) -> float:
+    """Between limits that are literals."""
     try:
         return int(end) - int(begin)
     except ValueError:

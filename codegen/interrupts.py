@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 
     from weft.codegen.function import FunctionWriter
 
-__all__ = ["NEVER", "Stretches", "counted", "look", "may_overflow", "stretches"]
+__all__ = ["NEVER", "Stretches", "counted", "even_part", "look", "may_overflow", "stretches"]
 
 # Units of `cost.py` between two looks: a millisecond or less.
 _STRETCH = 4e6
+
+# The same for a row of a box whose length is known: LLVM makes more of it in one piece.
+_ROW = 1e8
 
 # Rounds between two looks at most, and where there are loops inside that look as well, each when it has lasted so long.
 _ROUNDS, _ROUNDS_AROUND = 1024, 16
@@ -69,9 +72,10 @@ class Stretches:
             return -_rounds_of_price(each)
         return NEVER if _is_short(op, each) else self._of_price(each, rounds_of(op))
 
-    def of_rounds(self, body: Block, rounds: float) -> int:
-        """Of a loop with so many rounds at most."""
-        return self._of_price(max(self._most(body), 1.0), rounds)
+    def of_rounds(self, body: Block, rounds: float, row: bool) -> int:
+        """Of a parallel loop with so many rounds at most; `row`: a loop around it looks in each round."""
+        each = max(self._most(body), 1.0)
+        return NEVER if row and each * rounds <= _ROW else self._of_price(each, rounds)
 
     def _of_price(self, each: float, rounds: float) -> int:
         if math.isinf(each):
@@ -171,12 +175,12 @@ def counted(f: FunctionWriter, rounds: int) -> Callable[[FunctionWriter], None]:
 
 @contextmanager
 def stretches(
-    f: FunctionWriter, begin: str, end: str, size: int, type: str = "i64"
+    f: FunctionWriter, begin: str, end: str, size: int, type: str = "i64", even: bool = False
 ) -> Generator[tuple[str, str, str], None, None]:
     """A loop over the stretches of [begin, end), of `size` or less, with a look before each but the last: a short loop
-    pays for two comparisons. (A negative size: it goes
-    down from `begin`.) Gives the limits of one, and where `break` goes. The type of the index is signed. Where the
-    distance is more than the type holds, there may be one stretch only."""
+    pays for two comparisons. (A negative size: it goes down from `begin`.) Gives the limits of one, and where `break`
+    goes. The type of the index is signed. Where the distance is more than the type holds, there may be one stretch
+    only. `even`: they are all of that size, which is how LLVM knows it."""
     head, more, inside, done = (f.fresh_label(hint) for hint in ("stretch", "more", "inside", "done"))
     here, last, before = f.register("p"), f.register("q"), f.label
     down = size < 0
@@ -184,15 +188,29 @@ def stretches(
     position = len(f.lines) + 1
     f.lines += [f"{head}:", ""]  # the phi, when its last operand has a label
     f.label, f.open = head, True
-    left = f.set(f"sub {type} {here}, {end}" if down else f"sub {type} {end}, {here}")
-    f.branch(f.set(f"icmp sgt {type} {left}, {abs(size)}"), more, inside, f", !prof {f.module.hint(_SELDOM)}")
-    f.start(more)
-    look(f)
-    whole, looked = f.set(f"add {type} {here}, {size}"), f.label
-    f.start(inside)
-    f.lines.append(f"  {last} = phi {type} [ {end}, %{head} ], [ {whole}, %{looked} ]")
+    if even:
+        look(f)
+        f.lines.append(f"  {last} = add nsw {type} {here}, {size}")
+    else:
+        left = f.set(f"sub {type} {here}, {end}" if down else f"sub {type} {end}, {here}")
+        f.branch(f.set(f"icmp sgt {type} {left}, {abs(size)}"), more, inside, f", !prof {f.module.hint(_SELDOM)}")
+        f.start(more)
+        look(f)
+        whole, looked = f.set(f"add {type} {here}, {size}"), f.label
+        f.start(inside)
+        f.lines.append(f"  {last} = phi {type} [ {end}, %{head} ], [ {whole}, %{looked} ]")
     yield here, last, done
     on = f.set(f"icmp s{'gt' if down else 'lt'} {type} {last}, {end}")
     f.lines[position] = f"  {here} = phi {type} [ {begin}, %{before} ], [ {last}, %{f.label} ]"
-    f.branch(on, head, done, f", !prof {f.module.hint(_SELDOM)}")
+    f.branch(on, head, done, "" if even else f", !prof {f.module.hint(_SELDOM)}")
     f.start(done)
+
+
+def even_part(distance: float, most: int, unit: int) -> int:
+    """The largest part of the distance, a multiple of `unit` not much shorter than `most`, that goes into it without a
+    rest; 0 if there is none."""
+    if math.isinf(distance):
+        return 0
+    least = max(2, -(-int(distance) // most))
+    parts = (parts for parts in range(least, least + 4096) if distance % parts == 0 and distance / parts % unit == 0)
+    return int(distance) // next(parts, int(distance) + 1)
