@@ -239,7 +239,7 @@ class Matrix(metaclass=_Methods):
         if column:
             a = a[:, np.newaxis]
         common = promote(self.dtype, prim_of_numpy(b.dtype))
-        product = np.matmul(cast_value(a, common), cast_value(b, common))
+        product = _product(cast_value(a, common), cast_value(b, common))
         return Matrix.wrap(product) if product.ndim else product
 
     def transpose(self) -> Matrix:
@@ -410,3 +410,14 @@ def _element_type(items: list[Any]) -> Prim:
     common = reduce(promote, strong)
     fits = common.is_float or all(prim.is_int for prim in weak)
     return common if fits and (common is not u1 or not weak) else reduce(promote, weak, common)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """`a @ b`, summed from the first product on, as kernels do. (numpy begins with 0.0, and so loses a -0.0.)"""
+    rows = a if a.ndim == 2 else a[np.newaxis]
+    column = (slice(None), np.newaxis) if b.ndim == 2 else slice(None)
+    with np.errstate(all="ignore"):
+        total = rows[:, 0][column] * b[0]
+        for k in range(1, rows.shape[1]):
+            total = total + rows[:, k][column] * b[k]
+    return total if a.ndim == 2 else total[0]

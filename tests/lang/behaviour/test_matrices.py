@@ -356,3 +356,18 @@ def test_methods_by_the_name_of_the_class(ti):
     assert run(a, b).to_list() == [1, 6, 1, 14]
     assert ti.Vector.cross(a, b).to_list() == [1, 7, -5]
     assert ti.Matrix.dot(a, b) == 11
+
+
+def test_products_keep_the_sign_of_zero(ti):
+    """As they are summed from the first product on."""
+    ti.init(arch=ti.cfg.arch, fast_math=False)
+
+    @ti.kernel
+    def run(zero: ti.f32) -> ti.types.vector(2, ti.f32):
+        m = ti.Matrix([[zero, -zero], [-zero, -zero]])
+        return m @ ti.Vector([1.0, 1.0])
+
+    for value in (run(-0.0), ti.Matrix([[-0.0, 0.0], [0.0, 0.0]]) @ ti.Vector([1.0, 1.0])):
+        assert np.signbit(value.to_numpy()).tolist() == [False, False]
+    both = ti.Matrix([[-0.0, -0.0], [0.0, -0.0]]) @ ti.Vector([1.0, 1.0])
+    assert np.signbit(both.to_numpy()).tolist() == [True, False]
