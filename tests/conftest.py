@@ -5,13 +5,14 @@ GPU, NVIDIA's assembler reads the code."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import sampling
 from tests.assembling import MISSING, Assembler, ptxas, watch
+from weft.lang.logs.levels import logger
 
 ASSEMBLER, REFUSALS = Assembler(), list[str]()
 _TAKEN = "weft/assembled"  # in the cache of pytest
@@ -55,6 +56,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(refusal, red=True)
     if ptxas() is None:
         terminalreporter.write_line(MISSING, yellow=True)
+
+
+@pytest.fixture(autouse=True)
+def _level_of_the_log() -> Iterator[None]:
+    """`ti.init(log_level=...)` holds for the process: the next test gets the level that this one found."""
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -91,10 +91,11 @@ print(os.listdir("/proc/self/task").__len__())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
-@pytest.mark.parametrize(("asked", "wanted"), [(0, 1), (3, 3)])
-def test_on_one_processor(asked: int, wanted: int) -> None:
-    """Alone, the caller does it all; threads that are asked for take turns on the processor and finish."""
+@pytest.mark.parametrize(("asked", "working"), [(0, 1), (3, 3)])
+def test_on_one_processor(asked: int, working: int) -> None:
+    """Alone, the caller does it all; threads that are asked for take turns on the processor and finish. One thread more
+    sleeps: the watcher of `runtime/interrupts.py`."""
     given = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", PROGRAM, str(asked)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=given)
-    assert (done.returncode, done.stdout) == (0, f"{wanted}\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{working + 1}\n"), done.stderr
