@@ -29,6 +29,14 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("--update is for people: in CI a golden file that differs is a failure")
     ASSEMBLER.taken.update(config.cache.get(_TAKEN, []) if hasattr(config, "cache") else [])
     watch(ASSEMBLER)
+    _keep_bytecode(config)
+
+
+def _keep_bytecode(config: pytest.Config) -> None:
+    """Where Python shall write no bytecode beside the sources, each process that a test starts would compile all of
+    Weft anew, for a second: these keep it in the cache of pytest."""
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and hasattr(config, "cache"):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

@@ -134,7 +134,7 @@ def test_thousands_look_the_same_on_every_run_and_in_any_order() -> None:
     assert (_crowd(window, np.random.default_rng(1).permutation(order)) == first).all()
 
 
-@pytest.mark.parametrize("options", [{"check_races": True}, {"check_nan": True}, {"cpu_max_num_threads": 1}])
+@pytest.mark.parametrize("options", [{"cpu_max_num_threads": 1}, {"check_nan": True}, {"check_races": True}])
 def test_drawing_has_no_races_and_does_not_depend_on_threads(options: dict[str, Any]) -> None:
     window, order = _window(48, 36), np.arange(150)
     first = _crowd(window, order)
