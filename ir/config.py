@@ -37,7 +37,7 @@ class CompileConfig:
     advanced_optimization: bool = True
     verify: bool = False
     boundary_check: bool = False
-    mask_out_of_bounds: bool = False
+    mask_out_of_bounds: bool = True
     random_seed: int = 0
     threads: int = 0
     cuda_stack_limit: int = 0
