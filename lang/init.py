@@ -292,7 +292,7 @@ def init(
     Options: `debug` (bounds checks, integer divisions by zero, asserts), `check_out_of_bound` (only the first),
     `check_nan` (the first NaN or infinity that is computed is an error), `check_races` (find iterations that touch one
     element without an order; slow), `check_uninitialised` (reading what nothing has written is an error),
-    `mask_out_of_bounds` (False; elements that are not there read 0 and take no stores, with a warning), `fast_math`
+    `mask_out_of_bounds` (True; elements that are not there read 0 and take no stores, with a warning), `fast_math`
     (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once,
     several kernels or the loops of a long one), `cpu_features` ("native": all that the CPU has; "x86-64-v2",
     "x86-64-v3", "x86-64-v4", or "v2" ...: no more than SSE4.2, AVX2, AVX-512), `device` (0: which GPU),

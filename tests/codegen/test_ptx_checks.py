@@ -40,7 +40,7 @@ def test_checks(check: str, compiling: Callable[..., Recorder], tmp_path: Path) 
         kinds
         == {
             "check_races": {"race", "bounds"},
-            "check_nan": {"arithmetic"},
+            "check_nan": {"arithmetic", "warn"},
             "check_uninitialised": {"uninitialised", "bounds"},
             "debug": {"bounds", "arithmetic"},
         }[check]

@@ -15,7 +15,7 @@ from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.symbols import FieldSymbol, Param, Term
 from weft.ir.types import array, f32, f64, i32, pointer, tensor, u1
 
-CONFIG = CompileConfig()
+CONFIG = CompileConfig(mask_out_of_bounds=False)
 LINE = FieldSymbol("x", f32, (4,), 0, (0,), (Term(0, 1, 4, 4),), (1,), (0,))
 
 
