@@ -48,3 +48,8 @@ class CompileConfig:
     races: RaceTable | None = field(default=None, repr=False, compare=False)
     check_uninitialised: bool = False
     marks: Marks | None = None
+
+    @property
+    def masks(self) -> bool:
+        """Whether accesses out of bounds are masked. Where `bounds` asserts that there are none, they are not."""
+        return self.mask_out_of_bounds and not (self.debug or self.boundary_check)

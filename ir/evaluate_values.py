@@ -266,7 +266,7 @@ def _temp_ptr(machine: Machine, op: ops.TempPtr) -> Run:
 @runs(ops.Load)
 def _load(machine: Machine, op: ops.Load) -> Run:
     ptr, type = machine.slot(op.ptr), op.type
-    if machine.config.mask_out_of_bounds:
+    if machine.config.masks:
         nothing = unflatten([0] * flat_size(type), type)
         return lambda env: nothing if env[ptr].error else env[ptr].load(type)
     return lambda env: env[ptr].load(type)
@@ -275,7 +275,7 @@ def _load(machine: Machine, op: ops.Load) -> Run:
 @runs(ops.Store)
 def _store(machine: Machine, op: ops.Store) -> Run:
     ptr, value, type = machine.slot(op.ptr), machine.slot(op.value), pointee(op.ptr)
-    if machine.config.mask_out_of_bounds:
+    if machine.config.masks:
         return lambda env: None if env[ptr].error else env[ptr].store(env[value], type)
     return lambda env: env[ptr].store(env[value], type)
 
@@ -283,7 +283,7 @@ def _store(machine: Machine, op: ops.Store) -> Run:
 @runs(ops.Atomic)
 def _atomic(machine: Machine, op: ops.Atomic) -> Run:
     ptr, operand, type, kind = machine.slot(op.ptr), machine.slot(op.value), op.type, op.kind
-    masked, nothing = machine.config.mask_out_of_bounds, unflatten([0] * flat_size(op.type), op.type)
+    masked, nothing = machine.config.masks, unflatten([0] * flat_size(op.type), op.type)
 
     def run(env: Env) -> Any:
         place: Place = env[ptr]

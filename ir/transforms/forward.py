@@ -42,7 +42,7 @@ def forward(root: Kernel, config: CompileConfig) -> bool:
     what was stored where there may be no memory. From outside into a parallel loop only locals are carried on: the rest
     belongs to another task.
     """
-    return _Forward(root, config.mask_out_of_bounds).changed
+    return _Forward(root, config.masks).changed
 
 
 class _Forward:

@@ -27,6 +27,7 @@ from weft.ir.ops import (
     MakeStruct,
     Select,
     Shared,
+    Simt,
     Splat,
     Store,
     Task,
@@ -70,7 +71,7 @@ def mask_accesses(root: Kernel, config: CompileConfig) -> bool:
 
     Not for what is surely in range: by intervals, by the bounds of loops, by the conditions around it. Only with
     `mask_out_of_bounds`, and not where `bounds` has put assertions. From here on no access is out of bounds."""
-    if not config.mask_out_of_bounds or config.debug or config.boundary_check:
+    if not config.masks:
         return False
     changed = False
     for task in tasks_of(root):
@@ -172,7 +173,8 @@ class _Masking:
         """Accesses of the rest of the block that can be asked for together before `first`, the first of them, and those
         further inside that need no more; none where that is not worth writing the rest of the block twice."""
         rest = _rest(first)
-        if len(ops_of(*(region for op in rest for region in op.regions))) + len(rest) > _LONG:
+        copied = [*rest, *ops_of(*(region for op in rest for region in op.regions))]
+        if len(copied) > _LONG or any(isinstance(op, Simt) for op in copied):  # threads of a block would part there
             return []
         early = _Rest(rest, self.masked)
         doubts = self.doubts(rest)

@@ -265,6 +265,44 @@ def test_a_sum_that_may_wrap_around_proves_nothing() -> None:
     assert ptr.indices[0].type is i64
 
 
+BARRIER = """kernel @k() -> () {
+  field @w: i32[16] tree=3 components=(0) terms=((0, 1, 16, 4)) offset=(0) order=(0)
+  field @x: i32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) offset=(0) order=(0)
+  task range_for config={block_dim=32} bounds {
+    %0 = const 0 : i32
+    %1 = const 16 : i32
+    yield begins=[%0], ends=[%1]
+  } body (%i: i32) {
+    %2 = field_ptr @w[%i] : *i32
+    %k = load %2 : i32
+    %3 = const 1 : i32
+    %4 = const 2 : i32
+    %k1 = binary add %k, %3 : i32
+    %k2 = binary add %k, %4 : i32
+    %5 = field_ptr @x[%k] : *i32
+    %a = load %5 : i32
+    %6 = field_ptr @x[%k1] : *i32
+    %b = load %6 : i32
+    %7 = field_ptr @x[%k2] : *i32
+    %c = load %7 : i32
+    SIMT
+    %8 = binary add %a, %b : i32
+    %9 = binary add %8, %c : i32
+    store %2, %9
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("simt", "versions"), [("", 1), ("simt block_sync []", 0)])
+def test_threads_of_a_block_do_not_part_before_a_barrier(simt: str, versions: int) -> None:
+    """Whether three neighbours are in bounds differs from thread to thread. So there are no versions of what waits for
+    the other threads."""
+    kernel = parse(BARRIER.replace("SIMT", simt))
+    run_passes(kernel, ("mask_accesses",), replace(MASKED, arch="cuda"), level="tasks")
+    assert sum(branch.versioned for branch in kernel.all_of(ops.If)) == versions
+
+
 def test_only_where_it_is_wanted() -> None:
     for config in (PLAIN, replace(MASKED, debug=True), replace(MASKED, boundary_check=True)):
         kernel, top = kernel_of(Param("n", i32))

@@ -20,7 +20,7 @@ HEAD = """
 import gc, os, sys, threading
 import numpy as np
 import weft as ti
-ti.init(arch=ti.cpu, cpu_max_num_threads=3, offline_cache=False)
+ti.init(arch=ti.cpu, cpu_max_num_threads=3, offline_cache=False, mask_out_of_bounds=False)
 FAR = 10_000_000
 """
 
