@@ -1,7 +1,9 @@
 """NVIDIA's assembler reads all PTX that tests make: what it refuses fails the session, which says who made it.
 
-It runs beside the tests, over many texts at a time, once for each text; what it took in an earlier session is known. It
-is the `ptxas` of the PATH or of the package nvidia-cuda-nvcc; without one nothing is read, and the summary says so.
+It runs beside the tests, once for each text (several at a time would be one program to it, with each name twice); what
+it took in an earlier session is known. In `make test` it optimizes nothing: that takes most of its time, and it refuses
+a text before. It is the `ptxas` of the PATH or of the package nvidia-cuda-nvcc; without one nothing is read, and the
+summary says so.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import os
 import re
 import subprocess
 import tempfile
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +26,7 @@ __all__ = ["MISSING", "Assembler", "ptxas", "target_of", "watch"]
 
 MISSING = "NO PTX WAS ASSEMBLED: there is no ptxas: pip install nvidia-cuda-nvcc, or put a CUDA toolkit on the PATH"
 
-_AT_ONCE, _TOGETHER = 2, 24
+_AT_ONCE = 2
 _USUAL = 90  # sm_90: newer GPUs run older PTX, and a new ptxas has forgotten old GPUs
 
 
@@ -44,11 +46,10 @@ class Assembler:
     """Runs of the assembler: `read` takes a text, `refusals` waits for all. `maker` is the test that makes them now,
     `taken` names the texts that are known to be good."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self.texts, self.taken, self.maker = set[str](), set(taken), ""
+    def __init__(self, taken: Iterable[str] = (), level: int = 3) -> None:
+        self.texts, self.taken, self.maker, self.level = set[str](), set(taken), "", level
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._waiting = defaultdict[int, list[_Text]](list)
-        self._running: deque[tuple[subprocess.Popen[str], list[_Text]]] = deque()
+        self._running: deque[tuple[subprocess.Popen[str], _Text]] = deque()
         self._refusals = list[str]()
 
     def read(self, ptx: str) -> None:
@@ -61,35 +62,22 @@ class Assembler:
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="weft-ptx")
         path = Path(self._folder.name, f"{len(self.texts)}.ptx")
         path.write_text(ptx, encoding="utf-8")
-        waiting = self._waiting[target_of(ptx)]
-        waiting.append(_Text(path, self.maker))
-        if len(waiting) == _TOGETHER:
-            self._start()
-
-    def _start(self) -> None:
-        for target, texts in self._waiting.items():
-            self._running.append((_assembling(target, texts), texts))
-        self._waiting.clear()
-        while len(self._running) > _AT_ONCE:
+        if len(self._running) == _AT_ONCE:
             self._finish()
+        self._running.append((_assembling(path, target_of(ptx), self.level), _Text(path, self.maker)))
 
     def _finish(self) -> None:
-        run, texts = self._running.popleft()
+        run, text = self._running.popleft()
         said, _ = run.communicate()
-        for text in texts:
-            ptx, alone = text.path.read_text(encoding="utf-8"), run
-            if run.returncode:
-                alone = _assembling(target_of(ptx), [text])
-                said, _ = alone.communicate()
-            if alone.returncode:
-                self._refusals.append(f"{text.maker}: ptxas does not take the code:\n{said}\n{ptx}")
-            else:
-                self.taken.add(_name(ptx))
-            text.path.unlink()
+        ptx = text.path.read_text(encoding="utf-8")
+        if run.returncode:
+            self._refusals.append(f"{text.maker}: ptxas does not take the code:\n{said}\n{ptx}")
+        else:
+            self.taken.add(_name(ptx))
+        text.path.unlink()
 
     def refusals(self) -> list[str]:
         """What it said of the texts that it did not take since the last time."""
-        self._start()
         while self._running:
             self._finish()
         found, self._refusals = self._refusals, []
@@ -116,10 +104,10 @@ def _name(ptx: str) -> str:
     return blake2b(_version() + ptx.encode(), digest_size=16).hexdigest()
 
 
-def _assembling(target: int, texts: Sequence[_Text]) -> subprocess.Popen[str]:
+def _assembling(text: Path, target: int, level: int) -> subprocess.Popen[str]:
     tool = ptxas()
     assert tool is not None
-    command = [tool, f"-arch=sm_{target}", "-o", os.devnull, *(str(text.path) for text in texts)]
+    command = [tool, f"-arch=sm_{target}", f"-O{level}", "-o", os.devnull, str(text)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

@@ -67,10 +67,11 @@ SLOW = {
 }
 
 
-def leave_out(expression: str) -> None:
-    """Told once, before tests are imported: what `pytest -m` was given."""
+def leave_out(expression: str) -> bool:
+    """Told once, before tests are imported: what `pytest -m` was given. Whether that leaves cases out."""
     global _left_out
     _left_out = "not exhaustive" in expression
+    return _left_out
 
 
 def draws(examples: int) -> int:
