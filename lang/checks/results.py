@@ -138,11 +138,11 @@ class Verified:
 
     def _beyond(self, expected: Outcome, found: Outcome) -> str:
         """Why nothing can be said of a launch: what the evaluator cannot follow, or an access of the program's own that
-        lies outside of what it is of, where nothing checks that."""
+        lies outside of what it is of, where nothing checks or masks that."""
         if expected.fault is None:
             return ""
         kind = expected.fault.kind
-        if kind in ("bounds", "memory") and not self.config.boundary_check:
+        if kind in ("bounds", "memory") and not (self.config.boundary_check or self.config.mask_out_of_bounds):
             if not self.warned:
                 logger.warning("kernel %s: %s (init(debug=True) shows where)", self.name, expected.fault.message)
             self.warned = True

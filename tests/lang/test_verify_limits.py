@@ -7,13 +7,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 import weft as ti
 from tests.lang.verifying import afresh as afresh
 from tests.lang.verifying import verifying as verifying
+from weft.ir.config import CompileConfig
+from weft.lang.checks import results
 from weft.lang.checks.tally import TALLY
+from weft.lang.errors import WrongResult
 
 
 def test_large_launches_are_skipped_and_counted(verifying: Callable[..., None]) -> None:
@@ -105,6 +109,26 @@ def test_what_leaves_its_field_is_told_of(caplog: pytest.LogCaptureFixture) -> N
     told = [record.getMessage() for record in caplog.records if record.name == "weft"]
     assert told == ["kernel beyond: index (8,) is outside field 'x' of shape (8,) (init(debug=True) shows where)"]
     assert TALLY.skipped == {"that leave their fields or arrays": 2}
+
+
+@pytest.mark.filterwarnings("ignore::weft.runtime.errors.OutOfBoundsWarning")
+def test_with_masks_nothing_leaves_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks give each access a meaning, so an evaluator that finds one without is at fault, and the launch is not
+    skipped."""
+
+    def unmasked(config: CompileConfig, **changes: object) -> CompileConfig:
+        return replace(config, mask_out_of_bounds=False, **changes)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(results, "replace", unmasked)  # what the evaluator is told
+    ti.init(arch=ti.cpu, verify="results", mask_out_of_bounds=True)
+    x = ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def beyond(n: ti.i32) -> ti.i32:
+        return x[n]
+
+    with pytest.raises(WrongResult, match="fault: '' was computed, bounds is what it means"):
+        beyond(9)
 
 
 # ---- the option ------------------------------------------------------------------------------------------------------

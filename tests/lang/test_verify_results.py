@@ -267,6 +267,39 @@ def test_broken_code_generation_is_named(verifying: Callable[..., None], monkeyp
         less(np.arange(8, dtype=np.int32))
 
 
+@pytest.mark.filterwarnings("ignore::weft.runtime.errors.OutOfBoundsWarning")
+def test_masked_accesses_are_compared(verifying: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    verifying(mask_out_of_bounds=True)
+    x, y = ti.Vector.field(2, ti.i32, (3, 4), offset=(-1, 0)), ti.field(ti.i32, 30)
+    x.fill(5)
+
+    @ti.kernel
+    def reach(a: ti.types.ndarray(ti.i32, 1)):
+        for i in y:
+            y[i] = x[i % 6 - 2, 1][i % 3] + a[i - 10]
+            x[0, i][1] = i
+            a[i] += ti.atomic_add(x[i // 6, i % 6 - 1][0], 1)
+
+    reach(np.zeros(12, np.int32))
+    assert TALLY.verified == 1
+    assert not TALLY.skipped
+
+    def reads_seven(root: Kernel) -> bool:
+        """What masked loads give."""
+        zeros = [op for op in root.all_of(ops.Const) if op.value == 0]
+        for op in zeros:
+            op.value = 7
+        return bool(zeros)
+
+    @ti.kernel
+    def read(n: ti.i32) -> ti.i32:
+        return y[n]
+
+    break_pass(monkeypatch, "mask_accesses", reads_seven)
+    with pytest.raises(WrongResult, match=r"the result: 7 was computed, 0 is what it means(.|\n)*'mask_accesses'"):
+        read(99)
+
+
 def test_results_prints_and_faults_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     ti.init(arch=ti.cpu, verify="results", debug=True)
 
