@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
 
+from weft import codegen, runtime
 from weft.runtime import doctor, system
 from weft.runtime.guard_ir import GUARD_IR, guard_ir
 from weft.runtime.launch_ir import LAUNCH_IR
@@ -46,6 +49,28 @@ def test_native_code_is_valid(name: str, triple: str, pause: str) -> None:
     machine = llvm.Target.from_triple(triple).create_target_machine(opt=0)
     if pause == "pause":  # llvmlite has the assembly parser of the host only
         assert len(machine.emit_object(native)) > 1000
+
+
+def repeated_labels(text: str) -> list[str]:
+    """Labels that a function of that LLVM IR has twice. LLVM's parser makes one block of the two."""
+    found = list[str]()
+    for body in re.split(r"^define ", text, flags=re.MULTILINE)[1:]:
+        counts = Counter(re.findall(r"^\s*([\w.$-]+):", body, flags=re.MULTILINE))
+        found += [f"{body.partition('(')[0].split()[-1]} {label}" for label, count in counts.items() if count > 1]
+    return found
+
+
+def test_labels_are_unique_in_each_function() -> None:
+    twice = "define void @f() {\na:\n  br label %b\nb:\n  br label %a\na:\n  ret void\n}\n"
+    assert repeated_labels(twice) == ["@f a"]
+    assert repeated_labels(twice.replace("b:", "}\ndefine void @g() {\nb:")) == []
+    texts = {"guards": guard_ir(True), "no guards": guard_ir(False)}
+    for package in (codegen, runtime):
+        for info in pkgutil.iter_modules(package.__path__):
+            module = importlib.import_module(f"{package.__name__}.{info.name}")
+            texts |= {f"{info.name}.{name}": text for name, text in vars(module).items() if isinstance(text, str)}
+    assert sum(text.count("\ndefine ") for text in texts.values()) > 100
+    assert {name: labels for name, text in texts.items() if (labels := repeated_labels(text))} == {}
 
 
 def test_facts() -> None:
