@@ -33,6 +33,7 @@ for name in NAMES:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.unverified
 def test_the_second_process_compiles_nothing(tmp_path: Path):
     settings = {
         "WEFT_CACHE_DIR": str(tmp_path),

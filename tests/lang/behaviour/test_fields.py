@@ -276,6 +276,7 @@ def test_indices_of_every_kind(ti):
     assert x.to_numpy().tolist() == wanted.tolist()
 
 
+@pytest.mark.unverified
 def test_fields_of_more_elements_than_an_i32_counts(ti, request):
     """On a GPU the whole of it is touched; elsewhere, and on one in software, that would take its time."""
     n = (1 << 31) + 77
