@@ -228,7 +228,7 @@ done:
 @emits(Warn)
 def _warn(f: FunctionWriter, op: Warn) -> None:
     site = f.module.site(Site("warn", (op.message,), site_types(op), op.span))
-    words = f.stack(f"[{max(1, len(op.values))} x i64]")
+    words = f.scratch(max(1, len(op.values)))
     put_scalars(f, words, 0, op.values)
     f.module.declarations.setdefault("weft_tell", _TELL)
     f.do(f"call void @weft_tell(ptr {service(f, 'print')}, i64 {site}, ptr {words})")

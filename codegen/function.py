@@ -79,6 +79,7 @@ class FunctionWriter:
     access_group: str = ""
     values: MutableMapping[Value, str] = field(default_factory=dict[Value, str])
     slots: list[str] = field(default_factory=list[str])
+    scratches: dict[int, str] = field(default_factory=dict[int, str])
     lines: list[str] = field(default_factory=list[str])
     jumps: list[Jump] = field(default_factory=list[Jump])
     bodies: list[Body] = field(default_factory=list[Body])
@@ -119,6 +120,13 @@ class FunctionWriter:
         name = self.register("s")
         self.slots.append(f"  {name} = alloca {type}, align {align}")
         return name
+
+    def scratch(self, words: int) -> str:
+        """A stack slot of so many words of 64 bits that nobody reads any more when the next one writes to it: the
+        values that a call takes by address."""
+        if words not in self.scratches:
+            self.scratches[words] = self.stack(f"[{words} x i64]")
+        return self.scratches[words]
 
     # ---- blocks ----
 
