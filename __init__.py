@@ -149,6 +149,8 @@ from weft.lang.types import (
 if TYPE_CHECKING:
     from weft.lang.errors import (
         CompilationError,
+        OutOfBoundsWarning,
+        OverflowWarning,
         PrecisionWarning,
         RaceWarning,
         TaichiAssertionError,
@@ -212,7 +214,7 @@ _LAZY: dict[str, str] = {
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
             *("TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError"),
-            *("PrecisionWarning", "RaceWarning", "TaichiTypeError"),
+            *("OutOfBoundsWarning", "OverflowWarning", "PrecisionWarning", "RaceWarning", "TaichiTypeError"),
         ),
         "weft.lang.errors",
     ),
@@ -255,6 +257,8 @@ __all__ = [
     "MatrixNdarray",
     "NDArray",
     "Ndarray",
+    "OutOfBoundsWarning",
+    "OverflowWarning",
     "PrecisionWarning",
     "RaceWarning",
     "SNode",

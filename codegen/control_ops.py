@@ -203,17 +203,14 @@ def _print(f: FunctionWriter, op: Print) -> None:
     f.do(f"call void {service(f, 'print')}(i64 {site}, ptr {words})")
 
 
-# Tells of an access that was left out, unless the module has told of one. (Of a kernel in several parts, each tells
-# once; `console.py` shows the first.)
+# Warns, unless the module has done so. (Of a kernel in several parts, each does so once; `console.py` shows the first.)
 _TELL = """
-@weft_told = internal global i32 0
-
-define internal void @weft_tell(ptr %print, i64 %site, ptr %values) cold noinline nounwind {
-  %seen = load atomic i32, ptr @weft_told monotonic, align 4
+define internal void @weft_tell(ptr %told, ptr %print, i64 %site, ptr %values) cold noinline nounwind {
+  %seen = load atomic i32, ptr %told monotonic, align 4
   %quiet = icmp ne i32 %seen, 0
   br i1 %quiet, label %done, label %ask
 ask:
-  %before = atomicrmw xchg ptr @weft_told, i32 1 monotonic
+  %before = atomicrmw xchg ptr %told, i32 1 monotonic
   %late = icmp ne i32 %before, 0
   br i1 %late, label %done, label %tell
 tell:
@@ -227,11 +224,21 @@ done:
 
 @emits(Warn)
 def _warn(f: FunctionWriter, op: Warn) -> None:
-    site = f.module.site(Site("warn", (op.message,), site_types(op), op.span))
+    site, told = warning_site(f, op)
     words = f.scratch(max(1, len(op.values)))
     put_scalars(f, words, 0, op.values)
     f.module.declarations.setdefault("weft_tell", _TELL)
-    f.do(f"call void @weft_tell(ptr {service(f, 'print')}, i64 {site}, ptr {words})")
+    f.do(f"call void @weft_tell(ptr {told}, ptr {service(f, 'print')}, i64 {site}, ptr {words})")
+
+
+def warning_site(f: FunctionWriter, op: Warn, space: str = "") -> tuple[int, str]:
+    """The number of its site, and a variable of the module that is 0 until this or its like has warned."""
+    sites = f.module.sites
+    number = f.module.site(Site(op.kind, (op.message,), site_types(op), op.span))
+    first = next(k for k, site in enumerate(sites) if site.told_with == sites[number].told_with)
+    told = f"weft_told_{first}"
+    f.module.declarations.setdefault(told, f"@{told} = internal {space}global i32 0, align 4")
+    return number, f"@{told}"
 
 
 @emits(Assert)

@@ -18,7 +18,7 @@ from weft.codegen.function import FunctionWriter
 from weft.codegen.module import ModuleWriter
 from weft.codegen.overlap_check import write_check
 from weft.codegen.vector_math import CpuMath
-from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, STATE_ERROR, STATE_RESULTS, STATE_TOLD, Slots
+from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, STATE_ERROR, STATE_RESULTS, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.ops import Const, Kernel, Task
@@ -80,7 +80,7 @@ def host_module(
         place = f.set(f"getelementptr inbounds i8, ptr %ctx, i64 {8 * slot}")
         f.do(f"store ptr {services.word(name)}, ptr {place}, align 8")
     if flagged:
-        words = 2 * STATE_TOLD
+        words = 2 * STATE_RESULTS
         services.call("memset", f"ptr {services.word('state')}, i32 0, i64 {words}, ptr {services.word('stream')}")
     for number, launch in enumerate(launches):
         _launch(f, services, launch, number, len(launches))

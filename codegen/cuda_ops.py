@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from weft.codegen import philox, scalar_ops
-from weft.codegen.control_ops import put_scalars, site_types
+from weft.codegen.control_ops import put_scalars, site_types, warning_site
 from weft.codegen.cuda_phases import WORD, Phase
 from weft.codegen.cuda_private import OpenShare, add_to_share
 from weft.codegen.cuda_reduce import block_reduce, is_first_thread
@@ -20,11 +20,11 @@ from weft.codegen.spelling import in_register
 from weft.ir.artifact import (
     ERROR_WORDS,
     NOTE_WORDS,
+    NOTES,
     PRINT_END,
     STATE_ERROR,
     STATE_RESULTS,
     STATE_STOP,
-    STATE_TOLD,
     Site,
 )
 from weft.ir.core import Op, Value
@@ -152,22 +152,28 @@ def _print(f: DeviceWriter, op: Print) -> None:
 
 
 def _warn(f: DeviceWriter, op: Warn) -> None:
-    """The first of the kernel is noted, unless the host has yet to see another kernel's note."""
-    site = f.module.site(Site("warn", (op.message,), site_types(op), op.span))
-    ask, free, mine, busy, after = (f.fresh_label(hint) for hint in ("ask", "free", "mine", "busy", "after"))
-    told = state_word(f, STATE_TOLD)
-    seen = f.set(f"load atomic i64, ptr {told} {f.module.sync_scope}monotonic, align 8")
-    f.branch(f.set(f"icmp eq i64 {seen}, 0"), ask, after, f.module.odds(False))
+    """The first is noted where a note is free; where none is, another time."""
+    site, told = warning_site(f, op, "addrspace(1) ")
+    ask, look, mine, further, busy, after = map(f.fresh_label, ("ask", "look", "mine", "further", "busy", "after"))
+    told = f"ptr addrspace(1) {told}"
+    seen = f.set(f"load atomic i32, {told} {f.module.sync_scope}monotonic, align 4")
+    f.branch(f.set(f"icmp eq i32 {seen}, 0"), ask, after, f.module.odds(False))
     f.start(ask)
-    before = f.set(f"atomicrmw xchg ptr {told}, i64 1 {f.module.sync_scope}monotonic")
-    f.branch(f.set(f"icmp eq i64 {before}, 0"), free, after)
-    f.start(free)
-    buffer = read_slot(f, 1, "ptr")
+    before = f.set(f"atomicrmw xchg {told}, i32 1 {f.module.sync_scope}monotonic")
+    buffer, place = read_slot(f, 1, "ptr"), f.scratch(1)
     room = f.set(f"load i64, ptr {f.set(f'getelementptr inbounds i8, ptr {buffer}, i64 8')}, align 8")
-    note = f.set(f"getelementptr i8, ptr {buffer}, i64 {f.set(f'shl i64 {room}, 3')}")
-    note = f.set(f"getelementptr i8, ptr {note}, i64 16")
+    notes = f.set(f"getelementptr i8, ptr {buffer}, i64 {f.set(f'shl i64 {room}, 3')}")
+    f.do(f"store i64 16, ptr {place}, align 8")
+    f.branch(f.set(f"icmp eq i32 {before}, 0"), look, after)
+    f.start(look)
+    offset = f.set(f"load i64, ptr {place}, align 8")
+    note = f.set(f"getelementptr i8, ptr {notes}, i64 {offset}")
     pair = f.set(f"cmpxchg ptr {note}, i64 0, i64 1 {f.module.sync_scope}monotonic monotonic")
-    f.branch(f.set(f"extractvalue {{ i64, i1 }} {pair}, 1"), mine, busy)
+    f.branch(f.set(f"extractvalue {{ i64, i1 }} {pair}, 1"), mine, further)
+    f.start(further)
+    following = f.set(f"add i64 {offset}, {8 * NOTE_WORDS}")
+    f.do(f"store i64 {following}, ptr {place}, align 8")
+    f.branch(f.set(f"icmp ult i64 {following}, {16 + 8 * NOTES * NOTE_WORDS}"), look, busy)
     f.start(mine)
     for word, value in ((1, f"ptr {read_slot(f, 0, 'ptr')}"), (2, f"i64 {site}")):
         f.do(f"store {value}, ptr {f.set(f'getelementptr inbounds i8, ptr {note}, i64 {8 * word}')}, align 8")
@@ -175,7 +181,7 @@ def _warn(f: DeviceWriter, op: Warn) -> None:
     f.do(f"store i64 2, ptr {note}, align 8")
     f.jump(after)
     f.start(busy)
-    f.do(f"store i64 0, ptr {told}, align 8")
+    f.do(f"store i32 0, {told}, align 4")
     f.jump(after)
     f.start(after)
 

@@ -31,6 +31,7 @@ from weft.ir.types import Array, Type, flat_size
 __all__ = [
     "CUDA_SERVICES",
     "ERROR_WORDS",
+    "NOTES",
     "NOTE_WORDS",
     "PRINT_END",
     "SERVICES",
@@ -38,7 +39,6 @@ __all__ = [
     "STATE_ERROR",
     "STATE_RESULTS",
     "STATE_STOP",
-    "STATE_TOLD",
     "Artifact",
     "CudaTarget",
     "Site",
@@ -73,15 +73,13 @@ ERROR_WORDS = 16
 #         each scalar; where a record would have begun that did not fit, PRINT_END
 #
 # The state, in 8-byte words: a flag that a `return` was met, how many random numbers serial tasks drew, the error
-# record, a flag that an access out of bounds was told of, which stays from launch to launch, the results, then boxes
-# that are computed on the device, and the temporaries.
+# record, the results, then boxes that are computed on the device, and the temporaries.
 #
-# Behind the records of the print buffer lies the *note* of the first access out of bounds that the host has not seen,
-# in 8-byte words: state (0 none, 1 being written, 2 complete), the address of the kernel's state, site, values.
+# Behind the records of the print buffer lie *notes* of warnings that the host has not seen, each in 8-byte words: state
+# (0 none, 1 being written, 2 complete), the address of the kernel's state, site, values.
 STATE_STOP, STATE_DRAWS, STATE_ERROR = 0, 1, 2
-STATE_TOLD = STATE_ERROR + ERROR_WORDS
-STATE_RESULTS = STATE_TOLD + 1
-NOTE_WORDS = 16
+STATE_RESULTS = STATE_ERROR + ERROR_WORDS
+NOTES, NOTE_WORDS = 32, 1 + ERROR_WORDS
 PRINT_END = 2**63 - 1
 
 # The service table of `entry(ctx)`: addresses of driver functions, then what to give them.
@@ -124,12 +122,24 @@ class CudaTarget:
 
 @dataclass(frozen=True)
 class Site:
-    """A print, an assertion or a masked access in the source: what the runtime needs to act on it."""
+    """A print, an assertion or a warning in the source: what the runtime needs to act on it."""
 
-    kind: str  # "print", "warn", "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"
+    kind: str  # "print", "outside", "overflow", "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"
     text: tuple[str, ...]  # the parts of a print; else (message,)
     types: tuple[Type, ...]  # the types of the values, scalars or tensors
     span: Span | None = None
+
+    @property
+    def warns(self) -> bool:
+        """Whether it warns, and the kernel goes on."""
+        return self.kind in ("outside", "overflow")
+
+    @property
+    def told_with(self) -> object:
+        """Of warnings of a kernel that have this in common, one is given: those of a place, however often it is inlined
+        or unrolled; all of accesses out of bounds."""
+        span = self.span if self.kind == "overflow" else None
+        return self.kind, span and (span.file, span.line, span.column, span.end_line, span.end_column)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,10 @@ class CompileConfig:
     x86-64. `cuda_stack_limit`: bytes of stack of a GPU's thread, for recursion; 0: the usual. `line_info`: the
     code says which lines of the program it comes from.
     `mask_out_of_bounds`: an access out of bounds reads 0, a store there is dropped, an atomic gives 0; it is told once.
-    `check_nan`: what computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked
-    for races; `races` is then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has
-    written is a fault; `marks` is then where the marks of what was written are."""
+    `check_overflow`: what computes an integer beyond its type tells so, once a place, and wraps. `check_nan`: what
+    computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked for races; `races` is
+    then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has written is a fault;
+    `marks` is then where the marks of what was written are."""
 
     arch: str = "cpu"
     debug: bool = False
@@ -44,6 +45,7 @@ class CompileConfig:
     line_info: bool = False
     check_races: bool = False
     check_nan: bool = False
+    check_overflow: bool = False
     cpu_features: str = "native"
     races: RaceTable | None = field(default=None, repr=False, compare=False)
     check_uninitialised: bool = False

@@ -7,12 +7,24 @@ A `Span` is a range of the user's source. Inlined functions chain spans through 
 from __future__ import annotations
 
 import linecache
+import os
 import re
 from dataclasses import dataclass
 
-__all__ = ["GENERATED", "CompilationError", "InternalError", "Span", "TypeMismatch", "WeftError", "message_parts"]
+__all__ = [
+    "GENERATED",
+    "LIBRARY",
+    "CompilationError",
+    "InternalError",
+    "Span",
+    "TypeMismatch",
+    "WeftError",
+    "message_parts",
+]
 
 GENERATED = "<generated>"  # how the name of a file ends whose text nobody wrote: errors do not show it
+
+LIBRARY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lang", "")  # files of ours
 
 
 @dataclass(frozen=True, slots=True)

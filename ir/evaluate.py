@@ -18,6 +18,7 @@ import numpy as np
 from weft.ir import evaluate_values as evaluate_values  # registers what value ops mean
 from weft.ir import ops
 from weft.ir.adversary import Schedule, run_interleaved
+from weft.ir.artifact import Site
 from weft.ir.boxes import points
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg
@@ -392,10 +393,15 @@ def _assert(machine: Machine, op: ops.Assert) -> Run:
 
 @runs(ops.Warn)
 def _warn(machine: Machine, op: ops.Warn) -> Run:
-    values, warned = _reported(machine, op), machine.memory.warned
+    values, warned, told = _reported(machine, op), machine.memory.warned, machine.memory.told
     (first, *rest), _ = message_parts(op.message)
+    place = Site(op.kind, (), (), op.span).told_with if op.kind == "overflow" else None
 
     def run(env: Env) -> None:
+        if place in told:
+            return
+        if place is not None:
+            told.add(place)
         shown = [_text(value) for value in values(env)]
         warned.append(first + "".join(value + literal for value, literal in zip(shown, rest)))
 

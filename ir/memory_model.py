@@ -34,11 +34,12 @@ class Fault(Exception):
 @dataclass
 class Memory:
     """What a kernel can reach besides its arguments: one byte buffer per SNode tree. Prints are collected here, and
-    what is told of accesses that were left out."""
+    what is told of accesses that were left out and of overflows: `told` has the places of these."""
 
     trees: list[Any] = field(default_factory=list[Any])
     printed: list[str] = field(default_factory=list[str])
     warned: list[str] = field(default_factory=list[str])
+    told: set[object] = field(default_factory=set[object])
 
     @staticmethod
     def of(fields: Sequence[FieldSymbol]) -> Memory:

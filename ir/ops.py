@@ -13,7 +13,6 @@ from weft.ir.types import Array, Pointer, Struct, Type, element, i32, i64, point
 
 __all__ = ["ATOMICS", "BINARY", "SIMT", "UNARY"]
 
-
 # ---- values ----------------------------------------------------------------------------------------------------------
 
 
@@ -378,11 +377,12 @@ class Assert(Op, name="assert", writes=True):
 
 
 class Warn(Op, name="warn", writes=True):
-    """Tells that an access out of bounds was left out, and goes on: once a kernel, as a warning at the next
-    synchronisation, with `message`, `{}` filled from the operands. `types` as in Print."""
+    """Tells, as a warning at the next synchronisation, with `message`, `{}` filled from the operands, and goes on.
+    `kind`: "outside", an access that was left out, once a kernel; "overflow", once a place. `types` as in Print."""
 
     values: list[Value] = operands()
     message: str = attr()
+    kind: str = attr(default="outside")
     types: tuple[Type, ...] = attr(default=())
 
 

@@ -335,6 +335,7 @@ def _assert(op: ops.Assert, _: Kernel) -> None:
 
 @_checks(ops.Warn)
 def _warn(op: ops.Warn, _: Kernel) -> None:
+    require(op.kind in ("outside", "overflow"), op, "is of an unknown kind")
     _cut_up(op, op.types, op.values)
 
 

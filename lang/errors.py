@@ -3,7 +3,8 @@
 A mistake in a kernel is a `CompilationError`: it shows file, line and a caret. Each kind is also the Python exception
 one would expect: an unknown name is a `NameError`, a wrong type a `TypeError`. A wrong argument of a launch is an
 `ArgumentError`; what goes wrong while a kernel runs is a `KernelFault`. A value that may lose something where it is
-stored is a `PrecisionWarning`, a variable that iterations assign at once a `RaceWarning`.
+stored is a `PrecisionWarning`, a variable that iterations assign at once a `RaceWarning`, an integer that overflows in
+debug mode an `OverflowWarning`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from __future__ import annotations
 import os
 
 from weft.ir.errors import CompilationError, InternalError, TypeMismatch, WeftError
-from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault, MemoryFault, OutOfMemory, RecursionFault
+from weft.runtime.errors import (
+    ArithmeticFault,
+    IndexFault,
+    KernelFault,
+    MemoryFault,
+    OutOfBoundsWarning,
+    OutOfMemory,
+    OverflowWarning,
+    RecursionFault,
+)
 
 __all__ = [
     "ArgumentError",
@@ -21,7 +31,9 @@ __all__ = [
     "InternalError",
     "KernelFault",
     "MemoryFault",
+    "OutOfBoundsWarning",
     "OutOfMemory",
+    "OverflowWarning",
     "PrecisionWarning",
     "RaceWarning",
     "RecursionFault",

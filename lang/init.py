@@ -115,6 +115,7 @@ class Program:
     gpu: int = 0
     trees: weakref.WeakSet[Any] = field(default_factory=lambda: weakref.WeakSet[Any]())
     random: random.Random = field(default_factory=random.Random)
+    told: set[Any] = field(default_factory=set[Any])  # where arch=python has warned of an overflow
     draws: Any = None  # where the random numbers of arch=python stand
     alive: bool = True
     builder: Any = None
@@ -289,7 +290,8 @@ def init(
     `arch` is `cpu` (the default), `cuda`, `gpu` (cuda if it works, else cpu) or `python` (kernel bodies run as plain
     Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
     (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
-    Options: `debug` (bounds checks, integer divisions by zero, asserts), `check_out_of_bound` (only the first),
+    Options: `debug` (bounds checks, integer divisions by zero, asserts, overflows of integers), `check_out_of_bound`
+    (only the first), `check_overflow` (only the last; or, where False, all but that),
     `check_nan` (the first NaN or infinity that is computed is an error), `check_races` (find iterations that touch one
     element without an order; slow), `check_uninitialised` (reading what nothing has written is an error),
     `mask_out_of_bounds` (True; elements that are not there read 0 and take no stores, with a warning), `fast_math`
@@ -320,6 +322,7 @@ def init(
         default_fp=_default_type("default_fp", default_fp, f32),
         default_ip=_default_type("default_ip", default_ip, i32),
         boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
+        check_overflow=chosen.get("check_overflow", chosen.get("debug", False)),
         verify=chosen.get("verify") is True,
         **{name: chosen[name] for name in _CONFIG if name in chosen},
     )

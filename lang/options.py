@@ -33,6 +33,7 @@ OPTIONS: dict[str, type] = {
     "advanced_optimization": bool,
     "check_nan": bool,
     "check_out_of_bound": bool,
+    "check_overflow": bool,
     "check_races": bool,
     "check_uninitialised": bool,
     "compile_threads": int,

@@ -10,7 +10,7 @@ from typing import Any
 from weft.ir.artifact import Site
 from weft.ir.types import flat_size
 from weft.runtime import guards
-from weft.runtime.errors import assemble, read_scalars, show, warn_outside
+from weft.runtime.errors import assemble, read_scalars, show, warn
 
 __all__ = ["PrintService", "format_print"]
 
@@ -20,7 +20,7 @@ _PRINT = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 class PrintService:
     """The print service of one kernel: `address` is a native function that any thread may call. What goes wrong in a
     print, Ctrl-C included, waits in `raised` until the launch is over. `address` is 0 for a kernel that has nothing to
-    say; `prints`: whether it prints, and does not only warn of accesses out of bounds. Functions in `heard` are told
+    say; `prints`: whether it prints, and does not only warn. Functions in `heard` are told
     the text of each print."""
 
     def __init__(self, sites: tuple[Site, ...], kernel: str) -> None:
@@ -30,7 +30,7 @@ class PrintService:
         self._callback: Any = None
         self.address = 0
         self.prints = any(site.kind == "print" for site in sites)
-        if self.prints or any(site.kind == "warn" for site in sites):
+        if self.prints or any(site.warns for site in sites):
             self._callback = _PRINT(_bound(self._sites, self._sizes, self.raised, self.heard, kernel))
             self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
@@ -49,16 +49,16 @@ def _bound(
     heard: list[Callable[[str], None]],
     kernel: str,
 ) -> Any:
-    told: list[int] = []
+    told = set[object]()
 
     def show(site: int, values: int | None) -> None:
         mark = guards.pause()
         try:
             slots = ctypes.string_at(values, sizes[site]) if values and sizes[site] else b""
-            if sites[site].kind == "warn":
-                told.append(site)
-                if len(told) == 1:
-                    warn_outside(sites[site], slots, kernel)
+            if sites[site].warns:
+                if sites[site].told_with not in told:
+                    told.add(sites[site].told_with)
+                    warn(sites[site], slots, kernel)
                 return
             text = format_print(sites[site], slots)
             for hear in heard:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.artifact import CUDA_SERVICES, NOTE_WORDS, PRINT_END, Artifact, CudaTarget
+from weft.ir.artifact import CUDA_SERVICES, NOTE_WORDS, NOTES, PRINT_END, Artifact, CudaTarget
 from weft.ir.philox import launch_key
 from weft.ir.types import Array, flat_size
 from weft.runtime import cuda_driver, cuda_gpu
@@ -31,7 +31,7 @@ from weft.runtime.cuda_staging import Staging
 from weft.runtime.cuda_streams import UNKNOWN, ForeignArray
 from weft.runtime.cuda_timer import LaunchTimer, Stamp, Stamps
 from weft.runtime.direct import Native
-from weft.runtime.errors import KernelFault, warn_outside
+from weft.runtime.errors import KernelFault, warn
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch import CpuKernel, Launcher, load_runtime
 from weft.runtime.observer import Observer
@@ -80,7 +80,7 @@ class CudaDevice:
         self.timer: LaunchTimer | None = None
         self._always_timed = False
         self._observer: Observer | None = None
-        # Kernels that may have to warn of accesses out of bounds, by the address of their state.
+        # Kernels that may have to warn, by the address of their state.
         self.wary = weakref.WeakValueDictionary[int, CudaKernel]()
 
     @property
@@ -102,7 +102,7 @@ class CudaDevice:
     @cached_property
     def prints(self) -> DeviceBuffer:
         """The print buffer: words used, words there are, records."""
-        buffer = self.memory.allocate(8 * (2 + _PRINT_WORDS + NOTE_WORDS), "the print buffer")
+        buffer = self.memory.allocate(8 * (2 + _PRINT_WORDS + NOTES * NOTE_WORDS), "the print buffer")
         buffer.write(0, np.array([0, _PRINT_WORDS], np.uint64))
         return buffer
 
@@ -132,22 +132,24 @@ class CudaDevice:
             self.gpu.driver.function("cuModuleUnload")(module)
 
     def synchronize(self) -> None:
-        """Returns when everything launched so far is done. Warns of an access out of bounds."""
+        """Returns when everything launched so far is done. Gives the warnings of kernels."""
         self.gpu.synchronize()
         if self.wary:
-            self._show_note()
+            self._show_notes()
 
-    def _show_note(self) -> None:
-        """Warn of the access out of bounds that was noted, if one was."""
+    def _show_notes(self) -> None:
+        """Warn of what was noted."""
         place = 8 * (2 + _PRINT_WORDS)
-        if struct.unpack("=Q", self.prints.read(place, 8))[0] != 2:
-            return
-        note = self.prints.read(place, 8 * NOTE_WORDS).tobytes()
-        self.prints.write(place, np.zeros(1, np.uint64))
-        state, site = struct.unpack_from("=QQ", note, 8)
-        kernel = self.wary.get(state)
-        if kernel is not None:
-            warn_outside(kernel.artifact.sites[site], note[24:], kernel.artifact.name)
+        size = 8 * NOTE_WORDS
+        notes = self.prints.read(place, NOTES * size).tobytes()
+        for at in range(0, NOTES * size, size):
+            complete, state, site = struct.unpack_from("=QQQ", notes, at)
+            if complete != 2:
+                continue
+            self.prints.write(place + at, np.zeros(1, np.uint64))
+            kernel = self.wary.get(state)
+            if kernel is not None:
+                warn(kernel.artifact.sites[site], notes[at + 24 : at + size], kernel.artifact.name)
 
     @cached_property
     def _stamps(self) -> Stamps:
@@ -223,7 +225,7 @@ class CudaKernel:
         self._state = device.memory.allocate(artifact.state_bytes, f"kernel {artifact.name}")
         self._printing = any(site.kind == "print" for site in artifact.sites)
         self.heard: list[Callable[[str], None]] = []  # who is told what it prints
-        self._warns = any(site.kind == "warn" for site in artifact.sites)
+        self._warns = any(site.warns for site in artifact.sites)
         if self._warns:
             device.wary[self._state.address] = self
         self._code = device.loader.load(artifact.host, artifact.functions)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.ir.errors import WeftError, message_parts
+from weft.ir.errors import Span, WeftError, message_parts
 from weft.ir.types import Prim, Struct, Tensor, Type, flat_size, flatten
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = [
     "MemoryFault",
     "OutOfBoundsWarning",
     "OutOfMemory",
+    "OverflowWarning",
     "Overlapping",
     "RecursionFault",
     "UninitialisedRead",
@@ -31,7 +32,8 @@ __all__ = [
     "kind_of_fault",
     "read_scalars",
     "show",
-    "warn_outside",
+    "warn",
+    "warn_overflow",
 ]
 
 FORMATS: dict[str, str] = {
@@ -82,6 +84,10 @@ class OutOfBoundsWarning(RuntimeWarning):
     """A kernel reached for an element that its field or array does not have: a load gave 0, a store was dropped."""
 
 
+class OverflowWarning(RuntimeWarning):
+    """A kernel computed an integer that its type does not hold: the value wrapped around."""
+
+
 class OutOfMemory(WeftError, MemoryError):
     """There is not enough memory; says what was asked for and who holds what."""
 
@@ -111,16 +117,27 @@ def fault(site: Site, slots: bytes) -> KernelFault:
     return _FAULTS[site.kind](place + _filled(site, slots))
 
 
-def warn_outside(site: Site, slots: bytes, kernel: str) -> None:
-    """Warn of an access that a kernel left out, in the line of the program that asked for it."""
-    text = (
-        f"kernel '{kernel}': {_filled(site, slots)}; such a read gives 0, such a write is dropped (told once a kernel)"
-    )
-    span = site.span
-    if span is None:
-        warnings.warn(OutOfBoundsWarning(text), stacklevel=2)
+def warn(site: Site, slots: bytes, kernel: str) -> None:
+    """Warn of an access that a kernel left out, or of an overflow, in the line of the program that asked for it."""
+    text = _filled(site, slots)
+    if site.kind == "overflow":
+        warn_overflow(text, site.span, kernel)
     else:
-        warnings.warn_explicit(OutOfBoundsWarning(text), None, span.file, span.line)
+        text = f"kernel '{kernel}': {text}; such a read gives 0, such a write is dropped (told once a kernel)"
+        _warn(OutOfBoundsWarning(text), site.span)
+
+
+def warn_overflow(text: str, span: Span | None, kernel: str) -> None:
+    """Warn of an overflow at that place."""
+    place = f"\n{span.render()}\n" if span is not None else " "
+    _warn(OverflowWarning(f"in kernel '{kernel}':{place}{text}"), span)
+
+
+def _warn(warning: Warning, span: Span | None) -> None:
+    if span is None:
+        warnings.warn(warning, stacklevel=3)
+    else:
+        warnings.warn_explicit(warning, None, span.file, span.line)
 
 
 def _filled(site: Site, slots: bytes) -> str:

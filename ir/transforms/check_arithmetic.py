@@ -39,6 +39,7 @@ SPELLING: dict[str, str] = {
     "pow": "{} ** {}",
     "floordiv": "{} // {}",
     "mod": "{} % {}",
+    "shl": "{} << {}",
     "matmul": "{} @ {}",
     "cast": "{}",
 }

@@ -1,4 +1,4 @@
-"""Failed assertions say in which iteration.
+"""Failed assertions and overflows say in which iteration.
 
     parallel_for (%i, %j) { ...                   parallel_for (%i, %j) { ...
       assert %c, [%k], "x[{}] is ..."      =>       assert %c, [%k, %i, %j], "x[{}] is ...\\nwhere i = {}, j = {}"
@@ -27,23 +27,27 @@ _LOOPS = (ops.ParallelFor, ops.StructFor, ops.For)
 
 @pass_("locate_faults")
 def locate_faults(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Let each assertion show the indices of the loops around it (see the picture above)."""
+    """Let each of them show the indices of the loops around it (see the picture above)."""
     del config
     changed = False
-    for op in root.all_of(ops.Assert):
+    overflows = [op for op in root.all_of(ops.Warn) if op.kind == "overflow"]
+    for op in (*root.all_of(ops.Assert), *overflows):
         changed |= _locate(op)
     return changed
 
 
-def _locate(op: ops.Assert) -> bool:
+def _locate(op: ops.Assert | ops.Warn) -> bool:
     room = ERROR_WORDS - 2 - sum(flat_size(value.type) for value in op.values)
     indices = loop_indices(op)[: max(0, room)]
     if not indices or len(message_parts(op.message)[1]) != len(op.values):
         return False
     where = ", ".join(f"{name} = {{}}" for name, _ in indices)
-    made = ops.Assert(
-        op.condition, [*op.values, *(value for _, value in indices)], f"{op.message}\nwhere {where}", op.kind
-    )
+    values, message = [*op.values, *(value for _, value in indices)], f"{op.message}\nwhere {where}"
+    made: Op
+    if isinstance(op, ops.Assert):
+        made = ops.Assert(op.condition, values, message, op.kind)
+    else:
+        made = ops.Warn(values, message, op.kind)
     made.span = op.span
     assert op.block is not None
     op.block.insert(made, op)

@@ -32,6 +32,7 @@ from weft.ir.shared_locals import Loop, loop_locals
 from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.lower_tree_expressions import address, branches, in_global_memory
 from weft.ir.transforms.lower_tree_facts import memory_variables
+from weft.ir.transforms.lower_tree_overflow import atomic, computed
 from weft.ir.transforms.lower_tree_state import PARALLEL, Frame, Inlined, Lowering, lowers
 from weft.ir.trips import ONCE, TRIP
 from weft.ir.types import Array, Struct, i32, i64, u64
@@ -64,7 +65,7 @@ def _assign(low: Lowering, node: tree.Assign) -> None:
     if update is not None:
         place = address(low, node.target)
         for kind, operand in update.steps:
-            low.add(ops.Atomic(kind, place, low.value(operand)))
+            atomic(low, kind, place, low.value(operand))
         return
     value = low.value(node.value)
     low.store(address(low, node.target), value, relaxed=low.shares(node.target))
@@ -76,9 +77,9 @@ def _aug_assign(low: Lowering, node: tree.AugAssign) -> None:
     place = address(low, node.target)
     shared = low.shares(node.target)
     if node.kind in ATOMICS and (shared or in_global_memory(node.target)):
-        low.add(ops.Atomic(node.kind, place, value))
+        atomic(low, node.kind, place, value)
     else:
-        low.store(place, low.binary(node.kind, low.load(place), value), relaxed=shared)
+        low.store(place, computed(low, node.kind, low.load(place), value), relaxed=shared)
 
 
 @lowers(tree.Eval)

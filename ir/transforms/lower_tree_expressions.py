@@ -8,6 +8,7 @@ from weft.ir import ops, tree
 from weft.ir.core import Value
 from weft.ir.errors import InternalError
 from weft.ir.transforms.lower_tree_facts import always_returns, cost, has_return, returns_at_tail
+from weft.ir.transforms.lower_tree_overflow import arithmetic, atomic, computed, matmul, reduction
 from weft.ir.transforms.lower_tree_state import Inlined, Lowering, ends, lowers
 from weft.ir.types import VOID, Array, Struct, Type, shape_of, u1
 
@@ -29,13 +30,12 @@ def _param(low: Lowering, node: tree.ParamRef) -> Value:
 
 @lowers(tree.Unary)
 def _unary(low: Lowering, node: tree.Unary) -> Value:
-    return low.add(ops.Unary(node.kind, low.value(node.x), type=node.type))
+    return arithmetic(low, node.kind, [low.value(node.x)], node.type)
 
 
 @lowers(tree.Binary)
 def _binary(low: Lowering, node: tree.Binary) -> Value:
-    lhs = low.value(node.lhs)
-    return low.add(ops.Binary(node.kind, lhs, low.value(node.rhs), type=node.type))
+    return arithmetic(low, node.kind, low.values([node.lhs, node.rhs]), node.type)
 
 
 @lowers(tree.Select)
@@ -71,8 +71,8 @@ def _splat(low: Lowering, node: tree.Splat) -> Value:
 
 @lowers(tree.MatMul)
 def _matmul(low: Lowering, node: tree.MatMul) -> Value:
-    lhs = low.value(node.lhs)
-    return low.add(ops.MatMul(lhs, low.value(node.rhs), type=node.type))
+    lhs, rhs = low.values([node.lhs, node.rhs])
+    return matmul(low, lhs, rhs, node.type)
 
 
 @lowers(tree.Transpose)
@@ -82,7 +82,7 @@ def _transpose(low: Lowering, node: tree.Transpose) -> Value:
 
 @lowers(tree.Reduce)
 def _reduce(low: Lowering, node: tree.Reduce) -> Value:
-    return low.add(ops.Reduce(node.kind, low.value(node.x), type=node.type))
+    return reduction(low, node.kind, low.value(node.x), node.type)
 
 
 @lowers(tree.Invoke)
@@ -211,9 +211,9 @@ def _atomic(low: Lowering, node: tree.Atomic) -> Value:
     value = low.value(node.value)
     place = address(low, node.target)
     if in_global_memory(node.target) or low.shares(node.target):
-        return low.add(ops.Atomic(node.kind, place, value))
+        return atomic(low, node.kind, place, value)
     old = low.load(place)
-    low.store(place, value if node.kind == "xchg" else low.binary(node.kind, old, value))
+    low.store(place, value if node.kind == "xchg" else computed(low, node.kind, old, value))
     return old
 
 
@@ -242,7 +242,8 @@ def branches(low: Lowering, node: tree.BoolOp) -> bool:
 def _free(low: Lowering) -> int:
     """What may be computed in vain: nothing where it can fail."""
     config = low.config
-    return 0 if config.debug or config.check_nan or config.check_uninitialised else SPECULATE
+    checks = config.debug, config.check_overflow, config.check_nan, config.check_uninitialised
+    return 0 if any(checks) else SPECULATE
 
 
 @lowers(tree.BoolOp)

@@ -125,12 +125,15 @@ class Lowering:
 
     def binary(self, kind: str, lhs: Value, rhs: Value) -> Value:
         """A binary operator where the tree does not say the type of its result."""
+        wide = lhs if shape_of(lhs.type) else rhs
+        return self.add(ops.Binary(kind, lhs, rhs, type=with_element(wide.type, self.result_of(kind, lhs, rhs))))
+
+    def result_of(self, kind: str, lhs: Value, rhs: Value) -> Prim:
+        """What type the numbers have that it gives."""
         try:
-            result = binary_type(kind, element(lhs.type), element(rhs.type), self.config.default_fp)[2]
+            return binary_type(kind, element(lhs.type), element(rhs.type), self.config.default_fp)[2]
         except TypeError as error:
             raise TypeMismatch(str(error), self.builder.span) from error
-        wide = lhs if shape_of(lhs.type) else rhs
-        return self.add(ops.Binary(kind, lhs, rhs, type=with_element(wide.type, result)))
 
     def local(self, type: Type, name: str = "") -> ops.Alloca:
         """Memory for a local of that type."""

@@ -20,7 +20,7 @@ from weft.lang.matrix import Matrix
 from weft.lang.translate.source import LIBRARY
 from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault
 
-__all__ = ["Loop", "indices", "out_of_bounds", "placed", "sound"]
+__all__ = ["Loop", "indices", "out_of_bounds", "place_of", "placed", "sound", "spelled", "text_of"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def sound(kind: str, result: Any, *operands: Any) -> Any:
     """`result` of operator `kind`, if the checks that are asked for hold: see `ir/transforms/check_arithmetic.py`."""
     config = program().config
     if config.debug and kind in DIVIDES and result.dtype.kind != "f" and not np.all(operands[1]):
-        raise ArithmeticFault(f"{_spelled(kind, operands)} divides by zero")
+        raise ArithmeticFault(f"{spelled(kind, operands)} divides by zero")
     if config.check_nan and result.dtype.kind == "f" and kind not in FINITE and not np.isfinite(result).all():
         floats = [x for x in operands if x.dtype.kind == "f"]
         alike = all(x.shape == result.shape for x in floats)
@@ -64,33 +64,40 @@ def sound(kind: str, result: Any, *operands: Any) -> Any:
             for test in (np.isnan, np.isinf)
         )
         if np.any(np.isnan(result) & ~was_nan | np.isinf(result) & ~was_infinite & ~was_nan):
-            raise ArithmeticFault(f"{_spelled(kind, operands)} is {_text(result)}")
+            raise ArithmeticFault(f"{spelled(kind, operands)} is {text_of(result)}")
     return result
 
 
-def _spelled(kind: str, operands: Sequence[Any]) -> str:
-    text = SPELLING.get(kind) or f"{kind}({', '.join('{}' for _ in operands)})"
-    return text.format(*map(_text, operands))
+def spelled(kind: str, operands: Sequence[Any]) -> str:
+    """The operation on those operands."""
+    text = "-({})" if kind == "neg" else SPELLING.get(kind) or f"{kind}({', '.join('{}' for _ in operands)})"
+    return text.format(*map(text_of, operands))
 
 
-def _text(value: Any) -> str:
-    return "[" + ", ".join(map(_text, value)) + "]" if np.ndim(value) else str(value)
+def text_of(value: Any) -> str:
+    """A number or an array as a message shows it."""
+    return "[" + ", ".join(map(text_of, value)) + "]" if np.ndim(value) else str(value)
 
 
 def placed(fault: KernelFault, marker: str) -> KernelFault:
     """The fault with the place in the user's program: that of the innermost functions with `marker` among their
     closure's names, callers first."""
+    span = place_of(fault.__traceback__, marker)
+    where = indices(fault.__traceback__, marker)
+    text = f"\n{span.render()}\n{fault}" if span is not None else str(fault)
+    text += f"\n{where}" if where else ""
+    return type(fault)(text)
+
+
+def place_of(entry: TracebackType | None, marker: str) -> Span | None:
+    """The place of the innermost of those functions that the user wrote; None if there is none."""
     span: Span | None = None
-    entry = fault.__traceback__
     while entry is not None:
         code = entry.tb_frame.f_code
         if marker in code.co_freevars and not code.co_filename.startswith(LIBRARY):
             span = _span(entry, span)
         entry = entry.tb_next
-    where = indices(fault.__traceback__, marker)
-    text = f"\n{span.render()}\n{fault}" if span is not None else str(fault)
-    text += f"\n{where}" if where else ""
-    return type(fault)(text)
+    return span
 
 
 def indices(entry: TracebackType | None, marker: str) -> str:

@@ -26,6 +26,7 @@ from weft.lang.field import Field
 from weft.lang.init import program
 from weft.lang.interpret.debugger import standard, stop
 from weft.lang.interpret.faults import Loop, out_of_bounds, sound
+from weft.lang.interpret.overflow import OVERFLOWS, silently, tell_overflow
 from weft.lang.interpret.places import Grouped, box, cells_of, flat_index, index_type
 from weft.lang.interpret.random import draws, order_numbers
 from weft.lang.interpret.references import References
@@ -79,7 +80,7 @@ def unary(kind: str, x: Any) -> Any:
     values = _values(x)
     operand, _ = unary_type(kind, _prim(values), program().config.default_fp)
     x = cast_value(values, operand)
-    return _wrapped(sound(kind, UNARY[kind].evaluate(x), x))
+    return _wrapped(_checked(kind, UNARY[kind].evaluate(x), x))
 
 
 def binary(kind: str, a: Any, b: Any) -> Any:
@@ -90,14 +91,21 @@ def binary(kind: str, a: Any, b: Any) -> Any:
         return _PYTHON[kind](a, b)
     if kind == "matmul":
         product = a @ b
-        sound(kind, _values(product), _values(a), _values(b))
+        _checked(kind, _values(product), _values(a), _values(b))
         return product
     left, right = _values(a), _values(b)
     if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
         raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
     lhs, rhs, _ = binary_type(kind, _prim(left), _prim(right), program().config.default_fp)
     left, right = cast_value(left, lhs), cast_value(right, rhs)
-    return _wrapped(sound(kind, BINARY[kind].evaluate(left, right), left, right))
+    return _wrapped(_checked(kind, BINARY[kind].evaluate(left, right), left, right))
+
+
+def _checked(kind: str, result: Any, *operands: Any) -> Any:
+    """`result`, once the checks that are asked for have looked at it."""
+    if kind in OVERFLOWS and result.dtype.kind in "iu" and program().config.check_overflow:
+        tell_overflow(kind, result, operands, HELPER)
+    return sound(kind, result, *operands)
 
 
 def _values(x: Any) -> Any:
@@ -289,7 +297,7 @@ class Semantics(References):
         taken, left = (a, b) if condition else (b, a)
         value = taken()
         try:
-            other = left()
+            other = silently(left)
         except (IndexError, ArithmeticError):  # what the condition guards against
             return strong(value)
         if not (is_value(value) and is_value(other)) or isinstance(value, Struct):
@@ -310,10 +318,11 @@ class Semantics(References):
         """`a() and b()`, `a() or b()`: the operand that decides, in the common type of all; matrices elementwise."""
         values: list[Any] = []
         for number, side in enumerate(sides, 1):
+            guarded = any(not isinstance(v, Matrix) and bool(v) is (kind == "or") for v in values)
             try:
-                value = side()
+                value = silently(side) if guarded else side()
             except IndexError:  # what those before guard against
-                if not any(bool(value) is (kind == "or") for value in values):
+                if not guarded:
                     raise
                 break
             known, last = is_known(value), number == len(sides)
@@ -445,7 +454,8 @@ class Semantics(References):
             run = self.interpreted(body)
             return MethodType(run, function.__self__) if isinstance(function, MethodType) else run
         if isinstance(function, MethodType) and isinstance(function.__self__, (Field, Matrix, Struct)):
-            return _strict(function)
+            known = isinstance(function.__self__, Matrix) and function.__name__ == "sum"
+            return partial(_nary("add"), function.__self__) if known else _strict(function)
         if isinstance(inner, FunctionType) and not _from_matrix(function):
             return self.plain(function, inner)
         return _strict(function) if _from_matrix(function) else function

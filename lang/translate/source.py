@@ -10,20 +10,16 @@ import ast
 import builtins
 import inspect
 import linecache
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from weft.ir.errors import CompilationError, Span
+from weft.ir.errors import LIBRARY, CompilationError, Span
 from weft.lang.translate.lambdas import LAMBDA, lambda_of
 from weft.lang.translate.lost_source import file_of, lines_of_lost
 
 __all__ = ["LIBRARY", "Source", "captured", "reads", "source_lines", "source_of", "text_of"]
-
-
-LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 @dataclass(eq=False, slots=True)

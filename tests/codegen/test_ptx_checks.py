@@ -40,9 +40,9 @@ def test_checks(check: str, compiling: Callable[..., Recorder], tmp_path: Path) 
         kinds
         == {
             "check_races": {"race", "bounds"},
-            "check_nan": {"arithmetic", "warn"},
+            "check_nan": {"arithmetic", "outside"},
             "check_uninitialised": {"uninitialised", "bounds"},
-            "debug": {"bounds", "arithmetic"},
+            "debug": {"bounds", "arithmetic", "overflow"},
         }[check]
     )
     assert (len(artifact.tasks) == 1) == (check == "check_races")
