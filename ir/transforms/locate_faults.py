@@ -30,9 +30,10 @@ def locate_faults(root: ops.Kernel, config: CompileConfig) -> bool:
     """Let each of them show the indices of the loops around it (see the picture above)."""
     del config
     changed = False
-    overflows = [op for op in root.all_of(ops.Warn) if op.kind == "overflow"]
-    for op in (*root.all_of(ops.Assert), *overflows):
-        changed |= _locate(op)
+    for fault in root.all_of(ops.Assert):
+        changed |= _locate(fault)
+    for warning in root.all_of(ops.Warn):
+        changed |= warning.kind == "overflow" and _locate(warning)
     return changed
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from weft.lang.cli.programs import run_program
 from weft.lang.options import did_you_mean
 
 __all__ = ["main"]
@@ -84,7 +83,7 @@ def _repl(_: argparse.Namespace) -> int:
 
 def _debug(given: argparse.Namespace) -> int:
     os.environ["WEFT_DEBUG"] = "1"
-    return _run(given)
+    return _run(given, debugs=True)
 
 
 def _example(given: argparse.Namespace) -> int:
@@ -145,31 +144,8 @@ def _demo(given: argparse.Namespace) -> int:
     return 0
 
 
-def _run(given: argparse.Namespace) -> int:
-    path = Path(given.program)
-    if not path.is_file():
-        print(f"weft: there is no file '{path}'", file=sys.stderr)
+def _run(given: argparse.Namespace, debugs: bool = False) -> int:
+    if not Path(given.program).is_file():
+        print(f"weft: there is no file '{Path(given.program)}'", file=sys.stderr)
         return 2
-    try:
-        run_program(given.program, given.arguments)
-    except Exception as error:
-        error.__traceback__ = _from_program(error.__traceback__, given.program)
-        sys.excepthook(type(error), error, error.__traceback__)
-        return 1
-    return 0
-
-
-def _from_program(entry: TracebackType | None, program: str) -> TracebackType | None:
-    """The traceback as Python would show it, had it run the program; all of it where the program did not begin."""
-    whole = entry
-    while entry is not None and entry.tb_frame.f_code.co_filename != program:
-        entry = entry.tb_next
-    return entry or whole
-
-
-def run_program(program: str, arguments: Sequence[str]) -> None:
-    """Run a Python file as Python would, with `import taichi` meaning Weft."""
-    importlib.import_module("weft.compat").install()
-    sys.argv = [program, *arguments]
-    sys.path.insert(0, str(Path(program).resolve().parent))
-    runpy.run_path(program, run_name="__main__")
+    return run_program(given.program, given.arguments, debugs)

@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-import os
 import pdb
 import sys
 from types import FrameType, TracebackType
 
+from weft.lang.cli.programs import breaks, running, wants_pdb
 from weft.lang.interpret.rewrite import HELPER
 from weft.lang.translate.source import LIBRARY
 
@@ -23,20 +23,22 @@ _PROGRAMS = ("weft.demos",)
 
 
 class _Debugger(pdb.Pdb):
-    """pdb that steps through the program alone."""
+    """pdb that steps through the program alone. `home`: where it was called."""
+
+    home: FrameType | None = None
 
     def is_skipped_module(self, module_name: str | None) -> bool:
         """Whether to go on in code of that module."""
         return _is_underneath(module_name or "")
 
     def stop_here(self, frame: FrameType) -> bool:
-        """Not in what Weft calls for a kernel either, imports and their hooks, say."""
-        return super().stop_here(frame) and not _serves(frame)
+        """Not in what Weft calls for a kernel either, imports and their hooks, say; nor in what runs the program."""
+        return super().stop_here(frame) and not _serves(frame, self.home) and not _runs_it(frame)
 
     def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:
         """What `where`, `up` and `down` go through: the program's functions, not ours between a call and its kernel."""
         stack, index = super().get_stack(f, t)
-        users = [entry for entry in stack[:index] if not _is_ours(entry[0])]
+        users = [entry for entry in stack[:index] if not _is_ours(entry[0]) and not _runs_it(entry[0])]
         return users + stack[index:], len(users)
 
 
@@ -49,24 +51,39 @@ def _is_underneath(module: str) -> bool:
     return module.partition(".")[0] in _UNDERNEATH and not module.startswith(_PROGRAMS)
 
 
-def _serves(frame: FrameType | None) -> bool:
-    """Whether something of Weft's stands between `frame` and the rewritten function that it runs for."""
-    between = False
-    while frame is not None and HELPER not in frame.f_code.co_freevars:
-        between = between or _is_underneath(frame.f_globals.get("__name__") or "")
+def _runs_it(frame: FrameType) -> bool:
+    """Whether it stands around the program that `weft run` or `weft debug` runs: theirs, Python's `runpy`."""
+    outer = running.get()
+    if outer is not None and frame.f_globals.get("__name__") == "runpy":
+        return True
+    while outer is not None and outer is not frame:
+        outer = outer.f_back
+    return outer is not None
+
+
+def _serves(frame: FrameType | None, home: FrameType | None) -> bool:
+    """Whether something of Weft's stands between `frame` and who called it: the rewritten function that it runs for,
+    the frame `home` where the debugger was called, or the program."""
+    beneath = ours = False
+    while frame is not None and frame is not running.get() and frame is not home:
+        if HELPER in frame.f_code.co_freevars:
+            return beneath
+        beneath = beneath or _is_underneath(frame.f_globals.get("__name__") or "")
+        ours = ours or _is_ours(frame)
         frame = frame.f_back
-    return between and frame is not None
+    return ours
 
 
 def standard() -> bool:
     """Whether `breakpoint()` means Python's own debugger."""
-    chosen = os.environ.get("PYTHONBREAKPOINT", "")
-    return sys.breakpointhook is sys.__breakpointhook__ and chosen in ("", "pdb.set_trace")
+    return sys.breakpointhook in (sys.__breakpointhook__, breaks) and wants_pdb()
 
 
-def stop() -> None:
-    """`breakpoint()` of the rewritten function that calls this."""
-    _Debugger(skip=_UNDERNEATH).set_trace(sys._getframe(1))
+def stop(frame: FrameType | None = None) -> None:
+    """`breakpoint()` of the rewritten function that calls this, or of that frame."""
+    debugger = _Debugger(skip=_UNDERNEATH)
+    debugger.home = frame or sys._getframe(1)
+    debugger.set_trace(debugger.home)
 
 
 def trimmed(entry: TracebackType | None, marker: str) -> TracebackType | None:

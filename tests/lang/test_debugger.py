@@ -75,6 +75,75 @@ else:
 """
 
 
+BY_THE_COMMAND = """\
+import taichi as ti
+
+ti.init(arch=ti.ARCH)
+x = ti.field(ti.i32, 2)
+
+
+@ti.func
+def behind(i):
+    return x[i + REACH]
+
+
+@ti.kernel
+def run():
+    for i in x:
+        x[i] = behind(i)
+
+
+def main():
+    BREAK
+    run()
+    print("done")
+
+
+main()
+"""
+
+
+def by_the_command(folder: Path, commands: list[str], **words: str) -> tuple[str, str]:
+    """What `weft debug` prints, and what it says on stderr."""
+    file, text = folder / "program.py", BY_THE_COMMAND
+    for name, word in words.items():
+        text = text.replace(name, word)
+    file.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "weft", "debug", str(file)],
+        input="\n".join([*commands, ""]),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return done.stdout.replace(str(file), "program.py"), done.stderr.replace(str(file), "program.py")
+
+
+def test_weft_debug_steps_through_the_program_alone(tmp_path: Path) -> None:
+    steps = ["s"] * 30
+    out, said = by_the_command(tmp_path, ["w", *steps], ARCH="python", REACH="0", BREAK="breakpoint()")
+    places = [line for line in out.splitlines() if line.lstrip("(Pdb) >").startswith(("program.py", "/", "<"))]
+    assert all("program.py(" in line for line in places)
+    assert [line.split("program.py")[1] for line in places[:3]] == ["(20)main()", "(24)<module>()", "(20)main()"]
+    assert [sum(f"({line})" in place for place in places) > 0 for line in (9, 14, 15, 21)] == [True] * 4
+    assert "done" in out
+    assert not said
+
+
+@pytest.mark.parametrize("arch", ["cpu", "python"])
+def test_weft_debug_shows_the_programs_frames_alone(tmp_path: Path, arch: str) -> None:
+    _, said = by_the_command(tmp_path, [], ARCH=arch, REACH="2", BREAK="pass")
+    frames = [line.split(", line ")[1] for line in said.splitlines() if line.startswith("  File ")]
+    shown = ["24, in <module>", "20, in main"]
+    inside = ["15, in run", "9, in behind"]
+    assert frames == shown + (inside if arch == "python" else []) + inside
+    assert "x[2] is out of bounds: its shape is (2,)" in said
+    quit_, said = by_the_command(tmp_path, ["q"], ARCH="python", REACH="0", BREAK="breakpoint()")
+    assert "done" not in quit_
+    assert not said
+
+
 def session(program: str, folder: Path, commands: list[str], *flags: str, args: tuple[str, ...] = ()) -> str:
     """What a session prints: the commands come through a pipe."""
     file = folder / "program.py"
