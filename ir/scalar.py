@@ -63,6 +63,8 @@ def promote(a: Prim, b: Prim) -> Prim:
 
 def cast_value(value: Any, type: Prim) -> Any:
     """`value` (a number or a numpy array) as `type`, by the rules at the top of this file."""
+    if value.__class__ is type.np.type:
+        return value
     if value.__class__ in _PLAIN and (bounds := _PLAIN[value.__class__].get(type)) and bounds[0] <= value <= bounds[1]:
         return type.np.type(value)
     if isinstance(value, np.generic) and value.dtype == type.np:
@@ -121,6 +123,8 @@ def _is_int(x: Scalar) -> bool:
 
 
 def _like(x: Scalar, result: Any) -> Scalar:
+    if result.__class__ is x.__class__ and isinstance(result, np.generic):
+        return result
     return np.asarray(result).astype(np.asarray(x).dtype)[()]
 
 

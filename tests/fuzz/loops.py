@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.fuzz.nodes import Body, Expr, Stmt
@@ -16,9 +16,12 @@ _FAMILIES = ("add", "add", "add", "xor", "or", "and", "mul", "min", "max")
 _BOX = f"{BOX[0]}, {BOX[1]}"
 
 
-def _enter(w: Writer, block: str) -> None:
+def _enter(w: Writer, block: str, rounds: int = 1, copies: int = 1) -> None:
     """What follows stands in such a block. `Writer.make` comes back from it."""
-    w.scope = replace(w.scope, blocks=(*w.scope.blocks, block))
+    scope = w.scope
+    w.scope = replace(
+        scope, blocks=(*scope.blocks, block), rounds=scope.rounds * rounds, copies=scope.copies * copies
+    )
 
 
 def _bind(w: Writer, *names: str, kind: str = "int") -> None:
@@ -60,76 +63,76 @@ def _static_if(w: Writer, depth: int) -> Made:
 # ---- serial loops ----------------------------------------------------------------------------------------------------
 
 
-def _serial(w: Writer) -> bool:
-    """Whether a loop is serial here."""
-    return not w.at_top
+def _serial(rounds: int) -> Callable[[Writer], bool]:
+    """Whether a loop is serial here, and not too long."""
+    return lambda w: not w.at_top and w.room(rounds)
 
 
-@statement("for range", opens=True, where=_serial, weight=3.0)
+@statement("for range", opens=True, where=_serial(4), weight=3.0)
 def _for_range(w: Writer, depth: int) -> Made:
     few = "ti.cast({0} & 3, ti.i32)"
     bounds = w.pick(("3", few, f"{few}, 0, -1", "5, -1, -2", f"{few}, 9, 3", "1, 4", f"{few}, 4"))
     exprs = [w.expr("int", 1)] if "{0}" in bounds else []
     name = w.fresh("i")
-    _enter(w, "serial")
+    _enter(w, "serial", 4)
     _bind(w, name)
     return [(f"for {name} in range({bounds}):", w.block(3, depth))], exprs
 
 
-@statement("for ndrange", opens=True, where=_serial)
+@statement("for ndrange", opens=True, where=_serial(6))
 def _for_ndrange(w: Writer, depth: int) -> Made:
     bounds = w.pick(("2, 3", "(1, 3), 2", "2, ti.cast({0} & 3, ti.i32)", "2, 1, 2"))
     exprs = [w.expr("int", 1)] if "{0}" in bounds else []
     names = [w.fresh("i") for _ in range(3 if bounds == "2, 1, 2" else 2)]
-    _enter(w, "serial")
+    _enter(w, "serial", 6)
     _bind(w, *names)
     return [(f"for {', '.join(names)} in ti.ndrange({bounds}):", w.block(2, depth))], exprs
 
 
-@statement("for grouped", opens=True, where=_serial)
+@statement("for grouped", opens=True, where=_serial(4))
 def _for_grouped(w: Writer, depth: int) -> Made:
     name = w.fresh("g")
-    _enter(w, "serial")
+    _enter(w, "serial", 4)
     _bind(w, name, kind="w2")
     return [(f"for {name} in ti.grouped(ti.ndrange({w.pick(('2, 2', '(1, 3), 2'))})):", w.block(2, depth))], []
 
 
-@statement("for field", opens=True, where=_serial, weight=0.7)
+@statement("for field", opens=True, where=_serial(3), weight=0.7)
 def _for_field(w: Writer, depth: int) -> Made:
     """The loop is long, and its body short."""
-    name = w.fresh("i")
-    _enter(w, "serial")
+    name, over = w.fresh("i"), w.pick(("r_u8", "few")) if w.room(COUNT) else "few"
+    _enter(w, "serial", 3 if over == "few" else COUNT)
     _bind(w, name)
-    return [(f"for {name} in {w.pick(('r_u8', 'few'))}:", w.block(1, min(depth, 1)))], []
+    return [(f"for {name} in {over}:", w.block(1, min(depth, 1)))], []
 
 
-@statement("while", opens=True, where=_serial, weight=1.5)
+@statement("while", opens=True, where=_serial(3), weight=1.5)
 def _while(w: Writer, depth: int) -> Made:
     name = w.fresh("w")
     test, exprs = f"{name} < {w.pick(('0', '2', '3'))}", list[Expr]()
     if w.chance(0.5):
         test, exprs = f"{test} and {{0}}", [w.expr("truth", 1)]
-    _enter(w, "serial")
+    _enter(w, "serial", 3)
     _bind(w, name)
     return [(f"{name} = 0", None), (f"while {test}:", w.block(3, depth, fixed=[f"{name} += 1"]))], exprs
 
 
-@statement("for static", opens=True, weight=1.5)
+@statement("for static", opens=True, where=lambda w: w.room(3, 3), weight=1.5)
 def _for_static(w: Writer, depth: int) -> Made:
     name = w.fresh("c")
     over = w.pick(("range(2)", "range(3)", "(5, 2)", "[1, 4]", "LIST"))
-    _enter(w, "static")
+    _enter(w, "static", 3, 3)
     _bind(w, name)
     return [(f"for {name} in ti.static({over}):", w.block(2, depth))], []
 
 
-@statement("static list of fields", opens=True, weight=1.0)
+@statement("static list of fields", opens=True, where=lambda w: w.room(2, 2), weight=1.0)
 def _for_places(w: Writer, depth: int) -> Made:
     """Unrolled over fields that each iteration has an element of."""
     name = w.fresh("h")
     places = [place for place in w.places("own", "int", "real", axes=1) if not w.layout(place).offset]
     chosen = [w.pick(places).name for _ in range(2)]
-    _enter(w, "static")
+    _enter(w, "static", 2, 2)
     fixed = [f"{name}[{w.scope.own}] {w.pick(('+=', '-=', '='))} 3"]
     return [(f"for {name} in ti.static([{', '.join(chosen)}]):", w.block(2, depth, fixed=fixed))], []
 

@@ -22,6 +22,8 @@ KINDS = ("int", "real", "truth", "v3", "w2", "m2", "S", "N")
 Goal = tuple[str, str, str]  # "in" or "before", a row, another row
 
 _MOST_GOAL_DEPTH = 4
+_MOST_NODES = 14  # operators of one expression, about
+_MOST_ROUNDS, _MOST_COPIES = 64, 12  # of a statement in one iteration, or one call; a few programs would take all time
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class Scope:
     parallel: bool = False
     blocks: tuple[str, ...] = ()  # "serial" and "static" loops and "if"s around, in this function or iteration
     names: list[dict[str, str]] = field(default_factory=lambda: list[dict[str, str]]([{}]))
+    rounds: int = 1  # how often the serial loops around may run it
+    copies: int = 1  # how many of it unrolled loops make
     fixed: frozenset[str] = frozenset()
     shared: dict[str, str] = field(default_factory=dict[str, str])  # locals of the kernel: the family of their atomics
     result: str = ""
@@ -108,6 +112,7 @@ class Writer:
         self.layouts: dict[str, Layout] = {"r_f32": Layout()}  # which some texts name as it is
         self.chain: list[str] = []
         self.made = 0
+        self.nodes = 0  # of the expression that is made
         self.budget = random.choice((8, 14, 20))  # statements
         self.taken: set[tuple[str, int]] = set()  # slots and ticks that a loop has
         self.used: set[str] = set()  # counters that may not be asked again
@@ -126,6 +131,11 @@ class Writer:
     def loop(self) -> str:
         """The kind of the innermost loop, "" if there is none in this function or iteration."""
         return next((one for one in reversed(self.scope.blocks) if one != "if"), "")
+
+    def room(self, rounds: int, copies: int = 1) -> bool:
+        """Whether a loop of so many rounds, unrolled to so many copies, keeps the program short."""
+        scope = self.scope
+        return scope.rounds * rounds <= _MOST_ROUNDS and scope.copies * copies <= _MOST_COPIES
 
     # ---- choices
 
@@ -156,6 +166,11 @@ class Writer:
             return ROWS[self.pick(opening)]
         return self.random.choices(candidates, [self.weights[row.name] for row in candidates])[0]
 
+    def met(self, row: Row) -> None:
+        """What a goal asked for is there: others are next."""
+        around = {*self.chain}
+        self.goals = [goal for goal in self.goals if not (goal[0] == "in" and goal[1] in around and goal[2] == row.name)]
+
     def pending(self) -> bool:
         """Whether a goal asks for an expression inside of what is around."""
         around = {*self.chain}
@@ -171,8 +186,11 @@ class Writer:
 
     def expr(self, kind: str, depth: int) -> Expr:
         """An expression of that kind, about `depth` operators deep."""
+        inside = bool(self.chain) and bool(ROWS[self.chain[-1]].gives)
+        self.nodes = self.nodes + 1 if inside else 1
+        small = self.nodes < _MOST_NODES
         deeper = depth <= 0 and depth > -_MOST_GOAL_DEPTH and self.pending()
-        leaf = depth <= 0 and not (deeper and self.chance(0.8))
+        leaf = not small or (depth <= 0 and not (deeper and self.chance(0.8)))
         rows = [row for row in ROWS.values() if kind in row.gives and (row.weight == 0 or not leaf) and row.where(self)]
         leaves = [row for row in ROWS.values() if kind in row.gives and row.name in LEAVES and row.where(self)]
         candidates = leaves if leaf else [*rows, *leaves]
@@ -181,6 +199,7 @@ class Writer:
             with self.inside(row.name):
                 made = row.make(self, kind, depth - 1)
             if made is not None:
+                self.met(row)
                 text, parts = fitted(*made)
                 return Expr(row.name, text, kind, parts)
         return Expr("literal", DEFAULTS[kind], kind)
@@ -262,6 +281,7 @@ class Writer:
             follower = self.make(ROWS[row], depth)
             if follower is not None:
                 body.stmts.append(follower)
+                self.goals = [goal for goal in self.goals if goal != ("before", made.row, row)]
 
     def allowed(self, row: Row, depth: int) -> bool:
         return not row.gives and (depth > 0 or not row.opens) and row.where(self)
@@ -284,6 +304,7 @@ class Writer:
         self.scope = before
         if made is None:
             return None
+        self.met(row)
         return Stmt(row.name, made[0], made[1])
 
 

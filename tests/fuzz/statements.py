@@ -318,7 +318,7 @@ def called(w: Writer, one: Function, given: list[Expr]) -> str:
     return f"{one.name}({', '.join([w.scope.own, *(f'{{{k}}}' for k in range(len(given)))])})"
 
 
-@statement("call", where=lambda w: len(_calls(w)) > 0 and not w.at_top, weight=2.5)
+@statement("call", where=lambda w: len(_calls(w)) > 0 and not w.at_top and w.room(2, 2), weight=2.5)
 def _call(w: Writer, depth: int) -> Made:
     one = w.pick(_calls(w))
     given = arguments(w, one, 1)
