@@ -259,9 +259,12 @@ def dataclass(cls: type) -> StructType:
     return made
 
 
+_OF_PROGRAMS = 1 << 9  # CPython's flag of types that a `class` statement made
+
+
 def check_class(cls: Any, decorator: str) -> None:
     """CompilationError unless `cls` is a class of the program."""
-    if not isinstance(cls, type) or cls.__module__ == "builtins":
+    if not isinstance(cls, type) or not cls.__flags__ & _OF_PROGRAMS:
         raise CompilationError(f"@ti.{decorator} goes on a class, not on {cls!r}")
 
 

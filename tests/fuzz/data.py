@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import linecache
 import random as randomness
+import re
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 import weft as ti
-from tests.fuzz.places import BOX, COUNT, UNTAKEN, Layout, Place, edges
+from tests.fuzz.places import BOX, COUNT, Layout, Place, edges
 from tests.fuzz.program import Program
 
-__all__ = ["Data", "bits", "declarations", "script"]
+_numbers = count()
 
-_INNER: dict[str, tuple[int, ...]] = {"v3": (3,), "w2": (2,), "m2": (2, 2)}
+__all__ = ["Data", "declarations", "script"]
+
+_INNER: dict[str, tuple[int, ...]] = {"v3": (3,), "w2": (2,), "m2": (2, 2), "c2": (2, 1)}
 _TYPES = {"v3": "V3", "w2": "W2", "m2": "M2", "S": "S", "N": "N"}
+_NODES = {
+    "cells": "cells = ti.root.dense(ti.i, 24)\ncells.place(ti.field(ti.i32))",
+    "boxes": "boxes = ti.root.dense(ti.ij, (2, 2)).dense(ti.ij, (2, 3))\nboxes.place(ti.field(ti.i32))",
+}
 _PARTS = {"k": ("i32", ()), "f": ("f32", ()), "v": ("f32", (3,))}
 
 
@@ -30,7 +39,8 @@ def declarations(program: Program) -> list[str]:
             together.setdefault((layout.together, place.shape), []).append(place.name)
     for (group, shape), names in together.items():
         lines.append(f"{_block(group, shape)}.place({', '.join(names)})")
-    return [*lines, "few = ti.field(ti.i32, 3)"]
+    nodes = [line for name, line in _NODES.items() if re.search(rf"\b{name}\b", program.code)]
+    return [*lines, *nodes, "few = ti.field(ti.i32, 3)"]
 
 
 def _declared(place: Place, layout: Layout) -> str:
@@ -43,7 +53,8 @@ def _declared(place: Place, layout: Layout) -> str:
         more += ", layout=ti.Layout.SOA"
     if place.form in ("S", "N"):
         return f"{place.form}.field({more})"
-    sizes = {"v3": "ti.Vector.field(3, ", "w2": "ti.Vector.field(2, ", "m2": "ti.Matrix.field(2, 2, "}
+    sizes = {"v3": "ti.Vector.field(3, ", "w2": "ti.Vector.field(2, ", "m2": "ti.Matrix.field(2, 2, ",
+             "c2": "ti.Matrix.field(2, 1, "}  # fmt: skip
     return f"{sizes.get(place.form, 'ti.field(')}ti.{place.type}{', ' if more else ''}{more})"
 
 
@@ -70,9 +81,22 @@ class Data:
 
     def __init__(self, program: Program, lends: bool = True) -> None:
         self.program, self.lends = program, lends
-        self.space: dict[str, Any] = {"ti": ti}
-        exec(program.header, self.space)
-        exec("\n".join(declarations(program)), self.space)
+        self.space: dict[str, Any] = {"ti": ti, "__name__": "fuzz"}
+        self.files = list[str]()
+        self.run(program.header)
+        self.run("\n".join(declarations(program)))
+
+    def run(self, text: str) -> None:
+        """Run that code in `space`, as from a file of its own: its lines are where Python looks for them."""
+        name = f"<fuzz {self.program.name} {next(_numbers)}>"
+        self.files.append(name)
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        exec(compile(text, name, "exec"), self.space)
+
+    def forget(self) -> None:
+        """The code will not run again."""
+        for name in self.files:
+            linecache.cache.pop(name, None)
 
     def fill(self) -> None:
         """The initial values."""
@@ -94,8 +118,7 @@ class Data:
         """What is in the fields and arrays."""
         found: dict[str, Any] = {}
         for place in self.program.places:
-            for name, array in _flat(place.name, self.space[place.name].to_numpy()):
-                found[name] = _ordered(array, place) if place.unordered else array
+            found |= _flat(place.name, self.space[place.name].to_numpy())
         names = self.program.parameters
         return found | {
             name: np.array(arguments[names.index(name)]) for name in ("xs", "ks", "al", "be") if name in names
@@ -137,22 +160,6 @@ def _flat(name: str, values: Any) -> Iterator[tuple[str, Any]]:
         yield name, values
 
 
-def _ordered(array: Any, place: Place) -> Any:
-    """As a multiset; nothing where more was appended than there are slots."""
-    rows = array.reshape(len(array), -1)
-    if place.part == "slots" and not (rows == UNTAKEN).all(axis=1).any():
-        return rows[:0]
-    return rows[np.lexsort(bits(rows).T)]
-
-
-def bits(values: Any) -> Any:
-    """Numbers as their bits, all NaNs alike: signed zeros differ."""
-    values = np.asarray(values)
-    if values.dtype.kind != "f":
-        return values
-    return np.where(np.isnan(values), values.dtype.type("nan"), values).view(f"i{values.itemsize}")
-
-
 def _filling(name: str, values: Any) -> str:
     if not isinstance(values, dict):
         return literal(values)
@@ -173,7 +180,7 @@ def script(program: Program, init: str, notes: str) -> str:
         *declarations(program),
     ]
     lines += [f"{p.name}.from_numpy({_filling(p.name, _initial(program, p))})" for p in program.places]
-    lines += ["few.fill(1)", "", "", program.code, "", *_argument_lines(program)]
+    lines += ["few.fill(1)", "", "", program.defined + program.code, "", *_argument_lines(program)]
     lines.append(f"print('result', run({', '.join(f'{name}_' for name in program.parameters)}))")
     lines += [f"print({place.name!r}, {place.name}.to_numpy())" for place in program.places if place.part != "read"]
     lines += [f"print({name!r}, {name}_)" for name in ("xs", "ks", "al", "be") if name in program.parameters]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import io
-import linecache
+import re
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any
 
 import numpy as np
 
 import weft as ti
+from tests.fuzz.comparing import compare
 from tests.fuzz.configurations import Configuration, applied
-from tests.fuzz.data import Data, bits
+from tests.fuzz.data import Data
 from tests.fuzz.program import Program
+from tests.fuzz.schedules import under_schedules
+from weft.ir.adversary import Schedule
 from weft.ir.errors import CompilationError, InternalError, WeftError
 from weft.ir.evaluate import Fault, evaluate
 from weft.ir.memory_model import Memory
@@ -25,15 +29,21 @@ from weft.ir.text import print_ir
 from weft.ir.transforms.lower_tree import lower_tree
 from weft.lang.translate import translate_kernel
 
-__all__ = ["Outcome", "blame", "compare", "execute", "listing"]
+__all__ = ["BY_ORDER", "GOOD", "Judge", "Outcome", "blame", "execute", "listing"]
 
-_numbers = count()
+GOOD = ("same", "faulted", "told")
+
+# Constants of which Python computes what the language refuses.
+_TOLD = re.compile("modulo by zero|division by zero|by zero at compile time|does not fit|negative shift count")
+
+
+BY_ORDER = "only in another order: "  # how the detail of such a difference begins
 
 
 @dataclass
 class Outcome:
     """How a program ended. `status`: "same", "differs", "refused" (by the compiler, with a message for the user),
-    "crash" (an error of ours), "faulted" (both say so)."""
+    "crash" (an error of ours), "faulted" (both say so), "told" (an error in constants, known before it runs)."""
 
     status: str
     detail: str = ""
@@ -41,20 +51,21 @@ class Outcome:
 
     @property
     def bad(self) -> bool:
-        return self.status not in ("same", "faulted")
+        return self.status not in GOOD
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
 
 
-def compiled(program: Program, data: Data) -> Any:
-    """The kernel; its lines are where Python looks for them."""
-    name = f"<fuzz {program.name} {next(_numbers)}>"
-    source = program.source
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    space: dict[str, Any] = {**data.space}
-    exec(compile(source, name, "exec"), space)
-    return space["run"], name
+@contextmanager
+def prepared(program: Program, lends: bool = True) -> Iterator[tuple[Data, Any]]:
+    """The data of a program, and its kernel."""
+    data = Data(program, lends)
+    try:
+        data.run(program.source)
+        yield data, data.space["run"]
+    finally:
+        data.forget()
 
 
 def _flattened(result: Any) -> list[Any]:
@@ -82,11 +93,11 @@ def _by_machine(kernel: Any, data: Data) -> dict[str, Any]:
         ti.sync()
     found = data.left(arguments)
     found["result"] = np.array([float(x) if isinstance(x, float) else int(x) for x in _flattened(result)], object)
-    return found | {"printed": np.array(sorted(text.getvalue().splitlines()), object)}
+    return found | {"printed": text.getvalue().splitlines()}
 
 
 @dataclass
-class _Judge:
+class Judge:
     """The evaluator, given the kernel's tree once."""
 
     kernel: Any
@@ -109,60 +120,37 @@ class _Judge:
             run_passes(one, ["infer_types"], self.config, level="untyped")
         return made[0], made[1:]
 
-    def run(self, kernel: Kernel, functions: list[Kernel]) -> dict[str, Any]:
+    def run(self, kernel: Kernel, functions: list[Kernel], schedule: Schedule | None = None) -> dict[str, Any]:
+        """What they leave, return and print."""
         self.data.fill()
         arguments = self.data.arguments()
         memory = Memory([tree.buffer() for tree in self.translation.trees])
         unpacked = self.kernel._unpacked(arguments)
         given = [value.to_dict() if hasattr(value, "to_dict") else value for value in unpacked]
-        result = evaluate(kernel, given, memory, self.config, functions=functions)
+        result = evaluate(kernel, given, memory, self.config, functions=functions, schedule=schedule)
         found = self.data.left(arguments)
         found["result"] = np.array([x.item() if hasattr(x, "item") else x for x in _flattened(result)], object)
-        printed = [line for text in memory.printed for line in text.splitlines()]
-        return found | {"printed": np.array(sorted(printed), object)}
+        return found | {"printed": [line for text in memory.printed for line in text.splitlines()]}
 
 
-def compare(wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """What differs."""
-    names: list[str] = []
-    for name, values in wanted.items():
-        other = found[name]
-        if name == "result":
-            same = len(values) == len(other) and all(a == b or (a != a and b != b) for a, b in zip(values, other))
-        elif name == "printed":
-            same = list(values) == list(other)
-        else:
-            same = np.array_equal(bits(values), bits(other))
-        if not same:
-            names.append(name)
-    return names
-
-
-def execute(program: Program, configuration: Configuration) -> Outcome:
-    """Run it both ways."""
+def execute(program: Program, configuration: Configuration, schedules: Sequence[int] = ()) -> Outcome:
+    """Run it both ways, and by the evaluator under schedules of those seeds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        name = ""
         try:
-            with applied(configuration):
-                data = Data(program, configuration.arch == "cpu")
-                kernel, name = compiled(program, data)
+            with applied(configuration), prepared(program, configuration.arch == "cpu") as (data, kernel):
                 found = _machine(kernel, data)
                 if configuration.arch == "cpu":
-                    return _judged(kernel, data, found)
-            with applied(replace(configuration, arch="cpu")):  # the evaluator has no device's memory
-                data = Data(program, False)
-                linecache.cache.pop(name, None)
-                kernel, name = compiled(program, data)
-                return _judged(kernel, data, found)
+                    return _judged(kernel, data, found, schedules)
+            # The evaluator has no device's memory.
+            with applied(replace(configuration, arch="cpu")), prepared(program, False) as (data, kernel):
+                return _judged(kernel, data, found, schedules)
         except InternalError as error:
             return Outcome("crash", f"InternalError: {error}")
         except CompilationError as error:
-            return Outcome("refused", f"{type(error).__name__}: {error}")
+            return Outcome("told" if _TOLD.search(str(error)) else "refused", f"{type(error).__name__}: {error}")
         except Exception as error:
             return Outcome("crash", f"{type(error).__name__}: {error}")
-        finally:
-            linecache.cache.pop(name, None)
 
 
 def _machine(kernel: Any, data: Data) -> dict[str, Any] | str:
@@ -175,8 +163,8 @@ def _machine(kernel: Any, data: Data) -> dict[str, Any] | str:
         return f"{type(error).__name__}: {error}"
 
 
-def _judged(kernel: Any, data: Data, found: dict[str, Any] | str) -> Outcome:
-    judge = _Judge(kernel, data, ti.lang.init.program().config)
+def _judged(kernel: Any, data: Data, found: dict[str, Any] | str, schedules: Sequence[int]) -> Outcome:
+    judge = Judge(kernel, data, ti.lang.init.program().config)
     try:
         wanted = judge.run(*judge.lowered())
     except Fault as error:
@@ -186,10 +174,9 @@ def _judged(kernel: Any, data: Data, found: dict[str, Any] | str) -> Outcome:
         return Outcome("differs", f"only the machine faults: {found}")
     places = compare(wanted, found)
     if not places:
-        return Outcome("same")
-    shown = "\n".join(
-        f"{name}:\n  evaluator {wanted[name].tolist()}\n  machine   {found[name].tolist()}" for name in places
-    )
+        found_out = under_schedules(judge, wanted, schedules) if schedules else ""
+        return Outcome("differs", BY_ORDER + found_out) if found_out else Outcome("same")
+    shown = "\n".join(f"{name}:\n  evaluator {list(wanted[name])}\n  machine   {list(found[name])}" for name in places)
     return Outcome("differs", shown, places)
 
 
@@ -198,11 +185,9 @@ def _judged(kernel: Any, data: Data, found: dict[str, Any] | str) -> Outcome:
 
 def blame(program: Program, configuration: Configuration) -> str:
     """The first pass after which the evaluator computes something else, "" if none: then it is the machine code."""
-    with warnings.catch_warnings(), applied(configuration):
+    with warnings.catch_warnings(), applied(configuration), prepared(program) as (data, kernel):
         warnings.simplefilter("ignore")
-        data = Data(program)
-        kernel, _ = compiled(program, data)
-        judge = _Judge(kernel, data, ti.lang.init.program().config)
+        judge = Judge(kernel, data, ti.lang.init.program().config)
         main, functions = judge.lowered()
         wanted = judge.run(main, functions)
         first: list[str] = []
@@ -217,9 +202,7 @@ def blame(program: Program, configuration: Configuration) -> str:
 
 def listing(program: Program, configuration: Configuration) -> str:
     """The kernel as CHI, and the functions that it calls."""
-    with warnings.catch_warnings(), applied(configuration):
+    with warnings.catch_warnings(), applied(configuration), prepared(program) as (data, kernel):
         warnings.simplefilter("ignore")
-        data = Data(program)
-        kernel, _ = compiled(program, data)
-        main, functions = _Judge(kernel, data, ti.lang.init.program().config).lowered()
+        main, functions = Judge(kernel, data, ti.lang.init.program().config).lowered()
         return "\n".join(print_ir(one) for one in (main, *functions))

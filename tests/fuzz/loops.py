@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.fuzz.nodes import Body, Expr, Stmt
-from tests.fuzz.places import BOX, COUNT, FLOATS, INTS, Place
-from tests.fuzz.rows import Writer, statement
+from tests.fuzz.places import BOX, COUNT, FLOATS, INTS, NUMBERS, PLACES, Place, kind_of
+from tests.fuzz.rows import Writer, fitted, statement
 
 __all__ = ["PARALLEL", "parallel_loop"]
 
@@ -19,9 +19,7 @@ _BOX = f"{BOX[0]}, {BOX[1]}"
 def _enter(w: Writer, block: str, rounds: int = 1, copies: int = 1) -> None:
     """What follows stands in such a block. `Writer.make` comes back from it."""
     scope = w.scope
-    w.scope = replace(
-        scope, blocks=(*scope.blocks, block), rounds=scope.rounds * rounds, copies=scope.copies * copies
-    )
+    w.scope = replace(scope, blocks=(*scope.blocks, block), rounds=scope.rounds * rounds, copies=scope.copies * copies)
 
 
 def _bind(w: Writer, *names: str, kind: str = "int") -> None:
@@ -100,7 +98,7 @@ def _for_grouped(w: Writer, depth: int) -> Made:
 @statement("for field", opens=True, where=_serial(3), weight=0.7)
 def _for_field(w: Writer, depth: int) -> Made:
     """The loop is long, and its body short."""
-    name, over = w.fresh("i"), w.pick(("r_u8", "few")) if w.room(COUNT) else "few"
+    name, over = w.fresh("i"), w.pick(("r_u8", "few", "cells")) if w.room(COUNT) else "few"
     _enter(w, "serial", 3 if over == "few" else COUNT)
     _bind(w, name)
     return [(f"for {name} in {over}:", w.block(1, min(depth, 1)))], []
@@ -126,6 +124,17 @@ def _for_static(w: Writer, depth: int) -> Made:
     return [(f"for {name} in ti.static({over}):", w.block(2, depth))], []
 
 
+@statement("static list of values", opens=True, where=lambda w: w.room(3, 3), weight=1.0)
+def _for_values(w: Writer, depth: int) -> Made:
+    """Unrolled over values that only the kernel knows."""
+    name, k = w.fresh("e"), w.fresh("q")
+    texts = (f"[{{0}} * {k} for {k} in range(3)]", "[{0}, {1}]", f"[{k} for {k} in ({{0}}, 3, {{1}}, 2) if True]")
+    text, exprs = fitted(w.pick(texts), [w.expr("int", 1), w.expr("int", 1)])
+    _enter(w, "static", 3, 3)
+    _bind(w, name)
+    return [(f"for {name} in ti.static({text}):", w.block(2, depth))], exprs
+
+
 @statement("static list of fields", opens=True, where=lambda w: w.room(2, 2), weight=1.0)
 def _for_places(w: Writer, depth: int) -> Made:
     """Unrolled over fields that each iteration has an element of."""
@@ -133,7 +142,8 @@ def _for_places(w: Writer, depth: int) -> Made:
     places = [place for place in w.places("own", "int", "real", axes=1) if not w.layout(place).offset]
     chosen = [w.pick(places).name for _ in range(2)]
     _enter(w, "static", 2, 2)
-    fixed = [f"{name}[{w.scope.own}] {w.pick(('+=', '-=', '='))} 3"]
+    whole = all(PLACES[one].kind == "int" for one in chosen)  # sums of floats by atomics have no order
+    fixed = [f"{name}[{w.scope.own}] {w.pick(('+=', '-=', '=')) if whole else '='} 3"]
     return [(f"for {name} in ti.static([{', '.join(chosen)}]):", w.block(2, depth, fixed=fixed))], []
 
 
@@ -223,12 +233,21 @@ def _over_array(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
     return "i, j in xs", ["i", "j"], f"(i * {BOX[1]} + j)", "i, j", []
 
 
+def _snode(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
+    if w.chance(0.3):
+        return "i in cells", ["i"], "i", f"i // {BOX[1]}, i % {BOX[1]}", []
+    if w.chance(0.5):
+        return "i, j in boxes", ["i", "j"], f"(i * {BOX[1]} + j)", "i, j", []
+    return "gi in ti.grouped(boxes)", ["gi"], f"(gi[0] * {BOX[1]} + gi[1])", "gi", []
+
+
 PARALLEL = {
     "parallel range": _range,
     "parallel ndrange": _box,
     "parallel grouped": _grouped,
     "parallel struct-for": _struct_for,
     "parallel array": _over_array,
+    "parallel snode": _snode,
 }
 _CONFIGS = ("simd=1", "simd=4", "simd=8", "simd=16", "serialize=True", "parallelize=2", "block_dim=64")
 
@@ -244,7 +263,7 @@ def _shares(w: Writer) -> list[Stmt]:
             kind = "int"
         if kind == "truth" and family not in ("or", "and", "xor"):
             family = "or"
-        type = {"int": w.pick(INTS), "real": w.pick(FLOATS[1:])}.get(kind, "i32")
+        type = {"int": w.pick(INTS), "real": w.pick(FLOATS)}.get(kind, "i32")
         start = {"w2": "ti.Vector([1, perm[2]], ti.i32)", "v3": "V3(0.5, 1.0, 2.0)", "truth": "(perm[1] > 90)"}
         text = start.get(kind, f"ti.cast(perm[3], ti.{type})")
         made.append(Stmt("shared local", [(f"{name} = {text}", None)]))
@@ -261,6 +280,11 @@ def _shares(w: Writer) -> list[Stmt]:
         _counted(w, made, w.fresh("f"), "flag", "flag")
     if w.chance(0.25):
         _counted(w, made, w.fresh("m"), "count", "counter")
+    if w.chance(0.4):
+        name, type = w.fresh("m"), w.pick(NUMBERS)
+        made.append(Stmt("extreme by if", [(f"{name} = ti.cast(perm[3], ti.{type})", None)]))
+        w.let(name, kind_of(type))
+        w.scope.shared[name] = f"extreme {type}"
     return made
 
 

@@ -85,13 +85,14 @@ def _all() -> list[Place]:
         made.append(Place(f"z_{family}_i32", "i32", 0, "sum", "", family))
     made += [Place(f"z_{family}_f32", "f32", 0, "sum", "", family) for family in ("add", "min", "max")]
     made += [Place(f"a_{family}_w2", "i32", 1, "sum", "w2", family) for family in ("add", "max", "xor")]
-    made += [Place("a_add_v3", "f32", 1, "sum", "v3", "add")]
+    made += [Place("a_add_v3", "f32", 1, "sum", "v3", "add"), Place("o_c2", "f32", 1, "own", "c2")]
+    made += [Place(f"a_{family}_f16", "f16", 1, "sum", "", family) for family in ("add", "min", "max")]
     made += [Place(f"slots_{n}", type, 1, "slots", form) for n, (type, form) in
              enumerate((("i32", ""), ("f32", ""), ("i64", ""), ("i32", "w2")))]  # fmt: skip
     made += [Place(f"ticks_{n}", "i32", 1, "ticks") for n in range(2)]
     made += [Place(f"s_{type}", type, 1, "scatter") for type in ("i32", "f32", "u8", "i64")]
     made += [Place(f"f_{n}", "i32", axes, "flag") for n, axes in enumerate((0, 1))]
-    made += [Place("z_add_u32", "u32", 0, "count")]
+    made += [Place("z_add_u32", "u32", 0, "count"), Place("z_slots", "i32", 0, "count")]
     made += [Place("perm", "i32", 1, "permutation"), Place("perm_2", "i32", 1, "permutation")]
     return made
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tests.fuzz import expressions as expressions  # these fill the table
 from tests.fuzz import loops, statements
+from tests.fuzz.defined import METHODS, definitions
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.places import PLACES, Layout, Place
 from tests.fuzz.rows import ROWS, Function, Goal, Row, Scope, Writer, expression, statement
@@ -16,7 +17,7 @@ from tests.fuzz.rows import ROWS, Function, Goal, Row, Scope, Writer, expression
 __all__ = ["FUNCTIONS", "OUTER", "Program", "draw"]
 
 HEADER = """V3, W2, M2 = ti.types.vector(3, ti.f32), ti.types.vector(2, ti.i32), ti.types.matrix(2, 2, ti.f32)
-S = ti.types.struct(k=ti.i32, f=ti.f32, v=V3)
+S = ti.types.struct(k=ti.i32, f=ti.f32, v=V3{methods})
 N = ti.types.struct(s=S, b=ti.i64)
 COUNT, ALIAS, LIST = 24, {alias!r}, [2, 0]
 """
@@ -55,7 +56,9 @@ class Program:
     @property
     def header(self) -> str:
         """The types and constants that it names."""
-        return HEADER.format(alias=self.alias)
+        methods = bool(re.search(r"\.(halved|bump)\(", self.code))
+        given = ', __struct_methods={"halved": halved, "bump": bump}' if methods else ""
+        return (METHODS if methods else "") + HEADER.format(alias=self.alias, methods=given)
 
     @property
     def code(self) -> str:
@@ -68,7 +71,12 @@ class Program:
     @property
     def source(self) -> str:
         """The whole as Python, but for its fields."""
-        return f"{self.header}\n\n{self.code}"
+        return f"{self.header}\n\n{self.defined}{self.code}"
+
+    @property
+    def defined(self) -> str:
+        """What it uses of what is defined outside of kernels and their functions."""
+        return definitions(self.code)
 
     @property
     def places(self) -> list[Place]:
@@ -170,7 +178,8 @@ def _function(w: Writer, number: int, row: str, pure: bool) -> Function:
 
 
 _EFFECTS = ("own store", "part of an own place", "own atomic", "scatter", "sum", "flag", "print", "call", "assert",
-            "static list of fields", "array store")  # fmt: skip
+            "static list of fields", "array store", "append by a field", "store to n x 1", "assignment to a row",
+            "reference", "struct method call")  # fmt: skip
 
 
 def _has_effects(body: Body) -> bool:

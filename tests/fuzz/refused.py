@@ -9,13 +9,14 @@ __all__ = ["OPEN", "REFUSED", "Refusal"]
 
 Cell = tuple[str, str, str]
 _FUNCTIONS = ("func", "real func", "recursive func")
-_PARALLEL = ("parallel range", "parallel ndrange", "parallel grouped", "parallel struct-for", "parallel array")
+_PARALLEL = ("parallel range", "parallel ndrange", "parallel grouped", "parallel struct-for", "parallel array",
+             "parallel snode")  # fmt: skip
 _SERIAL = ("for range", "for ndrange", "for grouped", "for field", "while")
-_UNROLLED = ("for static", "static list of fields")
+_UNROLLED = ("for static", "static list of fields", "static list of values")
 _HEADS = {
     "parallel range": "for i in range(4):", "parallel ndrange": "for i, j in ti.ndrange(2, 2):",
     "parallel grouped": "for g in ti.grouped(ti.ndrange(2, 2)):", "parallel struct-for": "for i in x:",
-    "parallel array": "for i in a:",
+    "parallel array": "for i in a:", "parallel snode": "for i in cells:",
 }  # fmt: skip
 
 
@@ -38,6 +39,7 @@ def _kernels_names() -> dict[Cell, Refusal]:
     used = {
         "shared local": "s += 1", "counter": "x[0] += ti.atomic_add(s, 1)", "append": "x[ti.atomic_add(s, 1)] = 3",
         "tick": "x[0] = ti.atomic_add(s, 1)", "private local": "s *= 4", "argument": "x[0] = n",
+        "shared through a function": "ti.atomic_max(s, 3)", "extreme by if": "s = max(s, 3)",
         "lent element": "x[0] = a[1]", "lent store": "a[0] = 1",
     }  # fmt: skip
     found: dict[Cell, Refusal] = {}
@@ -78,6 +80,10 @@ OPEN: dict[Cell, str] = {
        for row in (*_SERIAL, *_UNROLLED)},
     **{("before", *pair): "the body is that of a serial or unrolled loop" for word in ("break", "static break")
        for pair in (("tick", word), (word, "tick"))},
+    **{("in", row, "extreme by if"): "unrolled, the local has more accesses, and the assignments race"
+       for row in _UNROLLED},
+    **{("before", *pair): "the body is that of an unrolled loop"
+       for pair in (("extreme by if", "static break"), ("static break", "extreme by if"))},
     **{("in", row, "private local"): "it is assigned at the top of the iteration"
        for row in (*_SERIAL, *_UNROLLED, "if", "if else", "elif")},
 }  # fmt: skip

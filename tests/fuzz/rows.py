@@ -115,6 +115,7 @@ class Writer:
         self.nodes = 0  # of the expression that is made
         self.budget = random.choice((8, 14, 20))  # statements
         self.taken: set[tuple[str, int]] = set()  # slots and ticks that a loop has
+        self.lists: set[int] = set()  # slots that the counter in a field is for
         self.used: set[str] = set()  # counters that may not be asked again
         self.parallel: Callable[[Writer], list[Stmt]] = lambda w: []
         self.alias = random.choice(("same", "reverse", "shift", "field"))
@@ -169,7 +170,9 @@ class Writer:
     def met(self, row: Row) -> None:
         """What a goal asked for is there: others are next."""
         around = {*self.chain}
-        self.goals = [goal for goal in self.goals if not (goal[0] == "in" and goal[1] in around and goal[2] == row.name)]
+        self.goals = [
+            goal for goal in self.goals if not (goal[0] == "in" and goal[1] in around and goal[2] == row.name)
+        ]
 
     def pending(self) -> bool:
         """Whether a goal asks for an expression inside of what is around."""

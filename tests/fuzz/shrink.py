@@ -4,12 +4,12 @@ expressions, and leaves options out, as long as it still fails in the same way."
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 
 from tests.fuzz.configurations import Configuration
-from tests.fuzz.execute import Outcome, execute
+from tests.fuzz.execute import BY_ORDER, Outcome, execute
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.places import Layout
 from tests.fuzz.program import Program
@@ -25,9 +25,11 @@ _TRIES = 600
 Edit = Callable[[Program], None]
 
 
-def shrink(program: Program, configuration: Configuration, outcome: Outcome) -> tuple[Program, Configuration, Outcome]:
+def shrink(
+    program: Program, configuration: Configuration, outcome: Outcome, schedules: Sequence[int] = ()
+) -> tuple[Program, Configuration, Outcome]:
     """The smallest program and configuration found that fail like this one, and how they do."""
-    keeper = _Keeper(program, configuration, outcome)
+    keeper = _Keeper(program, configuration, outcome, schedules)
     for options in _simpler(configuration):
         keeper.attempt(keeper.program, options(keeper.configuration))
     again = True
@@ -49,7 +51,10 @@ def shrink(program: Program, configuration: Configuration, outcome: Outcome) -> 
 class _Keeper:
     """The smallest failure so far."""
 
-    def __init__(self, program: Program, configuration: Configuration, outcome: Outcome) -> None:
+    def __init__(
+        self, program: Program, configuration: Configuration, outcome: Outcome, schedules: Sequence[int]
+    ) -> None:
+        self.schedules = schedules if outcome.detail.startswith(BY_ORDER) else ()
         self.program, self.configuration, self.outcome = program, configuration, outcome
         self.tries = 0
 
@@ -60,7 +65,7 @@ class _Keeper:
             return False
         self.tries += 1
         for _ in range(2 if "threads" in str(configuration.options) else 1):  # what races may be right by chance
-            found = execute(program, configuration)
+            found = execute(program, configuration, self.schedules)
             if _key(found) == _key(self.outcome):
                 self.program, self.configuration, self.outcome = program, configuration, found
                 return True

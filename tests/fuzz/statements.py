@@ -7,7 +7,7 @@ from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.places import COUNT, FLOATS, INTS, PLACES, SLOTS, Place
 from tests.fuzz.rows import KINDS, Function, Writer, fitted, statement
 
-__all__ = ["summand"]
+__all__ = ["line", "summand"]
 
 Made = tuple[list[tuple[str, Body | None]], list[Expr]] | None
 _NUMBERS = ("int", "real")
@@ -193,13 +193,17 @@ def _scatter(w: Writer, depth: int) -> Made:
 # ---- sums ------------------------------------------------------------------------------------------------------------
 
 
-def summand(w: Writer, kind: str, family: str, type: str) -> Expr:
-    """A value that gives the same, summed up in any order: small quarters, whole numbers without a sign of zero."""
+def summand(w: Writer, kind: str, family: str, type: str) -> Expr | None:
+    """A value that gives the same, summed up in any order: small quarters, whole numbers without a sign of zero. None
+    where there would be too many for halves, which have whole numbers up to 2048."""
     if kind in ("int", "w2", "truth"):
         return w.expr(kind, 2)
     if kind == "v3":
         return Expr("cast", "ti.Vector([{0} & 15, {1} & 15, {0} & 7], ti.f32) * 0.25", "v3",
                     [w.expr("int", 1), w.expr("int", 1)])  # fmt: skip
+    if type == "f16" and family == "add":
+        few = w.scope.rounds * w.scope.copies <= 6 and w.scope.where == "kernel"
+        return Expr("cast", "ti.cast({0} & 1, ti.f16)", "real", [w.expr("int", 1)]) if few else None
     text = f"ti.cast({{0}} & 15, ti.{type})"
     return Expr("cast", text + (" * 0.25" if family == "add" else ""), "real", [w.expr("int", 1)])
 
@@ -207,6 +211,8 @@ def summand(w: Writer, kind: str, family: str, type: str) -> Expr:
 def _sum(w: Writer, target: str, kind: str, family: str, type: str, *at: Expr) -> Made:
     """An atomic update; the target may have `{1}`, an index."""
     value = summand(w, kind, family, type)
+    if value is None:
+        return None
     if family in _FAMILY and w.chance(0.6):
         return line(f"{target} {w.pick(_FAMILY[family])} {{0}}", value, *at)
     return line(f"ti.atomic_{w.pick(_ATOMIC.get(family, (family,)))}({target}, {{0}})", value, *at)
@@ -237,7 +243,7 @@ def _shared(w: Writer, depth: int) -> Made:
 
 
 def _sums(w: Writer) -> list[str]:
-    return [name for name, what in w.scope.shared.items() if " " in what]
+    return [name for name, what in w.scope.shared.items() if " " in what and not what.startswith("extreme")]
 
 
 def _named(w: Writer, part: str) -> list[str]:
@@ -258,6 +264,23 @@ def _append(w: Writer, depth: int) -> Made:
     value = w.expr(slots.kind, 2)
     store = Stmt("append", [(f"{slots.name}[{slot}] = {{0}}", None)], [value])
     return [(f"{slot} = ti.atomic_add({count}, 1)", None), (f"if {slot} < {SLOTS}:", Body([store]))], []
+
+
+@statement("append by a field", where=lambda w: (w.scope.parallel or w.scope.where != "kernel") and bool(_lists(w)))
+def _append_by_field(w: Writer, depth: int) -> Made:
+    """The counter is the element of a field, which functions see as well."""
+    number, slot = w.pick(_lists(w)), w.fresh("slot")
+    w.lists.add(number)
+    w.taken.add(("slots", number))
+    slots = PLACES[f"slots_{number}"]
+    store = Stmt("append by a field", [(f"{slots.name}[{slot}] = {{0}}", None)], [w.expr(slots.kind, 2)])
+    count = w.pick(("ti.atomic_add(z_slots[None], 1)", "ti.atomic_sub(z_slots[None], -1)"))
+    return [(f"{slot} = {count}", None), (f"if {slot} < {SLOTS}:", Body([store]))], []
+
+
+def _lists(w: Writer) -> list[int]:
+    """The slots that no local counts. One counter of a field is for all of them: each slot is taken once."""
+    return [n for n in range(4) if ("slots", n) not in w.taken or n in w.lists]
 
 
 @statement("tick", where=lambda w: w.scope.parallel and not w.loop and bool(_named(w, "ticks")))

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import workers
+from tests.fuzz import schedules, workers
 from tests.fuzz.configurations import OPTIONAL, Configuration, applied, drawn
 from tests.fuzz.execute import execute
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program
 from tests.fuzz.workers import Plan, explain, run
-from weft.ir.ops import Binary
+from weft.ir.core import Builder
+from weft.ir.ops import Atomic, Binary, Load, Store
+from weft.ir.order_dependence import OrderDependence
 from weft.ir.passes import PASSES, pass_
 from weft.ir.pipeline import find_pass
 
@@ -68,11 +70,56 @@ def test_a_wrong_pass_is_found_named_and_shown_in_a_small_program(wrong, tmp_pat
     assert "binary sub" in (tmp_path / "small.chi").read_text()
 
 
+@pytest.fixture
+def racing(monkeypatch):
+    """A compiler that makes a load and a store of each sum in memory, in a pass that says it lifts sums."""
+    honest = find_pass("lift_sums")
+    monkeypatch.setitem(PASSES, "lift_sums", honest)
+
+    @pass_("lift_sums")
+    def demote(root, config):
+        sums = [op for op in root.walk() if isinstance(op, Atomic) and op.kind == "add"]
+        for op in sums:
+            builder = Builder.at(op)
+            old = builder.add(Load(op.ptr))
+            builder.add(Store(op.ptr, builder.add(Binary("add", old, op.value, type=old.type))))
+            op.replace_uses(old)
+            op.erase()
+        return honest(root, config) or bool(sums)
+
+
+SUM = small("sums", [("z_add_i32[None]", number("r_u8[i]"))])
+SUM.body.stmts[0].bodies[0].stmts[0].clauses[0] = ("z_add_i32[None] += {0}", None)
+EXACT_SUM = Configuration(options=EXACT.options, off=("thread_local",))
+
+
+def test_a_lost_atomic_shows_under_schedules_alone(racing, tmp_path):
+    assert execute(SUM, EXACT_SUM).status == "same"
+    outcome = execute(SUM, EXACT_SUM, range(4))
+    assert outcome.status == "differs"
+    assert "the last level under schedule" in outcome.detail
+    assert "z_add_i32" in outcome.detail
+    told = explain(Plan("sums", 1, folder=tmp_path), SUM, EXACT_SUM, outcome, range(4))
+    assert "z_add_i32[None] += 3" in told
+
+
+def test_what_order_dependence_does_not_say_is_found(monkeypatch):
+    append = small("append", [("slots_0[ti.atomic_add(z_slots[None], 1) % 160]", number("r_u8[i]"))])
+    assert execute(append, EXACT, range(3)).status == "same"
+    monkeypatch.setattr(schedules, "order_dependence", lambda kernel: OrderDependence())
+    outcome = execute(append, EXACT, range(3))
+    assert "the order shows in slots_0" in outcome.detail
+
+
 def test_what_is_written_runs_by_itself(wrong, tmp_path, capsys):
     explain(Plan("small", 1, folder=tmp_path, shrinks=False), PROGRAM, EXACT, execute(PROGRAM, EXACT))
     path = tmp_path / "small.py"
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "program"})
     assert "o_i32 [" in capsys.readouterr().out
+
+
+def test_an_error_that_python_finds_in_constants_is_no_finding():
+    assert execute(small("told", [("o_i32[i]", number("ti.static(3 % LIST[1])"))]), EXACT).status == "told"
 
 
 def test_a_refused_program_is_no_crash():

@@ -58,7 +58,7 @@ def test_what_no_program_has_is_an_error(cell, tmp_path):
     x = ti.field(ti.i32, 8)
     path = tmp_path / "program.py"
     path.write_text(refusal.program)
-    space = {"ti": ti, "x": x}
+    space = {"ti": ti, "x": x, "cells": x.parent()}
     try:
         exec(compile(refusal.program, str(path), "exec"), space)
         with pytest.raises(CompilationError, match=refusal.message):

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -16,14 +16,15 @@ from typing import Any
 
 from tests.fuzz.configurations import Configuration, drawn
 from tests.fuzz.data import script
-from tests.fuzz.execute import Outcome, blame, execute, listing
+from tests.fuzz.execute import GOOD, Outcome, blame, execute, listing
 from tests.fuzz.program import Program, draw
 from tests.fuzz.shrink import shrink
 from tests.fuzz.table import goals_of
 
 __all__ = ["Plan", "Report", "program_of", "run"]
 
-_PATIENCE = 120.0  # seconds for one program
+_PATIENCE = 120.0  # seconds of a processor for one program
+_LONGEST = 1200.0  # seconds, where it waits for something, or for a processor
 _START = "spawn"  # how processes begin: as they would be without this one
 _LIFE = 1500  # programs that a process runs
 
@@ -41,6 +42,7 @@ class Plan:
     first: int = 0
     folder: Path = Path("out/fuzz")
     shrinks: bool = True
+    scheduled: int = 10  # every which program runs under schedules as well; 0: none
 
 
 @dataclass
@@ -61,6 +63,11 @@ def program_of(plan: Plan, number: int) -> tuple[Program, Configuration]:
     name = f"{plan.seed}-{number}"
     program = draw(name, goals_of(number))
     return program, drawn(name, plan.arch, program.safe, plan.verify)
+
+
+def schedules_of(plan: Plan, number: int) -> tuple[int, ...]:
+    """The schedules that program runs under, too."""
+    return (0, 1 + number % 1000) if plan.scheduled and number % plan.scheduled == 0 else ()
 
 
 def run(plan: Plan, tell: Callable[[str], None] = lambda text: None) -> Report:
@@ -91,6 +98,7 @@ class _Crew:
         self.next = plan.first + part
         self.done = False
         self.running: int | None = None
+        self.before = 0.0  # seconds of processors used when it began
         self.start()
 
     def start(self) -> None:
@@ -118,20 +126,28 @@ class _Crew:
                 self.lost(f"the process ended with {self.process.exitcode}", report, tell)
             self.go_on()
             return
-        if self.running is not None and time.monotonic() - self.since > _PATIENCE:
+        if self.running is not None and self.late():
             self.process.kill()
             self.process.join()
             self.lost(f"it ran for more than {_PATIENCE:.0f} s", report, tell)
             self.go_on()
+
+    def late(self) -> bool:
+        """Whether the program that runs takes too long; other processes may take the time."""
+        spent = time.monotonic() - self.since
+        if spent < _PATIENCE:
+            return False
+        return spent > _LONGEST or _used(self.process.pid) - self.before > _PATIENCE
 
     def take(self, message: tuple[str, int, str, str], report: Report, tell: Callable[[str], None]) -> None:
         what, number, status, detail = message
         self.since = time.monotonic()
         if what == "begins":
             self.running, self.next = number, number + self.plan.processes
+            self.before = _used(self.process.pid)
         elif what == "ended":
             report.ended[status] += 1
-            if status not in ("same", "faulted"):
+            if status not in GOOD:
                 report.found.append((f"{self.plan.seed}-{number}", f"{status}\n{detail}"))
                 tell(f"{self.plan.seed}-{number} {status}\n{detail}")
             self.running = None
@@ -153,6 +169,15 @@ class _Crew:
             self.start()
 
 
+def _used(process: int) -> float:
+    """The seconds of processors that a process has used; 0 where the system does not say."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _work(plan: Plan, first: int, pipe: Any) -> None:
     """A process's life."""
     os.environ["WEFT_OFFLINE_CACHE"] = "0"
@@ -161,15 +186,18 @@ def _work(plan: Plan, first: int, pipe: Any) -> None:
     for number in range(first, last, plan.processes):
         pipe.send(("begins", number, "", ""))
         program, configuration = program_of(plan, number)
-        outcome = execute(program, configuration)
-        detail = explain(plan, program, configuration, outcome) if outcome.bad else ""
+        schedules = schedules_of(plan, number)
+        outcome = execute(program, configuration, schedules)
+        detail = explain(plan, program, configuration, outcome, schedules) if outcome.bad else ""
         pipe.send(("ended", number, outcome.status, detail))
 
 
-def explain(plan: Plan, program: Program, configuration: Configuration, outcome: Outcome) -> str:
+def explain(
+    plan: Plan, program: Program, configuration: Configuration, outcome: Outcome, schedules: Sequence[int] = ()
+) -> str:
     """What is told of a failure, once it is small and written down."""
     if plan.shrinks:
-        program, configuration, outcome = shrink(program, configuration, outcome)
+        program, configuration, outcome = shrink(program, configuration, outcome, schedules)
     by = ""
     if outcome.status == "differs" and outcome.places and plan.arch == "cpu":  # the judge reads host memory
         by = blame(program, configuration) or "the machine code"

@@ -1,0 +1,70 @@
+"""A program under schedules of an adversary: the evaluator interleaves the iterations of its parallel loops, and runs
+them in orders that nobody promised.
+
+Random programs are made so that nothing of what is compared depends on the order, neither of CHI as it was translated
+nor of what code is made of. And where something does depend on it, say which slot an append gets,
+`ir/order_dependence.py` must have said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tests.fuzz.comparing import compare, differing
+from weft.ir.adversary import Schedule
+from weft.ir.alias import space_of_field
+from weft.ir.evaluate import Fault
+from weft.ir.ops import Kernel
+from weft.ir.order_dependence import Level, OrderDependence, order_dependence
+from weft.ir.pipeline import lower
+
+if TYPE_CHECKING:
+    from tests.fuzz.execute import Judge
+
+__all__ = ["under_schedules"]
+
+
+def under_schedules(judge: Judge, wanted: dict[str, Any], seeds: Sequence[int]) -> str:
+    """What differs under the schedules of those seeds from `wanted`, which the evaluator found in program order; "" if
+    nothing does."""
+    return next(_differences(judge, wanted, seeds), "")
+
+
+def _differences(judge: Judge, wanted: dict[str, Any], seeds: Sequence[int]) -> Iterator[str]:
+    chi, functions = judge.lowered()
+    said = order_dependence(chi)
+    for seed in seeds:
+        found = _run(judge, chi, functions, seed)
+        if isinstance(found, str):
+            yield f"CHI under schedule {seed}: {found}"
+            continue
+        if names := compare(wanted, found):
+            yield f"CHI under schedule {seed}: other {', '.join(names)}"
+        unsaid = [name for name in differing(wanted, found) if _level(said, chi, name) is Level.EXACT]
+        if unsaid:
+            yield f"the order shows in {', '.join(unsaid)} under schedule {seed}, and order_dependence denies it"
+    tree = judge.translation.tree
+    last, *callees = (lower(one, judge.config) for one in (tree, *tree.functions))
+    for seed in seeds:
+        found = _run(judge, last, callees, seed)
+        if isinstance(found, str):
+            yield f"the last level under schedule {seed}: {found}"
+        elif names := compare(wanted, found):
+            yield f"the last level under schedule {seed}: other {', '.join(names)}"
+
+
+def _run(judge: Judge, kernel: Kernel, functions: list[Kernel], seed: int) -> dict[str, Any] | str:
+    """What it leaves, or its fault."""
+    try:
+        return judge.run(kernel, functions, Schedule(seed))
+    except Fault as fault:
+        return f"fault: {fault.message}"
+
+
+def _level(said: OrderDependence, chi: Kernel, name: str) -> Level:
+    """What is said of the place of that name, or of the member of a struct."""
+    if name in ("result", "printed"):
+        return said.results if name == "result" else said.prints
+    symbols: list[Hashable] = [space_of_field(one) for one in chi.fields if one.name == name]
+    return max((said.of(symbol) for symbol in symbols), default=max(said.spaces.values(), default=Level.EXACT))
