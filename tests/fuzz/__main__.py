@@ -23,6 +23,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=Path("out/fuzz"), help="where failures are written")
     parser.add_argument("--no-shrink", action="store_true", help="leave failures as they are")
     parser.add_argument("--scheduled", type=int, default=10, help="every which program runs under schedules; 0: none")
+    parser.add_argument("--fast-math", action="store_true", help="fast_math against exact arithmetic: which rounding?")
     parser.add_argument("--table", action="store_true", help="draw programs, run none, and show which pairs were met")
     return parser.parse_args()
 
@@ -35,10 +36,12 @@ def main() -> int:
         print(shown(count(draw(f"{given.seed}-{n}", goals_of(n)) for n in numbers)))
         return 0
     plan = Plan(given.seed, given.count, given.processes, given.arch, given.verify, given.minutes, given.first,
-                given.folder, not given.no_shrink, given.scheduled)  # fmt: skip
+                given.folder, not given.no_shrink, given.scheduled, given.fast_math)  # fmt: skip
     report = run(plan, lambda text: print(text, flush=True))
     rate = 60 * report.count / max(report.seconds, 1e-9)
     print(f"{report.count} programs in {report.seconds:.0f} s, {rate:.0f} a minute: {dict(report.ended)}")
+    for cause, (name, detail) in sorted(report.rounded.items()):
+        print(f"  {report.ended[cause]:5d} {cause}, {name} first: {detail}")
     for name, detail in report.found:
         print(f"{name}: {detail.splitlines()[0]}")
     return 1 if report.found else 0

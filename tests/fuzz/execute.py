@@ -18,6 +18,7 @@ from tests.fuzz.comparing import compare
 from tests.fuzz.configurations import Configuration, applied
 from tests.fuzz.data import Data
 from tests.fuzz.program import Program
+from tests.fuzz.rounding import causes, distance
 from tests.fuzz.schedules import under_schedules
 from weft.ir.adversary import Schedule
 from weft.ir.errors import CompilationError, InternalError, WeftError
@@ -29,7 +30,7 @@ from weft.ir.text import print_ir
 from weft.ir.transforms.lower_tree import lower_tree
 from weft.lang.translate import translate_kernel
 
-__all__ = ["BY_ORDER", "GOOD", "Judge", "Outcome", "blame", "execute", "listing"]
+__all__ = ["BY_ORDER", "GOOD", "Judge", "Outcome", "blame", "execute", "execute_fast", "listing"]
 
 GOOD = ("same", "faulted", "told")
 
@@ -51,7 +52,7 @@ class Outcome:
 
     @property
     def bad(self) -> bool:
-        return self.status not in GOOD
+        return self.status not in GOOD and not self.status.startswith("rounds by")
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
@@ -133,6 +134,41 @@ class Judge:
         return found | {"printed": [line for text in memory.printed for line in text.splitlines()]}
 
 
+def execute_fast(program: Program, configuration: Configuration) -> Outcome:
+    """Run it with and without `fast_math`, and say where a difference comes from: "rounds by" which freedoms; "differs"
+    where it is no rounding."""
+
+    def run(fast: bool = True) -> dict[str, Any]:
+        options = {**configuration.options, "fast_math": fast}
+        with applied(replace(configuration, options=options)), prepared(program, False) as (data, kernel):
+            found = _machine(kernel, data)
+            return {"result": [], "printed": [found]} if isinstance(found, str) else found
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exact, fast = run(False), run()
+            if exact.keys() != fast.keys():
+                return Outcome("differs", f"only one faults: {[*exact['printed'], *fast['printed']]}")
+            places = compare(exact, fast)
+            if not places:
+                return Outcome("same")
+            by, size = causes(run, exact), distance(exact, fast)
+            if by:
+                return Outcome(f"rounds by {' or '.join(by)}", f"{places}, {size:.0f} units in the last place")
+            return Outcome("differs", f"{places}, by no freedom of fast_math", places)
+        except (InternalError, CompilationError) as error:
+            return _refused(error)
+        except Exception as error:
+            return Outcome("crash", f"{type(error).__name__}: {error}")
+
+
+def _refused(error: CompilationError | InternalError) -> Outcome:
+    if isinstance(error, InternalError):
+        return Outcome("crash", f"InternalError: {error}")
+    return Outcome("told" if _TOLD.search(str(error)) else "refused", f"{type(error).__name__}: {error}")
+
+
 def execute(program: Program, configuration: Configuration, schedules: Sequence[int] = ()) -> Outcome:
     """Run it both ways, and by the evaluator under schedules of those seeds."""
     with warnings.catch_warnings():
@@ -145,10 +181,8 @@ def execute(program: Program, configuration: Configuration, schedules: Sequence[
             # The evaluator has no device's memory.
             with applied(replace(configuration, arch="cpu")), prepared(program, False) as (data, kernel):
                 return _judged(kernel, data, found, schedules)
-        except InternalError as error:
-            return Outcome("crash", f"InternalError: {error}")
-        except CompilationError as error:
-            return Outcome("told" if _TOLD.search(str(error)) else "refused", f"{type(error).__name__}: {error}")
+        except (InternalError, CompilationError) as error:
+            return _refused(error)
         except Exception as error:
             return Outcome("crash", f"{type(error).__name__}: {error}")
 

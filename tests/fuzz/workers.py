@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.fuzz.configurations import Configuration, drawn
 from tests.fuzz.data import script
-from tests.fuzz.execute import GOOD, Outcome, blame, execute, listing
+from tests.fuzz.execute import GOOD, Outcome, blame, execute, execute_fast, listing
 from tests.fuzz.program import Program, draw
 from tests.fuzz.shrink import shrink
 from tests.fuzz.table import goals_of
@@ -43,14 +43,16 @@ class Plan:
     folder: Path = Path("out/fuzz")
     shrinks: bool = True
     scheduled: int = 10  # every which program runs under schedules as well; 0: none
+    fast: bool = False  # compare fast_math with exact arithmetic, not with the evaluator
 
 
 @dataclass
 class Report:
-    """How programs ended, and what was found: name and detail."""
+    """How programs ended, what was found (name and detail), and one program for each cause of rounding."""
 
     ended: Counter[str] = field(default_factory=Counter[str])
     found: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    rounded: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     seconds: float = 0.0
 
     @property
@@ -147,7 +149,9 @@ class _Crew:
             self.before = _used(self.process.pid)
         elif what == "ended":
             report.ended[status] += 1
-            if status not in GOOD:
+            if status.startswith("rounds by"):
+                report.rounded.setdefault(status, (f"{self.plan.seed}-{number}", detail))
+            elif status not in GOOD:
                 report.found.append((f"{self.plan.seed}-{number}", f"{status}\n{detail}"))
                 tell(f"{self.plan.seed}-{number} {status}\n{detail}")
             self.running = None
@@ -187,8 +191,8 @@ def _work(plan: Plan, first: int, pipe: Any) -> None:
         pipe.send(("begins", number, "", ""))
         program, configuration = program_of(plan, number)
         schedules = schedules_of(plan, number)
-        outcome = execute(program, configuration, schedules)
-        detail = explain(plan, program, configuration, outcome, schedules) if outcome.bad else ""
+        outcome = execute_fast(program, configuration) if plan.fast else execute(program, configuration, schedules)
+        detail = explain(plan, program, configuration, outcome, schedules) if outcome.bad else outcome.detail
         pipe.send(("ended", number, outcome.status, detail))
 
 
@@ -196,10 +200,12 @@ def explain(
     plan: Plan, program: Program, configuration: Configuration, outcome: Outcome, schedules: Sequence[int] = ()
 ) -> str:
     """What is told of a failure, once it is small and written down."""
-    if plan.shrinks:
+    if plan.shrinks and not plan.fast:
         program, configuration, outcome = shrink(program, configuration, outcome, schedules)
     by = ""
-    if outcome.status == "differs" and outcome.places and plan.arch == "cpu":  # the judge reads host memory
+    if (
+        outcome.status == "differs" and outcome.places and plan.arch == "cpu" and not plan.fast
+    ):  # the judge reads host memory
         by = blame(program, configuration) or "the machine code"
     path = _write(plan.folder, program, configuration, outcome, program.name, by)
     return f"{path}\n{configuration}\nby: {by}\n{program.code}\n{outcome.detail[:600]}"
