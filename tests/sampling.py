@@ -20,8 +20,6 @@ SLOW = {
     "codegen/test_scalar_ops.py::test_unary": 3,
     "demos/test_demos.py::test_frames": 3,
     "fuzz/test_programs.py::test_passes_keep_what_random_programs_mean": 4,
-    "fuzz/test_programs.py::test_random_programs": 2,
-    "fuzz/test_programs.py::test_random_programs_as_python": 2,
     "ir/test_index_analyses.py::test_intervals_hold_every_result": 3,
     "ir/test_mask_accesses.py::test_random_kernels_that_go_out_of_bounds": 4,
     "ir/test_passes_agree.py::test_a_pass_alone": 2,

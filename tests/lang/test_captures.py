@@ -86,19 +86,6 @@ def test_attributes_of_self():
     assert thing.k() == 4
 
 
-def test_a_class_of_code_that_belongs_to_no_module():
-    """Python says of it that it is of the module of int."""
-    space = {"ti": ti}
-    exec("@ti.data_oriented\nclass Thing:\n    n = 3\n\nthing = Thing()", space)
-    thing = space["thing"]
-
-    @ti.kernel
-    def k() -> ti.i32:
-        return thing.n
-
-    assert k() == 3
-
-
 def test_nothing_changed_nothing_is_compiled():
     ti.init(arch=ti.cpu)
     n = 1000

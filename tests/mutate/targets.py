@@ -6,7 +6,7 @@ __all__ = ["TARGETS"]
 
 _PASSES = ("tests/ir/test_task_passes.py", "tests/ir/test_simplify.py", "tests/ir/test_pass_goldens.py")
 _MEANING = ("tests/ir/test_adversary.py", "tests/ir/test_passes_agree.py")
-_RUN = ("tests/codegen/test_legality.py", "tests/lang/behaviour/test_random_kernels.py")
+_RUN = ("tests/codegen/test_legality.py", "tests/fuzz/test_programs.py")
 _LANES = (
     "tests/codegen/test_lanes.py",
     "tests/codegen/test_folds.py",

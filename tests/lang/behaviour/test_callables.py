@@ -186,3 +186,16 @@ def test_stars(ti):
         return total(n, *given, **named)
 
     assert k(4) == 4123
+
+
+def test_a_class_of_code_that_belongs_to_no_module(ti):
+    """Python says of it that it is of the module of int."""
+    space = {"ti": ti}
+    exec("@ti.data_oriented\nclass Thing:\n    n = 3\n\nthing = Thing()", space)
+    thing = space["thing"]
+
+    @ti.kernel
+    def run() -> ti.i32:
+        return thing.n
+
+    assert run() == 3
