@@ -7,6 +7,8 @@ import pytest
 
 from weft.runtime.errors import DataRace
 
+pytestmark = pytest.mark.unverified
+
 
 @pytest.fixture
 def races(ti):

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import weft
 from weft.runtime.errors import DataRace, UninitialisedRead
 
+pytestmark = pytest.mark.unverified
+
 
 @pytest.fixture
 def checked(ti):
