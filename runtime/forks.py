@@ -39,9 +39,17 @@ def forkable(lock: L) -> L:
 
 
 def _open_locks() -> None:
-    for lock in _locks:
+    for lock in (*_locks, *_locks_of_llvm()):
         if not getattr(lock, "_is_owned", bool)():  # the thread that forked may have an RLock: it gives it back itself
             lock._at_fork_reinit()
+
+
+def _locks_of_llvm() -> Iterator[Any]:
+    """That of llvmlite, which a thread holds that was still compiling when a fork had waited long enough for it."""
+    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+    lock = getattr(getattr(library, "_lock", None), "_lock", None)
+    if hasattr(lock, "_at_fork_reinit"):
+        yield lock
 
 
 class _Imports:

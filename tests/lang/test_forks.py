@@ -274,3 +274,39 @@ MAPPED = f"{[(n << 16) + 4 for n in (0, 1, 2, 3, 0, 1)]}\n"
 )
 def test_processes_of_all_kinds(tmp_path: Path, how: str, printed: str) -> None:
     assert run(POOLS, tmp_path, how) == printed
+
+
+IMPATIENT = """
+import os, signal, threading
+import weft as ti
+from weft.runtime import forks
+from llvmlite.binding import ffi
+
+ti.init(arch=ti.cpu, offline_cache=False)
+forks._PATIENCE = 0.1
+inside, done = threading.Event(), threading.Event()
+
+def compiles_for_long():
+    with forks.gate, ffi.lib._lock:
+        inside.set()
+        done.wait()
+
+@ti.kernel
+def two() -> ti.i32:
+    return 2
+
+thread = threading.Thread(target=compiles_for_long)
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    os._exit(0 if two() == 2 else 1)
+print(os.waitpid(child, 0)[1])
+done.set()
+thread.join()
+"""
+
+
+def test_a_fork_that_waited_long_enough_for_llvm(tmp_path: Path) -> None:
+    assert run(IMPATIENT, tmp_path) == "0\n"
