@@ -128,7 +128,7 @@ def is_place(value: Value) -> TypeGuard[Op]:
 
 def same_address(p: Value, q: Value) -> bool:
     """Whether both are surely one address of one type."""
-    return p is q or (p.type is q.type and _same_value(p, q))
+    return _same_value(p, q)
 
 
 def may_alias(p: Value, q: Value) -> bool:
@@ -157,11 +157,10 @@ def memory_effects(op: Op) -> Effects:
     writes: list[Value] = []
     barrier = False
     for inner in op.walk():
-        if inner is not op or not inner.regions:
-            read, written, blocks = accesses(inner)
-            reads += read
-            writes += written
-            barrier |= blocks
+        read, written, blocks = accesses(inner)
+        reads += read
+        writes += written
+        barrier |= blocks
     return reads, writes, barrier
 
 
@@ -188,13 +187,12 @@ _EFFECTS: dict[type[Op], Callable[[Op], Effects]] = {
 
 
 def _same_value(a: Value, b: Value) -> bool:
-    """Whether both surely hold one value: one op, or equal constants, or two spellings of one address."""
+    """Whether both surely hold one value: one op, or equal integer constants, or two spellings of one address."""
     if a is b:
         return True
-    if type(a) is not type(b) or a.type is not b.type or not is_place(a) or not is_place(b):
+    if type(a) is not type(b) or a.type is not b.type or not is_place(a):
         return False
-    if isinstance(a, Const) and isinstance(b, Const):
-        return repr(a.value) == repr(b.value)
+    assert isinstance(b, Op)
     if a.groups != b.groups:
         return False
     if any(getattr(a, name) != getattr(b, name) for name in a.attribute_names):

@@ -22,6 +22,7 @@ from weft.ir.ops import (
     Alloca,
     Atomic,
     Const,
+    Exit,
     If,
     Invoke,
     Kernel,
@@ -118,29 +119,35 @@ class _Walk:
         elif isinstance(op, Return):
             self.found.results = max(self.found.results, level, control)
         elif isinstance(op, Print):
-            inside = Level.EXACT if self.loop is None else Level.ORDER
-            self.found.prints = max(self.found.prints, level, control, inside)
+            turn = Level.EXACT if self.loop is None else Level.ORDER
+            self.found.prints = max(self.found.prints, level, control, turn)
         elif isinstance(op, (ParallelFor, StructFor)):
             self.loop = self.loops.setdefault(op, _Loop(op))
             self.block(op.body, max(control, level))
             self.loop = None
         elif op.region_names:
-            decided = _decided(level) if isinstance(op, If) or op.operands else control
+            inside = max(control, _decided(level))
             for region in op.regions:
                 for arg in region.args:
                     self.learn(arg, level)
-                self.block(region, max(control, decided))
-            self.leave(op, max(control, decided))
+                self.block(region, inside)
+            self.leave(op, inside)
         else:
             self.learn(op, level)
 
     def leave(self, op: Op, control: Level) -> None:
-        """A jump under an uncertain condition makes all that follows uncertain: say so of what the loop writes."""
-        if control is not Level.EXACT and any(inner.terminator for inner in op.walk()):
-            outer = op.parent
-            for access in accesses(outer) if outer is not None else ():
-                if not isinstance(access, Load):
-                    self.put(space_of(access.ptr), Level.ORDER)
+        """A jump under an uncertain condition makes all that it may skip uncertain: say so of what the loop writes that
+        it belongs to, of what the kernel writes for a return."""
+        jumps = [inner for inner in op.walk() if inner.terminator]
+        if control is Level.EXACT or not jumps:
+            return
+        leaves = any(isinstance(inner, (Return, Exit)) for inner in jumps)
+        outer = op.parent
+        while outer is not None and (leaves or isinstance(outer, If)) and outer.parent is not None:
+            outer = outer.parent
+        for access in accesses(outer) if outer is not None else ():
+            if not isinstance(access, Load):
+                self.put(space_of(access.ptr), Level.ORDER)
 
     def access(self, op: Load | Store | Atomic, control: Level) -> None:
         space = space_of(op.ptr)

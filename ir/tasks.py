@@ -82,8 +82,8 @@ def usual_ops(block: Block) -> list[Op]:
 
 
 def touched_spaces(root: Op, kernel: Kernel) -> set[Hashable]:
-    """The spaces that the functions called inside `root` may write."""
-    calls = root.all_of(Invoke)
+    """The spaces that the functions called by `root`, or inside it, may write."""
+    calls = [root] if isinstance(root, Invoke) else root.all_of(Invoke)
     names = {name for op in calls for name in op.touched}
     found = {space_of_field(symbol) for symbol in kernel.fields if symbol.name in names}
     return found | {space_of_array(value) for op in calls for value in op.values if isinstance(value.type, Array)}

@@ -144,7 +144,7 @@ def _overlapping(task: Task) -> bool:
     roots = [root_of(op.ptr) for op in exposed]
     arrays = {leaf_key(root.array) for root in roots if isinstance(root, ArrayPtr)}
     fields = any(isinstance(root, FieldPtr) for root in roots)
-    return len(arrays) + fields > 1 and bool(arrays) and not all(isinstance(op, Load) for op in exposed)
+    return len(arrays) + fields > 1 and not all(isinstance(op, Load) for op in exposed)
 
 
 def _computable(value: Value) -> bool:

@@ -53,11 +53,8 @@ def _has_plain_form(op: Atomic) -> bool:
 
 def _demote(op: Atomic) -> None:
     builder = Builder.at(op)
-    new = op.value
-    if op.kind != "xchg" or op.users:
-        old = builder.add(Load(op.ptr, name=op.name))
-        if op.kind != "xchg":
-            new = builder.add(Binary(op.kind, old, op.value, type=old.type))
-        op.replace_uses(old)
+    old = builder.add(Load(op.ptr, name=op.name))
+    new = op.value if op.kind == "xchg" else builder.add(Binary(op.kind, old, op.value, type=old.type))
+    op.replace_uses(old)
     builder.add(Store(op.ptr, new))
     op.erase()

@@ -133,6 +133,31 @@ def test_what_does_not_only_sum_up_stays(every_loop: list[FoldPlan]) -> None:
     np.testing.assert_array_equal(prefix.to_numpy(), np.concatenate([np.cumsum(p) for p in pieces]))
 
 
+def test_a_local_of_two_operators_is_no_sum(every_loop: list[FoldPlan]) -> None:
+    ti.init(arch=ti.cpu)
+    x, start, pieces = rows(np.int32)
+    out = ti.field(ti.i32, N)
+
+    @ti.kernel
+    def run():
+        for i in out:
+            s = 0
+            for k in range(start[i], start[i + 1]):
+                if x[k] > 0:
+                    s += x[k]
+                else:
+                    s = ti.min(s, -3 * x[k])
+            out[i] = s
+
+    run()
+    assert not every_loop
+    for found, piece in zip(out.to_numpy(), pieces):
+        s = 0
+        for value in piece:
+            s = s + value if value > 0 else min(s, -3 * value)
+        assert found == s
+
+
 def test_floats_keep_their_order_without_fast_math(every_loop: list[FoldPlan]) -> None:
     ti.init(arch=ti.cpu, fast_math=False)
     x, start, _ = rows(np.float32)

@@ -21,12 +21,14 @@ from weft.ir.ops import (
     For,
     If,
     Load,
+    MemberPtr,
+    Shared,
     Store,
     TempPtr,
     TreeBase,
 )
 from weft.ir.symbols import FieldSymbol
-from weft.ir.types import array, f32, i8, i32, i64, pointer, tensor
+from weft.ir.types import array, f32, i8, i32, i64, pointer, struct, tensor
 
 X = FieldSymbol("x", f32, (8, 8), 0, (0,), ())
 Y = FieldSymbol("y", f32, (8, 8), 0, (4,), ())
@@ -57,8 +59,36 @@ LOCAL, OTHER = Alloca(type=pointer(tensor(f32, (3,)))), Alloca(type=pointer(f32)
 CONTIGUOUS, STRIDED = Arg(3, type=array(f32, 1)), Arg(4, type=array(f32, 1, False))
 OPEN, OPEN_TOO = Arg(5, type=array(f32, 1, exposed=True)), Arg(6, type=array(f32, 1, False, exposed=True))
 ELEMENT = FieldPtr(V, [I])
+PAIR = struct((("a", f32), ("b", tensor(f32, (2,)))))
+P = FieldSymbol("p", PAIR, (8,), 0, (0, 4, 8), ())
+LONG, STRIDE = Arg(7, type=i64), Arg(8, type=i64)
+BYTE, NEXT_PAGE = Cast(I, type=i8), Cast(plus(I, 256), type=i8)  # one value
+PAIRS, MORE_PAIRS = (Arg(number, type=array(tensor(f32, (2,)), 1, exposed=True)) for number in (9, 10))
+EXPOSED_PAIR = FieldSymbol("w", tensor(f32, (2,)), (8,), 0, (0, 4), (), exposed=True)
+
+
+def at(base: Value, number: int) -> ElementPtr:
+    return ElementPtr(base, [const(number)])
+
+
+def stepped(stride: Value, *index: Value, offset: int = 0) -> Address:
+    strides = [const(32, i64), stride][-len(index) :]
+    return Address(TreeBase(0), list(index), strides, offset, "field:x", type=pointer(f32))
+
+
+def record(offset: int) -> Address:
+    return Address(TreeBase(0), [], [], offset, "field:p", type=pointer(PAIR))
+
 
 APART = [
+    (FieldPtr(X, [plus(I, 1), I]), FieldPtr(X, [Binary("add", const(2), I), J])),
+    (FieldPtr(X, [Binary("sub", I, const(1)), J]), FieldPtr(X, [plus(I, 1), J])),
+    (MemberPtr(FieldPtr(P, [I]), 0), MemberPtr(FieldPtr(P, [J]), 1)),
+    (at(MemberPtr(FieldPtr(P, [I]), 1), 0), at(MemberPtr(FieldPtr(P, [J]), 1), 1)),
+    (ArrayPtr(CONTIGUOUS, [const(0, i64)]), ArrayPtr(CONTIGUOUS, [const(2**31, i64)])),
+    (stepped(STRIDE, WIDE), stepped(STRIDE, WIDE, offset=4)),
+    (stepped(STRIDE, NEXT, LONG), stepped(STRIDE, WIDE, LONG)),
+    (record(0), record(24)),
     (FieldPtr(X, [I, J]), FieldPtr(Y, [I, J])),
     (FieldPtr(X, [I, J]), FieldPtr(X, [plus(I, 1), J])),
     (FieldPtr(X, [plus(I, -1), J]), FieldPtr(X, [plus(I, 1), I])),
@@ -85,6 +115,28 @@ APART = [
 ]
 
 TOGETHER = [
+    (FieldPtr(X, [I, J]), FieldPtr(X, [plus(J, 1), J])),
+    (FieldPtr(X, [const(1), J]), FieldPtr(X, [I, J])),
+    (FieldPtr(X, [I, J]), FieldPtr(X, [Binary("mul", I, const(2)), J])),
+    (FieldPtr(X, [I, J]), FieldPtr(X, [Binary("add", I, J), J])),
+    (FieldPtr(X, [plus(I, 1), J]), FieldPtr(X, [Binary("sub", const(1), I), J])),
+    (FieldPtr(X, [plus(SMALL, 127), J]), FieldPtr(X, [plus(SMALL, -128), J])),
+    (FieldPtr(X, [BYTE, J]), FieldPtr(X, [NEXT_PAGE, J])),
+    (FieldPtr(X, [const(0), J]), FieldPtr(X, [const(1, i64), J])),  # of two types: nobody asks
+    (MemberPtr(FieldPtr(P, [I]), 1), MemberPtr(FieldPtr(P, [J]), 1)),
+    (MemberPtr(FieldPtr(P, [I]), 1), at(MemberPtr(FieldPtr(P, [J]), 1), 0)),
+    (ArrayPtr(CONTIGUOUS, [I]), ArrayPtr(CONTIGUOUS, [J])),
+    (ArrayPtr(CONTIGUOUS, [LONG]), ArrayPtr(CONTIGUOUS, [plus(LONG, 2**31)])),
+    # Elements of memory that is lent twice may be shifted: the second of one is the first of another.
+    (at(ArrayPtr(PAIRS, [I]), 0), at(ArrayPtr(MORE_PAIRS, [I]), 1)),
+    (at(ArrayPtr(PAIRS, [I]), 0), at(FieldPtr(EXPOSED_PAIR, [I]), 1)),
+    (at(FieldPtr(EXPOSED_PAIR, [I]), 0), at(ArrayPtr(PAIRS, [I]), 1)),
+    (address(WIDE), address(Cast(J, type=i64), 4)),
+    (stepped(STRIDE, WIDE), stepped(STRIDE, NEXT)),
+    (stepped(const(4, i64), WIDE), stepped(const(8, i64), WIDE, offset=4)),  # i = -1
+    (stepped(const(4, i64), LONG, LONG), stepped(const(4, i64), plus(LONG, 1), plus(LONG, -7))),
+    (Address(TreeBase(0), [], [], 0, "field:x", type=pointer(f32)), address(WIDE, 8)),
+    (record(0), record(8)),
     (FieldPtr(X, [I, J]), FieldPtr(X, [I, J])),
     (FieldPtr(X, [I, J]), FieldPtr(X, [J, I])),
     (ELEMENT, ElementPtr(ELEMENT, [const(0)])),
@@ -126,6 +178,8 @@ def test_spaces() -> None:
     assert space_of(address(WIDE, scope="exposed field:e")) == space_of(FieldPtr(E, [I, J])) == EXPOSED
     assert space_of(TempPtr(8, type=pointer(f32))) == TEMPS
     assert space_of(TreeBase(0)) == ANYWHERE
+    block = Shared((8,), type=array(f32, 1))
+    assert space_of(ArrayPtr(block, [I])) is block
     assert spaces_meet(ANYWHERE, X)
     assert spaces_meet(EXPOSED, ANYWHERE)
     assert not spaces_meet(EXPOSED, X)
@@ -138,6 +192,12 @@ def test_same_address() -> None:
     assert not same_address(FieldPtr(X, [I, const(1)]), FieldPtr(X, [I, const(2)]))
     assert not same_address(FieldPtr(X, [I, J]), FieldPtr(Y, [I, J]))
     assert same_address(address(WIDE, 4), address(WIDE, 4))
+    integer = Address(TreeBase(0), [WIDE], [const(4, i64)], 4, "field:x", type=pointer(i32))
+    assert not same_address(address(WIDE, 4), integer)
+    assert not same_address(address(WIDE), Address(TreeBase(0), [], [], 0, "field:x", type=pointer(f32)))
+    cell = Alloca(type=pointer(i32))
+    assert same_address(cell, cell)
+    assert not same_address(FieldPtr(X, [Load(cell), J]), FieldPtr(X, [Load(cell), J]))  # a store may be between
 
 
 def test_effects_of_a_loop_count_what_is_inside() -> None:

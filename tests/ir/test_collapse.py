@@ -153,3 +153,38 @@ def test_an_array_passed_twice_keeps_the_order_of_the_inner_loop(axes: Any) -> N
     scan(x, x)
     assert axes() == [2, 1]  # that for arrays that are apart, which is not run, and that for such as overlap
     np.testing.assert_array_equal(x, np.tile(np.arange(N), (N, 1)))
+
+
+def test_locals_of_the_inner_loop_and_jumps_of_loops_in_it(axes: Any) -> None:
+    x, y = ti.field(ti.i32, (N, N)), ti.field(ti.i32, (N, N))
+
+    @ti.kernel
+    def k():
+        for i in range(N):
+            for j in range(N):
+                t = i
+                while True:
+                    t += j + 1
+                    if t > 40:
+                        break
+                y[i, j] = t - x[i, j]
+
+    k()
+    assert axes() == [2]
+    i, j = np.mgrid[:N, :N]
+    np.testing.assert_array_equal(y.to_numpy(), i + (j + 1) * np.maximum(1, (40 - i) // (j + 1) + 1))
+
+
+def test_arrays_that_are_only_read_may_be_one(axes: Any) -> None:
+    y = ti.field(ti.i32, (N, N))
+
+    @ti.kernel
+    def product(a: ti.types.ndarray(dtype=ti.i32, ndim=2), b: ti.types.ndarray(dtype=ti.i32, ndim=2)):
+        for i in range(N):
+            for j in range(N):
+                y[i, j] = a[i, j] + b[j, i]
+
+    x = np.arange(N * N, dtype=np.int32).reshape(N, N)
+    product(x, x)
+    assert set(axes()) == {2}
+    np.testing.assert_array_equal(y.to_numpy(), x + x.T)

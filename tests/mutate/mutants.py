@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Mutant", "mutants"]
+__all__ = ["Mutant", "mutants", "watched"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,26 @@ def mutants(source: str) -> list[Mutant]:
                 name += f" #{seen[name]}"
             found.append(Mutant(name, leaf.lineno, _with(source, leaf, str(value))))
     return found
+
+
+def watched(source: str, call: str) -> ast.Module:
+    """The module with `call(number, condition)` in place of each condition. The mutants of condition `number` are
+    `2 * number`, where it always holds, and the next."""
+    root = ast.parse(source)
+    numbers = {leaf: number for number, (_, leaf) in enumerate(_conditions(root))}
+    return ast.fix_missing_locations(_Watch(numbers, call).visit(root))
+
+
+class _Watch(ast.NodeTransformer):
+    def __init__(self, numbers: dict[ast.expr, int], call: str) -> None:
+        self.numbers, self.call = numbers, call
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node, ast.expr) or node not in self.numbers:
+            return node
+        call = ast.Call(ast.Name(self.call, ast.Load()), [ast.Constant(self.numbers[node]), node], [])
+        return ast.copy_location(call, node)
 
 
 def _conditions(root: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -1,8 +1,19 @@
-"""Which modules hold legality conditions, and which tests should notice when one is broken: the quickest first."""
+"""Which modules hold legality conditions, and which tests are written for them: those are tried first when one is
+broken."""
 
 from __future__ import annotations
 
-__all__ = ["TARGETS"]
+__all__ = ["TARGETS", "TESTS"]
+
+TESTS = (
+    "tests/ir",
+    "tests/codegen",
+    "tests/emulated",
+    "tests/cuda",
+    "tests/lang/behaviour",
+    "tests/programs",
+    "tests/fuzz/test_programs.py",
+)
 
 _PASSES = ("tests/ir/test_task_passes.py", "tests/ir/test_simplify.py", "tests/ir/test_pass_goldens.py")
 _MEANING = ("tests/ir/test_adversary.py", "tests/ir/test_passes_agree.py")

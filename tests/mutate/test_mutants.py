@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
+import builtins
 import sys
+import time
+from collections import Counter
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.mutate.__main__ import jobs_of
+from tests.mutate import forks
 from tests.mutate.equivalent import EQUIVALENT
-from tests.mutate.mutants import mutants
+from tests.mutate.mutants import mutants, watched
+from tests.mutate.session import Recorded, first_tests, renumbered
+from tests.mutate.swap import Functions
 from tests.mutate.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,10 +72,89 @@ def test_equivalent_mutants_are_there() -> None:
         assert rows.keys() <= names, f"{module}: {sorted(rows.keys() - names)}"
 
 
-def test_a_mutant_is_what_runs() -> None:
-    (job,) = [job for job in jobs_of("weft.ir.alias") if job.name == "same_address: p is q -> True"]
-    code = "import tests.mutate.plugin; from weft.ir.alias import same_address as s; print(s(1, 2))"
-    for given, expected in ((f"{job.module}:{job.number}", "True"), ("", "")):
-        environment = os.environ | {"WEFT_MUTANT": given}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
-        assert done.stdout.strip() == expected, done.stderr
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """SOURCE, loaded from a file."""
+    path = tmp_path / "of_mutants.py"
+    path.write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield import_module("of_mutants")
+    del sys.modules["of_mutants"]
+
+
+def test_a_mutant_is_what_runs(loaded: ModuleType) -> None:
+    path, chosen = str(loaded.__file__), loaded.chosen  # as another module has imported it
+    functions = Functions({path})
+    assert [chosen(True), chosen(False)] == [1, 2]
+    *_, always, never = mutants(SOURCE)
+    assert functions.swap(path, always.source) == 1
+    assert [chosen(True), chosen(False)] == [1, 1]
+    assert functions.swap(path, never.source) == 1
+    assert [chosen(True), chosen(False)] == [2, 2]
+    assert functions.swap(path, SOURCE) == 1
+    assert [chosen(True), chosen(False)] == [1, 2]
+
+
+def test_a_watched_module_says_what_its_conditions_answer(
+    loaded: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = list[tuple[int, bool]]()
+
+    def seen(number: int, value: Any) -> Any:
+        answers.append((number, bool(value)))
+        return value
+
+    monkeypatch.setattr(builtins, "seen here", seen, raising=False)
+    functions, path = Functions({str(loaded.__file__)}), str(loaded.__file__)
+    assert functions.swap(path, watched(SOURCE, "seen here")) == 2
+    pure, op = SimpleNamespace(pure=True), SimpleNamespace(x=0, y=1)
+    assert loaded.chosen(0) == 2
+    assert answers == [(6, False)]
+    answers.clear()
+    assert loaded.legal(pure, 1, [op]) is False
+    assert answers == [(0, True), (1, True), (4, True), (3, False), (2, False), (5, False)]
+
+
+def test_copies_of_the_process_say_how_they_end() -> None:
+    def sleep(send: forks.Send) -> None:
+        send({"begins": "to sleep"})
+        time.sleep(60)
+
+    def fail(send: forks.Send) -> None:
+        raise ValueError("no")
+
+    def work(send: forks.Send) -> None:
+        send({"a": 1})
+        send({"b": 2})
+
+    def hoard(send: forks.Send) -> None:
+        bytearray(16 << 30)
+
+    works = {"done": work, "late": sleep, "crashed": fail, "hoard": hoard}
+    tasks = (forks.Task(name, one, lambda sent: 0.2 if sent else 60.0) for name, one in works.items())
+    outcomes = {outcome.about: outcome for outcome in forks.run(tasks, 2)}
+    assert {name: outcome.end for name, outcome in outcomes.items()} == {
+        "done": "done",
+        "late": "late",
+        "crashed": "crashed",
+        "hoard": "crashed",
+    }
+    assert outcomes["done"].sent == [{"a": 1}, {"b": 2}]
+    assert "ValueError: no" in outcomes["crashed"].sent[0]["error"]
+    assert "MemoryError" in outcomes["hoard"].sent[0]["error"]
+
+
+def test_what_was_recorded_follows_the_conditions() -> None:
+    test = Recorded("t", 1.0, True, {"m": [0, 3], "n": [1]})
+    old, new = {"m": ["a", "b", "c", "d"], "n": ["a", "b"]}, {"m": ["d", "new", "b", "a"], "n": ["a", "b"]}
+    assert renumbered(test, old, new).met == {"m": [3, 0], "n": [1]}
+
+
+def test_the_likely_killers_come_first_and_the_budget_holds() -> None:
+    own, other = (Recorded(name, 2.0, True, {}) for name in (f"{TARGETS['weft.ir.alias'][0]}::a", "tests/else.py::b"))
+    quick = Recorded("tests/else.py::c", 0.01, True, {})
+    killer = Recorded("tests/else.py::d", 3.0, True, {})
+    ranked = first_tests([other, own, quick, killer], "weft.ir.alias", Counter({killer.name: 9}), 100)
+    assert ranked == [killer, quick, own, other]
+    assert first_tests([own, other], "weft.ir.alias", Counter(), 3) == [own]
+    assert first_tests([own], "weft.ir.alias", Counter(), 1) == [own]

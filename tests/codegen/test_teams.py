@@ -1,0 +1,154 @@
+"""Which loops the lanes of a warp may share: those that only add to locals, in any order, along rows of memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from weft.codegen.cuda_team import Team, team_of
+from weft.ir.parse import parse
+from weft.ir.tasks import tasks_of
+from weft.ir.types import f32
+
+KERNEL = """\
+kernel @k(n: i32) -> () {
+  task range_for bounds {
+    %zero = const 0 : i64
+    %end = const 5000 : i64
+    BOUNDS
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %begin = const 0 : i64
+    %one = const 1 : i64
+    %two = const 2 : i64
+    %four = const 4 : i64
+    %sixteen = const 16 : i64
+    %row = const 2048 : i64
+    %rounds = const 512 : i64
+    %few = const 255 : i64
+    %n = scalar_arg index=0, part=0 : i32
+    %m = cast %n : i64
+    %nothing = const 0.0 : f32
+    %whole = const 0 : i32
+    %true = const true : u1
+    PROLOGUE
+  } body (%i: i64) {
+    %acc = alloca : *f32
+    store %acc, %nothing
+    %other = alloca : *f32
+    %count = alloca : *i32
+    store %count, %whole
+    %flag = alloca : *u1
+    BEFORE
+    for %begin, %rounds, %one (%k: i64) {
+      %p = address %base, indices=[%i, %k], strides=[%row, %four], offset=0, scope="field:a" : *f32
+      %v = load %p, invariant=true : f32
+      %o = load %acc : f32
+      %s = binary add %o, %v : f32
+      store %acc, %s
+      MORE
+    }
+    %t = load %acc : f32
+    %q = address %base, indices=[%i], strides=[%four], offset=0, scope="field:y" : *f32
+    store %q, %t
+    AFTER
+  } epilogue {
+    EPILOGUE
+  }
+}
+"""
+PLACES = ("BOUNDS", "PROLOGUE", "BEFORE", "MORE", "AFTER", "EPILOGUE")
+INSIDE = "%s = binary add %o, %v : f32"
+AGAIN = "for %begin, %rounds, %one (%h: i64) {\n}"
+PLACE = "%{0} = address %base, indices=[%i], strides=[%four], offset=8, scope=\"field:z\" : *f32\n"
+
+
+def team(fast_math: bool = True, change: tuple[str, str] = ("", ""), **texts: str) -> Team | None:
+    text = KERNEL.replace(*change) if change[0] else KERNEL
+    assert not change[0] or text != KERNEL
+    for place in PLACES:
+        text = text.replace(place, texts.get(place, ""))
+    (task,) = tasks_of(parse(text))
+    return team_of(task, fast_math)
+
+
+def test_a_sum_along_a_row() -> None:
+    found = team()
+    assert found is not None
+    assert [(one.local.name, one.kind, one.type) for one in found.sums] == [("acc", "add", f32)]
+    assert team(fast_math=False) is None
+
+
+def test_integers_need_no_fast_math() -> None:
+    text = "%w = cast %v : i32\n%c = load %count : i32\n%d = binary max %w, %c : i32\nstore %count, %d"
+    assert team(fast_math=False, MORE=text) is None  # the other one is a float
+    only = KERNEL.replace("%o = load %acc : f32\n      %s = binary add %o, %v : f32\n      store %acc, %s", text)
+    for place in PLACES:
+        only = only.replace(place, "")
+    (task,) = tasks_of(parse(only))
+    found = team_of(task, False)
+    assert found is not None
+    assert [one.kind for one in found.sums] == ["max"]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ((INSIDE, "%s = binary add %v, %o : f32"), "add"),
+        ((INSIDE, "%s = binary sub %o, %v : f32"), "add"),
+        ((INSIDE, "%s = binary min %v, %o : f32"), "min"),
+        ((INSIDE, "%s = binary mul %o, %v : f32"), "mul"),
+        ((INSIDE, "%s = binary sub %v, %o : f32"), None),
+        ((INSIDE, "%s = binary add %o, %o : f32"), None),
+        ((INSIDE, "%s = binary div %o, %v : f32"), None),
+        ((INSIDE, "%s = binary add %o, %v : f32\n      %w = binary mul %s, %v : f32"), None),
+        ((INSIDE, "%s = binary add %o, %v : f32\n      %w = binary mul %o, %v : f32"), None),
+        ((INSIDE, "%u = load %acc : f32\n      %s = binary add %o, %u : f32"), None),
+        ((INSIDE, "%u = load %acc : f32\n      %s = binary add %o, %v : f32"), None),
+        (("store %acc, %s", "store %acc, %v"), None),
+        (("store %acc, %s", "store %other, %s"), None),
+        (("%begin, %rounds, %one", "%begin, %few, %one"), None),
+        (("%begin, %rounds, %one", "%begin, %rounds, %two"), None),
+        (("%begin, %rounds, %one", "%begin, %m, %one"), None),
+        (("indices=[%i, %k], strides=[%row, %four]", "indices=[%k, %i], strides=[%row, %four]"), None),
+        (("indices=[%i, %k], strides=[%row, %four]", "indices=[%i, %k], strides=[%four, %four]"), None),
+        (("indices=[%i, %k], strides=[%row, %four]", "indices=[%i, %k], strides=[%row, %sixteen]"), "add"),
+        (("indices=[%i, %k], strides=[%row, %four]", "indices=[%i, %k], strides=[%row, %row]"), None),
+        (("indices=[%i, %k], strides=[%row, %four]", "indices=[%i, %k], strides=[%m, %four]"), "add"),
+        (("indices=[%i, %k], strides=[%row, %four]", "indices=[%i, %k], strides=[%row, %m]"), None),
+        (("indices=[%i, %k], strides=[%row, %four]", "indices=[%i], strides=[%row]"), None),
+        (("load %p, invariant=true", "load %p"), None),  # somebody may write it
+    ],
+)
+def test_loops(change: tuple[str, str], kind: str | None) -> None:
+    found = team(change=change)
+    assert [one.kind for one in found.sums] == [kind] if found is not None else kind is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "shared"),
+    [
+        ({"MORE": PLACE.format("z") + "store %z, %v"}, False),
+        ({"MORE": PLACE.format("z") + "%w = atomic add %z, %v : f32"}, False),
+        ({"MORE": "if %true then {\n  %w = cast %k : i32\n}"}, False),
+        ({"MORE": "%c = load %count : i32\n%w = cast %k : i32\n%d = binary or %c, %w : i32\nstore %count, %d"}, True),
+        ({"MORE": "%c = load %other : f32"}, False),  # it may be what the round before has stored
+        ({"MORE": "%o2 = load %acc : f32\n%s2 = binary add %o2, %v : f32\nstore %acc, %s2"}, False),
+        ({"MORE": "%c = load %flag : u1\n%d = binary or %c, %true : u1\nstore %flag, %d"}, False),
+        ({"MORE": "%own = alloca : *f32\n%c = load %own : f32\n%d = binary add %c, %v : f32\nstore %own, %d"}, False),
+        ({"BEFORE": PLACE.format("z") + "%w = load %z : f32\nstore %other, %w"}, True),
+        ({"BEFORE": PLACE.format("z") + "store %z, %nothing"}, False),
+        ({"BEFORE": "if %true then {\n}"}, False),
+        ({"BEFORE": AGAIN}, False),
+        ({"AFTER": AGAIN}, False),
+        ({"AFTER": PLACE.format("z") + "%w = atomic add %z, %t : f32"}, True),
+        ({"AFTER": 'print [%t], parts=("", ""), types=(f32)'}, False),
+        ({"PROLOGUE": "%sum = alloca : *f32\nstore %sum, %nothing"}, True),
+        ({"PROLOGUE": PLACE.format("z").replace("%i", "%one") + "store %z, %nothing"}, False),
+        ({"EPILOGUE": "%w = cast %n : i8"}, False),
+        ({"BOUNDS": '%b = tree_base tree=0 : *i64\n%g = address %b, indices=[], strides=[], offset=0, scope="field:n" : *i64\n'
+                    "%h = load %g : i64"}, False),
+    ],
+)  # fmt: skip
+def test_what_stands_around(texts: dict[str, str], shared: bool) -> None:
+    assert (team(**texts) is not None) == shared
