@@ -1,4 +1,4 @@
-"""Where clamped indices need no clamp: which ops are clamps of a loop's index, and what a thread asks of its corners."""
+"""Where clamped indices need no clamp: which ops clamp a loop's index, and what a thread asks of its corners."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ kernel @k(n: i32) -> () {
 PLACES = ("BOUNDS", "PROLOGUE", "BEFORE", "MORE", "AFTER", "EPILOGUE")
 INSIDE = "%s = binary add %o, %v : f32"
 AGAIN = "for %begin, %rounds, %one (%h: i64) {\n}"
-PLACE = "%{0} = address %base, indices=[%i], strides=[%four], offset=8, scope=\"field:z\" : *f32\n"
+PLACE = '%{0} = address %base, indices=[%i], strides=[%four], offset=8, scope="field:z" : *f32\n'
 
 
 def team(fast_math: bool = True, change: tuple[str, str] = ("", ""), **texts: str) -> Team | None:
@@ -146,7 +146,8 @@ def test_loops(change: tuple[str, str], kind: str | None) -> None:
         ({"PROLOGUE": "%sum = alloca : *f32\nstore %sum, %nothing"}, True),
         ({"PROLOGUE": PLACE.format("z").replace("%i", "%one") + "store %z, %nothing"}, False),
         ({"EPILOGUE": "%w = cast %n : i8"}, False),
-        ({"BOUNDS": '%b = tree_base tree=0 : *i64\n%g = address %b, indices=[], strides=[], offset=0, scope="field:n" : *i64\n'
+        ({"BOUNDS": '%b = tree_base tree=0 : *i64\n'
+                     '%g = address %b, indices=[], strides=[], offset=0, scope="field:n" : *i64\n'
                     "%h = load %g : i64"}, False),
     ],
 )  # fmt: skip

@@ -420,7 +420,7 @@ def test_outside_of_loops_all_is_in_order():
 
 
 PRINTS = {
-    "print [%i], parts=(\"\", \"\"), types=(i32)": Level.ORDER,
+    'print [%i], parts=("", ""), types=(i32)': Level.ORDER,
     "%p = field_ptr @n[%i]\n store %p, %i": Level.EXACT,
 }
 

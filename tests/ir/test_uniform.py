@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from weft.ir.core import Value
-from weft.ir.ops import Alloca, For, Task, While
+from weft.ir.ops import For, Task, While
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 from weft.ir.uniform import Uniformity
@@ -197,7 +197,9 @@ def test_a_local_is_split_where_lanes_store_different_values_or_not_together(bod
 
 
 def test_a_local_is_split_where_lanes_store_to_different_elements() -> None:
-    body = "%t = alloca : *f32x3\n%a = address %t, indices=[%{index}], strides=[%four], offset=0 : *f32\nstore %a, %unit"
+    body = (
+        "%t = alloca : *f32x3\n%a = address %t, indices=[%{index}], strides=[%four], offset=0 : *f32\nstore %a, %unit"
+    )
     for index, split in (("j", True), ("i", False)):
         task, values = task_of(body.format(index=index))
         assert Uniformity(task).is_split(values["a"]) == split
@@ -288,7 +290,9 @@ def test_rounds_of_a_loop_that_lanes_leave(before: str, limit: str, jump: str, t
     ],
 )
 def test_what_those_in_a_loop_have_in_common(inside: str, common: bool | None) -> None:
-    body = "%x = alloca : *i64\nstore %x, %begin\n%some = binary lt %j, %m : u1\n%all = binary lt %i, %m : u1\nwhile {\n"
+    body = (
+        "%x = alloca : *i64\nstore %x, %begin\n%some = binary lt %j, %m : u1\n%all = binary lt %i, %m : u1\nwhile {\n"
+    )
     body += "%k = load %x : i64\n%next = binary add %k, %one : i64\n" + inside
     body += "\n%late = binary lt %k, %j : u1\nif %late then {\n  break\n}\n}"
     task, values = task_of(body)
@@ -299,14 +303,19 @@ def test_what_those_in_a_loop_have_in_common(inside: str, common: bool | None) -
 
 
 def test_a_local_of_two_loops_is_not_common() -> None:
-    loop = "while {\n  %k = load %x : i64\n  store %x, %k\n  %late = binary lt %k, %j : u1\n  if %late then {\n    break\n  }\n}\n"
-    task, values = task_of("%x = alloca : *i64\nstore %x, %begin\n" + loop + loop.replace("%k", "%h").replace("late", "later"))
+    loop = "while {\n  %k = load %x : i64\n  store %x, %k\n  %late = binary lt %k, %j : u1\n"
+    loop += "  if %late then {\n    break\n  }\n}\n"
+    task, values = task_of(
+        "%x = alloca : *i64\nstore %x, %begin\n" + loop + loop.replace("%k", "%h").replace("late", "later")
+    )
     facts = Uniformity(task)
     assert facts.common == {}
     assert facts.varies(values["k"])
     assert facts.varies(values["h"])
 
 
+BYTES = "it sums up truth values, which memory holds as bytes"
+TWICE = "it steps into a local twice"
 NOT_ALL = "it writes to a local of the thread"
 READ = "it reads an accumulator"
 
@@ -327,7 +336,8 @@ READ = "it reads an accumulator"
         ("store %acc, %unit", NOT_ALL),
         ("%s = binary add %unit, %unit : f32\nstore %acc, %s", NOT_ALL),
         ("%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\nstore %acc2, %s", NOT_ALL),
-        ("%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\nprint [%unit], parts=(\"a\"), types=(f32)", "it holds 'print'"),
+        ("%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\n"
+         "print [%unit], parts=(\"a\"), types=(f32)", "it holds 'print'"),
         ("%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\n%w = cast %o : i32", READ),
         ("%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\n%w = cast %s : i32", READ),
         ("%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\n%w = load %acc : f32", READ),
@@ -335,16 +345,17 @@ READ = "it reads an accumulator"
         ("%o = load %acc : f32\n%q = load %acc : f32\n%t = binary add %q, %unit : f32\nstore %acc, %t\n"
          "%s = binary add %o, %unit : f32\nstore %acc, %s", READ),
         ("%o = load %acc : f32\nfor %begin, %m, %one (%k: i64) {\n  %q = load %acc : f32\n"
-         "  %t = binary add %q, %unit : f32\n  store %acc, %t\n}\n%s = binary add %o, %unit : f32\nstore %acc, %s", READ),
+         "  %t = binary add %q, %unit : f32\n  store %acc, %t\n}\n%s = binary add %o, %unit : f32\n"
+          "store %acc, %s", READ),
         ("%o = load %acc : f32\n%q = load %acc2 : f32\n%t = binary add %q, %unit : f32\nstore %acc2, %t\n"
          "%s = binary add %o, %unit : f32\nstore %acc, %s", ""),
-        ("%o = load %flag : u1\n%s = binary xor %o, %true : u1\nstore %flag, %s", "it sums up truth values, which memory holds as bytes"),
+        ("%o = load %flag : u1\n%s = binary xor %o, %true : u1\nstore %flag, %s", BYTES),
         ("%a = address %triple, indices=[%one], strides=[%four], offset=0 : *f32\n%o = load %a : f32\n"
          "%s = binary add %o, %unit : f32\nstore %a, %s", NOT_ALL),
         ("%a = address %acc, indices=[], strides=[], offset=0 : *f32\n%w = load %a : f32\n"
          "%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s", NOT_ALL),
         ("%t = alloca : *f32x3\n%a = address %t, indices=[%one], strides=[%four], offset=0 : *f32\n"
-         "%b = address %a, indices=[%one], strides=[%four], offset=0 : *f32\nstore %b, %unit", "it steps into a local twice"),
+         "%b = address %a, indices=[%one], strides=[%four], offset=0 : *f32\nstore %b, %unit", TWICE),
         ("%a = address %base, indices=[%one], strides=[%four], offset=0 : *f32x2\n"
          "%b = address %a, indices=[%one], strides=[%four], offset=0 : *f32\nstore %b, %unit", ""),
         ("%t = alloca : *i32\nstore %t, %few\n%a = atomic add %t, %few : i32", "it holds an atomic on a local"),
@@ -356,6 +367,5 @@ def test_accumulators(body: str, reason: str) -> None:
     facts = Uniformity(task)
     assert facts.reason == reason
     if reason == "" and "%s = " in body:
-        sums = {kind: value for kind, value in facts.sums.values()}
-        assert set(sums.values()) == {values["unit"]}
+        assert {value for _, value in facts.sums.values()} == {values["unit"]}
         assert values["o"] in facts.skipped

@@ -42,14 +42,16 @@ def main() -> int:
     parser.add_argument("--only", default="", help="parts of names of modules, separated by commas")
     parser.add_argument("--name", default="", help="a part of the name of the mutants")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--budget", type=float, default=60, help="seconds of tests a mutant, as long as they take alone")
+    parser.add_argument(
+        "--budget", type=float, default=60, help="seconds of tests a mutant, as long as they take alone"
+    )
     parser.add_argument("--minutes", type=float, default=0, help="begin no mutant after so many")
     parser.add_argument("--sample", type=int, default=0, help="so many mutants of each module, drawn at random")
     parser.add_argument("--tests", default=" ".join(TESTS), help="where the tests are that may notice")
     parser.add_argument("--record", action="store_true", help="only see which conditions each test meets")
     parser.add_argument("--keep", action="store_true", help="trust what was recorded before the compiler changed")
     parser.add_argument("--list", action="store_true", help="show the mutants")
-    parser.add_argument("--json", default="", help="write what became of each to this file")
+    parser.add_argument("--json", default="", help="add what became of each to this file, a line each")
     given = parser.parse_args()
     wanted = [name for name in TARGETS if any(part in name for part in given.only.split(","))]
     jobs = [job for name in wanted for job in _drawn(jobs_of(name), given.sample) if given.name in job.name]
@@ -69,7 +71,7 @@ def main() -> int:
     code = pytest.main([*options, *given.tests.split()], plugins=[session])
     if not verdicts:
         return int(code) or 1
-    return _report(verdicts, given.json)
+    return _report(verdicts)
 
 
 def _drawn(jobs: list[Job], sample: int) -> list[Job]:
@@ -85,6 +87,9 @@ def _judged(session: Session, jobs: list[Job], given: argparse.Namespace) -> Ite
             print(f"{verdict.what}: {_told(verdict)}", flush=True)
         elif number % 20 == 0:
             print(f"{number} of {len(jobs)}: {verdict.what}: {_told(verdict)}", flush=True)
+        if given.json:
+            with Path(given.json).open("a") as out:
+                out.write(json.dumps(asdict(verdict)) + "\n")
         yield verdict
 
 
@@ -93,8 +98,8 @@ def _told(verdict: Verdict) -> str:
     return f"{job.module}:{job.number} line {job.line}: {job.name} ({verdict.tests} tests) {verdict.by}"
 
 
-def _report(verdicts: list[Verdict], path: str) -> int:
-    """Print a table, write all to `path` if there is one."""
+def _report(verdicts: list[Verdict]) -> int:
+    """Print a table."""
     total = Counter[str]()
     print(f"\n{'module':42} {'mutants':>7} {'killed':>7} {'late':>5} {'survived':>9} {'unmet':>6}  score")
     for module in sorted({verdict.job.module for verdict in verdicts}):
@@ -102,8 +107,6 @@ def _report(verdicts: list[Verdict], path: str) -> int:
         total += counts
         print(f"{module:42} {_row(counts)}")
     print(f"{'all':42} {_row(total)}")
-    if path:
-        Path(path).write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=1))
     return int(total["survived"] + total["unmet"] > 0)
 
 

@@ -1,5 +1,6 @@
 """Work in copies of this process, several at a time: each says what it found line by line, and is ended when it is
-silent for too long."""
+silent for too long. That is measured in the processor's time, since other programs may need the machine, too; only what
+waits for something is ended by the clock."""
 
 from __future__ import annotations
 
@@ -11,11 +12,15 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 __all__ = ["Outcome", "Task", "run"]
 
+_WAITING = 10  # times as long by the clock
+_TICKS = os.sysconf("SC_CLK_TCK")
 _MEMORY = 8 << 30  # bytes: a broken loop may append for ever
 
 Send = Callable[[dict[str, Any]], None]
@@ -23,7 +28,7 @@ Send = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Task:
-    """`work(send)` runs in a copy of the process; `patience` says how many seconds may pass after a message."""
+    """`work(send)` runs in a copy of the process; `patience` says how many seconds it may compute after a message."""
 
     about: Any
     work: Callable[[Send], None]
@@ -44,15 +49,30 @@ class _Child:
     task: Task
     pid: int
     outcome: Outcome
-    deadline: float
+    seconds: float  # of the processor, at most
+    deadline: float = 0.0
     text: bytes = b""
+    ended: bool = False
+
+    def expect(self, patience: float) -> None:
+        """Something within so many seconds."""
+        self.seconds, self.deadline = self.spent() + patience, time.monotonic() + _WAITING * patience
+
+    def spent(self) -> float:
+        """Seconds that it has computed."""
+        parts = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(parts[11]) + int(parts[12])) / _TICKS
+
+    def late(self) -> bool:
+        """Whether it has been silent for too long."""
+        return self.spent() > self.seconds or time.monotonic() > self.deadline
 
     def read(self, data: bytes) -> None:
         *lines, self.text = (self.text + data).split(b"\n")
         for line in lines:
             message = json.loads(line)
             self.outcome.sent.append(message)
-            self.deadline = time.monotonic() + self.task.patience(message)
+            self.expect(self.task.patience(message))
 
 
 def run(tasks: Iterator[Task], processes: int) -> Iterator[Outcome]:
@@ -68,9 +88,9 @@ def run(tasks: Iterator[Task], processes: int) -> Iterator[Outcome]:
                 if data := os.read(key.fd, 1 << 16):
                     key.data.read(data)
                 else:
-                    key.data.deadline = 0
+                    key.data.ended = True
             for key in list(waiting.get_map().values()):
-                if key.data.deadline < time.monotonic():
+                if key.data.ended or key.data.late():
                     waiting.unregister(key.fd)
                     os.close(key.fd)
                     yield _finish(key.data)
@@ -83,7 +103,9 @@ def _start(task: Task) -> tuple[int, _Child]:
         os.close(end)
         _work(task, out)
     os.close(out)
-    return end, _Child(task, pid, Outcome(task.about), time.monotonic() + task.patience({}))
+    child = _Child(task, pid, Outcome(task.about), 0.0)
+    child.expect(task.patience({}))
+    return end, child
 
 
 def _work(task: Task, out: int) -> None:
@@ -110,13 +132,10 @@ def _write(out: int, message: dict[str, Any]) -> None:
 
 
 def _finish(child: _Child) -> Outcome:
-    late = child.deadline > 0
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)  # what a test has started as well
-    except (ProcessLookupError, PermissionError):
-        pass
     _, status = os.waitpid(child.pid, 0)
-    if late:
+    if not child.ended:
         child.outcome.end = "late"
     elif os.waitstatus_to_exitcode(status) != 0:
         child.outcome.end = "crashed"

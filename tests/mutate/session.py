@@ -128,6 +128,7 @@ class Session:
         tests = [one for one in recorded if one.passed]
         kills: dict[str, Counter[str]] = defaultdict(Counter)
         unmet: list[Job] = []
+        made = {module: mutants(self.sources[module]) for module in self.sources}
 
         def tasks() -> Iterator[forks.Task]:
             for job in jobs:
@@ -136,10 +137,10 @@ class Session:
                     unmet.append(job)
                     continue
                 chosen = first_tests(may, job.module, kills[job.module], budget)
-                limits = {one.name: max(30.0, 30 * one.seconds) for one in chosen}
+                limits = {one.name: max(20.0, 10 * one.seconds) for one in chosen}
                 yield forks.Task(
                     (job, len(chosen)),
-                    lambda send, job=job, chosen=chosen: self._try(job, chosen, send),
+                    lambda send, job=job, chosen=chosen: self._try(job, made[job.module][job.number], chosen, send),
                     lambda message, limits=limits: limits.get(message.get("begins", ""), 60.0),
                 )
 
@@ -150,8 +151,7 @@ class Session:
         for job in unmet:
             yield Verdict(job, "unmet", 0)
 
-    def _try(self, job: Job, tests: list[Recorded], send: forks.Send) -> None:
-        mutant: Mutant = mutants(self.sources[job.module])[job.number]
+    def _try(self, job: Job, mutant: Mutant, tests: list[Recorded], send: forks.Send) -> None:
         assert self.functions.swap(self.paths[job.module], mutant.source), f"{job} changes nothing that is loaded"
         send({"loaded": True})
         for test in tests:

@@ -95,9 +95,7 @@ def test_a_mutant_is_what_runs(loaded: ModuleType) -> None:
     assert [chosen(True), chosen(False)] == [1, 2]
 
 
-def test_a_watched_module_says_what_its_conditions_answer(
-    loaded: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watched_module_says_what_its_conditions_answer(loaded: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = list[tuple[int, bool]]()
 
     def seen(number: int, value: Any) -> Any:
@@ -120,6 +118,11 @@ def test_copies_of_the_process_say_how_they_end() -> None:
         send({"begins": "to sleep"})
         time.sleep(60)
 
+    def turn(send: forks.Send) -> None:
+        send({"begins": "to turn"})
+        while True:
+            pass
+
     def fail(send: forks.Send) -> None:
         raise ValueError("no")
 
@@ -130,12 +133,13 @@ def test_copies_of_the_process_say_how_they_end() -> None:
     def hoard(send: forks.Send) -> None:
         bytearray(16 << 30)
 
-    works = {"done": work, "late": sleep, "crashed": fail, "hoard": hoard}
-    tasks = (forks.Task(name, one, lambda sent: 0.2 if sent else 60.0) for name, one in works.items())
+    works = {"done": work, "asleep": sleep, "busy": turn, "crashed": fail, "hoard": hoard}
+    tasks = (forks.Task(name, one, lambda sent: 0.1 if sent else 60.0) for name, one in works.items())
     outcomes = {outcome.about: outcome for outcome in forks.run(tasks, 2)}
     assert {name: outcome.end for name, outcome in outcomes.items()} == {
         "done": "done",
-        "late": "late",
+        "asleep": "late",
+        "busy": "late",
         "crashed": "crashed",
         "hoard": "crashed",
     }
