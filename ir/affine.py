@@ -35,7 +35,7 @@ Sum = tuple[dict[Hashable, int], int]
 def affine(value: Value) -> Affine:
     """The sum that `value`, an integer, stands for."""
     terms, constant = _sum(value)
-    return Affine(frozenset((leaf, factor) for leaf, factor in terms.items() if factor), constant)
+    return Affine(frozenset(terms.items()), constant)
 
 
 def leaf_key(value: Value) -> Hashable:
@@ -68,9 +68,9 @@ def _sum(value: Value) -> Sum:
     return found if found is not None else ({leaf_key(value): 1}, 0)
 
 
-def _const(value: Value) -> Sum | None:
+def _const(value: Value) -> Sum:
     assert isinstance(value, Const)
-    return ({}, int(value.value)) if isinstance(value.type, Prim) and value.type.is_int else None
+    return {}, int(value.value)
 
 
 def _cast(value: Value) -> Sum | None:

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.ir.affine import address_key, affine
 from weft.ir.core import Block, BlockArg, Builder
 from weft.ir.intervals import _ARITHMETIC, in_bounds, interval
-from weft.ir.ops import Arg, Binary, Cast, Const, FieldPtr, For
+from weft.ir.ops import (
+    Alloca,
+    Arg,
+    ArrayExtent,
+    ArrayPtr,
+    Binary,
+    Cast,
+    Const,
+    ElementPtr,
+    FieldPtr,
+    For,
+    MemberPtr,
+    TempPtr,
+    Unary,
+)
 from weft.ir.scalar import BINARY
 from weft.ir.symbols import FieldSymbol, Term
 from weft.ir.transforms.thread_local import identity
-from weft.ir.types import f32, i16, i32, i64, u8, u32
+from weft.ir.types import array, f32, i16, i32, i64, pointer, struct, tensor, u8, u32
 
 small = st.integers(-9, 9)
 
 
 @pytest.mark.parametrize("kind", _ARITHMETIC)
+@settings(deadline=None)
 @given(a=st.tuples(small, small), b=st.tuples(small, small))
 def test_intervals_hold_every_result(kind, a, b):
     a, b = tuple(sorted(a)), tuple(sorted(b))
@@ -29,6 +44,26 @@ def test_intervals_hold_every_result(kind, a, b):
     for x in range(a[0], a[1] + 1):
         for y in range(b[0], b[1] + 1):
             assert bounds[0] <= BINARY[kind].evaluate(np.int32(x), np.int32(y)) <= bounds[1]
+
+
+def test_intervals_are_narrow():
+    assert _ARITHMETIC["mod"]((0, 9), (3, 3)) == _ARITHMETIC["raw_mod"]((0, 9), (3, 3)) == (0, 2)
+    assert _ARITHMETIC["mod"]((-9, 9), (3, 5)) == (0, 4)
+    assert _ARITHMETIC["floordiv"]((4, 9), (2, 3)) == _ARITHMETIC["raw_div"]((4, 9), (2, 3)) == (1, 4)
+    assert _ARITHMETIC["floordiv"]((-9, 9), (3, 3)) == (-9, 3)
+    assert _ARITHMETIC["and"]((0, 9), (-5, 5)) == (0, 9)
+    assert _ARITHMETIC["and"]((-9, 9), (0, 5)) == (0, 5)
+    assert _ARITHMETIC["shr"]((-8, 8), (1, 2)) == (-4, 4)
+    assert _ARITHMETIC["shl"]((-8, 8), (2, 2)) == (-32, 32)
+    assert _ARITHMETIC["min"]((0, 9), (3, 5)) == (0, 5)
+    assert _ARITHMETIC["max"]((0, 9), (3, 5)) == (3, 9)
+    for kind in ("mod", "raw_mod", "floordiv", "raw_div"):
+        assert _ARITHMETIC[kind]((0, 9), (0, 3)) is None
+    for kind in ("raw_mod", "raw_div"):
+        assert _ARITHMETIC[kind]((-1, 9), (3, 3)) is None
+    assert _ARITHMETIC["and"]((-9, 9), (-5, 5)) is None
+    assert _ARITHMETIC["shr"]((0, 9), (-1, 2)) is _ARITHMETIC["shr"]((0, 9), (0, 64)) is None
+    assert _ARITHMETIC["shl"]((0, 9), (1, 2)) is _ARITHMETIC["shl"]((0, 9), (31, 31)) is None
 
 
 def loop(begin: int, end: int, step: int) -> tuple[Builder, BlockArg]:
@@ -73,6 +108,70 @@ def test_equal_sums_are_one_address():
     assert affine(at.add(Cast(i, type=i64))) == affine(i)
     assert affine(at.add(Cast(i, type=i16))) != affine(i)
     assert affine(at.add(Binary("mul", i, n))).single() is not None
+
+
+def test_sums_are_those_of_their_width():
+    at, i = loop(0, 8, 1)
+    two, zero = at.add(Const(2, type=i32)), at.add(Const(0, type=i32))
+    minus = at.add(Unary("neg", i))
+    assert affine(minus) == affine(at.add(Binary("sub", zero, i)))
+    assert affine(at.add(Binary("mul", i, zero))) == affine(zero)
+    assert affine(at.add(Unary("abs", i))).single() != affine(minus).single()
+    assert affine(at.add(Unary("abs", i))) != affine(i)
+    for kind in ("and", "mod", "floordiv", "max"):
+        op = at.add(Binary(kind, i, two))
+        assert affine(op).terms == {(op, 1)}
+    short = at.add(Cast(i, type=i16))
+    two16 = at.add(Const(2, type=i16))
+    for made in (Binary("add", short, two16), Binary("mul", short, two16), Unary("neg", short)):
+        op = at.add(made)  # it may wrap
+        assert affine(op).terms == {(op, 1)}
+    long = at.add(Arg(0, type=i64))
+    assert affine(at.add(Cast(long, type=i32))) != affine(long)
+    assert affine(at.add(Cast(at.add(Cast(i, type=i64)), type=i32))) == affine(i)
+    low = at.add(Binary("sub", at.add(Cast(i, type=i64)), at.add(Const(2**40, type=i64))))
+    high = at.add(Binary("add", at.add(Cast(i, type=i64)), at.add(Const(2**40, type=i64))))
+    for wide in (low, high):
+        assert affine(at.add(Cast(wide, type=i32))) != affine(wide)
+    real = at.add(Arg(1, type=f32))
+    op = at.add(Cast(real, type=i32))
+    assert affine(op).terms == {(op, 1)}
+
+
+PAIR = struct((("a", f32), ("b", tensor(f32, (2,)))))
+
+
+def test_members_have_addresses_of_their_own():
+    symbol = FieldSymbol("p", PAIR, (8,), 0, (0, 4, 8), (Term(0, 1, 8, 12),), (), (0,))
+    at, i = loop(0, 8, 1)
+    one = at.add(Const(1, type=i32))
+    whole, again = FieldPtr(symbol, [i]), FieldPtr(symbol, [at.add(Cast(at.add(Cast(i, type=i64)), type=i32))])
+    assert address_key(MemberPtr(whole, 0)) == address_key(MemberPtr(again, 0)) != address_key(MemberPtr(whole, 1))
+    last = [ElementPtr(MemberPtr(base, 1), [one]) for base in (whole, again)]
+    assert address_key(last[0]) == address_key(last[1]) != address_key(MemberPtr(whole, 1))
+    outside = FieldPtr(symbol, [loop(0, 9, 1)[1]])
+    for inside, base in ((True, whole), (False, outside)):
+        assert in_bounds(MemberPtr(base, 0)) == inside
+        assert in_bounds(ElementPtr(MemberPtr(base, 1), [one])) == inside
+    assert not in_bounds(ElementPtr(MemberPtr(whole, 1), [i]))
+
+
+def test_locals_and_temporaries_are_in_bounds():
+    assert in_bounds(Alloca(type=pointer(f32)))
+    assert in_bounds(TempPtr(8, type=pointer(f32)))
+    assert in_bounds(ElementPtr(Alloca(type=pointer(tensor(f32, (2,)))), [Const(1, type=i32)]))
+    assert not in_bounds(ElementPtr(Alloca(type=pointer(tensor(f32, (2,)))), [Const(2, type=i32)]))
+    assert not in_bounds(ArrayPtr(Arg(0, type=array(f32, 1)), [Const(0, type=i32)]))
+
+
+def test_intervals_of_what_is_not_known():
+    outside = Builder(Block())
+    n, zero, index = outside.add(Arg(0, type=i32)), outside.add(Const(0, type=i32)), BlockArg(i32, "i")
+    outside.add(For(zero, outside.add(Const(8, type=i32)), n, Block([index])))
+    assert interval(index) == (-(2**31), 2**31 - 1)
+    assert interval(Const(0.5, type=f32)) == (-(2**64), 2**64)
+    assert interval(ArrayExtent(0, 0, False)) == (0, 2**31 - 1)
+    assert interval(ArrayExtent(0, 0, True)) == (0, 2**63 - 1)
 
 
 @pytest.mark.parametrize("type", [u8, i32, u32, i64, f32])

@@ -169,6 +169,8 @@ def test_an_extreme_of_floats_keeps_a_nan():
 def test_no_extreme_where_more_happens():
     test = b("gt", v(I), v(S), u1)
     take, other = assign(S, v(I)), assign(T, v(I))
+    beside = loop(tree.If(test, [other]), take)
+    assert take in facts(beside, READ, tree.Assign(at(c(1)), v(T))).races
     argmax = tree.If(test, [take, other])
     assert facts(loop(argmax), READ, tree.Assign(at(c(1)), v(T))).races == [take, other]
     assert facts(loop(tree.If(test, [take], [tree.AugAssign("add", v(T), c(1))])), READ).races == [take]
@@ -224,3 +226,43 @@ def test_the_verifier_knows_who_may_write(kind: str, how: str, message: str | No
         return
     with pytest.raises(InternalError, match=message):
         verify(made, "chi")
+
+
+def test_no_extreme_of_two_types():
+    """A greater number of 64 bits may be a smaller one of 32."""
+    wide = tree.Cast(v(I), type=i64)
+    take = assign(S, wide)
+    assert facts(loop(tree.If(b("gt", wide, v(S), u1), [take])), READ).races == [take]
+
+
+def test_a_serialized_loop_shares_nothing():
+    from dataclasses import replace
+
+    stmt = loop(assign(S, b("add", v(S), v(I))))
+    stmt.config = replace(stmt.config, serialize=True)
+    assert facts(stmt, READ) is None
+
+
+def test_places_are_one_where_they_are_spelled_alike():
+    """`w[i, 0] = w[i, 0] + i` is an atomic; of another element, or of one that a call finds, it is none."""
+    w = tree.Variable("w", tensor(i32, (2, 2)))
+
+    def element(*index: tree.Expr) -> tree.Element:
+        return tree.Element(v(w), list(index), type=i32)
+
+    def kinds(target: tree.Expr, read: tree.Expr) -> list[str] | None:
+        write = tree.Assign(target, b("add", read, v(I)))
+        use = tree.Assign(at(c(0)), element(c(0), c(0)))
+        root = tree.KernelTree("k", (), (), (X,), [tree.Let(w, tree.Splat(c(1), type=w.type)), loop(write), use])
+        (found,) = loop_locals(root).values()
+        return [kind for kind, _ in found.updates[write].steps] if write in found.updates else None
+
+    assert kinds(element(c(1), c(0)), element(c(1), c(0))) == ["add"]
+    assert kinds(element(c(1), c(0)), element(c(0), c(0))) is None
+    assert kinds(element(c(1), c(0)), element(c(1), c(1))) is None
+    assert kinds(element(c(1), c(0)), element(c(1))) is None
+    assert kinds(element(c(1)), element(c(1), c(0))) is None
+    assert kinds(element(c(1), c(0)), element(c(1), c(0, i64))) is None
+    call = tree.Call("f", [], [tree.Return([c(1)])], type=i32)
+    assert kinds(element(call, c(0)), element(call, c(0))) is None
+    assert kinds(element(c(1), c(0)), element(c(1), v(I))) is None

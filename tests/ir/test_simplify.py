@@ -229,6 +229,43 @@ CASES: list[tuple[str, str, str, str]] = [
     ),
     (
         "forward",
+        "not where two arms disagree",
+        "if %p then {\nstore %xa, %z\n} orelse {\nstore %xa, %one\n}\n%c = load %xa : f32\nstore %ya, %c",
+        "=",
+    ),
+    (
+        "forward",
+        "what two arms agree on",
+        "if %p then {\nstore %xa, %b\n} orelse {\nstore %xa, %b\n}\n%c = load %xa : f32\nstore %ya, %c",
+        "if %p then {\nstore %xa, %b\n} orelse {\nstore %xa, %b\n}\nstore %ya, %b",
+    ),
+    (
+        "forward",
+        "what the arm that goes on has stored",
+        "if %p then {\nstore %xa, %z\n} orelse {\nstore %xa, %one\nreturn []\n}\n%c = load %xa : f32\nstore %ya, %c",
+        "if %p then {\nstore %xa, %z\n} orelse {\nstore %xa, %one\nreturn []\n}\nstore %ya, %z",
+    ),
+    (
+        "forward",
+        "what the other arm has stored",
+        "if %p then {\nstore %xa, %z\nreturn []\n} orelse {\nstore %xa, %one\n}\n%c = load %xa : f32\nstore %ya, %c",
+        "if %p then {\nstore %xa, %z\nreturn []\n} orelse {\nstore %xa, %one\n}\nstore %ya, %one",
+    ),
+    (
+        "forward",
+        "not what only an arm has computed",
+        "if %p then {\n%d = load %xa : f32\nstore %ya, %d\n} orelse {\nreturn []\n}\n%c = load %xa : f32\nstore %l, %c",
+        "=",
+    ),
+    (
+        "forward",
+        "not past a loop that calls what may write",
+        "store %xa, %b\nfor %0, %n, %1 (%j: i32) {\n%v = invoke function=f, [%j], touched=(x) : i32\n}\n"
+        "%c = load %xa : f32\nstore %ya, %c",
+        "=",
+    ),
+    (
+        "forward",
         "one element of a local vector",
         "%m = load %w : f32x2\n%e = element_ptr %w[%1] : *f32\n%c = load %e : f32\nstore %xa, %c",
         "%m = load %w : f32x2\n%e = element_ptr %w[%1] : *f32\n%c = extract %m, index=1 : f32\nstore %xa, %c",

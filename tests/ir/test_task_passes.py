@@ -138,6 +138,12 @@ ATOMICS = {
         %a = load %p : f32
         %old = atomic add %p, %a : f32"""
     ),
+    "elements of a strided array may overlap: stays": range_for(
+        """%1 = arg index=2 : [f32; 1 strided]
+        %a = const 1.0 : f32
+        %q = array_ptr %1, [%i]
+        %old = atomic add %q, %a : f32"""
+    ),
     "a step, counted in trips that surely fit": range_for(
         """%3 = const 3 : i32
         %t = cast %i : i32
@@ -218,6 +224,20 @@ REDUCTIONS = {
         """%p = field_ptr @s[]
         %a = load %p : f32
         %o = atomic add %p, %a : f32"""
+    ),
+    "a sum and a maximum of one place: stay": range_for(
+        """%p = field_ptr @s[]
+        %q = field_ptr @x[%i]
+        %a = load %q : f32
+        %o1 = atomic add %p, %a : f32
+        %o2 = atomic max %p, %a : f32"""
+    ),
+    "a local of each iteration: stays": range_for(
+        """%t = alloca : *f32
+        %a = const 1.0 : f32
+        store %t, %a
+        %q = field_ptr @x[%i]
+        %o = atomic add %t, %a : f32"""
     ),
 }
 
@@ -346,7 +366,7 @@ ARRAYS = range_for(
 
 GOLDEN = {
     "offload": OFFLOAD,
-    "flag_access": FLAG_ACCESS,
+    "flag_access": FLAG_ACCESS | {"arrays": ARRAYS},
     "demote_atomics": ATOMICS,
     "thread_local": REDUCTIONS,
     "cache_invariant": CACHE,
@@ -356,7 +376,10 @@ GOLDEN = {
 
 def transformed(name: str, made: Kernel, before: tuple[str, ...] = ()) -> Kernel:
     for each in (*before, name):
-        find_pass(each)(made, EXACT)
+        text = print_ir(made)
+        assert find_pass(each)(made, EXACT) == (print_ir(made) != text), (
+            f"{each} does not say that it changed something"
+        )
         verify(made, "lowering" if each == "lower_access" else LEVEL_AFTER.get(each, "tasks"))
     assert not find_pass(name)(made, EXACT) or name == "lower_access"
     return made

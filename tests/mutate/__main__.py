@@ -49,12 +49,17 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, help="so many mutants of each module, drawn at random")
     parser.add_argument("--tests", default=" ".join(TESTS), help="where the tests are that may notice")
     parser.add_argument("--record", action="store_true", help="only see which conditions each test meets")
+    parser.add_argument("--again", default="", help="only those of which such a file says that no test noticed them")
     parser.add_argument("--keep", action="store_true", help="trust what was recorded before the compiler changed")
     parser.add_argument("--list", action="store_true", help="show the mutants")
     parser.add_argument("--json", default="", help="add what became of each to this file, a line each")
     given = parser.parse_args()
     wanted = [name for name in TARGETS if any(part in name for part in given.only.split(","))]
     jobs = [job for name in wanted for job in _drawn(jobs_of(name), given.sample) if given.name in job.name]
+    if given.again:
+        lines = [json.loads(line) for line in Path(given.again).read_text().splitlines()]
+        names = {(one["job"]["module"], one["job"]["name"]) for one in lines if one["what"] in ("survived", "unmet")}
+        jobs = [job for job in jobs if (job.module, job.name) in names]
     if given.list:
         for job in jobs:
             print(f"{job.module}:{job.number} line {job.line}: {job.name}")
