@@ -288,6 +288,9 @@ class ndrange:
                 self.bounds.append((extent[0], extent[1]))
             else:
                 self.bounds.append((0, extent))
+        for bound in (bound for axis in self.bounds for bound in axis):
+            if bound is None or isinstance(bound, str | tuple | list | dict | set):
+                raise TypeMismatch(f"an axis of ndrange is an extent or (begin, end) in whole numbers, not {bound!r}")
 
     @property
     def dimensions(self) -> list[Any]:
@@ -308,6 +311,8 @@ class ndrange:
 def _grouped(over: Any) -> Iterator[Any]:
     from weft.lang.matrix import Vector
 
+    if not isinstance(over, ndrange) and not isinstance(getattr(over, "shape", None), tuple | list):
+        raise TypeMismatch(f"grouped takes an ndrange, a field or an array, not {over!r}")
     indices = over if isinstance(over, ndrange) else ndrange(*over.shape)
     return (Vector(list(index), primitive(int)) for index in indices)
 
@@ -325,6 +330,8 @@ def _filled(value: int) -> Callable[[Any], Any]:
     def run(x: Any) -> Any:
         if hasattr(x, "values"):
             return _rewrap(np.full_like(x.values, value))
+        if not isinstance(x, int | float | np.number | np.bool_):
+            raise TypeMismatch(f"a number, vector or matrix is needed, not {x!r}")
         return type(x)(value)
 
     return run

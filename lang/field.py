@@ -390,8 +390,10 @@ class MatrixField(Field):
         """The type of an element."""
         return tensor(self._dtype, self._inner)
 
-    def get_scalar_field(self, *indices: int) -> ScalarField:
+    def get_scalar_field(self, *indices: Any) -> ScalarField:
         """The field of one scalar component, sharing its place: `(i)` of a vector, `(i, j)` of a matrix."""
+        if not indices or not all(isinstance(index, int | np.integer) for index in indices):
+            raise TypeMismatch(f"{self._label()}: get_scalar_field takes the indices of a component, not {indices}")
         i, j = (*indices, 0)[:2]
         if not (0 <= i < self.n and 0 <= j < self.m):
             raise FieldIndexError(f"{self._label()} has no component {indices}: elements have shape {self._inner}")

@@ -40,7 +40,7 @@ class Arg:
     """An argument of a graph, by name. `dtype`: a primitive for SCALAR, a vector or matrix type for MATRIX, either for
     NDARRAY, which has `ndim` axes. TypeMismatch where these do not fit."""
 
-    def __init__(self, tag: Any, name: Any, dtype: Any = None, ndim: int | None = None) -> None:
+    def __init__(self, tag: Any, name: Any, dtype: Any = None, ndim: Any = None) -> None:
         if not isinstance(tag, ArgKind) or not isinstance(name, str):
             raise TypeMismatch(f"Arg takes an ArgKind and a name, not {tag!r} and {name!r}")
         if tag in (ArgKind.TEXTURE, ArgKind.RWTEXTURE):
@@ -53,6 +53,8 @@ class Arg:
             tag is ArgKind.SCALAR and not isinstance(self.dtype, Prim)
         ):
             raise TypeMismatch(f"argument '{name}' is {tag.value}: its dtype cannot be {dtype!r}")
+        if ndim is not None and (not isinstance(ndim, int) or ndim < 0):
+            raise TypeMismatch(f"argument '{name}': ndim is a number of axes, not {ndim!r}")
         if (ndim is not None) is not (tag is ArgKind.NDARRAY):
             raise TypeMismatch(f"argument '{name}' is {tag.value}: {'say its' if ndim is None else 'it has no'} ndim")
 

@@ -65,6 +65,8 @@ def _check_options(keywords: dict[str, Any]) -> None:
     for keyword in keywords:
         if keyword not in _KEYWORDS:
             raise TypeError(f"a field has no option '{keyword}'; it takes shape, {', '.join(_KEYWORDS)}")
+    if not isinstance(keywords.get("name", ""), str):
+        raise TypeMismatch(f"the name of a field is a string, not {keywords['name']!r}")
 
 
 def _placed(made: Any, shape: Any, keywords: dict[str, Any]) -> Any:

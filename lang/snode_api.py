@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from weft.ir.errors import CompilationError, WeftError
+from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.ir.snode import MAX_AXES
 from weft.ir.snode import SNode as Node
 from weft.ir.types import Prim
@@ -51,9 +51,10 @@ class Axes(tuple[int, ...]):
     __slots__ = ()
 
 
-def axes(*numbers: int) -> Axes:
+def axes(*numbers: Any) -> Axes:
     """The axes with those numbers (0..7), slowest first. CompilationError for others or for repeats."""
-    if len(set(numbers)) != len(numbers) or not all(0 <= number < MAX_AXES for number in numbers):
+    known = all(isinstance(number, int) and 0 <= number < MAX_AXES for number in numbers)
+    if not known or len(set(numbers)) != len(numbers):
         raise CompilationError(f"axes are distinct numbers from 0 to {MAX_AXES - 1}, not {numbers}")
     return Axes(numbers)
 
@@ -200,8 +201,10 @@ class SNode:
         first = self._first or (0,) * len(self.shape)
         return [(begin, begin + extent) for begin, extent in zip(first, self.shape, strict=True)]
 
-    def parent(self, levels: int = 1) -> SNode | None:
-        """The node `levels` above; None above the root."""
+    def parent(self, levels: Any = 1) -> SNode | None:
+        """The node `levels` above; None above the root. TypeMismatch unless it is a number of at least 1."""
+        if not isinstance(levels, int) or levels < 1:
+            raise TypeMismatch(f"parent takes how many levels above, 1 or more, not {levels!r}")
         path = self.node.path()
         return SNode(path[-1 - levels], self.tree) if levels < len(path) else None
 
@@ -250,12 +253,12 @@ class SNode:
     def __hash__(self) -> int:
         return hash(Root) if self.node.parent is None else id(self.node)
 
-    def dense(self, axes: Iterable[int], dimensions: int | Iterable[int]) -> SNode:
+    def dense(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
         """A dense node in this one's cell: `dimensions` (one number for all axes, or one each) along `axes`, the
         first axis slowest. CompilationError where the two do not match or an extent is not positive."""
         self.tree.check_open()
-        numbers: tuple[Any, ...] = tuple(axes)
-        if not all(isinstance(number, int) for number in numbers):
+        numbers: tuple[Any, ...] = tuple(axes) if isinstance(axes, Iterable) else (axes,)
+        if not isinstance(axes, Iterable) or not all(isinstance(number, int) for number in numbers):
             raise CompilationError(f"axes are given as ti.i, ti.ij, ti.axes(...): not {numbers}")
         if not set(numbers) <= set(range(MAX_AXES)):
             raise CompilationError(f"a field has at most {MAX_AXES} axes, numbered from 0: not {numbers}")

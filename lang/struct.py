@@ -381,13 +381,15 @@ class StructField:
         """A numpy array for each member."""
         return {name: member.to_numpy(dtype=dtype) for name, member in self.members.items()}
 
-    def from_numpy(self, array_dict: Mapping[str, Any]) -> None:
+    def from_numpy(self, array_dict: Any) -> None:
         """Set all elements from {member: array}, a dict within it for a struct. KeyError unless it has the members,
         all and only."""
         for name, member in self._matched(array_dict):
             member.from_numpy(array_dict[name])
 
-    def _matched(self, given: Mapping[str, Any]) -> Any:
+    def _matched(self, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            raise TypeMismatch(f"{self!r} takes a dict with an array for each member, not {given!r}")
         if set(given) != set(self.members):
             raise KeyError(f"{self!r} takes the keys {', '.join(self.members)}, got {', '.join(map(str, given))}")
         return self.members.items()

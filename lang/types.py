@@ -241,14 +241,11 @@ class StructType(CompoundType):
     `members` maps names to types as the user wrote them, `methods` maps names to functions (usually `@func`).
     Calling it makes a Struct from positional or keyword members; what is left out is zero."""
 
-    def __init__(
-        self,
-        members: Mapping[str, Any],
-        methods: Any = None,
-        name: str = "struct",
-    ) -> None:
+    def __init__(self, members: Any, methods: Any = None, name: str = "struct") -> None:
         if isinstance(members, str):  # `class members(struct): ...` makes an object of what stands in the parentheses
             raise TypeMismatch(f"{members}: no class can inherit from a struct; give it a member of that type")
+        if not isinstance(members, Mapping):
+            raise TypeMismatch(f"{name}: members are a dict of names and types, not {members!r}")
         if methods is not None and not isinstance(methods, Mapping):
             raise TypeMismatch(f"{name}: methods are a dict of names and functions, not {methods!r}")
         self.members: dict[str, Any] = dict(members)

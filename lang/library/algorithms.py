@@ -172,7 +172,9 @@ class PrefixSumExecutor:
     than 32 bits are added up in 32, and every sum is wrapped or rounded to what the array holds. How:
     `prefix_sums.py`."""
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: Any) -> None:
+        if not isinstance(length, int | np.integer) or length < 0:
+            raise TypeMismatch(f"PrefixSumExecutor takes the length of what it sums, not {length!r}")
         self.length = int(length)
         self._totals: dict[Any, Any] = {}
 

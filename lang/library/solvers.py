@@ -30,6 +30,8 @@ class LinearOperator:
     """A matrix as a kernel `matvec_kernel(x, Ax)`, both `ti.template()`, that sets the field Ax to A times x."""
 
     def __init__(self, matvec_kernel: Callable[[Any, Any], None]) -> None:
+        if not callable(matvec_kernel):
+            raise TypeMismatch(f"LinearOperator takes a kernel of two fields, not {matvec_kernel!r}")
         self._apply = matvec_kernel
 
     def matvec(self, x: Any, Ax: Any) -> None:

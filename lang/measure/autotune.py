@@ -249,6 +249,8 @@ def autotune(
     `restore` names parameters, or is fields and ndarrays themselves, that are put back before each run, and
     `reset_to_zero` what is filled with 0. Configurations that fail are left out, with a warning of the logger
     "weft.autotune"; AutotuneError if all do. ArgumentError for what a configuration cannot set."""
+    if not isinstance(configs, list | tuple):
+        raise ArgumentError(f"autotune takes configs=[ti.Config(...), ...], not {configs!r}")
     return lambda kernel: Autotuned(kernel, configs, key, restore, reset_to_zero, (warmup, rep))
 
 

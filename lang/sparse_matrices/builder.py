@@ -51,9 +51,9 @@ class SparseMatrixBuilder:
 
     def __init__(
         self,
-        num_rows: int,
-        num_cols: int | None = None,
-        max_num_triplets: int = 0,
+        num_rows: Any,
+        num_cols: Any = None,
+        max_num_triplets: Any = 0,
         dtype: Any = f32,
         storage_format: str = "col_major",
     ) -> None:
@@ -62,6 +62,9 @@ class SparseMatrixBuilder:
         self.dtype = primitive(dtype)
         if not self.dtype.is_float:
             raise TypeMismatch(f"a sparse matrix is of floats, not of {self.dtype}")
+        for number in (num_rows, num_rows if num_cols is None else num_cols, max_num_triplets):
+            if not isinstance(number, int | np.integer):
+                raise TypeMismatch(f"rows, columns and triplets of a sparse matrix are whole numbers, not {number!r}")
         self.shape = (int(num_rows), int(num_rows if num_cols is None else num_cols))
         if min(*self.shape, max_num_triplets) < 0:
             raise TypeMismatch(f"{self.shape[0]} x {self.shape[1]} and {max_num_triplets} triplets: none is negative")
@@ -74,6 +77,8 @@ class SparseMatrixBuilder:
         }
 
     def __getitem__(self, name: str) -> Any:
+        if name not in list(MEMBERS):
+            raise TypeMismatch("elements are added to a builder in a kernel: builder[i, j] += value")
         return self._arrays[name]
 
     def triplets(self) -> tuple[Any, Any, Any]:

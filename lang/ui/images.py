@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.errors import WeftError
+from weft.ir.errors import TypeMismatch, WeftError
 
 __all__ = [
     "MissingLibrary",
@@ -138,10 +138,14 @@ def imread(filename: str, channels: int = 0) -> Any:
     return np.ascontiguousarray(array[::-1].swapaxes(0, 1))
 
 
-def imresize(img: Any, w: int, h: int | None = None) -> Any:
+def imresize(img: Any, w: Any, h: Any = None) -> Any:
     """The image at `w` by `h` pixels (`h` is `w` if left out), of the same type: each takes the nearest below it."""
     array = as_array(img)
     h = w if h is None else h
+    if array.ndim not in (2, 3):
+        raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
+    if not all(isinstance(size, int | np.integer) and size > 0 for size in (w, h)):
+        raise TypeMismatch(f"the size of an image is two whole numbers of at least 1, not {w!r} and {h!r}")
     x, y = (np.arange(new) * old // new for new, old in zip((w, h), array.shape))
     return array[x[:, None], y[None, :]]
 
