@@ -30,6 +30,7 @@ from weft.lang.elements import (
     scalar_value,
 )
 from weft.lang.matrix import Matrix
+from weft.lang.numbers import array_of
 from weft.lang.snode_api import FieldError, FieldTree, SNode
 from weft.lang.types import prim_of_numpy, primitive
 
@@ -229,7 +230,7 @@ class Field(Marked, Lender):
         """Set all elements from an array of shape `(*shape, *component shape)`, cast to the field's type; a vector may
         also be an n x 1 matrix, and the other way round. ValueError for another shape, TypeMismatch for what is no
         array of numbers."""
-        array, full = np.asarray(arr), self._full_shape()
+        array, full = array_of(arr), self._full_shape()
         prim_of_numpy(array.dtype)
         if array.shape != full and not self._is_column(array.shape):
             raise ValueError(f"{self._label()} takes an array of shape {full}, but the array has shape {array.shape}")

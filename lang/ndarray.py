@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, Type
@@ -18,6 +16,7 @@ from weft.lang.checks.marks import allocate, behind
 from weft.lang.elements import ScalarElements, check_bounds, element_index, element_value, quick_items, scalar_value
 from weft.lang.init import Program, program
 from weft.lang.logs.topics import MEMORY
+from weft.lang.numbers import array_of
 from weft.lang.snode_api import FieldError, Layout
 from weft.lang.types import MatrixType, NdarrayType, StructType, VectorType, prim_of_numpy, primitive, shape_tuple
 from weft.runtime.recorded import Recorded
@@ -131,7 +130,7 @@ class Ndarray(Recorded, Marked, Lender):
     def from_numpy(self, arr: Any) -> None:
         """Set all elements from an array of that shape, cast to this type. ValueError for another shape, TypeMismatch
         for what is no array of numbers."""
-        array, expected = np.asarray(arr), self.shape + self.element_shape
+        array, expected = array_of(arr), self.shape + self.element_shape
         prim_of_numpy(array.dtype)
         if array.shape != expected:
             raise ValueError(f"{self!r} takes an array of shape {expected}, but the array has shape {array.shape}")

@@ -19,6 +19,7 @@ from weft.lang.arrays.direct_tensors import is_packed
 from weft.lang.errors import ArgumentError
 from weft.lang.matrix import Matrix
 from weft.lang.ndarray import Ndarray
+from weft.lang.numbers import array_of
 from weft.lang.struct import Struct as PyStruct
 from weft.lang.struct import convert
 from weft.lang.struct_ndarray import StructNdarray, current_layout
@@ -143,7 +144,7 @@ def _check_member(name: str, value: Any, annotation: Any) -> None:
         make_parameter(name, annotation).pack(value)
     elif isinstance(value, (list, tuple)) and isinstance(kind, Tensor) and kind.elem.is_int and kind.elem is not u1:
         try:
-            _check_integers(np.asarray(value), kind.elem)
+            _check_integers(array_of(value), kind.elem)
         except TypeMismatch as error:
             raise make_parameter(name, annotation).refuse(value, f"{annotation!r}, {error.message}") from None
 
@@ -154,7 +155,7 @@ def _converted(value: Any, annotation: Any) -> Any:
             raise TypeMismatch("not a struct")
         return convert(value, annotation)
     shape: tuple[int, ...] = annotation.shape
-    array = np.asarray(getattr(value, "values", value))
+    array = array_of(value)
     if array.shape != shape:
         raise TypeMismatch(f"shape {array.shape}")
     return array
@@ -164,7 +165,7 @@ def _scalars(type: Type, value: Any) -> list[Any]:
     """The scalars of a value in memory order, as Python numbers."""
     if isinstance(type, Struct):
         return [scalar for name, member in type.members for scalar in _scalars(member, value.entries[name])]
-    values = np.asarray(getattr(value, "values", value))
+    values = array_of(value)
     prim = ir.element(type)
     if isinstance(type, Tensor) and prim.is_int and prim is not u1:
         _check_integers(values, prim)

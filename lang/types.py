@@ -16,6 +16,7 @@ import numpy as np
 from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import PRIMS, Prim, Tensor, Type, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from weft.lang.numbers import array_of
 
 __all__ = [
     "CompoundType",
@@ -181,7 +182,7 @@ class MatrixType(CompoundType):
         """The numpy array that a call with `args` makes."""
         from weft.ir.scalar import cast_value
 
-        pieces = [np.asarray(getattr(arg, "values", arg)) for arg in args]
+        pieces = [array_of(arg) for arg in args]
         count = int(np.prod(self.shape))
         flat = [scalar for piece in pieces for scalar in piece.ravel().tolist()]
         wrong = [scalar for scalar in flat if not isinstance(scalar, int | float)]
@@ -191,7 +192,7 @@ class MatrixType(CompoundType):
             flat = flat * count
         if len(flat) != count:
             raise TypeMismatch(f"{self!r} takes 1 or {count} scalars, got {len(flat)}")
-        return np.asarray(cast_value(np.array(flat), self.dtype)).reshape(self.shape)
+        return np.asarray(cast_value(array_of(flat), self.dtype)).reshape(self.shape)
 
     def field(self, shape: Any = None, **keywords: Any) -> Any:
         """A field of this element type; keywords as `Matrix.field`."""
@@ -469,7 +470,7 @@ def cast_numbers(value: Any, dtype: Prim, label: str) -> Any:
     """A number, matrix or nested list as a numpy array of `dtype`; TypeMismatch where something is no number."""
     from weft.ir.scalar import cast_value
 
-    array = np.asarray(getattr(value, "values", value))
+    array = array_of(value)
     if array.dtype.kind not in "biuf":
         raise TypeMismatch(f"an element of {label} consists of numbers ({dtype}), not {type(value).__name__} {value!r}")
     return np.asarray(cast_value(array, dtype))

@@ -136,14 +136,21 @@ def _sub(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
 
 
 def _mul(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
-    """The product is the same in 64 bits; of 64 bits, dividing it gives back the other factor."""
+    """The product is the same in 64 bits; of 64 bits, dividing it gives back the other factor. Nothing is divided by 0,
+    nor by -1: the least number has no such quotient."""
     a, b, result = values
     if prim.bits < 64:
         wide = i64 if prim.is_signed else u64
         a, b, result = (low.cast(x, with_element(x.type, wide)) for x in values)
         return low.binary("eq", low.binary("mul", a, b), result)
-    back = low.binary("eq", low.binary("raw_div", result, a), b)
-    fits = low.binary("or", back, low.binary("eq", a, low.const(0, prim)))
+    plain = low.binary("eq", a, low.const(0, prim))
+    if prim.is_signed:
+        plain = low.binary("or", plain, low.binary("eq", a, low.const(-1, prim)))
+    one: Value = low.const(1, prim)
+    if shape_of(a.type):
+        one = low.add(ops.Splat(one, type=a.type))
+    divisor = low.add(ops.Select(plain, one, a, type=a.type))
+    fits = low.binary("or", low.binary("eq", low.binary("raw_div", result, divisor), b), plain)
     opposite = _opposite(low, prim, a, b)
     return fits if opposite is None else low.binary("and", fits, opposite)
 

@@ -14,6 +14,7 @@ from weft.lang.argpack import ArgPackType, Members
 from weft.lang.init import program
 from weft.lang.interpret.places import as_array
 from weft.lang.matrix import Matrix
+from weft.lang.numbers import array_of
 from weft.lang.struct import Struct, convert
 from weft.lang.translate.annotations import is_template
 from weft.lang.types import MatrixType, NdarrayType, StructType, prim_of_numpy, primitive
@@ -76,7 +77,7 @@ def fit(x: Any, annotation: Any) -> Any:
     if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
         return as_array(x, annotation)
     if isinstance(annotation, MatrixType):
-        values = np.asarray(getattr(x, "values", x))
+        values = array_of(x)
         if values.shape not in (annotation.shape, ()):
             raise TypeMismatch(f"{annotation!r} wanted, got shape {values.shape}")
         return Matrix.wrap(np.broadcast_to(cast_value(values, annotation.dtype), annotation.shape).copy())
@@ -99,7 +100,7 @@ def assigned(old: Any, value: Any) -> Any:
             raise TypeMismatch(f"a variable of type {prim_of_numpy(old.dtype)} cannot hold a matrix")
         return cast_value(strong(value), prim_of_numpy(old.dtype))
     if isinstance(old, Matrix):
-        values = np.asarray(getattr(value, "values", value))
+        values = array_of(value)
         if values.shape not in (old.shape, ()):
             raise TypeMismatch(f"a variable of shape {old.shape} cannot hold a value of shape {values.shape}")
         return Matrix.wrap(np.broadcast_to(cast_value(values, old.dtype), old.shape).copy())

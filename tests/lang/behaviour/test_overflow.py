@@ -1,6 +1,7 @@
 """Integers that leave their type: told of once a place in debug mode, or with `check_overflow`; they wrap as ever."""
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,30 @@ def test_what_does_not_fit(ti, name):
         (text,) = told(ti, over)
         assert text == f"{words} does not fit into {name}: it became {result}"
         assert not told(ti, over)  # once
+
+
+@pytest.mark.parametrize("name", ["i64", "u64"])
+def test_products_of_64_bits_divide_by_nothing_wrong(ti, name):
+    """The check divides the product by a factor. A factor of 0, or of -1 beside the least number, is no divisor."""
+    dtype, info = getattr(ti, name), np.iinfo(name.replace("i", "int") if name[0] == "i" else "uint64")
+    vec = ti.types.vector(2, dtype)
+
+    @ti.kernel
+    def run(a: dtype, b: dtype) -> dtype:
+        return a * b
+
+    @ti.kernel
+    def both(a: dtype, b: dtype) -> vec:
+        return vec([a, b]) * vec([b, a])
+
+    factors = sorted({0, 1, 2, 3, info.max, info.max - 1, info.max // 2, info.min, info.min // 3, -(name[0] == "i")})
+    for a in factors:
+        for b in factors:
+            fits = info.min <= a * b <= info.max
+            assert bool(told(ti, partial(run, a, b))) <= (not fits)  # (told once a place)
+            assert (int(run(a, b)) - a * b) % 2**64 == 0
+            assert [(int(x) - a * b) % 2**64 for x in both(a, b)] == [0, 0]
+    assert told(ti, lambda: both(3, 2)) == []
 
 
 def test_the_place_and_the_iteration(ti):
