@@ -355,7 +355,8 @@ def test_parts_of_structs_keep_what_lies_between() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "dtype"), [(2, ti.f32), (3, ti.f32), (3, ti.u32), (4, ti.i32), (5, ti.f32), (2, ti.f64)]
+    ("size", "dtype"),
+    [(2, ti.f32), (3, ti.f32), (3, ti.u32), (4, ti.i32), (5, ti.f32), (2, ti.f64), (6, ti.i16), (8, ti.i8)],
 )
 def test_cells_anywhere(size: int, dtype: Any) -> None:
     """Loaded whole, loaded again once they may have changed, and not where nobody is."""

@@ -74,6 +74,7 @@ def clamps(body: str) -> list[Clamp]:
 )  # fmt: skip
 def test_what_is_a_clamp(body: str, expected: tuple[int, int, int, bool] | None) -> None:
     found = clamps(body)
+    assert all({one.moved, one.bound} == {one.op.lhs, one.op.rhs} for one in found)
     assert [(one.axis, one.low, one.high, one.fits) for one in found] == ([expected] if expected else [])
 
 

@@ -21,6 +21,7 @@ kernel @k(n: i32) -> () {{
     %one = const 1 : i64
     %four = const 4 : i64
     %eight = const 8 : i64
+    %again = const 8 : i64
     %value = const 1.0 : f32
   }} body (%i: i64) {{
     %k = binary and %i, %one : i64
@@ -44,6 +45,7 @@ def unordered(body: str) -> bool:
     [
         ("%i", "%eight", True),
         ("%i", "%four", False),
+        ("%i", "%again", True),
         ("%k", "%eight", False),
         ("%i, %one", "%eight, %four", True),
         ("%i, %k", "%eight, %four", False),

@@ -133,6 +133,8 @@ def test_sums_are_those_of_their_width():
     high = at.add(Binary("add", at.add(Cast(i, type=i64)), at.add(Const(2**40, type=i64))))
     for wide in (low, high):
         assert affine(at.add(Cast(wide, type=i32))) != affine(wide)
+    n = at.add(Arg(2, type=i32))
+    assert affine(at.add(Cast(n, type=u32))) == affine(at.add(Cast(n, type=i64))) == affine(n)
     real = at.add(Arg(1, type=f32))
     op = at.add(Cast(real, type=i32))
     assert affine(op).terms == {(op, 1)}
@@ -147,6 +149,9 @@ def test_members_have_addresses_of_their_own():
     one = at.add(Const(1, type=i32))
     whole, again = FieldPtr(symbol, [i]), FieldPtr(symbol, [at.add(Cast(at.add(Cast(i, type=i64)), type=i32))])
     assert address_key(MemberPtr(whole, 0)) == address_key(MemberPtr(again, 0)) != address_key(MemberPtr(whole, 1))
+    assert address_key(TempPtr(8, type=pointer(f32))) == address_key(TempPtr(8, type=pointer(f32)))
+    assert address_key(TempPtr(8, type=pointer(f32))) != address_key(TempPtr(8, type=pointer(i32)))
+    assert address_key(TempPtr(8, type=pointer(f32))) != address_key(TempPtr(4, type=pointer(f32)))
     last = [ElementPtr(MemberPtr(base, 1), [one]) for base in (whole, again)]
     assert address_key(last[0]) == address_key(last[1]) != address_key(MemberPtr(whole, 1))
     outside = FieldPtr(symbol, [loop(0, 9, 1)[1]])

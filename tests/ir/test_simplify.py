@@ -253,6 +253,28 @@ CASES: list[tuple[str, str, str, str]] = [
     ),
     (
         "forward",
+        "what the only arm that goes on has stored, after one with two that leave",
+        "if %p then {\nif %p then {\nreturn []\n} orelse {\nreturn []\n}\n} orelse {\nstore %xa, %one\n}\n"
+        "%c = load %xa : f32\nstore %ya, %c",
+        "if %p then {\nif %p then {\nreturn []\n} orelse {\nreturn []\n}\n} orelse {\nstore %xa, %one\n}\n"
+        "store %ya, %one",
+    ),
+    (
+        "forward",
+        "into a serial loop what lies in a field",
+        "store %xa, %b\nfor %0, %n, %1 (%j: i32) {\n%c = load %xa : f32\nstore %ya, %c\n}",
+        "store %xa, %b\nfor %0, %n, %1 (%j: i32) {\nstore %ya, %b\n}",
+    ),
+    (
+        "forward",
+        "into a parallel loop locals only",
+        "store %xa, %b\nstore %l, %z\nparallel_for begins=[%0], ends=[%n] (%j: i32) {\n%c = load %xa : f32\n"
+        "%d = load %l : f32\n%e = binary add %c, %d : f32\nstore %ya, %e\n}",
+        "store %xa, %b\nstore %l, %z\nparallel_for begins=[%0], ends=[%n] (%j: i32) {\n%c = load %xa : f32\n"
+        "%e = binary add %c, %z : f32\nstore %ya, %e\n}",
+    ),
+    (
+        "forward",
         "not what only an arm has computed",
         "if %p then {\n%d = load %xa : f32\nstore %ya, %d\n} orelse {\nreturn []\n}\n%c = load %xa : f32\nstore %l, %c",
         "=",
@@ -283,6 +305,24 @@ CASES: list[tuple[str, str, str, str]] = [
         "overwritten in both arms",
         "store %xa, %b\nif %p then {\nstore %xa, %z\n} orelse {\nstore %xa, %one\n}",
         "if %p then {\nstore %xa, %z\n} orelse {\nstore %xa, %one\n}",
+    ),
+    (
+        "dead_stores",
+        "overwritten after an arm, in a loop",
+        "for %0, %n, %1 (%j: i32) {\nif %p then {\nstore %xa, %b\n}\nstore %xa, %z\n}",
+        "for %0, %n, %1 (%j: i32) {\nif %p\nstore %xa, %z\n}",
+    ),
+    (
+        "dead_stores",
+        "a loop may return before it is overwritten",
+        "store %xa, %b\nfor %0, %n, %1 (%j: i32) {\nif %p then {\nreturn []\n}\n}\nstore %xa, %z",
+        "=",
+    ),
+    (
+        "dead_stores",
+        "overwritten after a loop that always ends",
+        "store %xa, %b\nfor %0, %n, %1 (%j: i32) {\nstore %ya, %b\n}\nstore %xa, %z",
+        "for %0, %n, %1 (%j: i32) {\nstore %ya, %b\n}\nstore %xa, %z",
     ),
     ("dead_stores", "overwritten in one arm", "store %xa, %b\nif %p then {\nstore %xa, %z\n}", "="),
     (

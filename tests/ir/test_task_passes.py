@@ -138,6 +138,13 @@ ATOMICS = {
         %a = load %p : f32
         %old = atomic add %p, %a : f32"""
     ),
+    "truth values: their sum stays": range_for(
+        """%t = alloca : *u1
+        %a = binary lt %i, %i : u1
+        store %t, %a
+        %sum = atomic add %t, %a : u1
+        %any = atomic or %t, %a : u1"""
+    ),
     "elements of a strided array may overlap: stays": range_for(
         """%1 = arg index=2 : [f32; 1 strided]
         %a = const 1.0 : f32

@@ -20,6 +20,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_step_apart: isinstance(a, ElementPtr) -> True": _KIND,
         "_step_apart: isinstance(b, ElementPtr) -> True": _KIND,
         "_widens: isinstance(source, Prim) -> True": _TYPES,
+        "_split: isinstance(lhs.value, int) -> True": _TYPES,
+        "_split: isinstance(rhs.value, int) -> True": _TYPES,
         "_widens: isinstance(target, Prim) -> True": _TYPES,
         "_widens: target.is_int -> True": "what ends as an index and widens an integer widens it to an integer",
         "_bytes_apart: base_a -> True": "None is the base of temporaries, whose space meets no other",
@@ -37,7 +39,22 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_computable: value.pure -> True": "it is asked of what is the same for all iterations only",
         "_computable: all(map(_computable, value.operands)) -> True": "it is asked of what is the same for all only",
     },
+    "weft.codegen.cuda_inside": {
+        "_reach: op.type not in (i32, i64) -> False": "a cast from it must fit, and no float has an interval that does",
+    },
+    "weft.ir.transforms.forward": {
+        "branch: then_ends -> True #2": "what stands after an if that both arms leave never runs",
+    },
+    "weft.ir.tasks": {
+        "private_spaces: isinstance(root, Alloca) -> False": "a local names no index: it is not among them anyway",
+    },
+    "weft.ir.intervals": {
+        "unclipped: isinstance(value.type, Prim) -> True": _TYPES,
+        "type_interval: isinstance(type, Prim) -> True": _TYPES,
+        "_cast: isinstance(source, Prim) -> True": _TYPES,
+    },
     "weft.ir.transforms.thread_local": {
         "_reduce: candidates -> True": _QUICK,
+        "identity: type.is_signed -> True": "a constant is taken modulo its width: -1 has all bits",
     },
 }

@@ -7,7 +7,7 @@ import builtins
 import hashlib
 import json
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
@@ -124,32 +124,73 @@ class Session:
             send({"name": item.nodeid, "seconds": time.perf_counter() - begin, "passed": passed, "met": found})
 
     def judge(self, jobs: Iterable[Job], recorded: list[Recorded], processes: int, budget: float) -> Iterator[Verdict]:
-        """Run the tests that may notice, the likely ones first, in at most `budget` seconds a mutant."""
-        tests = [one for one in recorded if one.passed]
+        """Run the tests that may notice, the likely ones first, in at most `budget` seconds a mutant. A test that has
+        killed is run without a mutant, too: if it fails then, it counts for nothing any more."""
+        tests = {one.name: one for one in recorded if one.passed}
         kills: dict[str, Counter[str]] = defaultdict(Counter)
         unmet: list[Job] = []
         made = {module: mutants(self.sources[module]) for module in self.sources}
+        sound: set[str] = set()
+        suspects: deque[str] = deque()
+        waiting: defaultdict[str, list[Verdict]] = defaultdict(list)
+        todo = deque[Job]()
 
         def tasks() -> Iterator[forks.Task]:
-            for job in jobs:
-                may = [one for one in tests if job.number in one.met.get(job.module, ())]
+            while True:
+                if suspects:
+                    yield self._alone(tests[suspects.popleft()])
+                    continue
+                job = todo.popleft() if todo else next(source, None)
+                if job is None:
+                    return
+                may = [one for one in tests.values() if job.number in one.met.get(job.module, ())]
                 if not may:
                     unmet.append(job)
                     continue
                 chosen = first_tests(may, job.module, kills[job.module], budget)
-                limits = {one.name: max(20.0, 10 * one.seconds) for one in chosen}
+                limits = {one.name: _patience(one) for one in chosen}
                 yield forks.Task(
                     (job, len(chosen)),
                     lambda send, job=job, chosen=chosen: self._try(job, made[job.module][job.number], chosen, send),
                     lambda message, limits=limits: limits.get(message.get("begins", ""), 60.0),
                 )
 
-        for outcome in forks.run(tasks(), processes):
-            verdict = _verdict(outcome)
-            kills[verdict.job.module][verdict.by] += 1
-            yield verdict
+        source = iter(jobs)
+        while True:
+            for outcome in forks.run(tasks(), processes):
+                if isinstance(outcome.about, str):  # a suspect
+                    held = waiting.pop(outcome.about)
+                    if any("passed" in message for message in outcome.sent):
+                        sound.add(outcome.about)
+                        yield from held
+                    else:
+                        del tests[outcome.about]
+                        todo.extend(verdict.job for verdict in held)
+                    continue
+                verdict = _verdict(outcome)
+                kills[verdict.job.module][verdict.by] += 1
+                if not verdict.by or verdict.by in sound:
+                    yield verdict
+                    continue
+                if verdict.by not in tests:
+                    todo.append(verdict.job)
+                    continue
+                if verdict.by not in waiting:
+                    suspects.append(verdict.by)
+                waiting[verdict.by].append(verdict)
+            if not suspects and not todo:
+                break
         for job in unmet:
             yield Verdict(job, "unmet", 0)
+
+    def _alone(self, test: Recorded) -> forks.Task:
+        """A test without a mutant."""
+
+        def run(send: forks.Send) -> None:
+            if _passes(self.items[test.name], None):
+                send({"passed": test.name})
+
+        return forks.Task(test.name, run, lambda _: _patience(test))
 
     def _try(self, job: Job, mutant: Mutant, tests: list[Recorded], send: forks.Send) -> None:
         assert self.functions.swap(self.paths[job.module], mutant.source), f"{job} changes nothing that is loaded"
@@ -199,6 +240,11 @@ def first_tests(tests: list[Recorded], module: str, kills: Counter[str], budget:
             chosen.append(test)
             budget -= test.seconds
     return chosen
+
+
+def _patience(test: Recorded) -> float:
+    """How many seconds it may compute."""
+    return max(20.0, 10 * test.seconds)
 
 
 def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
