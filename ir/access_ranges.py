@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
+from weft.ir.errors import LIBRARY
 from weft.ir.intervals import interval, type_interval
 from weft.ir.linear import Facts, Form, conditions, exact_form, index_form
 from weft.ir.ops import (
@@ -164,6 +165,8 @@ class Survey:
     # ---- an access
 
     def _access(self, op: Access) -> None:
+        if op.span is not None and op.span.file.startswith(LIBRARY):  # a kernel of Weft's own, which knows its shapes
+            return
         axes: list[Axis] = []
         needs: list[Form] = []
         ptr: Value = op.ptr

@@ -13,6 +13,7 @@ import pytest
 from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Value
+from weft.ir.errors import LIBRARY, Span
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
@@ -301,6 +302,13 @@ def test_threads_of_a_block_do_not_part_before_a_barrier(simt: str, versions: in
     kernel = parse(BARRIER.replace("SIMT", simt))
     run_passes(kernel, ("mask_accesses",), replace(MASKED, arch="cuda"), level="tasks")
     assert sum(branch.versioned for branch in kernel.all_of(ops.If)) == versions
+
+
+def test_kernels_of_wefts_own_know_their_shapes() -> None:
+    for file, wanted in (("program.py", 1), (f"{LIBRARY}algorithms.py", 0)):
+        kernel, top = kernel_of(Param("n", i32))
+        store_at(Builder(kernel.body, None, Span(file, 1)), top.add(ops.Arg(0, type=i32)))
+        assert masks(kernel)[1] == wanted
 
 
 def test_only_where_it_is_wanted() -> None:
