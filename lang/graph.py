@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.errors import ArgumentError
@@ -53,7 +55,7 @@ class Arg:
             tag is ArgKind.SCALAR and not isinstance(self.dtype, Prim)
         ):
             raise TypeMismatch(f"argument '{name}' is {tag.value}: its dtype cannot be {dtype!r}")
-        if ndim is not None and (not isinstance(ndim, int) or ndim < 0):
+        if ndim is not None and (not isinstance(ndim, int | np.integer) or ndim < 0):
             raise TypeMismatch(f"argument '{name}': ndim is a number of axes, not {ndim!r}")
         if (ndim is not None) is not (tag is ArgKind.NDARRAY):
             raise TypeMismatch(f"argument '{name}' is {tag.value}: {'say its' if ndim is None else 'it has no'} ndim")

@@ -53,7 +53,7 @@ class Axes(tuple[int, ...]):
 
 def axes(*numbers: Any) -> Axes:
     """The axes with those numbers (0..7), slowest first. CompilationError for others or for repeats."""
-    known = all(isinstance(number, int) and 0 <= number < MAX_AXES for number in numbers)
+    known = all(isinstance(number, int | np.integer) and 0 <= number < MAX_AXES for number in numbers)
     if not known or len(set(numbers)) != len(numbers):
         raise CompilationError(f"axes are distinct numbers from 0 to {MAX_AXES - 1}, not {numbers}")
     return Axes(numbers)
@@ -202,9 +202,9 @@ class SNode:
         return [(begin, begin + extent) for begin, extent in zip(first, self.shape, strict=True)]
 
     def parent(self, levels: Any = 1) -> SNode | None:
-        """The node `levels` above; None above the root. TypeMismatch unless it is a number of at least 1."""
-        if not isinstance(levels, int) or levels < 1:
-            raise TypeMismatch(f"parent takes how many levels above, 1 or more, not {levels!r}")
+        """The node `levels` above, itself for 0; None above the root. TypeMismatch unless levels is 0 or more."""
+        if not isinstance(levels, int | np.integer) or levels < 0:
+            raise TypeMismatch(f"parent takes how many levels above, 0 or more, not {levels!r}")
         path = self.node.path()
         return SNode(path[-1 - levels], self.tree) if levels < len(path) else None
 
@@ -258,7 +258,7 @@ class SNode:
         first axis slowest. CompilationError where the two do not match or an extent is not positive."""
         self.tree.check_open()
         numbers: tuple[Any, ...] = tuple(axes) if isinstance(axes, Iterable) else (axes,)
-        if not isinstance(axes, Iterable) or not all(isinstance(number, int) for number in numbers):
+        if not isinstance(axes, Iterable) or not all(isinstance(number, int | np.integer) for number in numbers):
             raise CompilationError(f"axes are given as ti.i, ti.ij, ti.axes(...): not {numbers}")
         if not set(numbers) <= set(range(MAX_AXES)):
             raise CompilationError(f"a field has at most {MAX_AXES} axes, numbered from 0: not {numbers}")

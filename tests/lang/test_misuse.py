@@ -19,6 +19,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "name": (lambda: ti.field(ti.f32, name=3), "name of a field is a string"),
     "name of vectors": (lambda: ti.Vector.field(2, ti.f32, 3, name=3), "name of a field is a string"),
     "parent": (lambda: ti.field(ti.f32, 4).parent("a"), "how many levels"),
+    "parent of a negative level": (lambda: ti.field(ti.f32, 4).parent(-1), "how many levels"),
     "component": (lambda: ti.Matrix.field(2, 2, ti.f32, 4).get_scalar_field("a"), "indices of a component"),
     "no component": (lambda: ti.Vector.field(2, ti.f32, 4).get_scalar_field(), "indices of a component"),
     "struct from numpy": (lambda: KIND.field(4).from_numpy(3), "a dict with an array for each member"),
