@@ -11,55 +11,111 @@ import pytest
 __all__ = ["draws", "every", "leave_out", "only", "thin"]
 
 _left_out = False
+_EMULATED = 6  # one in so many cases on the GPU in software
 
-# Of the cases of these tests `make test` runs one in so many; 0: none.
+# What takes seconds. Of the cases of such a test, or of the tests of such a file, `make test` runs one in so many; 0: none.
+# `[emulated]`: of the cases on the GPU in software.
 SLOW = {
-    "cuda/test_device.py::test_math": 2,
-    "cuda/test_filters.py::test_arrays": 4,
+    "bench/test_bench.py::test_an_instruction_set_has_a_column": 0,
+    "codegen/test_assembling.py::test_many_texts_for_several_targets": 0,
+    "codegen/test_folds.py::test_cells_anywhere": 2,
+    "codegen/test_outline.py::test_long_bodies": 2,
+    "codegen/test_ptx.py::test_demos": 5,
+    "codegen/test_ptx_borrow.py::test_differences_to_quotients": 0,
+    "codegen/test_ptx_borrow.py::test_high_words_that_become_wide": 4,
+    "codegen/test_ptx_together.py::test_filters_of_rows_that_begin_anywhere": 0,
     "codegen/test_scalar_ops.py::test_binary": 3,
+    "codegen/test_scalar_ops.py::test_cast": 3,
     "codegen/test_scalar_ops.py::test_unary": 3,
-    "demos/test_demos.py::test_frames": 3,
+    "cuda/test_device.py::test_math": 4,
+    "cuda/test_filters.py::test_a_line_that_begins_anywhere": 0,
+    "cuda/test_filters.py::test_arrays": 16,
+    "cuda/test_speedups.py::test_neighbours_together": 4,
+    "cuda/test_sums.py::test_integers": 3,
+    "cuda/test_sums.py::test_sums_into_rows_of_cells": 4,
+    "cuda/test_together.py::test_filters_of_arrays": 4,
+    "cuda/test_together.py::test_neighbours_in_arrays": 2,
+    "cuda/test_together_limits.py::test_loops_of_any_known_number_of_rounds": 0,
+    "cuda/test_windows.py::test_pictures_are_those_of_the_cpu": 0,
+    "demos/test_demos.py::test_a_frame_without_races": 3,
+    "demos/test_demos.py::test_frames": 5,
+    "demos/test_demos.py::test_life_is_the_same_in_python": 0,
+    "demos/test_demos.py::test_the_same_seed_gives_the_same_picture": 2,
+    "demos/test_fluids.py": 3,
+    "demos/test_pictures.py": 3,
+    "demos/test_superpixels.py": 2,
+    "docs/test_walkthrough.py::test_it_goes_as_the_page_says": 0,
     "fuzz/test_programs.py::test_passes_keep_what_random_programs_mean": 4,
+    "ir/test_adversary.py::test_every_level_of_the_ir": 0,
+    "ir/test_archive.py::test_other_descriptions": 0,
     "ir/test_index_analyses.py::test_intervals_hold_every_result": 3,
-    "ir/test_mask_accesses.py::test_random_kernels_that_go_out_of_bounds": 4,
+    "ir/test_mask_accesses.py::test_random_kernels_that_go_out_of_bounds": 12,
+    "ir/test_mask_accesses.py::test_these_kernels_reach_what_they_should": 0,
     "ir/test_passes_agree.py::test_a_pass_alone": 2,
+    "ir/test_passes_agree.py::test_a_wrong_pass_is_caught": 2,
+    "ir/test_passes_agree.py::test_the_pipelines": 0,
+    "ir/test_passes_agree.py::test_the_pipelines_with_checks_of_indices": 0,
     "ir/test_rules.py::test_both_sides_agree": 3,
+    "ir/test_task_passes.py::test_random_kernels_mean_the_same": 2,
     "lang/behaviour/test_arguments.py::test_what_is_no_integer": 4,
     "lang/behaviour/test_arrays.py::test_types_and_orders": 3,
     "lang/behaviour/test_atomics.py::test_kinds_and_old_values": 3,
     "lang/behaviour/test_fields.py::test_fields_of_more_elements_than_an_i32_counts": 4,
+    "lang/behaviour/test_fields.py::test_fields_of_more_elements_than_an_i32_counts[emulated]": 0,
     "lang/behaviour/test_narrow_integers.py::test_what_wraps_is_seen_wrapped": 2,
-    "lang/behaviour/test_overlaps.py::test_random_views": 4,
+    "lang/behaviour/test_overflow.py::test_values_are_those_without_the_check[emulated]": 0,
+    "lang/behaviour/test_overflow.py::test_what_the_program_does_not_compute[emulated]": 0,
+    "lang/behaviour/test_overlaps.py::test_one_array_passed_twice[emulated]": 0,
+    "lang/behaviour/test_overlaps.py::test_random_views": 0,
+    "lang/behaviour/test_random_expressions.py::test_random_expressions[emulated]": 0,
+    "lang/behaviour/test_random_ranges.py::test_random_ranges[emulated]": 0,
+    "lang/behaviour/test_random_ranges.py::test_random_ranges_in_debug": 0,
     "lang/behaviour/test_ranges.py::test_steps_near_the_ends_of_the_type": 3,
     "lang/behaviour/test_reduce.py::test_axes_are_numpys": 4,
+    "lang/behaviour/test_reduce.py::test_equal_calls_give_equal_bits[emulated]": 0,
+    "lang/behaviour/test_reduce.py::test_fields_and_ndarrays[emulated]": 0,
     "lang/behaviour/test_reduce.py::test_more_than_one_block": 3,
+    "lang/behaviour/test_reduce.py::test_types[emulated]": 0,
+    "lang/behaviour/test_repeated_array_calls.py::test_many_shapes_are_not_all_remembered": 0,
+    "lang/behaviour/test_repeated_array_calls.py::test_sequences_of_reductions[emulated]": 0,
     "lang/behaviour/test_scalars.py::test_shifts": 3,
     "lang/behaviour/test_scalars.py::test_types_of_results": 4,
     "lang/behaviour/test_scatters.py::test_kinds_and_types": 6,
     "lang/behaviour/test_scatters.py::test_over_rows_again_and_again": 2,
     "lang/behaviour/test_uninitialised.py::test_against_a_reference": 8,
-    "lang/test_algorithms.py::test_sorting_every_type": 3,
+    "lang/test_algorithms.py::test_sorting_every_type": 6,
+    "lang/test_algorithms.py::test_sorting_in_parts": 0,
+    "lang/test_algorithms.py::test_sorting_is_stable": 0,
+    "lang/test_compile_early.py::test_programs_come_and_go_while_threads_compile": 0,
+    "lang/test_explore.py::test_the_command_takes_all_kernels": 0,
     "lang/test_fingerprint.py::test_a_kernel_of_another_value_is_never_used": 3,
-    "lang/test_forks.py::test_processes_of_all_kinds": 2,
-    "lang/test_interrupts.py::test_a_kernel_ends_and_the_next_one_is_right": 2,
-    "lang/test_interrupts.py::test_in_one_thread_and_with_checks": 5,
+    "lang/test_forks.py::test_a_child_compiles_and_launches_whatever_the_parents_threads_did": 2,
+    "lang/test_forks.py::test_processes_of_all_kinds": 4,
+    "lang/test_guard_pages.py::test_loops_stay_in_bounds_at_every_length": 0,
+    "lang/test_interrupts.py::test_a_handler_that_raises_nothing_runs_beside_the_kernel": 0,
+    "lang/test_interrupts.py::test_a_kernel_ends_and_the_next_one_is_right": 4,
+    "lang/test_interrupts.py::test_in_one_thread_and_with_checks": 9,
     "lang/test_kernel_cache.py::test_the_layout_of_fields": 3,
     "lang/test_kernel_cache.py::test_what_is_changed_is_compiled_anew": 3,
     "lang/test_kernel_cache_looking.py::test_what_is_looked_up_without_a_name": 3,
     "lang/test_kernel_cache_objects.py::test_objects_of_a_program": 3,
+    "lang/test_kernel_cache_objects.py::test_two_processes": 0,
     "lang/test_kernel_cache_random.py::test_random_edits_never_give_an_old_result": 4,
     "lang/test_launch_safety.py::test_calls_leave_no_references": 3,
-    "lang/test_launch_safety.py::test_memory_lives_until_the_launch_is_over": 3,
+    "lang/test_launch_safety.py::test_memory_lives_until_the_launch_is_over": 9,
+    "lang/test_random.py::test_numbers_are_the_same_everywhere": 0,
     "lang/test_sparse_matrices.py::test_elimination": 3,
     "lang/test_testing.py::test_the_events_of_a_gpu": 0,
     "lang/test_threads.py::test_fields_and_arrays_come_and_go": 0,
     "lang/test_verify_results.py::test_rounding_is_nobodys_fault": 3,
-    "lang/ui/test_canvas.py::test_shapes_at_no_place_are_left_out": 2,
-    "lang/ui/test_scenes.py::test_drawing_has_no_races_and_does_not_depend_on_threads": 3,
+    "lang/ui/test_canvas.py::test_shapes_at_no_place_are_left_out": 6,
+    "lang/ui/test_scenes.py": 3,
     "lang/ui/test_scenes.py::test_every_arch_draws_the_same": 0,
-    "programs/test_programs.py::test_in_python": 3,
+    "programs/test_programs.py::test_in_python": 9,
+    "programs/test_programs.py::test_on_an_emulated_gpu": 6,
     "programs/test_programs.py::test_on_the_processor": 2,
     "programs/test_programs.py::test_without_races": 8,
+    "runtime/test_jit.py::test_dropped_kernels_leave_nothing_behind": 0,
     "runtime/test_mappings.py::test_mappings_and_memory_do_not_grow": 3,
     "runtime/test_mappings.py::test_what_misses_by_the_slack_meets_zeros_that_are_nobodys": 4,
 }
@@ -90,18 +146,27 @@ def only(kept: Sequence[Any], cases: Iterable[Any]) -> list[Any]:
 
 
 def thin(items: Iterable[pytest.Item]) -> None:
-    """Of the cases of one test, one in so many is run, the first included; the others are exhaustive. That is one in
-    three on the GPU in software, where a kernel takes five times as long to compile as for the CPU, which runs them
-    all, and what `SLOW` says of tests that take seconds."""
-    met = Counter[tuple[str, bool]]()
+    """Of the cases of one test, or of the tests of a file, one in so many is run, the first included; the others are
+    exhaustive. That is what `SLOW` says of those that take seconds, and one in six on the GPU in software, where a
+    kernel takes five times as long to compile as for the CPU, which runs them all."""
+    met = Counter[str]()
     for item in items:
         if item.get_closest_marker("exhaustive"):
             continue
-        name, emulated = item.nodeid.partition("[")[0], item.get_closest_marker("emulated") is not None
-        step = SLOW.get(name.removeprefix("tests/"), 1) * (3 if emulated else 1)
-        if not step or met[name, emulated] % step:
+        key, step = _step(item)
+        if not step or met[key] % step:
             item.add_marker("exhaustive")
-        met[name, emulated] += 1
+        met[key] += 1
+
+
+def _step(item: pytest.Item) -> tuple[str, int]:
+    """What the item is counted with, and of how many one is run."""
+    test = item.nodeid.partition("[")[0].removeprefix("tests/")
+    file = test.partition("::")[0]
+    emulated = item.get_closest_marker("emulated") is not None
+    own = f"{test}[emulated]" if emulated else test
+    key = file if file in SLOW and test not in SLOW else own
+    return key, SLOW.get(key, SLOW.get(test, 1) * (_EMULATED if emulated else 1))
 
 
 def _exhaustive(case: Any) -> Any:
