@@ -11,9 +11,10 @@ import pytest
 __all__ = ["draws", "every", "leave_out", "only", "thin"]
 
 _left_out = False
-_EMULATED = 6  # one in so many cases on the GPU in software
+_EMULATED = 10  # one in so many cases on the GPU in software
 
-# What takes seconds. Of the cases of such a test, or of the tests of such a file, `make test` runs one in so many; 0: none.
+# What takes seconds. Of the cases of such a test, or of the tests of such a file, `make test` runs one in so many
+# (0: none).
 # `[emulated]`: of the cases on the GPU in software.
 SLOW = {
     "bench/test_bench.py::test_an_instruction_set_has_a_column": 0,
@@ -147,7 +148,7 @@ def only(kept: Sequence[Any], cases: Iterable[Any]) -> list[Any]:
 
 def thin(items: Iterable[pytest.Item]) -> None:
     """Of the cases of one test, or of the tests of a file, one in so many is run, the first included; the others are
-    exhaustive. That is what `SLOW` says of those that take seconds, and one in six on the GPU in software, where a
+    exhaustive. That is what `SLOW` says of those that take seconds, and one in ten on the GPU in software, where a
     kernel takes five times as long to compile as for the CPU, which runs them all."""
     met = Counter[str]()
     for item in items:
