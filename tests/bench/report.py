@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.codegen.instruction_sets import levels_here
+
 if TYPE_CHECKING:
     from tests.bench.__main__ import Measured
 
-__all__ = ["LEVELS", "SECTIONS", "heading", "notes", "row", "write"]
+__all__ = ["LEVELS", "SECTIONS", "heading", "notes", "row", "with_table", "write"]
 
 DOCS = Path(__file__).parents[2] / "docs"
-BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+MARKS = "<!-- bench {}: begin -->", "<!-- bench {}: end -->"  # of the table of machines that reach a level, "v3"
+PLOTTED = "v4"
 LEVELS = {"v2": "Weft, SSE4.2", "v3": "Weft, AVX2", "v4": "Weft, AVX-512"}  # what code is made for
 NAMES = {"weft": "Weft", **LEVELS, "cpp": "C++", "numba": "Numba", "warp": "Warp", "taichi": "Taichi"}
 SECTIONS = {
@@ -92,12 +95,22 @@ def notes(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str]) -> 
 
 
 def write(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str], alone: bool) -> None:
-    """Renew the table between the marks of `docs/performance.md`, and the plot beside it."""
+    """Renew the table of `docs/performance.md` that is of machines with the vectors of this one, and the plot that goes
+    with the first."""
+    level = levels_here()[-1].removeprefix("x86-64-")
     page = DOCS / "performance.md"
-    text = page.read_text(encoding="utf-8")
-    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    page.write_text(f"{before}\n{HOW[alone]}\n\n{_table(found, peers)}\n{after}", encoding="utf-8")
-    plot(found, peers, DOCS / "pictures" / "performance.svg")
+    page.write_text(with_table(page.read_text(encoding="utf-8"), level, found, peers, alone), encoding="utf-8")
+    if level == PLOTTED:
+        plot(found, peers, DOCS / "pictures" / "performance.svg")
+
+
+def with_table(
+    page: str, level: str, found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str], alone: bool
+) -> str:
+    """The page with that table between the marks of that level."""
+    begin, end = (mark.format(level) for mark in MARKS)
+    before, after = page[: page.index(begin) + len(begin)], page[page.index(end) :]
+    return f"{before}\n{HOW[alone]}\n\n{_table(found, peers)}\n{after}"
 
 
 def _table(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str]) -> str:

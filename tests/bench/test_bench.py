@@ -97,3 +97,18 @@ def test_an_instruction_set_has_a_column() -> None:
     if "x86-64-v4" not in levels_here():
         assert "| - |" in table
         assert "this machine lacks avx512" in report.notes({"loop_1024": found}, ["v2", "v4"])
+
+
+def test_each_kind_of_machine_has_its_table() -> None:
+    v4, v3 = ([mark.format(level) for mark in report.MARKS] for level in ("v4", "v3"))
+    page = "\n".join(["before", v4[0], "old", *v4[1:], *v3, ""])
+    found = {"sum_64m": {"weft": Measured(best=1.0, first=20.0), "cpp": Measured(best=2.0)}}
+    table = "| `sum_64m` | 1 | 2 (0.50) | 20 |"
+    for level, other in (("v3", "v4"), ("v4", "v3")):
+        text = report.with_table(page, level, found, ["cpp"], alone=False)
+        begin, end = (mark.format(level) for mark in report.MARKS)
+        assert table in text[text.index(begin) : text.index(end)]
+        assert text.count(table) == 1
+        assert text[text.index(report.MARKS[0].format(other)) :].count("old") == page.count("old") * (other == "v4")
+    written = (report.DOCS / "performance.md").read_text(encoding="utf-8")
+    assert all(mark.format(level) in written for mark in report.MARKS for level in ("v3", "v4"))
