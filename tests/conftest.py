@@ -54,7 +54,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """A session fails in which PTX was made that cannot be assembled."""
     REFUSALS.extend(ASSEMBLER.refusals())
     if hasattr(session.config, "cache"):
-        session.config.cache.set(_TAKEN, sorted(ASSEMBLER.taken))
+        known = session.config.cache.get(_TAKEN, [])  # each process of a parallel run adds its own
+        session.config.cache.set(_TAKEN, sorted(ASSEMBLER.taken.union(known)))
     if REFUSALS and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
