@@ -9,10 +9,10 @@ import numpy as np
 
 from weft.ir import ops
 from weft.ir.machine import Env, Machine, Run, pointee, runs
-from weft.ir.memory_model import Place, array_place, convert, flat_values, fresh_place, packed, unflatten
+from weft.ir.memory_model import Place, array_place, convert, flat_values, packed, unflatten
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
 from weft.ir.simt import SIMT
-from weft.ir.types import VOID, Array, Prim, Struct, Tensor, Type, element, flat_size, flatten, shape_of
+from weft.ir.types import VOID, Array, Prim, Struct, Tensor, Type, element, flat_size, flatten, shape_of, u1
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 
@@ -62,6 +62,10 @@ def _binary(machine: Machine, op: ops.Binary) -> Run:
     if element(lhs) is element(rhs) is element(op.type):
         left = right = result = element(lhs)  # an op in one type computes in it: u1 + u1 wraps modulo 2
     first, second, after = _as(left, lhs), _as(right, rhs), _as(element(op.type), result)
+    if isinstance(op.type, Prim) and left is right:
+        function = BINARY[op.kind].on_scalars(left)
+        if element(lhs) is element(rhs) is left and result is op.type:
+            return lambda env: function(env[a], env[b])
     return lambda env: after(function(first(env[a]), second(env[b])))
 
 
@@ -81,7 +85,10 @@ def _select(machine: Machine, op: ops.Select) -> Run:
 
 @runs(ops.Cast)
 def _cast(machine: Machine, op: ops.Cast) -> Run:
-    x, type = machine.slot(op.x), op.type
+    x, type, source = machine.slot(op.x), op.type, op.x.type
+    if isinstance(type, Prim) and isinstance(source, Prim) and type is not u1 and (source.is_int or type.is_float):
+        dtype = type.np  # integers wrap, floats are rounded, as numpy does it
+        return lambda env: env[x].astype(dtype)
     return lambda env: convert(env[x], type)
 
 
@@ -177,16 +184,16 @@ def _member(machine: Machine, op: ops.Member) -> Run:
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
-@runs(ops.Alloca)
-def _alloca(machine: Machine, op: ops.Alloca) -> Run:
+def _local(machine: Machine, op: ops.Alloca | ops.SharedLocal) -> Run:
+    """A new local. It is filled with ones, byte by byte: garbage, but the same garbage each time."""
     type = pointee(op)
-    return lambda env: fresh_place(type)
+    offsets, prims = packed(type), flatten(type)
+    size = sum(prim.size for prim in prims)
+    return lambda env: Place(np.ones(size, np.uint8), offsets, prims)
 
 
-@runs(ops.SharedLocal)
-def _shared_local(machine: Machine, op: ops.SharedLocal) -> Run:
-    type = pointee(op)
-    return lambda env: fresh_place(type)
+runs(ops.Alloca)(_local)
+runs(ops.SharedLocal)(_local)
 
 
 @runs(ops.Shared)
@@ -200,23 +207,40 @@ def _shared(machine: Machine, op: ops.Shared) -> Run:
 @runs(ops.FieldPtr)
 def _field_ptr(machine: Machine, op: ops.FieldPtr) -> Run:
     indices, memory, field = machine.slot_list(op.indices), machine.memory, op.field
-    return lambda env: memory.place(field, [int(env[i]) for i in indices])
+    places: dict[tuple[int, ...], Place] = {}
+
+    def run(env: Env) -> Place:
+        index = tuple([int(env[i]) for i in indices])
+        if index not in places:
+            places[index] = memory.place(field, index)
+        return places[index]
+
+    return run
 
 
 @runs(ops.ArrayPtr)
 def _array_ptr(machine: Machine, op: ops.ArrayPtr) -> Run:
     array, indices, type = machine.slot(op.array), machine.slot_list(op.indices), pointee(op)
-    prims = flatten(type)
+    prims, places = flatten(type), dict[tuple[int, ...], Place]()
+    last: list[Any] = [None]  # the array that `places` are in
 
-    def run(env: Env) -> Place:
-        values = env[array]
-        index = [int(env[i]) for i in indices]
+    def made(values: Any, index: tuple[int, ...]) -> Place:
         shape = values.shape[: len(index)]
         inside = all(0 <= i < extent for i, extent in zip(index, shape, strict=True))
-        error = "" if inside else f"index {tuple(index)} is outside an array of shape {shape}"
+        error = "" if inside else f"index {index} is outside an array of shape {shape}"
         buffer, start = array_place(values)
         start += sum(i * stride for i, stride in zip(index, values.strides))
         return Place(buffer, packed(type, start), prims, error)
+
+    def run(env: Env) -> Place:
+        values = env[array]
+        if values is not last[0]:
+            last[0] = values
+            places.clear()
+        index = tuple([int(env[i]) for i in indices])
+        if index not in places:
+            places[index] = made(values, index)
+        return places[index]
 
     return run
 

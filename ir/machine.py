@@ -97,7 +97,8 @@ class Machine:
         self.args, self.result_scalars = self._frame(args)
         body = self.body
         try:
-            body([None] * len(self.slots))
+            with np.errstate(all="ignore"):
+                body([None] * len(self.slots))
             return self.result_scalars
         finally:
             self.args, self.result_scalars = outer

@@ -19,7 +19,7 @@ from weft.ir.scalar import cast_value
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import Prim, Struct, Tensor, Type, flatten
 
-__all__ = ["Fault", "Memory", "Place", "array_place", "convert", "flat_values", "fresh_place", "packed", "unflatten"]
+__all__ = ["Fault", "Memory", "Place", "array_place", "convert", "flat_values", "packed", "unflatten"]
 
 
 class Fault(Exception):
@@ -105,12 +105,21 @@ class Place:
 
     def load(self, type: Type) -> Any:
         """The value of that type that lies here."""
-        scalars = self.load_scalars()
-        return scalars[0] if isinstance(type, Prim) else unflatten(scalars, type)
+        return self._cell()[()] if isinstance(type, Prim) else unflatten(self.load_scalars(), type)
 
     def store(self, value: Any, type: Type) -> None:
         """Put a value of type `type` here."""
-        self.store_scalars(flat_values(value, type))
+        if isinstance(type, Prim):
+            self._cell()[()] = cast_value(value, self.prims[0])
+        else:
+            self.store_scalars(flat_values(value, type))
+
+    def _cell(self) -> Any:
+        """The only scalar, as an array without axes."""
+        (at,), (prim,) = self.offsets, self.prims
+        if self.error or not 0 <= at <= len(self.buffer) - prim.np.itemsize:
+            self.check()
+        return np.ndarray((), prim.np, self.buffer, at)
 
     def check(self) -> None:
         """Raise the fault of an address outside its object."""
@@ -132,12 +141,6 @@ def packed(type: Type, start: int = 0) -> list[int]:
     return [*accumulate((prim.size for prim in flatten(type)[:-1]), initial=start)]
 
 
-def fresh_place(type: Type) -> Place:
-    """A new local. It is filled with ones, byte by byte: garbage, but the same garbage each time."""
-    prims = flatten(type)
-    return Place(np.ones(sum(prim.size for prim in prims), np.uint8), packed(type), prims)
-
-
 def array_place(array: Any) -> tuple[Any, int]:
     """The bytes that a numpy array spans, and where in them its first element lies (not first for negative strides)."""
     reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides)]
@@ -154,7 +157,8 @@ def flat_values(value: Any, type: Type) -> list[Any]:
     if isinstance(type, Prim):
         return [value]
     if isinstance(type, Tensor):
-        return list(np.broadcast_to(np.asarray(value), type.shape).ravel())
+        full = value.__class__ is np.ndarray and value.shape == type.shape
+        return list(value.ravel() if full else np.broadcast_to(np.asarray(value), type.shape).ravel())
     assert isinstance(type, Struct), type
     members = [value[name] for name, _ in type.members] if isinstance(value, dict) else value
     return [s for member, (_, inner) in zip(members, type.members, strict=True) for s in flat_values(member, inner)]

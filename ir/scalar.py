@@ -49,6 +49,11 @@ class BinaryRow:
     llvm: tuple[str | None, str | None, str | None] = (None, None, None)
     commutative: bool = False
 
+    def on_scalars(self, type: Prim) -> Callable[[Scalar, Scalar], Scalar]:
+        """`evaluate` for two numpy scalars of that type, where numpy's warnings are off: numpy's own operator, if it
+        means the same."""
+        return self.evaluate if type is u1 else _DIRECT.get(self.evaluate, self.evaluate)
+
 
 def promote(a: Prim, b: Prim) -> Prim:
     """The common type: float beats integer, wider beats narrower, unsigned beats signed of the same width."""
@@ -306,6 +311,16 @@ BINARY: dict[str, BinaryRow] = {
     "eq": BinaryRow("compare", _predicate(operator.eq), ("fcmp oeq", "icmp eq", "icmp eq"), commutative=True),
     "ne": BinaryRow("compare", _predicate(operator.ne), ("fcmp une", "icmp ne", "icmp ne"), commutative=True),
 }
+
+# Operators that numpy's scalars have themselves, and much faster: all of one type give that type, or a truth value.
+_DIRECT: dict[Callable[..., Any], Callable[[Scalar, Scalar], Scalar]] = {
+    BINARY[kind].evaluate: function
+    for kind, function in {
+        "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
+        "xor": operator.xor, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+        "eq": operator.eq, "ne": operator.ne,
+    }.items()
+}  # fmt: skip
 
 COMPARES: tuple[str, ...] = tuple(kind for kind, row in BINARY.items() if row.typing == "compare")
 
