@@ -35,20 +35,10 @@ _PARTS = "__weft_parts__"
 _LATER = "__weft_later__"
 
 _BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.LShift: "shl",
-    ast.RShift: "shr",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.LShift: "shl", ast.RShift: "shr", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
     ast.MatMult: "matmul",
-}
+}  # fmt: skip
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.Invert: "bit_not", ast.Not: "not"}
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt",
@@ -65,6 +55,7 @@ _HARMLESS = (
     *(abs, bool, float, int, len, max, min, pow, round, sum),
     *filter(callable, vars(math).values()),
 )
+_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 NodeT = TypeVar("NodeT", bound=ast.AST)
 
 
@@ -159,6 +150,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
         """Every target in turn. What `static` gives is bound as it is: an alias of a field, a Python number."""
         if self.is_builtin(node.value, "static"):
+            node.value = self.visit(node.value)
             for target in node.targets:
                 self.scopes[-1].update(name.id for name in ast.walk(target) if isinstance(name, ast.Name))
             return [node]
@@ -228,7 +220,9 @@ class Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.For:
         """Loops over `static(...)` are Python's; others go over what `iterate` makes of the range or field."""
         top = self.top
-        if not self.is_builtin(node.iter, "static"):
+        if self.is_builtin(node.iter, "static"):
+            node.iter = self.visit(node.iter)
+        else:
             indices = [name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)]
             self.loops.append(Loop(node.body[0].lineno, node.end_lineno or node.lineno, tuple(indices)))
             node.iter = _at(node.iter, self.call("parallel" if top else "iterate", self.visit(node.iter)))
@@ -352,7 +346,7 @@ class Rewriter(ast.NodeTransformer):
         """`callee` finds what a call runs: a semantic function, a rewritten `@func`, or the function itself."""
         known = self.resolve(node.func)
         if isinstance(known, Builtin) and known.name == "static":
-            return node
+            return self.displayed(node)
         if isinstance(known, Builtin) and known.name.startswith("atomic_"):
             return self.atomic(node, known.name.removeprefix("atomic_"))
         if known is breakpoint and not (node.args or node.keywords):
@@ -367,6 +361,16 @@ class Rewriter(ast.NodeTransformer):
         node.args = [self.visit(arg) for arg in node.args]
         node.keywords = [self.visit(keyword) for keyword in node.keywords]
         return _at(node, putting_back(self, node, written)) if written else node
+
+    def displayed(self, node: NodeT) -> NodeT:
+        """What `static` is given stays as it is, but for the items of lists: these may be computed when the kernel
+        runs."""
+        if isinstance(node, _DISPLAYS):
+            made: NodeT = self.visit(node)
+            return made
+        if isinstance(node, ast.Call):
+            node.args = [self.displayed(arg) for arg in node.args]
+        return node
 
     def may_change(self, known: Any, function: ast.expr) -> bool:
         """Whether a call may change what it is passed: one of a `@func` with template parameters, or of a method that

@@ -330,6 +330,23 @@ def test_static_loops_and_ifs(ti):
     assert run() == 1 + 44 + 7000 + 9 * 10000 + 11 * 1_000_000 + 4 * 100_000_000
 
 
+def test_static_lists_of_what_is_computed(ti):
+    """Their items mean what they mean elsewhere: integers wrap around, and shifts take the amount modulo the width."""
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(ti.i32, 1), n: ti.u8) -> ti.types.vector(4, ti.i64):
+        r = ti.Vector([0, 0, 0, 0], ti.i64)
+        for k, v in ti.static(enumerate([a[1], a[0] << (n + 22), (lambda q: q * 2 - a[1])(a[0]), n // 0])):
+            r[k] += v
+        for v in ti.static([v * k for k in range(2) for v in (a[0], n)]):
+            r[3] = r[3] * 1000 + v
+        kept = ti.static((a[1], n - 11))
+        return r + ti.Vector([kept[0], kept[1], 0, 0], ti.i64)
+
+    a = np.array([5, 2**31 - 1], np.int32)
+    assert [*run(a, 10)] == [2 * (2**31 - 1), 5 - 1, 10 - (2**31 - 1), 5010]
+
+
 def test_static_loops_with_break_and_continue(ti):
     @ti.kernel
     def run(n: ti.i32) -> ti.i32:
