@@ -12,11 +12,11 @@ accesses do not race. So a comparison of two runs knows what to compare, and how
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from weft.ir.alias import space_of
+from weft.ir.alias import space_of, space_of_array, space_of_field
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import (
     Alloca,
@@ -34,7 +34,7 @@ from weft.ir.ops import (
     StructFor,
 )
 from weft.ir.tasks import accesses, private_spaces, touched_spaces
-from weft.ir.types import element
+from weft.ir.types import Array, element
 
 __all__ = ["Level", "OrderDependence", "order_dependence"]
 
@@ -63,9 +63,10 @@ class OrderDependence:
         return self.spaces.get(space, Level.EXACT)
 
 
-def order_dependence(kernel: Kernel) -> OrderDependence:
-    """The levels of a kernel at level chi."""
-    walk = _Walk(kernel)
+def order_dependence(kernel: Kernel, functions: Sequence[Kernel] = ()) -> OrderDependence:
+    """The levels of a kernel at level chi. `functions`: those that it calls; one that is missing may read and print
+    anything."""
+    walk = _Walk(kernel, {one.symbol: one for one in functions})
     while walk.again:
         walk.again = False
         walk.block(kernel.body, Level.EXACT)
@@ -98,8 +99,8 @@ def _constant(value: Value) -> Hashable:
 class _Walk:
     """One walk after another over a kernel; `again`: the last one changed something."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel, self.again = kernel, True
+    def __init__(self, kernel: Kernel, functions: dict[str, Kernel]) -> None:
+        self.kernel, self.functions, self.again = kernel, functions, True
         self.found = OrderDependence()
         self.values: dict[Value, Level] = {}
         self.loops: dict[Op, _Loop] = {}
@@ -119,8 +120,7 @@ class _Walk:
         elif isinstance(op, Return):
             self.found.results = max(self.found.results, level, control)
         elif isinstance(op, Print):
-            turn = Level.EXACT if self.loop is None else Level.ORDER
-            self.found.prints = max(self.found.prints, level, control, turn)
+            self.print(max(level, control))
         elif isinstance(op, (ParallelFor, StructFor)):
             self.loop = self.loops.setdefault(op, _Loop(op))
             self.block(op.body, max(control, level))
@@ -192,13 +192,39 @@ class _Walk:
         return Level.ORDER
 
     def call(self, op: Invoke, level: Level) -> None:
-        """A function may read all, and writes what it touches; in a parallel loop as others do."""
+        """A function reads, prints, and writes what it touches; in a parallel loop as others do."""
+        bodies = self.reached(op)
+        if bodies is None or any(body.all_of(Print) for body in bodies):
+            self.print(level)
         touched = touched_spaces(op, self.kernel) if op.touched else set[Hashable]()
         known = max(self.found.spaces.values(), default=Level.EXACT)
         level = max(level, known, Level.ORDER if self.loop is not None and touched else Level.EXACT)
         for space in touched:
             self.put(space, level)
-        self.learn(op, level)
+        self.learn(op, max(level, *map(self.race, self.read(op, bodies))))
+
+    def reached(self, op: Invoke) -> list[Kernel] | None:
+        """The functions that run in that call; None where one is not known."""
+        found, pending = dict[str, Kernel](), [op.function]
+        while pending:
+            name = pending.pop()
+            if name not in self.functions:
+                return None
+            if name not in found:
+                found[name] = self.functions[name]
+                pending += [call.function for call in found[name].all_of(Invoke)]
+        return [*found.values()]
+
+    def read(self, op: Invoke, bodies: list[Kernel] | None) -> set[Hashable]:
+        """The spaces that a call may read: fields, and the arrays that it is given."""
+        names = None if bodies is None else {symbol.name for body in bodies for symbol in body.fields}
+        fields = [symbol for symbol in self.kernel.fields if names is None or symbol.name in names]
+        arrays = [value for value in op.values if isinstance(value.type, Array)]
+        return {*map(space_of_field, fields), *map(space_of_array, arrays)}
+
+    def print(self, level: Level) -> None:
+        turn = Level.EXACT if self.loop is None else Level.ORDER
+        self.found.prints = max(self.found.prints, level, turn)
 
     def put(self, space: Hashable, level: Level) -> None:
         if level > self.found.of(space):

@@ -44,7 +44,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.uniform": (*_LANES, "tests/codegen/test_ptx_together.py"),
     "weft.ir.overlaps": ("tests/codegen/test_overlap_check.py", "tests/lang/behaviour/test_overlaps.py"),
     "weft.ir.shared_locals": (*_SHARED, "tests/lang/behaviour/test_shared_locals.py"),
-    "weft.ir.order_dependence": ("tests/ir/test_adversary.py",),
+    "weft.ir.order_dependence": ("tests/ir/test_order_dependence.py",),
     "weft.ir.transforms.flag_access": (*_PASSES, *_MEANING),
     "weft.ir.transforms.forward": (*_PASSES, *_MEANING, *_RUN),
     "weft.ir.transforms.dead_stores": (*_PASSES, *_MEANING, *_RUN),
