@@ -26,7 +26,8 @@ def unordered(found: dict[str, Any]) -> dict[str, Any]:
     counters as multisets."""
     made = found | {"printed": sorted(found["printed"])}
     places = {name: PLACES[name] for name in found if name in PLACES and PLACES[name].unordered}
-    return made | {name: _ordered(found[name], place) for name, place in places.items()}
+    full = {name for name, place in places.items() if _overflows(place, found)}
+    return made | {name: _ordered(found[name])[: 0 if name in full else None] for name in places}
 
 
 def _same(name: str, values: Any, other: Any) -> bool:
@@ -37,11 +38,21 @@ def _same(name: str, values: Any, other: Any) -> bool:
     return np.array_equal(_bits(values), _bits(other))
 
 
-def _ordered(array: Any, place: Place) -> Any:
-    """As a multiset; nothing where more was appended than there are slots."""
-    rows = array.reshape(len(array), -1)
-    if place.part == "slots" and not (rows == UNTAKEN).all(axis=1).any():
-        return rows[:0]
+def _overflows(place: Place, found: dict[str, Any]) -> bool:
+    """Whether more may have been appended than there are slots: which values have found one depends on the order. One
+    counter is for all lists, and leaves slots of each that another list has."""
+    if place.part == "lists":
+        return int(found["z_slots"]) > len(found[place.name])
+    return place.part == "slots" and not (_rows(found[place.name]) == UNTAKEN).all(axis=1).any()
+
+
+def _rows(array: Any) -> Any:
+    return array.reshape(len(array), -1)
+
+
+def _ordered(array: Any) -> Any:
+    """As a multiset."""
+    rows = _rows(array)
     return rows[np.lexsort(_bits(rows).T)]
 
 

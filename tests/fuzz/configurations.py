@@ -6,6 +6,7 @@ import random as randomness
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -62,7 +63,8 @@ def drawn(seed: str, arch: str = "cpu", safe: bool = False, verify: bool = False
     elif random.random() < 0.15:
         options["check_out_of_bound"] = True
     if random.random() < 0.3 and "cpu_features" in OPTIONS and arch == "cpu":
-        options["cpu_features"] = random.choice(_usable())
+        wanted = random.choice(_FEATURES)  # drawn on every machine, so that one seed is one program everywhere
+        options["cpu_features"] = wanted if wanted in _usable() else "native"
     if verify:
         options["verify"] = True
     wide = random.random()
@@ -70,6 +72,7 @@ def drawn(seed: str, arch: str = "cpu", safe: bool = False, verify: bool = False
                          random.choice((40_000.0, 100.0, 20.0)))  # fmt: skip
 
 
+@cache
 def _usable() -> tuple[str, ...]:
     """The instruction sets that this machine has."""
     with open("/proc/cpuinfo", encoding="ascii") as file:

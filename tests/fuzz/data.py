@@ -6,13 +6,15 @@ import linecache
 import random as randomness
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import count
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 import weft as ti
-from tests.fuzz.places import BOX, COUNT, Layout, Place, edges
+from tests.fuzz.places import Layout, Place, edges
 from tests.fuzz.program import Program
 
 _numbers = count()
@@ -21,10 +23,6 @@ __all__ = ["Data", "declarations", "script"]
 
 _INNER: dict[str, tuple[int, ...]] = {"v3": (3,), "w2": (2,), "m2": (2, 2), "c2": (2, 1)}
 _TYPES = {"v3": "V3", "w2": "W2", "m2": "M2", "S": "S", "N": "N"}
-_NODES = {
-    "cells": "cells = ti.root.dense(ti.i, 24)\ncells.place(ti.field(ti.i32))",
-    "boxes": "boxes = ti.root.dense(ti.ij, (2, 2)).dense(ti.ij, (2, 3))\nboxes.place(ti.field(ti.i32))",
-}
 _PARTS = {"k": ("i32", ()), "f": ("f32", ()), "v": ("f32", (3,))}
 
 
@@ -33,18 +31,21 @@ def declarations(program: Program) -> list[str]:
     lines: list[str] = []
     together: dict[tuple[int, tuple[int, ...]], list[str]] = {}
     for place in program.places:
-        layout = program.layouts.get(place.name, Layout())
-        lines.append(f"{place.name} = {_declared(place, layout)}")
+        layout, shape = program.layouts.get(place.name, Layout()), place.shape(program.extents)
+        lines.append(f"{place.name} = {_declared(place, layout, shape)}")
         if layout.together:
-            together.setdefault((layout.together, place.shape), []).append(place.name)
+            together.setdefault((layout.together, shape), []).append(place.name)
     for (group, shape), names in together.items():
         lines.append(f"{_block(group, shape)}.place({', '.join(names)})")
-    nodes = [line for name, line in _NODES.items() if re.search(rf"\b{name}\b", program.code)]
-    return [*lines, *nodes, "few = ti.field(ti.i32, 3)"]
+    nodes = {"cells": _block(1, (program.extents.count,)), "boxes": _block(2, program.extents.box)}
+    for name, node in nodes.items():
+        if re.search(rf"\b{name}\b", program.code):
+            lines += [f"{name} = {node}", f"{name}.place(ti.field(ti.i32))"]
+    return [*lines, "few = ti.field(ti.i32, 3)"]
 
 
-def _declared(place: Place, layout: Layout) -> str:
-    more = "" if layout.together else f"shape={place.shape}"
+def _declared(place: Place, layout: Layout, shape: tuple[int, ...]) -> str:
+    more = "" if layout.together else f"shape={shape}"
     if layout.offset:
         more += f", offset={layout.offset}"
     if layout.order and place.form not in ("S", "N"):
@@ -63,16 +64,18 @@ def _block(group: int, shape: tuple[int, ...]) -> str:
     if group == 1:
         return f"ti.root.dense(ti.{'ij' if len(shape) == 2 else 'i'}, {shape})"
     if len(shape) == 2:
-        return f"ti.root.dense(ti.ij, (2, 2)).dense(ti.ij, {(shape[0] // 2, shape[1] // 2)})"
-    return f"ti.root.dense(ti.i, {shape[0] // 4}).dense(ti.i, 4)"
+        outer = gcd(shape[0], 2), gcd(shape[1], 2)
+        return f"ti.root.dense(ti.ij, {outer}).dense(ti.ij, {(shape[0] // outer[0], shape[1] // outer[1])})"
+    inner = gcd(shape[0], 4)
+    return f"ti.root.dense(ti.i, {shape[0] // inner}).dense(ti.i, {inner})"
 
 
 def _initial(program: Program, place: Place) -> Any:
-    random = randomness.Random(f"{program.name} {place.name}")
+    random, shape = randomness.Random(f"{program.name} {place.name}"), place.shape(program.extents)
     if place.form in ("S", "N"):
-        made = {name: edges(random, place.part, type, (*place.shape, *inner)) for name, (type, inner) in _PARTS.items()}
-        return made if place.form == "S" else {"s": made, "b": edges(random, place.part, "i64", place.shape)}
-    return edges(random, place.part, place.type, (*place.shape, *_INNER.get(place.form, ())))
+        made = {name: edges(random, place.part, type, (*shape, *inner)) for name, (type, inner) in _PARTS.items()}
+        return made if place.form == "S" else {"s": made, "b": edges(random, place.part, "i64", shape)}
+    return edges(random, place.part, place.type, (*shape, *_INNER.get(place.form, ())))
 
 
 class Data:
@@ -81,6 +84,7 @@ class Data:
 
     def __init__(self, program: Program, lends: bool = True) -> None:
         self.program, self.lends = program, lends
+        self.places, self.names = program.places, program.parameters
         self.space: dict[str, Any] = {"ti": ti, "__name__": "fuzz"}
         self.files = list[str]()
         self.run(program.header)
@@ -98,28 +102,37 @@ class Data:
         for name in self.files:
             linecache.cache.pop(name, None)
 
+    @cached_property
+    def initial(self) -> dict[str, Any]:
+        """What the fields hold at first."""
+        return {place.name: _initial(self.program, place) for place in self.places}
+
     def fill(self) -> None:
         """The initial values."""
-        for place in self.program.places:
-            self.space[place.name].from_numpy(_initial(self.program, place))
+        for place in self.places:
+            self.space[place.name].from_numpy(self.initial[place.name])
         self.space["few"].fill(1)
+
+    @cached_property
+    def code_of_arguments(self) -> Any:
+        return compile("\n".join(_argument_lines(self.program)), "<arguments>", "exec")
 
     def arguments(self) -> list[Any]:
         """What the kernel is called with; arrays are new each time, but for those that a field lends."""
-        names = self.program.parameters
+        names = self.names
         if not names:
             return []
         space: dict[str, Any] = {**self.space, "np": np}
-        exec("\n".join(_argument_lines(self.program)), space)
+        exec(self.code_of_arguments, space)
         given = [space[f"{name}_"] for name in names]
         return given if self.lends else [np.copy(one) if isinstance(one, np.ndarray) else one for one in given]
 
     def left(self, arguments: list[Any]) -> dict[str, Any]:
         """What is in the fields and arrays."""
         found: dict[str, Any] = {}
-        for place in self.program.places:
+        for place in self.places:
             found |= _flat(place.name, self.space[place.name].to_numpy())
-        names = self.program.parameters
+        names = self.names
         return found | {
             name: np.array(arguments[names.index(name)]) for name in ("xs", "ks", "al", "be") if name in names
         }
@@ -128,11 +141,13 @@ class Data:
 def _argument_lines(program: Program) -> list[str]:
     """The lines that make the arguments, each of the name of its parameter with "_" behind it."""
     random = randomness.Random(f"{program.name} arguments")
-    base = edges(random, "own", "i32", (COUNT + 1,))
-    xs, ks = edges(random, "own", "f32", BOX), edges(random, "own", "i32", (COUNT,))
+    size = program.extents.count
+    base = edges(random, "own", "i32", (size + 1,))
+    xs, ks = edges(random, "own", "f32", program.extents.box), edges(random, "own", "i32", (size,))
     values = {
         "a": random.choice((-7, 3, 2**31 - 1)), "b": random.choice((0.5, -3.25)), "c": random.choice((5, 2**40 + 3)),
-        "e": "V3(1.5, -2.0, 0.25)", "g": "S(k=7, f=0.5, v=[1.0, 2.0, 3.0])", "n": random.choice((COUNT, 5, 0)),
+        "e": "V3(1.5, -2.0, 0.25)", "g": "S(k=7, f=0.5, v=[1.0, 2.0, 3.0])",
+        "n": random.choice((size, min(5, size), 0)),
         "pack": "ti.types.argpack(n=ti.i32, x=ti.f32)(n=-3, x=2.5)",
         "xs": literal(xs), "ks": literal(ks), "al": "lent[1:]" if program.alias == "shift" else "lent",
         "be": "lent[::-1]" if program.alias == "reverse" else "lent",
@@ -141,13 +156,15 @@ def _argument_lines(program: Program) -> list[str]:
     if not {"al", "be"} & {*program.parameters}:
         return lines
     lent = (
-        "np.asarray(o_i32)" if program.alias == "field" else literal(base if program.alias == "shift" else base[:COUNT])
+        "np.asarray(o_i32)" if program.alias == "field" else literal(base if program.alias == "shift" else base[:size])
     )
     return [f"lent = {lent}", *lines]
 
 
 def literal(array: Any) -> str:
     """An array as text."""
+    if array.size > 8 and (array == array.flat[0]).all():
+        return f"np.full({array.shape}, {array.flat[0].item()!r}, np.{array.dtype.name})"
     text = repr(array.tolist()).replace("-inf", "-np.inf").replace(" inf", " np.inf").replace("nan", "np.nan")
     return f"np.array({text.replace('[inf', '[np.inf')}, np.{array.dtype.name if array.dtype != bool else 'bool_'})"
 

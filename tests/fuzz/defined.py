@@ -170,11 +170,13 @@ def _extreme(w: Writer, depth: int) -> Made:
     type = w.scope.shared[name].partition(" ")[2]
     kind = "int" if type in INTS else "real"
     w.used.add(name)
-    zero = "" if kind == "int" else " + 0.0"
     test = w.pick(("{0} > {1}", "{0} >= {1}", "{0} < {1}", "{0} <= {1}", "{1} > {0}", "{1} < {0}"))
     body = Body([Stmt("extreme by if", [(f"{name} = {found}", None)], pinned=True)])
     value = w.expr(kind, 2)
-    return [(f"{found} = ti.cast({{0}}, ti.{type}){zero}", None), (f"if {test.format(found, name)}:", body)], [value]
+    given = f"ti.cast({{0}}, ti.{type})"
+    if kind == "real":  # without a zero's sign; of the very type, or it would be a plain assignment with a cast
+        given = f"ti.cast({given} + 0.0, ti.{type})"
+    return [(f"{found} = {given}", None), (f"if {test.format(found, name)}:", body)], [value]
 
 
 def _free(w: Writer) -> list[str]:

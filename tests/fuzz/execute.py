@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -160,7 +161,7 @@ def execute_fast(program: Program, configuration: Configuration) -> Outcome:
         except (InternalError, CompilationError) as error:
             return _refused(error)
         except Exception as error:
-            return Outcome("crash", f"{type(error).__name__}: {error}")
+            return Outcome("crash", f"{type(error).__name__}: {error}\n{traceback.format_exc()[-2000:]}")
 
 
 def _refused(error: CompilationError | InternalError) -> Outcome:
@@ -184,7 +185,7 @@ def execute(program: Program, configuration: Configuration, schedules: Sequence[
         except (InternalError, CompilationError) as error:
             return _refused(error)
         except Exception as error:
-            return Outcome("crash", f"{type(error).__name__}: {error}")
+            return Outcome("crash", f"{type(error).__name__}: {error}\n{traceback.format_exc()[-2000:]}")
 
 
 def _machine(kernel: Any, data: Data) -> dict[str, Any] | str:

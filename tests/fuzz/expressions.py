@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fuzz.nodes import Expr
-from tests.fuzz.places import COUNT, FLOATS, INTS
+from tests.fuzz.places import FLOATS, INTS
 from tests.fuzz.rows import Writer, expression
 
 __all__: list[str] = []
@@ -36,7 +36,7 @@ def right(w: Writer, kind: str, depth: int) -> Expr:
     return w.expr(kind, depth)
 
 
-def index(w: Writer, extent: int) -> str:
+def index(w: Writer, extent: str) -> str:
     """An index in [0, extent) in front of its part `{n}`, which the caller gives."""
     return f"ti.cast({{0}} % {extent}, ti.i32)"
 
@@ -66,10 +66,10 @@ def _gathered(w: Writer, kind: str, depth: int) -> Made:
     place = w.pick(w.places("read", kind))
     if place.axes == 2:
         part = Expr("variable", w.scope.own, "int")
-        return w.at(place, w.pick(("1", f"({part} + 1) % 4")), w.pick(("5", f"({part} + 4) % 6"))), []
-    if depth > 0 and w.chance(0.5):
-        return w.at(place, index(w, COUNT)), [w.expr("int", depth - 1)]
-    return w.at(place, w.pick((f"({w.scope.own} + {w.pick((1, 5))}) % {COUNT}", w.scope.own, "7"))), []
+        return w.at(place, w.pick(("1", f"({part} + 1) % ROWS")), w.pick(("5", f"({part} + 4) % COLS"))), []
+    if (depth > 0 and w.chance(0.5)) or w.pending():
+        return w.at(place, index(w, "COUNT")), [w.expr("int", depth - 1)]
+    return w.at(place, w.pick((f"({w.scope.own} + {w.pick((1, 5))}) % COUNT", w.scope.own, "7"))), []
 
 
 @expression("index array", "int", weight=1.0)
@@ -97,13 +97,14 @@ def _lent(w: Writer, kind: str, depth: int) -> Made:
 def lent(w: Writer, name: str) -> str:
     """The own element of one of two arrays that overlap."""
     own = w.scope.own
-    moved = {"same": own, "field": own, "reverse": f"{COUNT - 1} - {own}", "shift": f"{own} + 1"}[w.alias]
+    moved = {"same": own, "field": own, "reverse": f"COUNT - 1 - {own}", "shift": f"{own} + 1"}[w.alias]
     return f"{name}[{moved if name == 'be' else own}]"
 
 
 @expression("shape", "int", where=lambda w: {"xs", "ks"} <= w.scope.arrays)
 def _shape(w: Writer, kind: str, depth: int) -> Made:
-    return w.pick(("xs.shape[1]", "ks.shape[0]", "({0} + xs.shape[0])")), [w.expr("int", depth)]
+    text = w.pick(("xs.shape[1]", "ks.shape[0]", "({0} + xs.shape[0])")) if not w.pending() else "({0} + xs.shape[0])"
+    return text, [w.expr("int", depth)]
 
 
 @expression("random", "int", "real", weight=0.4)

@@ -6,20 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.fuzz.nodes import Body, Expr, Stmt
-from tests.fuzz.places import BOX, COUNT, FLOATS, INTS, NUMBERS, PLACES, Place, kind_of
+from tests.fuzz.places import FLOATS, INTS, NUMBERS, PLACES, Extents, Place, kind_of
 from tests.fuzz.rows import Writer, fitted, statement
 
 __all__ = ["PARALLEL", "parallel_loop"]
 
 Made = tuple[list[tuple[str, Body | None]], list[Expr]] | None
 _FAMILIES = ("add", "add", "add", "xor", "or", "and", "mul", "min", "max")
-_BOX = f"{BOX[0]}, {BOX[1]}"
-
-
-def _enter(w: Writer, block: str, rounds: int = 1, copies: int = 1) -> None:
-    """What follows stands in such a block. `Writer.make` comes back from it."""
-    scope = w.scope
-    w.scope = replace(scope, blocks=(*scope.blocks, block), rounds=scope.rounds * rounds, copies=scope.copies * copies)
+_BOX = "ROWS, COLS"
+_MANY = Extents().count
 
 
 def _bind(w: Writer, *names: str, kind: str = "int") -> None:
@@ -33,19 +28,19 @@ def _bind(w: Writer, *names: str, kind: str = "int") -> None:
 
 @statement("if", opens=True, weight=3.0)
 def _if(w: Writer, depth: int) -> Made:
-    _enter(w, "if")
+    w.enter("if")
     return [("if {0}:", w.block(3, depth))], [w.expr("truth", 2)]
 
 
 @statement("if else", opens=True, weight=2.0)
 def _if_else(w: Writer, depth: int) -> Made:
-    _enter(w, "if")
+    w.enter("if")
     return [("if {0}:", w.block(2, depth)), ("else:", w.block(2, depth))], [w.expr("truth", 2)]
 
 
 @statement("elif", opens=True, weight=2.0)
 def _elif(w: Writer, depth: int) -> Made:
-    _enter(w, "if")
+    w.enter("if")
     clauses = [("if {0}:", w.block(2, depth)), ("elif {1}:", w.block(2, depth))]
     if w.chance(0.6):
         clauses.append(("else:", w.block(2, depth)))
@@ -54,7 +49,7 @@ def _elif(w: Writer, depth: int) -> Made:
 
 @statement("static if", opens=True)
 def _static_if(w: Writer, depth: int) -> Made:
-    test = w.pick(("ti.static(COUNT == 24)", "ti.static(ALIAS == 'same')", "ti.static(COUNT < 3)"))
+    test = w.pick(("ti.static(LIST[0] == 2)", "ti.static(ALIAS == 'same')", "ti.static(LIST[1] > 3)"))
     return [(f"if {test}:", w.block(2, depth)), ("else:", w.block(2, depth))], []
 
 
@@ -72,7 +67,7 @@ def _for_range(w: Writer, depth: int) -> Made:
     bounds = w.pick(("3", few, f"{few}, 0, -1", "5, -1, -2", f"{few}, 9, 3", "1, 4", f"{few}, 4"))
     exprs = [w.expr("int", 1)] if "{0}" in bounds else []
     name = w.fresh("i")
-    _enter(w, "serial", 4)
+    w.enter("serial", 4)
     _bind(w, name)
     return [(f"for {name} in range({bounds}):", w.block(3, depth))], exprs
 
@@ -82,7 +77,7 @@ def _for_ndrange(w: Writer, depth: int) -> Made:
     bounds = w.pick(("2, 3", "(1, 3), 2", "2, ti.cast({0} & 3, ti.i32)", "2, 1, 2"))
     exprs = [w.expr("int", 1)] if "{0}" in bounds else []
     names = [w.fresh("i") for _ in range(3 if bounds == "2, 1, 2" else 2)]
-    _enter(w, "serial", 6)
+    w.enter("serial", 6)
     _bind(w, *names)
     return [(f"for {', '.join(names)} in ti.ndrange({bounds}):", w.block(2, depth))], exprs
 
@@ -90,7 +85,7 @@ def _for_ndrange(w: Writer, depth: int) -> Made:
 @statement("for grouped", opens=True, where=_serial(4))
 def _for_grouped(w: Writer, depth: int) -> Made:
     name = w.fresh("g")
-    _enter(w, "serial", 4)
+    w.enter("serial", 4)
     _bind(w, name, kind="w2")
     return [(f"for {name} in ti.grouped(ti.ndrange({w.pick(('2, 2', '(1, 3), 2'))})):", w.block(2, depth))], []
 
@@ -98,8 +93,8 @@ def _for_grouped(w: Writer, depth: int) -> Made:
 @statement("for field", opens=True, where=_serial(3), weight=0.7)
 def _for_field(w: Writer, depth: int) -> Made:
     """The loop is long, and its body short."""
-    name, over = w.fresh("i"), w.pick(("r_u8", "few", "cells")) if w.room(COUNT) else "few"
-    _enter(w, "serial", 3 if over == "few" else COUNT)
+    name, over = w.fresh("i"), w.pick(("r_u8", "few", "cells")) if w.room(_MANY) else "few"
+    w.enter("serial", 3 if over == "few" else _MANY)
     _bind(w, name)
     return [(f"for {name} in {over}:", w.block(1, min(depth, 1)))], []
 
@@ -110,7 +105,7 @@ def _while(w: Writer, depth: int) -> Made:
     test, exprs = f"{name} < {w.pick(('0', '2', '3'))}", list[Expr]()
     if w.chance(0.5):
         test, exprs = f"{test} and {{0}}", [w.expr("truth", 1)]
-    _enter(w, "serial", 3)
+    w.enter("serial", 3)
     _bind(w, name)
     return [(f"{name} = 0", None), (f"while {test}:", w.block(3, depth, fixed=[f"{name} += 1"]))], exprs
 
@@ -119,7 +114,7 @@ def _while(w: Writer, depth: int) -> Made:
 def _for_static(w: Writer, depth: int) -> Made:
     name = w.fresh("c")
     over = w.pick(("range(2)", "range(3)", "(5, 2)", "[1, 4]", "LIST"))
-    _enter(w, "static", 3, 3)
+    w.enter("static", 3, 3)
     _bind(w, name)
     return [(f"for {name} in ti.static({over}):", w.block(2, depth))], []
 
@@ -130,7 +125,7 @@ def _for_values(w: Writer, depth: int) -> Made:
     name, k = w.fresh("e"), w.fresh("q")
     texts = (f"[{{0}} * {k} for {k} in range(3)]", "[{0}, {1}]", f"[{k} for {k} in ({{0}}, 3, {{1}}, 2) if True]")
     text, exprs = fitted(w.pick(texts), [w.expr("int", 1), w.expr("int", 1)])
-    _enter(w, "static", 3, 3)
+    w.enter("static", 3, 3)
     _bind(w, name)
     return [(f"for {name} in ti.static({text}):", w.block(2, depth))], exprs
 
@@ -141,7 +136,7 @@ def _for_places(w: Writer, depth: int) -> Made:
     name = w.fresh("h")
     places = [place for place in w.places("own", "int", "real", axes=1) if not w.layout(place).offset]
     chosen = [w.pick(places).name for _ in range(2)]
-    _enter(w, "static", 2, 2)
+    w.enter("static", 2, 2)
     whole = all(PLACES[one].kind == "int" for one in chosen)  # sums of floats by atomics have no order
     fixed = [f"{name}[{w.scope.own}] {w.pick(('+=', '-=', '=')) if whole else '='} 3"]
     return [(f"for {name} in ti.static([{', '.join(chosen)}]):", w.block(2, depth, fixed=fixed))], []
@@ -188,31 +183,31 @@ def _minus(name: str, first: Sequence[int], axis: int) -> str:
 def _range(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
     few = "ti.cast({0} & 7, ti.i32)"
     bounds = w.pick((
-        f"{COUNT}", f"{COUNT}", "n", f"{few}, {COUNT}", f"2, {COUNT - 1}, 3", f"{COUNT - 1}, -1, -1",
+        "COUNT", "COUNT", "n", f"{few}, COUNT", "2, COUNT - 1, 3", "COUNT - 1, -1, -1",
         "COUNT - 1, 3, -2", f"{few} - 1",
     ))  # fmt: skip
     exprs = [w.expr("int", 1)] if "{0}" in bounds else []
-    return f"i in range({bounds})", ["i"], "i", f"i // {BOX[1]}, i % {BOX[1]}", exprs
+    return f"i in range({bounds})", ["i"], "i", "i // COLS, i % COLS", exprs
 
 
 def _box(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
     if w.chance(0.3):
         own = "(i * 12 + j * 4 + l)"
-        return "i, j, l in ti.ndrange(2, 3, 4)", ["i", "j", "l"], own, f"{own} // {BOX[1]}, {own} % {BOX[1]}", []
+        return "i, j, l in ti.ndrange(2, 3, 4)", ["i", "j", "l"], own, f"{own} // COLS, {own} % COLS", []
     few = "ti.cast({0} & 3, ti.i32)"
-    bounds = w.pick((_BOX, _BOX, f"(1, {BOX[0]}), (2, {BOX[1]})", f"{few}, {BOX[1]}", f"{BOX[0]}, ({few}, {BOX[1]})"))
+    bounds = w.pick((_BOX, _BOX, "(1, ROWS), (2, COLS)", f"{few}, COLS", f"ROWS, ({few}, COLS)"))
     exprs = [w.expr("int", 1)] if "{0}" in bounds else []
-    return f"i, j in ti.ndrange({bounds})", ["i", "j"], f"(i * {BOX[1]} + j)", "i, j", exprs
+    return f"i, j in ti.ndrange({bounds})", ["i", "j"], "(i * COLS + j)", "i, j", exprs
 
 
 def _grouped(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
-    own = f"(gi[0] * {BOX[1]} + gi[1])"
+    own = "(gi[0] * COLS + gi[1])"
     if w.chance(0.5):
         return f"gi in ti.grouped(ti.ndrange({_BOX}))", ["gi"], own, "gi", []
     name, place = _over(w, 2)
     first = w.layout(place).offset
     if first:
-        own = f"((gi[0] - {first[0]}) * {BOX[1]} + gi[1] - {first[1]})"
+        own = f"((gi[0] - {first[0]}) * COLS + gi[1] - {first[1]})"
         return f"gi in ti.grouped({name})", ["gi"], own, f"gi[0] - {first[0]}, gi[1] - {first[1]}", []
     return f"gi in ti.grouped({name})", ["gi"], own, "gi", []
 
@@ -221,24 +216,24 @@ def _struct_for(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
     if w.chance(0.5):
         name, place = _over(w, 1)
         own = _minus("i", w.layout(place).offset, 0)
-        return f"i in {name}", ["i"], own, f"{own} // {BOX[1]}, {own} % {BOX[1]}", []
+        return f"i in {name}", ["i"], own, f"{own} // COLS, {own} % COLS", []
     name, place = _over(w, 2)
     i, j = (_minus(n, w.layout(place).offset, k) for k, n in enumerate("ij"))
-    return f"i, j in {name}", ["i", "j"], f"({i} * {BOX[1]} + {j})", f"{i}, {j}", []
+    return f"i, j in {name}", ["i", "j"], f"({i} * COLS + {j})", f"{i}, {j}", []
 
 
 def _over_array(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
     if w.chance(0.5):
-        return "i in ks", ["i"], "i", f"i // {BOX[1]}, i % {BOX[1]}", []
-    return "i, j in xs", ["i", "j"], f"(i * {BOX[1]} + j)", "i, j", []
+        return "i in ks", ["i"], "i", "i // COLS, i % COLS", []
+    return "i, j in xs", ["i", "j"], "(i * COLS + j)", "i, j", []
 
 
 def _snode(w: Writer) -> tuple[str, list[str], str, str, list[Expr]]:
     if w.chance(0.3):
-        return "i in cells", ["i"], "i", f"i // {BOX[1]}, i % {BOX[1]}", []
+        return "i in cells", ["i"], "i", "i // COLS, i % COLS", []
     if w.chance(0.5):
-        return "i, j in boxes", ["i", "j"], f"(i * {BOX[1]} + j)", "i, j", []
-    return "gi in ti.grouped(boxes)", ["gi"], f"(gi[0] * {BOX[1]} + gi[1])", "gi", []
+        return "i, j in boxes", ["i", "j"], "(i * COLS + j)", "i, j", []
+    return "gi in ti.grouped(boxes)", ["gi"], "(gi[0] * COLS + gi[1])", "gi", []
 
 
 PARALLEL = {
@@ -299,7 +294,7 @@ def _private(w: Writer) -> tuple[list[Stmt], list[Stmt], list[tuple[str, str]]]:
     if w.chance(0.75):
         return [], [], []
     kind, name = w.pick(("int", "real", "v3")), w.fresh("u")
-    first, again = {"int": ("1", "perm[{own}]"), "real": ("0.5", "r_f32[{own} % 24] * 0.5"),
+    first, again = {"int": ("1", "perm[{own}]"), "real": ("0.5", "r_f32[{own} % COUNT] * 0.5"),
                     "v3": ("V3(0.0, 1.0, 2.0)", "V3(1.0, perm[{own}], 3.0)")}[kind]  # fmt: skip
     before = Stmt("private local", [(f"{name} = {first}", None)])
     return (

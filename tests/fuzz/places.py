@@ -1,9 +1,12 @@
 """The data of random programs: fields and arrays, each with a part to play, so that no two iterations race.
 
 An iteration of a parallel loop reads "read" places anywhere, has one element of each "own" place, and updates "sum"
-places by atomics of one family. The elements of "slots" are taken by an append, in any order; those of "ticks" are old
-values of a counter, each iteration's own: both are compared as multisets. "scatter" places are written through a
-permutation, "flag" places with one constant.
+places by atomics of one family. The elements of "slots" and "lists" are taken by an append, in any order, those of
+"slots" by one counter in a local, those of all "lists" by the counter `z_slots`; those of "ticks" are old values of a
+counter, each iteration's own: all are compared as multisets. "scatter" places are written through a permutation, "flag"
+places with one constant.
+
+Programs name the extents (`ROWS`, `COLS`, `COUNT`, `SLOTS`), so that a failure can be shown with smaller ones.
 """
 
 from __future__ import annotations
@@ -14,15 +17,29 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BOX", "COUNT", "FLOATS", "INTS", "NUMBERS", "PLACES", "SLOTS", "Layout", "Place", "edges", "kind_of"]
+__all__ = ["FLOATS", "INTS", "NUMBERS", "PLACES", "UNTAKEN", "Extents", "Layout", "Place", "edges", "kind_of"]
 
-BOX = (4, 6)
-COUNT = 24
-SLOTS = 160
 INTS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
 FLOATS = ("f16", "f32", "f64")
 NUMBERS = INTS + FLOATS
-UNTAKEN = 77  # what a slot holds that no append took
+UNTAKEN = 7_654_321  # what a slot holds that no append took; f32 has it
+
+
+@dataclass(frozen=True)
+class Extents:
+    """Those of the fields and arrays of a program: `rows` x `cols`, as many along one axis, and `slots`."""
+
+    rows: int = 4
+    cols: int = 6
+    slots: int = 600
+
+    @property
+    def count(self) -> int:
+        return self.rows * self.cols
+
+    @property
+    def box(self) -> tuple[int, int]:
+        return self.rows, self.cols
 
 
 @dataclass(frozen=True)
@@ -40,16 +57,15 @@ class Place:
     def kind(self) -> str:
         return self.form or kind_of(self.type)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        if self.part == "slots":
-            return (SLOTS,)
-        return ((), (COUNT,), BOX)[self.axes]
+    def shape(self, extents: Extents) -> tuple[int, ...]:
+        if self.part in ("slots", "lists"):
+            return (extents.slots,)
+        return ((), (extents.count,), extents.box)[self.axes]
 
     @property
     def unordered(self) -> bool:
         """Whether only what it holds is known, not where."""
-        return self.part in ("slots", "ticks")
+        return self.part in ("slots", "lists", "ticks")
 
 
 @dataclass(frozen=True)
@@ -87,7 +103,7 @@ def _all() -> list[Place]:
     made += [Place(f"a_{family}_w2", "i32", 1, "sum", "w2", family) for family in ("add", "max", "xor")]
     made += [Place("a_add_v3", "f32", 1, "sum", "v3", "add"), Place("o_c2", "f32", 1, "own", "c2")]
     made += [Place(f"a_{family}_f16", "f16", 1, "sum", "", family) for family in ("add", "min", "max")]
-    made += [Place(f"slots_{n}", type, 1, "slots", form) for n, (type, form) in
+    made += [Place(f"{part}_{n}", type, 1, part, form) for part in ("slots", "lists") for n, (type, form) in
              enumerate((("i32", ""), ("f32", ""), ("i64", ""), ("i32", "w2")))]  # fmt: skip
     made += [Place(f"ticks_{n}", "i32", 1, "ticks") for n in range(2)]
     made += [Place(f"s_{type}", type, 1, "scatter") for type in ("i32", "f32", "u8", "i64")]
@@ -109,7 +125,7 @@ def edges(random: randomness.Random, place_part: str, type: str, shape: tuple[in
     size = int(np.prod(shape, dtype=int))
     if place_part == "permutation":
         return np.array(random.sample(range(size), size), numpy)
-    if place_part == "slots":
+    if place_part in ("slots", "lists"):
         return np.full(shape, UNTAKEN, numpy)
     if place_part in ("sum", "flag", "ticks", "count"):
         return np.array([random.randrange(4) for _ in range(size)]).astype(numpy).reshape(shape)

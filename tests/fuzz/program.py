@@ -5,13 +5,13 @@ from __future__ import annotations
 import random as randomness
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tests.fuzz import expressions as expressions  # these fill the table
 from tests.fuzz import loops, statements
 from tests.fuzz.defined import METHODS, definitions
 from tests.fuzz.nodes import Body, Expr, Stmt
-from tests.fuzz.places import PLACES, Layout, Place
+from tests.fuzz.places import PLACES, Extents, Layout, Place
 from tests.fuzz.rows import ROWS, Function, Goal, Row, Scope, Writer, expression, statement
 
 __all__ = ["FUNCTIONS", "OUTER", "Program", "draw"]
@@ -19,7 +19,8 @@ __all__ = ["FUNCTIONS", "OUTER", "Program", "draw"]
 HEADER = """V3, W2, M2 = ti.types.vector(3, ti.f32), ti.types.vector(2, ti.i32), ti.types.matrix(2, 2, ti.f32)
 S = ti.types.struct(k=ti.i32, f=ti.f32, v=V3{methods})
 N = ti.types.struct(s=S, b=ti.i64)
-COUNT, ALIAS, LIST = 24, {alias!r}, [2, 0]
+ROWS, COLS, COUNT, SLOTS = {extents}
+ALIAS, LIST = {alias!r}, [2, 0]
 """
 TYPES = {"int": "ti.i32", "real": "ti.f32", "truth": "ti.u1", "v3": "V3", "w2": "W2", "m2": "M2", "S": "S", "N": "N",
          "small": "ti.i32"}  # fmt: skip
@@ -47,6 +48,7 @@ class Program:
     layouts: dict[str, Layout]
     alias: str
     safe: bool = False
+    extents: Extents = field(default_factory=Extents)
 
     @property
     def parameters(self) -> list[str]:
@@ -58,7 +60,8 @@ class Program:
         """The types and constants that it names."""
         methods = bool(re.search(r"\.(halved|bump)\(", self.code))
         given = ', __struct_methods={"halved": halved, "bump": bump}' if methods else ""
-        return (METHODS if methods else "") + HEADER.format(alias=self.alias, methods=given)
+        sizes = f"{self.extents.rows}, {self.extents.cols}, {self.extents.count}, {self.extents.slots}"
+        return (METHODS if methods else "") + HEADER.format(alias=self.alias, methods=given, extents=sizes)
 
     @property
     def code(self) -> str:
@@ -116,7 +119,8 @@ def returned(w: Writer, depth: int) -> Stmt:
 
 
 def _pure(w: Writer, kind: str, real: bool) -> list[Function]:
-    return [one for one in w.functions if one.result == kind and one.real is real and not one.effects]
+    fitting = statements.reachable(w)
+    return [one for one in fitting if one.result == kind and one.real is real and not one.effects]
 
 
 def _call(w: Writer, kind: str, depth: int, real: bool) -> tuple[str, list[Expr]] | None:
@@ -150,11 +154,11 @@ def _function(w: Writer, number: int, row: str, pure: bool) -> Function:
     params = (*(("small",) if again else ()), *changed, *values, *arrays)
     made = Function(f"{'r' if real else 'h'}{number}", params, result, real, True, row)
     names = {kind if kind in arrays else f"p{k}": kind.lstrip("&") for k, kind in enumerate(params)}
-    w.scope = Scope(row if row == "func" else "real func", "i", "i // 6, i % 6", result=result)
+    w.scope = Scope(row if row == "func" else "real func", "i", "i // COLS, i % COLS", result=result)
     w.scope.arrays = frozenset(arrays)
     w.scope.names = [{name: kind for name, kind in names.items() if kind not in ("small", *arrays)}]
     w.scope.fixed = frozenset(names) if real else frozenset()
-    w.budget = 0 if pure else w.pick((2, 4, 6))
+    w.budget, w.most_rounds = 0 if pure else w.pick((2, 4, 6)), 1
     body = w.block(4, 2, row)
     with w.inside(row):
         w.scope.names.append({})
@@ -168,6 +172,7 @@ def _function(w: Writer, number: int, row: str, pure: bool) -> Function:
             w.scope.names[-1].update(zip(names_, result.split()))
         if result:
             body.stmts.append(returned(w, 1))
+    made.rounds = w.most_rounds * (3 if again else 1)
     made.effects = _has_effects(body) or bool(changed) or " " in result or not result
     annotations = {**PARAMETERS, **TYPES, **dict.fromkeys(changed, "ti.template()")}
     typed = [f"{name}: {annotations[kind]}" if real or kind in changed else name for name, kind in zip(names, params)]

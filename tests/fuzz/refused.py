@@ -31,7 +31,16 @@ class Refusal:
 def _returns() -> dict[Cell, Refusal]:
     text = "@ti.kernel\ndef run(a: ti.types.ndarray(ti.i32, 1)) -> ti.i32:\n    {}\n        return 1\n    return 2\n"
     message = "'return' inside a parallel loop"
-    return {("in", row, "return"): Refusal(text.format(head), message) for row, head in _HEADS.items()}
+    found: dict[Cell, Refusal] = {
+        ("in", row, "return"): Refusal(text.format(head), message) for row, head in _HEADS.items()
+    }
+    head = "@ti.func\ndef more(s: ti.template()):\n    s += 1\n\n\n@ti.kernel\n"
+    head += "def run(a: ti.types.ndarray(ti.i32, 1)) -> ti.i32:\n    s = 0\n    for i in range(4):\n"
+    lines = ("        more(s)\n", "        if x[i] > 3:\n            return 1\n")
+    shared = "shared through a function"  # in parallel loops only
+    found["before", shared, "return"] = Refusal(head + lines[0] + lines[1] + "    return s\n", message)
+    found["before", "return", shared] = Refusal(head + lines[1] + lines[0] + "    return s\n", message)
+    return found
 
 
 def _kernels_names() -> dict[Cell, Refusal]:

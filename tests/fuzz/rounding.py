@@ -36,8 +36,8 @@ def without(freedoms: tuple[str, ...]) -> Generator[None]:
             own = cuda.own_operators
             stack.enter_context(patch.object(cuda, "own_operators", lambda math, fast: own(math, False)))
         if "algebra" in freedoms:
-            table = algebra.compile_rules
-            stack.enter_context(patch.object(algebra, "compile_rules", lambda rules, fast: table(rules, False)))
+            table = algebra.algebra_table  # (kept once made, so what makes it is not asked again)
+            stack.enter_context(patch.object(algebra, "algebra_table", lambda fast: table(False)))
         yield
 
 
@@ -76,10 +76,11 @@ def ulps(found: Any, wanted: Any) -> float:
         return float("inf")
     kind = np.dtype(f"i{found.dtype.itemsize}")
     ordered = [_ordered(np.nan_to_num(array, nan=0.0).view(kind)) for array in (found, wanted)]
-    return float(np.max(np.abs(ordered[0] - ordered[1]), initial=0.0))
+    return float(max(abs(ordered[0] - ordered[1]).flat, default=0))
 
 
 def _ordered(bits: Any) -> Any:
-    """The bits of floats as numbers that are ordered as the floats are; both zeros are 0."""
-    low = float(np.iinfo(bits.dtype).min)
-    return np.where(bits < 0, low - bits.astype(np.float64), bits.astype(np.float64))
+    """The bits of floats as whole numbers that are ordered as the floats are; both zeros are 0."""
+    low = int(np.iinfo(bits.dtype).min)
+    exact = bits.astype(object)
+    return np.where(bits < 0, low - exact, exact)

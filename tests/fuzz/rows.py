@@ -10,7 +10,8 @@ import random as randomness
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from tests.fuzz.nodes import Body, Expr, Stmt
@@ -81,6 +82,7 @@ class Function:
     effects: bool
     row: str = "func"
     stmt: Stmt | None = None
+    rounds: int = 1  # how often a call may run a statement in it
 
 
 @dataclass
@@ -115,8 +117,8 @@ class Writer:
         self.nodes = 0  # of the expression that is made
         self.budget = random.choice((8, 14, 20))  # statements
         self.taken: set[tuple[str, int]] = set()  # slots and ticks that a loop has
-        self.lists: set[int] = set()  # slots that the counter in a field is for
         self.used: set[str] = set()  # counters that may not be asked again
+        self.most_rounds = 1  # that a statement of this function or kernel may run
         self.parallel: Callable[[Writer], list[Stmt]] = lambda w: []
         self.alias = random.choice(("same", "reverse", "shift", "field"))
         if self.alias == "field":
@@ -138,6 +140,14 @@ class Writer:
         scope = self.scope
         return scope.rounds * rounds <= _MOST_ROUNDS and scope.copies * copies <= _MOST_COPIES
 
+    def enter(self, block: str, rounds: int = 1, copies: int = 1) -> None:
+        """What follows stands in such a block. `make` comes back from it."""
+        scope = self.scope
+        self.scope = replace(
+            scope, blocks=(*scope.blocks, block), rounds=scope.rounds * rounds, copies=scope.copies * copies
+        )
+        self.most_rounds = max(self.most_rounds, self.scope.rounds)
+
     # ---- choices
 
     def pick(self, options: Sequence[Any]) -> Any:
@@ -150,12 +160,12 @@ class Writer:
         self.made += 1
         return f"{letter}{self.made}"
 
-    def choose(self, candidates: list[Row], wanted: tuple[str, ...] = ()) -> Row:
-        """One of those rows: what a goal asks for, if there is one."""
+    def choose(self, candidates: list[Row], kind: str = "") -> Row:
+        """One of those rows (expressions: that give `kind`): what a goal asks for, if there is one."""
         names = {row.name for row in candidates}
         around = {*self.chain}
         missing = [b for how, a, b in self.goals if how == "in" and a in around and b not in names]
-        bridges = [name for b in missing for name in _ways_to(b) if name in names]
+        bridges = [name for b in missing for name in _ways_to(b, self.gives(b), kind) if name in names]
         direct = [b for how, a, b in self.goals if b in names and how == "in" and a in around]
         if direct and self.chance(0.7):
             return ROWS[self.pick(direct)]
@@ -166,6 +176,13 @@ class Writer:
         if opening and self.chance(0.35):
             return ROWS[self.pick(opening)]
         return self.random.choices(candidates, [self.weights[row.name] for row in candidates])[0]
+
+    def gives(self, row: str) -> tuple[str, ...]:
+        """The kinds that the row gives in this program: of calls, those of the functions that there are."""
+        if row not in CALLS:
+            return ROWS[row].gives
+        kinds = {one.result for one in self.functions if one.real is CALLS[row] and not one.effects}
+        return tuple(kind for kind in ROWS[row].gives if kind in kinds)
 
     def met(self, row: Row) -> None:
         """What a goal asked for is there: others are next."""
@@ -198,7 +215,7 @@ class Writer:
         leaves = [row for row in ROWS.values() if kind in row.gives and row.name in LEAVES and row.where(self)]
         candidates = leaves if leaf else [*rows, *leaves]
         for _ in range(20):
-            row = self.choose(candidates)
+            row = self.choose(candidates, kind)
             with self.inside(row.name):
                 made = row.make(self, kind, depth - 1)
             if made is not None:
@@ -229,7 +246,7 @@ class Writer:
         return self.layouts[place.name]
 
     def _layout(self, place: Place) -> Layout:
-        if place.part in ("slots", "ticks", "permutation") or not place.axes or place.kind == "N":
+        if place.part in ("slots", "lists", "ticks", "permutation") or not place.axes or place.kind == "N":
             return Layout()
         if self.chance(0.25):
             return Layout(together=self.pick((1, 2)))
@@ -318,22 +335,48 @@ def fitted(text: str, parts: Sequence[Expr]) -> tuple[str, list[Expr]]:
     return text, [parts[k] for k in used]
 
 
-# What leads from one kind of value to another, and to statements that stand in certain blocks only.
-BRIDGES = {
-    "S": ("member",), "N": ("member",), "v3": ("entry", "reduction", "any or all"), "w2": ("entry", "any or all"),
-    "m2": ("transpose", "entry at run time", "matrix product"), "truth": ("conditional", "select", "cast", "and"),
-    "real": ("cast", "round", "vector", "compare"), "int": ("cast", "entry at run time", "bit cast", "compare"),
+# Which rows lead from a kind of value to others, its parts.
+BRIDGES: dict[str, dict[str, tuple[str, ...]]] = {
+    "int": {"cast": ("real", "truth"), "round": ("real",), "entry": ("w2",), "reduction": ("w2",), "member": ("S", "N"),
+            "number of truth": ("truth",), "conditional": ("truth",)},
+    "real": {"cast": ("int", "truth"), "entry": ("v3",), "reduction": ("v3",), "entry at run time": ("m2", "int"),
+             "transpose": ("m2",), "member": ("S", "N"), "conditional": ("truth",)},
+    "truth": {"cast": ("int", "real"), "compare": ("int", "real"), "any or all": ("v3", "w2")},
+    "v3": {"vector": ("real", "int"), "member": ("S", "N"), "select": ("truth",)},
+    "w2": {"vector": ("int", "real"), "select": ("truth",)},
+    "m2": {"matrix": ("real",), "conditional": ("truth",)},
+    "S": {"struct": ("int", "real", "v3"), "member": ("N",)},
+    "N": {"nested struct": ("S", "int")},
 }  # fmt: skip
 OPENERS = {
     "static break": ("for static", "for static"), "break": ("for range", "while"), "continue": ("for range", "while"),
 }  # fmt: skip
 
 
-def _ways_to(row: str) -> tuple[str, ...]:
-    kinds = ROWS[row].gives
-    return tuple(name for kind in kinds[:3] for name in BRIDGES[kind]) or OPENERS.get(row, ())
+def _ways_to(row: str, kinds: tuple[str, ...], kind: str) -> tuple[str, ...]:
+    """The rows that lead to that one: of statements, those of blocks; of expressions that give `kinds`, from a value of
+    that kind."""
+    if not kinds or not kind:
+        return OPENERS.get(row, ())
+    near = min(_distance(kind, one) for one in kinds)
+    return tuple(
+        name
+        for name, parts in BRIDGES[kind].items()
+        if any(_distance(part, one) < near for part in parts for one in kinds)
+    )
 
 
+@cache
+def _distance(kind: str, wanted: str) -> int:
+    """How many bridges lead from one kind to another at least."""
+    reached, steps = {kind}, 0
+    while wanted not in reached:
+        reached |= {part for one in reached for parts in BRIDGES[one].values() for part in parts}
+        steps += 1
+    return steps
+
+
+CALLS = {"call of a func": False, "call of a real func": True}  # and whether they are of real functions
 LEAVES = ("variable", "argument", "own element", "element of an array", "index array", "gathered element")
 DEFAULTS = {
     "int": "perm[3]", "real": "r_f32[2]", "truth": "(perm[3] > 4)", "v3": "V3(1.5, 2.0, r_f32[1])",

@@ -33,7 +33,7 @@ def under_schedules(judge: Judge, wanted: dict[str, Any], seeds: Sequence[int]) 
 
 def _differences(judge: Judge, wanted: dict[str, Any], seeds: Sequence[int]) -> Iterator[str]:
     chi, functions = judge.lowered()
-    said = order_dependence(chi)
+    said = order_dependence(chi, functions)
     for seed in seeds:
         found = _run(judge, chi, functions, seed)
         if isinstance(found, str):

@@ -1,5 +1,5 @@
 """Makes a failing program small: deletes statements, takes blocks apart, puts parts and constants in the place of
-expressions, and leaves options out, as long as it still fails in the same way."""
+expressions, makes fields and arrays smaller, and leaves options out, as long as it still fails in the same way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from tests.fuzz.configurations import Configuration
 from tests.fuzz.execute import BY_ORDER, Outcome, execute
 from tests.fuzz.nodes import Body, Expr, Stmt
-from tests.fuzz.places import Layout
+from tests.fuzz.places import Extents, Layout
 from tests.fuzz.program import Program
 
 __all__ = ["shrink"]
@@ -21,6 +21,8 @@ CONSTANTS = {"int": "3", "real": "1.5", "truth": "True", "v3": "V3(1.5)", "w2": 
              "S": "S(k=3)", "N": "N(b=3)"}  # fmt: skip
 _OPENED = ("if", "if else", "elif", "static if")
 _TRIES = 600
+_BOXES = ((1, 1), (1, 2), (1, 3), (2, 2), (1, 6), (2, 4), (3, 3), (1, 12), (4, 4), (3, 6))
+_SLOTS = (4, 24, 160)
 
 Edit = Callable[[Program], None]
 
@@ -103,7 +105,13 @@ def _bodies(program: Program) -> list[Body]:
 
 
 def _edits(program: Program) -> Iterator[Edit]:
-    """All that may be left out or put in another's place, the largest first."""
+    """All that may be left out or put in another's place, the largest first. What a program does beyond the end of a
+    smaller field has no part in it: such reads give 0."""
+    extents = program.extents
+    smaller = [Extents(*box, extents.slots) for box in _BOXES if box[0] * box[1] < extents.count]
+    smaller += [replace(extents, slots=slots) for slots in _SLOTS if slots < extents.slots]
+    for less in smaller:
+        yield lambda p, less=less: setattr(p, "extents", less)
     for number in reversed(range(len(program.functions))):
         yield lambda p, number=number: _delete(p.functions, number)
     if program.result:

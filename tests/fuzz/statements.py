@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fuzz.expressions import index, lent, number, two
 from tests.fuzz.nodes import Body, Expr, Stmt
-from tests.fuzz.places import COUNT, FLOATS, INTS, PLACES, SLOTS, Place
+from tests.fuzz.places import FLOATS, INTS, PLACES, Place
 from tests.fuzz.rows import KINDS, Function, Writer, fitted, statement
 
 __all__ = ["line", "summand"]
@@ -220,7 +220,7 @@ def _sum(w: Writer, target: str, kind: str, family: str, type: str, *at: Expr) -
 
 def _met(w: Writer, place: Place) -> str:
     """An element at which iterations may meet, its index the part `{1}`."""
-    return w.at(place, index(w, COUNT).replace("{0}", "{1}"))
+    return w.at(place, index(w, "COUNT").replace("{0}", "{1}"))
 
 
 @statement("sum", weight=2.5)
@@ -263,24 +263,17 @@ def _append(w: Writer, depth: int) -> Made:
     slots = PLACES[f"slots_{count[1:]}"]
     value = w.expr(slots.kind, 2)
     store = Stmt("append", [(f"{slots.name}[{slot}] = {{0}}", None)], [value])
-    return [(f"{slot} = ti.atomic_add({count}, 1)", None), (f"if {slot} < {SLOTS}:", Body([store]))], []
+    return [(f"{slot} = ti.atomic_add({count}, 1)", None), (f"if {slot} < SLOTS:", Body([store]))], []
 
 
-@statement("append by a field", where=lambda w: (w.scope.parallel or w.scope.where != "kernel") and bool(_lists(w)))
+@statement("append by a field", where=lambda w: w.scope.parallel or w.scope.where != "kernel")
 def _append_by_field(w: Writer, depth: int) -> Made:
-    """The counter is the element of a field, which functions see as well."""
-    number, slot = w.pick(_lists(w)), w.fresh("slot")
-    w.lists.add(number)
-    w.taken.add(("slots", number))
-    slots = PLACES[f"slots_{number}"]
+    """The counter is the element of a field, which functions see as well: one for all lists, so that each slot is taken
+    once."""
+    slots, slot = w.pick(w.places("lists", "int", "real", "w2")), w.fresh("slot")
     store = Stmt("append by a field", [(f"{slots.name}[{slot}] = {{0}}", None)], [w.expr(slots.kind, 2)])
     count = w.pick(("ti.atomic_add(z_slots[None], 1)", "ti.atomic_sub(z_slots[None], -1)"))
-    return [(f"{slot} = {count}", None), (f"if {slot} < {SLOTS}:", Body([store]))], []
-
-
-def _lists(w: Writer) -> list[int]:
-    """The slots that no local counts. One counter of a field is for all of them: each slot is taken once."""
-    return [n for n in range(4) if ("slots", n) not in w.taken or n in w.lists]
+    return [(f"{slot} = {count}", None), (f"if {slot} < SLOTS:", Body([store]))], []
 
 
 @statement("tick", where=lambda w: w.scope.parallel and not w.loop and bool(_named(w, "ticks")))
@@ -297,7 +290,8 @@ def _flag(w: Writer, depth: int) -> Made:
     names = _named(w, "flag")
     if names and w.chance(0.6):
         return line(f"{w.pick(names)} = 5")
-    return line(f"{w.at(w.pick(w.places('flag', 'int')), index(w, COUNT))} = 5", w.expr("int", 1))
+    place = w.pick(w.places("flag", "int"))
+    return line(f"{w.at(place, index(w, 'COUNT'))} = 5", w.expr("int", 1))
 
 
 # ---- the rest --------------------------------------------------------------------------------------------------------
@@ -316,8 +310,13 @@ def _assert(w: Writer, depth: int) -> Made:
     return line('assert ({0} & 7) < 8, "it does not hold"', w.expr("int", 1))
 
 
+def reachable(w: Writer) -> list[Function]:
+    """The functions that a call here keeps the program short with."""
+    return [one for one in w.functions if w.room(one.rounds)]
+
+
 def _calls(w: Writer) -> list[Function]:
-    ready = [one for one in w.functions if w.scope.arrays.issuperset({"xs", "ks"} & {*one.params})]
+    ready = [one for one in reachable(w) if w.scope.arrays.issuperset({"xs", "ks"} & {*one.params})]
     return [one for one in ready if all(w.known(k[1:], changing=True) for k in one.params if k[0] == "&")]
 
 
@@ -338,6 +337,7 @@ def arguments(w: Writer, one: Function, depth: int) -> list[Expr]:
 
 def called(w: Writer, one: Function, given: list[Expr]) -> str:
     """The text of a call."""
+    w.most_rounds = max(w.most_rounds, w.scope.rounds * one.rounds)
     return f"{one.name}({', '.join([w.scope.own, *(f'{{{k}}}' for k in range(len(given)))])})"
 
 

@@ -1,15 +1,19 @@
 """What runs random programs: a wrong compiler is found, its program made small, and a process that dies is told."""
 
 import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.fuzz import schedules, workers
+from tests.fuzz.comparing import compare
 from tests.fuzz.configurations import OPTIONAL, Configuration, applied, drawn
-from tests.fuzz.execute import execute
+from tests.fuzz.execute import GOOD, execute, execute_fast
 from tests.fuzz.nodes import Body, Expr, Stmt
-from tests.fuzz.program import Program
+from tests.fuzz.places import UNTAKEN
+from tests.fuzz.program import Program, draw
 from tests.fuzz.workers import Plan, explain, run
 from weft.ir.core import Builder
 from weft.ir.ops import Atomic, Binary, Load, Store
@@ -23,7 +27,7 @@ EXACT = Configuration(options={"fast_math": False, "offline_cache": False, "cpu_
 def small(name, lines):
     """A program of a loop with those lines."""
     stmts = [Stmt("own store", [(f"{target} = {{0}}", None)], [value]) for target, value in lines]
-    loop = Stmt("parallel range", [("for i in range(24):", Body(stmts))])
+    loop = Stmt("parallel range", [("for i in range(COUNT):", Body(stmts))])
     return Program(name, [], Body([loop]), "", {}, "same")
 
 
@@ -67,6 +71,8 @@ def test_a_wrong_pass_is_found_named_and_shown_in_a_small_program(wrong, tmp_pat
     assert "o_i64" not in text
     assert "o_u8" not in text
     assert " - " in text
+    assert "ROWS, COLS, COUNT, SLOTS = 1, 1, 1, 4" in text
+    assert "shape=(24,)" not in text
     assert "binary sub" in (tmp_path / "small.chi").read_text()
 
 
@@ -95,20 +101,68 @@ EXACT_SUM = Configuration(options=EXACT.options, off=("thread_local",))
 
 def test_a_lost_atomic_shows_under_schedules_alone(racing, tmp_path):
     assert execute(SUM, EXACT_SUM).status == "same"
-    outcome = execute(SUM, EXACT_SUM, range(4))
+    outcome = execute(SUM, EXACT_SUM, range(12))
     assert outcome.status == "differs"
     assert "the last level under schedule" in outcome.detail
     assert "z_add_i32" in outcome.detail
-    told = explain(Plan("sums", 1, folder=tmp_path), SUM, EXACT_SUM, outcome, range(4))
-    assert "z_add_i32[None] += 3" in told
+    told = explain(Plan("sums", 1, folder=tmp_path), SUM, EXACT_SUM, outcome, range(12))
+    assert "z_add_i32[None] += " in told
+    assert "ROWS, COLS, COUNT, SLOTS = 1, 2, 2, 4" in (tmp_path / "sums.py").read_text()
 
 
 def test_what_order_dependence_does_not_say_is_found(monkeypatch):
-    append = small("append", [("slots_0[ti.atomic_add(z_slots[None], 1) % 160]", number("r_u8[i]"))])
+    append = small("append", [("lists_0[ti.atomic_add(z_slots[None], 1)]", number("r_u8[i]"))])
     assert execute(append, EXACT, range(3)).status == "same"
-    monkeypatch.setattr(schedules, "order_dependence", lambda kernel: OrderDependence())
+    monkeypatch.setattr(schedules, "order_dependence", lambda kernel, functions: OrderDependence())
     outcome = execute(append, EXACT, range(3))
-    assert "the order shows in slots_0" in outcome.detail
+    assert "the order shows in lists_0" in outcome.detail
+
+
+def left(taken, appended, count):
+    """What a program with a list of 8 leaves: so many slots hold 5, and `appended`."""
+    values = [5] * taken + [*appended]
+    values += [UNTAKEN] * (8 - len(values))
+    return {"lists_0": np.array(values, np.int32), "z_slots": np.array(count, np.int32), "printed": []}
+
+
+def test_appends_are_compared_as_multisets_and_a_lost_one_is_found():
+    assert compare(left(2, [1, 2], 4), left(2, [2, 1], 4)) == []
+    assert compare(left(2, [1, 2], 4), left(2, [1], 4)) == ["lists_0"]
+    assert compare(left(2, [1, 2], 4), left(2, [1, 3], 4)) == ["lists_0"]
+
+
+def test_which_values_a_full_list_has_depends_on_the_order():
+    """The counter is that of other lists too, so that slots of this one may be free."""
+    assert compare(left(6, [1], 9), left(6, [2], 9)) == []
+    assert compare(left(6, [1], 9), left(6, [2], 8)) == ["lists_0", "z_slots"]
+
+
+def test_extremes_by_if_are_atomics_for_each_default_type():
+    """`e = ti.cast(x, ti.f16) + 0.0` would be an f64 with `default_fp=f64`: then `m = e` is a plain assignment, which
+    debug mode refuses."""
+    drawn_ = (draw(f"extreme-{n}", [("in", "parallel range", "extreme by if")]) for n in range(100))
+    programs = [one for one in drawn_ if one.safe and re.search(r"m(\d+) = ti.cast\(perm\[3\], ti.f(16|32)\)[^@]*"
+                                                                r"            m\1 = e", one.code)]  # fmt: skip
+    assert len(programs) >= 3
+    for program in programs[:3]:
+        configuration = Configuration(options={**EXACT.options, "debug": True}, default_fp="f64")
+        assert execute(program, configuration).status in GOOD, program.code
+
+
+FAST = {  # programs, and the freedom of fast_math that each difference comes from
+    "({0} + 0.0)": "algebra",
+    "({0} / 3.0)": "arcp or algebra",
+}
+
+
+@pytest.mark.parametrize("text", FAST)
+def test_differences_by_fast_math_have_their_cause(text):
+    """Twice: what is compiled for the first is kept."""
+    program = small("fast", [("o_f64[i]", number(text, number("r_f64[i]")))])
+    for _ in range(2):
+        outcome = execute_fast(program, EXACT)
+        assert outcome.status == f"rounds by {FAST[text]}"
+        assert not outcome.detail.endswith(" 0 units in the last place") or "+ 0.0" in text
 
 
 def test_what_is_written_runs_by_itself(wrong, tmp_path, capsys):
