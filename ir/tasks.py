@@ -8,6 +8,7 @@ from typing import Any
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import root_of, space_of, space_of_array, space_of_field
 from weft.ir.core import Block, Builder, Op, Value, ops_of
+from weft.ir.intervals import interval
 from weft.ir.ops import (
     Alloca,
     ArrayPtr,
@@ -122,6 +123,7 @@ class Region:
 
 
 Slot = tuple[Hashable, int, int, int]  # array, position of the index, coefficient, constant
+_SMALL = 2**16  # factors of an index
 
 
 def private_spaces(
@@ -162,6 +164,13 @@ def _slots(root: Value, loop_indices: Sequence[Value]) -> list[set[Slot]]:
     for position, index in enumerate(root.indices):
         form = affine(index)
         single = form.single()
-        if single is not None and single[0] in number:
+        if single is not None and single[0] in number and _tells_apart(single[1], loop_indices[number[single[0]]]):
             slots[number[single[0]]].add((array, position, single[1], form.constant))
     return slots
+
+
+def _tells_apart(factor: int, index: Value) -> bool:
+    """Whether multiples of a loop's index, of which 32 bits are kept, are different numbers. Those of a power of two
+    come round again; a small multiple leaves its field on the way, and that is told."""
+    low, high = interval(index)
+    return abs(factor) < _SMALL or (high - low) * (factor & -factor) < 2**32

@@ -57,6 +57,7 @@ _KNOWN = (
     *(For, If, Load, Random, ScalarArg, Select, Store, TempPtr, TreeBase, Unary, Warn, While),
 )
 _FAR = 2**30  # numbers below this stay clear of the end of an i32, whatever small thing is added
+_ROUND = 2**24  # steps of an i32 below this do not come round within 64 lanes
 FAMILY = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
 
 
@@ -96,12 +97,16 @@ class Uniformity:
 
     def index_step(self, value: Value) -> Step:
         """The step of an index, which does not wrap: an index that did would be outside its field. (Not so of u32: of
-        `x[u32(%j) - 5]` under a condition, lanes that are not here have indices of 2**32 less than nothing.)"""
+        `x[u32(%j) - 5]` under a condition, lanes that are not here have indices of 2**32 less than nothing. Nor where a
+        few steps lead all the way round, so that lanes on both sides of it are inside: `x[%j * 2**30]`.)"""
         step = self.step(value)
         if step is not None:
             return step
         if isinstance(value, Cast) and _is_index(value.x) and _is_index(value):
-            return self.index_step(value.x) if _bits(value) >= _bits(value.x) and not _wraps(value) else None
+            step = self.index_step(value.x)
+            if step is None or _bits(value) < _bits(value.x) or _wraps(value):
+                return None
+            return step if _bits(value) == _bits(value.x) or abs(step) < _ROUND else None
         if isinstance(value, Binary) and value.kind in _LINEAR and _is_index(value):
             return _LINEAR[value.kind](self.index_step(value.lhs), self.index_step(value.rhs), value)
         return None

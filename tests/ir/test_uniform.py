@@ -73,6 +73,7 @@ def steps(body: str) -> tuple[int | None, int | None, int | None]:
 
 JJ = "%jj = cast %j : i32\n"
 UU = "%uu = cast %j : u32\n"
+MULTIPLES = JJ + "%f = const {} : i32\n%y = binary mul %jj, %f : i32\n%x = cast %y : i64"
 II = "%ii = cast %i : i32\n"
 OTHER = "%p = address %base, indices=[%j], strides=[%four], offset=0 : *i64\n%o = load %p : i64\n"
 ANY = (None, None, None)
@@ -111,6 +112,10 @@ ANY = (None, None, None)
         (JJ + "%x = cast %jj : f32", ANY),
         (JJ + "%x = cast %jj : i64", (None, 1, 1)),  # lanes may be on both sides of the end of an i32
         (II + "%x = cast %ii : i64", (0, 0, 0)),
+        (MULTIPLES.format(2**24 - 1), (None, 2**24 - 1, 2**24 - 1)),
+        (MULTIPLES.format(-(2**24) + 1), (None, -(2**24) + 1, -(2**24) + 1)),
+        (MULTIPLES.format(2**24), (None, None, 2**24)),  # lane 63 is not all the way round
+        (MULTIPLES.format(-(2**24)), (None, None, -(2**24))),
         (UU + "%x = cast %uu : i64", (None, None, 1)),
         (UU + "%x = cast %uu : i32", (1, 1, 1)),
         ("%y = cast %j : i8\n%x = cast %y : i32", ANY),

@@ -34,6 +34,7 @@ _GPU = (
     "tests/cuda",
     *_RUN,
 )
+_BOUNDS = ("tests/ir/test_bounds.py", "tests/lang/behaviour/test_masked_accesses.py", *_MEANING, *_RUN)
 _SHARED = ("tests/ir/test_shared_locals.py", "tests/ir/test_lower_tree.py", "tests/ir/test_lower_tree_meaning.py")
 
 TARGETS: dict[str, tuple[str, ...]] = {
@@ -41,10 +42,16 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.tasks": (*_PASSES, "tests/ir/test_index_analyses.py", *_MEANING, *_RUN),
     "weft.ir.affine": ("tests/ir/test_index_analyses.py", *_PASSES, *_MEANING, *_RUN),
     "weft.ir.intervals": ("tests/ir/test_index_analyses.py", "tests/ir/test_bounds.py", *_PASSES, *_MEANING),
+    "weft.ir.linear": ("tests/ir/test_mask_accesses.py", "tests/ir/test_index_analyses.py", *_PASSES, *_BOUNDS),
+    "weft.ir.widen": (*_PASSES, *_MEANING, *_RUN),
+    "weft.ir.access_ranges": ("tests/ir/test_mask_accesses.py", "tests/ir/test_index_analyses.py", *_PASSES, *_BOUNDS),
     "weft.ir.uniform": (*_LANES, "tests/codegen/test_ptx_together.py"),
     "weft.ir.overlaps": ("tests/codegen/test_overlap_check.py", "tests/lang/behaviour/test_overlaps.py"),
     "weft.ir.shared_locals": (*_SHARED, "tests/lang/behaviour/test_shared_locals.py"),
     "weft.ir.order_dependence": ("tests/ir/test_order_dependence.py",),
+    "weft.ir.transforms.bounds": ("tests/ir/test_bounds.py", *_PASSES, *_BOUNDS),
+    "weft.ir.transforms.mask_accesses": ("tests/ir/test_mask_accesses.py", *_PASSES, *_BOUNDS),
+    "weft.ir.transforms.defer_warning": ("tests/ir/test_mask_accesses.py", *_PASSES, *_BOUNDS),
     "weft.ir.transforms.flag_access": (*_PASSES, *_MEANING),
     "weft.ir.transforms.forward": (*_PASSES, *_MEANING, *_RUN),
     "weft.ir.transforms.dead_stores": (*_PASSES, *_MEANING, *_RUN),
@@ -67,6 +74,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.codegen.lane_vectors": _LANES,
     "weft.codegen.lane_memory": _LANES,
     "weft.codegen.unordered": _LANES,
+    "weft.codegen.shares": ("tests/codegen/test_parts.py", "tests/lang/behaviour/test_scatters.py", *_RUN),
     "weft.codegen.cpu_private": ("tests/codegen/test_parts.py", "tests/lang/behaviour/test_scatters.py", *_RUN),
     "weft.codegen.cuda_axes": _GPU,
     "weft.codegen.cuda_borrow": _GPU,

@@ -199,6 +199,32 @@ def test_an_index_that_wraps_around(ti):
     assert far(2**31 - 1, 2**31 - 1) == 0
 
 
+def test_indices_that_come_all_the_way_round(ti):
+    x, y, z = ti.field(ti.i32, 4), ti.field(ti.i8, 64), ti.field(ti.i32, 2**18)
+
+    @ti.kernel
+    def count(n: ti.i32):
+        for i in range(200000):
+            x[i * -(2**31)] += 1  # of every other iteration the first
+        for i in range(n):
+            x[(i * 2 + 1) * -(2**31)] += 1  # of none
+        for i in range(20000):
+            for j in range(4):
+                z[(i * 65536 + j) * 65536] += 1
+
+    @ti.kernel
+    def mark():
+        ti.loop_config(simd=8)
+        for i in range(64):
+            y[i * 2**30] = 7
+
+    assert told(ti, lambda: count(64))
+    assert x.to_numpy().tolist() == [100000, 0, 0, 0]
+    assert z.to_numpy()[::65536].tolist() == [20000] * 4
+    mark()
+    assert y.to_numpy().tolist() == [7] + [0] * 63
+
+
 @pytest.mark.parametrize("n", [0, 1, 3, 8])
 def test_arrays_of_any_size(ti, n):
     a, b = np.arange(8, dtype=np.int32), np.zeros(n, np.int32)
