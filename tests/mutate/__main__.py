@@ -1,5 +1,5 @@
-"""`python -m tests.mutate [--only NAMES] [--sample N] [--processes P] [--budget S] [--minutes M] [--list] [--json FILE]
-[--tests PATHS]`."""
+"""`python -m tests.mutate [--only NAMES] [--sample N] [--seed S] [--processes P] [--budget S] [--minutes M] [--list]
+[--json FILE] [--tests PATHS]`."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=0, help="begin no mutant after so many")
     parser.add_argument("--sample", type=int, default=0, help="so many mutants of each module, drawn at random")
+    parser.add_argument("--seed", type=int, default=1, help="which sample, and in which order")
     parser.add_argument("--tests", default=" ".join(TESTS), help="where the tests are that may notice")
     parser.add_argument("--record", action="store_true", help="only see which conditions each test meets")
     parser.add_argument("--again", default="", help="only those of which such a file says that no test noticed them")
@@ -55,7 +56,7 @@ def main() -> int:
     parser.add_argument("--json", default="", help="add what became of each to this file, a line each")
     given = parser.parse_args()
     wanted = [name for name in TARGETS if any(part in name for part in given.only.split(","))]
-    jobs = [job for name in wanted for job in _drawn(jobs_of(name), given.sample) if given.name in job.name]
+    jobs = [job for name in wanted for job in _drawn(jobs_of(name), given.sample, given.seed) if given.name in job.name]
     if given.again:
         lines = [json.loads(line) for line in Path(given.again).read_text().splitlines()]
         names = {(one["job"]["module"], one["job"]["name"]) for one in lines if one["what"] in ("survived", "unmet")}
@@ -64,7 +65,7 @@ def main() -> int:
         for job in jobs:
             print(f"{job.module}:{job.number} line {job.line}: {job.name}")
         return 0
-    random.Random(2).shuffle(jobs)
+    random.Random(given.seed).shuffle(jobs)
     if given.record:
         jobs = []
     verdicts: list[Verdict] = []
@@ -79,8 +80,8 @@ def main() -> int:
     return _report(verdicts)
 
 
-def _drawn(jobs: list[Job], sample: int) -> list[Job]:
-    return random.Random(1).sample(jobs, sample) if 0 < sample < len(jobs) else jobs
+def _drawn(jobs: list[Job], sample: int, seed: int) -> list[Job]:
+    return random.Random(seed).sample(jobs, sample) if 0 < sample < len(jobs) else jobs
 
 
 def _judged(session: Session, jobs: list[Job], given: argparse.Namespace) -> Iterator[Verdict]:
