@@ -188,7 +188,7 @@ class Survey:
         index = ptr.indices[position]
         end = Form((), extent) if isinstance(extent, int) else exact_form(extent)
         limits = _limits(first, end)
-        form, exact = index_form(index), exact_form(index)
+        form, exact = index_form(index, first), exact_form(index)
         open_ends = [not self.facts.proves(limit(form)) for limit in limits]
         asked = open_ends  # what the index itself, which may have wrapped around, is asked
         if any(open_ends) and form != exact:
@@ -241,7 +241,7 @@ class Survey:
         for fact in self.facts.about(key, value, count > 0):
             factor = next(other for name, other, _ in fact.terms if name == key)
             times, rest = divmod(count, factor)
-            if not rest and times > 0:
+            if not rest:
                 yield from self._lifted(form.plus(fact, -times), loop, region, depth - 1)
         ends, whole = interval(value), type_interval(value.type)
         end = ends[1] if count > 0 else ends[0]

@@ -75,27 +75,22 @@ def exact_form(value: Value) -> Form:
     return Form(((leaf_key(value), 1, value),))
 
 
-def index_form(value: Value) -> Form:
-    """The form of an index. Where it lies in a range of indices, so does the index, and is the same number, though ops
-    inside may wrap around: they all do so at the same width, but below a cast."""
+def index_form(value: Value, first: int) -> Form:
+    """The form of an index into what begins at index `first`. Where it lies in a range of indices, so does the index,
+    and is the same number, though ops inside may wrap around: they all do so at the same width, but below a cast. (Of
+    unsigned ones only where no index is negative: `u32(%i) - u32(%j)` is none of -1.)"""
     if isinstance(value, Cast) and _keeps(value):
-        return index_form(value.x)
-    return _wrapping(value)
+        return index_form(value.x, first)
+    assert isinstance(value.type, Prim)
+    return _wrapping(value) if value.type.bits >= 32 and (value.type.is_signed or first >= 0) else exact_form(value)
 
 
 def _wrapping(value: Value) -> Form:
-    if isinstance(value, Const):
-        return Form((), int(value.value))
-    if isinstance(value, Binary | Unary) and isinstance(value.type, Prim) and value.type.bits >= 32:
-        found = _combined(value, _wrapping)
-        if found is not None:
-            return found
-    return exact_form(value)
+    found = _combined(value, _wrapping) if isinstance(value, Binary | Unary) else None
+    return exact_form(value) if found is None else found
 
 
 def _combined(value: Binary | Unary, form: Callable[[Value], Form]) -> Form | None:
-    if not isinstance(value.type, Prim) or not value.type.is_int:
-        return None
     if isinstance(value, Unary):
         return Form().plus(form(value.x), -1) if value.kind == "neg" else None
     if value.kind in ("add", "sub"):
@@ -111,10 +106,10 @@ def _combined(value: Binary | Unary, form: Callable[[Value], Form]) -> Form | No
 
 def _keeps(cast: Cast) -> bool:
     """Whether the cast gives the number that it is given."""
-    source, target = cast.x.type, cast.type
-    if not (isinstance(source, Prim) and isinstance(target, Prim) and source.is_int and target.is_int):
+    source = cast.x.type
+    if not isinstance(source, Prim) or not source.is_int:
         return False
-    (low, high), (least, most) = interval(cast.x), type_interval(target)
+    (low, high), (least, most) = interval(cast.x), type_interval(cast.type)
     return least <= low and high <= most
 
 
@@ -143,7 +138,7 @@ def conditions(value: Value, holds: bool) -> Iterator[Form]:
         yield from conditions(value.x, not holds)
     if not isinstance(value, Binary):
         return
-    if value.kind == ("and" if holds else "or") and isinstance(value.type, Prim) and value.type.bits == 1:
+    if value.kind == ("and" if holds else "or"):
         yield from conditions(value.lhs, holds)
         yield from conditions(value.rhs, holds)
         return
@@ -200,7 +195,7 @@ class Facts:
         for key, count, value in form.terms:
             for fact in self.about(key, value, count > 0):
                 times, rest = divmod(count, _factor(fact, key))
-                if not rest and times > 0 and self.proves(form.plus(fact, -times), depth - 1):
+                if not rest and self.proves(form.plus(fact, -times), depth - 1):
                     return True
         return False
 

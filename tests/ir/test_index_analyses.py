@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from weft.ir.affine import address_key, affine
 from weft.ir.core import Block, BlockArg, Builder
-from weft.ir.intervals import _ARITHMETIC, in_bounds, interval
+from weft.ir.intervals import _ARITHMETIC, in_bounds, interval, unclipped
 from weft.ir.ops import (
     Alloca,
     Arg,
     ArrayExtent,
     ArrayPtr,
+    ArrayShape,
     Binary,
     Cast,
     Const,
@@ -22,6 +23,7 @@ from weft.ir.ops import (
     FieldPtr,
     For,
     MemberPtr,
+    StructFor,
     TempPtr,
     Unary,
 )
@@ -49,6 +51,7 @@ def test_intervals_hold_every_result(kind, a, b):
 def test_intervals_are_narrow():
     assert _ARITHMETIC["mod"]((0, 9), (3, 3)) == _ARITHMETIC["raw_mod"]((0, 9), (3, 3)) == (0, 2)
     assert _ARITHMETIC["mod"]((-9, 9), (3, 5)) == (0, 4)
+    assert _ARITHMETIC["mod"]((0, 9), (30, 50)) == _ARITHMETIC["raw_mod"]((0, 9), (30, 50)) == (0, 9)
     assert _ARITHMETIC["floordiv"]((4, 9), (2, 3)) == _ARITHMETIC["raw_div"]((4, 9), (2, 3)) == (1, 4)
     assert _ARITHMETIC["floordiv"]((-9, 9), (3, 3)) == (-9, 3)
     assert _ARITHMETIC["and"]((0, 9), (-5, 5)) == (0, 9)
@@ -79,6 +82,12 @@ def test_loop_indices_lie_between_the_bounds():
     assert interval(loop(2, 10, 3)[1]) == (2, 9)
     assert interval(loop(10, 2, -1)[1]) == (3, 10)
     assert interval(loop(5, 5, 1)[1]) == (5, 5)
+    for offset in (-2, 0):
+        symbol = FieldSymbol("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (offset,) if offset else (), (0,))
+        over = Builder(Block()).add(StructFor(symbol))
+        index = BlockArg(i32, "i")
+        index.block, over.body.args = over.body, [index]
+        assert interval(index) == (offset, offset + 7)
 
 
 def test_what_may_overflow_has_the_interval_of_its_type():
@@ -86,6 +95,18 @@ def test_what_may_overflow_has_the_interval_of_its_type():
     one, two = at.add(Const(1, type=i32)), at.add(Const(2, type=i32))
     assert interval(at.add(Binary("add", index, one))) == (1, 2**31 - 1)
     assert interval(at.add(Binary("add", index, two))) == (-(2**31), 2**31 - 1)
+    n = at.add(Arg(0, type=i32))
+    assert interval(at.add(Binary("sub", n, one))) == (-(2**31), 2**31 - 1)
+    assert interval(at.add(Binary("add", n, one))) == (-(2**31), 2**31 - 1)
+    assert interval(at.add(Unary("neg", n))) == (-(2**31), 2**31 - 1)
+    assert interval(at.add(Unary("neg", index))) == (-(2**31) + 2, 0)
+    assert interval(at.add(Unary("abs", n))) == (-(2**31), 2**31 - 1)
+    assert unclipped(at.add(Binary("sub", n, one))) == (-(2**31) - 1, 2**31 - 2)
+    real = at.add(Arg(1, type=f32))
+    assert unclipped(at.add(Binary("min", real, real))) is unclipped(at.add(Unary("neg", real))) is None
+    for type, whole in ((u8, (0, 255)), (i16, (-(2**15), 2**15 - 1)), (u32, (0, 2**32 - 1))):
+        assert interval(at.add(Cast(n, type=type))) == whole
+        assert interval(at.add(Cast(real, type=type))) == whole
 
 
 def test_in_bounds_counts_the_offset():
@@ -105,6 +126,8 @@ def test_equal_sums_are_one_address():
     assert address_key(FieldPtr(symbol, [twice])) == address_key(FieldPtr(symbol, [again]))
     assert affine(at.add(Binary("sub", i, i))) == affine(at.add(Const(0, type=i64)))
     assert affine(n) == affine(at.add(Arg(0, type=i32)))
+    extents = [at.add(ArrayShape(at.add(Arg(k, type=array(f32, 2))), axis)) for k, axis in ((1, 0), (1, 0), (1, 1))]
+    assert affine(extents[0]) == affine(extents[1]) != affine(extents[2])
     assert affine(at.add(Cast(i, type=i64))) == affine(i)
     assert affine(at.add(Cast(i, type=i16))) != affine(i)
     assert affine(at.add(Binary("mul", i, n))).single() is not None

@@ -293,6 +293,32 @@ CASES: list[tuple[str, str, str, str]] = [
         "%m = load %w : f32x2\n%e = element_ptr %w[%1] : *f32\n%c = extract %m, index=1 : f32\nstore %xa, %c",
     ),
     ("dead_stores", "overwritten", "store %xa, %b\nstore %ya, %b\nstore %xa, %z", "store %ya, %b\nstore %xa, %z"),
+    (
+        "dead_stores",
+        "an assertion in a loop may stop in between",
+        "store %xa, %b\nfor %0, %n, %1 (%j: i32) {\nassert %p, [], message=m\n}\nstore %xa, %z",
+        "=",
+    ),
+    (
+        "dead_stores",
+        "a part, and then the whole",
+        "%m = load %w : f32x2\n%e = element_ptr %w[%1] : *f32\nstore %e, %b\nstore %w, %m\n"
+        "%r = load %w : f32x2\n%f = reduce add %r : f32\nstore %xa, %f",
+        "%m = load %w : f32x2\n%e = element_ptr %w[%1] : *f32\nstore %w, %m\n"
+        "%r = load %w : f32x2\n%f = reduce add %r : f32\nstore %xa, %f",
+    ),
+    (
+        "dead_stores",
+        "an atomic on a local in between",
+        "store %l, %b\n%c = atomic add %l, %one : f32\nstore %xa, %c\nstore %l, %z\n%d = load %l : f32\nstore %ya, %d",
+        "=",
+    ),
+    (
+        "dead_stores",
+        "in a loop, and overwritten after it",
+        "for %0, %n, %1 (%j: i32) {\nstore %xa, %b\n}\nstore %xa, %z",
+        "for %0, %n, %1 (%j: i32) {\n}\nstore %xa, %z",
+    ),
     ("dead_stores", "read in between", "store %xa, %b\n%c = load %x0 : f32\nstore %xa, %c", "="),
     (
         "dead_stores",
@@ -356,3 +382,10 @@ CASES: list[tuple[str, str, str, str]] = [
 def test_case(name: str, about: str, before: str, after: str) -> None:
     del about
     assert run(name, before) == lines(before if after == "=" else after)
+
+
+@pytest.mark.parametrize(("place", "known"), [("%x0", True), ("%l", True), ("%xa", False)])
+def test_what_is_stored_is_there_to_be_read_where_there_surely_is_memory(place: str, known: bool) -> None:
+    kernel = parse(HEADER + f"store {place}, %b\n%c = load {place} : f32\nstore %ya, %c\n}}\n")
+    assert isinstance(kernel, Kernel)
+    assert find_pass("forward")(kernel, CompileConfig(mask_out_of_bounds=True)) == known

@@ -225,6 +225,93 @@ def test_indices_that_come_all_the_way_round(ti):
     assert y.to_numpy().tolist() == [7] + [0] * 63
 
 
+def test_differences_without_signs_are_never_negative(ti):
+    x, y = ti.field(ti.i32, shape=16, offset=-4), ti.field(ti.i32, (4, 4))
+    x.fill(7)
+
+    @ti.kernel
+    def read():
+        for i, j in y:
+            y[i, j] = x[ti.u32(i) - ti.u32(j)]
+
+    assert "x[42949672" in told(ti, read)[0]
+    assert (y.to_numpy() == 7 * np.tri(4)).all()
+
+
+def test_either_of_two_conditions_proves_nothing(ti):
+    x, y = ti.field(ti.i32, 8), ti.field(ti.i32, 2)
+    x.fill(7)
+
+    @ti.kernel
+    def read(n: ti.u32, m: ti.u32):
+        if n < 8 or m < 8:
+            y[0] = x[n]
+            y[1] = x[m]
+
+    assert told(ti, lambda: read(3, 10**9))
+    assert y.to_numpy().tolist() == [7, 0]
+
+
+def test_bounds_of_64_bits_that_wrap_around(ti):
+    x, s = ti.field(ti.i32, 8), ti.field(ti.i32, ())
+    x.fill(1)
+
+    @ti.kernel
+    def total(k: ti.i64, n: ti.i32):
+        for _ in range(1):
+            for i in range(n):
+                s[None] += x[k + i]
+
+    assert told(ti, lambda: total(2**63 - 1, 2))
+    assert s[None] == 0
+    total(6, 4)
+    assert s[None] == 2
+
+
+def test_loops_that_count_down(ti):
+    x, s = ti.field(ti.i32, 8), ti.field(ti.i32, ())
+    x.fill(1)
+
+    @ti.kernel
+    def total(n: ti.i32, step: ti.i32):
+        for _ in range(1):
+            for i in range(n, -3, -1):
+                s[None] += x[i]
+            for i in range(n, 4, step):
+                s[None] += x[i]
+
+    for n, step, wanted in ((7, -1, 8 + 3), (9, -2, 8 + 2), (1, 1, 2 + 3), (-2, 3, 0 + 1)):
+        s[None] = 0
+        total(n, step)
+        assert s[None] == wanted
+
+
+def test_parts_of_locals_in_a_straight_body(ti):
+    y = ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def pick(shift: ti.i32):
+        for i in y:
+            v = ti.Vector([i, i + 10, i + 20])
+            y[i] = v[i + shift]
+
+    assert told(ti, lambda: pick(-2))
+    assert y.to_numpy().tolist() == [0, 0, 2, 13, 24, 0, 0, 0]
+
+
+def test_casts_that_cut_off(ti):
+    x = ti.field(ti.i32, 8)
+    x.from_numpy(np.arange(8, dtype=np.int32))
+
+    @ti.kernel
+    def at(k: ti.i64) -> ti.i32:
+        return 10 * x[ti.i32(ti.min(k, 5))] + x[ti.i32(ti.max(k, 0))]
+
+    assert at(3) == 33
+    assert at(-(2**32) + 1) == 10
+    assert at(2**32 + 1) == 51
+
+
 @pytest.mark.parametrize("n", [0, 1, 3, 8])
 def test_arrays_of_any_size(ti, n):
     a, b = np.arange(8, dtype=np.int32), np.zeros(n, np.int32)

@@ -1,0 +1,212 @@
+"""`mask_accesses` on indices that wrap around, of all types and shapes: kernels leave what they leave where each access
+is asked about by itself."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from weft.ir import ops
+from weft.ir.config import CompileConfig
+from weft.ir.evaluate import Memory, evaluate
+from weft.ir.parse import parse
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.text import print_ir
+
+MASKED = CompileConfig(fast_math=False, verify=False, mask_out_of_bounds=True)
+PLAIN = replace(MASKED, mask_out_of_bounds=False)
+BEFORE = TO_TASKS[: TO_TASKS.index("mask_accesses")]
+AFTER = (*TO_TASKS[TO_TASKS.index("mask_accesses") + 1 :], *TO_LOWERED)
+WAYS = (("cpu", (), (("mask_accesses",), AFTER)), ("cuda", ("algebra",), (("mask_accesses",),)))
+
+FRAME = """\
+kernel @k(n: i32, m: i32, k: i64, u: u32, a: [i32; 1]) -> () {{
+  field @x: i32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) offset=(0) order=(0)
+  field @y: i32[8] tree=1 components=(0) terms=((0, 1, 8, 4)) offset=(-4) order=(0)
+  field @v: i32x3[8] tree=2 components=(0, 4, 8) terms=((0, 1, 8, 12)) offset=(0) order=(0)
+  field @w: i32[8] tree=3 components=(0) terms=((0, 1, 8, 4)) offset=(0) order=(0)
+  field @out: i32[8] tree=4 components=(0) terms=((0, 1, 8, 4)) offset=(0) order=(0)
+  %0 = const 0 : i32
+  %8 = const 8 : i32
+  %n = arg index=0 : i32
+  %m = arg index=1 : i32
+  %k = arg index=2 : i64
+  %u = arg index=3 : u32
+  %a = arg index=4 : [i32; 1]
+  parallel_for begins=[%0], ends=[%8] (%i: i32) {{
+    %out = field_ptr @out[%i] : *i32
+    %from = field_ptr @w[%i] : *i32
+    %1 = const 1 : i32
+    %2 = const 2 : i32
+    %7 = const 7 : i32
+    %minus = const -1 : i32
+    %far = const 1073741824 : i32
+    %one = const 1 : i64
+{body}
+  }}
+}}
+"""
+LEFT = "%p = field_ptr @x[%j] : *i32\n%r = load %p : i32\nstore %out, %r"
+LOOP = "%j = {index}\n%p = field_ptr @x[%j] : *i32\n%r = load %p : i32\n%o = atomic add %out, %r : i32"
+
+
+Pairs = list[tuple[int, int]]
+AROUND: Pairs = [(-(2**31), -(2**31)), (2**31 - 1, 1), (2**31 - 1, 2**31 - 1), (3, 4), (-1, -3), (2**30, 4)]
+NEAR: Pairs = [(0, 8), (3, -2), (7, 2), (-2, 9), (12, 0)]
+
+# What is computed, and with which n and m.
+BODIES: dict[str, tuple[str, Pairs]] = {
+    "a sum": ("%j = binary add %n, %m : i32\n" + LEFT, AROUND),
+    "a difference": ("%j = binary sub %n, %m : i32\n" + LEFT, AROUND),
+    "a product": ("%j = binary mul %n, %m : i32\n" + LEFT, AROUND),
+    "a multiple": ("%j = binary mul %n, %far : i32\n" + LEFT, AROUND),
+    "a shift": ("%j = binary shl %n, %7 : i32\n" + LEFT, AROUND),
+    "the negative": ("%j = unary neg %n : i32\n" + LEFT, AROUND),
+    "the negative of a sum": ("%s = binary add %n, %m : i32\n%j = unary neg %s : i32\n" + LEFT, AROUND),
+    "the least of sums": (
+        "%s = binary add %n, %m : i32\n%t = binary add %m, %7 : i32\n%j = binary min %s, %t : i32\n" + LEFT,
+        AROUND,
+    ),
+    "the least of a sum": ("%s = binary add %n, %m : i32\n%j = binary min %7, %s : i32\n" + LEFT, AROUND),
+    "the greatest of a sum": ("%s = binary add %n, %m : i32\n%j = binary max %s, %0 : i32\n" + LEFT, AROUND),
+    "one of two": (
+        """%s = binary add %n, %m : i32
+        %c = binary lt %n, %m : u1
+        %j = select %c, %s, %7 : i32
+        """
+        + LEFT,
+        AROUND,
+    ),
+    "the other of two": (
+        """%s = binary add %n, %m : i32
+        %c = binary lt %n, %m : u1
+        %j = select %c, %7, %s : i32
+        """
+        + LEFT,
+        AROUND,
+    ),
+    "a sum in a sum": ("%s = binary add %n, %m : i32\n%j = binary add %s, %i : i32\n" + LEFT, AROUND),
+    "a sum that a difference undoes": (
+        "%s = binary add %i, %n : i32\n%j = binary sub %s, %n : i32\n" + LEFT,
+        AROUND,
+    ),
+    "the absolute value": ("%j = unary abs %n : i32\n" + LEFT, AROUND),
+    "what was read": ("%j = load %from : i32\n" + LEFT, [(0, 0)]),
+    "twice what was read": ("%q = load %from : i32\n%j = binary add %q, %q : i32\n" + LEFT, [(0, 0)]),
+    "as 8 bits": ("%q = load %from : i32\n%j = cast %q : u8\n" + LEFT, [(0, 0)]),
+    "as 16 bits": ("%q = load %from : i32\n%j = cast %q : i16\n" + LEFT, [(0, 0)]),
+    "without a sign": ("%q = load %from : i32\n%j = cast %q : u32\n" + LEFT, [(0, 0)]),
+    "as 64 bits": ("%q = load %from : i32\n%j = cast %q : i64\n" + LEFT, [(0, 0)]),
+    "without a sign, where some are negative": (
+        "%q = cast %i : u32\n%t = cast %n : u32\n%j = binary sub %q, %t : u32\n" + LEFT.replace("@x", "@y"),
+        NEAR,
+    ),
+    "part of a cell": (
+        "%q = load %from : i32\n%c = field_ptr @v[%q] : *i32x3\n%p = element_ptr %c[%n] : *i32\n"
+        "%r = load %p : i32\nstore %out, %r",
+        NEAR,
+    ),
+    "a cell": (
+        "%q = load %from : i32\n%c = field_ptr @v[%q] : *i32x3\n%r = load %c : i32x3\n%s = reduce add %r : i32\n"
+        "store %out, %s",
+        [(0, 0)],
+    ),
+    "part of a local": (
+        """%t = alloca : *i32x3
+        %e = make_tensor [%i, %n, %m] : i32x3
+        store %t, %e
+        %q = load %from : i32
+        %p = element_ptr %t[%q] : *i32
+        %r = load %p : i32
+        store %out, %r""",
+        NEAR,
+    ),
+    "of an array": (
+        "%q = load %from : i32\n%p = array_ptr %a[%q] : *i32\n%r = load %p : i32\nstore %out, %r",
+        [(0, 0)],
+    ),
+    "either of two conditions": (
+        """%c = binary lt %n, %8 : u1
+        %d = binary lt %m, %8 : u1
+        %e = binary or %c, %d : u1
+        if %e then {
+          %p = field_ptr @x[%n] : *i32
+          %r = load %p : i32
+          store %out, %r
+        }""",
+        NEAR,
+    ),
+    "both conditions, or not": (
+        """%c = binary lt %n, %8 : u1
+        %d = binary ge %n, %0 : u1
+        %e = binary and %c, %d : u1
+        %p = field_ptr @x[%n] : *i32
+        if %e then {
+          %r = load %p : i32
+          store %out, %r
+        } orelse {
+          %s = load %p : i32
+          %t = binary sub %s, %1 : i32
+          store %out, %t
+        }""",
+        NEAR,
+    ),
+    "down": ("for %n, %m, %minus (%l: i32) {\n" + LOOP.format(index="binary add %l, %1 : i32") + "\n}", NEAR),
+    "up": ("for %n, %m, %2 (%l: i32) {\n" + LOOP.format(index="binary add %l, %1 : i32") + "\n}", NEAR),
+    "up or down": (
+        "for %n, %7, %m (%l: i32) {\n" + LOOP.format(index="binary add %l, %1 : i32") + "\n}",
+        [(0, 1), (3, 2), (-2, 1), (9, -1), (7, -1)],
+    ),
+    "from far": (
+        """%b = binary add %k, %one : i64
+        for %0, %m, %1 (%l: i32) {
+          %lw = cast %l : i64
+        """
+        + LOOP.format(index="binary add %b, %lw : i64")
+        + "\n}",
+        NEAR,
+    ),
+    "a loop of 64 bits": (
+        "%e = cast %m : i64\nfor %k, %e, %one (%l: i64) {\n" + LOOP.format(index="binary add %l, %one : i64") + "\n}",
+        NEAR,
+    ),
+    "a loop without signs": (
+        "%e = cast %m : u32\n%s = cast %1 : u32\n"
+        "for %u, %e, %s (%l: u32) {\n" + LOOP.format(index="binary add %l, %s : u32") + "\n}",
+        [(0, 8), (3, 5), (7, 2), (2, 12)],
+    ),
+}
+
+
+def outcome(kernel: ops.Kernel, args: list[Any], config: CompileConfig) -> list[Any]:
+    """What is in memory after a run."""
+    memory = Memory.of(kernel.fields)
+    for number, symbol in enumerate(kernel.fields):
+        shape = memory.read(symbol).shape
+        memory.write(symbol, np.arange(1, 1 + int(np.prod(shape))).reshape(shape) * (number + 1))
+    memory.write(kernel.fields[3], [0, 7, 8, -1, -(2**31), 2**31 - 1, 259, 2**30])
+    memory.write(kernel.fields[4], np.zeros(8, np.int32))
+    given = [np.copy(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    evaluate(kernel, given, memory, config, limit=50_000)
+    return [memory.read(symbol).tolist() for symbol in kernel.fields]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_masks_keep_what_kernels_mean(name: str) -> None:
+    body, numbers = BODIES[name]
+    text = FRAME.format(body=textwrap.indent(textwrap.dedent(body), "    "))
+    array = np.arange(11, 16, dtype=np.int32)
+    runs = [[n, m, n, n % 2**32, array[: m % 6]] for n, m in numbers]
+    runs += [[n, m, 2**63 - 2, 2, array] for n, m in numbers[:2]]
+    expected = [outcome(parse(text), args, MASKED) for args in runs]
+    for arch, off, stages in WAYS:
+        config = replace(MASKED, arch=arch)
+        kernel = run_passes(parse(text), tuple(one for one in BEFORE if one not in off), config)
+        for stage in stages:
+            run_passes(kernel, stage, config, level="tasks")
+            for args, wanted in zip(runs, expected, strict=True):
+                assert outcome(kernel, args, PLAIN) == wanted, f"{args}\n{text}\nbecame\n{print_ir(kernel)}"
