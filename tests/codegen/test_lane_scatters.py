@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,11 @@ def exact() -> None:
     ti.init(arch=ti.cpu, fast_math=False, cpu_max_num_threads=1)
 
 
-def made(kernel_of: Callable[[int], tuple[Any, ...]]) -> None:
+def made(kernel_of: Callable[[int], tuple[Any, ...]], ways: Sequence[int] = (1, 2, 4, 8, 16, 32, 0)) -> None:
     """Run what `kernel_of(lanes)` makes, one by one and in lanes, and compare its fields bit by bit: one lane after the
     other adds what iterations add one after the other."""
     results: list[list[Any]] = []
-    for lanes in (1, 2, 4, 8, 16, 32, 0):
+    for lanes in ways:
         kernel, *fields = kernel_of(lanes)
         kernel()
         results.append([field.to_numpy() for field in fields])
@@ -170,3 +170,78 @@ def test_kinds_of_atomics_that_do_not_commute() -> None:
         return run, x
 
     made(make)
+
+
+def test_atomics_that_do_not_wait() -> None:
+    """On truth values, products, exchanges, unsigned extremes, old values; in one place and anywhere."""
+
+    def make(lanes: int) -> tuple[Any, ...]:
+        where, out = scattered(N), ti.field(ti.i32, (4, 32))
+        some, seen = ti.field(ti.u1, 32), ti.field(ti.u1, 32)
+        high, low, one = ti.field(ti.u32, ()), ti.field(ti.u32, ()), ti.field(ti.i32, 4)
+        one.fill(1)
+        low.fill(2**32 - 1)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in where:
+                k = where[i]
+                if i % 4 != 2:
+                    ti.atomic_or(some[k], i % 3 == 0)
+                    ti.atomic_or(some[30], i % 7 == 3)
+                    ti.atomic_mul(one[0], 2 * (i % 3) - 1)
+                    ti.atomic_mul(one[1 + i % 3], 2 * (i % 2) - 1)
+                    ti.atomic_max(high[None], ti.u32(i) * 95443717)
+                    ti.atomic_min(low[None], ti.u32(i + 1) * 95443717)
+                    if ti.atomic_or(seen[k], i % 5 == 0):
+                        out[3, k] += i
+                    out[0, k] = ti.atomic_add(out[1, k % 7], i)
+                out[2, i % 32] = ti.atomic_xor(out[1, 9], i)
+
+        return run, out, some, seen, high, low, one
+
+    made(make, (1, 8, 32))
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_arrays_that_may_be_one(same: bool) -> None:
+    """What waits, and what is read, added and stored meanwhile: of arrays that may overlap nothing waits."""
+    results: list[Any] = []
+    for lanes in (1, 16):
+        where = permuted()
+        a, b = np.arange(2 * N, dtype=np.int32).reshape(2, N), np.arange(2 * N, dtype=np.int32).reshape(2, N) * 3
+
+        @ti.kernel
+        def run(a: ti.types.ndarray(ti.i32, 2), b: ti.types.ndarray(ti.i32, 2)):
+            ti.loop_config(simd=lanes)  # noqa: B023
+            for i in where:  # noqa: B023
+                a[1, where[i]] += b[1, where[i]]  # noqa: B023
+                b[0, i] += a[0, i] + b[1, where[i]]  # noqa: B023
+                a[0, i] = a[1, where[i]] - b[0, i]  # noqa: B023
+
+        run(a, a if same else b)
+        results.append((a, b))
+    for found in results[1:]:
+        np.testing.assert_array_equal(found, results[0])
+
+
+def test_a_place_that_all_store_one_value_to() -> None:
+    def make(lanes: int) -> tuple[Any, ...]:
+        where, equal, last = scattered(N), ti.field(ti.i32, N), ti.Vector.field(2, ti.i32, 4)
+        equal.fill(7)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in where:
+                last[2][0] = equal[i]
+                last[1] = [equal[i] + 1, equal[N - 1 - i] + 2]
+                if where[i] == 40:
+                    last[3][1] = equal[i]
+                if where[i] == 17:
+                    last[0][1] = equal[i]
+
+        return run, last
+
+    made(make, (1, 8, 32))

@@ -322,12 +322,12 @@ def test_threads_run_along_what_is_written(compiling: Callable[..., Recorder], t
     device = compiling()
     x, y = ti.field(ti.f32, (512, 256)), ti.field(ti.f32, (256, 512))
 
-    def code(outer: int, inner: int, by_rows: bool, drawn: bool = False) -> str:
+    def code(outer: int, inner: int, by_rows: bool, drawn: bool = False, shift: int = 0) -> str:
         @ti.kernel
         def run():
             for a, b in ti.ndrange(outer, inner):
                 i, j = (b, a) if ti.static(by_rows) else (a, b)
-                y[j, i] = x[i, j] + (ti.random() if ti.static(drawn) else 0.0)
+                y[j + shift, i - shift] = x[i, j] + (ti.random() if ti.static(drawn) else 0.0)
 
         return compiled(device, run)
 
@@ -335,6 +335,7 @@ def test_threads_run_along_what_is_written(compiling: Callable[..., Recorder], t
     assert ptx == code(256, 512, by_rows=True)
     assembled(ptx, 90, tmp_path)
     assert code(512, 256, False, drawn=True) != code(256, 512, True, drawn=True)
+    assert code(512, 256, False, shift=3) == code(256, 512, True, shift=3)
 
 
 def test_what_all_threads_read_is_asked_for_ahead(compiling: Callable[..., Recorder], tmp_path: Path) -> None:

@@ -122,12 +122,15 @@ def test_sine_stays_within_one(ti: Any) -> None:
 def test_axes_follow_what_is_written(ti: Any, shape: tuple[int, int]) -> None:
     n, m = shape
     x, y, z = ti.field(ti.i32, (n, m)), ti.field(ti.i32, (m, n)), ti.Vector.field(2, ti.i32, (m, 3, n))
+    w = ti.field(ti.i32, (m, n))
 
     @ti.kernel
     def run(a: ti.types.ndarray(ndim=2)):
         for i, j in x:
             y[j, i] = x[i, j]
             a[j, i] = x[i, j] + 1
+        for i, j in ti.ndrange((1, n + 1), (-2, m - 2)):
+            w[2 + j, i - 1] = x[i - 1, 2 + j] + 2
         for i, k, j in ti.ndrange(n, (1, 3), m):
             z[j, k, i] = ti.Vector([x[i, j], k])
 
@@ -136,5 +139,6 @@ def test_axes_follow_what_is_written(ti: Any, shape: tuple[int, int]) -> None:
     run(a)
     assert (y.to_numpy() == values.T).all()
     assert (a == values.T + 1).all()
+    assert (w.to_numpy() == values.T + 2).all()
     assert (z.to_numpy()[:, 1:, :, 0] == values.T[:, None]).all()
     assert (z.to_numpy()[..., 1] == np.array([0, 1, 2])[None, :, None]).all()

@@ -21,7 +21,7 @@ MASKED = CompileConfig(fast_math=False, verify=False, mask_out_of_bounds=True)
 PLAIN = replace(MASKED, mask_out_of_bounds=False)
 BEFORE = TO_TASKS[: TO_TASKS.index("mask_accesses")]
 AFTER = (*TO_TASKS[TO_TASKS.index("mask_accesses") + 1 :], *TO_LOWERED)
-WAYS = (("cpu", (), (("mask_accesses",), AFTER)), ("cuda", ("algebra",), (("mask_accesses",),)))
+WAYS = (("cpu", (), AFTER), ("cuda", ("algebra",), ()))
 
 FRAME = """\
 kernel @k(n: i32, m: i32, k: i64, u: u32, a: [i32; 1]) -> () {{
@@ -55,7 +55,7 @@ LOOP = "%j = {index}\n%p = field_ptr @x[%j] : *i32\n%r = load %p : i32\n%o = ato
 
 
 Pairs = list[tuple[int, int]]
-AROUND: Pairs = [(-(2**31), -(2**31)), (2**31 - 1, 1), (2**31 - 1, 2**31 - 1), (3, 4), (-1, -3), (2**30, 4)]
+AROUND: Pairs = [(-(2**31), -(2**31)), (2**31 - 1, 1), (3, 4), (-1, -3), (2**30, 4)]
 NEAR: Pairs = [(0, 8), (3, -2), (7, 2), (-2, 9), (12, 0)]
 
 # What is computed, and with which n and m.
@@ -201,12 +201,11 @@ def test_masks_keep_what_kernels_mean(name: str) -> None:
     text = FRAME.format(body=textwrap.indent(textwrap.dedent(body), "    "))
     array = np.arange(11, 16, dtype=np.int32)
     runs = [[n, m, n, n % 2**32, array[: m % 6]] for n, m in numbers]
-    runs += [[n, m, 2**63 - 2, 2, array] for n, m in numbers[:2]]
+    runs += [[n, m, 2**63 - 2, 2, array] for n, m in numbers[:2] if "%k" in body]
     expected = [outcome(parse(text), args, MASKED) for args in runs]
-    for arch, off, stages in WAYS:
+    for arch, off, after in WAYS:
         config = replace(MASKED, arch=arch)
         kernel = run_passes(parse(text), tuple(one for one in BEFORE if one not in off), config)
-        for stage in stages:
-            run_passes(kernel, stage, config, level="tasks")
-            for args, wanted in zip(runs, expected, strict=True):
-                assert outcome(kernel, args, PLAIN) == wanted, f"{args}\n{text}\nbecame\n{print_ir(kernel)}"
+        run_passes(kernel, ("mask_accesses", *after), config, level="tasks")
+        for args, wanted in zip(runs, expected, strict=True):
+            assert outcome(kernel, args, PLAIN) == wanted, f"{args}\n{text}\nbecame\n{print_ir(kernel)}"
