@@ -460,38 +460,6 @@ def test_arrays_that_are_only_read_do_not_keep_an_atomic():
     assert sum(isinstance(op, Atomic) for op in kept.walk()) == 2
 
 
-@pytest.mark.parametrize(
-    ("end", "factor", "kept"),
-    [
-        ("%n", 65534, False),
-        ("%n", -65534, False),
-        ("%n", 65536, True),  # comes round after 2**16 iterations, of which there may be more
-        ("%n", 65537, False),  # an odd one never does
-        ("%k", 65536, False),
-        ("%k", 2**28, False),
-        ("%k", 2**29, True),  # of 16 iterations the first and the ninth meet
-        ("%k", -(2**31), True),
-    ],
-)
-def test_multiples_of_an_index_that_come_round_keep_an_atomic(end: str, factor: int, kept: bool):
-    text = f"""kernel @k(n: i32) -> () {{
-        field @x: i32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) offset=(0) order=(0)
-        task range_for bounds {{
-            %b = const 0 : i32
-            %k = const 16 : i32
-            %n = arg index=0 : i32
-            yield begins=[%b], ends=[{end}]
-        }} body (%i: i32) {{
-            %f = const {factor} : i32
-            %j = binary mul %i, %f : i32
-            %p = field_ptr @x[%j] : *i32
-            %o = atomic add %p, %f : i32
-        }}
-    }}"""
-    made = transformed("demote_atomics", parse(text))
-    assert any(isinstance(op, Atomic) for op in made.walk()) == kept
-
-
 def test_functions_keep_their_atomics():
     """Iterations of a parallel loop may be in the function at once; a kernel's own serial task is alone."""
     body = """task serial body {
