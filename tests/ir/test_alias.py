@@ -120,6 +120,7 @@ TOGETHER = [
     (FieldPtr(X, [I, J]), FieldPtr(X, [Binary("mul", I, const(2)), J])),
     (FieldPtr(X, [I, J]), FieldPtr(X, [Binary("add", I, J), J])),
     (FieldPtr(X, [plus(I, 1), J]), FieldPtr(X, [Binary("sub", const(1), I), J])),
+    (FieldPtr(X, [plus(I, 1), J]), FieldPtr(X, [Binary("sub", const(3), I), J])),  # where I is 1
     (FieldPtr(X, [plus(SMALL, 127), J]), FieldPtr(X, [plus(SMALL, -128), J])),
     (FieldPtr(X, [BYTE, J]), FieldPtr(X, [NEXT_PAGE, J])),
     (FieldPtr(X, [const(0), J]), FieldPtr(X, [const(1, i64), J])),  # of two types: nobody asks

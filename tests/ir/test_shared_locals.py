@@ -145,6 +145,25 @@ def test_iterations_with_elements_of_their_own_do_not_race():
         assert sorted(map(id, found.races)) == sorted(map(id, races))
 
 
+def test_iterations_of_a_box_with_elements_of_their_own():
+    """Every one writes `w[i, j]`, or every one `w[j, i]`: of both, (1, 2) and (2, 1) meet."""
+    w = tree.Variable("w", tensor(i32, (8, 8)))
+
+    def races(*places: list[tree.Expr]) -> bool:
+        writes: list[tree.Stmt] = [tree.Assign(tree.Element(v(w), place, type=i32), v(I)) for place in places]
+        box = tree.BoxFor([I, J], [c(0), c(0)], [c(8), c(8)], writes, parallel=True)
+        use = tree.Assign(at(c(0)), tree.Element(v(w), [c(0), c(0)], type=i32))
+        root = tree.KernelTree("k", (), (), (X,), [tree.Let(w, tree.Splat(c(1), type=w.type)), box, use])
+        (found,) = loop_locals(root).values()
+        return bool(found.races)
+
+    assert not races([v(I), v(J)])
+    assert not races([v(J), v(I)], [v(J), v(I)])
+    assert races([v(I), v(J)], [v(J), v(I)])
+    assert races([v(I), v(I)])
+    assert races([v(I), c(0)])
+
+
 @pytest.mark.parametrize(("kind", "atomic"), [("gt", "max"), ("ge", "max"), ("lt", "min"), ("le", "min")])
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_an_extreme_by_comparison(kind: str, atomic: str, mirrored: bool):
@@ -175,6 +194,8 @@ def test_no_extreme_where_more_happens():
     assert facts(loop(argmax), READ, tree.Assign(at(c(1)), v(T))).races == [take, other]
     assert facts(loop(tree.If(test, [take], [tree.AugAssign("add", v(T), c(1))])), READ).races == [take]
     assert facts(loop(tree.If(test, [take]), tree.Assign(at(v(I)), v(S))), READ).races == [take]
+    for other_test in (b("eq", v(I), v(S), u1), tree.Unary("not", test, type=u1), tree.Cast(v(S), type=u1)):
+        assert facts(loop(tree.If(other_test, [take])), READ).races == [take]
     wrong = assign(S, b("add", v(I), c(1)))
     assert facts(loop(tree.If(test, [wrong])), READ).races == [wrong]
     drawn = tree.Random(type=i32)
@@ -191,6 +212,25 @@ def test_a_flag_is_no_race():
     assert [op.kind for op in find(made, ops.Atomic)] == ["xchg"]
     two = [assign(S, c(1)), assign(S, c(2))]
     assert facts(loop(tree.If(cond, two)), READ).races == two
+
+
+def test_loops_of_calls_that_are_statements():
+    """What is live behind such a loop: what the rest of the call reads, what the place reads that takes the result."""
+    own = tree.Variable("own", i32)
+    inner = loop(assign(own, v(I)))
+    for read in ([tree.Assign(at(c(0)), v(own))], []):
+        body = [let(own), inner, *read, tree.Return([c(1)])]
+        call = tree.Call("f", [], body, type=i32)
+        for stmt in (tree.Eval(call), tree.Let(T, call), assign(T, call), tree.Assign(at(c(1)), call)):
+            root = tree.KernelTree("k", (), (), (X,), [let(S), stmt])
+            found = loop_locals(root)[inner]
+            assert found.shared == ({own} if read else set())
+            assert found.private == ([] if read else [own])
+    inner = loop(assign(S, v(I)))
+    call = tree.Call("f", [], [inner, tree.Return([c(1)])], type=i32)
+    for place, live in ((at(v(S)), True), (at(v(T)), False)):
+        root = tree.KernelTree("k", (), (), (X,), [let(S), let(T), tree.Assign(place, call)])
+        assert loop_locals(root)[inner].shared == ({S} if live else set())
 
 
 def test_f64_values_into_an_f32():
@@ -258,6 +298,9 @@ def test_places_are_one_where_they_are_spelled_alike():
         return [kind for kind, _ in found.updates[write].steps] if write in found.updates else None
 
     assert kinds(element(c(1), c(0)), element(c(1), c(0))) == ["add"]
+    big = [c(int(digits)) for digits in ("1000", "1000", "1001")]  # no one object
+    assert kinds(element(big[0], c(0)), element(big[1], c(0))) == ["add"]
+    assert kinds(element(big[0], c(0)), element(big[2], c(0))) is None
     assert kinds(element(c(1), c(0)), element(c(0), c(0))) is None
     assert kinds(element(c(1), c(0)), element(c(1), c(1))) is None
     assert kinds(element(c(1), c(0)), element(c(1))) is None
