@@ -131,7 +131,7 @@ def _tests(build: Builder, index: Value, first: int, extent: int | Value) -> lis
     """The comparisons that `first <= index < first + extent` takes, given what is known of the index."""
     if isinstance(extent, ops.ArrayShape) and _runs_over(index, extent):
         return []
-    low, high = _range(index)
+    low, high = interval(index)
     tests: list[Value] = []
     beyond = isinstance(extent, Value) and extent.type is i64
     wide = index if index.type is i64 or (index.type is i32 and not beyond) else build.add(ops.Cast(index, type=i64))
@@ -147,15 +147,6 @@ def _tests(build: Builder, index: Value, first: int, extent: int | Value) -> lis
     elif high >= first + extent:
         compare("lt", build.add(ops.Const(first + extent, type=wide.type)))
     return tests
-
-
-def _range(index: Value) -> tuple[int, int]:
-    """Between what the index lies; the indices of a loop over a field lie in it."""
-    if isinstance(index, BlockArg) and index.block is not None and isinstance(index.block.owner, ops.StructFor):
-        field, axis = index.block.owner.field, index.block.args.index(index)
-        first = field.offset[axis] if field.offset else 0
-        return first, first + field.shape[axis] - 1
-    return interval(index)
 
 
 def _runs_over(index: Value, extent: ops.ArrayShape) -> bool:

@@ -70,6 +70,15 @@ def test_an_array_names_its_shape():
         evaluate(kernel, [np.zeros((3, 2), np.float32), 2], Memory.of([]), DEBUG)
 
 
+def test_an_array_of_more_elements_than_an_index_counts():
+    kernel, at = build(Param("i", u8), Param("a", array(f32, 1)))
+    at.add(ops.Load(at.add(ops.ArrayPtr(at.add(ops.Arg(1, type=array(f32, 1))), [at.add(ops.Arg(0, type=u8))]))))
+    assert bounds(kernel, DEBUG)
+    evaluate(kernel, [200, np.zeros(300, np.float32)], Memory.of([X]), DEBUG)
+    with pytest.raises(Fault, match="out of bounds"):
+        evaluate(kernel, [200, np.zeros(200, np.float32)], Memory.of([X]), DEBUG)
+
+
 def test_an_element_of_a_vector():
     kernel, at = build(Param("i", i32))
     local = at.add(ops.Alloca(type=pointer(tensor(f32, (3,))), name="v"))

@@ -1,4 +1,4 @@
-"""What no two iterations share: of which fields and arrays, by the indices of the accesses."""
+"""What no two iterations share, by the indices of the accesses; and what each thread sums up by itself."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from weft.ir.parse import parse
 from weft.ir.symbols import FieldSymbol
 from weft.ir.tasks import private_spaces, tasks_of
 from weft.ir.transforms.demote_atomics import demote_atomics
+from weft.ir.transforms.flag_access import flag_access
+from weft.ir.transforms.thread_local import thread_local
 
 FRAME = """kernel @k(n: i32, a: [i32; 1], b: [i32; 1], c: [i32; 1 exposed], d: [i32; 1 exposed],\
  s: [i32; 1 strided]) -> () {{
@@ -118,3 +120,49 @@ def test_multiples_of_an_index_that_come_round_keep_an_atomic(end: str, factor: 
     made = parse(text)
     demote_atomics(made, CompileConfig())
     assert bool(made.all_of(ops.Atomic)) == kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "type", "own"),
+    [
+        ("and", "u1", True),
+        ("or", "u1", True),
+        ("xor", "u1", True),
+        ("add", "u1", False),  # modulo 2, which no operator on truth values is
+        ("add", "i32", True),
+        ("xor", "i32", True),
+        ("xchg", "i32", False),
+        ("xchg", "u1", False),
+    ],
+)
+def test_what_threads_combine_by_themselves(kind: str, type: str, own: bool) -> None:
+    text = f"""kernel @k(v: {type}) -> () {{
+        field @t: {type} tree=0 components=(0)
+        task range_for bounds {{
+            %0 = const 0 : i32
+            %n = const 16 : i32
+            yield begins=[%0], ends=[%n]
+        }} body (%i: i32) {{
+            %v = arg index=0 : {type}
+            %p = field_ptr @t[] : *{type}
+            %o = atomic {kind} %p, %v : {type}
+        }}
+    }}"""
+    kernel = parse(text)
+    assert thread_local(kernel, CompileConfig()) == own
+
+
+@pytest.mark.parametrize(
+    ("body", "reads", "writes"),
+    [
+        (AB + "store %p, %i", (), ("y",)),
+        (AB + "%v = load %p : i32", ("y",), ()),
+        (AB + "%o = atomic add %p, %i : i32", ("y",), ("y",)),
+        (ptr("p", "b", "i") + "%o = atomic add %p, %i : i32", ("b",), ("b",)),
+    ],
+)
+def test_what_a_task_reads_and_writes(body: str, reads: tuple[str, ...], writes: tuple[str, ...]) -> None:
+    kernel = parse(FRAME.format(body=textwrap.indent(body, "        ")))
+    flag_access(kernel, CompileConfig())
+    (task,) = tasks_of(kernel)
+    assert (task.read_set, task.write_set) == (reads, writes)

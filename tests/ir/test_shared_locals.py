@@ -108,10 +108,17 @@ def test_an_own_local_is_assigned_on_every_way_to_a_read():
     assert shared(loop(tree.If(cond, [mine]), use))
     assert not shared(loop(tree.If(cond, [mine], [assign(S, c(1))]), use))
     assert not shared(loop(tree.If(cond, [mine], [tree.Continue()]), use))
+    assert not shared(loop(tree.If(cond, [tree.Continue()], [mine]), use))
+    assert shared(loop(tree.If(cond, [tree.Continue()]), use, mine))
     assert shared(loop(use, mine))
     assert shared(loop(tree.RangeFor(J, c(0), v(I), c(1), [mine]), use))
     assert shared(loop(tree.While(cond, [tree.If(cond, [tree.Break()]), mine]), use))
     assert not shared(loop(tree.While(cond, [mine, use])))
+
+
+def test_an_index_of_an_inner_loop_is_from_inside():
+    inner = tree.RangeFor(J, c(0), c(3), c(1), [tree.AugAssign("add", v(J), c(1))])
+    assert facts(loop(inner), READ) is None
 
 
 def test_a_call_assigns_what_it_assigns_on_every_way():

@@ -1,11 +1,19 @@
-"""Mutants that mean the same as the original, by module and name: why no test can tell them apart."""
+"""Mutants that mean the same as the original, by module and name: why no test can tell them apart. And conditions that
+are no question of legality."""
 
 from __future__ import annotations
 
-__all__ = ["EQUIVALENT"]
+__all__ = ["EQUIVALENT", "PROFIT"]
 
 _QUICK = "a quick way to what follows from the rest of the function"
 _TYPES = "for type checkers: the verifier lets nothing else stand there"
+_INTEGERS = "it is asked of integers only"
+_ADDRESS = "in lowered code all but locals and temporaries, which lanes share or split, is reached through an Address"
+_CAST = "where no sum wraps around, a cast of it is the sum of the casts"
+_STRIDES = "strides are constants, or those of an array: the same for all lanes"
+_EARLY = "what waits may be written at any time"
+_NEVER = "what is surely outside gets a mask that never holds"
+_ONCE = "a task that is not doubled has its masks where the accesses are"
 _KIND = "steps into two objects of one type are of one kind as long as those before them are the same"
 
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -23,6 +31,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_split: isinstance(lhs.value, int) -> True": _TYPES,
         "_split: isinstance(rhs.value, int) -> True": _TYPES,
         "_widens: isinstance(target, Prim) -> True": _TYPES,
+        "_widens: source.is_int -> True": "no constant of a float is an int: sums of floats are not looked into",
         "_widens: target.is_int -> True": "what ends as an index and widens an integer widens it to an integer",
         "_bytes_apart: base_a -> True": "None is the base of temporaries, whose space meets no other",
         "_bytes_apart: base_b -> True": "None is the base of temporaries, whose space meets no other",
@@ -31,6 +40,108 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_cast: isinstance(source, Prim) -> True": _TYPES,
         "_cast: isinstance(target, Prim) -> True": _TYPES,
         "_is_index: isinstance(value.type, Prim) -> True": _TYPES,
+        "_cast: target.is_int -> True": _INTEGERS,
+        "_is_index: value.type.is_int -> True": _INTEGERS,
+    },
+    "weft.ir.uniform": {
+        "_loop_of: isinstance(local.type, Pointer) -> True": _TYPES,
+        "_is_index: isinstance(value.type, Prim) -> True": _TYPES,
+        "_sum: isinstance(value.type, Prim) -> True": _TYPES,
+        "reads_common: isinstance(op, Load) -> True": "it is asked of loads only",
+        "_cast: _is_index(op.x) -> True": "no other value has a step but 0",
+    },
+    "weft.ir.widen": {
+        "constant: found is not None -> False": "`share` finds it as well",
+        "_make: isinstance(value, Select) -> False": _CAST,
+        "_make: isinstance(value, Unary) -> False": _CAST,
+        "_make: value.kind == 'neg' -> False": _CAST,
+        "_distributes: value.kind == 'mul' -> False": _CAST,
+        "_distributes: isinstance(value.lhs, Const) -> False": _CAST,
+        "_retype: old.users -> True": "a view that nobody uses",
+    },
+    "weft.ir.access_ranges": {
+        "_may_double: isinstance(op, Load) -> False": _ONCE,
+        "_may_double: isinstance(op, Load) -> False #3": _ONCE,
+        "_may_double: memory_space(op.ptr) in written -> True": _ONCE,
+    },
+    "weft.ir.shared_locals": {
+        "sequence: isinstance(stmt, (tree.RangeFor, tree.BoxFor, tree.StructFor)) -> True": "others are no `loops`",
+        "_facts: isinstance(write, tree.Assign) -> True": "a flag has no other writes",
+        "_updates: shape_of(value.type) == shape_of(place.type) -> True": "what has another shape is not the place",
+        "_is_one_writer_each: variables -> True": "a loop without variables has one iteration",
+        "_alike: isinstance(b, (list, tuple)) -> True": _TYPES,
+        "_alike: type(a) is type(b) -> True": "`repr` tells types apart",
+    },
+    "weft.ir.transforms.demote_atomics": {
+        "demote_atomics: atomics -> True": _QUICK,
+        "demote_atomics: task.kind != 'serial' -> True": "a serial task has no indices that spaces might name",
+    },
+    "weft.ir.transforms.dead_stores": {
+        "block: kind is Load -> False": "`accesses` says the same of it",
+        "read: isinstance(space, Alloca) -> True": "nothing else is among those that are gone",
+    },
+    "weft.ir.transforms.bounds": {
+        "_tests: wide.type is extent.type -> False": "a cast to the type that it has",
+        "named: isinstance(ptr, ops.ElementPtr) -> False": "`_name` goes on to the base as well",
+        "_runs_over: index.block is None -> False": _TYPES,
+        "_same_array: isinstance(a, ops.Arg) -> True": _TYPES,
+        "_same_array: isinstance(b, ops.Arg) -> True": _TYPES,
+    },
+    "weft.ir.transforms.mask_accesses": {
+        "_is_outside: high < axis.first -> False": _NEVER,
+        "_is_outside: isinstance(axis.extent, int) -> False": _NEVER,
+        "_is_outside: low >= axis.first + axis.extent -> False": _NEVER,
+        "early: all(map(self.early, value.operands)) -> False": "what is not asked together is asked at each access",
+        "hoist: isinstance(value, Op) -> True": "no argument of a block is `inside`",
+        "mask: isinstance(op, Store) -> False #2": "a store has no users",
+        "_copied: isinstance(axis.extent, Value) -> True": "a number has no copy",
+        "_not_positive: constant -> True": "0 is added",
+    },
+    "weft.ir.transforms.defer_warning": {
+        "can_wait: isinstance(doubt.op, Load) -> True": "stores have no type; a body with atomics is not straight",
+        "load_anyway: wraps_not(axis.index) -> False": "an index that does not wrap around is the same in 64 bits",
+        "load_anyway: index.type not in (i32, i64) -> True": "a cast to the type that it has, or to 64 bits",
+        "_worst: behind.type is i32 -> False": "64 bits hold it as well; cut off it is what it was",
+    },
+    "weft.codegen.fold_choice": {
+        "_sums_fold: isinstance(local.type, Pointer) -> True": _TYPES,
+        "_sums_fold: isinstance(local.type.elem, Prim) -> True": _TYPES,
+        "_sums_fold: len(types) == len(kinds) -> True": _TYPES,
+    },
+    "weft.codegen.lane_atomics": {
+        "minds: any((FAMILY.get(other.kind) != FAMILY.get(op.kind) for other, *_ in self.waiting)) -> True": _EARLY,
+        "minds: FAMILY.get(other.kind) != FAMILY.get(op.kind) -> True": _EARLY,
+    },
+    "weft.codegen.lane_gathers": {
+        "joint: isinstance(ptr, Address) -> True": _ADDRESS,
+        "joint: block is None -> False": _TYPES,
+        "joint: isinstance(op.type, Prim) -> True": _TYPES,
+    },
+    "weft.codegen.lane_rows": {
+        "_tag: isinstance(ptr, Address) -> True": _ADDRESS,
+        "in_cell: isinstance(ptr, Address) -> True": _ADDRESS,
+    },
+    "weft.codegen.lane_strides": {
+        "likely_stride: isinstance(ptr.type, Pointer) -> True": _TYPES,
+        "likely_stride: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
+        "_likely: isinstance(ptr, Address) -> True": _ADDRESS,
+        "_likely: facts.varies(stride) -> False": _STRIDES,
+    },
+    "weft.codegen.lane_memory": {
+        "_address: f.facts.step(stride) == 0 -> True": _STRIDES,
+        "_pointee: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
+        "_load: isinstance(root_of(op.ptr), Alloca) -> True": "only locals are split",
+        "_ends_in: isinstance(local, Alloca) -> True": "only locals are split",
+        "_load_global: isinstance(op.ptr, Address) -> True": _ADDRESS,
+        "_cell_key: isinstance(ptr, Address) -> True": _ADDRESS,
+        "_join: place in waiting.values -> False": "what is stored later takes the place of what was stored first",
+    },
+    "weft.codegen.cuda_axes": {
+        "write_along: isinstance(limits, Yield) -> True": _TYPES,
+    },
+    "weft.codegen.cuda_together": {
+        "trips_of: isinstance(value, Const) -> True #2": _TYPES,
+        "write_sum: result is not None -> True": _TYPES,
     },
     "weft.ir.transforms.collapse": {
         "_collapse: isinstance(limits, Yield) -> True": _TYPES,
@@ -43,18 +154,80 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_reach: op.type not in (i32, i64) -> False": "a cast from it must fit, and no float has an interval that does",
     },
     "weft.ir.transforms.forward": {
+        "block: op.pure -> False": "`accesses` says that it has no effects",
         "branch: then_ends -> True #2": "what stands after an if that both arms leave never runs",
     },
     "weft.ir.tasks": {
+        "private_spaces: axes -> True": "a loop without indices has one iteration",
+        "_slots: isinstance(root.array.type, Array) -> True": _TYPES,
         "private_spaces: isinstance(root, Alloca) -> False": "a local names no index: it is not among them anyway",
     },
     "weft.ir.intervals": {
+        "_index: isinstance(box, (Yield, ParallelFor)) -> True": _TYPES,
+        "_cast: source.is_int -> True": "between the ends of a float lies more than an integer's type holds",
         "unclipped: isinstance(value.type, Prim) -> True": _TYPES,
         "type_interval: isinstance(type, Prim) -> True": _TYPES,
         "_cast: isinstance(source, Prim) -> True": _TYPES,
     },
     "weft.ir.transforms.thread_local": {
         "_reduce: candidates -> True": _QUICK,
+        "identity: type is u1 -> False": "0 and 1, its greatest value, are False and True",
         "identity: type.is_signed -> True": "a constant is taken modulo its width: -1 has all bits",
     },
+}
+
+
+# What only chooses between two ways, each of which is right: of a module the functions, or single conditions of them.
+# Breaking one costs time, never a result; so they are no legality conditions, and there are no mutants of them.
+PROFIT: dict[str, tuple[str, ...]] = {
+    "weft.ir.tasks": ("is_masked", "usual_ops"),
+    "weft.ir.intervals": ("interval: depth == 0",),
+    "weft.ir.linear": ("proves: rest",),
+    "weft.ir.access_ranges": (
+        "_weakest",
+        "_may_hold",
+        "_lifted: rest",
+        "_lifted: self._steps < 0",
+        "_lifted: end not in whole",
+    ),
+    "weft.ir.transforms.collapse": ("_long: inner.end.value - inner.begin.value >= _SHORTEST",),
+    "weft.ir.transforms.defer_warning": (
+        "can_wait: len(doubt.axes) <= _MOST_AXES",
+        "in_straight_body: any(",
+        "in_straight_body: other.",
+        "in_straight_body: isinstance(other, _BRANCHES)",
+    ),
+    "weft.ir.transforms.lift_sums": ("_is_brief: len(inside) <= _MOST + 1",),
+    "weft.ir.transforms.mask_accesses": ("group: len(copied) > _LONG",),
+    "weft.ir.transforms.offload": ("_price: total <= _CHEAP",),
+    "weft.ir.transforms.thread_local": ("_reduce: scalars > _MOST",),
+    "weft.codegen.fold_choice": (
+        "fold_prices: known",
+        "fold_prices: count < _SHORT",
+        "fold_prices: count >= _LONG",
+        "fold_prices: is_straight(loop.body)",
+        "fold_prices: cost * _MARGIN < ",
+    ),
+    "weft.codegen.lane_choice": (
+        *(
+            "_too_dear",
+            "_is_long",
+            "_asks",
+            "_gathers",
+            "_brief",
+            "_is_local",
+            "_usual_bits",
+            "_filled",
+            "_interleaved",
+        ),
+        "lane_decision: _is_long(task)",
+    ),
+    "weft.codegen.cuda_axes": ("_written", "_along", "_axis_of", "moved_from"),
+    "weft.codegen.cuda_group": ("has_long_loop", "_shares_loop"),
+    "weft.codegen.cuda_team": ("_along_rows",),
+    "weft.codegen.cuda_together": (
+        *("_written_out", "is_long", "is_shared", "_varying"),
+        "_worth_it: trips < _FEWEST",
+        "_worth_it: size_of(op.body) > _MOST_SIDE_BY_SIDE",
+    ),
 }

@@ -21,6 +21,7 @@ _RUN = ("tests/codegen/test_legality.py", "tests/fuzz/test_programs.py")
 _LANES = (
     "tests/codegen/test_lanes.py",
     "tests/codegen/test_folds.py",
+    "tests/codegen/test_fold_versions.py",
     "tests/codegen/test_lane_programs.py",
     "tests/codegen/test_lane_scatters.py",
     *_RUN,
@@ -34,18 +35,30 @@ _GPU = (
     "tests/cuda",
     *_RUN,
 )
-_BOUNDS = ("tests/ir/test_bounds.py", "tests/lang/behaviour/test_masked_accesses.py", *_MEANING, *_RUN)
+_BOUNDS = (
+    "tests/ir/test_bounds.py",
+    "tests/ir/test_masked_indices.py",
+    "tests/lang/behaviour/test_masked_accesses.py",
+    *_MEANING,
+    *_RUN,
+)
 _SHARED = ("tests/ir/test_shared_locals.py", "tests/ir/test_lower_tree.py", "tests/ir/test_lower_tree_meaning.py")
 
 TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.alias": ("tests/ir/test_alias.py", *_PASSES, *_MEANING, *_RUN),
-    "weft.ir.tasks": (*_PASSES, "tests/ir/test_index_analyses.py", *_MEANING, *_RUN),
+    "weft.ir.tasks": ("tests/ir/test_private_spaces.py", *_PASSES, "tests/ir/test_index_analyses.py", *_MEANING, *_RUN),
     "weft.ir.affine": ("tests/ir/test_index_analyses.py", *_PASSES, *_MEANING, *_RUN),
     "weft.ir.intervals": ("tests/ir/test_index_analyses.py", "tests/ir/test_bounds.py", *_PASSES, *_MEANING),
-    "weft.ir.linear": ("tests/ir/test_mask_accesses.py", "tests/ir/test_index_analyses.py", *_PASSES, *_BOUNDS),
+    "weft.ir.linear": (
+        "tests/ir/test_linear.py",
+        "tests/ir/test_mask_accesses.py",
+        "tests/ir/test_index_analyses.py",
+        *_PASSES,
+        *_BOUNDS,
+    ),
     "weft.ir.widen": (*_PASSES, *_MEANING, *_RUN),
     "weft.ir.access_ranges": ("tests/ir/test_mask_accesses.py", "tests/ir/test_index_analyses.py", *_PASSES, *_BOUNDS),
-    "weft.ir.uniform": (*_LANES, "tests/codegen/test_ptx_together.py"),
+    "weft.ir.uniform": ("tests/ir/test_uniform.py", *_LANES, "tests/codegen/test_ptx_together.py"),
     "weft.ir.overlaps": ("tests/codegen/test_overlap_check.py", "tests/lang/behaviour/test_overlaps.py"),
     "weft.ir.shared_locals": (*_SHARED, "tests/lang/behaviour/test_shared_locals.py"),
     "weft.ir.order_dependence": ("tests/ir/test_order_dependence.py",),
@@ -71,7 +84,6 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.codegen.lane_gathers": _LANES,
     "weft.codegen.lane_rows": _LANES,
     "weft.codegen.lane_strides": _LANES,
-    "weft.codegen.lane_vectors": _LANES,
     "weft.codegen.lane_memory": _LANES,
     "weft.codegen.unordered": _LANES,
     "weft.codegen.shares": ("tests/codegen/test_parts.py", "tests/lang/behaviour/test_scatters.py", *_RUN),

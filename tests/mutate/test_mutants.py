@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from tests.mutate import forks
-from tests.mutate.equivalent import EQUIVALENT
+from tests.mutate.__main__ import jobs_of
+from tests.mutate.equivalent import EQUIVALENT, PROFIT
 from tests.mutate.mutants import mutants, watched
 from tests.mutate.session import Recorded, first_tests, renumbered
 from tests.mutate.swap import Functions
@@ -64,12 +65,27 @@ def test_targets_are_there(module: str) -> None:
         assert (ROOT / tests).exists(), tests
 
 
+def names_of(module: str) -> set[str]:
+    assert module in TARGETS
+    spec = find_spec(module)
+    assert spec is not None
+    return {one.name for one in mutants(Path(str(spec.origin)).read_text())}
+
+
 def test_equivalent_mutants_are_there() -> None:
     for module, rows in EQUIVALENT.items():
-        spec = find_spec(module)
-        assert spec is not None
-        names = {one.name for one in mutants(Path(str(spec.origin)).read_text())}
+        names = names_of(module)
         assert rows.keys() <= names, f"{module}: {sorted(rows.keys() - names)}"
+
+
+def test_what_only_chooses_is_there_and_has_no_mutants() -> None:
+    for module, rows in PROFIT.items():
+        names, made = names_of(module), {job.name for job in jobs_of(module)}
+        for row in rows:
+            those = {name for name in names if name.startswith(row if ":" in row else f"{row}:")}
+            assert those, f"{module}: {row}"
+            assert not those & made
+        assert made
 
 
 @pytest.fixture
