@@ -178,7 +178,7 @@ def test_atomics_that_do_not_wait() -> None:
     def make(lanes: int) -> tuple[Any, ...]:
         where, out = scattered(N), ti.field(ti.i32, (4, 32))
         some, seen = ti.field(ti.u1, 32), ti.field(ti.u1, 32)
-        high, low, one = ti.field(ti.u32, ()), ti.field(ti.u32, ()), ti.field(ti.i32, 4)
+        high, low, one = ti.field(ti.u32, 2), ti.field(ti.u32, 2), ti.field(ti.i32, 4)
         one.fill(1)
         low.fill(2**32 - 1)
 
@@ -189,11 +189,12 @@ def test_atomics_that_do_not_wait() -> None:
                 k = where[i]
                 if i % 4 != 2:
                     ti.atomic_or(some[k], i % 3 == 0)
-                    ti.atomic_or(some[30], i % 7 == 3)
-                    ti.atomic_mul(one[0], 2 * (i % 3) - 1)
-                    ti.atomic_mul(one[1 + i % 3], 2 * (i % 2) - 1)
-                    ti.atomic_max(high[None], ti.u32(i) * 95443717)
-                    ti.atomic_min(low[None], ti.u32(i + 1) * 95443717)
+                    ti.atomic_mul(one[1 + i % 2 * 2], 2 * (i % 2) - 1)
+                    for j in range(2):  # in one place each
+                        ti.atomic_or(some[30 + j], i % 7 == 3 + j)
+                        ti.atomic_mul(one[2 * j], 2 * (i % 3) - 1)
+                        ti.atomic_max(high[j], ti.u32(i + j) * 95443717)
+                        ti.atomic_min(low[j], ti.u32(i + 1 + j) * 95443717)
                     if ti.atomic_or(seen[k], i % 5 == 0):
                         out[3, k] += i
                     out[0, k] = ti.atomic_add(out[1, k % 7], i)

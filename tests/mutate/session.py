@@ -75,16 +75,17 @@ class Session:
 
     def record(self, path: Path, processes: int, keep: bool = False) -> list[Recorded]:
         """What each test meets. `path` keeps it while the modules stay as they are, or where `keep` is given: then a
-        condition that is new counts as met by no test."""
+        condition that is new counts as met by those tests only that are recorded from now on."""
         names = {module: [one.name for one in mutants(source)] for module, source in self.sources.items()}
         digest = hashlib.blake2b("".join(self.sources.values()).encode()).hexdigest()
         head, *lines = path.read_text().splitlines() if path.exists() else ['{"digest": "", "names": {}}']
         old = json.loads(head)
-        if old["digest"] != digest and not keep:
+        kept = lines if old["digest"] == digest or keep else []
+        known = [renumbered(Recorded(**json.loads(line)), old["names"], names) for line in kept]
+        if old["digest"] != digest:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps({"digest": digest, "names": names}) + "\n")
-            old, lines = {"names": names}, []
-        known = [renumbered(Recorded(**json.loads(line)), old["names"], names) for line in lines]
+            rows = [{"digest": "" if known else digest, "names": names}, *map(asdict, known)]
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         new = self.items.keys() - {one.name for one in known}
         with path.open("a") as out:
             for outcome in forks.run(self._recordings(new), processes):
@@ -92,7 +93,7 @@ class Session:
                     if "error" in message:
                         raise RuntimeError(message["error"])
                     known.append(Recorded(**message))
-                    out.write(json.dumps(asdict(renumbered(known[-1], names, old["names"]))) + "\n")
+                    out.write(json.dumps(asdict(known[-1])) + "\n")
                 out.flush()
                 print(f"{len(known):6} tests, {outcome.about}", flush=True)
         return [one for one in known if one.name in self.items]
