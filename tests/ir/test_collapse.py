@@ -142,6 +142,25 @@ def test_bounds_that_differ_from_row_to_row_and_short_loops_stay(axes: Any) -> N
     np.testing.assert_array_equal(x.to_numpy(), expected)
 
 
+def test_loops_that_do_not_count_by_one_stay(axes: Any) -> None:
+    x, y = ti.field(ti.i32, (N, N)), ti.field(ti.i32, (N, N))
+
+    @ti.kernel
+    def k(step: ti.i32):
+        for i in range(N):
+            for j in range(0, N, 2):
+                x[i, j] = i + j
+        for i in range(N):
+            for j in range(0, N, step):
+                y[i, j] = i + j
+
+    k(3)
+    assert axes() == [1, 1]
+    sums = np.add.outer(np.arange(N), np.arange(N))
+    assert (x.to_numpy() == sums * (np.arange(N) % 2 == 0)).all()
+    assert (y.to_numpy() == sums * (np.arange(N) % 3 == 0)).all()
+
+
 def test_an_array_passed_twice_keeps_the_order_of_the_inner_loop(axes: Any) -> None:
     @ti.kernel
     def scan(a: ti.types.ndarray(dtype=ti.i32, ndim=2), b: ti.types.ndarray(dtype=ti.i32, ndim=2)):

@@ -129,6 +129,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.codegen.lane_memory": {
         "_address: f.facts.step(stride) == 0 -> True": _STRIDES,
+        "_address: f.facts.step(stride) == 0 -> False": "a vector of equal offsets",
         "_pointee: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
         "_load: isinstance(root_of(op.ptr), Alloca) -> True": "only locals are split",
         "_ends_in: isinstance(local, Alloca) -> True": "only locals are split",
@@ -149,6 +150,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_computable: isinstance(value, Op) -> True": "it is asked of what is the same for all iterations only",
         "_computable: value.pure -> True": "it is asked of what is the same for all iterations only",
         "_computable: all(map(_computable, value.operands)) -> True": "it is asked of what is the same for all only",
+    },
+    "weft.codegen.cuda_borrow": {
+        "keep_borrows: 'mul.hi.' not in ptx -> False": _QUICK,
     },
     "weft.codegen.cuda_inside": {
         "_reach: op.type not in (i32, i64) -> False": "a cast from it must fit, and no float has an interval that does",
