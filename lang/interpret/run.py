@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.python_tree import python_tree
 from weft.lang.interpret.debugger import trimmed
 from weft.lang.interpret.faults import indices, placed
 from weft.lang.interpret.random import draws
@@ -103,7 +104,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates, top)
     body = rewriter.function(_definition(function))
     semantics.loops = rewriter.loops
-    module = ast.parse(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
+    module = python_tree(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
     factory = module.body[0]
     assert isinstance(factory, ast.FunctionDef)
     own: list[ast.stmt] = [] if name in free else [ast.Global([name])]  # a function that calls itself means the global
