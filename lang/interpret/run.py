@@ -54,9 +54,12 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     run = interpreted(kernel.function, dict(kernel.params), top=True)
     draws().launch()
     owner = () if kernel.class_instance is None else (kernel.class_instance,)
+    code = kernel.function.__code__
+    positional = code.co_argcount - len(owner)  # the others are given by keyword only
+    keywords = dict(zip(code.co_varnames[code.co_argcount :], args[positional:]))
     token = choices.set(kernel.choices)
     try:
-        result = with_types(run, *owner, *args)
+        result = with_types(run, *owner, *args[:positional], **keywords)
     except KernelFault as fault:
         raise placed(fault, HELPER).with_traceback(trimmed(fault.__traceback__, HELPER)) from None
     except RecursionError as error:
