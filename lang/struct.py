@@ -362,7 +362,7 @@ class StructField:
         """The node `levels` above the first place."""
         return self.snode.parent(levels)
 
-    def get_member_field(self, key: str) -> Any:
+    def get_member_field(self, key: Any) -> Any:
         """The field of member `key`; KeyError if there is none."""
         if not isinstance(key, str) or key not in self.members:
             raise KeyError(f"{self.struct_type!r} has no member {key!r}")

@@ -117,7 +117,7 @@ class StructMembers:
             return members[name]
         raise AttributeError(f"this ndarray of {self.__dict__.get('struct_type')!r} has no member '{name}'")
 
-    def get_member_field(self, key: str) -> Any:
+    def get_member_field(self, key: Any) -> Any:
         """The ndarray of member `key`; KeyError if there is none."""
         if not isinstance(key, str) or key not in self.members:
             raise KeyError(f"{self.struct_type!r} has no member {key!r}")

@@ -35,8 +35,8 @@ _SUMMARY: dict[str, Callable[[Sequence[float]], Any]] = {
 
 def do_bench(
     fn: Callable[[], Any],
-    warmup: float = 25,
-    rep: float = 100,
+    warmup: Any = 25,
+    rep: Any = 100,
     quantiles: Sequence[float] | None = None,
     return_mode: str = "mean",
     clear_cache: bool = True,

@@ -101,7 +101,7 @@ class SparseMatrix:
         if not (0 <= row < self.n and 0 <= column < self.m):
             raise IndexError(f"[{row}, {column}] lies outside of a matrix of shape {self.shape}")
         at = int(self.starts[row] + np.searchsorted(self.columns[self.starts[row] : self.starts[row + 1]], column))
-        return at, at < self.starts[row + 1] and int(self.columns[at]) == column
+        return at, bool(at < self.starts[row + 1] and int(self.columns[at]) == column)
 
     def __getitem__(self, place: Any) -> float:
         at, found = self._find(place)

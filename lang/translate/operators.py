@@ -86,9 +86,9 @@ def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: A
     except WeftError as error:
         raise CompilationError(str(error), t.span(node)) from error
     except Exception as fault:
-        error = beneath_compiler(fault)
-        kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), CompilationError)
-        raise kind(f"{type(error).__name__} at compile time: {error}", t.span(node)) from error
+        kind = next((ours for theirs, ours in _KINDS if isinstance(fault, theirs)), CompilationError)
+        message = f"{type(fault).__name__} at compile time: {fault}"
+        raise kind(message, t.span(node)) from beneath_compiler(fault)
 
 
 def _no_field(t: Translator, value: Any, node: ast.AST) -> None:

@@ -29,7 +29,7 @@ class VideoManager:
         width: int | None = None,
         height: int | None = None,
         post_processor: Callable[[Any], Any] | None = None,
-        framerate: float = 24,
+        framerate: Any = 24,
         automatic_build: bool = True,
     ) -> None:
         self.directory = Path(path_of(output_dir, "VideoManager"))
