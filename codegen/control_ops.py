@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from weft.codegen.apart import write_apart
 from weft.codegen.function import FunctionWriter, Jump, Turn, emits
 from weft.codegen.interrupts import NEVER, Stretches, counted, may_overflow, stretches
 from weft.codegen.memory_ops import read_slot, service
@@ -32,8 +33,11 @@ def _if(f: FunctionWriter, op: If) -> None:
     f.jump(done)
     if not empty:
         f.start(orelse)
-        f.block(op.orelse)
-        f.jump(done)
+        if op.versioned:
+            write_apart(f, op.orelse, done)
+        else:
+            f.block(op.orelse)
+            f.jump(done)
     f.start(done)
 
 

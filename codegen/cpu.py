@@ -334,7 +334,7 @@ def _write_body(
     Atomics on fields of which it has a copy need not lock, those of its epilogue do."""
     module = entry.module
     f = _writer(module, plan)
-    f.plain = plain
+    f.plain, f.apart = plain, name
     f.lines_from = _line_table(module, name, task)
     if _draws(module, task):
         f.draws = f.stack(f"<{plan.span} x i32>" if isinstance(plan, LanePlan) else "i32", align=4)

@@ -71,7 +71,8 @@ class FunctionWriter:
     `lanes.py`). `moved` has the base addresses, by scope, of fields that lie elsewhere than in their tree, `alignments`
     those of addresses that are multiples of more than an element. `emitters` says how to write ops. `draws`, `lane`,
     `stream` number the random numbers (`stream`: where the caller says which), `floor` is where the stack must end,
-    `record` the error record, where that is looked at. `lines_from` knows the lines of the program, if wanted."""
+    `record` the error record, where that is looked at. `lines_from` knows the lines of the program, if wanted. `apart`
+    begins the names of functions that are cut out of it (see `apart.py`; empty: none are)."""
 
     module: ModuleWriter
     plain: bool = False
@@ -97,6 +98,7 @@ class FunctionWriter:
     alignments: dict[str, int] = field(default_factory=dict[str, int])
     emitters: Emitters = field(default_factory=lambda: EMITTERS)
     lines_from: LineTable | None = None
+    apart: str = ""
 
     # ---- registers and lines ----
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.codegen.apart import write_by_lane
 from weft.codegen.control_ops import counted_turn, last_but_one, looks, more_rounds
 from weft.codegen.function import EMITTERS, Jump
 from weft.codegen.interrupts import may_overflow
@@ -60,6 +61,8 @@ def _plain_if(f: LaneWriter, op: If) -> None:
     for label, block in ((then, op.then), (orelse, op.orelse)):
         f.start(label)
         f.here, f.region = here, done
+        if op.versioned and block is op.orelse and write_by_lane(f, block, done):
+            continue
         f.block(block)
         f.jump(done)
     f.start(done)
@@ -73,6 +76,8 @@ def _versions(f: LaneWriter, op: If) -> None:
     for label, block in ((then, op.then), (orelse, op.orelse)):
         f.start(label)
         f.here, f.region = here, done
+        if block is op.orelse and write_by_lane(f, block, done):
+            continue
         f.block(block)
         f.jump(done)
     f.start(done)

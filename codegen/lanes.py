@@ -301,6 +301,25 @@ class LaneWriter(FunctionWriter):
             text = self._own(value)
         return self.set(f"extractelement <{self.lanes} x {spell(value.type)}> {text}, i64 0")
 
+    def of_lane(self, value: Value, number: str) -> str:
+        """The value in the lane of that number (i64)."""
+        step = self.facts.step(value)
+        if step is None:
+            with self.wide():
+                text = self.use(value)
+            return self.set(f"extractelement <{self.lanes} x {spell(value.type)}> {text}, i64 {number}")
+        with self.wide(1):
+            text = self.use(value)
+        if not step:
+            return text
+        by = self.set(f"mul i64 {number}, {step}")
+        if isinstance(value.type, Pointer):
+            return self.set(f"getelementptr i8, ptr {text}, i64 {by}")
+        assert isinstance(value.type, Prim)
+        if value.type.bits < 64:
+            by = self.set(f"trunc i64 {by} to {spell(value.type)}")
+        return self.set(f"add {spell(value.type)} {text}, {by}")
+
     def _own(self, value: Value) -> str:
         """What the vector that is being written has, also where one is written for all: an address moves evenly whose
         index went through casts that could wrap."""

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weft.codegen.function import FunctionWriter
 
-__all__ = ["outline"]
+__all__ = ["USED", "defined", "labels", "outline"]
 
 # Lines of a body above which it is cut out: in lanes; of one that LLVM shall not vectorize (see `cpu.py`).
 _LONG_IN_LANES, _LONG = 3000, 8000
 
 _NAME, _ARGUMENT = re.compile(r"@([\w.]+)\("), re.compile(r"(ptr|i64)[^,()]* (%\w+)")
-_DEFINED, _USED = re.compile(r"\s*(%[\w.]+) = (.*)"), re.compile(r"%[\w.]+")
+_DEFINED, USED = re.compile(r"\s*(%[\w.]+) = (.*)"), re.compile(r"%[\w.]+")
 _ONE = r"(?:ptr|i\d+|half|float|double)"
 _TYPE = rf"({_ONE}|<\d+ x {_ONE}>)"
 
@@ -50,17 +50,17 @@ def outline(f: FunctionWriter, signature: str, in_lanes: bool) -> None:
     if body is None or name is None or f.lines_from is not None:
         return
     inside, around = f.lines[body.begin : body.end], [*f.lines[: body.begin], *f.lines[body.end :]]
-    elsewhere = {register for line in around for register in _USED.findall(line)}
+    elsewhere = {register for line in around for register in USED.findall(line)}
     own = list[str]()
     for slot in reversed(f.slots):  # one may use another before it
         if slot.split()[0] in elsewhere:
-            elsewhere.update(_USED.findall(slot))
+            elsewhere.update(USED.findall(slot))
         else:
             own.insert(0, slot)
     types = {register: type for type, register in _ARGUMENT.findall(signature)}
-    types |= _defined([*(slot for slot in f.slots if slot not in own), *f.lines[: body.begin]])
-    known = {body.latch, f.exit_label, *_defined(own), *_defined(inside), *_labels(inside)}
-    taken = dict.fromkeys(r for line in (*own, *inside) for r in _USED.findall(line) if r not in known)
+    types |= defined([*(slot for slot in f.slots if slot not in own), *f.lines[: body.begin]])
+    known = {body.latch, f.exit_label, *defined(own), *defined(inside), *labels(inside)}
+    taken = dict.fromkeys(r for line in (*own, *inside) for r in USED.findall(line) if r not in known)
     if not all(types.get(register) for register in taken):
         return
     parameters = ", ".join(f"{types[register]} {register}" for register in taken)
@@ -74,13 +74,14 @@ def outline(f: FunctionWriter, signature: str, in_lanes: bool) -> None:
     f.slots = [slot for slot in f.slots if slot not in own]
 
 
-def _defined(lines: Sequence[str]) -> dict[str, str]:
+def defined(lines: Sequence[str]) -> dict[str, str]:
     """The registers that the lines define, and their types; empty where they are not seen."""
     found = (_DEFINED.match(line) for line in lines)
     return {one[1]: _type_of(one[2]) for one in found if one is not None}
 
 
-def _labels(lines: Sequence[str]) -> set[str]:
+def labels(lines: Sequence[str]) -> set[str]:
+    """The labels of the blocks that begin in the lines."""
     return {f"%{line[:-1]}" for line in lines if line.endswith(":")}
 
 
