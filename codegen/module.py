@@ -164,8 +164,10 @@ def _bounded(scopes: Iterable[str]) -> dict[str, str]:
 
 def _may_overlap(a: str, b: str) -> bool:
     """A field and a component of it do, which one function names by a constant, another does not. So may an exposed
-    array and any array (the caller's of a function, too), or an exposed field."""
+    array and any array (the caller's of a function, too), or an exposed field; and two of these."""
     if a.partition("#")[0] == b.partition("#")[0]:
         return not ("#" in a and "#" in b)
     kinds = {scope.partition(":")[0] for scope in (a, b)}
+    if kinds == {f"{EXPOSED} field"}:
+        return True
     return f"{EXPOSED} array" in kinds and kinds <= {"array", f"{EXPOSED} array", f"{EXPOSED} field"}

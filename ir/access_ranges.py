@@ -45,7 +45,7 @@ from weft.ir.ops import (
 from weft.ir.tasks import Access, Region, accesses, memory_space
 from weft.ir.types import Pointer, Prim, i32, i64, shape_of, u1, u32, u64
 
-__all__ = ["Axis", "Doubt", "Survey", "in_range", "inside", "settle", "wraps_not"]
+__all__ = ["Axis", "Doubt", "Survey", "computable", "in_range", "inside", "settle", "wraps_not"]
 
 _UNSIGNED = {i32: u32, i64: u64}
 _LONG, _LONG_TASK = 200, 1000  # ops of a loop, and of a task, that is not written twice
@@ -232,7 +232,7 @@ class Survey:
         self._steps -= 1
         moving = next((term for term in form.terms if not _available(term[2], loop, region)), None)
         if moving is None:
-            if _computable(form):
+            if computable(form):
                 yield form
             return
         if not depth or self._steps < 0:
@@ -287,12 +287,11 @@ def _available(value: Value, loop: For | Task, region: Region) -> bool:
     if value.block is loop.bounds:
         return True
     if isinstance(value, Load) and isinstance(value.ptr, TempPtr):
-        written = (op.ptr for op in accesses(loop) if not isinstance(op, Load))
-        return not any(isinstance(ptr, TempPtr) and ptr.offset == value.ptr.offset for ptr in written)
+        return not any(memory_space(op.ptr) == memory_space(value.ptr) for op in accesses(loop) if type(op) is not Load)
     return value.pure and all(_available(operand, loop, region) for operand in value.operands)
 
 
-def _computable(form: Form) -> bool:
+def computable(form: Form) -> bool:
     """Whether its sum surely does not wrap around in 64 bits."""
     reach = abs(form.constant)
     for _, count, value in form.terms:
@@ -349,6 +348,7 @@ def inside(axis: Axis, build: Builder) -> Value:
     type = index.type if index.type in (i32, i64) else i64 if index.type.bits >= 32 else i32
     if isinstance(extent, Value) and extent.type is i64:
         type = i64
+    huge = index.type is u64  # what i64 does not hold is less than 0 there
     index = index if index.type is type else build.add(Cast(index, type=type))
 
     def number(value: int) -> Value:
@@ -356,11 +356,11 @@ def inside(axis: Axis, build: Builder) -> Value:
 
     if not axis.high:
         return build.add(Binary("ge", index, number(axis.first), type=u1))
-    if isinstance(extent, int) and not axis.low:
+    if isinstance(extent, int) and not axis.low and not huge:
         return build.add(Binary("lt", index, number(axis.first + extent), type=u1))
     length = number(extent) if isinstance(extent, int) else extent
     length = length if length.type is type else build.add(Cast(length, type=type))
-    if not axis.low:  # of an array, whose indices begin at 0
+    if not axis.low and not huge:  # of an array, whose indices begin at 0
         return build.add(Binary("lt", index, length, type=u1))
     index = build.add(Binary("sub", index, number(axis.first))) if axis.first else index
     index, length = (build.add(Cast(value, type=_UNSIGNED[type])) for value in (index, length))

@@ -143,6 +143,8 @@ def may_alias(p: Value, q: Value) -> bool:
         return False
     if not same_address(p_root, q_root) and not (isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr)):
         return True
+    if isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr) and p_root.field is not q_root.field:
+        return True  # a vector, and a component of it
     # Elements of a field are the same or apart: parts of them are apart where the steps are.
     # `zip` stops at the shorter chain: a whole contains its parts.
     return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))
@@ -225,7 +227,7 @@ def _step_apart(a: ElementPtr | MemberPtr, b: ElementPtr | MemberPtr) -> bool:
 def _roots_overlap(a: Value, b: Value) -> bool:
     """For two roots (or Addresses) of spaces that meet."""
     if isinstance(a, FieldPtr) and isinstance(b, FieldPtr):
-        return a.field is b.field and not _indices_apart(a.indices, b.indices)
+        return a.field.shares_with(b.field) and not _indices_apart(a.indices, b.indices)
     if isinstance(a, ArrayPtr) and isinstance(b, ArrayPtr):
         # Elements of a strided view may overlap; those of a contiguous array do not.
         kind = a.array.type

@@ -288,7 +288,7 @@ def _extreme_kind(branch: tree.If, write: tree.Assign) -> str | None:
         kind, value, place = _MIRRORED[kind], place, value
     if not _alike(place, write.target) or not _alike(value, write.value) or value.type is not place.type:
         return None
-    if any(isinstance(node, _EFFECTS) for node in walk(value)):
+    if any(isinstance(node, _EFFECTS) for node in walk(condition)):
         return None
     return _EXTREMES[kind]
 

@@ -35,8 +35,8 @@ class FieldSymbol:
     `dtype` is a primitive or tensor type. `shape` are the extents, `offset` the index of the first element per axis
     (user indices run from `offset[k]` to `offset[k] + shape[k]`). `tree` numbers the kernel's SNode trees.
     Scalar component `c` of element `(i, j, ...)` lies at `base(tree) + components[c] + sum of its terms` bytes.
-    `order` lists the axes from slowest to fastest varying in memory. Fields never overlap one another; an `exposed` one
-    may overlap exposed arrays.
+    `order` lists the axes from slowest to fastest varying in memory. Fields do not overlap one another, save a field
+    and one of a component of it (`shares_with`); an `exposed` one may overlap exposed arrays and fields.
     """
 
     name: str
@@ -48,6 +48,10 @@ class FieldSymbol:
     offset: tuple[int, ...] = ()
     order: tuple[int, ...] = ()
     exposed: bool = False
+
+    def shares_with(self, other: FieldSymbol) -> bool:
+        """Whether they have a component in common."""
+        return self.tree == other.tree and not {*self.components}.isdisjoint(other.components)
 
     def affine(self) -> bool:
         """Whether every axis is one plain stride (no div or mod in the address)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
-from weft.ir.access_ranges import Axis, Doubt, Survey, inside, settle, wraps_not
+from weft.ir.access_ranges import Axis, Doubt, Survey, computable, inside, settle, wraps_not
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.intervals import interval
@@ -318,7 +318,7 @@ class _Rest:
 
     def knows(self, needs: Sequence[Form]) -> bool:
         """Whether those forms can be computed before it."""
-        return all(self.early(value) for need in needs for _, _, value in need.terms)
+        return all(computable(need) and all(self.early(value) for _, _, value in need.terms) for need in needs)
 
     def early(self, value: Value) -> bool:
         """Whether the value can. (Arguments of blocks inside have no op.)"""

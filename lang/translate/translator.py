@@ -104,6 +104,9 @@ class Unit:
             tuple(parts.order),
             self.exposed,
         )
+        for other in filter(made.shares_with, self.symbols.values()):
+            for one in (made, other):  # a vector field, and the field of a component of it
+                object.__setattr__(one, "exposed", True)
         self.symbols[id(of)] = made
         self.kept.append(of)
         return made

@@ -320,3 +320,16 @@ def test_faults_say_in_which_iteration(ti):
         with pytest.raises(AssertionError) as fault:
             run(what, n)
         assert str(fault.value).splitlines()[-len(message) :] == message
+
+
+@pytest.mark.parametrize("k", [8, 2**32 + 1, 2**63 + 1, 2**64 - 1])
+def test_an_unsigned_index_beyond_all_is_out_of_bounds(ti, k):
+    ti.init(arch=ti.cfg.arch, debug=True)
+    x = ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def read(k: ti.u64) -> ti.i32:
+        return x[k]
+
+    with pytest.raises(IndexError, match="out of bounds"):
+        read(k)

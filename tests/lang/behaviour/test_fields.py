@@ -336,3 +336,41 @@ def test_a_hash_is_an_index(ti):
     for i, j in ((1000, -77), (-123456, 3), (2**30, 2**31 - 1)):
         k = np.array([i], np.int32) * np.int32(73856093) ^ np.array([j], np.int32) * np.int32(19349663)
         assert find(i, j) == k[0] % 8 * 100 + (k[0] & 7) * 10 + (k[0] >> 28 & 7)
+
+
+def test_a_field_of_a_component_is_the_same_memory(ti):
+    v = ti.Vector.field(2, ti.i32, 64)
+    first, again = v.get_scalar_field(0), v.get_scalar_field(0)
+
+    @ti.kernel
+    def back_and_forth(k: ti.i32) -> ti.types.vector(4, ti.i32):
+        v[k][0] = 1
+        a = first[k]
+        first[k] = 7
+        b = v[k][0]
+        again[k] += 1
+        c = first[k]
+        v[k] = ti.Vector([9, 9])
+        return ti.Vector([a, b, c, first[k]])
+
+    @ti.real_func
+    def write(k: ti.i32):
+        first[k] = 5
+
+    @ti.kernel
+    def called(k: ti.i32) -> ti.i32:
+        v[k] = ti.Vector([1, 1])
+        write(k)
+        return v[k][0]
+
+    @ti.kernel
+    def shift():
+        for _ in range(1):
+            for k in range(63):
+                v[k + 1][0] = first[k] + 1
+
+    assert back_and_forth(3).to_numpy().tolist() == [1, 7, 8, 9]
+    assert called(4) == 5
+    v.fill(0)
+    shift()
+    assert v.to_numpy()[:, 0].tolist() == list(range(64))

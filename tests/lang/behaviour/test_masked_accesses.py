@@ -326,3 +326,49 @@ def test_arrays_of_any_size(ti, n):
     assert bool(told_of) == (n < 8)
     if told_of:
         assert f"its shape is ({n},)" in told_of[0]
+
+
+def test_indices_of_64_bits(ti):
+    x = ti.field(ti.i32, 8)
+    x.from_numpy(np.arange(10, 18).astype(np.int32))
+
+    @ti.kernel
+    def unsigned(k: ti.u64) -> ti.i32:
+        return x[k]
+
+    @ti.kernel
+    def sums(a: ti.i64, b: ti.i64) -> ti.i32:  # asked for together
+        total = 0
+        if a >= 0 and b >= 0:
+            total = x[a + b] + x[a + b + 1] + x[a + b + 2]
+        return total
+
+    @ti.kernel
+    def products(a: ti.i64) -> ti.i32:
+        total = 0
+        if a >= 0:
+            total = x[3 * a] + x[3 * a + 1] + x[3 * a + 2]
+        return total
+
+    assert [unsigned(k) for k in (3, 8, 2**32 + 1, 2**63 + 1, 2**64 - 1)] == [13, 0, 0, 0, 0]
+    assert [sums(1, 1), sums(3, 3), sums(2**62, 2**62)] == [39, 33, 0]
+    assert [products(1), products(2), products(2**62)] == [42, 33, 0]
+
+
+@pytest.mark.filterwarnings("ignore::weft.RaceWarning")
+def test_a_race_for_an_index_stays_in_its_field(ti):
+    n = 200
+    x = ti.field(ti.i32, n)
+
+    @ti.kernel
+    def run() -> ti.i32:
+        shift = ti.Vector([0, 0])
+        for i in range(n):
+            now = shift
+            x[i + now[0]] = 1
+            shift[0] = 2**28
+            shift[1] += 1
+        return shift[1]
+
+    assert run() == n
+    assert x.to_numpy().max() == 1

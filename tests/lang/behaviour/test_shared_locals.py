@@ -223,6 +223,22 @@ def test_an_extreme_keeps_a_nan_and_passes_by_others(ti):
     assert np.isnan(run(np.nan))
 
 
+@pytest.mark.filterwarnings("ignore::weft.RaceWarning")
+def test_an_index_with_an_effect_is_computed_as_often_as_it_stands_there(ti):
+    tries = ti.field(ti.i32, ())
+
+    @ti.kernel
+    def run() -> ti.i32:
+        most = ti.Vector([-1, -1])
+        for i in range(50):
+            if 0 * i > most[0 * ti.atomic_add(tries[None], 1)]:
+                most[0 * ti.atomic_add(tries[None], 1)] = 0 * i
+        return most[0]
+
+    assert run() == 0
+    assert tries[None] > 50
+
+
 def test_a_flag(ti):
     x = ti.field(ti.i32, size(ti))
 
