@@ -78,7 +78,7 @@ def cast_value(value: Any, type: Prim) -> Any:
     if array.dtype.kind not in "biufO" or (array.dtype == object and not all(isinstance(x, int) for x in array.flat)):
         raise TypeMismatch(f"a number is needed, not {value!r}")
     if array.dtype == object:  # integers beyond 64 bits
-        array = np.asarray(int(value) & (2**64 - 1), np.uint64) if type.is_int and type is not u1 else _wide(value)
+        array = _beyond(array, type)
     if array.dtype == type.np:
         result = array
     elif type is u1:
@@ -100,12 +100,20 @@ def _saturate(array: Any, type: Prim) -> Any:
     return np.where(inside, exact, np.where(wide >= float(high), type.np.type(high), type.np.type(low))).astype(type.np)
 
 
-def _wide(value: Any) -> Any:
-    """An integer beyond 64 bits as a float, which is all that a float or a truth value takes of it."""
+def _beyond(array: Any, type: Prim) -> Any:
+    """Integers beyond 64 bits: their lowest 64 for an integer type; as floats for floats and truth values."""
+    if type.is_int and type is not u1:
+        numbers = np.array([int(value) & (2**64 - 1) for value in array.flat], np.uint64)
+    else:
+        numbers = np.array([_wide(value) for value in array.flat])
+    return numbers.reshape(array.shape)
+
+
+def _wide(value: int) -> float:
     try:
-        return np.asarray(float(value))
+        return float(value)
     except OverflowError:
-        return np.asarray(np.inf if value > 0 else -np.inf)
+        return np.inf if value > 0 else -np.inf
 
 
 @cache

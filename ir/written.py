@@ -6,6 +6,7 @@ import ast
 import linecache
 
 from weft.ir.errors import Span
+from weft.ir.python_tree import python_tree
 
 __all__ = ["called", "subscripted"]
 
@@ -19,9 +20,10 @@ def subscripted(span: Span | None) -> str:
     lines[-1] = lines[-1][: span.end_column]
     lines[0] = lines[0][span.column :]
     try:
-        node = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
+        body = python_tree(b"(" + b"".join(lines) + b")").body
     except (SyntaxError, ValueError):  # not this text any more
         return ""
+    node = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
     return ast.unparse(node.value) if isinstance(node, ast.Subscript) else ""
 
 

@@ -30,7 +30,9 @@ class ArgPackType:
     """The type of packs with those members: primitives, vectors, matrices, structs, arrays, packs. Calling it with
     a value for each, in order or by name, makes an ArgPack."""
 
-    def __init__(self, members: Mapping[str, Any], name: str = "argpack") -> None:
+    def __init__(self, members: Any, name: str = "argpack") -> None:
+        if not isinstance(members, Mapping):
+            raise TypeMismatch(f"members of an argument pack are a dict of names and types, not {members!r}")
         self.members, self.__name__ = dict(members), name
         for member, annotation in self.members.items():
             if not isinstance(annotation, (CompoundType, ArgPackType)) and not is_array(annotation):
@@ -82,7 +84,11 @@ class ArgPack:
     pack_type: ArgPackType
     entries: dict[str, Any]
 
-    def __init__(self, pack_type: ArgPackType, values: Mapping[str, Any]) -> None:
+    def __init__(self, pack_type: Any, values: Any) -> None:
+        if not isinstance(pack_type, ArgPackType) or not isinstance(values, Mapping):
+            raise TypeMismatch(
+                f"ArgPack takes a type made by ti.types.argpack and a dict of members, not {pack_type!r} and {values!r}"
+            )
         object.__setattr__(self, "pack_type", pack_type)
         object.__setattr__(self, "entries", {})
         for name in values:

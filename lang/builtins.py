@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from weft.ir.boxes import points
-from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
 from weft.ir.types import Prim, f64, i64, u1
+from weft.lang.arguments import FAULTS, unfit
 from weft.lang.errors import StaticAssertion
 from weft.lang.init import program, python_random
 from weft.lang.scope import result, with_types
@@ -39,8 +40,13 @@ class Builtin:
         BUILTINS[name] = self
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        value = self.python(*args, **keywords)
-        return value if self.names_type else result(value, args)
+        try:
+            value = self.python(*args, **keywords)
+            return value if self.names_type else result(value, args)
+        except WeftError:
+            raise
+        except FAULTS as fault:
+            raise unfit(self.__name__, (*args, *keywords.values()), fault) from None
 
     def __repr__(self) -> str:
         return f"<builtin {self.name}>"
@@ -60,13 +66,17 @@ class PyFunc:
         if self._is_ours:
             try:
                 return result(with_types(self.function, *args, **keywords), args)
-            except AttributeError as error:
-                if not any(error.obj is one for one in (*args, *keywords.values())):
-                    raise
-                raise TypeMismatch(
-                    f"{self.function.__name__} takes a vector or matrix, not a value of type {type(error.obj).__name__}"
-                ) from None
+            except WeftError:
+                raise
+            except FAULTS as fault:
+                raise self._unfit((*args, *keywords.values()), fault) from None
         return self.function(*args, **keywords)
+
+    def _unfit(self, arguments: tuple[Any, ...], fault: Exception) -> TypeMismatch:
+        name = self.function.__name__
+        if isinstance(fault, AttributeError) and any(fault.obj is one for one in arguments):
+            return TypeMismatch(f"{name} takes a vector or matrix, not a value of type {type(fault.obj).__name__}")
+        return unfit(name, arguments, fault)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

@@ -52,6 +52,7 @@ __all__ = [
     "WeftError",
     "WrongIndex",
     "WrongResult",
+    "beneath_compiler",
     "without_compiler",
 ]
 
@@ -98,6 +99,13 @@ TaichiIndexError = WrongIndex
 TaichiRuntimeError = WeftError
 TaichiRuntimeTypeError = ArgumentError
 TaichiAssertionError = KernelFault
+
+
+def beneath_compiler(error: Exception) -> Exception:
+    """What something of the program raised, called by the compiler: with the frames of the program alone."""
+    if os.environ.get("WEFT_TRACEBACK") == "full" or error.__traceback__ is None:
+        return error
+    return error.with_traceback(error.__traceback__.tb_next)
 
 
 def without_compiler(error: CompilationError) -> CompilationError:

@@ -321,7 +321,9 @@ class ScalarField(ScalarElements, Field):
     """A field of numbers: `x[i, j]` reads a Python number, `x[i, j] = v` casts v to the field's type; `x[None]` is the
     element of a 0-D field. FieldIndexError for wrong indices (negative ones too, unless `offset` allows them)."""
 
-    def __init__(self, dtype: Prim, name: str = "", slot: Slot | None = None) -> None:
+    def __init__(self, dtype: Any, name: str = "", slot: Slot | None = None) -> None:
+        if not isinstance(dtype, Prim):
+            raise TypeMismatch("fields of numbers are made by ti.field")
         super().__init__(dtype, (), [slot or Slot(dtype, name)], name)
 
     def _window(self) -> Any:
@@ -358,7 +360,9 @@ class MatrixField(Field):
     """A field of vectors or matrices: `x[i]` is a Matrix that is a window onto the field (`x[i][0] = 1` and
     `x[i].xy = ...` write to it); `x[i] = [..]` sets one, from a Matrix, a list, or a number for all scalars."""
 
-    def __init__(self, inner: tuple[int, ...], dtype: Prim, name: str = "") -> None:
+    def __init__(self, inner: Any, dtype: Any, name: str = "") -> None:
+        if not isinstance(inner, tuple) or not isinstance(dtype, Prim):
+            raise TypeMismatch("fields of vectors and matrices are made by ti.Vector.field and ti.Matrix.field")
         self.n, self.m = inner[0], inner[1] if len(inner) > 1 else 1
         whole = object()
         super().__init__(dtype, inner, [Slot(dtype, name, whole) for _ in range(self.n * self.m)], name)

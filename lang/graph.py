@@ -121,8 +121,10 @@ class GraphBuilder(Sequential):
         """A sequence that can be appended, any number of times."""
         return Sequential()
 
-    def append(self, node: Sequential) -> None:
-        """All calls of `node`, as they are now."""
+    def append(self, node: Any) -> None:
+        """All calls of `node`, as they are now. ArgumentError unless `create_sequential` made it."""
+        if not isinstance(node, Sequential):
+            raise ArgumentError(f"append takes a sequence that create_sequential made, not {node!r}")
         self.calls.extend(node.calls)
 
     def compile(self) -> Graph:
@@ -133,16 +135,20 @@ class GraphBuilder(Sequential):
 class Graph:
     """What `GraphBuilder.compile` gives: calls whose arguments come with each run."""
 
-    def __init__(self, calls: list[tuple[Any, tuple[Any, ...]]]) -> None:
+    def __init__(self, calls: Any) -> None:
+        if not isinstance(calls, list):
+            raise ArgumentError(f"GraphBuilder.compile makes graphs, of its calls; {calls!r} is no list of calls")
         self._args: dict[str, Arg] = {}
         for arg in (arg for _, args in calls for arg in args if isinstance(arg, Arg)):
             known = self._args.setdefault(arg.name, arg)
             if known != arg:
                 raise ArgumentError(f"'{arg.name}' is {known!r} in one call and {arg!r} in another")
-        self._calls = list(calls)
+        self._calls: list[tuple[Any, tuple[Any, ...]]] = list(calls)
 
-    def run(self, args: Mapping[str, Any]) -> None:
+    def run(self, args: Any) -> None:
         """Run all calls, with the arguments by name. ArgumentError for one that is missing, unknown or unfit."""
+        if not isinstance(args, Mapping):
+            raise ArgumentError(f"a graph runs with a dict of names and arguments, not {args!r}")
         missing, unknown = self._args.keys() - args.keys(), args.keys() - self._args.keys()
         if missing or unknown:
             what = f"needs '{min(missing)}'" if missing else f"has no argument '{min(unknown)}'"

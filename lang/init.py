@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.config import MANY_THREADS, CompileConfig
-from weft.ir.errors import WeftError
+from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.logs.levels import ERROR, logger, set_logging_level
 from weft.lang.options import OPTIONS, checked, collect, did_you_mean, environment, inert, mention_inert, parse
@@ -364,9 +364,12 @@ def _watch_launches(current: Program, on: bool) -> None:
         importlib.import_module("weft.lang.measure.profiler").watch_launches(on)
 
 
-def seed(random_seed: int) -> None:
+def seed(random_seed: Any) -> None:
     """Start the random numbers of kernels and of Python scope anew, as `init(random_seed=...)` does, but keep the
     program. The same seed and the same launches give the same numbers on every arch."""
+    if not isinstance(random_seed, int | np.integer):
+        raise TypeMismatch(f"the seed of random numbers is an integer, not {random_seed!r}")
+    random_seed = int(random_seed)
     current = program()
     current.config = replace(current.config, random_seed=random_seed)
     current.random.seed(random_seed)

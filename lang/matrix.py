@@ -15,7 +15,9 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value, promote
 from weft.ir.types import Prim, u1
+from weft.lang.arguments import is_several
 from weft.lang.builtins import apply_binary, apply_unary, strong_type
+from weft.lang.errors import WrongIndex
 from weft.lang.scope import number, typed
 from weft.lang.types import extent_of, prim_of_numpy, primitive
 
@@ -143,7 +145,10 @@ class Matrix(metaclass=_Methods):
         return iter(self.values) if self.values.ndim == 1 else iter([list(row) for row in self.values])
 
     def __getitem__(self, key: Any) -> Any:
-        item = self.values[self._key(key)]
+        try:
+            item = self.values[self._key(key)]
+        except IndexError as fault:
+            raise self._outside(fault) from None
         return Matrix.wrap(item.copy()) if isinstance(item, np.ndarray) else number(item)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -158,8 +163,16 @@ class Matrix(metaclass=_Methods):
                 raise TypeMismatch(f"an index is an integer or a slice, not {part!r}")
         return key
 
+    def _outside(self, fault: IndexError) -> WrongIndex:
+        return WrongIndex(f"{'a vector' if self.ndim == 1 else 'a matrix'} of shape {self.shape}: {fault}")
+
     def _put(self, key: Any, value: Any) -> None:
-        self.values[key] = value
+        try:
+            self.values[key] = value
+        except IndexError as fault:
+            raise self._outside(fault) from None
+        except ValueError as fault:
+            raise TypeMismatch(f"elements of a matrix of shape {self.shape}: {fault}") from None
 
     def _pick(self, positions: tuple[int, ...]) -> Any:
         return self.values[list(positions)]
@@ -311,7 +324,7 @@ class Matrix(metaclass=_Methods):
     @staticmethod
     def rows(rows: Any) -> Matrix:
         """The matrix with those rows, vectors or lists of one length."""
-        if not isinstance(rows, Iterable):
+        if not is_several(rows):
             raise TypeMismatch(f"a list of vectors is needed, not {rows!r}")
         given = [row if isinstance(row, Matrix) or not isinstance(row, Iterable) else list(row) for row in rows]
         wrong = next((row for row in given if not isinstance(row, Matrix | list)), None)

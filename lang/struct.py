@@ -67,15 +67,16 @@ class Struct:
         """The methods by name."""
         return self.struct_type.methods
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.struct_type.members:
-            raise KeyError(name)
-        return _number(self._get(name))
+    def __getitem__(self, name: Any) -> Any:
+        return _number(self._get(self._known(name)))
 
-    def __setitem__(self, name: str, value: Any) -> None:
-        if name not in self.struct_type.members:
-            raise KeyError(name)
-        self._set(name, value)
+    def __setitem__(self, name: Any, value: Any) -> None:
+        self._set(self._known(name), value)
+
+    def _known(self, name: Any) -> str:
+        if not isinstance(name, str) or name not in self.struct_type.members:
+            raise KeyError(f"{self.struct_type.__name__} has no member {name!r}; it has {', '.join(self.keys)}")
+        return name
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("entries", "struct_type"):
@@ -298,8 +299,13 @@ class StructField:
 
     grad = None
 
-    def __init__(self, struct_type: StructType, name: str = "", needs_grad: bool = False) -> None:
-        self.struct_type, self.name = struct_type, name
+    def __init__(self, struct_type: Any, name: str = "", needs_grad: bool = False) -> None:
+        if not isinstance(struct_type, StructType):
+            raise TypeMismatch(
+                "fields of structs are made by the `field` of their type, as in Particle.field(shape=100)"
+            )
+        self.struct_type: StructType = struct_type
+        self.name = name
         self.members: dict[str, Any] = {}
         for member, annotation in struct_type.members.items():
             full = f"{name}.{member}" if name else member
@@ -356,9 +362,9 @@ class StructField:
         """The node `levels` above the first place."""
         return self.snode.parent(levels)
 
-    def get_member_field(self, key: str) -> Any:
+    def get_member_field(self, key: Any) -> Any:
         """The field of member `key`; KeyError if there is none."""
-        if key not in self.members:
+        if not isinstance(key, str) or key not in self.members:
             raise KeyError(f"{self.struct_type!r} has no member {key!r}")
         return self.members[key]
 

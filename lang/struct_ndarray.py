@@ -117,8 +117,10 @@ class StructMembers:
             return members[name]
         raise AttributeError(f"this ndarray of {self.__dict__.get('struct_type')!r} has no member '{name}'")
 
-    def get_member_field(self, key: str) -> Any:
+    def get_member_field(self, key: Any) -> Any:
         """The ndarray of member `key`; KeyError if there is none."""
+        if not isinstance(key, str) or key not in self.members:
+            raise KeyError(f"{self.struct_type!r} has no member {key!r}")
         return self.members[key]
 
     def __getitem__(self, key: Any) -> StructElement:
@@ -144,19 +146,24 @@ class StructMembers:
         """A numpy array for each member, copied."""
         return {name: member.to_numpy() for name, member in self.members.items()}
 
-    def from_numpy(self, array_dict: Mapping[str, Any]) -> None:
+    def from_numpy(self, array_dict: Any) -> None:
         """Set members from arrays by name. KeyError for an unknown member, ValueError for another shape."""
-        for name, array in array_dict.items():
-            self.members[name].from_numpy(array)
+        for name, array in self._arrays(array_dict):
+            self.get_member_field(name).from_numpy(array)
+
+    def _arrays(self, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            raise TypeMismatch(f"{self!r} takes a dict with arrays by the names of members, not {given!r}")
+        return given.items()
 
     def to_torch(self, device: Any = None) -> dict[str, Any]:
         """{member: torch tensor}, copies, on `device` if given."""
         return {name: member.to_torch(device) for name, member in self.members.items()}
 
-    def from_torch(self, array_dict: Mapping[str, Any]) -> None:
+    def from_torch(self, array_dict: Any) -> None:
         """Set members from {member: torch tensor}."""
-        for name, tensor in array_dict.items():
-            self.members[name].from_torch(tensor)
+        for name, tensor in self._arrays(array_dict):
+            self.get_member_field(name).from_torch(tensor)
 
     def copy_from(self, other: Any) -> None:
         """Set all elements from an ndarray of the same structs and shape."""

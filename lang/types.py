@@ -7,7 +7,7 @@ Calling a compound type makes a value of it: `vec3(1, 2, 3)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import PRIMS, Prim, Tensor, Type, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from weft.lang.arguments import is_several
 from weft.lang.numbers import array_of
 
 __all__ = [
@@ -476,9 +477,9 @@ def cast_numbers(value: Any, dtype: Prim, label: str) -> Any:
     return np.asarray(cast_value(array, dtype))
 
 
-def shape_tuple(shape: int | Iterable[int]) -> tuple[int, ...]:
+def shape_tuple(shape: Any) -> tuple[int, ...]:
     """A shape given as a number or a sequence, checked: integers of at least 1."""
-    values: tuple[Any, ...] = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    values: tuple[Any, ...] = tuple(shape) if is_several(shape) else (shape,)
     for axis, extent in enumerate(values):
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
             raise TypeMismatch(f"a shape consists of integers, got {extent!r} in dimension {axis}")

@@ -17,7 +17,6 @@ import os
 import sys
 import time
 import weakref
-from collections import Counter
 from collections.abc import Iterator
 from threading import Condition, get_ident
 from typing import Any, TypeVar
@@ -102,22 +101,24 @@ class Gate:
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._inside: Counter[int] = Counter()  # how often each thread entered
+        self._inside: dict[int, int] = {}  # how often each thread entered
         self._forking: int | None = None  # the thread that forks
 
     def __enter__(self) -> None:
         with self._changed:
             me = get_ident()
             self._changed.wait_for(lambda: self._forking in (None, me) or me in self._inside)
-            self._inside[me] += 1
+            self._inside[me] = self._inside.get(me, 0) + 1
 
     def __exit__(self, *_: object) -> None:
         with self._changed:
             me = get_ident()
-            self._inside[me] -= 1
-            if not self._inside[me]:
-                del self._inside[me]
-                self._changed.notify_all()
+            left = self._inside[me] - 1
+            if left:
+                self._inside[me] = left
+                return
+            del self._inside[me]  # never 0, not for a moment: a finalizer that came in then and left would remove it
+            self._changed.notify_all()
 
     def close(self) -> None:
         """Before a fork."""

@@ -19,10 +19,11 @@ from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.errors import TypeMismatch
+from weft.ir.intervals import interval, type_interval
 from weft.ir.passes import pass_
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
 from weft.ir.simt import SIMT
-from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, i32, shape_of, u1, with_element
+from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, i32, i64, shape_of, u1, u64, with_element
 
 __all__ = ["infer_types"]
 
@@ -306,6 +307,17 @@ def _indices(inference: Inference, op: Op, start: int) -> None:
             raise TypeMismatch(f"an index is an integer, not a {index}", op.span)
         if index is u1:
             inference.want(op, position, i32)
+        elif index is u64:
+            _signed(inference, op, position)
+
+
+def _signed(inference: Inference, op: Op, position: int) -> None:
+    """An index that is an i64, the greatest where it was greater: out of bounds as before."""
+    value, (_, most) = op.operands[position], type_interval(i64)
+    if interval(value)[1] > most:
+        build = Builder.at(op)
+        op.set_operand(position, build.add(ops.Binary("min", value, build.add(ops.Const(most, type=u64)), type=u64)))
+    inference.want(op, position, i64)
 
 
 @types(ops.Store)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
+from weft.ir.python_tree import python_tree
 from weft.lang.explore.facts import task_facts
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _blocks(text: str, kernel: set[Line], places: set[Line]) -> list[tuple[str, 
 def _function_around(file: str, line: int) -> tuple[int, int]:
     """The first and last line of the innermost function around a line; the line alone where there is none."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)), Path(file).name)
+        tree = python_tree("".join(linecache.getlines(file)), Path(file).name)
     except (SyntaxError, ValueError):
         return line, line
     functions = [

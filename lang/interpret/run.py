@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.python_tree import python_tree
 from weft.lang.interpret.debugger import trimmed
 from weft.lang.interpret.faults import indices, placed
 from weft.lang.interpret.random import draws
@@ -53,9 +54,12 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     run = interpreted(kernel.function, dict(kernel.params), top=True)
     draws().launch()
     owner = () if kernel.class_instance is None else (kernel.class_instance,)
+    code = kernel.function.__code__
+    positional = code.co_argcount - len(owner)  # the others are given by keyword only
+    keywords = dict(zip(code.co_varnames[code.co_argcount :], args[positional:]))
     token = choices.set(kernel.choices)
     try:
-        result = with_types(run, *owner, *args)
+        result = with_types(run, *owner, *args[:positional], **keywords)
     except KernelFault as fault:
         raise placed(fault, HELPER).with_traceback(trimmed(fault.__traceback__, HELPER)) from None
     except RecursionError as error:
@@ -103,7 +107,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates, top)
     body = rewriter.function(_definition(function))
     semantics.loops = rewriter.loops
-    module = ast.parse(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
+    module = python_tree(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
     factory = module.body[0]
     assert isinstance(factory, ast.FunctionDef)
     own: list[ast.stmt] = [] if name in free else [ast.Global([name])]  # a function that calls itself means the global

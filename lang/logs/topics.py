@@ -69,10 +69,13 @@ TOPICS: dict[str, Topic] = {
 }
 
 
-def set_logs(*names: str, **levels: str) -> None:
+def set_logs(*names: Any, **levels: Any) -> None:
     """Tell of these topics on stderr, and of no others: `set_logs("cache", launch="debug")`. `names` are topics (their
     level is "info") or "all"; the keywords are topics with levels: TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL. Without
     arguments all are silent. WeftError for what is no topic or no level."""
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise WeftError(f"a log is named by a string, not by {wrong!r}; there are {', '.join(TOPICS)}, and 'all'")
     asked = {**{name: _USUAL for name in names if name != "all"}, **levels}
     if "all" in names or "all" in levels:
         level = asked.pop("all", _USUAL)

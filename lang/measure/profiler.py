@@ -211,7 +211,7 @@ def _print_trace(launches: list[Launch]) -> None:
         print(f"{(launch.began - first) * 1000:>11.3f} {launch.seconds * 1000:>9.3f}  {launch.name}")
 
 
-def save_timeline(filename: str) -> None:
+def save_timeline(filename: Any) -> None:
     """Write the launches as a timeline that chrome://tracing and Perfetto show."""
     launches = _recorded()
     thread = this_thread()

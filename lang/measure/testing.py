@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.errors import TypeMismatch
 from weft.lang.init import program
 
 __all__ = ["Benchmark", "Mark", "assert_close", "do_bench", "perf_report"]
@@ -34,8 +35,8 @@ _SUMMARY: dict[str, Callable[[Sequence[float]], Any]] = {
 
 def do_bench(
     fn: Callable[[], Any],
-    warmup: float = 25,
-    rep: float = 100,
+    warmup: Any = 25,
+    rep: Any = 100,
     quantiles: Sequence[float] | None = None,
     return_mode: str = "mean",
     clear_cache: bool = True,
@@ -50,6 +51,10 @@ def do_bench(
 
     The answer is the mean, or what `return_mode` says: "median", "min", "max", or "all" for the list of all runs. With
     `quantiles`, numbers in [0, 1], it is the list of those. ValueError for another mode or quantile."""
+    if not callable(fn):
+        raise TypeMismatch(f"do_bench takes a function without parameters, not {fn!r}")
+    if not all(isinstance(time, int | float | np.number) for time in (warmup, rep)):
+        raise TypeMismatch(f"warmup and rep are milliseconds, not {warmup!r} and {rep!r}")
     if return_mode not in _SUMMARY:
         raise ValueError(f"return_mode is one of {', '.join(_SUMMARY)}, not {return_mode!r}")
     if quantiles is not None and not all(0 <= q <= 1 for q in quantiles):
@@ -152,9 +157,11 @@ class Mark:
         return self.fn(**along, **{benchmark.line_arg: line}, **benchmark.args, **extra)
 
 
-def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[Callable[..., Any]], Mark]:
+def perf_report(benchmarks: Any) -> Callable[[Callable[..., Any]], Mark]:
     """Decorate a function with the benchmarks that `.run()` shall make of it."""
-    given = [benchmarks] if isinstance(benchmarks, Benchmark) else list(benchmarks)
+    given = [benchmarks] if isinstance(benchmarks, Benchmark) else benchmarks
+    if not isinstance(given, list | tuple) or not all(isinstance(one, Benchmark) for one in given):
+        raise TypeMismatch(f"perf_report takes ti.testing.Benchmark(...), or a list of them, not {benchmarks!r}")
     return lambda fn: Mark(fn, given)
 
 
@@ -196,7 +203,10 @@ def _array(value: Any) -> Any:
         return value.to_numpy()
     if hasattr(value, "detach"):
         return value.detach().cpu().numpy()
-    return np.asarray(value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise TypeMismatch(f"assert_close compares numbers, not {value!r}")
+    return array
 
 
 def _values(benchmark: Benchmark, x: Any) -> tuple[Any, ...]:

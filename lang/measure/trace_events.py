@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from weft.lang.arguments import path_of
 from weft.lang.measure.recording import MEMORY, TASK, Event
 
 __all__ = ["trace_of", "write_trace"]
@@ -21,9 +22,11 @@ __all__ = ["trace_of", "write_trace"]
 _PROCESS = 1
 
 
-def write_trace(path: str | Path, events: Sequence[Event], threads: Mapping[int, str], start: float) -> None:
+def write_trace(path: Any, events: Sequence[Event], threads: Mapping[int, str], start: float) -> None:
     """Write events as a timeline that begins at `start`; `threads` has their names. OSError if that cannot be."""
-    Path(path).write_text(json.dumps(trace_of(events, threads, start), allow_nan=False, default=str), encoding="utf-8")
+    Path(path_of(path, "a timeline")).write_text(
+        json.dumps(trace_of(events, threads, start), allow_nan=False, default=str), encoding="utf-8"
+    )
 
 
 def trace_of(events: Sequence[Event], threads: Mapping[int, str], start: float) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import cast_value
 from weft.ir.types import Prim
+from weft.lang.arguments import path_of
 from weft.lang.builtins import zero
 from weft.lang.errors import ArgumentError
 from weft.lang.field import ScalarField
@@ -90,20 +92,24 @@ class SparseMatrix:
 
     # -- elements ------------------------------------------------------------------------------------------------------
 
-    def _find(self, place: tuple[int, int]) -> tuple[int, bool]:
+    def _find(self, place: Any) -> tuple[int, bool]:
         """Where the element is kept, or would be."""
+        whole = isinstance(place, tuple) and all(isinstance(one, int | np.integer) for one in place)
+        if not whole or len(place) != 2:
+            raise TypeMismatch(f"an element of a sparse matrix is A[i, j], with two whole numbers, not A[{place!r}]")
         row, column = place
         if not (0 <= row < self.n and 0 <= column < self.m):
             raise IndexError(f"[{row}, {column}] lies outside of a matrix of shape {self.shape}")
         at = int(self.starts[row] + np.searchsorted(self.columns[self.starts[row] : self.starts[row + 1]], column))
-        return at, at < self.starts[row + 1] and int(self.columns[at]) == column
+        return at, bool(at < self.starts[row + 1] and int(self.columns[at]) == column)
 
-    def __getitem__(self, place: tuple[int, int]) -> float:
+    def __getitem__(self, place: Any) -> float:
         at, found = self._find(place)
         return float(self.values[at]) if found else 0.0
 
-    def __setitem__(self, place: tuple[int, int], value: float) -> None:
+    def __setitem__(self, place: Any, value: Any) -> None:
         at, found = self._find(place)
+        value = cast_value(value, self.dtype)
         values = self.values.copy()
         if found:
             values[at] = value
@@ -204,16 +210,21 @@ class SparseMatrix:
     def build_from_ndarray(self, ndarray: Any) -> None:
         """Set the matrix to triplets: an ndarray of 3-vectors, or of three numbers for each. ArgumentError for one
         outside of the matrix."""
-        triplets = ndarray.to_numpy().reshape(-1, 3)
+        if not isinstance(ndarray, Ndarray):
+            raise TypeMismatch(f"build_from_ndarray takes an ndarray of (row, column, value), not {ndarray!r}")
+        triplets = ndarray.to_numpy()
+        if triplets.size % 3:
+            raise TypeMismatch(f"triplets are three numbers each: {triplets.size} numbers do not make any")
+        triplets = triplets.reshape(-1, 3)
         places = triplets[:, :2].astype(np.int64)
         if ((places < 0) | (places >= self.shape)).any():
             raise ArgumentError(f"a triplet lies outside of a matrix of shape {self.shape}")
         made = self._with(places[:, 0], places[:, 1], triplets[:, 2])
         self._set(made.rows, made.columns, made.values, self.dtype)
 
-    def mmwrite(self, filename: str) -> None:
+    def mmwrite(self, filename: Any) -> None:
         """Write a file in the Matrix Market format (https://math.nist.gov/MatrixMarket/formats.html)."""
-        with open(filename, "w", encoding="ascii") as file:
+        with open(path_of(filename, "mmwrite"), "w", encoding="ascii") as file:
             file.write("%%MatrixMarket matrix coordinate real general\n%\n")
             file.write(f"{self.n} {self.m} {self.nnz}\n")
             for row, column, value in zip(self.rows, self.columns, self.values, strict=True):
@@ -222,6 +233,8 @@ class SparseMatrix:
 
 def vector_of(x: Any, length: int, dtype: Prim, what: str) -> Any:
     """`x` (a numpy array, a one-dimensional field or ndarray) as an array that a kernel takes, of that type."""
+    if not isinstance(x, Ndarray | ScalarField | np.ndarray):
+        raise TypeMismatch(f"{what}: a numpy array, a field or an ndarray, not {x!r}")
     if tuple(x.shape) != (length,):
         raise ArgumentError(f"{what} of shape {tuple(x.shape)}: its shape must be ({length},)")
     if isinstance(x, Ndarray) and x.element_type is dtype:

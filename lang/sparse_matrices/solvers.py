@@ -39,16 +39,16 @@ class SparseSolver:
         self._shape = (0, 0)
         self._succeeded = False
 
-    def compute(self, sparse_matrix: SparseMatrix) -> SparseSolver:
+    def compute(self, sparse_matrix: Any) -> SparseSolver:
         """`analyze_pattern` and `factorize`."""
         self.analyze_pattern(sparse_matrix)
         self.factorize(sparse_matrix)
         return self
 
-    def analyze_pattern(self, sparse_matrix: SparseMatrix) -> None:
+    def analyze_pattern(self, sparse_matrix: Any) -> None:
         """Find the order of elimination, for this and for other matrices with elements in the same places. TypeMismatch
         for a matrix of another type, ArgumentError for one that is not square."""
-        A = sparse_matrix
+        A = _matrix(sparse_matrix)
         if A.dtype is not self.dtype:
             raise TypeMismatch(f"the solver is for {self.dtype}, the matrix is of {A.dtype}")
         if A.n != A.m:
@@ -60,9 +60,9 @@ class SparseSolver:
         self._pattern, self._shape = (A.rows, A.columns), A.shape
         self._factors: Any = _FACTORS[self.solver_type](A.n, self._place[A.rows], self._place[A.columns], self.dtype)
 
-    def factorize(self, sparse_matrix: SparseMatrix) -> None:
+    def factorize(self, sparse_matrix: Any) -> None:
         """Factorize; `info` says whether it worked. ArgumentError if the pattern is not the one analyzed."""
-        A = sparse_matrix
+        A = _matrix(sparse_matrix)
         known = self._pattern is not None and A.shape == self._shape
         if not known or not all(map(np.array_equal, self._pattern or (), (A.rows, A.columns))):
             raise ArgumentError("the matrix has elements in other places than what analyze_pattern saw: call it first")
@@ -114,6 +114,12 @@ class SparseCG:
             before, rr = rr, _dot(r, r)
             p = r + p * x.dtype.type(rr / before)
         return x, sqrt(rr) < self.atol
+
+
+def _matrix(given: Any) -> SparseMatrix:
+    if not isinstance(given, SparseMatrix):
+        raise TypeMismatch(f"a solver takes a SparseMatrix, not {given!r}")
+    return given
 
 
 def _dot(a: Any, b: Any) -> float:

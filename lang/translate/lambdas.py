@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from inspect import CO_NESTED
 from types import CodeType
 
+from weft.ir.python_tree import python_tree
+
 __all__ = ["FUTURES", "LAMBDA", "as_function", "lambda_of"]
 
 LAMBDA = "<lambda>"
@@ -52,7 +54,7 @@ def _by_line(lines: Sequence[str]) -> dict[int, list[ast.Lambda]]:
 
 def _lambdas(text: str) -> Iterator[ast.Lambda]:
     try:
-        tree = ast.parse(text)
+        tree = python_tree(text)
     except SyntaxError:
         return
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.Lambda))

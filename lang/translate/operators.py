@@ -11,7 +11,7 @@ from weft.ir import tree
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.ir.scalar import binary_type, unary_type
 from weft.ir.types import Prim, Struct, Tensor, Type, element, shape_of, tensor, u1, with_element
-from weft.lang.errors import UnsupportedSyntax, WrongIndex
+from weft.lang.errors import UnsupportedSyntax, WrongIndex, beneath_compiler
 from weft.lang.field import Field
 from weft.lang.struct import StructField
 from weft.lang.translate.translator import Translator, translates
@@ -85,9 +85,10 @@ def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: A
         raise type(error)(error.message, t.span(node)) from error
     except WeftError as error:
         raise CompilationError(str(error), t.span(node)) from error
-    except Exception as error:
-        kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), CompilationError)
-        raise kind(f"{type(error).__name__} at compile time: {error}", t.span(node)) from error
+    except Exception as fault:
+        kind = next((ours for theirs, ours in _KINDS if isinstance(fault, theirs)), CompilationError)
+        message = f"{type(fault).__name__} at compile time: {fault}"
+        raise kind(message, t.span(node)) from beneath_compiler(fault)
 
 
 def _no_field(t: Translator, value: Any, node: ast.AST) -> None:

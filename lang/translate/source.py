@@ -16,6 +16,7 @@ from types import CodeType
 from typing import Any
 
 from weft.ir.errors import LIBRARY, CompilationError, Span
+from weft.ir.python_tree import python_tree
 from weft.lang.translate.lambdas import LAMBDA, lambda_of
 from weft.lang.translate.lost_source import file_of, lines_of_lost
 
@@ -192,7 +193,7 @@ def _tree(lines: list[str], first: int) -> tuple[int, ast.Module | None]:
     if text[:1].isspace():
         text, shift = "if 1:\n" + text, shift - 1
     try:
-        return shift, ast.parse(text)
+        return shift, python_tree(text)
     except SyntaxError:
         return shift, None
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import WeftError
+from weft.lang.arguments import size_of
 from weft.lang.color import rgb_to_hex
 from weft.lang.ui import events, widgets
 from weft.lang.ui.colormaps import colored, numbers
@@ -56,8 +57,7 @@ class GUI:
         fullscreen: bool = False,
         fast_gui: bool = False,
     ) -> None:
-        size = (res, res) if isinstance(res, int | np.integer) else tuple(res)
-        self.name, self.res = name, (int(size[0]), int(size[1]))
+        self.name, self.res = name, size_of(res, "a GUI")
         self.background_color, self.fast_gui = background_color, fast_gui
         self.frame = 0
         self.event = None

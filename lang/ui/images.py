@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch, WeftError
+from weft.lang.arguments import path_of
 
 __all__ = [
     "MissingLibrary",
@@ -91,7 +92,7 @@ def as_bytes(image: Any, what: str) -> Any:
     return (clipped * (255 / scale)).astype(np.uint8)
 
 
-def imwrite(img: Any, filename: str) -> None:
+def imwrite(img: Any, filename: Any) -> None:
     """Write an image to a file; the name's ending says the format (png, jpg, bmp, gif ...). A jpg is written at a
     quality of 95 and with colours at full resolution, so that noise keeps its contrast; a png loses nothing.
 
@@ -104,7 +105,7 @@ def imwrite(img: Any, filename: str) -> None:
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] > 4):
         raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
     picture = pillow().fromarray(np.ascontiguousarray(rows(pixels)))
-    path = Path(filename)
+    path = Path(path_of(filename, "imwrite"))
     if path.suffix.lower() in (*_JPEGS, ".bmp") and picture.mode in ("LA", "RGBA"):
         picture = picture.convert("L" if picture.mode == "LA" else "RGB")
     if path.suffix.lower() == ".bmp" and picture.mode == "LA":
@@ -122,13 +123,13 @@ def rows(pixels: Any) -> Any:
     return pixels.swapaxes(0, 1)[::-1]
 
 
-def imread(filename: str, channels: int = 0) -> Any:
+def imread(filename: Any, channels: Any = 0) -> Any:
     """The image in a file as u8 of shape (width, height, channels); `channels`: 1 grey, 2 grey and alpha, 3 RGB,
     4 RGBA, 0 as many as the file has."""
     modes = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
     if channels not in (0, *modes):
         raise ValueError(f"an image has 1 to 4 channels, or 0 for what the file has, not {channels}")
-    with pillow().open(filename) as picture:
+    with pillow().open(filename if hasattr(filename, "read") else path_of(filename, "imread")) as picture:
         if channels or picture.mode not in modes.values():
             default = "RGBA" if "transparency" in picture.info or picture.mode == "PA" else "RGB"
             picture = picture.convert(modes.get(channels, "L" if picture.mode in ("1", "I;16", "I", "F") else default))
@@ -155,6 +156,8 @@ def imshow(img: Any, title: str = "imshow") -> None:
     from weft.lang.ui.gui import GUI
 
     array = as_array(img)
+    if array.ndim not in (2, 3):
+        raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
     gui = GUI(title, res=(array.shape[0], array.shape[1]))
     while gui.running and not gui.get_event(gui.ESCAPE):
         gui.set_image(array)

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import path_of
+
 __all__ = ["PLYWriter"]
 
 _TYPES: dict[str, Any] = {
@@ -28,10 +31,12 @@ class PLYWriter:
     """Vertices, and faces of `face_type` "tri" or "quad", each with any number of channels; `export*` writes them.
     ValueError for arrays of the wrong length."""
 
-    def __init__(self, num_vertices: int, num_faces: int = 0, face_type: str = "tri", comment: str = "") -> None:
-        if num_vertices <= 0 or face_type not in _CORNERS:
+    def __init__(self, num_vertices: Any, num_faces: Any = 0, face_type: Any = "tri", comment: str = "") -> None:
+        if not all(isinstance(count, int | np.integer) for count in (num_vertices, num_faces)):
+            raise TypeMismatch(f"PLYWriter takes numbers of vertices and faces, not {num_vertices!r}, {num_faces!r}")
+        if num_vertices <= 0 or num_faces < 0 or face_type not in list(_CORNERS):
             raise ValueError("a PLY file has at least one vertex, and faces of type 'tri' or 'quad'")
-        self.num_vertices, self.num_faces, self.face_type = num_vertices, num_faces, face_type
+        self.num_vertices, self.num_faces, self.face_type = int(num_vertices), int(num_faces), str(face_type)
         self.comment = comment or "written by weft"
         self._vertices: dict[str, tuple[str, Any]] = {}
         self._faces: dict[str, tuple[str, Any]] = {}
@@ -89,7 +94,7 @@ class PLYWriter:
 
     def add_faces(self, indices: Any) -> None:
         """The vertices of each face, one face after the other."""
-        corners = np.asarray(indices).reshape(-1)
+        corners = _numbers(indices).reshape(-1)
         if corners.size != self.num_faces * _CORNERS[self.face_type]:
             raise ValueError(f"{self.num_faces} faces of type {self.face_type} do not have {corners.size} corners")
         self._corners = corners.reshape(self.num_faces, -1).astype(np.int32)
@@ -104,15 +109,15 @@ class PLYWriter:
 
     def _add(self, keys: tuple[str, ...], parts: tuple[Any, ...]) -> None:
         for key, part in zip(keys, parts, strict=True):
-            self.add_vertex_channel(key, "double" if np.asarray(part).dtype == np.float64 else "float", part)
+            self.add_vertex_channel(key, "double" if _numbers(part).dtype == np.float64 else "float", part)
 
     def _add_color(self, key: str, part: Any) -> None:
-        kind = np.asarray(part).dtype
+        kind = _numbers(part).dtype
         self.add_vertex_channel(key, "uchar" if kind == np.uint8 else "double" if kind == np.float64 else "float", part)
 
     # ---- files
 
-    def export(self, path: str) -> None:
+    def export(self, path: Any) -> None:
         """Write a binary file."""
         order = "<" if sys.byteorder == "little" else ">"
         kind = [(key, np.dtype(_TYPES[name]).newbyteorder(order)) for key, (name, _) in self._vertices.items()]
@@ -129,9 +134,9 @@ class PLYWriter:
             for key, (_, data) in self._faces.items():
                 faces[key] = data
             content += faces.tobytes()
-        Path(path).write_bytes(self._header(f"binary_{sys.byteorder}_endian").encode() + content)
+        Path(path_of(path, "PLYWriter")).write_bytes(self._header(f"binary_{sys.byteorder}_endian").encode() + content)
 
-    def export_ascii(self, path: str) -> None:
+    def export_ascii(self, path: Any) -> None:
         """Write a text file."""
         columns = [data.tolist() for _, data in self._vertices.values()]
         lines = [" ".join(map(str, row)) for row in zip(*columns)]
@@ -140,13 +145,15 @@ class PLYWriter:
             for number, corners in enumerate(self._corners.tolist()):
                 row = [len(corners), *corners, *(extra[number] for extra in extras)]
                 lines.append(" ".join(map(str, row)))
-        Path(path).write_text(self._header("ascii") + "\n".join(lines) + "\n", encoding="ascii", newline="\n")
+        Path(path_of(path, "PLYWriter")).write_text(
+            self._header("ascii") + "\n".join(lines) + "\n", encoding="ascii", newline="\n"
+        )
 
-    def export_frame(self, series_num: int, path: str) -> None:
+    def export_frame(self, series_num: Any, path: Any) -> None:
         """Write a binary file of a series: `name.ply` becomes `name_000012.ply`."""
         self.export(_numbered(series_num, path))
 
-    def export_frame_ascii(self, series_num: int, path: str) -> None:
+    def export_frame_ascii(self, series_num: Any, path: Any) -> None:
         """Write a text file of a series."""
         self.export_ascii(_numbered(series_num, path))
 
@@ -172,17 +179,26 @@ class PLYWriter:
 
 
 def _keep(channels: dict[str, tuple[str, Any]], key: str, data_type: str, data: Any, count: int) -> None:
-    if data_type not in _TYPES:
+    if data_type not in list(_TYPES):
         text = f"channel '{key}' is left out: PLY has the types {', '.join(_TYPES)}, not {data_type}"
         warnings.warn(text, stacklevel=3)
         return
-    array = np.asarray(data).reshape(-1)
+    array = _numbers(data).reshape(-1)
     if array.size != count:
         raise ValueError(f"{count} numbers are wanted, one each, not {array.size}")
     channels[key] = data_type, array.astype(_TYPES[data_type])
 
 
-def _numbered(number: int, path: str) -> str:
-    place = Path(path)
+def _numbers(data: Any) -> Any:
+    array = data.to_numpy() if hasattr(data, "to_numpy") else np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise TypeMismatch(f"channels of a PLY file consist of numbers, not of {data!r}")
+    return array
+
+
+def _numbered(number: Any, path: Any) -> str:
+    if not isinstance(number, int | np.integer):
+        raise TypeMismatch(f"the number of a frame is an integer, not {number!r}")
+    place = Path(path_of(path, "PLYWriter"))
     suffix = place.suffix or ".ply"
     return str(place.with_name(f"{place.stem}_{number:06d}{suffix}"))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import path_of
 from weft.lang.ui import ffmpeg
 from weft.lang.ui.images import as_array, imwrite, pillow
 
@@ -22,15 +24,16 @@ class VideoManager:
 
     def __init__(
         self,
-        output_dir: str,
+        output_dir: Any,
         video_filename: str | None = None,
         width: int | None = None,
         height: int | None = None,
         post_processor: Callable[[Any], Any] | None = None,
-        framerate: float = 24,
+        framerate: Any = 24,
         automatic_build: bool = True,
     ) -> None:
-        self.directory, self.frame_directory = Path(output_dir), Path(output_dir) / "frames"
+        self.directory = Path(path_of(output_dir, "VideoManager"))
+        self.frame_directory = self.directory / "frames"
         self.video_filename, self.width, self.height = video_filename or "video", width, height
         self.post_processor, self.framerate, self.automatic_build = post_processor, framerate, automatic_build
         self.frame_counter, self.frame_fns, self.next_video_checkpoint = 0, list[str](), 4
@@ -46,7 +49,9 @@ class VideoManager:
 
     def write_frame(self, img: Any) -> None:
         """Add a frame: an image as `imwrite` takes it. ValueError if its size is not that of the others."""
-        image = as_array(img if self.post_processor is None else self.post_processor(img))
+        image: Any = as_array(img if self.post_processor is None else self.post_processor(img))
+        if image.ndim not in (2, 3):
+            raise TypeMismatch(f"a frame has two or three axes, not the shape {image.shape}")
         self.width, self.height = self.width or image.shape[0], self.height or image.shape[1]
         if image.shape[:2] != (self.width, self.height):
             raise ValueError(f"the frames are {self.width} x {self.height} pixels, this one {image.shape[:2]}")
@@ -76,6 +81,8 @@ class VideoManager:
         as well, that is made and a warning says so."""
         if not self.frame_fns:
             raise ValueError("there are no frames to make a video of: write_frame comes first")
+        if not isinstance(self.framerate, int | float) or not self.framerate > 0:
+            raise TypeMismatch(f"a video has frames per second, a number above 0, not {self.framerate!r}")
         if mp4 and (ffmpeg.find_ffmpeg() or not gif):
             pattern = str(self.frame_directory / "%06d.png")
             ffmpeg.frames_to_mp4(pattern, self.get_output_filename(".mp4"), self.framerate)

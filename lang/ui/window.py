@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.lang.arguments import size_of
 from weft.lang.ui.canvas import Canvas
 from weft.lang.ui.desktop import DesktopWindow, has_display
 from weft.lang.ui.events import Event
@@ -41,8 +42,7 @@ class Window:
         fps_limit: float = 1000,
         pos: tuple[int, int] = (100, 100),
     ) -> None:
-        size = (res, res) if isinstance(res, int | np.integer) else tuple(res)
-        self.name, self._size = name, (int(size[0]), int(size[1]))
+        self.name, self._size = name, size_of(res, "a window")
         self._fps = min(60.0, float(fps_limit)) if vsync else float(fps_limit)
         self._event: Event | None = None
         self._running, self._saved, self._shown_at, self._frames = True, False, 0.0, 0

@@ -211,7 +211,8 @@ def _judged(kernel: Any, data: Data, found: dict[str, Any] | str, schedules: Seq
     if not places:
         found_out = under_schedules(judge, wanted, schedules) if schedules else ""
         return Outcome("differs", BY_ORDER + found_out) if found_out else Outcome("same")
-    shown = "\n".join(f"{name}:\n  evaluator {list(wanted[name])}\n  machine   {list(found[name])}" for name in places)
+    pairs = ((name, *(list(np.atleast_1d(one[name])) for one in (wanted, found))) for name in places)
+    shown = "\n".join(f"{name}:\n  evaluator {first}\n  machine   {second}" for name, first, second in pairs)
     return Outcome("differs", shown, places)
 
 

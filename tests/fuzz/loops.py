@@ -268,14 +268,14 @@ def _shares(w: Writer) -> list[Stmt]:
         return made  # unrolled: a counter would be shared by several loops
     for part, letter, most, row, share in (("slots", "k", 4, "append", 0.5), ("ticks", "n", 2, "tick", 0.3)):
         free = [n for n in range(most) if (part, n) not in w.taken]
-        if free and w.chance(share):
+        if free and w.likely(row, share):
             w.taken.add((part, free[0]))
             _counted(w, made, f"{letter}{free[0]}", part, row)
-    if w.chance(0.25):
+    if w.likely("flag", 0.25):
         _counted(w, made, w.fresh("f"), "flag", "flag")
-    if w.chance(0.25):
+    if w.likely("counter", 0.25):
         _counted(w, made, w.fresh("m"), "count", "counter")
-    if w.chance(0.4):
+    if w.likely("extreme by if", 0.4):
         name, type = w.fresh("m"), w.pick(NUMBERS)
         made.append(Stmt("extreme by if", [(f"{name} = ti.cast(perm[3], ti.{type})", None)]))
         w.let(name, kind_of(type))

@@ -156,6 +156,10 @@ class Writer:
     def chance(self, share: float) -> bool:
         return self.random.random() < share
 
+    def likely(self, row: str, share: float) -> bool:
+        """A chance, much larger where a goal names the row."""
+        return self.chance(max(share, 0.9) if any(row in goal[1:] for goal in self.goals) else share)
+
     def fresh(self, letter: str = "t") -> str:
         self.made += 1
         return f"{letter}{self.made}"
@@ -167,13 +171,13 @@ class Writer:
         missing = [b for how, a, b in self.goals if how == "in" and a in around and b not in names]
         bridges = [name for b in missing for name in _ways_to(b, self.gives(b), kind) if name in names]
         direct = [b for how, a, b in self.goals if b in names and how == "in" and a in around]
-        if direct and self.chance(0.7):
+        if direct and self.chance(0.8):
             return ROWS[self.pick(direct)]
-        if bridges and self.chance(0.6):
+        if bridges and self.chance(0.8):
             return ROWS[self.pick(bridges)]
         opening = [a for _, a, b in self.goals if a in names]
         opening += [row for _, a, b in self.goals for one in (a, b) for row in OPENERS.get(one, ()) if row in names]
-        if opening and self.chance(0.35):
+        if opening and self.chance(0.55):
             return ROWS[self.pick(opening)]
         return self.random.choices(candidates, [self.weights[row.name] for row in candidates])[0]
 

@@ -76,6 +76,13 @@ def test_a_wrong_pass_is_found_named_and_shown_in_a_small_program(wrong, tmp_pat
     assert "binary sub" in (tmp_path / "small.chi").read_text()
 
 
+def test_a_difference_in_a_field_without_axes_is_shown(wrong):
+    program = small("alone", [("z_add_i32[None]", number("({0} - {1})", number("r_i8[3]"), number("r_u8[4]")))])
+    outcome = execute(program, EXACT)
+    assert (outcome.status, outcome.places) == ("differs", ["z_add_i32"])
+    assert outcome.detail.count("np.int32") == 2
+
+
 @pytest.fixture
 def racing(monkeypatch):
     """A compiler that makes a load and a store of each sum in memory, in a pass that says it lifts sums."""

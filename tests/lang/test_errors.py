@@ -210,3 +210,15 @@ def exec_kernel(body: str) -> None:
     text = HEADER + f"@ti.kernel\ndef k():\n    {body}\nk()\n"
     linecache.cache["program.py"] = (len(text), None, text.splitlines(True), "program.py")
     exec(compile(text, "program.py", "exec"), {"__name__": "program"})
+
+
+def test_what_python_raised_at_compile_time_shows_no_frame_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def frames() -> list[str]:
+        with pytest.raises(TypeError) as caught:
+            exec_kernel("y[0] = 'a' + 1")
+        assert caught.value.__cause__ is not None
+        return [Path(frame.filename).name for frame in traceback.extract_tb(caught.value.__cause__.__traceback__)]
+
+    assert not frames()
+    monkeypatch.setenv("WEFT_TRACEBACK", "full")
+    assert frames()

@@ -10,6 +10,7 @@ import pytest
 
 PROGRAM = """
 import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
 import weft as ti
 
 ti.init(arch=ti.cpu, offline_cache=False, cpu_max_num_threads=THREADS, debug=DEBUG)

@@ -120,3 +120,20 @@ def test_members_of_structs_fit_as_numbers_do(ti):
     ):
         with pytest.raises(ArgumentError, match=message):
             k(given)
+
+
+def test_parameters_that_are_given_by_keyword_only(ti):
+    @ti.kernel
+    def plain(a: ti.i32, b: ti.i32 = 2, *, c: ti.i32, d: ti.i32 = 4) -> ti.i32:
+        return 1000 * a + 100 * b + 10 * c + d
+
+    @ti.data_oriented
+    class Scaled:
+        by = 2
+
+        @ti.kernel
+        def run(self, *, a: ti.i32, b: ti.i32 = 3) -> ti.i32:
+            return self.by * (10 * a + b)
+
+    assert (plain(1, c=3), plain(1, d=5, c=6, b=7), plain(c=1, a=9)) == (1234, 1765, 9214)
+    assert (Scaled().run(a=1), Scaled().run(b=4, a=1)) == (26, 28)

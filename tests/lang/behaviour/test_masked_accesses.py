@@ -328,6 +328,44 @@ def test_arrays_of_any_size(ti, n):
         assert f"its shape is ({n},)" in told_of[0]
 
 
+def test_an_index_beyond_i64(ti):
+    x, y, a = ti.field(ti.i32, 8), ti.Vector.field(3, ti.i32, (4, 9), offset=(2, -3)), np.zeros(7, np.int32)
+
+    @ti.kernel
+    def store(i: ti.u64, j: ti.u64, a: ti.types.ndarray(ti.i32, 1)) -> ti.i32:
+        x[i] = 1
+        y[i, 0] += 1
+        y[2, j] = [3, 4, 5]
+        y[2, 0][i] = 7
+        a[i] -= 1
+        around = x[i - 1] + x[i] + x[i + 1] + x[i + 2]
+        v = ti.Vector([0, 0, 0])
+        v[i] = 5
+        return around + v[i] + v.sum() + y[2, j][0]
+
+    for i, j in ((2**63 + 2, 2**64 - 3), (2**64 - 7, 2**63), (2**62 + 2, 2**32)):
+        assert told(ti, lambda i=i, j=j: store(i, j, a)) or (i, j) != (2**63 + 2, 2**64 - 3)
+        assert not x.to_numpy().any()
+        assert not y.to_numpy().any()
+        assert not a.any()
+        assert store(i, j, a) == 0
+    assert store(2, 0, a) == 1 + 5 + 5 + 3
+    assert x[2] == 1
+    assert y[2, 0].to_list() == [3, 4, 7]
+
+    ti.init(arch=ti.cfg.arch, debug=True)
+    z = ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def checked(i: ti.u64):
+        z[i] = 1
+
+    for i in (2**63 + 2, 2**64 - 1, 8):
+        with pytest.raises(IndexError):
+            checked(i)
+    checked(7)
+
+
 def test_indices_of_64_bits(ti):
     x = ti.field(ti.i32, 8)
     x.from_numpy(np.arange(10, 18).astype(np.int32))
