@@ -22,7 +22,7 @@ from weft.codegen.outline import USED, defined, labels
 from weft.ir.alias import root_of
 from weft.ir.core import Block, Value, ops_of
 from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
-from weft.ir.types import Pointer
+from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import target_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effor
     known = {f"%{label}", f"%{done}", *defined(own), *defined(inside), *labels(inside)}
     taken = dict.fromkeys(name for line in (*own, *inside) for name in USED.findall(line) if name not in known)
     outer = defined(f.slots[:slots])
-    types = {text: spell(value.type) for value, text in f.values.items()} | _ARGUMENTS
+    used = {text: value.type for value, text in f.values.items() if text in taken}
+    types = {text: spell(type) for text, type in used.items() if isinstance(type, Prim | Pointer)} | _ARGUMENTS
     types |= {register: type for register, type in defined(f.lines[:first]).items() if type}
     if any(register in outer or register not in types for register in taken):
         return False

@@ -280,3 +280,30 @@ def test_a_version_that_ends_the_round_stays(short: None, modules: Modules, lane
     for p, (x, y) in enumerate(cells.bases + int(inner)):
         total = sum(at(cells.values, x + i, y + j) for i, j in ((0, 0), (1, 0), (0, 1)))
         assert out[p] == (-1 if total > 20 else total + at(cells.values, x + 1, y + 1))
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_arrays_that_are_handed_to_functions(short: None, modules: Modules, within: bool) -> None:
+    """An array has no register of its own."""
+    cells = Cells()
+    base, grid, out = cells.base, cells.grid, cells.out
+
+    @ti.real_func
+    def third(a: ti.types.ndarray(), p: ti.i32) -> ti.i32:  # type: ignore[valid-type]  # pyright: ignore
+        return a[p % 3]
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(ti.i32, 1)):  # type: ignore[valid-type]  # pyright: ignore
+        for p in out:
+            out[p] = third(a, p)
+            b = base[p]
+            total = grid[b] + grid[b.x + 1, b.y] + grid[b.x, b.y + 1]
+            if ti.static(within):
+                total *= third(a, p)
+            out[p] += total
+
+    k(np.array([5, 6, 7], np.int32))
+    assert cut(modules)
+    for p, (x, y) in enumerate(cells.bases):
+        total = sum(at(cells.values, x + i, y + j) for i, j in ((0, 0), (1, 0), (0, 1)))
+        assert out[p] == 5 + p % 3 + total * (5 + p % 3 if within else 1)
