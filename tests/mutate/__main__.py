@@ -74,7 +74,9 @@ def main() -> int:
     # Random tests draw the same in each copy of the process, and are not made small.
     settings.register_profile("mutate", derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
     settings.load_profile("mutate")
-    options = ["-q", "-m", "not exhaustive", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    # All tests, but with as few examples of each random one as in `make test`, and without the cases on the GPU in
+    # software that `make test` leaves to `make test-all`.
+    options = ["-q", "-m", "not exhaustive or not emulated", "-p", "no:cacheprovider", "-p", "no:xdist"]
     code = pytest.main([*options, *given.tests.split()], plugins=[session])
     if not verdicts:
         return int(code) or 1
