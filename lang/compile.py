@@ -80,14 +80,15 @@ class Instance:
                 return False
         return not self.captures.changed()
 
-    def overlap(self, args: Sequence[Any]) -> bool:
-        """Whether among those arguments some overlap that must not. (Fields are not asked where they are: they may have
-        no memory yet.)"""
+    def overlap(self, args: Sequence[Any], with_fields: bool = False) -> bool:
+        """Whether among those arguments some overlap that must not; `with_fields`: one another, or a field. (Without,
+        fields are not asked where they are: they may have no memory yet.)"""
         overlap = getattr(self.run, "overlap", None)
         if overlap is None:
             return False
         values = [pack(args[position]) if position in self._arrays else None for position, pack in self._packs]
-        return bool(overlap([0] * len(self.trees), values))
+        bases = [address for address, _ in self.memory()] if with_fields else [0] * len(self.trees)
+        return bool(overlap(bases, values))
 
     def forget_plans(self) -> None:
         """Let Python make the next calls."""

@@ -100,7 +100,7 @@ def _by_machine(kernel: Any, data: Data) -> dict[str, Any]:
 
 @dataclass
 class Judge:
-    """The evaluator, given the kernel's tree once."""
+    """The evaluator, given the tree of the variant that a launch runs: of arrays that overlap, the careful one."""
 
     kernel: Any
     data: Data
@@ -108,10 +108,10 @@ class Judge:
     translation: Any = None
 
     def __post_init__(self) -> None:
-        program = ti.lang.init.program()
-        self.kernel._start_over(program)
+        program = self.kernel._program()
         values = self.kernel._unpacked(self.data.arguments())
-        arguments = [p.argument(value) for p, value in zip(self.kernel._parameters, values)]
+        overlap = self.kernel._instance(program, None, values).overlap(values, with_fields=True)
+        arguments = self.kernel._arguments(None, values, exposed=overlap)
         self.translation = translate_kernel(self.kernel.function, arguments, tuple(self.kernel.results), self.config)
 
     def lowered(self) -> tuple[Kernel, list[Kernel]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -176,14 +177,18 @@ def test_the_environment_asks(tmp_path: Path) -> None:
     program.write_text("import weft as ti\nti.init(arch=ti.cpu)\nx = ti.field(ti.f32, 4)\nx[0] = 1.0\n")
     run = subprocess.run(
         [sys.executable, str(program)],
-        env={"WEFT_LOG": "memory,launch:debug"},
+        env={**os.environ, "WEFT_LOG": "memory,launch:debug"},
         capture_output=True,
         text=True,
         check=True,
     )
     assert run.stderr.startswith("[weft.memory] INFO: ")
     wrong = subprocess.run(
-        [sys.executable, str(program)], env={"WEFT_LOG": "noise"}, capture_output=True, text=True, check=False
+        [sys.executable, str(program)],
+        env={**os.environ, "WEFT_LOG": "noise"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "there is no log 'noise'" in wrong.stderr
 

@@ -27,6 +27,7 @@ def _passage(gate: Gate, at: int) -> str:
         return trace
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # CPython 3.12 reports no instruction unless a frame asked for them before
     sys.settrace(trace)
     try:
         with gate, gate:

@@ -109,6 +109,7 @@ print(cache.cache_folder(), open_store({}), cache.cache_folder("here"))
 """)
     for home in ({}, {"HOME": "not/absolute"}):
         command = [sys.executable, str(program)]
-        done = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.environ["PATH"], **home})
+        kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        done = subprocess.run(command, capture_output=True, text=True, env={**kept, **home})
         assert done.stdout == "None None here\n", done.stderr
         assert "WEFT_CACHE_DIR" in done.stderr

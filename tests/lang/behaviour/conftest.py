@@ -2,6 +2,7 @@
 Where there is no GPU, one in software takes its place."""
 
 import importlib
+import importlib.util
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -42,3 +43,25 @@ def ti(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Itera
     weft.init(arch="cuda" if request.param == "emulated" else request.param, enable_fallback=False)
     yield weft
     weft.reset()
+
+
+def library(name: str) -> Any:
+    """The library of that name."""
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"{name} is not installed (pip install weft[arrays])")
+    return importlib.import_module(name)
+
+
+@pytest.fixture
+def torch(ti: Any) -> Any:
+    """PyTorch."""
+    return library("torch")
+
+
+@pytest.fixture
+def jnp(ti: Any) -> Iterator[Any]:
+    """`jax.numpy`, which makes arrays where kernels run."""
+    jax = library("jax")
+    place = None if ti.cfg.arch == "cuda" else jax.devices("cpu")[0]
+    with jax.default_device(place):
+        yield library("jax.numpy")

@@ -1,17 +1,9 @@
 """`ti.elementwise`: functions of numbers as functions of arrays."""
 
-import importlib
-
 import numpy as np
 import pytest
 
 from weft.ir.errors import WeftError
-
-
-def library(name):
-    if importlib.util.find_spec(name) is None:
-        pytest.skip(f"{name} is not installed (pip install weft[arrays])")
-    return importlib.import_module(name)
 
 
 @pytest.fixture
@@ -325,8 +317,7 @@ def test_mistakes_in_the_function(ti):
         assert "generated" not in str(caught.value)
 
 
-def test_tensors(ti, mix):
-    torch = library("torch")
+def test_tensors(torch, mix):
     x, y = torch.rand(3, 4), torch.rand(4, 3)
     got = mix(x, y.T)
     assert isinstance(got, torch.Tensor)
@@ -338,8 +329,7 @@ def test_tensors(ti, mix):
         mix(1.0, torch.ones(2, dtype=torch.bfloat16))
 
 
-def test_jax_arrays(ti, mix):
-    jnp = importlib.import_module("jax.numpy") if library("jax") else None
+def test_jax_arrays(jnp, mix):
     x = jnp.arange(4.0)
     got = mix(x, np.ones((3, 1), np.float32))
     assert isinstance(got, type(x))

@@ -2,7 +2,6 @@
 
 import array
 import gc
-import importlib
 import subprocess
 import sys
 
@@ -10,17 +9,6 @@ import numpy as np
 import pytest
 
 from weft.ir.errors import WeftError
-
-
-def library(name):
-    if importlib.util.find_spec(name) is None:
-        pytest.skip(f"{name} is not installed (pip install weft[arrays])")
-    return importlib.import_module(name)
-
-
-@pytest.fixture
-def torch(ti):
-    return library("torch")
 
 
 @pytest.fixture
@@ -289,8 +277,7 @@ def test_to_and_from_torch(ti, torch):
     assert s.to_torch()["a"].tolist() == [0, 1, 2]
 
 
-def test_jax_arrays(ti, total, double):
-    jnp = importlib.import_module("jax.numpy") if library("jax") else None
+def test_jax_arrays(ti, jnp, total, double):
     a = jnp.arange(4.0)
     assert total(a) == 6
     with pytest.raises(WeftError, match="read-only"):

@@ -1,17 +1,9 @@
 """`ti.reduce`: functions that join two numbers, over whole arrays and along axes."""
 
-import importlib
-
 import numpy as np
 import pytest
 
 from weft.ir.errors import WeftError
-
-
-def library(name):
-    if importlib.util.find_spec(name) is None:
-        pytest.skip(f"{name} is not installed (pip install weft[arrays])")
-    return importlib.import_module(name)
 
 
 def add(a, b):
@@ -182,8 +174,7 @@ def test_mistakes(ti, total):
             run()
 
 
-def test_tensors(ti, total):
-    torch = library("torch")
+def test_tensors(torch, total):
     x = torch.rand(30, 4)
     got = total(x, axis=0)
     assert isinstance(got, torch.Tensor)
