@@ -22,7 +22,7 @@ from weft.ir.scalar import ATOMICS, BINARY
 from weft.ir.transforms.lower_tree_facts import CHILD_FIELDS, walk
 from weft.ir.types import element, shape_of
 
-__all__ = ["Loop", "LoopLocals", "Update", "loop_locals"]
+__all__ = ["Loop", "LoopLocals", "Update", "atomic_updates", "loop_locals", "root_variable"]
 
 Loop = tree.RangeFor | tree.BoxFor | tree.StructFor
 Variables = frozenset[tree.Variable]
@@ -63,6 +63,17 @@ def loop_locals(root: tree.KernelTree) -> dict[Loop, LoopLocals]:
     live = _Liveness(frozenset(loops))
     live.sequence(root.body, NONE)
     return {loop: _facts(loop, loops[loop], after) for loop, after in live.after.items()}
+
+
+def atomic_updates(loops: dict[Loop, LoopLocals]) -> set[tree.Node]:
+    """The statements that update a shared local by atomics."""
+    found = set[tree.Node]()
+    for loop, facts in loops.items():
+        found.update(facts.updates)
+        for node in walk(loop):
+            if isinstance(node, tree.AugAssign) and node.kind in ATOMICS and root_variable(node.target) in facts.shared:
+                found.add(node)
+    return found
 
 
 def root_variable(expr: tree.Expr) -> tree.Variable | None:

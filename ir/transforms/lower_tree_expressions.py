@@ -10,7 +10,7 @@ from weft.ir.errors import InternalError
 from weft.ir.transforms.lower_tree_facts import always_returns, cost, has_return, returns_at_tail
 from weft.ir.transforms.lower_tree_overflow import arithmetic, atomic, computed, matmul, reduction
 from weft.ir.transforms.lower_tree_state import Inlined, Lowering, ends, lowers
-from weft.ir.types import VOID, Array, Struct, Type, shape_of, u1
+from weft.ir.types import VOID, Array, Struct, Type, element, shape_of, u1
 
 __all__ = ["address", "branches", "in_global_memory"]
 
@@ -213,7 +213,8 @@ def _atomic(low: Lowering, node: tree.Atomic) -> Value:
     if in_global_memory(node.target) or low.shares(node.target):
         return atomic(low, node.kind, place, value)
     old = low.load(place)
-    low.store(place, value if node.kind == "xchg" else computed(low, node.kind, old, value))
+    kind = "xor" if node.kind == "add" and element(old.type) is u1 else node.kind  # truth values add up modulo 2
+    low.store(place, value if kind == "xchg" else computed(low, kind, old, value))
     return old
 
 

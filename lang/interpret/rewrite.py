@@ -21,6 +21,7 @@ from weft.ir.types import Prim
 from weft.lang.builtins import Builtin
 from weft.lang.interpret.faults import Loop
 from weft.lang.interpret.references import changeable, ending, places, putting_back
+from weft.lang.interpret.updates import KINDS, atomic, augmented, by_steps, called
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.struct import Struct
 from weft.lang.translate.annotations import annotation_of, is_template
@@ -34,11 +35,6 @@ HELPER = "__weft__"
 _PARTS = "__weft_parts__"
 _LATER = "__weft_later__"
 
-_BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
-    ast.Pow: "pow", ast.LShift: "shl", ast.RShift: "shr", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
-    ast.MatMult: "matmul",
-}  # fmt: skip
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.Invert: "bit_not", ast.Not: "not"}
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt",
@@ -154,7 +150,7 @@ class Rewriter(ast.NodeTransformer):
             for target in node.targets:
                 self.scopes[-1].update(name.id for name in ast.walk(target) if isinstance(name, ast.Name))
             return [node]
-        value = self.visit(node.value)
+        value = by_steps(self, node)
         if len(node.targets) == 1:
             return self.bind(node.targets[0], value, node)
         first = _at(node, ast.Assign([ast.Name(_PARTS, ast.Store())], self.call("declare", value)))
@@ -166,7 +162,7 @@ class Rewriter(ast.NodeTransformer):
             return [_at(node, ast.Assign([target], self.assigned(target.id, value)))]
         if isinstance(target, ast.Subscript):
             base, index = self.visit(target.value), self.index(target.slice)
-            stored = self.ordered("store", value=value, base=base, index=index, name=_called(target.value))
+            stored = self.ordered("store", value=value, base=base, index=index, name=called(target.value))
             return [_at(node, ast.Expr(stored))]
         if isinstance(target, ast.Attribute):
             base = self.visit(target.value)
@@ -206,16 +202,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         """`target op= value`: in place where the target is part of something, else a plain assignment."""
-        kind, value, target = ast.Constant(_BINARY[type(node.op)]), self.visit(node.value), node.target
-        if isinstance(target, ast.Subscript):
-            called = _called(target.value)
-            done = self.call("update", kind, self.visit(target.value), self.index(target.slice), value, called)
-            return [_at(node, ast.Expr(done))]
-        if isinstance(target, ast.Attribute):
-            done = self.call("update_member", kind, self.visit(target.value), ast.Constant(target.attr), value)
-            return [_at(node, ast.Expr(done))]
-        total = self.call("assign", _name(target.id), self.call("binary", kind, _name(target.id), value))
-        return [_at(node, ast.Assign([target], total))]
+        return [_at(node, augmented(self, node))]
 
     def visit_For(self, node: ast.For) -> ast.For:
         """Loops over `static(...)` are Python's; others go over what `iterate` makes of the range or field."""
@@ -280,7 +267,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """By the row of the BINARY table."""
         lhs, rhs = self.visit(node.left), self.visit(node.right)
-        return _at(node, self.call("binary", ast.Constant(_BINARY[type(node.op)]), lhs, rhs))
+        return _at(node, self.call("binary", ast.Constant(KINDS[type(node.op)]), lhs, rhs))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """By the row of the UNARY table; a negative literal stays a literal."""
@@ -348,7 +335,7 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(known, Builtin) and known.name == "static":
             return self.displayed(node)
         if isinstance(known, Builtin) and known.name.startswith("atomic_"):
-            return self.atomic(node, known.name.removeprefix("atomic_"))
+            return _at(node, atomic(self, node, known.name.removeprefix("atomic_")))
         if known is breakpoint and not (node.args or node.keywords):
             return _at(node, ast.IfExp(self.call("standard"), self.call("stop"), node))
         if known in (locals, super, breakpoint):
@@ -380,26 +367,9 @@ class Rewriter(ast.NodeTransformer):
         body = getattr(known, "function", None)
         return body is not None and any(is_template(annotation_of(body, name)) for name in body.__annotations__)
 
-    def atomic(self, node: ast.Call, kind: str) -> ast.expr:
-        """`atomic_add(target, value)`: changes the target, gives its old value."""
-        target, value = node.args[0], self.visit(node.args[1])
-        operator = ast.Constant(kind)
-        if isinstance(target, ast.Subscript):
-            base, index = self.visit(target.value), self.index(target.slice)
-            return _at(node, self.call("update", operator, base, index, value, _called(target.value)))
-        if isinstance(target, ast.Attribute):
-            owner = self.visit(target.value)
-            return _at(node, self.call("update_member", operator, owner, ast.Constant(target.attr), value))
-        if not isinstance(target, ast.Name):
-            raise SyntaxError(f"{ast.unparse(target)} is not something that an atomic can change")
-        total = self.call("assign", _name(target.id), self.call("binary", operator, _name(target.id), value))
-        changed = ast.NamedExpr(ast.Name(target.id, ast.Store()), total)
-        return _at(node, self.call("old", _name(target.id), changed))
-
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """An element of a field, array, matrix or Python sequence."""
-        called = _called(node.value)
-        return _at(node, self.call("load", self.visit(node.value), self.index(node.slice), called))
+        return _at(node, self.call("load", self.visit(node.value), self.index(node.slice), called(node.value)))
 
     def visit_Slice(self, node: ast.Slice) -> ast.expr:
         """`a:b` as an object of its own, for `load` and `store`."""
@@ -483,11 +453,6 @@ def is_written(code: CodeType) -> bool:
     if code.co_name == LAMBDA:
         return _LATER not in code.co_varnames
     return not code.co_name.startswith("<")
-
-
-def _called(base: ast.expr) -> ast.expr:
-    """How the program writes what is indexed."""
-    return ast.Constant(ast.unparse(base))
 
 
 def _name(name: str) -> ast.expr:

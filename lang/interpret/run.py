@@ -101,9 +101,9 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     """A function of the rewritten code, with the globals, closure and defaults of the original."""
     name, free = function.__name__, function.__code__.co_freevars
     cells = dict(zip(free, function.__closure__ or ()))
-    semantics = Semantics(dict(annotations), annotations.get("return"), interpreted)
+    file = source_of(function).file
+    semantics = Semantics(dict(annotations), interpreted, function.__code__, file)
     templates = [known for known, annotation in annotations.items() if is_template(annotation)]
-    semantics.code = function.__code__
     rewriter = Rewriter(lambda node: _resolve(node, function, cells), templates, top)
     body = rewriter.function(_definition(function))
     semantics.loops = rewriter.loops
@@ -114,7 +114,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     factory.body = [*own, body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
     ast.fix_missing_locations(ast.copy_location(factory, body))
     _keep_to_first_lines(factory)
-    code = _inner(_inner(compile(module, source_of(function).file, "exec"), "__weft_closure__"), name)
+    code = _inner(_inner(compile(module, file, "exec"), "__weft_closure__"), name)
     _inside.update(_nested(code))
     cells[HELPER] = CellType(semantics)
     closure = tuple(cells[known] for known in code.co_freevars)

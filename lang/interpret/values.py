@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
+from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, promote, unary_type
 from weft.ir.types import Prim, Tensor, u1
 from weft.lang.argpack import Members
 from weft.lang.builtins import Builtin, ndrange
@@ -27,16 +27,16 @@ from weft.lang.init import program
 from weft.lang.interpret.debugger import standard, stop
 from weft.lang.interpret.faults import Loop, out_of_bounds, sound
 from weft.lang.interpret.overflow import OVERFLOWS, silently, tell_overflow
-from weft.lang.interpret.places import Grouped, box, cells_of, flat_index, index_type
+from weft.lang.interpret.places import Grouped, box, cells_of, index_type
 from weft.lang.interpret.random import draws, order_numbers
 from weft.lang.interpret.references import References
 from weft.lang.interpret.rewrite import HELPER, is_written
 from weft.lang.interpret.text import Texts
 from weft.lang.interpret.types import assigned, captured, fit, is_known, is_value, own, strong
+from weft.lang.interpret.updates import Updates
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.scope import choices
 from weft.lang.snode_api import SNode
-from weft.lang.sparse_matrices.triplets import HOW, append, is_builder
 from weft.lang.struct import Struct, StructElement
 from weft.lang.types import CompoundType, MatrixType, prim_of_numpy, primitive
 from weft.runtime.errors import KernelFault
@@ -97,7 +97,12 @@ def binary(kind: str, a: Any, b: Any) -> Any:
     if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
         raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
     lhs, rhs, _ = binary_type(kind, _prim(left), _prim(right), program().config.default_fp)
-    left, right = cast_value(left, lhs), cast_value(right, rhs)
+    return alike(kind, cast_value(left, lhs), cast_value(right, rhs))
+
+
+def alike(kind: str, a: Any, b: Any) -> Any:
+    """The same of values that have the type in which it is computed: truth values add up modulo 2."""
+    left, right = _values(a), _values(b)
     return _wrapped(_checked(kind, BINARY[kind].evaluate(left, right), left, right))
 
 
@@ -233,17 +238,21 @@ def _member(base: Any, name: str) -> Any:
 texts = Texts(strong, _member)
 
 
-class Semantics(References):
+class Semantics(References, Updates):
     """The `__weft__` of one rewritten function: what its operators do, and the types of its parameters and result.
 
     `interpreted` gives the rewritten form of a Python function that is called."""
 
     def __init__(
-        self, annotations: dict[str, Any], returns: Any, interpreted: Callable[[Callable[..., Any]], Callable[..., Any]]
+        self,
+        annotations: dict[str, Any],
+        interpreted: Callable[[Callable[..., Any]], Callable[..., Any]],
+        code: CodeType,
+        file: str,
     ) -> None:
         super().__init__()
-        self.annotations, self.returns, self.interpreted = annotations, returns, interpreted
-        self.code: CodeType | None = None
+        self.annotations, self.returns, self.interpreted = annotations, annotations.get("return"), interpreted
+        self.code, self.file = code, file
         self.loops: list[Loop] = []
 
     shown, formatted, failure = texts.shown, texts.formatted, texts.failure
@@ -251,7 +260,7 @@ class Semantics(References):
     standard, stop = staticmethod(standard), staticmethod(stop)
     member = staticmethod(_member)
     strong, declare = staticmethod(strong), staticmethod(own)
-    unary, binary = staticmethod(unary), staticmethod(binary)
+    unary, binary, alike = staticmethod(unary), staticmethod(binary), staticmethod(alike)
 
     def assign(self, old: Any, value: Any) -> Any:
         """`value` for a variable that holds `old`."""
@@ -307,12 +316,13 @@ class Semantics(References):
 
     def chosen(self, line: int, column: int, value: Any) -> Any:
         """The value that was chosen there, in the type that the translation found for all that could have been."""
-        known, place = choices.get(), (self.code, line, column)
-        wanted = known.get(place)
-        if wanted is None and place in known:  # several, in several calls
-            wanted = known.get((*place, _calls()))
+        wanted = _found(self.code, line, column)
         prim = wanted.elem if isinstance(wanted, Tensor) else wanted
         return _cast(strong(value), prim) if isinstance(prim, Prim) and is_value(value) else strong(value)
+
+    def shares(self, line: int, column: int) -> bool:
+        """Whether the iterations of a parallel loop share the local that is updated there."""
+        return _found(self.file, line, column) is not None
 
     def deciding(self, kind: str, *sides: Callable[[], Any]) -> Any:
         """`a() and b()`, `a() or b()`: the operand that decides, in the common type of all; matrices elementwise."""
@@ -344,11 +354,6 @@ class Semantics(References):
         if len(parts) != count:
             raise TypeMismatch(f"{count} names on the left, {len(parts)} values on the right")
         return parts
-
-    def old(self, before: Any, after: Any) -> Any:
-        """What an atomic on a local gives."""
-        del after
-        return before
 
     def iterate(self, over: Any) -> Any:
         """What a loop goes over: its indices (a tuple of them per point of several axes), or `over` itself."""
@@ -396,38 +401,9 @@ class Semantics(References):
             left = place[_matrix_key(place, index)] if isinstance(place, Matrix) else place.load(index)
             sound("cast", _values(left), _values(value))
 
-    def update(self, kind: str, base: Any, index: Any, value: Any, name: str = "") -> Any:
-        """`base[index] op= value`: gives the old value. In memory `value` is cast to the element's type first, as an
-        atomic does; a local computes in the common type."""
-        if is_builder(base):
-            return self.triplet(kind, base, index, value)
-        old = own(self.load(base, index, name))
-        shared = base.values.base is not None if isinstance(base, Matrix) else cells_of(base) is not None
-        self.store(base, index, self.combined(kind, old, value, shared), name)
-        return old
-
-    def triplet(self, kind: str, builder: Any, index: Any, value: Any) -> None:
-        """`builder[i, j] op= value`."""
-        place = flat_index(index)
-        if kind not in ("add", "sub") or len(place) != 2:
-            raise TypeMismatch(HOW)
-        append(builder, place, value if kind == "add" else unary("neg", value))
-
-    def combined(self, kind: str, old: Any, value: Any, shared: bool) -> Any:
-        """`old op value`; as an atomic where the place is `shared`."""
-        operand = assigned(old, value) if shared and kind in ATOMICS else value
-        return binary(kind, old, operand)
-
     def store_member(self, base: Any, name: str, value: Any) -> None:
         """`base.name = value`."""
         setattr(base, name, strong(value))
-
-    def update_member(self, kind: str, base: Any, name: str, value: Any) -> Any:
-        """`base.name op= value`: gives the old value."""
-        old = own(self.member(base, name))
-        shared = isinstance(base, StructElement) or (isinstance(base, Matrix) and base.values.base is not None)
-        setattr(base, name, self.combined(kind, old, value, shared))
-        return old
 
     # ---- calls
 
@@ -470,6 +446,15 @@ class Semantics(References):
             return self.interpreted(inner)(*owner, *args, **keywords)
 
         return run
+
+
+def _found(owner: CodeType | str, line: int, column: int) -> Any:
+    """What the translation noted of a place in a function or file; None if that is nothing."""
+    known, place = choices.get(), (owner, line, column)
+    found = known.get(place)
+    if found is None and place in known:  # several, in several calls
+        found = known.get((*place, _calls()))
+    return found
 
 
 def _calls() -> tuple[tuple[str, int], ...]:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from weft.ir import tree
 
 # A function, a line of its file, a column; and the calls that led there, each by file and line, from the inside out.
-Place = tuple[CodeType, int, int] | tuple[CodeType, int, int, tuple[tuple[str, int], ...]]
+# A function or file, line and column; the calls that led there, each by file and line.
+Place = tuple[CodeType | str, int, int] | tuple[CodeType | str, int, int, tuple[tuple[str, int], ...]]
 
 __all__ = ["REMEMBERING", "WARNINGS", "Argument", "Loss", "Place", "Ran", "Translation", "loops_of", "with_loops"]
 
@@ -83,8 +84,9 @@ class Translation:
     """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
     fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `texts`
     are the functions that were translated, `reads` is all that was looked up around them, by owner and name, and `ran`
-    what of Python was called. `losses` are the warnings that were given; `choices` the types of choices between values,
-    by place, with and without the calls that led there, None where there are several."""
+    what of Python was called. `losses` are the warnings that were given; `choices` the types of choices between values
+    and of locals that atomics update, by place, with and without the calls that led there, None where there are
+    several."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]

@@ -307,13 +307,7 @@ def note_choice(t: Translator, type: Type, line: int, column: int) -> None:
     there between a function's returns stands at its line 0, the column being the position in a tuple."""
     if not t.unit.rehearsed or t.names.function is None:
         return
-    calls, caller = list[tuple[str, int]](), t.caller
-    while caller is not None:
-        calls.append((caller.file, caller.line))
-        caller = caller.caller
-    place = t.names.function.__code__, line, column
-    for known in (place, (*place, tuple(calls))):
-        t.unit.choices[known] = type if t.unit.choices.get(known, type) is type else None
+    t.unit.note((t.names.function.__code__, line, column), t.caller, type)
 
 
 def _all_or_any(t: Translator, kind: str, parts: list[tree.Expr], node: ast.expr) -> tree.Expr:

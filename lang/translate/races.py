@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from weft.ir import tree
 from weft.ir.errors import CompilationError
-from weft.ir.shared_locals import Loop, loop_locals, root_variable
+from weft.ir.shared_locals import Loop, atomic_updates, loop_locals, root_variable
+from weft.ir.transforms.lower_tree_facts import walk
 from weft.lang.errors import RaceWarning
 from weft.lang.translate.contract import Loss
 from weft.lang.translate.translator import Translator
@@ -22,9 +23,25 @@ __all__ = ["warn_of_races"]
 
 def warn_of_races(t: Translator, root: tree.KernelTree) -> None:
     """RaceWarning for each such assignment of the kernel `root`, or CompilationError in debug."""
-    for loop, facts in loop_locals(root).items():
+    loops = loop_locals(root)
+    for loop, facts in loops.items():
         for write in facts.races:
             _warn(t, loop, write)
+    if t.unit.rehearsed and loops:
+        _note_atomics(t, root, atomic_updates(loops))
+
+
+def _note_atomics(t: Translator, root: tree.KernelTree, atomics: set[tree.Node]) -> None:
+    """A kernel that runs as Python learns from here which updates of locals are atomics, in the type of the local."""
+    places = {_place(node) for node in atomics}
+    for node in walk(root):
+        if isinstance(node, (tree.Assign, tree.AugAssign)) and (place := _place(node)) in places:
+            t.unit.note(place, node.span and node.span.caller, node.target.type if node in atomics else None)
+
+
+def _place(node: tree.Node) -> tuple[str, int, int]:
+    span = node.span
+    return ("", 0, 0) if span is None else (span.file, span.line, span.column)
 
 
 def _warn(t: Translator, loop: Loop, write: tree.Assign | tree.AugAssign) -> None:

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, TypeVar
 
 from weft.ir import tree
@@ -69,6 +70,15 @@ class Unit:
     returned: bool = False
     choices: dict[Place, Type | None] = field(default_factory=dict[Place, "Type | None"])  # see `Translation`
     warned: dict[str, Loss] = field(default_factory=dict[str, Loss])  # warnings given, by their texts
+
+    def note(self, place: tuple[CodeType | str, int, int], caller: Span | None, type: Type | None) -> None:
+        """Note the type of a choice there, see `choices`."""
+        calls = list[tuple[str, int]]()
+        while caller is not None:
+            calls.append((caller.file, caller.line))
+            caller = caller.caller
+        for known in (place, (*place, tuple(calls))):
+            self.choices[known] = type if self.choices.get(known, type) is type else None
 
     @property
     def rehearsed(self) -> bool:
