@@ -348,7 +348,6 @@ def inside(axis: Axis, build: Builder) -> Value:
     type = index.type if index.type in (i32, i64) else i64 if index.type.bits >= 32 else i32
     if isinstance(extent, Value) and extent.type is i64:
         type = i64
-    huge = index.type is u64  # what i64 does not hold is less than 0 there
     index = index if index.type is type else build.add(Cast(index, type=type))
 
     def number(value: int) -> Value:
@@ -356,11 +355,11 @@ def inside(axis: Axis, build: Builder) -> Value:
 
     if not axis.high:
         return build.add(Binary("ge", index, number(axis.first), type=u1))
-    if isinstance(extent, int) and not axis.low and not huge:
+    if isinstance(extent, int) and not axis.low:
         return build.add(Binary("lt", index, number(axis.first + extent), type=u1))
     length = number(extent) if isinstance(extent, int) else extent
     length = length if length.type is type else build.add(Cast(length, type=type))
-    if not axis.low and not huge:  # of an array, whose indices begin at 0
+    if not axis.low:  # of an array, whose indices begin at 0
         return build.add(Binary("lt", index, length, type=u1))
     index = build.add(Binary("sub", index, number(axis.first))) if axis.first else index
     index, length = (build.add(Cast(value, type=_UNSIGNED[type])) for value in (index, length))

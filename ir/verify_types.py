@@ -23,6 +23,7 @@ from weft.ir.types import (
     i64,
     shape_of,
     u1,
+    u64,
     with_element,
 )
 
@@ -80,6 +81,12 @@ def _pointee(op: Op, value: Value) -> Type:
 def _indices(op: Op, indices: Sequence[Value], rank: int) -> None:
     require(len(indices) == rank, op, f"has {len(indices)} indices for {rank} axes")
     require(all(_is_integer(index.type) for index in indices), op, "has an index that is no integer")
+
+
+def _place(op: Op, indices: Sequence[Value], rank: int) -> None:
+    _indices(op, indices, rank)
+    held = all(index.type not in (u1, u64) for index in indices)
+    require(held, op, "has an index that i64 does not hold, or a truth value: see infer_types.py")
 
 
 @_checks(ops.Const)
@@ -197,7 +204,7 @@ def _alloca(op: Op, _: Kernel) -> None:
 @_checks(ops.FieldPtr)
 def _field_ptr(op: ops.FieldPtr, kernel: Kernel) -> None:
     require(op.field in kernel.fields, op, f"reaches the field '{op.field.name}', unknown to the kernel")
-    _indices(op, op.indices, len(op.field.shape))
+    _place(op, op.indices, len(op.field.shape))
 
 
 @_checks(ops.Shared)
@@ -220,7 +227,7 @@ def _simt(op: ops.Simt, _: Kernel) -> None:
 @_checks(ops.ArrayPtr)
 def _array_ptr(op: ops.ArrayPtr, _: Kernel) -> None:
     require(isinstance(op.array.type, Array), op, "takes an array")
-    _indices(op, op.indices, cast(Array, op.array.type).ndim)
+    _place(op, op.indices, cast(Array, op.array.type).ndim)
 
 
 @_checks(ops.ArrayShape)
@@ -231,7 +238,7 @@ def _array_shape(op: ops.ArrayShape, _: Kernel) -> None:
 @_checks(ops.ElementPtr)
 def _element_ptr(op: ops.ElementPtr, _: Kernel) -> None:
     require(isinstance(_pointee(op, op.base), Tensor), op, "takes the address of a tensor")
-    _indices(op, op.indices, len(shape_of(_pointee(op, op.base))))
+    _place(op, op.indices, len(shape_of(_pointee(op, op.base))))
 
 
 @_checks(ops.MemberPtr)

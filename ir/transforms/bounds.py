@@ -18,7 +18,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.intervals import interval
 from weft.ir.passes import pass_
-from weft.ir.types import Array, Pointer, Prim, i32, i64, shape_of, u1, u64
+from weft.ir.types import Array, Pointer, Prim, i32, i64, shape_of, u1
 from weft.ir.written import subscripted
 
 __all__ = ["about", "bounds", "named"]
@@ -140,7 +140,7 @@ def _tests(build: Builder, index: Value, first: int, extent: int | Value) -> lis
     def compare(kind: str, limit: Value) -> None:
         tests.append(build.add(ops.Binary(kind, wide, limit, type=u1)))
 
-    if low < first or (index.type is u64 and high >= 2**63):  # what i64 does not hold is less than 0 there
+    if low < first:
         compare("ge", build.add(ops.Const(first, type=wide.type)))
     if isinstance(extent, Value):
         compare("lt", extent if wide.type is extent.type else build.add(ops.Cast(extent, type=wide.type)))

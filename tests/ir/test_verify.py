@@ -48,6 +48,8 @@ kernel @k(a: f32, m: f32x2x3, s: {p: i32}, x: [f32; 2]) -> (f32) {
         ("%b = member %s, index=1 : i32", "takes no such member"),
         ("%b = field_ptr @y[] : *f32", "has 0 indices for 1 axes"),
         ("%b = array_ptr %x[%i, %a] : *f32", "has an index that is no integer"),
+        ("%k = const 1 : u64\n%b = array_ptr %x[%i, %k] : *f32", "has an index that i64 does not hold"),
+        ("%b = array_ptr %x[%yes, %i] : *f32", "has an index that i64 does not hold, or a truth value"),
         ("%b = load %a : f32", "takes an address, not f32"),
         ("store %l, %i", "stores a value of another type"),
         ("%b = atomic add %l, %i : f32", "updates with a value of another type"),

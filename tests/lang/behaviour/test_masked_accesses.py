@@ -354,16 +354,19 @@ def test_an_index_beyond_i64(ti):
     assert y[2, 0].to_list() == [3, 4, 7]
 
     ti.init(arch=ti.cfg.arch, debug=True)
-    z = ti.field(ti.i32, 8)
+    z = ti.field(ti.i32, 12, offset=-4)
 
     @ti.kernel
-    def checked(i: ti.u64):
+    def checked(i: ti.u64, a: ti.types.ndarray(ti.i32, 1)):
         z[i] = 1
+        a[i] = 1
 
-    for i in (2**63 + 2, 2**64 - 1, 8):
-        with pytest.raises(IndexError):
-            checked(i)
-    checked(7)
+    for i in (2**63 + 2, 2**63, 2**64 - 1, 2**64 - 4, 8, 7):
+        with pytest.raises(IndexError, match="out of bounds"):
+            checked(i, a)
+    checked(6, a)
+    assert z.to_numpy().tolist() == [0] * 10 + [1, 1]
+    assert a.tolist() == [0, 0, -1, 0, 0, 0, 1]
 
 
 def test_indices_of_64_bits(ti):
