@@ -19,8 +19,9 @@ __all__ = ["OBSERVER", "PASSES", "Observer", "Pass", "pass_"]
 Pass = Callable[[Kernel, CompileConfig], bool]
 PASSES: dict[str, Pass] = {}
 
-# Called after each pass, the nested ones (`cse` in `full_simplify`) included: name, kernel, changed, milliseconds.
-Observer = Callable[[str, Kernel, bool, float], None]
+# Called after each pass, the nested ones (`cse` in `full_simplify`) included: name, kernel, changed, when it began and
+# when it ended, by `time.perf_counter`.
+Observer = Callable[[str, Kernel, bool, float, float], None]
 OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)
 
 
@@ -33,9 +34,9 @@ def pass_(name: str) -> Callable[[Pass], Pass]:
             observe = OBSERVER.get()
             if observe is None:
                 return function(root, config)
-            start = perf_counter()
+            began = perf_counter()
             changed = function(root, config)
-            observe(name, root, changed, (perf_counter() - start) * 1e3)
+            observe(name, root, changed, began, perf_counter())
             return changed
 
         PASSES[name] = run

@@ -74,15 +74,15 @@ def find_pass(name: str) -> Pass:
 
 
 def lower(tree: KernelTree, config: CompileConfig, observe: Observer | None = None) -> Kernel:
-    """A kernel from tree to lowered CHI. `observe(stage, kernel, changed, milliseconds)` is called after each stage,
+    """A kernel from tree to lowered CHI. `observe(stage, kernel, changed, began, ended)` is called after each stage,
     "lower_tree" the first; after passes nested in a stage too, before the stage itself."""
     lower_tree: Callable[[KernelTree, CompileConfig], Kernel]
     lower_tree = import_module("weft.ir.transforms.lower_tree").lower_tree
-    start = perf_counter()
+    began = perf_counter()
     with _blame("lower_tree", tree.name):
         kernel = lower_tree(tree, config)
-    watch = _Watch(config, observe, "untyped")
-    watch("lower_tree", kernel, True, (perf_counter() - start) * 1e3)
+    ended, watch = perf_counter(), _Watch(config, observe, "untyped")
+    watch("lower_tree", kernel, True, began, ended)
     _run(kernel, TO_TASKS + TO_LOWERED, config, watch)
     return kernel
 
@@ -137,9 +137,9 @@ class _Watch:
             self.text = self.text or print_ir(kernel)
             self.given = f"# pass {stage}, from level {self.level}\n{self.text}"
 
-    def __call__(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
+    def __call__(self, name: str, kernel: Kernel, changed: bool, began: float, ended: float) -> None:
         if self.observe is not None:
-            self.observe(name, kernel, changed, milliseconds)
+            self.observe(name, kernel, changed, began, ended)
         if name == self.stage:
             self.level = LEVEL_AFTER.get(name, self.level)
         if self.config.verify or (self.config.debug and name == self.stage):

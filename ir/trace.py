@@ -74,15 +74,14 @@ class Trace:
         """Whether the dump of that pass or text ("tree", "llvm", "asm") is asked for."""
         return name in self.dumps or ("all" in self.dumps and name not in ("llvm", "asm"))
 
-    def observe(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
+    def observe(self, name: str, kernel: Kernel, changed: bool, began: float, ended: float) -> None:
         """After a pass: count it, and show the IR. "all" leaves out what did not change."""
         from weft.ir.pipeline import STAGES
         from weft.ir.text import print_ir
 
         if self.listener is not None:
-            now = perf_counter()
-            self.listener(name, now - milliseconds * 1e-3, now)
-        self.count(name, milliseconds, changed, nested=name not in STAGES)
+            self.listener(name, began, ended)
+        self.count(name, (ended - began) * 1e3, changed, nested=name not in STAGES)
         if name in self.dumps or ("all" in self.dumps and changed):
             self.show(name, kernel.symbol, lambda: print_ir(kernel))
 

@@ -50,11 +50,13 @@ def lower_kept(
     kept, made = Kept(), list[Kernel]()
     for tree in (root, *root.functions):
 
-        def watch(name: str, kernel: Kernel, changed: bool, spent: float, main: bool = tree is root) -> None:
+        def watch(
+            name: str, kernel: Kernel, changed: bool, began: float, ended: float, main: bool = tree is root
+        ) -> None:
             if name == _WHOLE:
                 kept.written.append(_copy(kernel))
             if main and observe is not None:
-                observe(name, kernel, changed, spent)
+                observe(name, kernel, changed, began, ended)
 
         made.append(lower(tree, config, watch))
         kept.lowered.append(_copy(made[-1]))
@@ -91,7 +93,7 @@ class _Search:
         self.inner = ""  # a pass inside of the stage that runs
         self.level, self.text = "", ""  # of the kernel as it was last seen
 
-    def observe(self, name: str, kernel: Kernel, changed: bool, _: float) -> None:
+    def observe(self, name: str, kernel: Kernel, changed: bool, *_: float) -> None:
         """An observer of the pipeline. (It cannot end that: what comes after the first change is not looked at.)"""
         if self.found is not None:
             self.found = self._placed(self.found, name)

@@ -35,14 +35,15 @@ class _Told(Trace):
     def observer(self) -> Observer | None:
         return self.observe
 
-    def observe(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
+    def observe(self, name: str, kernel: Kernel, changed: bool, began: float, ended: float) -> None:
         from weft.ir.pipeline import STAGES
         from weft.ir.tasks import tasks_of
 
-        super().observe(name, kernel, changed, milliseconds)
+        super().observe(name, kernel, changed, began, ended)
         if PASSES.on:
             tell = PASSES.info if changed and name in STAGES else PASSES.debug
-            tell("%s: %s %s, %.2f ms", self.kernel, name, "changed it" if changed else "found nothing", milliseconds)
+            found = "changed it" if changed else "found nothing"
+            tell("%s: %s %s, %.2f ms", self.kernel, name, found, (ended - began) * 1e3)
         if OFFLOAD.on and name == "flag_access":
             for number, task in enumerate(tasks_of(kernel)):
                 reads, writes = (", ".join(names) or "nothing" for names in (task.read_set, task.write_set))

@@ -249,8 +249,8 @@ class _Observer:
         self.records: list[PassRecord] = []
         self.own = 0.0
 
-    def __call__(self, name: str, kernel: Kernel, changed: bool, milliseconds: float) -> None:
-        start, nested = perf_counter(), name not in STAGES
+    def __call__(self, name: str, kernel: Kernel, changed: bool, began: float, ended: float) -> None:
+        start, nested, milliseconds = perf_counter(), name not in STAGES, (ended - began) * 1e3
         if not nested:
             milliseconds, self.own = max(0.0, milliseconds - self.own), 0.0
         last = self.records[-1].ir if self.records else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_pass_is_found_by_its_name() -> None:
 def test_nested_passes_are_seen_before_the_stage() -> None:
     seen: list[tuple[str, bool]] = []
     kernel = run_passes(
-        parse(TEXT), ["both", "idle"], CompileConfig(), lambda name, _, changed, ms: seen.append((name, changed))
+        parse(TEXT), ["both", "idle"], CompileConfig(), lambda name, _, changed, *times: seen.append((name, changed))
     )
     assert seen == [("append", True), ("idle", False), ("both", True), ("idle", False)]
     assert len(kernel.body) == 2
@@ -145,6 +146,15 @@ def test_dumps_show_what_is_asked_for() -> None:
     ]
     assert "the llvm" in _traced("llvm, tree", [])
     assert "WEFT_DUMP: no pass 'csee' ran; these did: idle" in _traced("csee", ["idle"])
+
+
+def test_who_listens_hears_when_passes_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However late that is: time passes between the end of a pass and the call that tells of it."""
+    clock, heard = count(), dict[str, tuple[float, float]]()
+    monkeypatch.setattr("weft.ir.passes.perf_counter", lambda: float(next(clock)))
+    trace = Trace(listener=lambda name, began, ended: heard.update({name: (began, ended)}))
+    run_passes(parse(TEXT), ["append", "both"], CompileConfig(), trace.observer)
+    assert heard == {"append": (3.0, 4.0), "idle": (5.0, 6.0), "both": (2.0, 7.0)}
 
 
 def test_the_table_of_times() -> None:

@@ -66,8 +66,8 @@ def test_launches_ranges_and_stages(tmp_path: Path) -> None:
     wanted += ["lower_access", "emit", "optimize", "codegen", "load"]
     assert [name for name in names if name in wanted] == wanted
     assert all(inside(stage, launches[0]) for stage in stages)
-    ends = {name: min(s["ts"] + s["dur"] for s in stages if s["name"] == name) for name in ("cse", "full_simplify")}
-    assert ends["cse"] <= ends["full_simplify"]  # (its beginning is its end less what it took: late on a busy machine)
+    simplify = [stage for stage in stages if stage["name"] == "full_simplify"]
+    assert all(any(inside(one, all_of) for all_of in simplify) for one in stages if one["name"] == "cse")
 
 
 def test_the_cache_is_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
