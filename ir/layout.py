@@ -124,13 +124,17 @@ def _descend(
 
 
 def _place(offset: int, digits: list[_Digit]) -> PlaceLayout:
-    """Digits come outermost first; each axis' last digit varies fastest."""
+    """Digits come outermost first; each axis' last digit varies fastest. A digit of extent 1 is always 0 and has no
+    term, unless the axis has no other: so no two terms of an axis have the same divisor."""
     axes = sorted({digit.axis for digit in digits})
     number = {axis: position for position, axis in enumerate(axes)}
     divisor = dict.fromkeys(axes, 1)
+    alone = {axis for axis in axes if all(digit.extent == 1 for digit in digits if digit.axis == axis)}
     terms: list[Term] = []
     for digit in reversed(digits):
-        terms.append(Term(number[digit.axis], divisor[digit.axis], digit.extent, digit.stride))
+        if digit.extent > 1 or digit.axis in alone:
+            terms.append(Term(number[digit.axis], divisor[digit.axis], digit.extent, digit.stride))
+            alone.discard(digit.axis)
         divisor[digit.axis] *= digit.extent
     last = {number[digit.axis]: position for position, digit in enumerate(digits)}
     order = tuple(sorted(last, key=last.__getitem__))

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import count
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -36,8 +35,8 @@ def declarations(program: Program) -> list[str]:
         if layout.together:
             together.setdefault((layout.together, shape), []).append(place.name)
     for (group, shape), names in together.items():
-        lines.append(f"{_block(group, shape)}.place({', '.join(names)})")
-    nodes = {"cells": _block(1, (program.extents.count,)), "boxes": _block(2, program.extents.box)}
+        lines.append(f"{_block(program, group, shape)}.place({', '.join(names)})")
+    nodes = {"cells": _block(program, 1, (program.extents.count,)), "boxes": _block(program, 2, program.extents.box)}
     for name, node in nodes.items():
         if re.search(rf"\b{name}\b", program.code):
             lines += [f"{name} = {node}", f"{name}.place(ti.field(ti.i32))"]
@@ -59,15 +58,16 @@ def _declared(place: Place, layout: Layout, shape: tuple[int, ...]) -> str:
     return f"{sizes.get(place.form, 'ti.field(')}ti.{place.type}{', ' if more else ''}{more})"
 
 
-def _block(group: int, shape: tuple[int, ...]) -> str:
+def _block(program: Program, group: int, shape: tuple[int, ...]) -> str:
     """Where fields that share blocks are placed, nested ones for the second group."""
-    if group == 1:
-        return f"ti.root.dense(ti.{'ij' if len(shape) == 2 else 'i'}, {shape})"
-    if len(shape) == 2:
-        outer = gcd(shape[0], 2), gcd(shape[1], 2)
-        return f"ti.root.dense(ti.ij, {outer}).dense(ti.ij, {(shape[0] // outer[0], shape[1] // outer[1])})"
-    inner = gcd(shape[0], 4)
-    return f"ti.root.dense(ti.i, {shape[0] // inner}).dense(ti.i, {inner})"
+    axes = "ti.ij" if len(shape) == 2 else "ti.i"
+    levels = [shape]
+    if group == 2:
+        random = randomness.Random(f"{program.name} blocks {len(shape)}")
+        for _ in range(random.choice((1, 1, 2))):
+            inner = tuple(random.choice([n for n in range(1, size + 1) if size % n == 0]) for size in levels[-1])
+            levels[-1:] = [tuple(size // n for size, n in zip(levels[-1], inner)), inner]
+    return "ti.root" + "".join(f".dense({axes}, {level})" for level in levels)
 
 
 def _initial(program: Program, place: Place) -> Any:

@@ -36,7 +36,9 @@ __all__ = ["BY_ORDER", "GOOD", "Judge", "Outcome", "blame", "execute", "execute_
 GOOD = ("same", "faulted", "told")
 
 # Constants of which Python computes what the language refuses.
-_TOLD = re.compile("modulo by zero|division by zero|by zero at compile time|does not fit|negative shift count")
+_TOLD = re.compile(
+    "modulo by zero|division by zero|by zero at compile time|does not fit|negative shift count|fits no type"
+)
 
 
 BY_ORDER = "only in another order: "  # how the detail of such a difference begins
@@ -228,8 +230,14 @@ def blame(program: Program, configuration: Configuration) -> str:
         wanted = judge.run(main, functions)
         first: list[str] = []
 
-        def watch(name: str, now: Kernel, changed: bool, _: float) -> None:
-            if changed and not first and compare(wanted, judge.run(now, functions)):
+        def agrees(now: Kernel) -> bool:
+            try:
+                return not compare(wanted, judge.run(now, functions))
+            except Fault:
+                return False
+
+        def watch(name: str, now: Kernel, changed: bool, *_: float) -> None:
+            if changed and not first and not agrees(now):
                 first.append(name)
 
         run_passes(main, TO_TASKS[1:] + TO_LOWERED, judge.config, watch, level="chi")

@@ -102,7 +102,7 @@ def test_every_level_of_the_ir():
     for source in (KEPT, IN_LOOPS):
         made = source.clone({})
         assert isinstance(made, Kernel)
-        run_passes(made, TO_TASKS + TO_LOWERED, CONFIG, lambda name, k, changed, _: outcomes(k, "s").pop())
+        run_passes(made, TO_TASKS + TO_LOWERED, CONFIG, lambda name, k, changed, *_: outcomes(k, "s").pop())
         assert outcomes(made, "s") == outcomes(source, "s")
 
 

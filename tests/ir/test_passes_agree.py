@@ -53,7 +53,7 @@ def check(program: Program, names: tuple[str, ...], config: CompileConfig, level
     expected = outcome(program.kernel, program, config)
     before = [start]
 
-    def compare(name: str, kernel: Kernel, changed: bool, _: float) -> None:
+    def compare(name: str, kernel: Kernel, changed: bool, *_: float) -> None:
         if not changed:
             return
         got = outcome(kernel, program, config, SCHEDULES[len(before) % len(SCHEDULES)])

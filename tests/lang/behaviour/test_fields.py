@@ -49,6 +49,55 @@ def placed(ti, layout, x, shape):
     layouts[layout]()
 
 
+_NESTS = {
+    "wide": (((4, 4), (1, 2)),), "high": (((4, 4), (2, 1)),), "cells": (((3, 5), (1, 1)),),
+    "one outer row": (((1, 4), (4, 1)),), "one outer column": (((4, 1), (1, 4)),), "one block": (((1, 1), (4, 3)),),
+    "one element": (((1, 1), (1, 1)),), "thrice": (((2, 3), (1, 1)), ((2, 1),)), "a line": (((5,), (1,)), ((3,),)),
+    "1 between": (((2,), (1,)), ((3,), (1,))), "space": (((2, 1, 3), (1, 2, 1)), ((1, 3, 1),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _NESTS)
+def test_nested_blocks_of_extent_one(ti, name):
+    """An axis that a block does not cut, or that only a block cuts, is read and written in order on all ways."""
+    extents = [one for pair in _NESTS[name] for one in pair]
+    shape = tuple(np.prod(extents, axis=0).tolist())
+    axes = (ti.i, ti.ij, ti.ijk)[len(shape) - 1]
+    x, v = ti.field(ti.i32), ti.Vector.field(2, ti.i16)
+    node = ti.root
+    for one in extents:
+        node = node.dense(axes, one)
+    node.place(x, v)
+
+    @ti.kernel
+    def write():
+        for I in ti.grouped(x):
+            number = 0
+            for axis in ti.static(range(len(shape))):
+                number = 10 * number + I[axis]
+            x[I] = number
+            v[I] = [number, -number]
+
+    @ti.kernel
+    def weighted() -> ti.i32:
+        total = 0
+        for I in ti.grouped(ti.ndrange(*shape)):
+            total += x[I] * (1 + I[0]) - v[I].y
+        return total
+
+    write()
+    places = np.indices(shape)
+    want = sum(places[axis] * 10 ** (len(shape) - 1 - axis) for axis in range(len(shape)))
+    assert (x.to_numpy() == want).all()
+    assert (v.to_numpy() == np.stack((want, -want), -1)).all()
+    assert all(x[index] == want[index] and v[index].x == want[index] for index in np.ndindex(shape))
+    assert weighted() == (want * (2 + places[0])).sum()
+    x.from_numpy(want + 7)
+    x[(0,) * len(shape)] += 1
+    assert x[(0,) * len(shape)] == 8
+    assert weighted() == ((want + 7) * (1 + places[0])).sum() + 1 + want.sum()
+
+
 @pytest.mark.parametrize("layout", ["row", "column", "rows", "blocks", "twice", "padded"])
 def test_layouts(ti, layout):
     shape = (4, 6)
