@@ -8,8 +8,9 @@ seldom one takes registers from the other. In lanes it is written for one lane, 
 all lanes is many times as long as that of one.
 
 The function takes the registers that it uses as parameters. It stays where it was if it is short, if it leaves the
-block by another way than its end (`continue`, a failed assertion), or if it takes the address of a local: that of the
-other version could not live in registers any more. Not with debug lines, which belong to one function.
+block by another way than its end (`continue`, a failed assertion, a call of a recursive function, which may fail), or
+if it takes the address of a local: that of the other version could not live in registers any more. Not with debug
+lines, which belong to one function.
 """
 
 from __future__ import annotations
@@ -31,15 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["write_apart", "write_by_lane"]
 
 _LEAST = 60  # lines: a shorter one is not worth a call
-_ARGUMENTS = {"%ctx": "ptr", "%box": "ptr", "%begin": "i64", "%end": "i64"}  # of the function of a share
 _BY_LANE = (Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While)  # and what is pure
 
 
 def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
     """Write a block that is seldom needed, and that nothing behind it takes values of; it goes on to `done`."""
     name, f.apart = f.apart, ""
-    first, slots, bodies, label = len(f.lines), len(f.slots), len(f.bodies), f.label
-    scratches, made = f.scratches, (f.floor, f.record)
+    first, slots, label = len(f.lines), len(f.slots), f.label
+    scratches = f.scratches
     f.scratches = {} if name else scratches
     f.block(block)
     f.jump(done)
@@ -48,8 +48,7 @@ def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
     effort = "" if any(isinstance(op, For | While) for op in inside) else "minsize"
     long = len(f.lines) - first >= _LEAST and f.lines_from is None
     if name and long and _cut(f, first, slots, (label, done), effort):
-        f.scratches, f.floor, f.record = scratches, *made  # what else was made went with it
-        del f.bodies[bodies:]
+        f.scratches = scratches  # what else was made went with it
     else:
         f.scratches |= scratches
 
@@ -63,7 +62,7 @@ def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effor
     taken = dict.fromkeys(name for line in (*own, *inside) for name in USED.findall(line) if name not in known)
     outer = defined(f.slots[:slots])
     used = {text: value.type for value, text in f.values.items() if text in taken}
-    types = {text: spell(type) for text, type in used.items() if isinstance(type, Prim | Pointer)} | _ARGUMENTS
+    types = {text: spell(type) for text, type in used.items() if isinstance(type, Prim | Pointer)} | {"%ctx": "ptr"}
     types |= {register: type for register, type in defined(f.lines[:first]).items() if type}
     if any(register in outer or register not in types for register in taken):
         return False

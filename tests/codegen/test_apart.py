@@ -282,6 +282,30 @@ def test_a_version_that_ends_the_round_stays(short: None, modules: Modules, lane
         assert out[p] == (-1 if total > 20 else total + at(cells.values, x + 1, y + 1))
 
 
+def test_a_version_that_may_fail_stays(short: None, modules: Modules) -> None:
+    """It calls what may fill the stack, and then leaves the task."""
+    cells = Cells()
+    base, grid, out = cells.base, cells.grid, cells.out
+
+    @ti.real_func
+    def sum_to(n: ti.i32) -> ti.i32:  # type: ignore[valid-type]  # pyright: ignore
+        return 0 if n <= 0 else n + sum_to(n - 1)
+
+    @ti.kernel
+    def k():
+        for p in out:
+            b = base[p]
+            total = grid[b] + grid[b.x + 1, b.y] + grid[b.x, b.y + 1]
+            out[p] = sum_to(total) + grid[b.x + 1, b.y + 1]
+
+    k()
+    assert "%floor" in "".join(modules)
+    assert not cut(modules)
+    for p, (x, y) in enumerate(cells.bases):
+        total = sum(at(cells.values, x + i, y + j) for i, j in ((0, 0), (1, 0), (0, 1)))
+        assert out[p] == total * (total + 1) // 2 + at(cells.values, x + 1, y + 1)
+
+
 @pytest.mark.parametrize("within", [False, True])
 def test_arrays_that_are_handed_to_functions(short: None, modules: Modules, within: bool) -> None:
     """An array has no register of its own."""
