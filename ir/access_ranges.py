@@ -103,10 +103,12 @@ class Survey:
         if isinstance(box, Yield):
             for arg, begin, end in zip(task.body.args, box.begins, box.ends, strict=True):
                 self._learn_range(arg, begin, end)
-            if _may_double(task, box):
-                self._loops.append((task, Region(task.body)))
-        for block in (task.prologue, task.body, task.epilogue):
-            self._block(block)
+        self._block(task.prologue)  # which runs before an empty box, too
+        if isinstance(box, Yield) and _may_double(task):
+            self._loops.append((task, Region(task.body)))
+        self._block(task.body)
+        self._loops.clear()
+        self._block(task.epilogue)
 
     def extents(self) -> list[ArrayShape]:
         """What was made to ask with."""
@@ -267,14 +269,11 @@ def range_of(
     return 0, ptr.array.shape[position] if isinstance(ptr.array, Shared) else extent(ptr, position)
 
 
-def _may_double(task: Task, box: Yield) -> bool:
+def _may_double(task: Task) -> bool:
     """Whether the task may be written twice: what its box is computed from is what it was when the second comes."""
     written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
-    loads = [op for op in ops_of(task.bounds) if isinstance(op, Load)]
-    opaque = any(op.reads or op.writes for op in ops_of(task.bounds) if not isinstance(op, Load))
-    same = not opaque and not any(memory_space(op.ptr) in written for op in loads)
-    calls = loads and any(op.opname == "invoke" for op in ops_of(task.body))
-    return same and not calls and bool(box.begins) and len(ops_of(task.body)) <= _LONG_TASK
+    read = [memory_space(op.ptr) for op in ops_of(task.bounds) if isinstance(op, Load)]  # no function writes there
+    return not any(space in written for space in read) and len(ops_of(task.body)) <= _LONG_TASK
 
 
 def _available(value: Value, loop: For | Task, region: Region) -> bool:

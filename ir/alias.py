@@ -141,10 +141,11 @@ def may_alias(p: Value, q: Value) -> bool:
     q_root, q_steps = _chain(q)
     if not _roots_overlap(p_root, q_root):
         return False
-    if not same_address(p_root, q_root) and not (isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr)):
+    if isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr):
+        if p_root.field is not q_root.field:
+            return True  # a vector, and a component of it
+    elif not same_address(p_root, q_root):
         return True
-    if isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr) and p_root.field is not q_root.field:
-        return True  # a vector, and a component of it
     # Elements of a field are the same or apart: parts of them are apart where the steps are.
     # `zip` stops at the shorter chain: a whole contains its parts.
     return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))

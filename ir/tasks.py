@@ -144,7 +144,7 @@ def private_spaces(
         space, root = memory_space(op.ptr), root_of(op.ptr)
         if space not in written or isinstance(root, Alloca) or (isinstance(op, Load) and not readers):
             continue
-        if isinstance(op, Load) and isinstance(root, ArrayPtr) and leaf_key(root.array) not in targets:
+        if isinstance(root, ArrayPtr) and leaf_key(root.array) not in targets:  # exposed, and only read
             continue
         found = _slots(root, task.body.args if indices is None else indices)
         known = slots.get(space)

@@ -95,12 +95,11 @@ class Widener:
     def _loop_index(self, arg: BlockArg) -> Value:
         assert arg.block is not None
         loop = arg.block.owner
-        if isinstance(loop, For) and arg.type is i32:
-            bounds = [self.exactly(operand) for operand in loop.operands]
-            for position, bound in enumerate(bounds):
-                loop.set_operand(position, bound)
-            return self._retype(arg.block, 0)
-        return Builder(arg.block, arg.block.first, arg.span).add(Cast(arg, type=i64, name=arg.name))
+        assert isinstance(loop, For)
+        bounds = [self.exactly(operand) for operand in loop.operands]
+        for position, bound in enumerate(bounds):
+            loop.set_operand(position, bound)
+        return self._retype(arg.block, 0)
 
     def widen_task(self, task: Task) -> None:
         """Make the indices and the bounds of a range_for i64."""

@@ -11,7 +11,6 @@ from weft.ir.passes import pass_
 from weft.ir.rewrite import NUMBERS, Rewrite, Rewriter, Table, compile_rules, literal, rewrite
 from weft.ir.rules import RULES
 from weft.ir.scalar import BINARY
-from weft.ir.transforms.cse import commutes
 from weft.ir.transforms.fold import FOLDERS
 
 __all__ = ["algebra", "algebra_table"]
@@ -38,7 +37,7 @@ def algebra_table(fast_math: bool) -> Table:
     rules = compile_rules(RULES, fast_math)
     table = dict(FOLDERS)
     table[Unary] = _unary(rules)
-    table[Binary] = _binary(rules, fast_math)
+    table[Binary] = _binary(rules)
     table[Select] = _first(FOLDERS[Select], rules["select"])
     table[Cast] = _first(FOLDERS[Cast], rules["cast"])
     table[If] = _turn_if
@@ -66,7 +65,7 @@ _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "
 _SWAPPED = {kind: kind for kind, row in BINARY.items() if row.commutative} | _MIRRORED  # compares never mind a zero
 
 
-def _binary(rules: dict[str, Rewrite], fast_math: bool) -> Rewrite:
+def _binary(rules: dict[str, Rewrite]) -> Rewrite:
     def run(op: Binary, build: Rewriter) -> Value | None:
         a, b = op.operands
         if a.type is not b.type:
@@ -74,7 +73,7 @@ def _binary(rules: dict[str, Rewrite], fast_math: bool) -> Rewrite:
         if type(a) in NUMBERS and literal(a) is not None:
             if literal(b) is not None:
                 return build.binary(op.kind, a, b)
-            if op.kind in _SWAPPED and (fast_math or commutes(op)):
+            if op.kind in _SWAPPED:
                 return build.add(Binary(_SWAPPED[op.kind], b, a))
         rule = rules.get(op.kind)
         return rule(op, build) if rule is not None else None

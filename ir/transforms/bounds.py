@@ -133,7 +133,8 @@ def _tests(build: Builder, index: Value, first: int, extent: int | Value) -> lis
         return []
     low, high = interval(index)
     tests: list[Value] = []
-    beyond = isinstance(extent, Value) and extent.type is i64
+    end = extent if isinstance(extent, Value) else first + extent
+    beyond = end.type is i64 if isinstance(end, Value) else first < -(2**31) or end >= 2**31
     wide = index if index.type is i64 or (index.type is i32 and not beyond) else build.add(ops.Cast(index, type=i64))
     assert isinstance(wide.type, Prim)
 
@@ -142,10 +143,10 @@ def _tests(build: Builder, index: Value, first: int, extent: int | Value) -> lis
 
     if low < first:
         compare("ge", build.add(ops.Const(first, type=wide.type)))
-    if isinstance(extent, Value):
-        compare("lt", extent if wide.type is extent.type else build.add(ops.Cast(extent, type=wide.type)))
-    elif high >= first + extent:
-        compare("lt", build.add(ops.Const(first + extent, type=wide.type)))
+    if isinstance(end, Value):
+        compare("lt", end if wide.type is end.type else build.add(ops.Cast(end, type=wide.type)))
+    elif high >= end:
+        compare("lt", build.add(ops.Const(end, type=wide.type)))
     return tests
 
 

@@ -45,13 +45,11 @@ def cache_invariant(root: Kernel, config: CompileConfig) -> bool:
     `demote_atomics`."""
     changed = False
     for task in separate_tasks(root):
-        private: set[Hashable] | None = None
         serial = task.kind == "serial" and not root.called
-        for block in (task.prologue, task.body, task.epilogue):
-            for loop in _innermost_first(block):
-                if private is None:
-                    private = private_spaces(task) if task.kind != "serial" else set()
-                changed |= _Loop(loop, task, private, serial).run()
+        loops = [loop for block in (task.prologue, task.body, task.epilogue) for loop in _innermost_first(block)]
+        private = private_spaces(task) if loops else set[Hashable]()
+        for loop in loops:
+            changed |= _Loop(loop, private, serial).run()
         if task.kind != "serial":
             changed |= _to_prologue(task)
     return changed
@@ -67,8 +65,7 @@ def _innermost_first(block: Block) -> Iterator[For | While]:
 
 def _to_prologue(task: Task) -> bool:
     written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
-    loads = [op for op in ops_of(task.body) if isinstance(op, Load)]
-    loads = [op for op in loads if not isinstance(root_of(op.ptr), Alloca) and memory_space(op.ptr) not in written]
+    loads = [op for op in ops_of(task.body) if isinstance(op, Load) and memory_space(op.ptr) not in written]
     if not loads:
         return False
     region, cached, builder = Region(task.body), dict[Hashable, Value](), Builder(task.prologue)
@@ -94,8 +91,8 @@ class _Uses:
 
 
 class _Loop:
-    def __init__(self, loop: For | While, task: Task, private: set[Hashable], serial: bool) -> None:
-        self.loop, self.task, self.private, self.serial = loop, task, private, serial
+    def __init__(self, loop: For | While, private: set[Hashable], serial: bool) -> None:
+        self.loop, self.private, self.serial = loop, private, serial
 
     def run(self) -> bool:
         spaces: dict[Hashable, list[Load | Store | Atomic]] = {}
@@ -157,8 +154,6 @@ class _Loop:
         after.add(Store(ptr, after.add(Load(local))))
         for op in uses.ops:
             op.set_operand(0, local)
-            if isinstance(op, Load):
-                op.invariant = False
         return True
 
     def readable(self, key: Hashable, uses: _Uses) -> bool:

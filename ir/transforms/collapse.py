@@ -66,8 +66,7 @@ def _collapse(task: Task) -> bool:
         return False
     if not _long(inner) or not _simple(task, inner) or not _independent(task, inner):
         return False
-    region = Region(task.body)
-    if not all(region.invariant(value) and _computable(value) for value in (inner.begin, inner.end)):
+    if not (_computable(inner.begin) and _computable(inner.end)):
         return False
     builder = Builder.at(limits)
     begin, end = (_computed(value, builder) for value in (inner.begin, inner.end))
@@ -128,10 +127,9 @@ def _independent(task: Task, inner: For) -> bool:
         return False
     for op in accesses(task):
         root = root_of(op.ptr)
-        if isinstance(root, Alloca):
-            if not root.within(inner):
-                return False
-        elif not isinstance(op, Load) and memory_space(op.ptr) not in private:
+        if isinstance(root, Alloca):  # of the inner loop: `_simple` lets none stand before it
+            continue
+        if not isinstance(op, Load) and memory_space(op.ptr) not in private:
             fixed = isinstance(op, Atomic) and not op.users and nest.invariant(op.ptr)
             if not fixed:
                 return False

@@ -11,9 +11,8 @@ from weft.ir.core import Block, Op
 from weft.ir.ops import Binary, Const, Kernel, ParallelFor, StructFor, Task
 from weft.ir.passes import pass_
 from weft.ir.scalar import BINARY
-from weft.ir.types import element
 
-__all__ = ["commutes", "cse"]
+__all__ = ["cse"]
 
 Key = tuple[Any, ...]
 
@@ -80,16 +79,10 @@ def _key_function(cls: type[Op]) -> Callable[[Op], Key]:
     return lambda op: (cls, op.type, attributes(op), op.groups, *op.operands)
 
 
-def commutes(op: Binary) -> bool:
-    """Whether swapping operands keeps every bit, if the operator is commutative: `min` and `max` of 0.0 and -0.0 are
-    either of them."""
-    return op.kind not in ("min", "max") or element(op.type).is_int
-
-
 def _binary_key(op: Op) -> Key:
     assert isinstance(op, Binary)
     a, b = op.operands
-    if BINARY[op.kind].commutative and id(a) > id(b) and commutes(op):
+    if BINARY[op.kind].commutative and id(a) > id(b):
         a, b = b, a
     return Binary, op.type, op.kind, a, b
 

@@ -14,7 +14,6 @@ from weft.ir.ops import (
     Continue,
     ElementPtr,
     Exit,
-    For,
     If,
     Kernel,
     Load,
@@ -22,7 +21,6 @@ from weft.ir.ops import (
     Return,
     Store,
     Task,
-    While,
 )
 from weft.ir.passes import pass_
 from weft.ir.places import Effects, EffectsOf, Places, PlaceTable
@@ -153,6 +151,5 @@ class _DeadStores:
             return _Later()
         later.effects(self.effects(op))
         for region in op.regions:
-            end = later.copy() if isinstance(op, (For, While)) else _Later()
-            self.block(region, end, end.copy())
+            self.block(region, later.copy(), later.copy())
         return later

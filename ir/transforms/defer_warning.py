@@ -22,7 +22,7 @@ from weft.ir.ops import (
     Store,
     Task,
 )
-from weft.ir.types import Prim, Tensor, i32, i64, pointer, u1, u32, u64
+from weft.ir.types import Prim, i32, i64, pointer, u1, u32, u64
 
 __all__ = ["can_wait", "in_straight_body", "load_anyway"]
 
@@ -31,13 +31,10 @@ _BRANCHES = (Atomic, Invoke, Random, Simt)
 
 
 def can_wait(doubt: Doubt) -> bool:
-    """Whether another index can take the place of one out of range: of a load from what has an element."""
-    return (
-        isinstance(doubt.op, Load)
-        and isinstance(doubt.op.type, Prim | Tensor)
-        and len(doubt.axes) <= _MOST_AXES
-        and all(isinstance(axis.extent, int) and axis.extent > 0 for axis in doubt.axes)
-    )
+    """Whether another index can take the place of one out of range: of a load from a field or a tensor, which has
+    elements."""
+    known = all(isinstance(axis.extent, int) for axis in doubt.axes)
+    return isinstance(doubt.op, Load) and len(doubt.axes) <= _MOST_AXES and known
 
 
 def in_straight_body(op: Op) -> bool:

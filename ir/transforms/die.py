@@ -33,10 +33,7 @@ def die(root: Kernel, config: CompileConfig) -> bool:
     pending = list(live)
     while pending:
         op = pending.pop()
-        needed: list[Value] = op.operands
-        if type(op) in _LOCALS:
-            needed = [*needed, *writers.get(op, [])]
-        for value in needed:
+        for value in (*op.operands, *writers.get(op, ())):
             if value not in live and isinstance(value, Op):
                 live[value] = None
                 pending.append(value)
@@ -69,7 +66,7 @@ def _roots(ops: list[Op]) -> tuple[dict[Op, None], dict[Value, list[Op]]]:
 def _sweep(ops: list[Op], live: dict[Op, None]) -> bool:
     changed = False
     for op in reversed(ops):
-        if op not in live and op.block is not None:
+        if op not in live:
             op.erase()
             changed = True
     return changed

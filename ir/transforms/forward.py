@@ -79,7 +79,7 @@ class _Forward:
         ptr = op.operands[0]
         place = self.place(ptr)
         value = memory.get(place) or self.part(op, ptr, memory)
-        if value is not None and value.type is op.type:
+        if value is not None:
             value.name = value.name or op.name
             op.replace(value)
             self.changed = True

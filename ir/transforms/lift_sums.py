@@ -63,11 +63,11 @@ def _lift(op: If, store: Store) -> bool:
     type, old = total.type, total.lhs
     if total.kind != "sub" and not _reads(old, local):
         old = total.rhs
-    if not isinstance(type, Prim) or not type.is_float or not isinstance(old, Load) or not _reads(old, local):
+    if not isinstance(type, Prim) or not type.is_float or not isinstance(old, Load):
         return False
     value = total.rhs if old is total.lhs else total.lhs
     inside = {user for user in local.users if user.within(op)}
-    if value is old or inside != {store, old} or _count(total) != 1 or _count(old) != 1:
+    if inside != {store, old} or _count(total) != 1 or _count(old) != 1:
         return False
     before = Builder.at(op)
     part = before.add(Alloca(type=local.type, name=local.name))

@@ -126,12 +126,7 @@ class _Masking:
             elif splits and (group := self.group(op)):
                 self.split(op, group)
                 return
-            elif (
-                self.defers
-                and isinstance(op.parent, Task)
-                and in_straight_body(op)
-                and all(map(can_wait, self.doubts(block)))
-            ):
+            elif self.defers and in_straight_body(op) and all(map(can_wait, self.doubts(block))):
                 self.wait(doubts[0])
             else:
                 self.mask(doubts[0].op, doubts[0].axes)
@@ -231,7 +226,7 @@ class _Masking:
             steps[axis.ptr] = here if known is None else build.add(Binary("and", known, here, type=u1))
         holds = _combined("and", [*steps.values()], build)
         branch, old = If(holds), None
-        if not isinstance(op, Store) and (op.users or isinstance(op, Load)):
+        if not isinstance(op, Store) and op.users:
             old = build.add(Alloca(type=pointer(op.type), name=op.name))
             build.add(Store(old, _zero(op.type, build)))
         build.add(branch)
@@ -321,10 +316,10 @@ class _Rest:
         return all(computable(need) and all(self.early(value) for _, _, value in need.terms) for need in needs)
 
     def early(self, value: Value) -> bool:
-        """Whether the value can. (Arguments of blocks inside have no op.)"""
+        """Whether the value can: an argument is that of a block around."""
         value = self.masked.get(value, value)
         if isinstance(value, BlockArg):
-            return value.block is None or value.block.owner not in self.inside
+            return True
         assert isinstance(value, Op)
         return value not in self.inside or (value.pure and all(map(self.early, value.operands)))
 

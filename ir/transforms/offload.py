@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from weft.ir.alias import root_of, space_of
+from weft.ir.alias import space_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
-from weft.ir.errors import InternalError
 from weft.ir.layout import size_of
 from weft.ir.ops import (
     Alloca,
     Binary,
-    Cast,
     Const,
     Kernel,
     Load,
@@ -26,7 +24,7 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.tasks import accesses, touched_spaces
-from weft.ir.types import Array, Pointer, i32, i64, pointer
+from weft.ir.types import Array, Pointer, i32, pointer
 
 __all__ = ["offload"]
 
@@ -97,9 +95,9 @@ class _Offload:
             if len(users) > 1 or segment.loop is not None:
                 self.put_in_place(op, self.temporary(op.type, op))
                 continue
-            local = op if isinstance(op, Alloca) else Alloca(type=op.type, name=op.name, span=op.span)
-            if local is not op:  # iterations that wrote it are gone
-                self.put_in_place(op, local)
+            # That of a shared one is new: the iterations that wrote it are gone.
+            local = Alloca(type=op.type, name=op.name, span=op.span)
+            self.put_in_place(op, local)
             if segment is not self.home[local]:
                 self.home[local].ops.remove(local)
                 local.unlink()
@@ -117,10 +115,8 @@ class _Offload:
 
     def segment_of(self, op: Op) -> _Segment:
         while op not in self.home:
-            parent = op.parent
-            if parent is None:
-                raise InternalError(f"offload: {op!r} is not in the kernel")
-            op = parent
+            assert op.parent is not None, f"{op!r} is not in the kernel"
+            op = op.parent
         return self.home[op]
 
     def temporary(self, type: object, like: Op) -> TempPtr:
@@ -197,7 +193,7 @@ class _Offload:
 
     def constant_load(self, op: Op) -> bool:
         """Whether it reads memory that the kernel never writes."""
-        return isinstance(op, Load) and space_of(op.ptr) not in self.written and not _is_local(root_of(op.ptr))
+        return isinstance(op, Load) and space_of(op.ptr) not in self.written
 
 
 def _is_local(value: Value) -> bool:
@@ -276,7 +272,7 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
     order = symbol.order or tuple(range(len(symbol.shape)))
     bounds = Builder(segment.bounds, None, loop.span)
     extents = [symbol.shape[axis] for axis in order] or [1]
-    index = i32 if max(extents) < 2**31 else i64
+    index = body.args[0].type if body.args else i32
     begins: list[Value] = [bounds.add(Const(0, type=index)) for _ in extents]
     ends: list[Value] = [bounds.add(Const(extent, type=index)) for extent in extents]
     old, start = body.args, Builder(body, body.first, loop.span)
@@ -289,7 +285,5 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
         user: Value = arg
         if symbol.offset and symbol.offset[axis]:
             user = start.add(Binary("add", arg, start.add(Const(symbol.offset[axis], type=index)), name=arg.name))
-        if old[axis].type is not index:
-            user = start.add(Cast(user, type=old[axis].type, name=arg.name))
         old[axis].replace_uses(user)
     return begins, ends

@@ -7,7 +7,6 @@ from collections.abc import Hashable
 
 from weft.ir.access_ranges import in_range
 from weft.ir.affine import address_key
-from weft.ir.alias import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.intervals import type_interval
@@ -55,7 +54,7 @@ def _reduce(task: Task) -> bool:
     changed = False
     for op in candidates:
         family = families[memory_space(op.ptr)]
-        if len(family) > 1 or "" in family or isinstance(root_of(op.ptr), Alloca) or not region.invariant(op.ptr):
+        if len(family) > 1 or "" in family or not region.invariant(op.ptr):
             continue
         key = address_key(op.ptr)
         if key not in made:

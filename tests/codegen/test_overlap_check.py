@@ -51,6 +51,30 @@ kernel @k(a: [f32; 2], b: [f32; 1 strided], c: [f32; 1]) -> () {
 """
 
 
+# Passes arrays 1 and 3, of which the latter may overlap others, and a number to a function that touches field x.
+CALLS = """
+kernel @k(n: i32, a: [f32; 1], b: [f32; 1], c: [f32; 1 exposed]) -> () {
+  field @x: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
+  field @y: f32[8] tree=1 components=(0) terms=((0, 1, 8, 4)) order=(0)
+  field @z: f32[8] tree=2 components=(0) terms=((0, 1, 8, 4)) order=(0)
+  task serial body {
+    %n = arg index=0 : i32
+    %a = arg index=1 : [f32; 1]
+    %c = arg index=3 : [f32; 1 exposed]
+    %o = invoke function=f, [%n, %a, %c], touched=(x) : i32
+    %base = array_base index=2 : *i64
+    %tree = tree_base tree=1 : *i64
+    %b = address %base, indices=[], strides=[], offset=0, scope="array:2" : *f32
+    %y = address %tree, indices=[], strides=[], offset=0, scope="field:y" : *f32
+    %local = alloca : *f32
+    %u = load %b : f32
+    %v = load %y : f32
+    store %local, %v
+  }
+}
+"""
+
+
 @pytest.fixture
 def cpu() -> Iterator[None]:
     ti.init(arch=ti.cpu)
@@ -67,6 +91,12 @@ def test_what_is_compared() -> None:
     assert apart(read) == Apart(arrays=(), trees=((0, 1), (1, 1)))
     exposed = parse(KERNEL.replace("strided]", "strided exposed]").replace('"array:1"', '"exposed array:1"'))
     assert apart(exposed) == Apart(arrays=(), trees=((0, 1),))
+
+
+def test_functions_write_what_they_are_given() -> None:
+    kernel = parse(CALLS)
+    assert written_arrays(kernel) == (1, 3)
+    assert apart(kernel) == Apart(arrays=((1, 2),), trees=((1, 0), (1, 1), (2, 0)))
 
 
 def test_module(golden: Callable[[str, str], None]) -> None:

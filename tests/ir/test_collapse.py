@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import weft as ti
+from tests.ir.test_task_passes import EXACT
 from weft.ir import pipeline
 from weft.ir.ops import Kernel, Task
+from weft.ir.parse import parse
+from weft.ir.verify import verify
 
 N = 32
 
@@ -207,3 +210,105 @@ def test_arrays_that_are_only_read_may_be_one(axes: Any) -> None:
     product(x, x)
     assert set(axes()) == {2}
     np.testing.assert_array_equal(y.to_numpy(), x + x.T)
+
+
+NEST = """kernel @k(a: [i32; 2 exposed], b: [i32; 2 exposed], c: [i32; 2], n: i32) -> () {
+  field @x: i32[32, 32] tree=0 components=(0) terms=((0, 1, 32, 128), (1, 1, 32, 4)) order=(0, 1) exposed=true
+  field @s: i32 tree=1 components=(0)
+  task range_for bounds {
+    %begin = const 0 : i32
+    %rows = const 32 : i32
+    yield begins=[%begin], ends=[%rows]
+  } prologue {
+    %a = arg index=0 : [i32; 2 exposed]
+    %b = arg index=1 : [i32; 2 exposed]
+    %c = arg index=2 : [i32; 2]
+    %n = arg index=3 : i32
+    %t = temp_ptr offset=0 : *i32
+    %m = load %t : i32
+    %0 = const 0 : i32
+    %1 = const 1 : i32
+    %2 = const 2 : i32
+    %32 = const 32 : i32
+    %s = field_ptr @s[] : *i32
+  } body (%i: i32) {
+    BEFORE
+    for BOUNDS (%j: i32) {
+      %pa = array_ptr %a[%i, %j] : *i32
+      %pb = array_ptr %b[%i, %j] : *i32
+      %pc = array_ptr %c[%i, %j] : *i32
+      %px = field_ptr @x[%i, %j] : *i32
+      BODY
+    }
+  }
+}
+"""
+COPY = "%v = load {} : i32\nstore {}, %v"
+UNDER = "%q = binary lt %j, %n : u1\nif %q then {{\n{}\n}}"
+# What a nest does, its inner bounds, what stands before the inner loop, and whether it is one box.
+NESTS = {
+    "from one exposed array to another": (COPY.format("%pb", "%pa"), "%0, %32, %1", "", False),
+    "from an exposed field to an exposed array": (COPY.format("%px", "%pa"), "%0, %32, %1", "", False),
+    "from an exposed array to an exposed field": (COPY.format("%pa", "%px"), "%0, %32, %1", "", False),
+    "in an exposed array": (COPY.format("%pa", "%pa"), "%0, %32, %1", "", True),
+    "in an exposed field": (COPY.format("%px", "%px"), "%0, %32, %1", "", True),
+    "from an exposed array to one that is apart": (COPY.format("%pa", "%pc"), "%0, %32, %1", "", True),
+    "from two exposed ones to one that is apart": (
+        "%v = load %pa : i32\n%w = load %px : i32\n%u = binary add %v, %w : i32\nstore %pc, %u",
+        "%0, %32, %1",
+        "",
+        True,
+    ),
+    "to a number of the task": ("store %pc, %j", "%0, %n, %1", "", True),
+    "from a number of the task": ("store %pc, %j", "%n, %32, %1", "", True),
+    "to what another task has computed": ("store %pc, %j", "%0, %m, %1", "", False),
+    "to the index": ("store %pc, %j", "%0, %i, %1", "", False),
+    "to what is computed of the index": ("store %pc, %j", "%0, %e, %1", "%e = binary add %i, %1 : i32", False),
+    "from the index": ("store %pc, %j", "%i, %32, %1", "", False),
+    "to what is computed of a number": ("store %pc, %j", "%0, %e, %1", "%e = binary add %n, %1 : i32", True),
+    "after a load": ("store %pc, %v", "%0, %32, %1", "%v = load %s : i32", True),
+    "after a load of what it writes": (
+        "store %pc, %v",
+        "%0, %32, %1",
+        "%pd = array_ptr %c[%i, %i] : *i32\n%v = load %pd : i32",
+        False,
+    ),
+    "after a load of what it adds to": ("%o = atomic add %s, %v : i32", "%0, %32, %1", "%v = load %s : i32", False),
+    "after a store": ("store %pc, %j", "%0, %32, %1", "store %s, %i", False),
+    "after a sum": ("store %pc, %j", "%0, %32, %1", "%o = atomic add %s, %1 : i32", False),
+    "after a local": ("store %pc, %j", "%0, %32, %1", "%l = alloca : *i32\nstore %l, %i", False),
+    "a sum of which the old value is wanted": ("%o = atomic add %s, %j : i32\nstore %pc, %o", "%0, %32, %1", "", False),
+    "a sum of which the old value is not wanted": ("%o = atomic add %s, %j : i32", "%0, %32, %1", "", True),
+    "a sum into each row": (
+        "%r = array_ptr %c[%i, %0] : *i32\n%o = atomic add %r, %j : i32",
+        "%0, %32, %1",
+        "",
+        False,
+    ),
+    "it is left": (f"store %pc, %j\n{UNDER.format('break')}", "%0, %32, %1", "", False),
+    "its rounds are left": (f"{UNDER.format('continue')}\nstore %pc, %j", "%0, %32, %1", "", True),
+    "a loop in it is left": (
+        f"store %pc, %j\nfor %0, %n, %1 (%k: i32) {{\n{UNDER.format('break')}\n}}",
+        "%0, %32, %1",
+        "",
+        True,
+    ),
+    "a while in it is left": (f"store %pc, %j\nwhile {{\n{UNDER.format('break')}\n}}", "%0, %32, %1", "", True),
+    "it prints": ('print [], parts=("j")', "%0, %32, %1", "", False),
+    "it draws": ("%r = random : i32\nstore %pc, %r", "%0, %32, %1", "", False),
+    "it asserts": ("%q = binary lt %j, %n : u1\nassert %q, [], message=m\nstore %pc, %j", "%0, %32, %1", "", False),
+    "in steps": ("store %pc, %j", "%0, %32, %2", "", False),
+    "in unknown steps": ("store %pc, %j", "%0, %32, %n", "", False),
+    "a store into a fixed place": ("store %s, %j", "%0, %32, %1", "", False),
+}
+
+
+@pytest.mark.parametrize("title", NESTS)
+def test_nests(title: str) -> None:
+    body, bounds, before, one = NESTS[title]
+    made = parse(NEST.replace("BODY", body).replace("BOUNDS", bounds).replace("BEFORE", before))
+    verify(made, "tasks")
+    assert pipeline.find_pass("collapse")(made, EXACT) == one
+    verify(made, "tasks")
+    (task,) = (op for op in made.body if isinstance(op, Task))
+    assert len(task.body.args) == 1 + one

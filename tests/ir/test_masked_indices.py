@@ -101,6 +101,15 @@ BODIES: dict[str, tuple[str, Pairs]] = {
     "as 16 bits": ("%q = load %from : i32\n%j = cast %q : i16\n" + LEFT, [(0, 0)]),
     "without a sign": ("%q = load %from : i32\n%j = cast %q : u32\n" + LEFT, [(0, 0)]),
     "as 64 bits": ("%q = load %from : i32\n%j = cast %q : i64\n" + LEFT, [(0, 0)]),
+    "of 64 bits, without a sign": ("%q = load %from : i32\n%j = cast %q : u64\n" + LEFT, [(0, 0)]),
+    "of 64 bits, without a sign, where some are negative": (
+        "%q = load %from : i32\n%j = cast %q : u64\n" + LEFT.replace("@x", "@y"),
+        [(0, 0)],
+    ),
+    "of 64 bits, without a sign, in an array": (
+        "%q = load %from : i32\n%j = cast %q : u64\n" + LEFT.replace("field_ptr @x", "array_ptr %a"),
+        [(0, 0)],
+    ),
     "without a sign, where some are negative": (
         "%q = cast %i : u32\n%t = cast %n : u32\n%j = binary sub %q, %t : u32\n" + LEFT.replace("@x", "@y"),
         NEAR,

@@ -16,7 +16,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
-from weft.ir.pipeline import LEVEL_AFTER, find_pass
+from weft.ir.pipeline import LEVEL_AFTER, TO_LOWERED, TO_TASKS, find_pass, run_passes
 from weft.ir.text import print_ir
 from weft.ir.types import flatten
 from weft.ir.verify import verify
@@ -70,6 +70,24 @@ def test_meaning(name: str) -> None:
     find_pass(name)(kernel, CHECKS.get(name, CompileConfig(fast_math=False)))
     after = meaning(kernel)
     np.testing.assert_equal(after, before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_passes_say_whether_they_changed_anything(name: str) -> None:
+    level, kernel = source(name)
+    names = {"untyped": TO_TASKS, "chi": TO_TASKS, "tasks": (name,)}
+    texts = [print_ir(kernel)]
+
+    def compare(name: str, kernel: Kernel, changed: bool, *_: float) -> None:
+        texts.append(print_ir(kernel))
+        if name not in ("full_simplify", "lower_access"):  # one tells of what others have done, one runs once
+            assert changed == (texts[-1] != texts[-2]), name
+
+    config = CHECKS.get(name, CompileConfig())
+    if level in names:
+        run_passes(kernel, (*names[level], *names[level][-1:], *TO_LOWERED), config, compare, level)
+    else:
+        run_passes(kernel, (name, name), config, compare, level)
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.name)

@@ -140,6 +140,7 @@ CASES: list[tuple[str, str, str, str]] = [
         "store %l, %b\n%c = load %l : f32\n%d = binary add %c, %b : f32\nstore %l, %d",
         "",
     ),
+    ("die", "an atomic on a local that nobody reads", "%c = atomic add %l, %b : f32", ""),
     ("die", "not a while", "while {\n}", "while {\n}"),
     ("die", "not a random draw", "%r = random : f32", "%r = random : f32"),
     (

@@ -61,8 +61,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.access_ranges": {
         "_may_double: isinstance(op, Load) -> False": _ONCE,
-        "_may_double: isinstance(op, Load) -> False #3": _ONCE,
-        "_may_double: memory_space(op.ptr) in written -> True": _ONCE,
+        "_may_double: space in written -> True": _ONCE,
     },
     "weft.ir.shared_locals": {
         "sequence: isinstance(stmt, (tree.RangeFor, tree.BoxFor, tree.StructFor)) -> True": "others are no `loops`",
@@ -71,6 +70,29 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_is_one_writer_each: variables -> True": "a loop without variables has one iteration",
         "_alike: isinstance(b, (list, tuple)) -> True": _TYPES,
         "_alike: type(a) is type(b) -> True": "`repr` tells types apart",
+    },
+    "weft.ir.transforms.lift_sums": {
+        "_lift: local.within(op) -> False": "something in the `if` sets it first",
+        "_lift: isinstance(old, Load) -> True": "an atomic gives what a load gives, and what it stores is stored over",
+    },
+    "weft.ir.transforms.cache_invariant": {
+        "cache_invariant: loops -> True": _QUICK,
+        "run: spaces -> True": _QUICK,
+        "_to_prologue: loads -> True": _QUICK,
+        "space: op not in mine -> True #2": "its stores reach a local now",
+    },
+    "weft.ir.transforms.die": {
+        "die: owner not in live -> True": "what is needed twice is live once",
+    },
+    "weft.ir.transforms.offload": {
+        "price: value not in self.prices -> True": _QUICK,
+        "_price: isinstance(value, Op) -> True": _TYPES,
+    },
+    "weft.ir.overlaps": {
+        "apart: any((isinstance(param.type, Array) for param in kernel.params)) -> True": _QUICK,
+        "apart: isinstance(param.type, Array) -> True": _QUICK,
+        "_is_exposed: isinstance(type, Array) -> True": _TYPES,
+        "_arrays: isinstance(value, Arg) -> True": _TYPES,
     },
     "weft.ir.transforms.demote_atomics": {
         "demote_atomics: atomics -> True": _QUICK,
@@ -81,7 +103,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "read: isinstance(space, Alloca) -> True": "nothing else is among those that are gone",
     },
     "weft.ir.transforms.bounds": {
-        "_tests: wide.type is extent.type -> False": "a cast to the type that it has",
+        "_tests: wide.type is end.type -> False": "a cast to the type that it has",
         "named: isinstance(ptr, ops.ElementPtr) -> False": "`_name` goes on to the base as well",
         "_runs_over: index.block is None -> False": _TYPES,
         "_same_array: isinstance(a, ops.Arg) -> True": _TYPES,
@@ -100,6 +122,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.ir.transforms.defer_warning": {
         "can_wait: isinstance(doubt.op, Load) -> True": "stores have no type; a body with atomics is not straight",
         "load_anyway: wraps_not(axis.index) -> False": "an index that does not wrap around is the same in 64 bits",
+        "load_anyway: index.type.bits >= 32 -> True": "64 bits hold what is narrower as well",
         "load_anyway: index.type not in (i32, i64) -> True": "a cast to the type that it has, or to 64 bits",
         "_worst: behind.type is i32 -> False": "64 bits hold it as well; cut off it is what it was",
     },
@@ -146,10 +169,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.transforms.collapse": {
         "_collapse: isinstance(limits, Yield) -> True": _TYPES,
-        "_collapse: _computable(value) -> True": "what is the same for all iterations is pure, and made of arguments",
-        "_computable: isinstance(value, Op) -> True": "it is asked of what is the same for all iterations only",
-        "_computable: value.pure -> True": "it is asked of what is the same for all iterations only",
-        "_computable: all(map(_computable, value.operands)) -> True": "it is asked of what is the same for all only",
     },
     "weft.codegen.cuda_borrow": {
         "keep_borrows: 'mul.hi.' not in ptx -> False": _QUICK,
@@ -164,6 +183,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.ir.tasks": {
         "private_spaces: axes -> True": "a loop without indices has one iteration",
         "_slots: isinstance(root.array.type, Array) -> True": _TYPES,
+        "tasks_of: isinstance(op, Task) -> True": "an offloaded kernel holds nothing else",
         "private_spaces: isinstance(root, Alloca) -> False": "a local names no index: it is not among them anyway",
     },
     "weft.ir.intervals": {

@@ -153,6 +153,54 @@ def test_layouts_of_vectors(ti, layout):
     assert m.to_numpy().tolist() == [[[2 * i, 1], [2 + 3 * i, 3]] for i in range(5)]
 
 
+@pytest.mark.parametrize("first", [2**31 - 4, 2**33, -(2**31) - 4])
+def test_offsets_that_an_i32_does_not_hold(ti, first):
+    x = ti.field(ti.i64, (8, 2), offset=(first, 1))
+
+    @ti.kernel
+    def fill():
+        for i, j in x:
+            x[i, j] = i * 10 + j
+
+    @ti.kernel
+    def add():
+        ti.loop_config(serialize=True)
+        for i, j in x:
+            x[i, j] += 1
+
+    @ti.kernel
+    def at(i: ti.i64) -> ti.i64:
+        return x[i, 1]
+
+    fill()
+    add()
+    i, j = np.mgrid[first : first + 8, 1:3]
+    np.testing.assert_array_equal(x.to_numpy(), i * 10 + j + 1)
+    assert at(first + 5) == (first + 5) * 10 + 2
+
+
+def test_indices_of_32_bits_are_checked_against_offsets_that_have_more(ti):
+    if ti.cfg.arch != ti.python:
+        ti.init(arch=ti.cfg.arch, debug=True)
+    x = ti.field(ti.i32, 8, offset=2**31 - 4)
+    y = ti.field(ti.i32, 8, offset=-(2**33))
+    x.fill(3)
+
+    @ti.kernel
+    def at(i: ti.i32) -> ti.i32:
+        return x[i]
+
+    @ti.kernel
+    def beyond(i: ti.i32) -> ti.i32:
+        return y[i]
+
+    assert at(2**31 - 1) == 3
+    with pytest.raises(IndexError):
+        at(-(2**31))
+    with pytest.raises(IndexError):
+        beyond(0)
+
+
 def test_offsets(ti):
     x = ti.field(ti.i32, (4, 3), offset=(-2, 10))
     v = ti.Vector.field(2, ti.i32, 3, offset=5)

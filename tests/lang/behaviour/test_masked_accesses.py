@@ -1,28 +1,11 @@
 """`mask_out_of_bounds`: outside of its shape a field or array reads 0, drops what is stored, and gives an atomic 0."""
 
-import warnings
-from typing import Any
-
 import numpy as np
 import pytest
 
-from weft.runtime.errors import OutOfBoundsWarning
+from tests.lang.behaviour.masked import masked, told
 
-
-@pytest.fixture(autouse=True)
-def masked(ti: Any) -> None:
-    if ti.cfg.arch == "python":
-        pytest.skip("arch=python raises where an index is out of bounds")
-    ti.init(arch=ti.cfg.arch, mask_out_of_bounds=True)
-
-
-def told(ti: Any, call: Any) -> list[str]:
-    """What the call warns of by the next synchronisation."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-        ti.sync()
-    return [str(one.message) for one in caught if issubclass(one.category, OutOfBoundsWarning)]
+__all__ = ["masked"]  # for all tests here
 
 
 def test_a_box_that_is_too_large(ti):
