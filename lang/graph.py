@@ -138,6 +138,8 @@ class Graph:
     def __init__(self, calls: Any) -> None:
         if not isinstance(calls, list):
             raise ArgumentError(f"GraphBuilder.compile makes graphs, of its calls; {calls!r} is no list of calls")
+        if not all(isinstance(call, tuple) and len(call) == 2 for call in calls):
+            raise ArgumentError("a graph is made of pairs of a kernel and its arguments: GraphBuilder.compile does so")
         self._args: dict[str, Arg] = {}
         for arg in (arg for _, args in calls for arg in args if isinstance(arg, Arg)):
             known = self._args.setdefault(arg.name, arg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from weft.lang.arguments import text_of
 from weft.lang.init import sync
 from weft.lang.ui.images import imread, imresize, imshow, imwrite
 from weft.lang.ui.ply import PLYWriter
@@ -24,7 +25,7 @@ class Timer:
     prints them, `with Timer() as timer:` keeps them in `timer.seconds`."""
 
     def __init__(self, name: str = "") -> None:
-        self.name, self.seconds, self._began = name, 0.0, 0.0
+        self.name, self.seconds, self._began = text_of(name, "the name of a timer"), 0.0, 0.0
 
     def __enter__(self) -> Timer:
         sync()

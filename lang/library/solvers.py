@@ -11,6 +11,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import flag_of, number_of, shown, whole_of
 from weft.lang.builtins import cast, grouped, static
 from weft.lang.errors import ArgumentError
 from weft.lang.field import Field, MatrixField, ScalarField
@@ -35,7 +36,10 @@ class LinearOperator:
         self._apply = matvec_kernel
 
     def matvec(self, x: Any, Ax: Any) -> None:
-        """Set Ax to A times x. ArgumentError if their shapes differ."""
+        """Set Ax to A times x. TypeMismatch for what is no field, ArgumentError if their shapes differ."""
+        for name, vector in (("x", x), ("Ax", Ax)):
+            if not isinstance(vector, Field):
+                raise TypeMismatch(f"matvec: {name} is a field, not {shown(vector)}")
         if x.shape != Ax.shape:
             raise ArgumentError(f"matvec: x has shape {x.shape}, Ax has shape {Ax.shape}: they must be equal")
         self._apply(x, Ax)
@@ -60,9 +64,9 @@ def _combine(out: Template, a: Template, s: f64, b: Template) -> None:
 
 
 class _Space:
-    """The vectors like `b`: new ones, their products and sums."""
+    """The vectors like `b`: new ones, their products and sums; and when to stop."""
 
-    def __init__(self, A: Any, b: Any, x: Any, name: str) -> None:
+    def __init__(self, name: str, A: Any, b: Any, x: Any, tol: Any, maxiter: Any, quiet: Any) -> None:
         if not isinstance(A, LinearOperator):
             raise TypeMismatch(f"{name}: A is a LinearOperator around a kernel, not {A!r}")
         for label, vector in (("b", b), ("x", x)):
@@ -73,6 +77,8 @@ class _Space:
         if b.shape != x.shape:
             raise ArgumentError(f"{name}: b has shape {b.shape}, x has shape {x.shape}: they must be equal")
         self.b, self.vectors = b, isinstance(b, MatrixField)
+        self.tol, self.maxiter = number_of(tol, "tol", 0), whole_of(maxiter, "maxiter", 0)
+        self.quiet = flag_of(quiet, "quiet")
 
     def new(self) -> Field:
         """A vector of zeros."""
@@ -99,13 +105,13 @@ def MatrixFreeCG(  # noqa: N802 - as Taichi spells it
     """Solve A x = b by conjugate gradients: A symmetric and positive definite. `x` holds the first guess, then the
     solution. Gives whether the norm of the residual came below `tol` within `maxiter` steps; `quiet=False` prints it.
     """
-    space = _Space(A, b, x, "MatrixFreeCG")
+    space = _Space("MatrixFreeCG", A, b, x, tol, maxiter, quiet)
     r, p, Ap = space.new(), space.new(), space.new()
     space.residual(A, x, r)
     p.copy_from(r)
     rr = space.dot(r, r)
-    for step in range(maxiter):
-        if sqrt(rr) < tol:
+    for step in range(space.maxiter):
+        if sqrt(rr) < space.tol:
             return True
         A.matvec(p, Ap)
         curvature = space.dot(p, Ap)
@@ -115,8 +121,8 @@ def MatrixFreeCG(  # noqa: N802 - as Taichi spells it
         _combine(r, r, -rr / curvature, Ap)
         before, rr = rr, space.dot(r, r)
         _combine(p, r, rr / before, p)
-        _report(quiet, step, rr)
-    return sqrt(rr) < tol
+        _report(space.quiet, step, rr)
+    return sqrt(rr) < space.tol
 
 
 def MatrixFreeBICGSTAB(  # noqa: N802
@@ -126,14 +132,14 @@ def MatrixFreeBICGSTAB(  # noqa: N802
 
     Each step goes along p as far as makes the residual s normal to the shadow r0, then along s as far as makes it
     short."""
-    space = _Space(A, b, x, "MatrixFreeBICGSTAB")
+    space = _Space("MatrixFreeBICGSTAB", A, b, x, tol, maxiter, quiet)
     r, r0, p, Ap, As = space.new(), space.new(), space.new(), space.new(), space.new()
     space.residual(A, x, r)
     r0.copy_from(r)
     p.copy_from(r)
     rho, rr = space.dot(r0, r), space.dot(r, r)
-    for step in range(maxiter):
-        if sqrt(rr) < tol:
+    for step in range(space.maxiter):
+        if sqrt(rr) < space.tol:
             return True
         A.matvec(p, Ap)
         against = space.dot(r0, Ap)
@@ -148,13 +154,13 @@ def MatrixFreeBICGSTAB(  # noqa: N802
         _combine(x, x, omega, r)
         _combine(r, r, -omega, As)
         rr = space.dot(r, r)
-        _report(quiet, step, rr)
+        _report(space.quiet, step, rr)
         if omega == 0.0:
             break
         before, rho = rho, space.dot(r0, r)
         _combine(p, p, -omega, Ap)
         _combine(p, r, rho / before * (alpha / omega), p)
-    return sqrt(rr) < tol
+    return sqrt(rr) < space.tol
 
 
 taichi_cg_solver = MatrixFreeCG

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from weft.lang.arguments import is_one, shown
 from weft.lang.logs.levels import logger
 
 __all__ = [
@@ -43,8 +44,8 @@ def _say(what: str) -> None:
 
 def get_predefined_cupti_metrics(name: str = "") -> list[CuptiMetric]:
     """The counters of a group: none here, and a warning says so. ValueError for a group that Taichi does not have."""
-    if name and name not in _GROUPS:
-        raise ValueError(f"the groups of counters are {', '.join(_GROUPS)}, not {name!r}")
+    if not is_one(name, ("", *_GROUPS)):
+        raise ValueError(f"the groups of counters are {', '.join(_GROUPS)}, not {shown(name)}")
     _say("get_predefined_cupti_metrics")
     return []
 
@@ -65,8 +66,8 @@ def collect_kernel_profiler_metrics(metric_list: Sequence[CuptiMetric] = ()) -> 
 
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
     """Whether kernels are measured by that toolkit: "default" is there, "cupti" is not. ValueError for another name."""
-    if toolkit_name not in ("default", "cupti"):
-        raise ValueError(f"the toolkit is 'default' or 'cupti', not {toolkit_name!r}")
+    if not is_one(toolkit_name, ("default", "cupti")):
+        raise ValueError(f"the toolkit is 'default' or 'cupti', not {shown(toolkit_name)}")
     if toolkit_name == "cupti":
         _say("set_kernel_profiler_toolkit('cupti')")
     return toolkit_name == "default"

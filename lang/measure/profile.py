@@ -18,7 +18,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import ParamSpec, TypeVar
 
+from weft.ir.errors import TypeMismatch
 from weft.lang import init as program_state
+from weft.lang.arguments import flag_of, path_of, shown
 from weft.lang.measure import recording
 from weft.lang.measure.recording import COMPILE, COPY, LAUNCH, MEMORY, RANGE, TASK, Event, Recording
 from weft.lang.measure.scopes import ScopedProfiler
@@ -45,7 +47,8 @@ class Profile:
     overlap, and be of any thread: each sees all threads."""
 
     def __init__(self, path: str | Path | None = None, nvtx: bool = False) -> None:
-        self.path, self.nvtx = path, nvtx
+        self.path = None if path is None else path_of(path, "ti.profile")
+        self.nvtx = flag_of(nvtx, "nvtx")
         self.events: list[Event] = []
         self._recording: Recording | None = None
         self._began = 0.0
@@ -73,6 +76,8 @@ class Profile:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """`function`, each call of which is profiled; the file is that of the last call to end."""
+        if not callable(function):
+            raise TypeMismatch(f"ti.profile goes on a function, not {shown(function)}")
 
         @functools.wraps(function)
         def run(*args: P.args, **keywords: P.kwargs) -> R:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft.lang.arguments import is_one, shown, text_of
 from weft.lang.init import program
 from weft.lang.measure import watching
 from weft.lang.measure.metrics import (
@@ -148,6 +149,7 @@ def _times(name: str, launches: list[Launch]) -> KernelTimes:
 
 def query_kernel_profiler_info(name: str) -> KernelTimes:
     """The times of the kernel of that name."""
+    text_of(name, "the name of a kernel")
     return _times(name, [launch for launch in _recorded() if launch.name == name])
 
 
@@ -164,8 +166,8 @@ def clear_kernel_profiler_info() -> None:
 def print_kernel_profiler_info(mode: str = "count") -> None:
     """Print a table: with mode "count" a line per kernel, the dearest first; with "trace" a line per launch, in order.
     ValueError for another mode."""
-    if mode not in ("count", "trace"):
-        raise ValueError(f"the mode is 'count' or 'trace', not {mode!r}")
+    if not is_one(mode, ("count", "trace")):
+        raise ValueError(f"the mode is 'count' or 'trace', not {shown(mode)}")
     current = program()
     if not current.profiling:
         print("No kernels were measured: begin the program with ti.init(kernel_profiler=True).")

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import shown, text_of
 from weft.lang.measure import recording
 from weft.runtime.forks import forkable
 
@@ -48,7 +50,7 @@ class ScopedProfiler:
     timeline, as of that `kind`."""
 
     def __init__(self, name: str, kind: str = recording.RANGE) -> None:
-        self.name, self.kind = name, kind
+        self.name, self.kind = text_of(name, "the name of a scope"), kind
 
     def __enter__(self) -> ScopedProfiler:
         around = _open.scopes[-1][0] if _open.scopes else _root
@@ -69,10 +71,14 @@ class ScopedProfiler:
 
 def timed(function: Callable[P, R]) -> Callable[P, R]:
     """A function of Python whose calls are timed, as a scope of its name."""
+    name = getattr(function, "__qualname__", None)
+    if not callable(function) or not isinstance(name, str):
+        raise TypeMismatch(f"timed goes on a function, not {shown(function)}")
+    scope = name.rpartition("<locals>.")[2]
 
     @functools.wraps(function)
     def run(*args: P.args, **keywords: P.kwargs) -> R:
-        with ScopedProfiler(function.__qualname__.rpartition("<locals>.")[2]):
+        with ScopedProfiler(scope):
             return function(*args, **keywords)
 
     return run

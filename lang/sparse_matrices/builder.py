@@ -15,9 +15,10 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.argpack import ArgPackType
+from weft.lang.arguments import is_one, shown
 from weft.lang.errors import ArgumentError
 from weft.lang.ndarray import ndarray
-from weft.lang.sparse_matrices.matrix import SparseMatrix
+from weft.lang.sparse_matrices.matrix import STORAGE_FORMATS, SparseMatrix, shape_of
 from weft.lang.sparse_matrices.triplets import MEMBERS
 from weft.lang.types import NdarrayType, VectorType, f32, i32, primitive
 
@@ -57,17 +58,14 @@ class SparseMatrixBuilder:
         dtype: Any = f32,
         storage_format: str = "col_major",
     ) -> None:
-        if storage_format not in ("col_major", "row_major"):
-            raise TypeMismatch(f"storage_format is 'col_major' or 'row_major', not {storage_format!r}")
+        if not is_one(storage_format, STORAGE_FORMATS):
+            raise TypeMismatch(f"storage_format is 'col_major' or 'row_major', not {shown(storage_format)}")
         self.dtype = primitive(dtype)
         if not self.dtype.is_float:
             raise TypeMismatch(f"a sparse matrix is of floats, not of {self.dtype}")
-        for number in (num_rows, num_rows if num_cols is None else num_cols, max_num_triplets):
-            if not isinstance(number, int | np.integer):
-                raise TypeMismatch(f"rows, columns and triplets of a sparse matrix are whole numbers, not {number!r}")
-        self.shape = (int(num_rows), int(num_rows if num_cols is None else num_cols))
-        if min(*self.shape, max_num_triplets) < 0:
-            raise TypeMismatch(f"{self.shape[0]} x {self.shape[1]} and {max_num_triplets} triplets: none is negative")
+        self.shape = shape_of(num_rows, num_cols)
+        if not isinstance(max_num_triplets, int | np.integer) or max_num_triplets < 0:
+            raise TypeMismatch(f"max_num_triplets is a whole number of at least 0, not {shown(max_num_triplets)}")
         self.max_num_triplets = int(max_num_triplets)
         room = max(1, self.max_num_triplets)
         self._arrays = {

@@ -5,25 +5,26 @@ What changes the pattern is done by numpy; products with vectors, which a solver
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.ir.scalar import cast_value
 from weft.ir.types import Prim
-from weft.lang.arguments import path_of
+from weft.lang.arguments import any_number, is_one, path_of, shown
 from weft.lang.builtins import zero
 from weft.lang.errors import ArgumentError
 from weft.lang.field import ScalarField
+from weft.lang.init import program
 from weft.lang.kernel import kernel
 from weft.lang.kinds import Integers, Numbers
 from weft.lang.ndarray import Ndarray, ndarray
 from weft.lang.types import f32, i32, primitive
 
-__all__ = ["SparseMatrix", "vector_of"]
+__all__ = ["STORAGE_FORMATS", "SparseMatrix", "shape_of", "vector_of"]
 
+STORAGE_FORMATS = ("col_major", "row_major")  # of Taichi's; they make no difference here
+_MOST = 2**31 - 1  # rows or columns: their numbers have 32 bits
 _WIDEST = 64  # rows or columns of a matrix that is printed whole
 
 
@@ -42,12 +43,14 @@ class SparseMatrix:
     `+`, `-`, products with a number or elementwise (`*`), with matrices and vectors (`@`), `A[i, j]`. The shapes are
     those of mathematics: ArgumentError where they do not fit."""
 
+    __array_ufunc__ = None  # or `array * A` were an array of matrices
+
     def __init__(
         self, n: int | None = None, m: int | None = None, dtype: Any = f32, storage_format: str = "col_major"
     ) -> None:
-        del storage_format
-        rows = int(n or 1)
-        self.shape = (rows, rows if m is None else int(m))
+        if not is_one(storage_format, STORAGE_FORMATS):
+            raise TypeMismatch(f"storage_format is 'col_major' or 'row_major', not {shown(storage_format)}")
+        self.shape = shape_of(1 if n is None else n, m)
         self._set(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), primitive(dtype))
 
     def _set(self, rows: Any, columns: Any, values: Any, dtype: Prim) -> None:
@@ -57,7 +60,7 @@ class SparseMatrix:
         self.dtype, self.rows, self.columns = dtype, rows, columns
         self.values = np.ascontiguousarray(values, dtype.np)
         self.starts = np.searchsorted(rows, np.arange(self.shape[0] + 1))
-        self.__dict__.pop("_on_device", None)
+        self._copied: tuple[int, tuple[Ndarray, Ndarray, Ndarray]] | None = None
 
     @classmethod
     def of_triplets(
@@ -97,7 +100,7 @@ class SparseMatrix:
         whole = isinstance(place, tuple) and all(isinstance(one, int | np.integer) for one in place)
         if not whole or len(place) != 2:
             raise TypeMismatch(f"an element of a sparse matrix is A[i, j], with two whole numbers, not A[{place!r}]")
-        row, column = place
+        row, column = map(int, place)
         if not (0 <= row < self.n and 0 <= column < self.m):
             raise IndexError(f"[{row}, {column}] lies outside of a matrix of shape {self.shape}")
         at = int(self.starts[row] + np.searchsorted(self.columns[self.starts[row] : self.starts[row + 1]], column))
@@ -109,13 +112,14 @@ class SparseMatrix:
 
     def __setitem__(self, place: Any, value: Any) -> None:
         at, found = self._find(place)
-        value = cast_value(value, self.dtype)
+        value = self.dtype.np.type(any_number(value, "an element of a sparse matrix"))
         values = self.values.copy()
         if found:
             values[at] = value
             self._set(self.rows, self.columns, values, self.dtype)
             return
-        rows, columns = np.insert(self.rows, at, place[0]), np.insert(self.columns, at, place[1])
+        row, column = map(int, place)
+        rows, columns = np.insert(self.rows, at, row), np.insert(self.columns, at, column)
         self._set(rows, columns, np.insert(values, at, value), self.dtype)
 
     def to_numpy(self) -> Any:
@@ -136,6 +140,10 @@ class SparseMatrix:
     def _with(self, rows: Any, columns: Any, values: Any, shape: tuple[int, int] | None = None) -> SparseMatrix:
         return SparseMatrix.of_triplets(shape or self.shape, rows, columns, values, self.dtype)
 
+    def _no_array(self, other: Any, symbol: str) -> None:
+        if isinstance(other, np.ndarray):
+            raise TypeMismatch(f"'{symbol}' of a sparse matrix and an array: take A.to_numpy(), or two sparse matrices")
+
     def _same_shape(self, other: SparseMatrix, symbol: str) -> None:
         if self.shape != other.shape:
             raise ArgumentError(f"'{symbol}' of matrices of shapes {self.shape} and {other.shape}: they must be equal")
@@ -148,6 +156,7 @@ class SparseMatrix:
 
     def _sum(self, other: Any, sign: int, symbol: str) -> Any:
         if not isinstance(other, SparseMatrix):
+            self._no_array(other, symbol)
             return NotImplemented
         self._same_shape(other, symbol)
         pairs = zip((self.rows, self.columns), (other.rows, other.columns), strict=True)
@@ -162,6 +171,7 @@ class SparseMatrix:
             return self._with(self.rows[at], self.columns[at], self.values[at] * other.values[there])
         if isinstance(other, (int, float, np.number)):
             return self._with(self.rows, self.columns, self.values * self.dtype.np.type(other))
+        self._no_array(other, "*")
         return NotImplemented
 
     __rmul__ = __mul__
@@ -185,7 +195,7 @@ class SparseMatrix:
         x = vector_of(other, self.m, self.dtype, f"a matrix of shape {self.shape} times a vector")
         out = ndarray(self.dtype, self.n) if isinstance(other, Ndarray) else np.zeros(self.n, self.dtype.np)
         if self.nnz:
-            _multiply(*self._on_device, x, out)
+            _multiply(*self._on_device(), x, out)
         return out
 
     def _product(self, other: SparseMatrix) -> SparseMatrix:
@@ -198,12 +208,15 @@ class SparseMatrix:
         values = self.values[mine] * other.values[theirs]
         return self._with(self.rows[mine], other.columns[theirs], values, (self.n, other.m))
 
-    @cached_property
     def _on_device(self) -> tuple[Ndarray, Ndarray, Ndarray]:
-        made = ndarray(i32, self.n + 1), ndarray(i32, self.nnz), ndarray(self.dtype, self.nnz)
-        for array, source in zip(made, (self.starts, self.columns, self.values), strict=True):
-            array.from_numpy(source.astype(array.to_numpy().dtype))
-        return made
+        """The matrix in arrays of the current program, as kernels take it."""
+        generation = program().generation
+        if self._copied is None or self._copied[0] != generation:
+            made = ndarray(i32, self.n + 1), ndarray(i32, self.nnz), ndarray(self.dtype, self.nnz)
+            for array, source in zip(made, (self.starts, self.columns, self.values), strict=True):
+                array.from_numpy(source.astype(array.to_numpy().dtype))
+            self._copied = generation, made
+        return self._copied[1]
 
     # -- in and out ----------------------------------------------------------------------------------------------------
 
@@ -229,6 +242,17 @@ class SparseMatrix:
             file.write(f"{self.n} {self.m} {self.nnz}\n")
             for row, column, value in zip(self.rows, self.columns, self.values, strict=True):
                 file.write(f"{row + 1} {column + 1} {float(value)!r}\n")
+
+
+def shape_of(rows: Any, columns: Any) -> tuple[int, int]:
+    """Rows and columns; as many columns as rows if there is None. TypeMismatch for what is no number of them."""
+    shape = rows, rows if columns is None else columns
+    if not all(isinstance(number, int | np.integer) and 0 <= number < _MOST for number in shape):
+        wanted = f"whole numbers, at least 0 and below {_MOST}"
+        raise TypeMismatch(
+            f"rows and columns of a sparse matrix are {wanted}, not {shown(shape[0])}, {shown(shape[1])}"
+        )
+    return int(shape[0]), int(shape[1])
 
 
 def vector_of(x: Any, length: int, dtype: Prim, what: str) -> Any:

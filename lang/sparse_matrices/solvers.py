@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import is_one, number_of, shown, whole_of
 from weft.lang.errors import ArgumentError
 from weft.lang.ndarray import Ndarray, ndarray
 from weft.lang.sparse_matrices.factors import Band, Envelope
@@ -29,12 +30,15 @@ class SparseSolver:
     with full rows is one for `SparseCG`. Runs in one thread."""
 
     def __init__(self, dtype: Any = f32, solver_type: str = "LLT", ordering: str = "AMD") -> None:
-        if solver_type not in _FACTORS or ordering not in ("AMD", "COLAMD"):
+        if not is_one(solver_type, _FACTORS) or not is_one(ordering, ("AMD", "COLAMD")):
             kinds = ", ".join(_FACTORS)
             raise TypeMismatch(
-                f"SparseSolver takes solver_type {kinds} and ordering AMD, COLAMD, not {solver_type}, {ordering}"
+                f"SparseSolver takes solver_type {kinds} and ordering AMD, COLAMD, not {shown(solver_type)}, "
+                f"{shown(ordering)}"
             )
         self.dtype, self.solver_type = primitive(dtype), solver_type
+        if not self.dtype.is_float:
+            raise TypeMismatch(f"a sparse matrix is of floats, not of {self.dtype}")
         self._pattern: tuple[Any, Any] | None = None
         self._shape = (0, 0)
         self._succeeded = False
@@ -92,7 +96,7 @@ class SparseCG:
         if not isinstance(A, SparseMatrix) or A.n != A.m:
             raise TypeMismatch(f"SparseCG takes a square SparseMatrix, not {type(A).__name__}")
         self.A: SparseMatrix = A
-        self.max_iter, self.atol = int(max_iter), float(atol)
+        self.max_iter, self.atol = whole_of(max_iter, "max_iter", 0), number_of(atol, "atol", 0)
         what = f"solving with a matrix of shape {A.shape} takes a vector"
         self.b = _host(vector_of(b, A.n, A.dtype, what))
         self.x0 = np.zeros_like(self.b) if x0 is None else _host(vector_of(x0, A.n, A.dtype, what))

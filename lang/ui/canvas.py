@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import any_number, number_of, shown
 from weft.lang.matrix import Vector
 from weft.lang.ui.colormaps import colored, numbers
 from weft.lang.ui.render.flat import draw_circles, draw_lines, draw_triangles
@@ -79,7 +81,7 @@ class Canvas:
 
     def _lines(self, places: Any, pairs: Any, width: float, shades: Any) -> None:
         a, b = pairs.T
-        radii = np.full(len(pairs), width * self._size[1] / 2, np.float32)
+        radii = np.full(len(pairs), any_number(width, "the width of lines") * self._size[1] / 2, np.float32)
         draw_lines(self.frame, places[a] * self._size, places[b] * self._size, radii, shades[a], shades[b])
 
     def circles(
@@ -110,7 +112,7 @@ class Canvas:
         chosen = vectors[::arrow_spacing, ::arrow_spacing].reshape(-1, 2)
         x, y = (np.arange(0, n, arrow_spacing) + 0.5 for n in vectors.shape[:2])
         begins = np.stack(np.meshgrid(x, y, indexing="ij"), 2).reshape(-1, 2) / vectors.shape[:2]
-        along = chosen * (scale / longest(chosen))  # in heights of the window
+        along = chosen * (number_of(scale, "the scale of arrows") / longest(chosen))  # in heights of the window
         tips = [along]
         for turn in (_TIP_ANGLE, -_TIP_ANGLE):
             rotation = np.array([(np.cos(turn), np.sin(turn)), (-np.sin(turn), np.cos(turn))])
@@ -121,6 +123,8 @@ class Canvas:
         places = np.concatenate(strokes).reshape(-1, 2).astype(np.float32)
         self._lines(places, groups(None, 2, len(places)), width, colors_for(len(places), color, None))
 
-    def scene(self, scene: Scene) -> None:
+    def scene(self, scene: Any) -> None:
         """What the scene's camera sees of it, over what is there; see `Scene`."""
+        if not isinstance(scene, Scene):
+            raise TypeMismatch(f"Canvas.scene takes a ti.ui.Scene, not {shown(scene)}")
         scene.draw(self.frame)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from weft.lang.arguments import flag_of, is_one, numbers_of, shown
 from weft.lang.ui.gui_canvas import colors_of
-from weft.lang.ui.images import as_array
 
 __all__ = ["COLORMAPS", "colored", "numbers"]
 
@@ -24,10 +24,10 @@ COLORMAPS: dict[str, tuple[int, ...]] = {
 def numbers(scalar_field: Any, normalize: bool) -> Any:
     """The numbers of a two-dimensional field or array, f64; `normalize`: the finite ones are brought to 0 .. 1.
     ValueError for another number of axes."""
-    values = as_array(scalar_field).astype(np.float64)
-    if values.ndim != 2:
+    values = numbers_of(scalar_field, "a contour plot").astype(np.float64)
+    if values.ndim != 2 or not values.size:
         raise ValueError(f"a contour plot is of a field of numbers with 2 axes, not of shape {values.shape}")
-    if normalize:
+    if flag_of(normalize, "normalize"):
         finite = values[np.isfinite(values)]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
         values = (values - low) / (high - low if high > low else 1.0)
@@ -36,8 +36,8 @@ def numbers(scalar_field: Any, normalize: bool) -> Any:
 
 def colored(values: Any, name: str) -> Any:
     """f32 (w, h, 3): the colours of numbers (w, h) in [0, 1]. ValueError for a name that is no row of `COLORMAPS`."""
-    if name not in COLORMAPS:
-        raise ValueError(f"there is no colour map {name!r}: there are {', '.join(COLORMAPS)}")
+    if not is_one(name, COLORMAPS):
+        raise ValueError(f"there is no colour map {shown(name)}: there are {', '.join(COLORMAPS)}")
     table = colors_of(COLORMAPS[name], len(COLORMAPS[name]))
     stops = np.linspace(0, 1, len(table))
     return np.stack([np.interp(values, stops, table[:, k]) for k in range(3)], 2).astype(np.float32)

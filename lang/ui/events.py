@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import shown
+
 __all__ = [
     "ALT",
     "BACKSPACE",
@@ -75,23 +78,29 @@ class Event:
 
 
 class EventFilter:
-    """Events that a caller wants: each item is a type, a key, or a pair (type, key); no items: all of them."""
+    """Events that a caller wants: each item is a type, a key, or a pair (type, key), or a list or set of these; no
+    items: all of them. TypeMismatch for anything else."""
 
     def __init__(self, *e_filter: Any) -> None:
         self.filter: set[Any] = set(_flat(e_filter))
 
-    def match(self, e: Event) -> bool:
+    def match(self, e: Any) -> bool:
         """Whether some item fits the event."""
+        if not isinstance(e, Event):
+            raise TypeMismatch(f"what fits a filter is an event, not {shown(e)}")
         return not self.filter or bool(self.filter & {e.type, e.key, (e.type, e.key)})
 
 
 def _flat(items: Iterable[Any]) -> Iterable[Any]:
     """The items, those in lists and sets one by one; a pair (type, key) stays one."""
     for item in items:
+        pair = item if isinstance(item, tuple) and len(item) == 2 else (item,)  # pyright: ignore[reportUnknownVariableType]
         if isinstance(item, list | set | frozenset):
             yield from _flat(item)
-        else:
+        elif all(isinstance(part, str | EventType) for part in pair):
             yield item
+        else:
+            raise TypeMismatch(f"an event is asked for by its type, its key or (type, key), not by {shown(item)}")
 
 
 # X names of keys that have a character, and of the two halves of a keyboard.

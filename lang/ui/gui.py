@@ -11,18 +11,20 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import WeftError
-from weft.lang.arguments import size_of
+from weft.lang.arguments import flag_of, number_of, numbers_of, path_of, shown, size_of, text_of
 from weft.lang.color import rgb_to_hex
 from weft.lang.ui import events, widgets
 from weft.lang.ui.colormaps import colored, numbers
 from weft.lang.ui.desktop import DesktopWindow, has_display
 from weft.lang.ui.events import PRESS
-from weft.lang.ui.gui_canvas import GuiCanvas, colors_of
-from weft.lang.ui.images import as_array, as_floats, imresize, save
+from weft.lang.ui.gui_canvas import GuiCanvas, colors_of, one_each
+from weft.lang.ui.images import as_floats, imresize, save
 from weft.lang.ui.inputs import Countdown, Inputs
 from weft.lang.ui.vertices import arrows_of, longest
 
 __all__ = ["GUI", "rgb_to_hex"]
+
+_LARGEST_TEXT = 4096  # pixels
 
 
 class GUI:
@@ -45,7 +47,6 @@ class GUI:
     LMB, MMB, RMB = events.LMB, events.MMB, events.RMB
     EXIT, WHEEL, MOVE = events.EXIT, events.WHEEL, events.MOVE
     event: events.Event | None
-    fps_limit: float | None = 60.0  # frames per second of a window; None: as many as can be
     MOTION, PRESS, RELEASE = events.MOTION, events.PRESS, events.RELEASE
 
     def __init__(
@@ -57,14 +58,15 @@ class GUI:
         fullscreen: bool = False,
         fast_gui: bool = False,
     ) -> None:
-        self.name, self.res = name, size_of(res, "a GUI")
-        self.background_color, self.fast_gui = background_color, fast_gui
+        self.name, self.res = text_of(name, "the name of a GUI"), size_of(res, "a GUI")
+        self.background_color, self.fast_gui = background_color, flag_of(fast_gui, "fast_gui")
+        self._fps_limit: float | None = 60.0
         self.frame = 0
         self.event = None
         self.canvas = GuiCanvas(*self.res)
         self._closed, self._shown_at = False, 0.0
-        wanted = self.get_bool_environ("TI_GUI_SHOW", show_gui)
-        fullscreen = self.get_bool_environ("TI_GUI_FULLSCREEN", fullscreen)
+        wanted = self.get_bool_environ("TI_GUI_SHOW", flag_of(show_gui, "show_gui"))
+        fullscreen = self.get_bool_environ("TI_GUI_FULLSCREEN", flag_of(fullscreen, "fullscreen"))
         self._window = DesktopWindow(name, self.res, fullscreen) if wanted and has_display() else None
         self._panel = widgets.Panel(self.res, lambda key: self._inputs.add(PRESS, key))
         self._inputs = Inputs(self._window, self._panel.handle)
@@ -74,6 +76,7 @@ class GUI:
     @staticmethod
     def get_bool_environ(key: str, default: bool) -> bool:
         """Whether an environment variable says yes (anything but 0, false or nothing)."""
+        text_of(key, "the name of an environment variable")
         return os.environ[key].lower() not in ("", "0", "false") if key in os.environ else default
 
     def __enter__(self) -> GUI:
@@ -93,9 +96,18 @@ class GUI:
 
     @running.setter
     def running(self, value: bool) -> None:
-        self._closed = not value
-        if not value:
+        self._closed = not flag_of(value, "GUI.running")
+        if self._closed:
             self.close()
+
+    @property
+    def fps_limit(self) -> float | None:
+        """Frames per second of a window, at most; None: as many as can be."""
+        return self._fps_limit
+
+    @fps_limit.setter
+    def fps_limit(self, value: float | None) -> None:
+        self._fps_limit = None if value is None else number_of(value, "fps_limit", 0, above=True)
 
     def close(self) -> None:
         """Take the window away."""
@@ -109,14 +121,15 @@ class GUI:
 
     def show(self, file: str | None = None) -> None:
         """Show the frame, and write it to `file` if one is named (png, jpg, bmp); then start an empty one."""
+        path = None if file is None else path_of(file, "GUI.show")
         self._panel.draw(self.canvas)
         picture = self.canvas.picture()
-        if file is not None:
-            save(picture, file)
+        if path is not None:
+            save(picture, path)
         if self._window is not None and not self._window.closed:
             self._window.show(picture)
             self._wait()
-        elif self._countdown is not None and self._countdown.frame(self.frame, picture, file is not None):
+        elif self._countdown is not None and self._countdown.frame(self.frame, picture, path is not None):
             self._closed = True
         self.frame += 1
         self.clear()
@@ -163,8 +176,8 @@ class GUI:
         if palette is not None:
             if palette_indices is None:
                 raise ValueError("a palette needs palette_indices: which of its colours each circle has")
-            color = np.asarray(palette, np.int64)[as_array(palette_indices).reshape(-1).astype(np.int64)]
-        self.canvas.circles(centers, _sizes(radius, len(centers)), colors_of(as_array(color), len(centers)))
+            color = _of_palette(numbers_of(palette, "a palette").reshape(-1), palette_indices)
+        self.canvas.circles(centers, _sizes(radius, len(centers)), colors_of(color, len(centers)))
 
     def line(self, begin: Any, end: Any, radius: float = 1, color: int = 0xFFFFFF) -> None:
         """A straight line."""
@@ -175,7 +188,7 @@ class GUI:
         begins, ends = _points(begin), _points(end)
         if begins.shape != ends.shape:
             raise ValueError(f"{len(begins)} lines begin, {len(ends)} end")
-        self.canvas.lines(begins, ends, _sizes(radius, len(begins)), colors_of(as_array(color), len(begins)))
+        self.canvas.lines(begins, ends, _sizes(radius, len(begins)), colors_of(color, len(begins)))
 
     def triangle(self, a: Any, b: Any, c: Any, color: int = 0xFFFFFF) -> None:
         """A filled triangle."""
@@ -183,8 +196,11 @@ class GUI:
 
     def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
         """Filled triangles."""
-        corners = np.stack([_points(a), _points(b), _points(c)], 1)
-        self.canvas.triangles(corners, colors_of(as_array(color), len(corners)))
+        of_each = [_points(a), _points(b), _points(c)]
+        if len({len(points) for points in of_each}) > 1:
+            raise ValueError(f"triangles have three corners each, not {', '.join(str(len(p)) for p in of_each)}")
+        corners = np.stack(of_each, 1)
+        self.canvas.triangles(corners, colors_of(color, len(corners)))
 
     def rect(self, topleft: Any, bottomright: Any, radius: float = 1, color: int = 0xFFFFFF) -> None:
         """The outline of a rectangle between two opposite corners."""
@@ -194,7 +210,11 @@ class GUI:
 
     def text(self, content: str, pos: Any, font_size: float = 15, color: int = 0xFFFFFF) -> None:
         """A line of text; `pos` is its upper left corner."""
-        self.canvas.text(str(content), _point(pos)[0], font_size, colors_of(color, 1)[0])
+        corner = _point(pos)[0]
+        size = number_of(font_size, "the size of a text", 0, above=True)
+        if not np.isfinite(corner).all() or size > _LARGEST_TEXT:
+            raise ValueError(f"a text has a place, not {corner}, and a size of at most {_LARGEST_TEXT}, not {size:g}")
+        self.canvas.text(str(content), corner, size, colors_of(color, 1)[0])
 
     def arrow(self, orig: Any, direction: Any, radius: float = 1, color: int = 0xFFFFFF, **kwargs: Any) -> None:
         """An arrow from `orig` to `orig + direction`; see `arrows`."""
@@ -212,7 +232,10 @@ class GUI:
         """Arrows from `orig` to `orig + direction`. The two lines of a tip are `tip_scale` as long as the arrow, and
         turned by `angle` degrees from it, as in a square picture."""
         begins, along = _points(orig), _points(direction)
+        if len(begins) != len(along) and 1 not in (len(begins), len(along)):
+            raise ValueError(f"there are {len(begins)} arrows, but {len(along)} directions")
         begins, along = np.broadcast_arrays(begins, along)
+        tip_scale, angle = number_of(tip_scale, "tip_scale"), number_of(angle, "the angle of a tip")
         ends = begins + along
         self.lines(begins, ends, radius, color)
         for turn in (math.radians(180 - angle), math.radians(180 + angle)):
@@ -222,14 +245,15 @@ class GUI:
 
     def _bases(self, w: int, h: int, bound: float) -> Any:
         """The points of a w x h grid, each `bound` cells from the lower left of its cell."""
-        x, y = (np.linspace(bound, n - bound, n) / n for n in (w, h))
+        start = number_of(bound, "bound")
+        x, y = (np.linspace(start, n - start, n) / n for n in (w, h))
         return np.stack(np.meshgrid(x, y, indexing="ij"), 2).reshape(-1, 2)
 
     def arrow_field(
         self, direction: Any, radius: Any = 1, color: Any = 0xFFFFFF, bound: float = 0.5, **kwargs: Any
     ) -> None:
         """An arrow for each element of a two-dimensional field of vectors, spread over the picture."""
-        along = as_array(direction)
+        along = numbers_of(direction, "a field of directions")
         if along.ndim != 3 or along.shape[2] != 2:
             raise ValueError(f"directions have shape (w, h, 2), not {along.shape}")
         w, h, _ = along.shape
@@ -237,7 +261,7 @@ class GUI:
 
     def point_field(self, radius: Any, color: Any = 0xFFFFFF, bound: float = 0.5) -> None:
         """A circle for each element of a two-dimensional field of radii, spread over the picture."""
-        radii = as_array(radius)
+        radii = numbers_of(radius, "a field of radii")
         if radii.ndim != 2:
             raise ValueError(f"radii have shape (w, h), not {radii.shape}")
         w, h = radii.shape
@@ -264,7 +288,8 @@ class GUI:
 
     def button(self, text: str, event_name: str | None = None) -> str:
         """Something to press: gives the key of the PRESS event that it makes."""
-        key = event_name or f"WidgetButton_{text}"
+        given = "" if event_name is None else text_of(event_name, "the name of an event")
+        key = given or f"WidgetButton_{text}"
         self._panel.button(text, key)
         return key
 
@@ -295,7 +320,7 @@ class GUI:
     def get_key_event(self) -> events.Event:
         """Wait for the next event. WeftError where there is no window that one could come from."""
         while not self.has_key_event():
-            if self._window is None:
+            if self._window is None or self._window.closed:
                 raise WeftError("there is no window whose events could be waited for")
             time.sleep(0.005)
         self.event = self._inputs.queue.pop(0)
@@ -311,18 +336,30 @@ class GUI:
 
 
 def _point(pos: Any) -> Any:
-    """A position as an array of shape (1, 2)."""
-    values = getattr(pos, "values", pos)
-    return np.asarray(values, np.float64).reshape(-1)[:2].reshape(1, 2)
+    """A position as an array of shape (1, 2), from a vector, of which more coordinates are left out. ValueError for
+    what is none."""
+    array = numbers_of(pos, "a position").astype(np.float64)
+    if array.size < 2 or array.size != max(array.shape):
+        raise ValueError(f"a position is a vector of two numbers, not {shown(pos)}")
+    return array.reshape(-1)[:2].reshape(1, 2)
 
 
 def _points(pos: Any) -> Any:
     """Positions as an array of shape (n, 2). ValueError for another number of coordinates."""
-    array = np.asarray(as_array(pos), np.float64)
+    array = numbers_of(pos, "positions").astype(np.float64, copy=False)
     if array.ndim < 1 or array.shape[-1] != 2:
         raise ValueError(f"positions have shape (n, 2), not {array.shape}")
     return array.reshape(-1, 2)
 
 
 def _sizes(radius: Any, count: int) -> Any:
-    return np.broadcast_to(np.asarray(as_array(radius), np.float64).reshape(-1), (count,))
+    return one_each(numbers_of(radius, "a size").astype(np.float64, copy=False).reshape(-1), count, "sizes")
+
+
+def _of_palette(palette: Any, which: Any) -> Any:
+    """The colours of a palette by their numbers, which are whole ones. ValueError for one that it does not have."""
+    numbers = numbers_of(which, "palette_indices").reshape(-1)
+    sound = (numbers >= 0) & (numbers < len(palette)) & (numbers == np.floor(numbers))
+    if not sound.all():
+        raise ValueError(f"a palette of {len(palette)} colours has no number {numbers[~sound][0]}")
+    return palette[numbers.astype(np.int64)]

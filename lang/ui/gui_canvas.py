@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from weft.lang.arguments import numbers_of, shown
 from weft.lang.ui import stamping
 from weft.lang.ui.images import pillow, rows
 
-__all__ = ["GuiCanvas", "colors_of"]
+__all__ = ["GuiCanvas", "colors_of", "one_each"]
 
 Coverage = Callable[[Any, Any, Any], Any]  # (numbers of the shapes, x, y) -> share of the pixel that is covered
 
@@ -22,9 +23,20 @@ _FINE = 4  # how many times finer triangles are drawn, along each axis
 
 
 def colors_of(color: Any, count: int) -> Any:
-    """One colour 0xRRGGBB for all, or one each, as f32 of shape (count, 3) in [0, 1]."""
-    numbers = np.broadcast_to(np.asarray(color).astype(np.int64).reshape(-1), (count,))
+    """One colour 0xRRGGBB for all, or one each, as f32 of shape (count, 3) in [0, 1]; bits above these are left out.
+    ValueError for what is no whole number of 32 bits, and for another number of colours."""
+    given = numbers_of(color, "a colour 0xRRGGBB").reshape(-1)
+    if not ((given >= 0) & (given < 2**32) & (given == np.floor(given))).all():
+        raise ValueError(f"a colour is 0xRRGGBB, a whole number from 0 to 0xFFFFFF, not {shown(color)}")
+    numbers = one_each(given.astype(np.int64), count, "colours")
     return np.stack([numbers >> 16 & 255, numbers >> 8 & 255, numbers & 255], 1).astype(np.float32) / 255
+
+
+def one_each(values: Any, count: int, what: str) -> Any:
+    """(count,): one number for all, or one each. ValueError for another number of them."""
+    if values.shape not in ((1,), (count,)):
+        raise ValueError(f"there are {count} shapes, but {len(values)} {what}: one is wanted for all, or one each")
+    return np.broadcast_to(values, (count,))
 
 
 class GuiCanvas:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch, WeftError
-from weft.lang.arguments import path_of
+from weft.lang.arguments import numbers_of, path_of, text_of, whole_of
 
 __all__ = [
     "MissingLibrary",
-    "as_array",
     "as_bytes",
     "as_floats",
     "imread",
@@ -25,6 +24,7 @@ __all__ = [
 ]
 
 
+_LARGEST = 2**20  # pixels along a side of what `imresize` makes
 _JPEGS = (".jpg", ".jpeg", ".jpe", ".jfif")
 
 # How formats that lose something are written. (Pillow's own choice for a jpg, a quality of 75 and colours of half the
@@ -47,11 +47,6 @@ def pillow(module: str = "Image") -> Any:
         raise MissingLibrary(f"images need pillow, which is not installed: pip install 'weft[viz]' ({error})") from None
 
 
-def as_array(image: Any) -> Any:
-    """The numbers of a field, an ndarray, or anything numpy takes."""
-    return image.to_numpy() if hasattr(image, "to_numpy") else np.asarray(image)
-
-
 def _scale(image: Any, what: str) -> float:
     """What is white. TypeError for element types that are no colours."""
     if image.dtype.kind == "f":
@@ -64,7 +59,7 @@ def _scale(image: Any, what: str) -> float:
 def as_floats(image: Any, what: str) -> Any:
     """Pixels as f32 of shape (width, height, 3): one channel is grey, two are red and green, alpha is left out.
     ValueError for another shape, TypeError for types that are no colours."""
-    array = as_array(image)
+    array = numbers_of(image, "an image")
     if array.ndim == 2:
         array = array[:, :, None]
     if array.ndim != 3 or not 1 <= array.shape[2] <= 4:
@@ -83,7 +78,7 @@ def as_floats(image: Any, what: str) -> Any:
 
 def as_bytes(image: Any, what: str) -> Any:
     """Pixels as u8: floats are held within [0, 1], and what lies between two steps takes the lower one."""
-    array = as_array(image)
+    array = numbers_of(image, "an image")
     if array.dtype == np.uint8:
         return array
     scale = _scale(array, what)
@@ -102,7 +97,7 @@ def imwrite(img: Any, filename: Any) -> None:
     pixels = as_bytes(img, "imwrite")
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]
-    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] > 4):
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] > 4) or not pixels.size:
         raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
     picture = pillow().fromarray(np.ascontiguousarray(rows(pixels)))
     path = Path(path_of(filename, "imwrite"))
@@ -114,7 +109,10 @@ def imwrite(img: Any, filename: Any) -> None:
 
 
 def save(picture: Any, path: Path | str) -> None:
-    """Write a picture of pillow's to a file."""
+    """Write a picture of pillow's to a file. ValueError for a name whose ending is no format."""
+    known = pillow().registered_extensions()
+    if Path(path).suffix.lower() not in known:
+        raise ValueError(f"the name of an image ends in its format, .png, .jpg, .bmp or another, not as {str(path)!r}")
     picture.save(path, **_LOSSY.get(Path(path).suffix.lower(), {}))
 
 
@@ -127,7 +125,7 @@ def imread(filename: Any, channels: Any = 0) -> Any:
     """The image in a file as u8 of shape (width, height, channels); `channels`: 1 grey, 2 grey and alpha, 3 RGB,
     4 RGBA, 0 as many as the file has."""
     modes = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-    if channels not in (0, *modes):
+    if whole_of(channels, "the number of channels") not in (0, *modes):
         raise ValueError(f"an image has 1 to 4 channels, or 0 for what the file has, not {channels}")
     with pillow().open(filename if hasattr(filename, "read") else path_of(filename, "imread")) as picture:
         if channels or picture.mode not in modes.values():
@@ -141,11 +139,11 @@ def imread(filename: Any, channels: Any = 0) -> Any:
 
 def imresize(img: Any, w: Any, h: Any = None) -> Any:
     """The image at `w` by `h` pixels (`h` is `w` if left out), of the same type: each takes the nearest below it."""
-    array = as_array(img)
+    array = numbers_of(img, "an image")
     h = w if h is None else h
-    if array.ndim not in (2, 3):
+    if array.ndim not in (2, 3) or not array.size:
         raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
-    if not all(isinstance(size, int | np.integer) and size > 0 for size in (w, h)):
+    if not all(isinstance(size, int | np.integer) and 0 < size < _LARGEST for size in (w, h)):
         raise TypeMismatch(f"the size of an image is two whole numbers of at least 1, not {w!r} and {h!r}")
     x, y = (np.arange(new) * old // new for new, old in zip((w, h), array.shape))
     return array[x[:, None], y[None, :]]
@@ -155,10 +153,10 @@ def imshow(img: Any, title: str = "imshow") -> None:
     """Show an image in a window until it is closed or Escape is pressed."""
     from weft.lang.ui.gui import GUI
 
-    array = as_array(img)
-    if array.ndim not in (2, 3):
+    array = numbers_of(img, "an image")
+    if array.ndim not in (2, 3) or not array.size:
         raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
-    gui = GUI(title, res=(array.shape[0], array.shape[1]))
+    gui = GUI(text_of(title, "the title of an image"), res=(array.shape[0], array.shape[1]))
     while gui.running and not gui.get_event(gui.ESCAPE):
         gui.set_image(array)
         gui.show()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from weft.lang.arguments import text_of
 from weft.lang.logs.levels import logger
 from weft.lang.ui.desktop import DesktopWindow
 from weft.lang.ui.events import ESCAPE, EXIT, MODIFIERS, PRESS, RELEASE, Event, EventFilter, EventType
@@ -53,7 +54,9 @@ class Inputs:
 
     def is_pressed(self, *keys: str | Sequence[str]) -> bool:
         """Whether one of these keys is down, as of the last time events were asked for."""
-        flat = [name for key in keys for name in ([key] if isinstance(key, str) else key)]
+        flat = [name for key in keys for name in (key if isinstance(key, list | tuple | set) else [key])]
+        for name in flat:
+            text_of(name, "a key")
         return any(key in self.pressed for key in flat)
 
 

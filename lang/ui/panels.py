@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from weft.lang.arguments import flag_of, number_of, numbers_of, shown, text_of, whole_of
 from weft.lang.ui.events import LMB, MOVE, PRESS, RELEASE, Event
-from weft.lang.ui.images import as_array
 from weft.lang.ui.panel_pictures import BAR, GAP, PAD, ROW, Row, panel_picture
 
 __all__ = ["Gui"]
 
 Color = tuple[float, float, float]
+_LARGEST = 16  # windows along a side of a panel
 
 
 @dataclass
@@ -30,9 +31,14 @@ class _Panel:
     rows: list[Row] = field(default_factory=list[Row])
 
     @property
+    def tall(self) -> int:
+        """Its height: more than asked for where its rows need more room."""
+        return max(self.height, BAR + PAD + len(self.rows) * (ROW + GAP) + PAD - GAP)
+
+    @property
     def bottom(self) -> float:
-        """Where it ends: lower than asked for where its rows need more room."""
-        return self.top + max(self.height, BAR + PAD + len(self.rows) * (ROW + GAP) + PAD - GAP)
+        """Where it ends."""
+        return self.top + self.tall
 
     def holds(self, x: float, y: float) -> bool:
         """Whether a place is in it."""
@@ -67,12 +73,19 @@ class Gui:
 
     def begin(self, name: str, x: float, y: float, width: float, height: float) -> None:
         """Begin a panel: its title, upper left corner and size, as parts of the window, (0, 0) upper left. It can be
-        dragged by its title, and is higher where its widgets need it. RuntimeError within another."""
+        dragged by its title, and is higher where its widgets need it. RuntimeError within another, ValueError for a
+        size that is none."""
+        text_of(name, "the name of a panel")
+        x, y = (number_of(place, "the corner of a panel") for place in (x, y))
+        sides = [number_of(side, "the size of a panel, as a part of the window,") for side in (width, height)]
+        if not 0 < min(sides) <= max(sides) <= _LARGEST:
+            raise ValueError(f"the size of a panel is above 0 and at most {_LARGEST} windows, not {width} x {height}")
+        width, height = sides
         if self._open is not None:
             raise RuntimeError(f"panel '{name}' begins before panel '{self._open.name}' has ended: call end() first")
         dx, dy = self._moved.get(name, (0.0, 0.0))
         across, down = self._size
-        self._open = _Panel(name, x * across + dx, y * down + dy, round(width * across), round(height * down))
+        self._open = _Panel(name, x * across + dx, y * down + dy, max(1, round(width * across)), round(height * down))
 
     def end(self) -> None:
         """End the panel. RuntimeError if none has begun."""
@@ -104,33 +117,41 @@ class Gui:
 
     def button(self, text: str) -> bool:
         """Whether it was clicked."""
+        text_of(text, "the text of a widget")
         clicked, state = self._click(text)
         self._panel().rows.append(Row("button", text, state=state))
         return clicked
 
     def checkbox(self, text: str, old_value: bool) -> bool:
         """A box to tick: whether it is ticked now."""
+        text_of(text, "the text of a widget")
+        before = flag_of(old_value, "the value of a checkbox")
         clicked, state = self._click(text)
-        value = bool(old_value) != clicked
+        value = before != clicked
         self._panel().rows.append(Row("checkbox", text, (float(value),), state=state))
         return value
 
     def slider_int(self, text: str, old_value: int, minimum: int, maximum: int) -> int:
         """A whole number to drag from `minimum` to `maximum`."""
+        text_of(text, "the text of a widget")
+        before, low, high = (whole_of(n, "a number of slider_int") for n in (old_value, minimum, maximum))
         share, state = self._slide(text, 0, 1)
-        value = int(old_value) if share is None else round(minimum + share * (maximum - minimum))
-        self._panel().rows.append(Row("slider", text, (_share(value, minimum, maximum),), f"{value}", state=state))
+        value = before if share is None else round(low + share * (high - low))
+        self._panel().rows.append(Row("slider", text, (_share(value, low, high),), f"{value}", state=state))
         return value
 
     def slider_float(self, text: str, old_value: float, minimum: float, maximum: float) -> float:
         """A number to drag from `minimum` to `maximum`."""
+        text_of(text, "the text of a widget")
+        before, low, high = (number_of(n, "a number of slider_float") for n in (old_value, minimum, maximum))
         share, state = self._slide(text, 0, 1)
-        value = float(old_value) if share is None else minimum + share * (maximum - minimum)
-        self._panel().rows.append(Row("slider", text, (_share(value, minimum, maximum),), f"{value:.3f}", state=state))
+        value = before if share is None else low + share * (high - low)
+        self._panel().rows.append(Row("slider", text, (_share(value, low, high),), f"{value:.3f}", state=state))
         return value
 
     def color_edit_3(self, text: str, old_value: Any) -> Color:
         """A colour: its red, green and blue can each be dragged from 0 to 1."""
+        text_of(text, "the text of a widget")
         value = list(_rgb(old_value))
         state = ""
         for channel in range(3):
@@ -207,10 +228,11 @@ class Gui:
             raise RuntimeError(f"panel '{self._open.name}' has not ended: call end()")
         fresh: dict[Any, Any] = {}
         for panel in self._panels:
-            key = panel.name, panel.width, round(panel.bottom - panel.top), tuple(panel.rows)
+            key = panel.name, panel.width, panel.tall, tuple(panel.rows)
             fresh[key] = self._pictures.get(key) or panel_picture(*key)
             drawn, left, top = fresh[key], round(panel.left), round(panel.top)
-            picture.paste(drawn.convert("RGB"), (left, top), drawn.getchannel("A"))
+            if left < self._size[0] and top < self._size[1] and left > -drawn.width and top > -drawn.height:
+                picture.paste(drawn.convert("RGB"), (left, top), drawn.getchannel("A"))
         self._pictures = fresh
 
     def finish(self) -> None:
@@ -226,5 +248,9 @@ def _share(value: float, low: float, high: float) -> float:
 
 
 def _rgb(color: Any) -> Color:
-    red, green, blue = np.asarray(as_array(color), np.float64).reshape(-1)[:3].tolist()
+    """Of three numbers, or four, of which the last is left out. ValueError for others."""
+    values = numbers_of(color, "a colour").astype(np.float64).reshape(-1)
+    if len(values) not in (3, 4) or not np.isfinite(values).all():
+        raise ValueError(f"a colour is three numbers in [0, 1], red, green and blue, not {shown(color)}")
+    red, green, blue = values[:3].tolist()
     return red, green, blue

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.arguments import path_of
+from weft.lang.arguments import is_one, numbers_of, path_of, shown, text_of
 
 __all__ = ["PLYWriter"]
 
@@ -34,9 +34,11 @@ class PLYWriter:
     def __init__(self, num_vertices: Any, num_faces: Any = 0, face_type: Any = "tri", comment: str = "") -> None:
         if not all(isinstance(count, int | np.integer) for count in (num_vertices, num_faces)):
             raise TypeMismatch(f"PLYWriter takes numbers of vertices and faces, not {num_vertices!r}, {num_faces!r}")
-        if num_vertices <= 0 or num_faces < 0 or face_type not in list(_CORNERS):
+        if num_vertices <= 0 or num_faces < 0 or not is_one(face_type, _CORNERS):
             raise ValueError("a PLY file has at least one vertex, and faces of type 'tri' or 'quad'")
         self.num_vertices, self.num_faces, self.face_type = int(num_vertices), int(num_faces), str(face_type)
+        if not text_of(comment, "a comment").isascii() or len(comment.splitlines()) > 1:
+            raise ValueError(f"a comment of a PLY file is one line of ASCII, not {comment!r}")
         self.comment = comment or "written by weft"
         self._vertices: dict[str, tuple[str, Any]] = {}
         self._faces: dict[str, tuple[str, Any]] = {}
@@ -94,10 +96,13 @@ class PLYWriter:
 
     def add_faces(self, indices: Any) -> None:
         """The vertices of each face, one face after the other."""
-        corners = _numbers(indices).reshape(-1)
+        corners = numbers_of(indices, "the corners of faces").reshape(-1)
         if corners.size != self.num_faces * _CORNERS[self.face_type]:
             raise ValueError(f"{self.num_faces} faces of type {self.face_type} do not have {corners.size} corners")
-        self._corners = corners.reshape(self.num_faces, -1).astype(np.int32)
+        sound = (corners >= 0) & (corners < self.num_vertices) & (corners == np.floor(corners))
+        if not sound.all():
+            raise ValueError(f"there are {self.num_vertices} vertices, and no vertex {corners[~sound][0]}")
+        self._corners = corners.astype(np.int32).reshape(-1, _CORNERS[self.face_type])
 
     def add_face_id(self) -> None:
         """The number of each face."""
@@ -179,26 +184,31 @@ class PLYWriter:
 
 
 def _keep(channels: dict[str, tuple[str, Any]], key: str, data_type: str, data: Any, count: int) -> None:
-    if data_type not in list(_TYPES):
+    if not text_of(key, "the name of a channel").isascii() or key.split() != [key]:
+        raise ValueError(f"the name of a channel is one word of ASCII, not {key!r}")
+    if text_of(data_type, "the type of a channel") not in _TYPES:
         text = f"channel '{key}' is left out: PLY has the types {', '.join(_TYPES)}, not {data_type}"
         warnings.warn(text, stacklevel=3)
         return
     array = _numbers(data).reshape(-1)
     if array.size != count:
         raise ValueError(f"{count} numbers are wanted, one each, not {array.size}")
-    channels[key] = data_type, array.astype(_TYPES[data_type])
+    kind = np.dtype(_TYPES[data_type])
+    if kind.kind != "f":
+        limits = np.iinfo(kind)
+        sound = (array > limits.min - 1) & (array < limits.max + 1)
+        if not sound.all():
+            raise ValueError(f"channel '{key}' has {array[~sound][0]}, which is no {data_type}")
+    channels[key] = data_type, array.astype(kind)
 
 
 def _numbers(data: Any) -> Any:
-    array = data.to_numpy() if hasattr(data, "to_numpy") else np.asarray(data)
-    if array.dtype.kind not in "biuf":
-        raise TypeMismatch(f"channels of a PLY file consist of numbers, not of {data!r}")
-    return array
+    return numbers_of(data, "a channel of a PLY file")
 
 
 def _numbered(number: Any, path: Any) -> str:
-    if not isinstance(number, int | np.integer):
-        raise TypeMismatch(f"the number of a frame is an integer, not {number!r}")
+    if not isinstance(number, int | np.integer) or number < 0:
+        raise TypeMismatch(f"the number of a frame is an integer of at least 0, not {shown(number)}")
     place = Path(path_of(path, "PLYWriter"))
     suffix = place.suffix or ".ply"
     return str(place.with_name(f"{place.stem}_{number:06d}{suffix}"))

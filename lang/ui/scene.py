@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import any_number, flag_of, numbers_of, shown, whole_of
 from weft.lang.ui.camera import Camera
-from weft.lang.ui.images import as_array
 from weft.lang.ui.render.eye import Eye
 from weft.lang.ui.render.frame import Frame
 from weft.lang.ui.render.rooms import on_device
@@ -39,8 +40,10 @@ class Scene:
         self._lights: list[tuple[Any, Any]] = []
         self._ambient = np.zeros(3, np.float32)
 
-    def set_camera(self, camera: Camera) -> None:
+    def set_camera(self, camera: Any) -> None:
         """See it through that camera."""
+        if not isinstance(camera, Camera):
+            raise TypeMismatch(f"a scene is seen through a ti.ui.Camera, not {shown(camera)}")
         self._camera = camera
 
     def ambient_light(self, color: Any) -> None:
@@ -49,7 +52,10 @@ class Scene:
 
     def point_light(self, pos: Any, color: Any) -> None:
         """A lamp at a place, as bright far away as near."""
-        self._lights.append((np.asarray(as_array(pos), np.float32).reshape(3), color_of(color)))
+        place = numbers_of(pos, "the place of a lamp").astype(np.float32).reshape(-1)
+        if len(place) != 3:
+            raise ValueError(f"the place of a lamp is three numbers, not {shown(pos)}")
+        self._lights.append((place, color_of(color)))
 
     def particles(
         self,
@@ -66,7 +72,8 @@ class Scene:
         sizes = sizes_for(1 if per_vertex_radius is None else count, radius, per_vertex_radius)
         shades = copied_colors(count, color, per_vertex_color)
         chosen = part(range(count), index_offset, index_count)
-        self._balls.append(Balls(places, on_device(np.array(sizes), np.float32), shades, index_offset, len(chosen)))
+        offset = whole_of(index_offset, "index_offset")
+        self._balls.append(Balls(places, on_device(np.array(sizes), np.float32), shades, offset, len(chosen)))
 
     def lines(
         self,
@@ -87,7 +94,7 @@ class Scene:
         if indices is None:
             places, shades = (part(array, vertex_offset, vertex_count) for array in (places, shades))
         pairs = groups(indices, 2, len(places), index_offset, index_count, vertex_offset)
-        self._rods.append((places[pairs], shades[pairs], width))
+        self._rods.append((places[pairs], shades[pairs], any_number(width, "the width of lines")))
 
     def mesh(
         self,
@@ -130,6 +137,7 @@ class Scene:
     ) -> None:
         """A mesh for each of `transforms`, a field or array of 4 x 4 matrices that take columns (x, y, z, 1) to the
         world: those from `instance_offset` on, `instance_count` of them or all. See `mesh`."""
+        lit_twice, edges_only = flag_of(two_sided, "two_sided"), flag_of(show_wireframe, "show_wireframe")
         places = points(vertices, 3, "vertices")
         shades = colors_for(len(places), color, per_vertex_color)
         given = None if normals is None else points(normals, 3, "normals")
@@ -143,12 +151,12 @@ class Scene:
         for turn, move in _placings(transforms, instance_offset, instance_count):
             with np.errstate(invalid="ignore", over="ignore"):  # what is nowhere stays so
                 placed = places @ turn.T + move
-            if show_wireframe:
+            if edges_only:
                 edges = np.unique(np.sort(corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)), axis=0)
                 self._rods.append((placed[edges], shades[edges], _WIRE))
             else:
                 outward = upright if transforms is None else upright @ np.linalg.pinv(turn)
-                self._surfaces.append((placed, outward, shades, corners, two_sided))
+                self._surfaces.append((placed, outward, shades, corners, lit_twice))
 
     def draw(self, frame: Frame) -> None:
         """Draw it over what the frame shows, and forget what was in it."""
@@ -183,7 +191,7 @@ def _placings(transforms: Any, offset: int, count: int | None) -> list[tuple[Any
     """(3 x 3 matrix, translation) of each instance; those that are nowhere are left out."""
     if transforms is None:
         return [(np.eye(3, dtype=np.float32), np.zeros(3, np.float32))]
-    matrices = np.asarray(as_array(transforms), np.float32)
+    matrices = numbers_of(transforms, "transforms").astype(np.float32, copy=False)
     if matrices.shape[-2:] != (4, 4):
         raise ValueError(f"transforms are a field or array of 4 x 4 matrices, not of shape {matrices.shape}")
     chosen = part(matrices.reshape(-1, 4, 4), offset, count)

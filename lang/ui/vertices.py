@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from weft.lang.arguments import any_number, numbers_of, shown, whole_of
 from weft.lang.init import cuda, program
 from weft.lang.kernel import kernel
-from weft.lang.ui.images import as_array
 from weft.lang.ui.render.kinds import Colors
 from weft.lang.ui.render.rooms import in_place, on_device, room
 
@@ -28,7 +28,7 @@ __all__ = [
 
 def points(values: Any, axes: int, what: str) -> Any:
     """Positions, f32 (n, axes), of a field or array of vectors. ValueError for vectors of another length."""
-    array = np.asarray(as_array(values), np.float32)
+    array = numbers_of(values, what).astype(np.float32, copy=False)
     if array.ndim < 2 or array.shape[-1] != axes:
         kind = f"vectors of {array.shape[-1]}" if array.ndim > 1 else "numbers"
         raise ValueError(f"{what} are a field or array of vectors of {axes} numbers, not {kind} (shape {array.shape})")
@@ -69,10 +69,10 @@ def _copied_there(values: Any) -> Any:
 
 
 def color_of(color: Any) -> Any:
-    """A colour, f32 (3,), of three or four numbers in [0, 1]; alpha is left out."""
-    array = np.asarray(as_array(color), np.float32).reshape(-1)
-    if len(array) not in (3, 4):
-        raise ValueError(f"a colour is three numbers in [0, 1], red, green and blue, not {color!r}")
+    """A colour, f32 (3,), of three or four numbers in [0, 1]; alpha is left out. ValueError for other ones."""
+    array = numbers_of(color, "a colour").astype(np.float32).reshape(-1)
+    if len(array) not in (3, 4) or not np.isfinite(array).all():
+        raise ValueError(f"a colour is three numbers in [0, 1], red, green and blue, not {shown(color)}")
     return array[:3]
 
 
@@ -80,7 +80,7 @@ def colors_for(count: int, color: Any, each: Any) -> Any:
     """f32 (count, 3): one colour for all, or, where `each` is given, one each. ValueError if there are too few."""
     if each is None:
         return np.broadcast_to(color_of(color), (count, 3))
-    array = np.asarray(as_array(each), np.float32)
+    array = numbers_of(each, "per_vertex_color").astype(np.float32, copy=False)
     if array.ndim < 2 or array.shape[-1] not in (3, 4):
         raise ValueError(f"per_vertex_color has vectors of 3 or 4 numbers, not shape {array.shape}")
     array = array.reshape(-1, array.shape[-1])[:, :3]
@@ -92,8 +92,8 @@ def colors_for(count: int, color: Any, each: Any) -> Any:
 def sizes_for(count: int, size: float, each: Any) -> Any:
     """f32 (count,): one size for all, or one each. ValueError if there are too few."""
     if each is None:
-        return np.full(count, size, np.float32)
-    array = np.asarray(as_array(each), np.float32).reshape(-1)
+        return np.full(count, any_number(size, "a radius"), np.float32)
+    array = numbers_of(each, "per_vertex_radius").astype(np.float32, copy=False).reshape(-1)
     if len(array) < count:
         raise ValueError(f"there are {count} particles, but per_vertex_radius has {len(array)} radii")
     return array[:count]
@@ -102,11 +102,10 @@ def sizes_for(count: int, size: float, each: Any) -> Any:
 def arrows_of(vector_field: Any, spacing: int) -> Any:
     """A two-dimensional field of vectors, f64 (w, h, 2), NaN where one is not finite: its arrow is nowhere. ValueError
     for another shape, or for a `spacing` of arrows that is none."""
-    vectors = np.array(as_array(vector_field), np.float64)
-    if vectors.ndim != 3 or vectors.shape[2] != 2:
+    vectors = numbers_of(vector_field, "a field of vectors").astype(np.float64)
+    if vectors.ndim != 3 or vectors.shape[2] != 2 or not vectors.size:
         raise ValueError(f"vectors have shape (w, h, 2), not {vectors.shape}")
-    if spacing < 1:
-        raise ValueError(f"arrow_spacing is at least 1, not {spacing}")
+    whole_of(spacing, "arrow_spacing", 1)
     vectors[~np.isfinite(vectors).all(axis=2)] = np.nan
     return vectors
 
@@ -119,7 +118,8 @@ def longest(vectors: Any) -> float:
 
 def part(array: Any, offset: int, count: int | None) -> Any:
     """The elements from `offset` on, `count` of them or all. ValueError outside of the array."""
-    end = len(array) if count is None else offset + count
+    offset = whole_of(offset, "an offset")
+    end = len(array) if count is None else offset + whole_of(count, "a count")
     if not 0 <= offset <= end <= len(array):
         raise ValueError(f"elements {offset} to {end} are wanted of an array that has {len(array)}")
     return array[offset:end]
@@ -132,7 +132,12 @@ def groups(indices: Any, size: int, vertices: int, offset: int = 0, count: int |
     if indices is None:
         flat = np.arange(vertices)
     else:
-        flat = part(np.asarray(as_array(indices)).reshape(-1), offset, count).astype(np.int64) + shift
+        given = numbers_of(indices, "indices")
+        with np.errstate(invalid="ignore"):
+            whole = given.astype(np.int64, copy=False)
+        if not given.ndim or not np.array_equal(whole, given):
+            raise ValueError("indices are a field or array of whole numbers: these are others")
+        flat = part(whole.reshape(-1), offset, count) + whole_of(shift, "vertex_offset")
     flat = flat[: len(flat) // size * size]
     if flat.size and not (flat.min() >= 0 and flat.max() < vertices):
         wrong = flat.min() if flat.min() < 0 else flat.max()

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.arguments import path_of
+from weft.lang.arguments import flag_of, is_several, number_of, numbers_of, path_of, shown, text_of, whole_of
 from weft.lang.ui import ffmpeg
-from weft.lang.ui.images import as_array, imwrite, pillow
+from weft.lang.ui.images import imwrite, pillow
 
 __all__ = ["VideoManager"]
 
@@ -34,14 +34,21 @@ class VideoManager:
     ) -> None:
         self.directory = Path(path_of(output_dir, "VideoManager"))
         self.frame_directory = self.directory / "frames"
-        self.video_filename, self.width, self.height = video_filename or "video", width, height
-        self.post_processor, self.framerate, self.automatic_build = post_processor, framerate, automatic_build
+        self.video_filename = (
+            text_of("" if video_filename is None else video_filename, "the name of a video") or "video"
+        )
+        self.width = None if width is None else whole_of(width, "the width of a video", 1)
+        self.height = None if height is None else whole_of(height, "the height of a video", 1)
+        if post_processor is not None and not callable(post_processor):
+            raise TypeMismatch(f"post_processor is a function of an image, not {shown(post_processor)}")
+        self.post_processor, self.automatic_build = post_processor, flag_of(automatic_build, "automatic_build")
+        self.framerate = number_of(framerate, "the number of frames per second", 0, above=True)
         self.frame_counter, self.frame_fns, self.next_video_checkpoint = 0, list[str](), 4
         self.frame_directory.mkdir(parents=True, exist_ok=True)
 
     def get_output_filename(self, suffix: str) -> str:
         """The path of the video with that ending, such as ".mp4"."""
-        return str(self.directory / f"{self.video_filename}{suffix}")
+        return str(self.directory / f"{self.video_filename}{text_of(suffix, 'the ending of a name')}")
 
     def get_frame_directory(self) -> str:
         """The folder of the frames."""
@@ -49,7 +56,7 @@ class VideoManager:
 
     def write_frame(self, img: Any) -> None:
         """Add a frame: an image as `imwrite` takes it. ValueError if its size is not that of the others."""
-        image: Any = as_array(img if self.post_processor is None else self.post_processor(img))
+        image: Any = numbers_of(img if self.post_processor is None else self.post_processor(img), "a frame")
         if image.ndim not in (2, 3):
             raise TypeMismatch(f"a frame has two or three axes, not the shape {image.shape}")
         self.width, self.height = self.width or image.shape[0], self.height or image.shape[1]
@@ -66,6 +73,8 @@ class VideoManager:
 
     def write_frames(self, images: Iterable[Any]) -> None:
         """Add several frames."""
+        if not is_several(images):
+            raise TypeMismatch(f"frames are a list of images, not {shown(images)}")
         for image in images:
             self.write_frame(image)
 
@@ -81,8 +90,7 @@ class VideoManager:
         as well, that is made and a warning says so."""
         if not self.frame_fns:
             raise ValueError("there are no frames to make a video of: write_frame comes first")
-        if not isinstance(self.framerate, int | float) or not self.framerate > 0:
-            raise TypeMismatch(f"a video has frames per second, a number above 0, not {self.framerate!r}")
+        mp4, gif = flag_of(mp4, "mp4"), flag_of(gif, "gif")
         if mp4 and (ffmpeg.find_ffmpeg() or not gif):
             pattern = str(self.frame_directory / "%06d.png")
             ffmpeg.frames_to_mp4(pattern, self.get_output_filename(".mp4"), self.framerate)

@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from weft.lang.ui.images import as_array
+from weft.lang.arguments import numbers_of, path_of
 
 __all__ = ["write_vtk"]
 
@@ -22,8 +22,9 @@ def write_vtk(scalar_field: Any, filename: str) -> str:
     Element (i, j, k) is the value of the cell between the points (i, j, k) and (i + 1, j + 1, k + 1); a field of two
     axes is one cell deep. The array in the file is called as `filename` is, without folders. ValueError for another
     number of axes or for a field of vectors, TypeError for numbers that VTK does not have (f16, u1)."""
-    array = np.asarray(as_array(scalar_field))
-    if array.ndim not in (2, 3) or getattr(scalar_field, "n", 1) != 1:
+    filename = path_of(filename, "write_vtk")
+    array = numbers_of(scalar_field, "what write_vtk writes")
+    if array.ndim not in (2, 3) or not array.size or getattr(scalar_field, "n", 1) != 1:
         raise ValueError(f"write_vtk takes a field of numbers with 2 or 3 axes, not an array of shape {array.shape}")
     if array.dtype.kind not in _TYPES or array.dtype == np.float16:
         raise TypeError(f"VTK has no numbers of type {array.dtype}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.lang.arguments import any_number, number_of, text_of
 from weft.lang.ui.events import LMB, MOVE, PRESS, RELEASE, Event
 from weft.lang.ui.gui_canvas import GuiCanvas, colors_of
 
@@ -15,10 +16,19 @@ _BACK, _MARK, _HELD, _INK = 0x28303A, 0x5577AA, 0x88AADD, 0xFFFFFF
 
 
 class WidgetValue:
-    """The number that a slider or a label shows: read and set `value`."""
+    """The number that a slider or a label shows: read and set `value`. TypeMismatch for what is no number."""
 
     def __init__(self, value: float) -> None:
-        self.value = value
+        self._value = value
+
+    @property
+    def value(self) -> float:
+        """What is shown."""
+        return self._value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._value = any_number(value, "the value of a widget")
 
 
 class _Widget:
@@ -38,19 +48,23 @@ class Panel:
 
     def slider(self, text: str, minimum: float, maximum: float, step: float) -> WidgetValue:
         """A number that can be dragged from `minimum` to `maximum` in steps."""
-        value = WidgetValue(minimum)
-        self._widgets.append(_Widget(text, value, (minimum, maximum, step), ""))
+        low, high = number_of(minimum, "the minimum of a slider"), number_of(maximum, "the maximum of a slider")
+        value = WidgetValue(low)
+        self._add(text, value, (low, high, number_of(step, "the step of a slider", 0)), "")
         return value
 
     def label(self, text: str) -> WidgetValue:
         """A number that is only shown."""
         value = WidgetValue(0.0)
-        self._widgets.append(_Widget(text, value, None, ""))
+        self._add(text, value, None, "")
         return value
 
     def button(self, text: str, key: str) -> None:
         """Something to press."""
-        self._widgets.append(_Widget(text, None, None, key))
+        self._add(text, None, None, key)
+
+    def _add(self, text: str, value: WidgetValue | None, limits: tuple[float, float, float] | None, key: str) -> None:
+        self._widgets.append(_Widget(text_of(text, "the text of a widget"), value, limits, key))
 
     def _box(self, row: int) -> tuple[float, float, float, float]:
         """Left, top, right, bottom of a row, in pixels from the upper left."""
@@ -94,7 +108,7 @@ class Panel:
             if widget.limits is not None and widget.value is not None:
                 low, high, _ = widget.limits
                 share = (widget.value.value - low) / (high - low) if high != low else 0.0
-                self._fill(canvas, left, top, left + _WIDTH * min(max(share, 0.0), 1.0), bottom, _MARK)
+                self._fill(canvas, left, top, left + _WIDTH * min(max(0.0, share), 1.0), bottom, _MARK)
             shown = widget.text if widget.value is None else f"{widget.text}: {widget.value.value:.6g}"
             corner = (left + 4) / self._size[0], 1 - (top + 1) / self._size[1]
             canvas.text(shown, corner, _TEXT, colors_of(_INK, 1)[0])

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.arguments import size_of
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import any_number, flag_of, numbers_of, shown, size_of, text_of
+from weft.lang.field import ScalarField
+from weft.lang.ndarray import ScalarNdarray
 from weft.lang.ui.canvas import Canvas
 from weft.lang.ui.desktop import DesktopWindow, has_display
 from weft.lang.ui.events import Event
@@ -42,15 +45,20 @@ class Window:
         fps_limit: float = 1000,
         pos: tuple[int, int] = (100, 100),
     ) -> None:
-        self.name, self._size = name, size_of(res, "a window")
-        self._fps = min(60.0, float(fps_limit)) if vsync else float(fps_limit)
+        self.name, self._size = text_of(name, "the name of a window"), size_of(res, "a window")
+        self._fps = any_number(fps_limit, "fps_limit")
+        if not self._fps > 0:
+            raise ValueError(f"fps_limit is a number above 0, not {fps_limit}")
+        if flag_of(vsync, "vsync"):
+            self._fps = min(60.0, self._fps)
+        corner, wanted = _corner(pos), flag_of(show_window, "show_window")
         self._event: Event | None = None
         self._running, self._saved, self._shown_at, self._frames = True, False, 0.0, 0
         self._canvas, self._gui, self._scene = Canvas(self._size), Gui(self._size), Scene()
-        self._window = DesktopWindow(name, self._size, False, pos) if show_window and has_display() else None
+        self._window = DesktopWindow(name, self._size, False, corner) if wanted and has_display() else None
         self._inputs = Inputs(self._window, self._gui.handle)
-        self._display = _notebook_display() if show_window and self._window is None else None
-        waits = show_window and self._window is None and self._display is None
+        self._display = _notebook_display() if wanted and self._window is None else None
+        waits = wanted and self._window is None and self._display is None
         self._countdown = Countdown(name, self._inputs) if waits else None
         self._picture: Any = None
 
@@ -63,7 +71,7 @@ class Window:
 
     @running.setter
     def running(self, value: bool) -> None:
-        if not value:
+        if not flag_of(value, "Window.running"):
             self.destroy()
 
     def show(self) -> None:
@@ -140,7 +148,14 @@ class Window:
         return np.array(on_host(self._canvas.depths))
 
     def get_depth_buffer(self, depth: Any) -> None:
-        """The same into a field, ndarray or array of that shape. ValueError for another shape."""
+        """The same into a field, ndarray or array of floats of that shape. ValueError for another shape, TypeMismatch
+        for what is none of these."""
+        if isinstance(depth, ScalarField | ScalarNdarray):
+            fits = depth.dtype.is_float
+        else:
+            fits = isinstance(depth, np.ndarray) and depth.dtype.kind == "f"
+        if not fits:
+            raise TypeMismatch(f"depths are put into a field, ndarray or array of floats, not into {shown(depth)}")
         if tuple(depth.shape) != self._size:
             raise ValueError(f"the window has {self._size} pixels, the field of depths {tuple(depth.shape)}")
         depths = self.get_depth_buffer_as_numpy()
@@ -185,6 +200,14 @@ class Window:
 def check_ggui_availability() -> bool:
     """Whether windows with scenes work: always; without a display they make pictures."""
     return True
+
+
+def _corner(pos: Any) -> tuple[int, int]:
+    """A place on the screen; ValueError for what is none."""
+    place = numbers_of(pos, "the place of a window").reshape(-1)
+    if len(place) != 2 or not (abs(place) < 2**16).all():
+        raise ValueError(f"the place of a window is two numbers, in pixels, not {shown(pos)}")
+    return int(place[0]), int(place[1])
 
 
 def _notebook_display() -> Any:
