@@ -352,7 +352,7 @@ class Rewriter(ast.NodeTransformer):
     def displayed(self, node: NodeT) -> NodeT:
         """What `static` is given stays as it is, but for the items of lists: these may be computed when the kernel
         runs."""
-        if isinstance(node, _DISPLAYS):
+        if isinstance(node, (*_DISPLAYS, ast.Subscript)):
             made: NodeT = self.visit(node)
             return made
         if isinstance(node, ast.Call):

@@ -3,6 +3,7 @@ parameters keep theirs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from weft.lang.struct import Struct, convert
 from weft.lang.translate.annotations import is_template
 from weft.lang.types import MatrixType, NdarrayType, StructType, prim_of_numpy, primitive
 
-__all__ = ["assigned", "captured", "fit", "is_known", "is_value", "own", "strong"]
+__all__ = ["assigned", "captured", "fit", "is_known", "is_value", "keeping", "own", "stored", "strong"]
 
 
 def strong(x: Any) -> Any:
@@ -70,6 +71,15 @@ def own(x: Any) -> Any:
     return x.copy() if isinstance(x, (Matrix, Struct)) else strong(x)
 
 
+def keeping(kind: type) -> Callable[..., Any]:
+    """A class whose objects keep the values that they are given, not the variables."""
+
+    def value(x: Any) -> Any:
+        return x.copy() if isinstance(x, (Matrix, Struct)) else x
+
+    return lambda *args, **keywords: kind(*map(value, args), **{name: value(x) for name, x in keywords.items()})
+
+
 def fit(x: Any, annotation: Any) -> Any:
     """`x` passed where `annotation` is asked for: cast and copied; templates and arrays as they are."""
     if is_template(annotation):
@@ -105,3 +115,16 @@ def assigned(old: Any, value: Any) -> Any:
             raise TypeMismatch(f"a variable of shape {old.shape} cannot hold a value of shape {values.shape}")
         return Matrix.wrap(np.broadcast_to(cast_value(values, old.dtype), old.shape).copy())
     return fit(value, old.struct_type) if isinstance(old, Struct) else own(value)
+
+
+def stored(old: Any, value: Any) -> Any:
+    """`value` in the variable that holds `old`: a matrix or struct, which may have other names, changes itself."""
+    made = assigned(old, value)
+    if isinstance(old, Matrix):
+        old.values[...] = made.values
+        return old
+    if isinstance(old, Struct):
+        for name in old.keys:
+            setattr(old, name, made[name])
+        return old
+    return made

@@ -129,7 +129,7 @@ def augmented(rewriter: _Rewriter, node: ast.AugAssign) -> ast.stmt:
     if not isinstance(target, ast.Name):
         return ast.Expr(_update(rewriter, kind, target, node.value, shared))
     total = _updated(rewriter, kind, shared, value=rewriter.visit(node.value), old=_read(target))
-    return ast.Assign([target], total)
+    return ast.Assign([target], rewriter.call("assign", _read(target), total))
 
 
 def atomic(rewriter: _Rewriter, node: ast.Call, kind: str) -> ast.expr:
@@ -140,7 +140,8 @@ def atomic(rewriter: _Rewriter, node: ast.Call, kind: str) -> ast.expr:
     if not isinstance(target, ast.Name):
         raise SyntaxError(f"{ast.unparse(target)} is not something that an atomic can change")
     total = _updated(rewriter, kind, ast.Constant(True), value=rewriter.visit(value), old=_read(target))
-    return rewriter.call("old", _read(target), ast.NamedExpr(ast.Name(target.id, ast.Store()), total))
+    after = ast.NamedExpr(ast.Name(target.id, ast.Store()), rewriter.call("assign", _read(target), total))
+    return rewriter.call("old", rewriter.call("declare", _read(target)), after)
 
 
 def by_steps(rewriter: _Rewriter, node: ast.Assign) -> ast.expr:

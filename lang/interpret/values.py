@@ -32,7 +32,7 @@ from weft.lang.interpret.random import draws, order_numbers
 from weft.lang.interpret.references import References
 from weft.lang.interpret.rewrite import HELPER, is_written
 from weft.lang.interpret.text import Texts
-from weft.lang.interpret.types import assigned, captured, fit, is_known, is_value, own, strong
+from weft.lang.interpret.types import captured, fit, is_known, is_value, keeping, own, stored, strong
 from weft.lang.interpret.updates import Updates
 from weft.lang.matrix import Matrix, Vector
 from weft.lang.scope import choices
@@ -264,7 +264,7 @@ class Semantics(References, Updates):
 
     def assign(self, old: Any, value: Any) -> Any:
         """`value` for a variable that holds `old`."""
-        return assigned(old, value)
+        return stored(old, value)
 
     @property
     def debug(self) -> bool:
@@ -403,7 +403,7 @@ class Semantics(References, Updates):
 
     def store_member(self, base: Any, name: str, value: Any) -> None:
         """`base.name = value`."""
-        setattr(base, name, strong(value))
+        setattr(base, name, own(value))
 
     # ---- calls
 
@@ -434,7 +434,9 @@ class Semantics(References, Updates):
             return partial(_nary("add"), function.__self__) if known else _strict(function)
         if isinstance(inner, FunctionType) and not _from_matrix(function):
             return self.plain(function, inner)
-        return _strict(function) if _from_matrix(function) else function
+        if _from_matrix(function):
+            return _strict(function)
+        return keeping(function) if isinstance(function, type) and function.__module__ != "builtins" else function
 
     def plain(self, function: Any, inner: FunctionType) -> Callable[..., Any]:
         """A Python function: called if all it is given is known beforehand, else rewritten like a `@func`."""

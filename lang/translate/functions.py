@@ -22,7 +22,9 @@ from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import (
     Record,
     Unfinished,
+    aliased,
     as_int,
+    assignable,
     coerce,
     evaluated,
     has_effects,
@@ -362,7 +364,7 @@ def _atomic_handler(kind: str) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
         target, value = arguments(t, c, 2, 2, "x", "y")
         place = to_expr(t, target, _place(c, 0))
-        if not in_memory(place):
+        if not assignable(place, t):
             raise t.error(
                 f"atomic_{kind} changes an element of a field or array, or a variable: this is neither", _place(c, 0)
             )
@@ -398,6 +400,7 @@ def _static(t: Translator, c: Call) -> Any:
                 f"not something computed when the kernel runs",
                 _place(c, position),
             )
+    values = [aliased(t, value) for value in values]
     return values[0] if len(values) == 1 else tuple(values)
 
 

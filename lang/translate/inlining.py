@@ -27,6 +27,7 @@ from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Returned, Translator
 from weft.lang.translate.values import (
     Record,
+    assignable,
     coerce,
     common_type,
     in_memory,
@@ -190,7 +191,7 @@ def check_reference(t: Translator, function: str, name: str, value: Any, annotat
         f"argument '{name}' of '{function}' is a reference to {annotation.dtype}",
         argument_node(c, name, value),
     )
-    if not isinstance(value, tree.Expr) or not in_memory(value):
+    if not assignable(value, t):
         raise t.error(f"{wanted}: give it a variable, or an element of a field or array", node, TypeMismatch)
     if value.type is not annotation.dtype:
         raise t.error(f"{wanted}, got one of type {value.type}", node, TypeMismatch)

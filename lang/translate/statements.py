@@ -29,6 +29,7 @@ from weft.lang.translate.values import (
     EFFECTS,
     Made,
     Record,
+    assignable,
     coerce,
     has_effects,
     in_memory,
@@ -258,7 +259,7 @@ def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") 
     if isinstance(place, Record):
         _store_struct(t, place, value, node)
         return
-    if not isinstance(place, tree.Expr) or not in_memory(place):
+    if not assignable(place, t):
         _refuse(t, place, node)
     expr = to_expr(t, value, right_of(node))
     what = f"'{name}'" if name else "the target"
@@ -283,6 +284,9 @@ def _refuse(t: Translator, place: Any, node: ast.AST) -> None:
         )
     if not isinstance(place, (tree.Expr, Record)):
         raise t.error(f"{kind_of(place)} is a constant in a kernel: keep what changes in a field", node)
+    if isinstance(root, tree.Var):
+        what = "this is a value, read where ti.static(...) stands: assign to the variable or the element itself"
+        raise t.error(what, node)
     raise t.error("only variables, fields and arrays, their elements and members can be assigned", node)
 
 
@@ -295,7 +299,7 @@ def _store_struct(t: Translator, place: Record, value: Any, node: ast.AST) -> No
     if kind is None or list(kind.members) != list(place.type.members):
         raise t.error(f"the target is {kind_of(place)}, the value {kind_of(value)}", node, TypeMismatch)
     if place.whole is not None:
-        if not in_memory(place.whole):
+        if not assignable(place.whole, t):
             _refuse(t, place.whole, node)
         expr = coerce(t, to_expr(t, value, node), place.whole.type, node)
         t.emit(tree.Assign(place.whole, expr, span=t.span(node)))
@@ -352,7 +356,7 @@ def _before(t: Translator, place: Any, value: ast.expr) -> Any:
 def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr, node: ast.AugAssign) -> None:
     if isinstance(place, Record) or isinstance(value.type, Struct):
         raise t.error(f"'{symbol}=' does not work on a struct: use its members", node, TypeMismatch)
-    if not isinstance(place, tree.Expr) or not in_memory(place):
+    if not assignable(place, t):
         _refuse(t, place, node)
     if kind == "matmul":
         place = settled_place(t, place)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -26,7 +27,9 @@ __all__ = [
     "Parent",
     "Record",
     "Unfinished",
+    "aliased",
     "as_int",
+    "assignable",
     "coerce",
     "common_type",
     "evaluated",
@@ -359,6 +362,15 @@ def settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
     return place
 
 
+def assignable(value: Any, t: Translator) -> TypeGuard[tree.Expr]:
+    """Whether `value` is in memory, and not the value that something had (see `Translator.frozen`)."""
+    root = value
+    while isinstance(root, (tree.Element, tree.Member)):
+        root = root.base
+    fixed = isinstance(root, tree.Var) and root.variable in t.unit.fixed
+    return isinstance(value, tree.Expr) and in_memory(value) and not fixed
+
+
 def settled(t: Translator, value: Any) -> Any:
     """A container with every run-time value in it as it is now."""
     if isinstance(value, tree.Expr):
@@ -376,10 +388,35 @@ def settled(t: Translator, value: Any) -> Any:
 
 def evaluated(t: Translator, value: Any) -> Any:
     """`value`, of which a part may be used or none, or all more than once: what has effects is evaluated here."""
-    return settled(t, value) if _has_effects_inside(value) else value
+    return settled(t, value) if _has_inside(value, has_effects) else value
 
 
-def _has_effects_inside(value: Any, around: tuple[Any, ...] = ()) -> bool:
+def aliased(t: Translator, value: Any) -> Any:
+    """What `static` makes of its argument: scalars that are known only at run time as they are now; vectors, matrices
+    and structs in memory, which it gives another name, at their places as these are now."""
+    return _aliased(t, value) if _has_inside(value, lambda _: True) else value
+
+
+def _aliased(t: Translator, value: Any) -> Any:
+    if isinstance(value, Record):
+        whole = None if value.whole is None else _aliased(t, value.whole)
+        parts = None if value.parts is None else {name: _member_alias(t, part) for name, part in value.parts.items()}
+        return Record(value.type, whole, parts)
+    if isinstance(value, (list, tuple)):
+        return type(value)([_aliased(t, item) for item in value])
+    if isinstance(value, dict):
+        return {name: _aliased(t, item) for name, item in value.items()}
+    if isinstance(value, tree.Expr) and not isinstance(value.type, Prim) and in_memory(value):
+        return settled_place(t, value)
+    return settled(t, value)
+
+
+def _member_alias(t: Translator, part: Any) -> Any:
+    return settled_place(t, part) if isinstance(part, tree.Expr) else _aliased(t, part)
+
+
+def _has_inside(value: Any, wanted: Callable[[tree.Expr], bool], around: tuple[Any, ...] = ()) -> bool:
+    """Whether `value` is, or holds, such an expression."""
     if any(value is one for one in around):  # a list that holds itself
         return False
     parts: Any = ()
@@ -388,8 +425,8 @@ def _has_effects_inside(value: Any, around: tuple[Any, ...] = ()) -> bool:
     elif isinstance(value, (list, tuple, dict)):
         parts = value.values() if isinstance(value, dict) else value
     if parts:
-        return any(_has_effects_inside(part, (*around, value)) for part in parts)
-    return isinstance(value, tree.Expr) and not isinstance(value.type, Array) and has_effects(value)
+        return any(_has_inside(part, wanted, (*around, value)) for part in parts)
+    return isinstance(value, tree.Expr) and not isinstance(value.type, Array) and wanted(value)
 
 
 EFFECTS = (tree.Call, tree.Invoke, tree.Atomic, tree.Random)

@@ -72,9 +72,14 @@ def test_attributes_are_as_they_were(ti):
         a = ti.Vector([1.0, 2.0])
         ray = Ray(a, a)
         a *= 10.0
+        a[0] += 5.0
+        b = ti.Vector([4.0, 5.0])
+        ray.direction = b
+        b += 10.0
+        b[1] = 7.0
         return ray.origin.x + ray.direction.y
 
-    assert run() == 3
+    assert run() == 1 + 5
 
 
 def test_attributes_can_be_assigned(ti):
