@@ -82,7 +82,8 @@ def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int, turn: Turn 
     totals, kinds = f.totals, {store.ptr: FAMILY[kind] for store, (kind, _) in f.facts.sums.items()}
     head, body, latch, added, done = (f.fresh_label(hint) for hint in ("many", "body", "latch", "added", "done"))
     f.side_by_side(many)
-    f.branch(f.set(f"icmp sle i64 {f.set(f'add i64 {begin}, {f.span}')}, {end}"), head, done)
+    some = f.set(f"icmp slt i64 {begin}, {end}")
+    f.branch(f.set(f"and i1 {some}, {_another(f, begin, end)}"), head, done)
     before, index, following = f.label, f.register("i"), f.register("n")
     f.start(head)
     f.totals = {**totals, **{local: _cleared(f, local, kind) for local, kind in kinds.items()}}
@@ -97,7 +98,7 @@ def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int, turn: Turn 
         turn(f)
     f.start(latch)
     f.lines.append(f"  {following} = add nsw i64 {index}, {f.span}")
-    f.branch(f.set(f"icmp sle i64 {f.set(f'add i64 {following}, {f.span}')}, {end}"), body, added)
+    f.branch(_another(f, following, end), body, added)
     f.start(added)
     apart, f.here, f.totals = f.totals, (), totals
     f.side_by_side(1)
@@ -106,6 +107,12 @@ def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int, turn: Turn 
     after = f.label
     f.start(done)
     return f.set(f"phi i64 [ {begin}, %{before} ], [ {following}, %{after} ]")
+
+
+def _another(f: LaneWriter, index: str, end: str) -> str:
+    """Whether there is a whole group from that index on. (What is no further than `end` may lie close to the last of
+    all numbers, and their distance may need all the bits.)"""
+    return f.set(f"icmp uge i64 {f.set(f'sub i64 {end}, {index}')}, {f.span}")
 
 
 def _cleared(f: LaneWriter, local: Value, kind: str) -> Mask:

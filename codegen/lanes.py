@@ -419,19 +419,18 @@ class LaneWriter(FunctionWriter):
     @contextmanager
     def vectors(self, begin: str, end: str, turn: Turn | None = None) -> Generator[str, None, None]:
         """The parallel loop over [begin, end), as many at a time as run at once; gives the first one's index. `turn` is
-        as for `loop`."""
-        head, body, latch, done = (self.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
+        as for `loop`. Of the index after the last there may be none in 64 bits: what is left is compared."""
+        enter, body, latch, done = (self.fresh_label(hint) for hint in ("enter", "body", "latch", "done"))
         after = self.fresh_label("turn") if turn else latch
         index, following = self.register("i"), self.register("n")
-        self.jump(head)
-        before = self.label
-        self.lines.append(f"{head}:")
-        self.lines.append(f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{latch} ]")
-        self.label, self.open = head, True
-        self.branch(self.set(f"icmp slt i64 {index}, {end}"), body, done)
-        self.start(body)
-        first = len(self.lines)
+        self.branch(self.set(f"icmp slt i64 {begin}, {end}"), enter, done)
+        self.start(enter)
+        self.jump(body)
+        self.lines.append(f"{body}:")
+        self.lines.append(f"  {index} = phi i64 [ {begin}, %{enter} ], [ {following}, %{latch} ]")
+        self.label, self.open = body, True
         left = self.set(f"sub i64 {end}, {index}")
+        first = len(self.lines)
         smaller = self.module.declare("i64 @llvm.umin.i64(i64, i64)")
         count = self.set(f"call i64 @{smaller}(i64 {left}, i64 {self.span})")
         small = self.splat(self.set(f"trunc i64 {count} to i32"), "i32")
@@ -446,8 +445,8 @@ class LaneWriter(FunctionWriter):
             turn(self)
         self.start(latch)
         self.lines.append(f"  {following} = add nsw i64 {index}, {self.span}")
-        self.do(f"br label %{head}")
-        self.open, self.here = False, ()
+        self.branch(self.set(f"icmp ugt i64 {left}, {self.span}"), body, done)
+        self.here = ()
         self.start(done)
 
 

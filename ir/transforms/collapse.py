@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from weft.ir.affine import leaf_key
 from weft.ir.alias import EXPOSED, root_of, space_of
 from weft.ir.config import CompileConfig
@@ -22,12 +24,14 @@ from weft.ir.ops import (
     Print,
     Random,
     Return,
+    Store,
     Task,
     While,
     Yield,
 )
 from weft.ir.passes import pass_
 from weft.ir.tasks import Region, accesses, memory_space, private_spaces, separate_tasks
+from weft.ir.uniform import FAMILY
 
 __all__ = ["collapse"]
 
@@ -49,10 +53,10 @@ def collapse(root: Kernel, config: CompileConfig) -> bool:
 
     So there is more to share out, and the innermost axis is known to be parallel. What stands before the loop is done
     again for each of its iterations, so that may only be pure or read what the task does not write. Only where two
-    iterations of the nest never touch one place that either writes (`private_spaces`), sums into a fixed place
-    excepted, nor read what may be the same by another name (exposed arrays); where the inner bounds are the same for
-    all %i; and not for loops that are left by a break, that print, draw random numbers or assert, nor for short
-    ones."""
+    iterations of the nest never touch one place that either writes (`private_spaces`), sums into fixed places
+    excepted that nothing else touches, nor read what may be the same by another name (exposed arrays); where the inner
+    bounds are the same for all %i; and not for loops that are left by a break, that print, draw random numbers or
+    assert, nor for short ones."""
     changed = False
     for task in separate_tasks(root):
         while task.kind == "range_for" and _collapse(task):
@@ -120,20 +124,24 @@ def _loop_of(op: Op) -> Op | None:
 
 def _independent(task: Task, inner: For) -> bool:
     """Whether iterations of the whole nest keep out of each other's way."""
-    indices = [*task.body.args, inner.body.args[0]]
-    private = private_spaces(task, indices)
-    nest = Region(task.body)
     if _overlapping(task):
         return False
+    private = private_spaces(task, [*task.body.args, inner.body.args[0]])
+    nest, done = Region(task.body), dict[Hashable, set[str]]()
     for op in accesses(task):
-        root = root_of(op.ptr)
-        if isinstance(root, Alloca):  # of the inner loop: `_simple` lets none stand before it
-            continue
-        if not isinstance(op, Load) and memory_space(op.ptr) not in private:
-            fixed = isinstance(op, Atomic) and not op.users and nest.invariant(op.ptr)
-            if not fixed:
-                return False
-    return True
+        if not isinstance(root_of(op.ptr), Alloca):  # those are of the inner loop: `_simple` lets none stand before it
+            done.setdefault(memory_space(op.ptr), set()).add(_kind(op, nest))
+    return all(space in private or (len(kinds) == 1 and "" not in kinds) for space, kinds in done.items())
+
+
+def _kind(op: Load | Store | Atomic, nest: Region) -> str:
+    """Of accesses of one kind the order does not matter: those that only read, or that sum into a fixed place, whose
+    old value nobody wants; "" for others."""
+    if isinstance(op, Load):
+        return "load"
+    if not isinstance(op, Atomic) or op.users or not nest.invariant(op.ptr):
+        return ""
+    return FAMILY.get(op.kind, op.kind)
 
 
 def _overlapping(task: Task) -> bool:

@@ -454,3 +454,32 @@ def test_cells_anywhere_are_loaded_whole_and_casts_stay_vectors() -> None:
     assert "fptosi <8 x float>" in text
     assert "gather" not in text
     assert "fptosi.sat" not in text
+
+
+def test_rounds_up_to_the_last_of_all_numbers(every_loop: list[FoldPlan]) -> None:
+    ti.init(arch=ti.cpu)
+    x, out = ti.field(ti.i64, 100), ti.field(ti.i64, N)
+    x.from_numpy(np.arange(100))
+
+    @ti.kernel
+    def run(begin: ti.i64, end: ti.i64):
+        for i in out:
+            total = ti.i64(0)
+            for k in range(begin, end):
+                if (k - begin + i) % 3:
+                    total += x[k - begin]
+            out[i] = total
+
+    last = 2**63 - 1
+    for begin, end in (
+        (last - 5, last),
+        (last - 33, last),
+        (last - 100, last - 1),
+        (-last - 1, 64 - last),
+        (last, -last),
+    ):
+        run(begin, end)
+        rounds = range(begin, end)
+        wanted = [sum(k - begin for k in rounds if (k - begin + i) % 3) for i in range(N)]
+        assert out.to_numpy().tolist() == wanted
+    assert bool(every_loop) == has_lanes()

@@ -20,12 +20,12 @@ start:
   %v7 = mul i64 %end, 8
   %v8 = add i64 0, %v7
   %v9 = call i64 @llvm.smin.i64(i64 %v8, i64 40)
-  br label %head10
-head10:
-  %i14 = phi i64 [ %v6, %start ], [ %n15, %latch12 ]
-  %v16 = icmp slt i64 %i14, %v9
-  br i1 %v16, label %body11, label %done13
+  %v16 = icmp slt i64 %v6, %v9
+  br i1 %v16, label %enter10, label %done13
+enter10:
+  br label %body11
 body11:
+  %i14 = phi i64 [ %v6, %enter10 ], [ %n15, %latch12 ]
   %v17 = sub i64 %v9, %i14
   %v18 = call i64 @llvm.umin.i64(i64 %v17, i64 8)
   %v19 = trunc i64 %v18 to i32
@@ -192,7 +192,8 @@ after48:
   br label %latch12
 latch12:
   %n15 = add nsw i64 %i14, 8
-  br label %head10
+  %v175 = icmp ugt i64 %v17, 8
+  br i1 %v175, label %body11, label %done13
 done13:
   br label %exit
 exit:

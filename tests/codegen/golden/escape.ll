@@ -32,12 +32,12 @@ head3:
 body4:
   %v11 = add nsw i64 0, %i8
   store i32 16, ptr %s12, align 4
-  br label %head13
-head13:
-  %i18 = phi i64 [ 0, %body4 ], [ %n19, %latch15 ]
-  %v20 = icmp slt i64 %i18, 64
-  br i1 %v20, label %body14, label %done16
+  %v20 = icmp slt i64 0, 64
+  br i1 %v20, label %enter13, label %done16
+enter13:
+  br label %body14
 body14:
+  %i18 = phi i64 [ 0, %enter13 ], [ %n19, %latch15 ]
   %v21 = sub i64 64, %i18
   %v22 = call i64 @llvm.umin.i64(i64 %v21, i64 16)
   %v23 = trunc i64 %v22 to i32
@@ -205,21 +205,22 @@ on135:
   br label %latch15
 latch15:
   %n19 = add nsw i64 %i18, 16
-  br label %head13
+  %v148 = icmp ugt i64 %v21, 16
+  br i1 %v148, label %body14, label %done16
 done16:
   br label %turn7
 turn7:
-  %v150 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
-  %v151 = icmp eq i64 %v150, 0
-  br i1 %v151, label %on149, label %ask148, !prof !3
-ask148:
-  %v152 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v153 = load ptr, ptr %v152, align 8, !invariant.load !{}
-  %v154 = getelementptr inbounds i8, ptr %v153, i64 48
-  %v155 = load ptr, ptr %v154, align 8, !invariant.load !{}
-  %v156 = call preserve_allcc zeroext i1 %v155(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v156, label %exit, label %on149
-on149:
+  %v151 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
+  %v152 = icmp eq i64 %v151, 0
+  br i1 %v152, label %on150, label %ask149, !prof !3
+ask149:
+  %v153 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v154 = load ptr, ptr %v153, align 8, !invariant.load !{}
+  %v155 = getelementptr inbounds i8, ptr %v154, i64 48
+  %v156 = load ptr, ptr %v155, align 8, !invariant.load !{}
+  %v157 = call preserve_allcc zeroext i1 %v156(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v157, label %exit, label %on150
+on150:
   br label %latch5
 latch5:
   %n9 = add nsw i64 %i8, 1

@@ -12,11 +12,11 @@ entry:
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   %s36 = alloca float, align 8
   %s43 = alloca <8 x float>, align 64
-  %s73 = alloca <8 x float>, align 64
-  %s74 = alloca <8 x float>, align 64
-  %s106 = alloca <8 x float>, align 64
-  %s107 = alloca <8 x float>, align 64
-  %s161 = alloca <8 x float>, align 64
+  %s75 = alloca <8 x float>, align 64
+  %s76 = alloca <8 x float>, align 64
+  %s108 = alloca <8 x float>, align 64
+  %s109 = alloca <8 x float>, align 64
+  %s163 = alloca <8 x float>, align 64
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -84,154 +84,157 @@ body45:
   %v61 = getelementptr inbounds i8, ptr %v60, i64 8
   %v62 = load i32, ptr %v61, align 4, !alias.scope !17, !noalias !18, !llvm.access.group !0
   %v63 = sext i32 %v62 to i64
-  %v69 = add i64 %v56, 16
-  %v70 = icmp sle i64 %v69, %v63
-  br i1 %v70, label %many64, label %done68
+  %v69 = icmp slt i64 %v56, %v63
+  %v70 = sub i64 %v63, %v56
+  %v71 = icmp uge i64 %v70, 16
+  %v72 = and i1 %v69, %v71
+  br i1 %v72, label %many64, label %done68
 many64:
-  store <8 x float> splat (float 0x8000000000000000), ptr %s73, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s74, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s75, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s76, align 64
   br label %body65
 body65:
-  %i71 = phi i64 [ %v56, %many64 ], [ %n72, %latch66 ]
-  %v76 = mul i64 %i71, 4
-  %v77 = getelementptr i8, ptr %v2, i64 %v76
-  %v78 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v77, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v79 = getelementptr i8, ptr %v77, i64 32
+  %i73 = phi i64 [ %v56, %many64 ], [ %n74, %latch66 ]
+  %v78 = mul i64 %i73, 4
+  %v79 = getelementptr i8, ptr %v2, i64 %v78
   %v80 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v79, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v81 = insertelement <8 x float> poison, float %v41, i64 0
-  %v82 = shufflevector <8 x float> %v81, <8 x float> poison, <8 x i32> zeroinitializer
-  %v83 = fsub reassoc arcp contract afn <8 x float> %v78, %v82
-  %v84 = insertelement <8 x float> poison, float %v41, i64 0
-  %v85 = shufflevector <8 x float> %v84, <8 x float> poison, <8 x i32> zeroinitializer
-  %v86 = fsub reassoc arcp contract afn <8 x float> %v80, %v85
-  %v87 = fmul reassoc arcp contract afn <8 x float> %v83, %v83
-  %v88 = fmul reassoc arcp contract afn <8 x float> %v86, %v86
-  %v89 = mul i64 %i71, 4
-  %v90 = getelementptr i8, ptr %v4, i64 %v89
-  %v91 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v90, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v92 = getelementptr i8, ptr %v90, i64 32
+  %v81 = getelementptr i8, ptr %v79, i64 32
+  %v82 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v81, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v83 = insertelement <8 x float> poison, float %v41, i64 0
+  %v84 = shufflevector <8 x float> %v83, <8 x float> poison, <8 x i32> zeroinitializer
+  %v85 = fsub reassoc arcp contract afn <8 x float> %v80, %v84
+  %v86 = insertelement <8 x float> poison, float %v41, i64 0
+  %v87 = shufflevector <8 x float> %v86, <8 x float> poison, <8 x i32> zeroinitializer
+  %v88 = fsub reassoc arcp contract afn <8 x float> %v82, %v87
+  %v89 = fmul reassoc arcp contract afn <8 x float> %v85, %v85
+  %v90 = fmul reassoc arcp contract afn <8 x float> %v88, %v88
+  %v91 = mul i64 %i73, 4
+  %v92 = getelementptr i8, ptr %v4, i64 %v91
   %v93 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v92, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v94 = insertelement <8 x float> poison, float %v42, i64 0
-  %v95 = shufflevector <8 x float> %v94, <8 x float> poison, <8 x i32> zeroinitializer
-  %v96 = fsub reassoc arcp contract afn <8 x float> %v91, %v95
-  %v97 = insertelement <8 x float> poison, float %v42, i64 0
-  %v98 = shufflevector <8 x float> %v97, <8 x float> poison, <8 x i32> zeroinitializer
-  %v99 = fsub reassoc arcp contract afn <8 x float> %v93, %v98
-  %v100 = fmul reassoc arcp contract afn <8 x float> %v96, %v96
-  %v101 = fmul reassoc arcp contract afn <8 x float> %v99, %v99
-  %v102 = fadd reassoc arcp contract afn <8 x float> %v87, %v100
-  %v103 = fadd reassoc arcp contract afn <8 x float> %v88, %v101
-  %v104 = fcmp olt <8 x float> %v102, splat (float 0x3FF0000000000000)
-  %v105 = fcmp olt <8 x float> %v103, splat (float 0x3FF0000000000000)
-  store <8 x float> zeroinitializer, ptr %s106, align 64
-  store <8 x float> zeroinitializer, ptr %s107, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s106, align 4
-  store <8 x float> splat (float 0x8000000000000000), ptr %s107, align 4
-  %v108 = and <8 x i1> splat (i1 true), %v104
-  %v109 = and <8 x i1> splat (i1 true), %v105
-  %v112 = load <8 x float>, ptr %s106, align 4
-  %v113 = select <8 x i1> %v108, <8 x float> %v102, <8 x float> %v112
-  store <8 x float> %v113, ptr %s106, align 4
-  %v114 = load <8 x float>, ptr %s107, align 4
-  %v115 = select <8 x i1> %v109, <8 x float> %v103, <8 x float> %v114
-  store <8 x float> %v115, ptr %s107, align 4
-  br label %after111
-after111:
-  %v116 = load <8 x float>, ptr %s106, align 4
-  %v117 = load <8 x float>, ptr %s107, align 4
-  %v118 = load <8 x float>, ptr %s73, align 64
-  %v119 = fadd reassoc arcp contract afn <8 x float> %v118, %v116
-  %v120 = select <8 x i1> splat (i1 true), <8 x float> %v119, <8 x float> %v118
-  store <8 x float> %v120, ptr %s73, align 64
-  %v121 = load <8 x float>, ptr %s74, align 64
-  %v122 = fadd reassoc arcp contract afn <8 x float> %v121, %v117
-  %v123 = select <8 x i1> splat (i1 true), <8 x float> %v122, <8 x float> %v121
-  store <8 x float> %v123, ptr %s74, align 64
-  br label %turn75
-turn75:
+  %v94 = getelementptr i8, ptr %v92, i64 32
+  %v95 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v94, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v96 = insertelement <8 x float> poison, float %v42, i64 0
+  %v97 = shufflevector <8 x float> %v96, <8 x float> poison, <8 x i32> zeroinitializer
+  %v98 = fsub reassoc arcp contract afn <8 x float> %v93, %v97
+  %v99 = insertelement <8 x float> poison, float %v42, i64 0
+  %v100 = shufflevector <8 x float> %v99, <8 x float> poison, <8 x i32> zeroinitializer
+  %v101 = fsub reassoc arcp contract afn <8 x float> %v95, %v100
+  %v102 = fmul reassoc arcp contract afn <8 x float> %v98, %v98
+  %v103 = fmul reassoc arcp contract afn <8 x float> %v101, %v101
+  %v104 = fadd reassoc arcp contract afn <8 x float> %v89, %v102
+  %v105 = fadd reassoc arcp contract afn <8 x float> %v90, %v103
+  %v106 = fcmp olt <8 x float> %v104, splat (float 0x3FF0000000000000)
+  %v107 = fcmp olt <8 x float> %v105, splat (float 0x3FF0000000000000)
+  store <8 x float> zeroinitializer, ptr %s108, align 64
+  store <8 x float> zeroinitializer, ptr %s109, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s108, align 4
+  store <8 x float> splat (float 0x8000000000000000), ptr %s109, align 4
+  %v110 = and <8 x i1> splat (i1 true), %v106
+  %v111 = and <8 x i1> splat (i1 true), %v107
+  %v114 = load <8 x float>, ptr %s108, align 4
+  %v115 = select <8 x i1> %v110, <8 x float> %v104, <8 x float> %v114
+  store <8 x float> %v115, ptr %s108, align 4
+  %v116 = load <8 x float>, ptr %s109, align 4
+  %v117 = select <8 x i1> %v111, <8 x float> %v105, <8 x float> %v116
+  store <8 x float> %v117, ptr %s109, align 4
+  br label %after113
+after113:
+  %v118 = load <8 x float>, ptr %s108, align 4
+  %v119 = load <8 x float>, ptr %s109, align 4
+  %v120 = load <8 x float>, ptr %s75, align 64
+  %v121 = fadd reassoc arcp contract afn <8 x float> %v120, %v118
+  %v122 = select <8 x i1> splat (i1 true), <8 x float> %v121, <8 x float> %v120
+  store <8 x float> %v122, ptr %s75, align 64
+  %v123 = load <8 x float>, ptr %s76, align 64
+  %v124 = fadd reassoc arcp contract afn <8 x float> %v123, %v119
+  %v125 = select <8 x i1> splat (i1 true), <8 x float> %v124, <8 x float> %v123
+  store <8 x float> %v125, ptr %s76, align 64
+  br label %turn77
+turn77:
   br label %latch66
 latch66:
-  %n72 = add nsw i64 %i71, 16
-  %v124 = add i64 %n72, 16
-  %v125 = icmp sle i64 %v124, %v63
-  br i1 %v125, label %body65, label %added67
+  %n74 = add nsw i64 %i73, 16
+  %v126 = sub i64 %v63, %n74
+  %v127 = icmp uge i64 %v126, 16
+  br i1 %v127, label %body65, label %added67
 added67:
-  %v126 = load <8 x float>, ptr %s43, align 64
-  %v127 = load <8 x float>, ptr %s73, align 64
-  %v128 = load <8 x float>, ptr %s74, align 64
-  %v129 = fadd reassoc arcp contract afn <8 x float> %v126, %v127
-  %v130 = fadd reassoc arcp contract afn <8 x float> %v128, %v129
-  store <8 x float> %v130, ptr %s43, align 64
+  %v128 = load <8 x float>, ptr %s43, align 64
+  %v129 = load <8 x float>, ptr %s75, align 64
+  %v130 = load <8 x float>, ptr %s76, align 64
+  %v131 = fadd reassoc arcp contract afn <8 x float> %v128, %v129
+  %v132 = fadd reassoc arcp contract afn <8 x float> %v130, %v131
+  store <8 x float> %v132, ptr %s43, align 64
   br label %done68
 done68:
-  %v131 = phi i64 [ %v56, %body45 ], [ %n72, %added67 ]
-  br label %head132
-head132:
-  %i136 = phi i64 [ %v131, %done68 ], [ %n137, %latch134 ]
-  %v138 = icmp slt i64 %i136, %v63
-  br i1 %v138, label %body133, label %done135
-body133:
-  %v139 = sub i64 %v63, %i136
-  %v140 = call i64 @llvm.umin.i64(i64 %v139, i64 8)
-  %v141 = trunc i64 %v140 to i32
-  %v142 = insertelement <8 x i32> poison, i32 %v141, i64 0
-  %v143 = shufflevector <8 x i32> %v142, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v144 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v143
-  %v145 = mul i64 %i136, 4
-  %v146 = getelementptr i8, ptr %v2, i64 %v145
-  %v147 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v146, <8 x i1> %v144, <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v148 = insertelement <8 x float> poison, float %v41, i64 0
-  %v149 = shufflevector <8 x float> %v148, <8 x float> poison, <8 x i32> zeroinitializer
-  %v150 = fsub reassoc arcp contract afn <8 x float> %v147, %v149
-  %v151 = fmul reassoc arcp contract afn <8 x float> %v150, %v150
-  %v152 = mul i64 %i136, 4
-  %v153 = getelementptr i8, ptr %v4, i64 %v152
-  %v154 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v153, <8 x i1> %v144, <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v155 = insertelement <8 x float> poison, float %v42, i64 0
-  %v156 = shufflevector <8 x float> %v155, <8 x float> poison, <8 x i32> zeroinitializer
-  %v157 = fsub reassoc arcp contract afn <8 x float> %v154, %v156
-  %v158 = fmul reassoc arcp contract afn <8 x float> %v157, %v157
-  %v159 = fadd reassoc arcp contract afn <8 x float> %v151, %v158
-  %v160 = fcmp olt <8 x float> %v159, splat (float 0x3FF0000000000000)
-  store <8 x float> zeroinitializer, ptr %s161, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s161, align 4
-  %v162 = and <8 x i1> %v144, %v160
-  %v165 = load <8 x float>, ptr %s161, align 4
-  %v166 = select <8 x i1> %v162, <8 x float> %v159, <8 x float> %v165
-  store <8 x float> %v166, ptr %s161, align 4
-  br label %after164
-after164:
-  %v167 = load <8 x float>, ptr %s161, align 4
-  %v168 = load <8 x float>, ptr %s43, align 64
-  %v169 = fadd reassoc arcp contract afn <8 x float> %v168, %v167
-  %v170 = select <8 x i1> %v144, <8 x float> %v169, <8 x float> %v168
-  store <8 x float> %v170, ptr %s43, align 64
-  br label %latch134
-latch134:
-  %n137 = add nsw i64 %i136, 8
-  br label %head132
-done135:
+  %v133 = phi i64 [ %v56, %body45 ], [ %n74, %added67 ]
+  %v140 = icmp slt i64 %v133, %v63
+  br i1 %v140, label %enter134, label %done137
+enter134:
+  br label %body135
+body135:
+  %i138 = phi i64 [ %v133, %enter134 ], [ %n139, %latch136 ]
+  %v141 = sub i64 %v63, %i138
+  %v142 = call i64 @llvm.umin.i64(i64 %v141, i64 8)
+  %v143 = trunc i64 %v142 to i32
+  %v144 = insertelement <8 x i32> poison, i32 %v143, i64 0
+  %v145 = shufflevector <8 x i32> %v144, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v146 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v145
+  %v147 = mul i64 %i138, 4
+  %v148 = getelementptr i8, ptr %v2, i64 %v147
+  %v149 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v148, <8 x i1> %v146, <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v150 = insertelement <8 x float> poison, float %v41, i64 0
+  %v151 = shufflevector <8 x float> %v150, <8 x float> poison, <8 x i32> zeroinitializer
+  %v152 = fsub reassoc arcp contract afn <8 x float> %v149, %v151
+  %v153 = fmul reassoc arcp contract afn <8 x float> %v152, %v152
+  %v154 = mul i64 %i138, 4
+  %v155 = getelementptr i8, ptr %v4, i64 %v154
+  %v156 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v155, <8 x i1> %v146, <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v157 = insertelement <8 x float> poison, float %v42, i64 0
+  %v158 = shufflevector <8 x float> %v157, <8 x float> poison, <8 x i32> zeroinitializer
+  %v159 = fsub reassoc arcp contract afn <8 x float> %v156, %v158
+  %v160 = fmul reassoc arcp contract afn <8 x float> %v159, %v159
+  %v161 = fadd reassoc arcp contract afn <8 x float> %v153, %v160
+  %v162 = fcmp olt <8 x float> %v161, splat (float 0x3FF0000000000000)
+  store <8 x float> zeroinitializer, ptr %s163, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s163, align 4
+  %v164 = and <8 x i1> %v146, %v162
+  %v167 = load <8 x float>, ptr %s163, align 4
+  %v168 = select <8 x i1> %v164, <8 x float> %v161, <8 x float> %v167
+  store <8 x float> %v168, ptr %s163, align 4
+  br label %after166
+after166:
+  %v169 = load <8 x float>, ptr %s163, align 4
+  %v170 = load <8 x float>, ptr %s43, align 64
+  %v171 = fadd reassoc arcp contract afn <8 x float> %v170, %v169
+  %v172 = select <8 x i1> %v146, <8 x float> %v171, <8 x float> %v170
+  store <8 x float> %v172, ptr %s43, align 64
+  br label %latch136
+latch136:
+  %n139 = add nsw i64 %i138, 8
+  %v173 = icmp ugt i64 %v141, 8
+  br i1 %v173, label %body135, label %done137
+done137:
   br label %latch46
 latch46:
   %n49 = add nsw i64 %i48, 1
   br label %head44
 done47:
-  %v171 = load <8 x float>, ptr %s43, align 64
-  %v172 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v171)
-  %v173 = load float, ptr %s36, align 4
-  %v174 = fadd reassoc arcp contract afn float %v173, %v172
-  store float %v174, ptr %s36, align 4
-  %v175 = load float, ptr %s36, align 4
-  %v176 = mul nsw i64 %i33, 4
-  %v177 = getelementptr inbounds i8, ptr %v8, i64 %v176
-  store float %v175, ptr %v177, align 4, !alias.scope !19, !noalias !20, !llvm.access.group !0
+  %v174 = load <8 x float>, ptr %s43, align 64
+  %v175 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v174)
+  %v176 = load float, ptr %s36, align 4
+  %v177 = fadd reassoc arcp contract afn float %v176, %v175
+  store float %v177, ptr %s36, align 4
+  %v178 = load float, ptr %s36, align 4
+  %v179 = mul nsw i64 %i33, 4
+  %v180 = getelementptr inbounds i8, ptr %v8, i64 %v179
+  store float %v178, ptr %v180, align 4, !alias.scope !19, !noalias !20, !llvm.access.group !0
   br label %latch31
 latch31:
   %n34 = add nsw i64 %i33, 1
   br label %head29, !llvm.loop !4
 done32:
-  %v178 = icmp slt i64 %q16, %v10
-  br i1 %v178, label %stretch11, label %done14, !prof !1
+  %v181 = icmp slt i64 %q16, %v10
+  br i1 %v181, label %stretch11, label %done14, !prof !1
 done14:
   br label %exit
 exit:

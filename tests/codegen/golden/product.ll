@@ -26,12 +26,12 @@ head7:
   br i1 %v14, label %body8, label %done10
 body8:
   %v15 = add nsw i64 0, %i12
-  br label %head16
-head16:
-  %i20 = phi i64 [ 0, %body8 ], [ %n21, %latch18 ]
-  %v22 = icmp slt i64 %i20, 64
-  br i1 %v22, label %body17, label %done19
+  %v22 = icmp slt i64 0, 64
+  br i1 %v22, label %enter16, label %done19
+enter16:
+  br label %body17
 body17:
+  %i20 = phi i64 [ 0, %enter16 ], [ %n21, %latch18 ]
   %v23 = sub i64 64, %i20
   %v24 = call i64 @llvm.umin.i64(i64 %v23, i64 16)
   %v25 = trunc i64 %v24 to i32
@@ -76,21 +76,22 @@ done33:
   br label %latch18
 latch18:
   %n21 = add nsw i64 %i20, 16
-  br label %head16
+  %v57 = icmp ugt i64 %v23, 16
+  br i1 %v57, label %body17, label %done19
 done19:
   br label %turn11
 turn11:
-  %v59 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
-  %v60 = icmp eq i64 %v59, 0
-  br i1 %v60, label %on58, label %ask57, !prof !2
-ask57:
-  %v61 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v62 = load ptr, ptr %v61, align 8, !invariant.load !{}
-  %v63 = getelementptr inbounds i8, ptr %v62, i64 48
-  %v64 = load ptr, ptr %v63, align 8, !invariant.load !{}
-  %v65 = call preserve_allcc zeroext i1 %v64(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v65, label %exit, label %on58
-on58:
+  %v60 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
+  %v61 = icmp eq i64 %v60, 0
+  br i1 %v61, label %on59, label %ask58, !prof !2
+ask58:
+  %v62 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v63 = load ptr, ptr %v62, align 8, !invariant.load !{}
+  %v64 = getelementptr inbounds i8, ptr %v63, i64 48
+  %v65 = load ptr, ptr %v64, align 8, !invariant.load !{}
+  %v66 = call preserve_allcc zeroext i1 %v65(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v66, label %exit, label %on59
+on59:
   br label %latch9
 latch9:
   %n13 = add nsw i64 %i12, 1

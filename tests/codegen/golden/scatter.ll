@@ -29,12 +29,12 @@ start:
   %v9 = mul i64 %end, 8
   %v10 = add i64 0, %v9
   %v11 = call i64 @llvm.smin.i64(i64 %v10, i64 100)
-  br label %head12
-head12:
-  %i16 = phi i64 [ %v8, %start ], [ %n17, %latch14 ]
-  %v18 = icmp slt i64 %i16, %v11
-  br i1 %v18, label %body13, label %done15
+  %v18 = icmp slt i64 %v8, %v11
+  br i1 %v18, label %enter12, label %done15
+enter12:
+  br label %body13
 body13:
+  %i16 = phi i64 [ %v8, %enter12 ], [ %n17, %latch14 ]
   %v19 = sub i64 %v11, %i16
   %v20 = call i64 @llvm.umin.i64(i64 %v19, i64 8)
   %v21 = trunc i64 %v20 to i32
@@ -181,7 +181,8 @@ done124:
   br label %latch14
 latch14:
   %n17 = add nsw i64 %i16, 8
-  br label %head12
+  %v159 = icmp ugt i64 %v19, 8
+  br i1 %v159, label %body13, label %done15
 done15:
   br label %exit
 exit:
@@ -209,12 +210,12 @@ start:
   %v9 = mul i64 %end, 8
   %v10 = add i64 0, %v9
   %v11 = call i64 @llvm.smin.i64(i64 %v10, i64 100)
-  br label %head12
-head12:
-  %i16 = phi i64 [ %v8, %start ], [ %n17, %latch14 ]
-  %v18 = icmp slt i64 %i16, %v11
-  br i1 %v18, label %body13, label %done15
+  %v18 = icmp slt i64 %v8, %v11
+  br i1 %v18, label %enter12, label %done15
+enter12:
+  br label %body13
 body13:
+  %i16 = phi i64 [ %v8, %enter12 ], [ %n17, %latch14 ]
   %v19 = sub i64 %v11, %i16
   %v20 = call i64 @llvm.umin.i64(i64 %v19, i64 8)
   %v21 = trunc i64 %v20 to i32
@@ -377,7 +378,8 @@ done124:
   br label %latch14
 latch14:
   %n17 = add nsw i64 %i16, 8
-  br label %head12
+  %v167 = icmp ugt i64 %v19, 8
+  br i1 %v167, label %body13, label %done15
 done15:
   br label %exit
 exit:

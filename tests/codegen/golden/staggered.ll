@@ -54,12 +54,12 @@ on21:
   br label %inside14
 inside14:
   %q17 = phi i64 [ %v11, %stretch12 ], [ %v29, %on21 ]
-  br label %head30
-head30:
-  %i34 = phi i64 [ %p16, %inside14 ], [ %n35, %latch32 ]
-  %v36 = icmp slt i64 %i34, %q17
-  br i1 %v36, label %body31, label %done33
+  %v36 = icmp slt i64 %p16, %q17
+  br i1 %v36, label %enter30, label %done33
+enter30:
+  br label %body31
 body31:
+  %i34 = phi i64 [ %p16, %enter30 ], [ %n35, %latch32 ]
   %v37 = sub i64 %q17, %i34
   %v38 = call i64 @llvm.umin.i64(i64 %v37, i64 16)
   %v39 = trunc i64 %v38 to i32
@@ -153,10 +153,11 @@ done58:
   br label %latch32
 latch32:
   %n35 = add nsw i64 %i34, 16
-  br label %head30
+  %v109 = icmp ugt i64 %v37, 16
+  br i1 %v109, label %body31, label %done33
 done33:
-  %v109 = icmp slt i64 %q17, %v11
-  br i1 %v109, label %stretch12, label %done15, !prof !0
+  %v110 = icmp slt i64 %q17, %v11
+  br i1 %v110, label %stretch12, label %done15, !prof !0
 done15:
   br label %exit
 exit:

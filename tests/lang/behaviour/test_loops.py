@@ -311,3 +311,40 @@ def test_a_box_without_axes_has_one_index(ti):
 
     with pytest.raises(CompilationError, match="without axes gives no index"):
         without_vector()
+
+
+def test_what_one_iteration_does_with_a_fixed_place_keeps_its_order(ti):
+    """Sums may be made in any order, but not where the rounds of a loop inside see what came of them."""
+    seen, kept, mixed = ti.field(ti.i32, (4, 1000)), ti.field(ti.i32, (4, 1000)), ti.field(ti.i32, ())
+    s, t = ti.field(ti.i32, ()), ti.field(ti.i32, ())
+
+    @ti.kernel
+    def run(rounds: ti.i32):
+        for i in range(4):
+            for j in range(rounds):
+                if i == 1:
+                    s[None] += 1
+                    seen[i, j] = s[None]
+        for i in range(4):
+            for j in range(rounds):
+                if i == 2:
+                    t[None] += j
+                    if j % 10 == 9:
+                        t[None] = 0
+                    kept[i, j] = t[None]
+        for i in range(4):
+            for _ in range(rounds):
+                if i == 3:
+                    mixed[None] += 1
+                    ti.atomic_min(mixed[None], 50)
+
+    run(1000)
+    numbers = np.arange(1000)
+    expected = np.zeros((4, 1000), np.int32)
+    expected[1] = numbers + 1
+    np.testing.assert_array_equal(seen.to_numpy(), expected)
+    first = numbers - numbers % 10
+    expected = np.zeros((4, 1000), np.int32)
+    expected[2] = np.where(numbers % 10 == 9, 0, (first + numbers) * (numbers - first + 1) // 2)
+    np.testing.assert_array_equal(kept.to_numpy(), expected)
+    assert mixed[None] == 50
