@@ -30,7 +30,7 @@ from weft.codegen.module import ModuleWriter
 from weft.codegen.outline import outline
 from weft.codegen.overlap_check import write_check
 from weft.codegen.parts import Parts, cuts_of
-from weft.codegen.shares import Limits, Share, scope_of, shares_of
+from weft.codegen.shares import Limits, Share, shares_of
 from weft.codegen.unordered import is_unordered
 from weft.codegen.vector_math import LIBRARY, CpuMath
 from weft.codegen.wide_cells import in_wide_cells
@@ -212,7 +212,7 @@ def _private(task: Task, kernel: Kernel) -> tuple[Share, ...]:
     shares = shares_of(task, kernel.fields, Limits())
     scopes = {share.scope for share in shares}
     atomics = (op for op in ops_of(task.body) if isinstance(op, Atomic))
-    return shares if all(isinstance(op.ptr, Address) and scope_of(op.ptr) in scopes for op in atomics) else ()
+    return shares if all(isinstance(op.ptr, Address) and op.ptr.scope.whole in scopes for op in atomics) else ()
 
 
 # ---- parallel tasks --------------------------------------------------------------------------------------------------

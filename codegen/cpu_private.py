@@ -22,6 +22,7 @@ from weft.codegen.memory_ops import read_slot, service
 from weft.codegen.module import ModuleWriter
 from weft.codegen.scalar_ops import binary
 from weft.codegen.shares import Share
+from weft.ir.scopes import Scope
 from weft.ir.transforms.thread_local import identity
 
 __all__ = ["extra_words", "homes", "prepare", "run_shares", "sharing", "write_merge", "write_share"]
@@ -46,7 +47,7 @@ def prepare(f: FunctionWriter, shares: Sequence[Share], box: str, axes: int) -> 
         f.do(f"store ptr {_tree(f, share)}, ptr {_word(f, box, 2 * axes + 1 + number)}, align 8")
 
 
-def homes(f: FunctionWriter, shares: Sequence[Share], axes: int) -> dict[str, str]:
+def homes(f: FunctionWriter, shares: Sequence[Share], axes: int) -> dict[Scope, str]:
     """In the body: the addresses from which the copied fields are reached."""
     words = (_word(f, "%box", 2 * axes + 1 + number) for number in range(len(shares)))
     return {

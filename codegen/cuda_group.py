@@ -22,6 +22,7 @@ from weft.codegen.cuda_together import ORDERED, is_long, is_shared, is_short, si
 from weft.ir.affine import affine, leaf_key
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
+from weft.ir.scopes import Scope
 from weft.ir.types import Pointer, element
 
 __all__ = ["ALONE", "Group", "accumulators", "group_of", "has_long_loop", "split_at_shared"]
@@ -56,7 +57,7 @@ class _Row:
     values that must be multiples of a word."""
 
     op: Op
-    scope: str
+    scope: Scope
     offset: int
     step: int
     size: int
@@ -190,11 +191,10 @@ def _across(rows: list[_Row]) -> int:
 
 def _has_gaps(rows: list[_Row]) -> bool:
     """Whether a field is stored to in part only: one component of a vector that has three."""
-    stored: dict[tuple[str, int], dict[int, int]] = {}
+    stored: dict[tuple[Scope, int], dict[int, int]] = {}
     for row in rows:
         if isinstance(row.op, Store):
-            field = row.scope.partition("#")[0]
-            stored.setdefault((field, row.step), {})[row.offset % row.step] = row.size
+            stored.setdefault((row.scope.whole, row.step), {})[row.offset % row.step] = row.size
     return any(sum(parts.values()) < step for (_, step), parts in stored.items())
 
 

@@ -15,7 +15,6 @@ from weft.codegen.cuda_together import write_for, write_sum
 from weft.codegen.cuda_wide_atomics import Runs, write_run
 from weft.codegen.function import EMITTERS, Emitters, FunctionWriter
 from weft.codegen.memory_ops import read_slot, store
-from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_register
 from weft.ir.artifact import (
     ERROR_WORDS,
@@ -29,6 +28,7 @@ from weft.ir.artifact import (
 )
 from weft.ir.core import Op, Value
 from weft.ir.ops import Address, Assert, Atomic, Binary, Const, Exit, For, Print, StoreResult, TempPtr, TreeBase, Warn
+from weft.ir.scopes import Scope
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Prim, f32, f64, flat_size
 
@@ -52,7 +52,7 @@ class DeviceWriter(FunctionWriter):
     inside: dict[Op, Value] = field(default_factory=dict[Op, Value])
     runs: Runs = field(default_factory=Runs)
     arena: Arena = field(default_factory=Arena)
-    shares: dict[str, OpenShare] = field(default_factory=dict[str, OpenShare])
+    shares: dict[Scope, OpenShare] = field(default_factory=dict[Scope, OpenShare])
     steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     multiples: dict[str, int] = field(default_factory=dict[str, int])
     words: frozenset[Value] = frozenset()
@@ -192,7 +192,7 @@ def _warn(f: DeviceWriter, op: Warn) -> None:
 def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
     type = op.value.type
     assert isinstance(type, Prim)
-    if isinstance(op.ptr, Address) and (share := f.shares.get(scope_of(op.ptr))):
+    if isinstance(op.ptr, Address) and (share := f.shares.get(op.ptr.scope.whole)):
         add_to_share(f, share, op)
         return None
     if op in f.runs:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from weft.codegen.line_table import LineTable
     from weft.codegen.module import ModuleWriter
+    from weft.ir.scopes import Scope
 
 __all__ = ["EMITTERS", "Body", "FunctionWriter", "Jump", "Turn", "emits", "spell"]
 
@@ -94,7 +95,7 @@ class FunctionWriter:
     counter: int = 0
     frozen: str = ""
     width: int = 1
-    moved: dict[str, str] = field(default_factory=dict[str, str])
+    moved: dict[Scope, str] = field(default_factory=dict["Scope", str])
     alignments: dict[str, int] = field(default_factory=dict[str, int])
     emitters: Emitters = field(default_factory=lambda: EMITTERS)
     lines_from: LineTable | None = None

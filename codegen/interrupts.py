@@ -26,6 +26,7 @@ from weft.codegen.memory_ops import service
 from weft.ir.core import Block, BlockArg, Op, Value
 from weft.ir.intervals import interval, type_interval
 from weft.ir.ops import Alloca, Atomic, Const, For, Invoke, Kernel, While
+from weft.ir.scopes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -53,6 +54,7 @@ _DEPTH = 8  # how far up an expression to look
 # What no loop around needs to know of the look: it changes no memory of the program's, and (by `preserve_allcc`) no
 # register.
 _CALL = "nounwind willreturn cold memory(inaccessiblemem: readwrite)"
+_RECORD = Scope("record")  # the error record of the launch
 _MOSTLY = '!"branch_weights", i32 1000000, i32 1'
 _SELDOM = '!"branch_weights", i32 1, i32 1000000'
 
@@ -147,7 +149,7 @@ def look(f: FunctionWriter) -> None:
         f.slots.append("  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8")
         f.slots.append("  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}")
     ask, on = f.fresh_label("ask"), f.fresh_label("on")
-    word = f.set(f"load atomic i64, ptr {f.record} monotonic, align 8{f.module.access('record', '')}")
+    word = f.set(f"load atomic i64, ptr {f.record} monotonic, align 8{f.module.access(_RECORD, '')}")
     f.branch(f.set(f"icmp eq i64 {word}, 0"), on, ask, f", !prof {f.module.hint(_MOSTLY)}")
     f.start(ask)
     stop = f.set(f"call preserve_allcc zeroext i1 {service(f, 'poll')}(ptr {f.record}) {_CALL}")

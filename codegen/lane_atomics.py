@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from weft.codegen.lane_gathers import anchor_of
 from weft.codegen.lanes import LaneWriter
-from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_memory
-from weft.ir.alias import EXPOSED, root_of
+from weft.ir.alias import root_of
 from weft.ir.core import Op
 from weft.ir.ops import Address, Alloca, Atomic, Load, Store
+from weft.ir.scopes import Scope
 from weft.ir.types import Prim, u1
 from weft.ir.uniform import FAMILY
 
@@ -32,7 +32,7 @@ class Together:
     it is; the fields they are in. `slots` are those in use, by type and what is in them; `free` others, by type."""
 
     waiting: list[tuple[Atomic, str, int, str]] = field(default_factory=list[tuple[Atomic, str, int, str]])
-    scopes: set[str] = field(default_factory=set[str])
+    scopes: set[Scope] = field(default_factory=set[Scope])
     slots: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     free: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
@@ -43,12 +43,12 @@ class Together:
         if isinstance(op, (Load, Store)) and isinstance(root_of(op.ptr), Alloca):
             return False
         if isinstance(op, Load) and isinstance(op.ptr, Address):
-            return not _is_alone(op.ptr) or scope_of(op.ptr) in self.scopes
+            return not op.ptr.scope.is_alone or op.ptr.scope.whole in self.scopes
         return not can_wait(op)
 
     def minds(self, op: Atomic) -> bool:
         """Whether the result is another one if the atomic, which does not wait, comes before those that do."""
-        if not isinstance(op.ptr, Address) or scope_of(op.ptr) not in self.scopes:
+        if not isinstance(op.ptr, Address) or op.ptr.scope.whole not in self.scopes:
             return False
         return any(FAMILY.get(other.kind) != FAMILY.get(op.kind) for other, *_ in self.waiting)
 
@@ -59,7 +59,7 @@ class Together:
         place = self._keep(f, f"<{f.lanes} x ptr>", pointers)
         with f.wide():
             values = self._keep(f, f.spell(_type_of(op)), f.use(op.value))
-        self.scopes.add(scope_of(op.ptr))
+        self.scopes.add(op.ptr.scope.whole)
         self.waiting.append((op, place, distance, values))
 
     def flush(self, f: LaneWriter) -> None:
@@ -96,12 +96,7 @@ def can_wait(op: Op) -> bool:
     """Whether nobody asks for the old value, and it is known what the atomic may touch."""
     if not isinstance(op, Atomic) or op.users or _type_of(op) is u1:
         return False
-    return isinstance(op.ptr, Address) and _is_alone(op.ptr)
-
-
-def _is_alone(ptr: Address) -> bool:
-    """Whether the address is in a field or array that overlaps no other."""
-    return bool(ptr.scope) and not ptr.scope.startswith(EXPOSED)
+    return isinstance(op.ptr, Address) and op.ptr.scope.is_alone
 
 
 def _type_of(op: Atomic) -> Prim:

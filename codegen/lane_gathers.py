@@ -13,10 +13,10 @@ from collections.abc import Hashable, Iterable
 from weft.codegen.lane_layouts import Cell, Layouts
 from weft.codegen.lane_rows import in_cell, join, pick
 from weft.codegen.lanes import LaneWriter
-from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_memory
 from weft.ir.core import Block, Value
 from weft.ir.ops import Address, Const, Load
+from weft.ir.scopes import Scope
 from weft.ir.types import Prim, i64
 
 __all__ = ["CellParts", "anchor_of", "constant_terms", "gather_part", "pointers_of"]
@@ -36,7 +36,7 @@ class CellParts:
         ptr, block = op.ptr, op.block
         if not isinstance(ptr, Address) or block is None or not isinstance(op.type, Prim) or op.type.size != 4:
             return None
-        cell = self.layouts.cells.get(scope_of(ptr))
+        cell = self.layouts.cells.get(ptr.scope.whole)
         if cell is None or cell.span not in _SPANS:
             return None
         if block not in self._parts:
@@ -46,8 +46,8 @@ class CellParts:
         return cell if len(self._parts[block][_place(ptr)]) > 1 else None
 
 
-def _place(ptr: Address) -> tuple[Value | str, ...]:
-    return (ptr.base, *ptr.indices, *ptr.strides, scope_of(ptr))
+def _place(ptr: Address) -> tuple[Value | Scope, ...]:
+    return (ptr.base, *ptr.indices, *ptr.strides, ptr.scope.whole)
 
 
 def gather_part(f: LaneWriter, ptr: Address, size: int, type: Prim) -> str:
@@ -153,7 +153,7 @@ def _shuffled(f: LaneWriter, pair: list[str], size: int, order: Iterable[int], t
 
 def _cell(f: LaneWriter, pointer: str, ptr: Address, count: int, type: Prim) -> str:
     """One lane's cell: two or four elements, of three the first ones."""
-    tag, name = f.module.access(scope_of(ptr), ""), in_memory(type)
+    tag, name = f.module.access(ptr.scope.whole, ""), in_memory(type)
     if count != 3:
         return f.set(f"load <{count} x {name}>, ptr {pointer}, align {type.size}{tag}")
     short = f"v4{name.replace('float', 'f32')}"

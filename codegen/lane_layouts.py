@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.ir.ops import Kernel
-from weft.ir.symbols import FieldSymbol, scope_name, scopes_of
+from weft.ir.scopes import Scope, array_scope
+from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.types import Array, Tensor, element
 
 __all__ = ["Cell", "Layouts", "layouts_of"]
@@ -26,8 +27,8 @@ class Cell:
 class Layouts:
     """`near`: scopes in which byte offsets fit 32 bits; `cells` by scope."""
 
-    near: frozenset[str] = frozenset()
-    cells: Mapping[str, Cell] = field(default_factory=dict[str, Cell])
+    near: frozenset[Scope] = frozenset()
+    cells: Mapping[Scope, Cell] = field(default_factory=dict[Scope, Cell])
 
 
 def layouts_of(kernel: Kernel) -> Layouts:
@@ -38,7 +39,7 @@ def layouts_of(kernel: Kernel) -> Layouts:
     for number, param in enumerate(kernel.params):
         if isinstance(param.type, Array) and isinstance(param.type.elem, Tensor):
             size = param.type.elem.count * param.type.elem.elem.size
-            cells[scope_name("array", number, param.type.exposed)] = Cell(size, 0, size)
+            cells[array_scope(number, param.type.exposed)] = Cell(size, 0, size)
     return Layouts(near, {scope: cell for scope, cell in cells.items() if cell is not None})
 
 

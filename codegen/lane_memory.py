@@ -12,7 +12,6 @@ from weft.codegen.lane_strides import find_row, row_of
 from weft.codegen.lanes import LaneWriter, Waiting, by_lane
 from weft.codegen.memory_ops import access_tag, store
 from weft.codegen.scalar_ops import binary
-from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_memory
 from weft.ir.alias import root_of
 from weft.ir.core import Op, Value
@@ -75,7 +74,7 @@ def _address(f: LaneWriter, op: Address) -> str:
     else:
         pointer, wide = _even_address(f, op, even)
         for index, stride in uneven:
-            offsets = _offsets(f, index, stride, scope_of(op) in f.layouts.near)
+            offsets = _offsets(f, index, stride, op.scope.whole in f.layouts.near)
             name = f"<{f.lanes} x ptr>" if wide else "ptr"
             pointer, wide = f.set(f"getelementptr i8, {name} {pointer}, <{f.lanes} x i64> {offsets}"), True
         if uneven:

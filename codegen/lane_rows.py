@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from weft.codegen.lanes import LaneWriter, Row, Waiting
-from weft.codegen.shares import scope_of
 from weft.codegen.spelling import in_memory
 from weft.ir.core import Value
 from weft.ir.ops import Address
@@ -71,7 +70,7 @@ def store_row(f: LaneWriter, row: Waiting) -> None:
 
 def _tag(f: LaneWriter, ptr: Value) -> str:
     """What an access to whole cells may touch: all components of the field."""
-    return f.module.access(scope_of(ptr), "") if isinstance(ptr, Address) else ""
+    return f.module.access(ptr.scope.whole, "") if isinstance(ptr, Address) else ""
 
 
 def _moved(f: LaneWriter, pointer: str, by: int) -> str:
@@ -111,7 +110,7 @@ def join(f: LaneWriter, vectors: Sequence[str], size: int, type: Prim) -> tuple[
 
 def in_cell(f: LaneWriter, ptr: Value, step: int, type: Prim) -> tuple[int, int]:
     """Where in its cell the address is, and how much of the cell is the field's, both in bytes."""
-    cell = f.layouts.cells.get(scope_of(ptr)) if isinstance(ptr, Address) else None
+    cell = f.layouts.cells.get(ptr.scope.whole) if isinstance(ptr, Address) else None
     if cell is None or cell.size != step:
         return 0, type.size
     offset, place = -cell.low, ptr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from weft.codegen.function import FunctionWriter, emits
 from weft.codegen.scalar_ops import binary
-from weft.codegen.shares import scope_of
 from weft.codegen.spelling import constant, in_memory, in_register
 from weft.ir.artifact import SERVICES
 from weft.ir.core import Value
@@ -113,7 +112,7 @@ def _address(f: FunctionWriter, op: Address) -> str:
             terms.append(f.use(index))
         else:
             terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))
-    home = f.moved.get(scope_of(op)) if isinstance(op.base, TreeBase) else None
+    home = f.moved.get(op.scope.whole) if isinstance(op.base, TreeBase) else None
     pointer = home or f.use(op.base)
     for term in terms:
         pointer = f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {term}")

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from weft.ir.alias import EXPOSED
 from weft.ir.artifact import Site, Slots
 from weft.ir.config import CompileConfig
+from weft.ir.scopes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MathLibrary", "ModuleWriter"]
 
-_TAG = re.compile(r"!\{(scope|others):([^}]*)\}")
+_TAG = re.compile(r"!\{(scope|others):(\d+)\}")
 _MOST_COMPONENTS = 32
+_UNTAGGED = ("local", "")  # locals, of which LLVM knows all, and memory that we know nothing of
 
 
 class MathLibrary(Protocol):
@@ -55,7 +56,7 @@ class ModuleWriter:
     sites: list[Site] = field(default_factory=list[Site])
     metadata: list[str] = field(default_factory=list[str])
     hints: dict[str, str] = field(default_factory=dict[str, str])
-    scopes: dict[str, int] = field(default_factory=dict[str, int])
+    scopes: dict[Scope, int] = field(default_factory=dict[Scope, int])
     own: dict[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict)
     callees: Mapping[str, Callee] = field(default_factory=dict[str, "Callee"])
     floor: Sequence[str] = ()
@@ -113,12 +114,12 @@ class ModuleWriter:
         self.metadata[int(loop[1:])] = f"distinct !{{{', '.join([loop, *hints])}}}"
         return f", !llvm.loop {loop}"
 
-    def access(self, scope: str, group: str) -> str:
+    def access(self, scope: Scope, group: str) -> str:
         """The metadata of a memory access: what it may touch, and the parallel loop it belongs to."""
-        if scope.startswith("local"):
+        if scope.kind in _UNTAGGED:
             return ""
-        tag = f", !alias.scope !{{scope:{scope}}}, !noalias !{{others:{scope}}}"
-        self.scopes.setdefault(scope, len(self.scopes))
+        number = self.scopes.setdefault(scope, len(self.scopes))
+        tag = f", !alias.scope !{{scope:{number}}}, !noalias !{{others:{number}}}"
         return tag + (f", !llvm.access.group {group}" if group else "")
 
     def text(self, header: str, functions: Sequence[str] | None = None) -> str:
@@ -145,29 +146,17 @@ class ModuleWriter:
             return f"!{len(metadata) - 1}"
 
         domain = node('distinct !{!"fields"}')
-        nodes = {scope: node(f'distinct !{{!"{scope}", {domain}}}') for scope in dict.fromkeys(named.values())}
-        tags: dict[tuple[str, str], str] = {}
+        nodes = {scope: node(f'distinct !{{!"{scope}", {domain}}}') for scope in dict.fromkeys(named)}
+        tags: dict[tuple[str, Scope], str] = {}
         for scope, own in nodes.items():
             tags["scope", scope] = node(f"!{{{own}}}")
-            apart = [n for other, n in nodes.items() if other != scope and not _may_overlap(scope, other)]
+            apart = [n for other, n in nodes.items() if not scope.may_overlap(other)]
             tags["others", scope] = node(f"!{{{', '.join(apart)}}}")
-        return _TAG.sub(lambda found: tags[found[1], named[found[2]]], body)
+        return _TAG.sub(lambda found: tags[found[1], named[int(found[2])]], body)
 
 
-def _bounded(scopes: Iterable[str]) -> dict[str, str]:
-    """What each scope is called: the components of a field by themselves, or if they are many all the same. (Metadata
-    says of each pair that they are apart, and within a field LLVM sees it by itself.)"""
-    whole = {scope: scope.partition("#")[0] for scope in scopes}
-    components = Counter(whole.values())
-    return {scope: field if components[field] > _MOST_COMPONENTS else scope for scope, field in whole.items()}
-
-
-def _may_overlap(a: str, b: str) -> bool:
-    """A field and a component of it do, which one function names by a constant, another does not. So may an exposed
-    array and any array (the caller's of a function, too), or an exposed field; and two of these."""
-    if a.partition("#")[0] == b.partition("#")[0]:
-        return not ("#" in a and "#" in b)
-    kinds = {scope.partition(":")[0] for scope in (a, b)}
-    if kinds == {f"{EXPOSED} field"}:
-        return True
-    return f"{EXPOSED} array" in kinds and kinds <= {"array", f"{EXPOSED} array", f"{EXPOSED} field"}
+def _bounded(scopes: Iterable[Scope]) -> list[Scope]:
+    """The scopes as the metadata names them: the components of a field by themselves, or all alike where they are many.
+    (The metadata lists each pair that is apart, and LLVM sees by itself that components are.)"""
+    components = Counter(scope.whole for scope in scopes)
+    return [scope.whole if components[scope.whole] > _MOST_COMPONENTS else scope for scope in scopes]

@@ -13,11 +13,12 @@ from math import prod
 
 from weft.ir.core import ops_of
 from weft.ir.ops import Address, Assert, Atomic, Invoke, Task
+from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import accesses
 from weft.ir.types import Prim, element, f32, f64, i32, i64, u32, u64
 
-__all__ = ["Limits", "Share", "scope_of", "shares_of"]
+__all__ = ["Limits", "Share", "shares_of"]
 
 _KINDS = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 
@@ -36,7 +37,7 @@ class Share:
     """A field that is copied: `words` scalars, from byte `low` on in its tree, changed by `kind`. An index that is
     wrong by one misses it by `reach` bytes at most."""
 
-    scope: str
+    scope: Scope
     tree: int
     low: int
     words: int
@@ -50,12 +51,12 @@ def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tupl
     symbols = {scope: symbol for symbol, scope in scopes_of(fields).items() if not symbol.exposed}
     if task.all_of(Assert, Invoke):
         return ()
-    kinds: dict[str, set[str]] = {}
+    kinds: dict[Scope, set[str]] = {}
     inside = set(ops_of(task.body))
     for op in accesses(task):
         if isinstance(op.ptr, Address):
             kind = _KINDS.get(op.kind, "") if op in inside and isinstance(op, Atomic) and not op.users else ""
-            kinds.setdefault(scope_of(op.ptr), set()).add(kind)
+            kinds.setdefault(op.ptr.scope.whole, set()).add(kind)
     found, room = list[Share](), limits.together
     for scope, seen in kinds.items():
         if scope in symbols and len(seen) == 1 and "" not in seen:
@@ -66,12 +67,7 @@ def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tupl
     return tuple(found)
 
 
-def scope_of(place: Address) -> str:
-    """The field that an address is in, as a scope: all components together."""
-    return place.scope.partition("#")[0]
-
-
-def _share(scope: str, symbol: FieldSymbol, kind: str, limits: Limits) -> Share | None:
+def _share(scope: Scope, symbol: FieldSymbol, kind: str, limits: Limits) -> Share | None:
     """The copy of a field that fills its memory without a gap."""
     type = element(symbol.dtype)
     if type not in limits.types or (type.is_float and kind != "add"):

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.codegen.shares import scope_of
-from weft.ir.alias import EXPOSED
 from weft.ir.core import ops_of
 from weft.ir.ops import Address, Atomic, Const, Load, Store, Task
+from weft.ir.scopes import Scope
 
 __all__ = ["is_unordered"]
 
@@ -24,23 +23,23 @@ __all__ = ["is_unordered"]
 def is_unordered(task: Task) -> bool:
     """Whether the accesses of one iteration to memory that is written differ by constants at most, and what it has to
     do with an exposed array or field it does before or after what it has to do with others."""
-    paths: dict[str, set[tuple[int, ...]]] = {}
-    written: set[str] = set()
-    exposed: list[tuple[str, bool]] = []
+    paths: dict[Scope, set[tuple[int, ...]]] = {}
+    written: set[Scope] = set()
+    exposed: list[tuple[Scope, bool]] = []
     for op in ops_of(task.body):
         place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
         if isinstance(place, Address):
-            scope, writes = scope_of(place), not isinstance(op, Load)
+            scope, writes = place.scope.whole, not isinstance(op, Load)
             paths.setdefault(scope, set()).add(_moving(place))
             written |= {scope} if writes else set()
-            exposed += [(scope, writes)] if scope.startswith(EXPOSED) else []
+            exposed += [(scope, writes)] if scope.exposed else []
     return all(len(paths[scope]) == 1 for scope in written) and not _interleaved(exposed)
 
 
-def _interleaved(accesses: Sequence[tuple[str, bool]]) -> bool:
+def _interleaved(accesses: Sequence[tuple[Scope, bool]]) -> bool:
     """Whether another array is written between two loads from one, or touched between two stores to it. (They may be
     one and the same.) Each access: which array or field, and whether it writes."""
-    spans: dict[tuple[str, bool], list[int]] = {}
+    spans: dict[tuple[Scope, bool], list[int]] = {}
     for number, access in enumerate(accesses):
         spans.setdefault(access, []).append(number)
     for (array, writes), numbers in spans.items():

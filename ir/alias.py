@@ -43,7 +43,8 @@ from weft.ir.ops import (
     TreeBase,
     Warn,
 )
-from weft.ir.symbols import EXPOSED, FieldSymbol, scope_name
+from weft.ir.scopes import UNKNOWN, array_scope
+from weft.ir.symbols import FieldSymbol
 from weft.ir.types import Array, Pointer, Prim, Tensor, Type, element, flat_size
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "spaces_meet",
 ]
 
+EXPOSED = "exposed"  # all exposed arrays and fields together
 TEMPS = "temps"  # the kernel's temporaries; told apart by their bytes
 ANYWHERE = "anywhere"  # memory of the caller that we cannot place; meets every space but locals and temporaries
 
@@ -81,10 +83,10 @@ _STEPS = frozenset({ElementPtr, MemberPtr, Address})
 def space_of(ptr: Value) -> Hashable:
     """The space of an address: the Alloca or SharedLocal, the FieldSymbol, the Shared array, EXPOSED (all exposed
     arrays and fields together), TEMPS, the scope of an array argument or of an Address, or ANYWHERE."""
-    scope = ""
+    scope = UNKNOWN
     while type(ptr) in _STEPS:
         if type(ptr) is Address:
-            scope = scope or ptr.scope
+            scope = ptr.scope if scope is UNKNOWN else scope
         ptr = ptr.operands[0]  # type: ignore[attr-defined]
     if isinstance(ptr, (Alloca, SharedLocal)):
         return ptr
@@ -94,7 +96,7 @@ def space_of(ptr: Value) -> Hashable:
         return TEMPS
     if isinstance(ptr, ArrayPtr):
         return space_of_array(ptr.array)
-    return EXPOSED if scope.startswith(EXPOSED) else scope or ANYWHERE
+    return EXPOSED if scope.exposed else scope if scope.space else ANYWHERE
 
 
 def space_of_field(field: FieldSymbol) -> Hashable:
@@ -108,7 +110,7 @@ def space_of_array(array: Value) -> Hashable:
         return array
     assert isinstance(array, Arg)
     assert isinstance(array.type, Array)
-    return EXPOSED if array.type.exposed else scope_name("array", array.index)
+    return EXPOSED if array.type.exposed else array_scope(array.index)
 
 
 def spaces_meet(a: Hashable, b: Hashable) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from weft.ir.core import Block, Op, Value, attr, operand, operands, region
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
+from weft.ir.scopes import Scope
 from weft.ir.simt import SIMT, result_of
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Array, Pointer, Struct, Type, element, i32, i64, pointer, shape_of, tensor, with_element
@@ -479,14 +480,13 @@ class ScalarArg(Op, name="scalar_arg", pure=True):
 class Address(Op, name="address", pure=True):
     """`base + offset + sum(indices[k] * strides[k])` bytes: pointer arithmetic spelled out, its structure kept.
     Indices and strides are i64. The sum does not overflow (an access outside the field is the user's error, which
-    debug mode reports). `scope` names what is reached (a field, an array, a local); addresses of different scopes never
-    overlap, except that exposed arrays and fields may overlap one another."""
+    debug mode reports). `scope` says which memory the address is in."""
 
     base: Value = operand()
     indices: list[Value] = operands()
     strides: list[Value] = operands()
     offset: int = attr()
-    scope: str = attr()
+    scope: Scope = attr()
 
 
 class StoreResult(Op, name="store_result", writes=True):

@@ -13,6 +13,7 @@ from typing import Any
 from weft.ir.core import OPS, Block, BlockArg, Field, Op, Value
 from weft.ir.errors import WeftError
 from weft.ir.ops import Kernel
+from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param, Term
 from weft.ir.text import is_bare
 from weft.ir.types import PRIMS, VOID, Type, array, pointer, struct, tensor
@@ -270,9 +271,15 @@ class _Parser:
             given[field.name] = self.fields[self.known(self.symbol())] if field.name == "field" else self.attribute()
         elif self.text == field.name and self.after == "=":
             self.position += 2
-            given[field.name] = self.types() if "Type" in field.annotation else self.attribute()
+            given[field.name] = self.of_annotation(field)
         elif field.default is ...:
             raise self.error(f"{field.name}=")
+
+    def of_annotation(self, field: Field) -> Any:
+        if "Type" in field.annotation:
+            return self.types()
+        content = self.attribute()
+        return Scope.parse(str(content)) if field.annotation == "Scope" else content
 
     def region(self) -> Block:
         args: list[BlockArg] = []

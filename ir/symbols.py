@@ -6,14 +6,14 @@ SNode tree; the base comes with each launch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from weft.ir.scopes import Scope, field_scope
 from weft.ir.types import Type
 
-__all__ = ["EXPOSED", "FieldSymbol", "LoopConfig", "Marks", "Param", "Term", "scope_name", "scopes_of"]
-
-EXPOSED = "exposed"  # how the scopes of exposed arrays and fields begin
+__all__ = ["FieldSymbol", "LoopConfig", "Marks", "Param", "Term", "scopes_of"]
 
 
 @dataclass(frozen=True)
@@ -58,23 +58,20 @@ class FieldSymbol:
         return all(t.divisor == 1 for t in self.terms) and len({t.axis for t in self.terms}) == len(self.terms)
 
 
-def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, str]:
-    """What addresses in each of those fields say they are in: its name, and a number where an earlier field has it."""
-    scopes: dict[FieldSymbol, str] = {}
+def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, Scope]:
+    """The scope of each of those fields: its name, in characters that mean nothing in texts of code, and a number where
+    an earlier field has that name."""
+    scopes: dict[FieldSymbol, Scope] = {}
     taken: set[str] = set()
     for symbol in fields:
-        name, number = symbol.name, 0
+        stem = name = re.sub(r"[^\w.]", "_", symbol.name)
+        number = 0
         while name in taken:
             number += 1
-            name = f"{symbol.name}.{number}"
+            name = f"{stem}.{number}"
         taken.add(name)
-        scopes[symbol] = scope_name("field", name, symbol.exposed)
+        scopes[symbol] = field_scope(name, symbol.exposed)
     return scopes
-
-
-def scope_name(kind: str, name: object, exposed: bool = False) -> str:
-    """What an address calls the field or array that it is in."""
-    return f"{EXPOSED} {kind}:{name}" if exposed else f"{kind}:{name}"
 
 
 @dataclass(frozen=True)

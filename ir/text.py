@@ -32,6 +32,7 @@ import numpy as np
 from weft.ir.core import Block, BlockArg, Field, Op, Value
 from weft.ir.errors import Span
 from weft.ir.ops import Kernel
+from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol, LoopConfig, Term
 from weft.ir.types import VOID, Type
 
@@ -205,6 +206,8 @@ def attribute(content: Any) -> str:
     """The text of an attribute: a number, a truth value, a string, a type, a loop's configuration, or a tuple."""
     if isinstance(content, np.generic):
         content = content.item()
+    if isinstance(content, Scope):
+        content = str(content)
     if isinstance(content, str):
         return content if _WORD.match(content) and content not in RESERVED else json.dumps(content)
     if isinstance(content, bool):

@@ -39,7 +39,8 @@ from weft.ir.ops import (
     TreeBase,
 )
 from weft.ir.passes import pass_
-from weft.ir.symbols import FieldSymbol, Term, scope_name, scopes_of
+from weft.ir.scopes import Scope, array_scope
+from weft.ir.symbols import FieldSymbol, Term, scopes_of
 from weft.ir.tasks import tasks_of
 from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, i32, i64, pointer, u1
 from weft.ir.widen import Widener
@@ -84,7 +85,7 @@ class _Place:
     indices: list[Value] = field(default_factory=list[Value])
     strides: list[Value] = field(default_factory=list[Value])
 
-    def address(self, type: Type, scope: str, like: Op) -> Address:
+    def address(self, type: Type, scope: Scope, like: Op) -> Address:
         return Address(self.base, self.indices, self.strides, self.offset, scope, type=type, name=like.name)
 
 
@@ -154,8 +155,9 @@ class _Lowering:
         place = self.element_place(root)
         inside = _Place(place.base, place.offset, list(place.indices), list(place.strides))
         self.component(inside, symbol, op)
-        suffix = "" if symbol in self.whole else f"#{_row_major(symbol, op.indices)}"
-        return after.add(inside.address(op.type, f"{scope}{suffix}", op))
+        if symbol not in self.whole:
+            scope = Scope(scope.space, _row_major(symbol, op.indices), scope.exposed)
+        return after.add(inside.address(op.type, scope, op))
 
     def element_place(self, root: FieldPtr) -> _Place:
         """Where an element of several components begins: computed once, if several of them are wanted."""
@@ -256,7 +258,7 @@ class _Lowering:
             place.indices.append(self.widen(index))
             place.strides.append(self.stride(root.block, number, axis, kind, size))
         self.inner(place, op, packed=True)
-        return _after(op).add(place.address(op.type, scope_name("array", number, kind.exposed), op))
+        return _after(op).add(place.address(op.type, array_scope(number, kind.exposed), op))
 
     def shared_address(self, op: Op, root: ArrayPtr, array: Shared) -> Value:
         """Packed, as arrays are, and of known shape."""
@@ -270,7 +272,7 @@ class _Lowering:
             self.index(place, root.block, index, stride)
             stride *= extent
         self.inner(place, op, packed=True)
-        return _after(op).add(place.address(op.type, f"shared:{number}", op))
+        return _after(op).add(place.address(op.type, Scope(f"shared:{number}"), op))
 
     def extent(self, block: Block, number: int, kind: Array, axis: int) -> Value:
         return self.widen.share(block, ArrayExtent(number, axis, kind.wide), ("extent", number, axis))
@@ -294,13 +296,13 @@ class _Lowering:
         number = self.locals.setdefault(root, len(self.locals))
         place = _Place(root)
         self.inner(place, op, packed=False)
-        return _after(op).add(place.address(op.type, f"local:{number}", op))
+        return _after(op).add(place.address(op.type, Scope(f"local:{number}"), op))
 
     def temp_address(self, op: Op, root: Value) -> Value:
         assert isinstance(root, TempPtr)
         place = _Place(root)
         self.inner(place, op, packed=False)
-        return _after(op).add(place.address(op.type, f"temp:{root.offset}", op))
+        return _after(op).add(place.address(op.type, Scope(f"temp:{root.offset}"), op))
 
     # ---- indices and parts ----
 

@@ -169,7 +169,7 @@ def _steps(task: Task) -> list[str]:
         step, elem = _step(op.ptr, task.body.args[-1]), getattr(op.ptr.type, "elem", None)
         size = elem.size if isinstance(elem, Prim) else 0
         words = {None: "anywhere", 0: "one place", size: "side by side"}
-        name = op.ptr.scope.partition(":")[2].partition("#")[0] or op.ptr.scope
+        name = op.ptr.scope.name or "memory"
         found[f"{name} {words.get(step, f'{step} B apart')}"] = None
     return [*found]
 

@@ -11,6 +11,7 @@ from weft.codegen.cpu import compile_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg, Builder, Value
 from weft.ir.ops import Address, ArrayBase, Const, Kernel, Load, Store, Task, Yield
+from weft.ir.scopes import array_scope
 from weft.ir.symbols import Param
 from weft.ir.types import Prim, array, i64, pointer
 from weft.runtime.cpu import CpuDevice
@@ -36,7 +37,7 @@ def elementwise(
 
     def address(k: int) -> Value:
         stride = b.add(Const(types[k].size, type=i64))
-        return b.add(Address(b.add(ArrayBase(k)), [index], [stride], 0, f"array:{k}", type=pointer(types[k])))
+        return b.add(Address(b.add(ArrayBase(k)), [index], [stride], 0, array_scope(k), type=pointer(types[k])))
 
     values: list[Value] = [b.add(Load(address(k))) for k in range(len(inputs))]
     b.add(Store(address(len(inputs)), body(b, values)))

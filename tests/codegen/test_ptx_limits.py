@@ -16,6 +16,7 @@ from weft.codegen.cuda_target import libdevice
 from weft.codegen.lane_layouts import Cell, layouts_of
 from weft.codegen.shares import Share
 from weft.ir.ops import Kernel
+from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol, Term
 from weft.ir.types import Tensor, f32, i32
 
@@ -28,7 +29,7 @@ needs_libdevice = pytest.mark.skipif(libdevice() is None, reason="no libdevice.1
     "words", [[2], [256], [4096], [4096, 4096], [3000, 3000, *[25] * 8], [4096, *[100] * 40], [25] * 300, [7, 4000, 90]]
 )
 def test_copies_fit_the_memory_of_a_block(words: list[int]) -> None:
-    shares = [Share(f"field:{k}", 0, 0, size, "add", i32) for k, size in enumerate(words)]
+    shares = [Share(Scope(f"field:{k}"), 0, 0, size, "add", i32) for k, size in enumerate(words)]
     copies = copies_of(shares)
     assert sum(4 * count * size for count, size in zip(copies, words, strict=True)) <= LIMITS.together
     assert set(copies) <= {1, 2, 4, 8, 16, 32}
@@ -101,5 +102,5 @@ def test_layouts_of_fields_of_one_name() -> None:
     far = FieldSymbol("x", i32, (1 << 30,), 0, (0,), (Term(0, 1, 1 << 30, 4),))
     near = FieldSymbol("x", Tensor(f32, (2,)), (100,), 1, (0, 4), (Term(0, 1, 100, 8),))
     layouts = layouts_of(Kernel("k", (), (), (far, near)))
-    assert layouts.near == {"field:x.1"}
-    assert layouts.cells == {"field:x.1": Cell(8, 0, 8)}
+    assert layouts.near == {Scope("field:x.1")}
+    assert layouts.cells == {Scope("field:x.1"): Cell(8, 0, 8)}

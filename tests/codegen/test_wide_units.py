@@ -8,6 +8,7 @@ from weft.codegen.cuda_group import _across, _Row
 from weft.codegen.cuda_wide_atomics import _alignment, _units
 from weft.ir.core import Value
 from weft.ir.ops import Address, Arg, ArrayBase, Atomic, Const, Load, Store, TreeBase
+from weft.ir.scopes import Scope
 from weft.ir.types import f32, i64, pointer
 
 I, N, ONE = Arg(0, type=i64), Arg(1, type=i64), Arg(2, type=f32)
@@ -15,7 +16,7 @@ I, N, ONE = Arg(0, type=i64), Arg(1, type=i64), Arg(2, type=f32)
 
 def place(stride: int | Value, offset: int = 0, base: Value | None = None) -> Address:
     step = Const(stride, type=i64) if isinstance(stride, int) else stride
-    return Address(base or TreeBase(0), [I], [step], offset, "field:x", type=pointer(f32))
+    return Address(base or TreeBase(0), [I], [step], offset, Scope("field:x"), type=pointer(f32))
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,5 @@ def test_how_many_elements_make_words(stores: list[int], loads: list[int], count
     """All stores must be aligned, of loads one; others read the word before it, too."""
     places = [(Store(place(4, offset), ONE), offset) for offset in stores]
     places += [(Load(place(4, offset)), offset) for offset in loads]
-    assert (
-        _across([_Row(op, f"field:{number}", offset, 4, 4, ()) for number, (op, offset) in enumerate(places)]) == count
-    )
+    rows = [_Row(op, Scope(f"field:{number}"), offset, 4, 4, ()) for number, (op, offset) in enumerate(places)]
+    assert _across(rows) == count

@@ -27,6 +27,7 @@ from weft.ir.ops import (
     TempPtr,
     TreeBase,
 )
+from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import array, f32, i8, i32, i64, pointer, struct, tensor
 
@@ -49,7 +50,7 @@ def plus(value: Value, number: int) -> Binary:
 def address(
     index: Value, offset: int = 0, stride: int = 4, scope: str = "field:x", base: Value | None = None
 ) -> Address:
-    return Address(base or TreeBase(0), [index], [const(stride, i64)], offset, scope, type=pointer(f32))
+    return Address(base or TreeBase(0), [index], [const(stride, i64)], offset, Scope.parse(scope), type=pointer(f32))
 
 
 WIDE = Cast(I, type=i64)
@@ -73,11 +74,11 @@ def at(base: Value, number: int) -> ElementPtr:
 
 def stepped(stride: Value, *index: Value, offset: int = 0) -> Address:
     strides = [const(32, i64), stride][-len(index) :]
-    return Address(TreeBase(0), list(index), strides, offset, "field:x", type=pointer(f32))
+    return Address(TreeBase(0), list(index), strides, offset, Scope("field:x"), type=pointer(f32))
 
 
 def record(offset: int) -> Address:
-    return Address(TreeBase(0), [], [], offset, "field:p", type=pointer(PAIR))
+    return Address(TreeBase(0), [], [], offset, Scope("field:p"), type=pointer(PAIR))
 
 
 APART = [
@@ -111,7 +112,7 @@ APART = [
     (address(WIDE, 0, 4, "array:0", ArrayBase(0)), address(WIDE, 4, 4, "array:0", ArrayBase(0))),
     (address(WIDE, 0, 4, "array:0", ArrayBase(0)), address(WIDE, 4, 4, "array:1", ArrayBase(1))),
     (address(WIDE, 0, 4, "exposed array:0", ArrayBase(0)), address(WIDE, 4, 4, "exposed array:0", ArrayBase(0))),
-    (Address(OTHER, [], [], 0, "local:a", type=pointer(f32)), address(WIDE)),
+    (Address(OTHER, [], [], 0, Scope("local:a"), type=pointer(f32)), address(WIDE)),
 ]
 
 TOGETHER = [
@@ -136,7 +137,7 @@ TOGETHER = [
     (stepped(STRIDE, WIDE), stepped(STRIDE, NEXT)),
     (stepped(const(4, i64), WIDE), stepped(const(8, i64), WIDE, offset=4)),  # i = -1
     (stepped(const(4, i64), LONG, LONG), stepped(const(4, i64), plus(LONG, 1), plus(LONG, -7))),
-    (Address(TreeBase(0), [], [], 0, "field:x", type=pointer(f32)), address(WIDE, 8)),
+    (Address(TreeBase(0), [], [], 0, Scope("field:x"), type=pointer(f32)), address(WIDE, 8)),
     (record(0), record(8)),
     (FieldPtr(X, [I, J]), FieldPtr(X, [I, J])),
     (FieldPtr(X, [I, J]), FieldPtr(X, [J, I])),
@@ -173,8 +174,8 @@ def test_together(p: Value, q: Value) -> None:
 def test_spaces() -> None:
     assert space_of(ElementPtr(LOCAL, [I])) is LOCAL
     assert space_of(ELEMENT) is V
-    assert space_of(address(WIDE)) == "field:x"
-    assert space_of(address(WIDE, scope="array:3")) == space_of(ArrayPtr(CONTIGUOUS, [I])) == "array:3"
+    assert space_of(address(WIDE)) == Scope("field:x")
+    assert space_of(address(WIDE, scope="array:3")) == space_of(ArrayPtr(CONTIGUOUS, [I])) == Scope("array:3")
     assert space_of(address(WIDE, scope="exposed array:3")) == space_of(ArrayPtr(OPEN, [I])) == EXPOSED
     assert space_of(address(WIDE, scope="exposed field:e")) == space_of(FieldPtr(E, [I, J])) == EXPOSED
     assert space_of(TempPtr(8, type=pointer(f32))) == TEMPS
@@ -193,9 +194,9 @@ def test_same_address() -> None:
     assert not same_address(FieldPtr(X, [I, const(1)]), FieldPtr(X, [I, const(2)]))
     assert not same_address(FieldPtr(X, [I, J]), FieldPtr(Y, [I, J]))
     assert same_address(address(WIDE, 4), address(WIDE, 4))
-    integer = Address(TreeBase(0), [WIDE], [const(4, i64)], 4, "field:x", type=pointer(i32))
+    integer = Address(TreeBase(0), [WIDE], [const(4, i64)], 4, Scope("field:x"), type=pointer(i32))
     assert not same_address(address(WIDE, 4), integer)
-    assert not same_address(address(WIDE), Address(TreeBase(0), [], [], 0, "field:x", type=pointer(f32)))
+    assert not same_address(address(WIDE), Address(TreeBase(0), [], [], 0, Scope("field:x"), type=pointer(f32)))
     cell = Alloca(type=pointer(i32))
     assert same_address(cell, cell)
     assert not same_address(FieldPtr(X, [Load(cell), J]), FieldPtr(X, [Load(cell), J]))  # a store may be between

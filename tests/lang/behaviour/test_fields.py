@@ -471,3 +471,25 @@ def test_a_field_of_a_component_is_the_same_memory(ti):
     v.fill(0)
     shift()
     assert v.to_numpy()[:, 0].tolist() == list(range(64))
+
+
+def test_names_of_any_characters(ti):
+    """`x#1` is no component of x, of which threads add to copies."""
+    x, y = ti.Vector.field(2, ti.i32, 64, name="x"), ti.field(ti.i32, 64, name="x#1")
+    z = [ti.field(ti.i32, 4, name=name) for name in ("scope}:!{", 'a"b', "a\\b", "a\nb", "é", "%s {0}")]
+
+    @ti.kernel
+    def run():
+        for i in range(100000):
+            x[i % 64] += 1
+            y[i % 64] += 2
+        for i in range(4):
+            for one in ti.static(z):
+                one[i] = one[i] * 2 + y[i] + x[i].y
+
+    run()
+    counts = np.bincount(np.arange(100000) % 64)
+    assert (x.to_numpy() == counts[:, None]).all()
+    assert (y.to_numpy() == 2 * counts).all()
+    for one in z:
+        assert (one.to_numpy() == 3 * counts[:4]).all()
