@@ -16,7 +16,7 @@ from typing import Any
 
 from weft.codegen.function import Emitters, FunctionWriter, emits
 from weft.codegen.module import ModuleWriter
-from weft.codegen.spelling import in_register
+from weft.codegen.spelling import identifier, in_register
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
     Arg,
@@ -114,7 +114,7 @@ def _invoke(f: FunctionWriter, op: Invoke) -> str | None:
     lane = f.lane if f.stream or op.stream else "0"
     known = ["ptr %ctx", f"i64 {floor}", f"ptr {f.draws or 'null'}", f"i64 {lane}", f"i32 {stream}"]
     arguments = [word for value in op.values for word in _words(f, value)]
-    call = f"call {_result(op.results)} @weft_fn_{op.function}({', '.join([*known, *arguments])})"
+    call = f"call {_result(op.results)} @weft_fn_{identifier(op.function)}({', '.join([*known, *arguments])})"
     result = f.set(call) if op.results else None
     if result is None:
         f.do(call)
@@ -206,9 +206,7 @@ def write_function(
                 op.invariant = False
         f.block(task.body)
     known = ["ptr %ctx", "i64 %floor", "ptr %draws", "i64 %lane", "i32 %stream"]
-    signature = (
-        f"define internal {_result(results)} @weft_fn_{kernel.symbol}({', '.join([*known, *parameters.spelled])})"
-    )
+    signature = f"define internal {_result(results)} @weft_fn_{identifier(kernel.symbol)}({', '.join([*known, *parameters.spelled])})"
     body = f.text(f"{signature} {module.attributes}").removesuffix("  ret void\n}\n")
     module.functions.append(body + _return(slots, results))
 

@@ -7,7 +7,6 @@ bounds were read from. Everything up to PTX works without a GPU.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from weft.codegen.cuda_wraps import keep_wraps
 from weft.codegen.function import FunctionWriter
 from weft.codegen.module import ModuleWriter
 from weft.codegen.shares import shares_of
+from weft.codegen.spelling import identifier
 from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Artifact, CudaTarget, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
@@ -159,7 +159,7 @@ def _floor(room: int) -> tuple[str, ...]:
 
 def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], int]:
     """The launches of a kernel in order, and how many words of the state they and the results take."""
-    name = re.sub(r"\W", "_", kernel.symbol, flags=re.ASCII)
+    name = identifier(kernel.symbol)
     launches: list[Launch] = []
     words = STATE_RESULTS + sum(map(flat_size, kernel.results))
 

@@ -5,14 +5,20 @@ A u1 is an `i1` in a register and an `i8` in memory; everything else is spelled 
 
 from __future__ import annotations
 
+import re
 import struct
 from functools import cache
 
 from weft.ir.types import Prim, f16, f32, u1
 
-__all__ = ["constant", "in_memory", "in_register"]
+__all__ = ["constant", "identifier", "in_memory", "in_register"]
 
 _FLOATS = {16: "half", 32: "float", 64: "double"}
+
+
+def identifier(name: str) -> str:
+    """A name of the program in characters that LLVM, PTX and NVIDIA's assembler take."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 @cache

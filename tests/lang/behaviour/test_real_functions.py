@@ -465,3 +465,29 @@ def test_returns_in_loops(ti, kind):
         wanted = [place, i + 1 if i % 2 == 0 else i + 2, *((cell, 2 * cell) if cell is not None else (-1, -1))]
         wanted += [*(box if box is not None else (-1, 0)), 6, -1, 3, i % 3]
         assert out[i].tolist() == wanted, i
+
+
+def test_names_beyond_ascii(ti):
+    größe = ti.field(ti.f32, 4)
+
+    @ti.real_func
+    def höhe(α: ti.f32) -> ti.f32:
+        β = α * 2
+        if β > 3:
+            return β
+        return höhe(β) + 1
+
+    @ti.real_func
+    def hähe(λ: ti.f32) -> ti.f32:
+        return λ + 0.5
+
+    @ti.kernel
+    def größer(λ: ti.f32) -> ti.f32:
+        Σ = 0.0
+        for ι in größe:
+            größe[ι] = höhe(λ) + hähe(ι)
+            Σ += größe[ι]
+        return Σ
+
+    assert größer(1.5) == 36.0
+    assert größe.to_numpy().tolist() == [7.5, 8.5, 9.5, 10.5]
