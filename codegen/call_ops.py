@@ -206,7 +206,8 @@ def write_function(
                 op.invariant = False
         f.block(task.body)
     known = ["ptr %ctx", "i64 %floor", "ptr %draws", "i64 %lane", "i32 %stream"]
-    signature = f"define internal {_result(results)} @weft_fn_{identifier(kernel.symbol)}({', '.join([*known, *parameters.spelled])})"
+    name, takes = identifier(kernel.symbol), ", ".join([*known, *parameters.spelled])
+    signature = f"define internal {_result(results)} @weft_fn_{name}({takes})"
     body = f.text(f"{signature} {module.attributes}").removesuffix("  ret void\n}\n")
     module.functions.append(body + _return(slots, results))
 
