@@ -106,6 +106,10 @@ _FAULTS: dict[str, type[KernelFault]] = {
 }
 
 
+_OF_INDICES = ("bounds", "outside")  # kinds of sites whose values are indices
+_LAST_INDEX = 2**63 - 1  # which stands for all of u64 that are more: `infer_types` holds them within i64
+
+
 def kind_of_fault(error: KernelFault) -> str:
     """The kind of the assertion that raised `error`; "memory" if none did."""
     return next((kind for kind, made in _FAULTS.items() if type(error) is made), "memory")
@@ -147,6 +151,8 @@ def _filled(site: Site, slots: bytes) -> str:
     scalars = iter(read_scalars(known, slots))
     pieces, specs = message_parts(site.text[0])
     values = [assemble(type, scalars) for type in known][: len(pieces) - 1]
+    if site.kind in _OF_INDICES:
+        values = [f"{value} or more" if value == _LAST_INDEX else value for value in values]
     shown = [show(value, spec) for value, spec in zip(values, specs)] + ["..."] * (len(pieces) - 1 - len(values))
     return pieces[0] + "".join(value + piece for value, piece in zip(shown, pieces[1:]))
 
