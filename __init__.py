@@ -6,9 +6,7 @@ This file only re-exports. What compiles kernels is imported when first asked fo
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from weft.lang import compat, types
@@ -82,6 +80,7 @@ from weft.lang.builtins import (
     zero,
 )
 from weft.lang.color import hex_to_rgb, rgb_to_hex
+from weft.lang.deferred import deferred as _deferred
 from weft.lang.field import Field, MatrixField, ScalarField
 from weft.lang.init import (
     amdgpu,
@@ -176,27 +175,14 @@ sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
 
-def _deferred(name: str, public: str = "") -> ModuleType:
-    """A module of `weft.lang`, also as `weft.public` (the same name, if none is given), that runs when first looked
-    into."""
-    spec = importlib.util.find_spec(f"weft.lang.{name}")
-    assert spec is not None
-    assert spec.loader is not None
-    spec.loader = importlib.util.LazyLoader(spec.loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = sys.modules[f"weft.{public or name}"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-algorithms = _deferred("library.algorithms", "algorithms")
-graph = _deferred("graph")
-profiler = _deferred("measure.profiler", "profiler")
-simt = _deferred("simt")
-testing = _deferred("measure.testing", "testing")
-tools = _deferred("tools")
-torch = _deferred("arrays.torch_op", "torch")  # not in __all__: `from weft import *` leaves `torch` what it was
-ui = _deferred("ui")
+algorithms = _deferred("weft.lang.library.algorithms", "weft.algorithms")
+graph = _deferred("weft.lang.graph", "weft.graph")
+profiler = _deferred("weft.lang.measure.profiler", "weft.profiler")
+simt = _deferred("weft.lang.simt", "weft.simt")
+testing = _deferred("weft.lang.measure.testing", "weft.testing")
+tools = _deferred("weft.lang.tools", "weft.tools")
+torch = _deferred("weft.lang.arrays.torch_op", "weft.torch")  # not in __all__: `import *` leaves `torch` what it was
+ui = _deferred("weft.lang.ui", "weft.ui")
 sys.modules[f"{__name__}.compat"] = compat
 compat.register()
 extension = compat.Extension
@@ -232,6 +218,10 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(_LAZY[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
 
 
 __all__ = [

@@ -7,6 +7,7 @@ verified after each row of the tables.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from importlib import import_module
@@ -68,8 +69,9 @@ TIDYING: frozenset[str] = frozenset({"full_simplify"})
 
 def find_pass(name: str) -> Pass:
     """The pass of that name; its file is imported when first asked for."""
-    if name not in PASSES:
-        import_module(f"weft.ir.transforms.{name}")
+    file = f"weft.ir.transforms.{name}"
+    if name not in PASSES or file in sys.modules:
+        import_module(file)  # waits where another thread is at it: a pass is registered before its file ends
     return PASSES[name]
 
 

@@ -63,3 +63,7 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(f"weft.lang.ui.{_HOMES.get(name, 'events')}"), name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import sys
+import threading
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 
-from weft.ir import ops
+from weft.ir import ops, transforms
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
 from weft.ir.errors import CompilationError, InternalError
@@ -69,6 +72,38 @@ def test_a_pass_is_found_by_its_name() -> None:
     assert find_pass("idle") is PASSES["idle"]
     with pytest.raises(ModuleNotFoundError):
         find_pass("no_such_pass")
+
+
+LATE = """
+from weft.ir.passes import pass_
+from tests.ir import test_pipeline
+
+@pass_("late")
+def late(root, config):
+    return _last_line
+
+test_pipeline.REGISTERED.set()
+assert test_pipeline.GO.wait(30)
+_last_line = True
+"""
+REGISTERED, GO = threading.Event(), threading.Event()
+
+
+def test_a_pass_that_another_thread_is_still_importing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is registered, but what it needs may stand below it in the file."""
+    (tmp_path / "late.py").write_text(LATE)
+    monkeypatch.setattr(transforms, "__path__", [*transforms.__path__, str(tmp_path)])
+    kernel, said = parse(TEXT), list[bool]()
+    threads = [threading.Thread(target=lambda: said.append(find_pass("late")(kernel, STRICT))) for _ in range(2)]
+    threads[0].start()
+    assert REGISTERED.wait(30)
+    threads[1].start()
+    threads[1].join(0.2)  # it waits, too
+    GO.set()
+    for thread in threads:
+        thread.join(30)
+    del sys.modules["weft.ir.transforms.late"], PASSES["late"]
+    assert said == [True, True]
 
 
 def test_nested_passes_are_seen_before_the_stage() -> None:
