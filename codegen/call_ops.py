@@ -193,7 +193,8 @@ def write_function(
         f.do(f"store {f.typed(op.value)}, ptr {slots[op.part]}")
 
     own = {**emitters, **parameters.emitters(), StoreResult: store_result}
-    f = writer(module, emitters=own, draws="%draws", lane="%lane", stream="%stream", floor="%floor")
+    joined = frozenset(field.tree for field in kernel.fields)  # its callers may touch them as well
+    f = writer(module, emitters=own, draws="%draws", lane="%lane", stream="%stream", floor="%floor", joined=joined)
     slots = [f.stack(in_register(prim)) for prim in results]
     for slot, prim in zip(slots, results, strict=True):
         f.do(f"store {in_register(prim)} zeroinitializer, ptr {slot}")

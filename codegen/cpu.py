@@ -9,7 +9,7 @@ hands parallel ones to the runtime's pool; small ones stay on the caller.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.codegen import control_ops, lane_math, lane_memory, machine, memory_ops, philox, scalar_ops
@@ -20,6 +20,7 @@ from weft.codegen.cpu_private import extra_words, homes, prepare, run_shares, sh
 from weft.codegen.crew import Crew, Helpers
 from weft.codegen.function import EMITTERS, FunctionWriter, Turn
 from weft.codegen.interrupts import NEVER, Stretches, even_part, look, stretches
+from weft.codegen.joined_trees import joined_trees
 from weft.codegen.lane_choice import LanePlan, Plan, lane_decision, length
 from weft.codegen.lane_control import write_body
 from weft.codegen.lane_layouts import layouts_of
@@ -137,6 +138,8 @@ def emit_kernel(
         write_function(module, callee, FunctionWriter, EMITTERS)
     entry = FunctionWriter(module, lines_from=_line_table(module, "weft_entry", kernel))
     tasks = [op for op in kernel.body if isinstance(op, Task)]
+    serial = (joined_trees(ops_of(task.body)) for task in tasks if task.kind == "serial")
+    entry.joined = frozenset[int]().union(*serial)
     for number, task in enumerate(tasks):
         first = len(entry.lines)
         if task.kind == "serial":
@@ -334,7 +337,7 @@ def _write_body(
     Atomics on fields of which it has a copy need not lock, those of its epilogue do."""
     module = entry.module
     f = _writer(module, plan)
-    f.plain, f.apart = plain, name
+    f.plain, f.apart, f.joined = plain, name, joined_trees(_for_llvm(task, plan))
     f.lines_from = _line_table(module, name, task)
     if _draws(module, task):
         f.draws = f.stack(f"<{plan.span} x i32>" if isinstance(plan, LanePlan) else "i32", align=4)
@@ -355,6 +358,14 @@ def _write_body(
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
     _mark_rest(f, 0, task)
     module.functions.append(_text(f, signature, "noinline "))
+
+
+def _for_llvm(task: Task, plan: Plan | None) -> Iterable[Op]:
+    """The ops of loops that LLVM may vectorize: all, or those of inner loops where iterations run in lanes."""
+    ops = ops_of(*task.regions)
+    if not isinstance(plan, LanePlan):
+        return ops
+    return dict.fromkeys(ops_of(*(loop.body for loop in ops if isinstance(loop, For | While))))
 
 
 def _writer(module: ModuleWriter, plan: Plan | None) -> FunctionWriter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.codegen.function import FunctionWriter, emits
+from weft.codegen.joined_trees import scope_in
 from weft.codegen.scalar_ops import binary
 from weft.codegen.spelling import constant, in_memory, in_register
 from weft.ir.artifact import SERVICES
@@ -123,9 +124,8 @@ def _address(f: FunctionWriter, op: Address) -> str:
 
 def access_tag(f: FunctionWriter, pointer: Value, group: bool = True) -> str:
     """The metadata of an access there; `group`: it is independent of other iterations' accesses."""
-    if isinstance(pointer, Address):
-        return f.module.access(pointer.scope, f.access_group if group else "")
-    return ""
+    scope = scope_in(pointer, f.joined)
+    return f.module.access(scope, f.access_group if group else "") if scope is not None else ""
 
 
 def _load(f: FunctionWriter, address: str, type: Prim, tag: str) -> str:

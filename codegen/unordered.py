@@ -1,39 +1,61 @@
 """Whether LLVM may move the accesses of a parallel loop past one another (`llvm.loop.parallel_accesses`).
 
-    x[%i].x = f(x[%i].x, x[%i].y)          yes
-    x[%i].x += a ; x[%i][%k] += b          no: LLVM's vectorizer would look for no order within an iteration either,
-                                           and load both elements first
-    s = a[%i].x ; b[%i].y = s ; a[%i].y    yes; not if these are exposed: it would load the cells of `a` first, and `b`
-                                           may be the same array
+    x[%i].x = f(x[%i].x, x[%i].y)              yes
+    x[%i].x += a ; x[%i][%k] += b              no: LLVM's vectorizer would look for no order within an iteration either,
+                                               and load both elements first
+    x[%i].x = a ; if c: x[%i].x = b ; x[%i].y = d          no: it would store .x and .y together, at the end
+    s = a[%i].x ; b[%i].y = s ; a[%i].y        yes; not if these are exposed: it would load the cells of `a` first, and
+                                               `b` may be the same array
 
 Iterations are independent by themselves, since the loop is parallel. Told so, LLVM asks no more for dependences at all.
+What it moves are parts of a cell: it loads them all where the first one is loaded, and stores them where the last one
+is stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 
-from weft.ir.core import ops_of
-from weft.ir.ops import Address, Atomic, Const, Load, Store, Task
+from weft.ir.core import Op, Value, ops_of
+from weft.ir.ops import Address, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase, While
 from weft.ir.scopes import Scope
 
 __all__ = ["is_unordered"]
 
 
+@dataclass(frozen=True)
+class _Access:
+    """An access to memory of all iterations: which field or array it is in, and in which memory; the path to it without
+    constants, and these, in bytes; whether it writes, and whether it may come again in the same iteration."""
+
+    scope: Scope
+    memory: Hashable
+    path: tuple[Hashable, ...]
+    offset: int
+    writes: bool
+    again: bool
+
+
 def is_unordered(task: Task) -> bool:
-    """Whether the accesses of one iteration to memory that is written differ by constants at most, and what it has to
-    do with an exposed array or field it does before or after what it has to do with others."""
-    paths: dict[Scope, set[tuple[int, ...]]] = {}
-    written: set[Scope] = set()
-    exposed: list[tuple[Scope, bool]] = []
+    """Whether the accesses of one iteration to memory that is written differ by constants at most, none comes back to
+    what has been stored, and what the iteration has to do with an exposed array or field it does before or after what
+    it has to do with others."""
+    accesses = list(_accesses(task))
+    paths: dict[Scope, set[tuple[Hashable, ...]]] = {}
+    for one in accesses:
+        paths.setdefault(one.scope, set()).add(one.path)
+    written = {one.scope for one in accesses if one.writes}
+    exposed = [(one.scope, one.writes) for one in accesses if one.scope.exposed]
+    return all(len(paths[scope]) == 1 for scope in written) and not _interleaved(exposed) and not _comes_back(accesses)
+
+
+def _accesses(task: Task) -> Iterator[_Access]:
     for op in ops_of(task.body):
         place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
         if isinstance(place, Address):
-            scope, writes = place.scope.whole, not isinstance(op, Load)
-            paths.setdefault(scope, set()).add(_moving(place))
-            written |= {scope} if writes else set()
-            exposed += [(scope, writes)] if scope.exposed else []
-    return all(len(paths[scope]) == 1 for scope in written) and not _interleaved(exposed)
+            memory, path, offset = _parts(place)
+            yield _Access(place.scope.whole, memory, path, offset, not isinstance(op, Load), _is_in_a_loop(op, task))
 
 
 def _interleaved(accesses: Sequence[tuple[Scope, bool]]) -> bool:
@@ -49,7 +71,51 @@ def _interleaved(accesses: Sequence[tuple[Scope, bool]]) -> bool:
     return False
 
 
-def _moving(place: Address) -> tuple[int, ...]:
-    """What tells the terms of an address from another's, constant ones left out."""
-    pairs = [(a, b) for a, b in zip(place.indices, place.strides, strict=True) if not isinstance(a, Const)]
-    return tuple(int(x.value) if isinstance(x, Const) else id(x) for pair in pairs for x in pair)
+def _comes_back(accesses: Sequence[_Access]) -> bool:
+    """Whether something is touched again after it was stored to, and there are other places in the same memory, with
+    which LLVM may load or store it together. An inner loop may be written out: then it touches several places."""
+    written = {one.memory for one in accesses if one.writes}
+    if any(one.again and one.memory in written for one in accesses):
+        return True
+    places: dict[Hashable, set[Hashable]] = {}
+    for one in accesses:
+        places.setdefault(one.memory, set()).add((one.path, one.offset))
+    stored = set[Hashable]()
+    for one in accesses:
+        place = one.path, one.offset
+        if place in stored and len(places[one.memory]) > 1:
+            return True
+        if one.writes:
+            stored.add(place)
+    return False
+
+
+def _parts(place: Address) -> tuple[Hashable, tuple[Hashable, ...], int]:
+    """The memory that an address is in, what tells it from others but for constants, and these, in bytes."""
+    terms, offset, base = list[Hashable](), 0, place.base
+    step: Value = place
+    while isinstance(step, Address):
+        offset, base = offset + step.offset, step.base
+        for index, stride in zip(step.indices, step.strides, strict=True):
+            if isinstance(index, Const) and (isinstance(stride, Const) or not index.value):
+                offset += int(index.value) * int(stride.value) if isinstance(stride, Const) else 0
+            else:
+                terms += [int(x.value) if isinstance(x, Const) else id(x) for x in (index, stride)]
+        step = base
+    memory = _memory(base)
+    return memory, (memory, *terms), offset
+
+
+def _memory(base: Value) -> Hashable:
+    if isinstance(base, TreeBase):
+        return "tree", base.tree
+    return ("array", base.index) if isinstance(base, ArrayBase) else base
+
+
+def _is_in_a_loop(op: Op, task: Task) -> bool:
+    around = op.parent
+    while around is not None and around is not task:
+        if isinstance(around, (For, While)):
+            return True
+        around = around.parent
+    return False

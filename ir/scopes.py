@@ -3,6 +3,7 @@
     field:x            an element of field x            field:x#2     component 2 of such an element
     array:0            an element of an array argument  shared:0      of an array that a block of threads shares
     local:3            a local of several scalars       temp:16       temporaries of the kernel
+    tree:0             any field of an SNode tree
 
 Addresses of different scopes never overlap, with two exceptions. A scope without a component overlaps those of the
 components. An *exposed* field or array may overlap any other exposed one: the caller passed memory that overlaps (see
@@ -51,9 +52,12 @@ class Scope:
         return bool(self.space) and not self.exposed
 
     def may_overlap(self, other: Scope) -> bool:
-        """Whether addresses of the two scopes may be equal. An exposed array may be any array of the caller, too."""
-        if self.space == other.space and self.exposed == other.exposed:
+        """Whether addresses of the two scopes may be equal. An exposed array may be any array of the caller, too; any
+        field may be in any tree."""
+        if self.space == other.space:
             return self.component == other.component or ALL in (self.component, other.component)
+        if {self.kind, other.kind} == {"field", "tree"}:
+            return True
         if self.exposed and other.exposed:
             return True
         return (self.exposed or other.exposed) and self.kind == other.kind == "array"

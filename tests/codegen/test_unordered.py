@@ -13,11 +13,13 @@ from weft.ir.tasks import tasks_of
 KERNEL = """\
 kernel @k(n: i32) -> () {{
   task range_for bounds {{
-    %zero = const 0 : i64
+    %begin = const 0 : i64
     %end = const 5000 : i64
-    yield begins=[%zero], ends=[%end]
+    yield begins=[%begin], ends=[%end]
   }} prologue {{
     %base = tree_base tree=0 : *i64
+    %other = tree_base tree=1 : *i64
+    %zero = const 0 : i64
     %one = const 1 : i64
     %four = const 4 : i64
     %eight = const 8 : i64
@@ -31,8 +33,10 @@ kernel @k(n: i32) -> () {{
 """
 
 
-def place(name: str, scope: str, index: str = "%i", stride: str = "%eight", offset: int = 0) -> str:
-    return f'%{name} = address %base, indices=[{index}], strides=[{stride}], offset={offset}, scope="{scope}" : *f32\n'
+def place(
+    name: str, scope: str, index: str = "%i", stride: str = "%eight", offset: int = 0, base: str = "%base"
+) -> str:
+    return f'%{name} = address {base}, indices=[{index}], strides=[{stride}], offset={offset}, scope="{scope}" : *f32\n'
 
 
 def unordered(body: str) -> bool:
@@ -84,3 +88,47 @@ def test_accesses_to_arrays_that_may_be_one(accesses: str, free: bool) -> None:
             body += place(f"p{number}", f"{kind}:{one.lower()}")
             body += f"store %p{number}, %value\n" if one.isupper() else f"%v{number} = load %p{number} : f32\n"
         assert unordered(body) == (free or kind == "array")
+
+
+@pytest.mark.parametrize(
+    ("accesses", "free"),
+    [
+        ("x0 x4 X0 X4", True),
+        ("X0 X4", True),
+        ("X0 Y4", True),
+        ("X0 X0", True),
+        ("X0 x0", True),
+        ("X0 X0 Z4", True),
+        ("X0 X0 X4", False),
+        ("X4 X0 X0", False),
+        ("X0 X0 Y4", False),
+        ("X0 X0 y4", False),
+        ("X0 x0 x4", False),
+        ("x4 X0 x0", False),
+        ("x0 X0 x4", True),
+        ("x0 x0 X4", True),
+        ("X0 A0 X4", False),
+        ("A0 A4", True),
+        ("A0 x0 A4", False),
+        ("x0 { x4 }", True),
+        ("Z0 { x4 }", True),
+        ("X0 { x4 }", False),
+        ("Y0 { x4 }", False),
+        ("{ X0 }", False),
+    ],
+)
+def test_what_comes_back_to_a_cell(accesses: str, free: bool) -> None:
+    """Small letters are loads, capitals are stores, A is an atomic on x; x and y are in one tree, z is not. The number
+    is an offset; in braces is an inner loop."""
+    body = ""
+    for number, one in enumerate(accesses.split()):
+        if one in "{}":
+            body += "for %zero, %i, %one (%j: i64) {\n" if one == "{" else "}\n"
+            continue
+        letter, base = one[0].lower().replace("a", "x"), "%other" if one[0] in "zZ" else "%base"
+        body += place(f"p{number}", f"field:{letter}", offset=int(one[1:]), base=base)
+        if one[0] == "A":
+            body += f"%v{number} = atomic add %p{number}, %value : f32\n"
+        else:
+            body += f"store %p{number}, %value\n" if one[0].isupper() else f"%v{number} = load %p{number} : f32\n"
+    assert unordered(body) == free

@@ -50,6 +50,13 @@ def test_parts() -> None:
         ("exposed array:0", "field:x", False),
         ("exposed array:0", "shared:0", False),
         ("exposed array:0", "local:0", False),
+        ("tree:0", "tree:0", True),
+        ("exposed tree:0", "tree:0", True),
+        ("tree:0", "tree:1", False),
+        ("tree:0", "field:x#1", True),
+        ("tree:0", "array:0", False),
+        ("exposed tree:0", "exposed array:0", True),
+        ("tree:0", "exposed array:0", False),
     ],
 )
 def test_overlaps(a: str, b: str, overlap: bool) -> None:
