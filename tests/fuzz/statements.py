@@ -155,7 +155,16 @@ def _own(w: Writer, depth: int) -> Made:
 @statement("part of an own place")
 def _own_part(w: Writer, depth: int) -> Made:
     place = w.pick(w.places("own", "v3", "w2", "m2", "S", "N"))
+    if place.kind in ("v3", "w2") and w.chance(0.5):
+        return _parts_in_turn(w, w.own(place), "real" if place.kind == "v3" else "int")
     return _update_part(w, w.own(place), place.kind)
+
+
+def _parts_in_turn(w: Writer, target: str, kind: str) -> Made:
+    """One part of a cell twice, the second time for some only, and then another part."""
+    values = w.expr(kind, 1), w.expr("truth", 1), w.expr(kind, 1), w.expr(kind, 1)
+    lines = (f"{target}[0] = {{0}}", f"if {{1}}: {target}[0] = {{2}}", f"{target}[1] = {{3}}")
+    return [(text, None) for text in lines], list(values)
 
 
 @statement("own atomic")
