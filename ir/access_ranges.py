@@ -241,8 +241,7 @@ class Survey:
             return
         key, count, value = moving
         for fact in self.facts.about(key, value, count > 0):
-            factor = next(other for name, other, _ in fact.terms if name == key)
-            times, rest = divmod(count, factor)
+            times, rest = divmod(count, fact.factor(key))
             if not rest:
                 yield from self._lifted(form.plus(fact, -times), loop, region, depth - 1)
         ends, whole = interval(value), type_interval(value.type)
@@ -314,9 +313,8 @@ def _may_hold(form: Form) -> bool:
 
 
 def wraps_not(value: Value) -> bool:
-    """Whether an index that is computed of the same parts in 64 bits is the same number: `widen.py` does so."""
-    if value.type is not i32:
-        return True
+    """Whether an index that is computed of the same parts in more bits is the same number: `widen.py` does so with one
+    of 32 bits."""
     if isinstance(value, Select):
         return wraps_not(value.a) and wraps_not(value.b)
     if isinstance(value, Binary) and value.kind in ("min", "max"):
@@ -331,13 +329,15 @@ def wraps_not(value: Value) -> bool:
 # ---- asking at an access ---------------------------------------------------------------------------------------------
 
 
-def settle(ptr: Op, position: int) -> None:
-    """Make an index that may wrap around one of 64 bits, which it is once it has."""
+def settle(ptr: Op, position: int) -> bool:
+    """Make an index of 32 bits that may wrap around one of 64, which it is once it has; whether it is of 32."""
     assert isinstance(ptr, FieldPtr | ArrayPtr | ElementPtr)
     index = ptr.indices[position]
-    if index.type is i32:
-        first = len(ptr.operands) - len(ptr.indices)
-        ptr.set_operand(first + position, Builder.at(ptr).add(Cast(index, type=i64, name=index.name)))
+    if index.type is not i32:
+        return False
+    first = len(ptr.operands) - len(ptr.indices)
+    ptr.set_operand(first + position, Builder.at(ptr).add(Cast(index, type=i64, name=index.name)))
+    return True
 
 
 def inside(axis: Axis, build: Builder) -> Value:

@@ -45,6 +45,10 @@ class Form:
         """The sum of this and a number."""
         return Form(self.terms, self.constant + by)
 
+    def factor(self, key: Hashable) -> int:
+        """That of a value in it."""
+        return next(count for other, count, _ in self.terms if other == key)
+
     def greatest(self) -> int:
         """No value of it is greater, going by the interval of each value."""
         total = self.constant
@@ -182,7 +186,7 @@ class Facts:
 
     def about(self, key: Hashable, value: Value, above: bool) -> Iterator[Form]:
         """What bounds the value from above, or from below; the latest first."""
-        found = [form for form in reversed(self._of.get(key, ())) if (_factor(form, key) > 0) == above]
+        found = [form for form in reversed(self._of.get(key, ())) if (form.factor(key) > 0) == above]
         yield from found[:_MOST_FACTS]
         yield from _limits(value, above)
 
@@ -194,14 +198,10 @@ class Facts:
             return False
         for key, count, value in form.terms:
             for fact in self.about(key, value, count > 0):
-                times, rest = divmod(count, _factor(fact, key))
+                times, rest = divmod(count, fact.factor(key))
                 if not rest and self.proves(form.plus(fact, -times), depth - 1):
                     return True
         return False
-
-
-def _factor(form: Form, key: Hashable) -> int:
-    return next(count for other, count, _ in form.terms if other == key)
 
 
 def _limits(value: Value, above: bool) -> Iterator[Form]:

@@ -6,6 +6,8 @@ Number the lanes 0, 1, 2 ... along the innermost axis. Every value of a range_fo
     c      lane n has the value of lane 0 + c*n     %j, %j + 3, 2 * %j; the address of x[%i, %j]
     None   anything                             x[idx[%j]], sin(%j)
 
+Only an integer of 32 bits or more, or an address, has a step other than 0 and None.
+
 A local is *split* (each lane has its own) unless all lanes store the same into it, together. A loop is *divergent*
 where lanes may leave it, or start its next round, at different times. Where lanes only ever leave it, those still in it
 are in the same round, and a split local may be *common* to them: the number of the round, though lanes that have left
@@ -47,7 +49,7 @@ from weft.ir.ops import (
     Warn,
     While,
 )
-from weft.ir.types import Pointer, Prim, u1
+from weft.ir.types import Prim, u1
 
 __all__ = ["FAMILY", "Uniformity", "target_of"]
 
@@ -102,12 +104,12 @@ class Uniformity:
         step = self.step(value)
         if step is not None:
             return step
-        if isinstance(value, Cast) and _is_index(value.x) and _is_index(value):
+        if isinstance(value, Cast) and _is_index(value):
             step = self.index_step(value.x)
             if step is None or _bits(value) < _bits(value.x) or _wraps(value):
                 return None
             return step if _bits(value) == _bits(value.x) or abs(step) < _ROUND else None
-        if isinstance(value, Binary) and value.kind in _LINEAR and _is_index(value):
+        if isinstance(value, Binary) and value.kind in _LINEAR:
             return _LINEAR[value.kind](self.index_step(value.lhs), self.index_step(value.rhs), value)
         return None
 
@@ -116,9 +118,9 @@ class Uniformity:
         step = self.index_step(value)
         if step is not None:
             return step
-        if isinstance(value, Cast) and _is_index(value.x) and _is_index(value):
+        if isinstance(value, Cast) and _is_index(value):
             return self.likely_step(value.x)
-        if not isinstance(value, Binary) or not _is_index(value):
+        if not isinstance(value, Binary):
             return None
         a, b = self.likely_step(value.lhs), self.likely_step(value.rhs)
         if value.kind in _LINEAR:
@@ -164,16 +166,16 @@ class Uniformity:
     def _sum(self, store: Store) -> None:
         """`store %acc, (load %acc) + %v`, and nothing writes to the accumulator in between."""
         value, place = store.value, store.ptr
-        loads = [user for user in place.users if isinstance(user, Load) and user in self._inside]
-        others = [user for user in place.users if not isinstance(user, (Load, Store)) and user in self._inside]
+        others = [user for user in place.users if not isinstance(user, (Load, Store))]
         if not isinstance(place, Alloca) or others or not isinstance(value, Binary) or value.kind not in FAMILY:
             self.reason = "it writes to a local of the thread"
             return
-        old = next((load for load in loads if load in (value.lhs, value.rhs)), None)
+        mine = (value.lhs, value.rhs)
+        old = next((load for load in place.users if load in mine and load in self._inside), None)
         if old is None or (value.kind == "sub" and old is not value.lhs) or value.lhs is value.rhs:
             self.reason = "it writes to a local of the thread"
             return
-        if len(old.users) > 1 or len(value.users) > 1 or _is_stale(old, store) or not isinstance(value.type, Prim):
+        if len(old.users) > 1 or len(value.users) > 1 or _is_stale(old, store):
             self.reason = "it reads an accumulator"
             return
         if value.type is u1:
@@ -201,7 +203,7 @@ class Uniformity:
             rule = _RULES.get(type(op))
             if rule is not None:
                 rule(self, op)
-            elif op.pure and any(map(self.varies, op.operands)):
+            elif any(map(self.varies, op.operands)):
                 self._set(op, None)
             for name in op.region_names:
                 self._block(getattr(op, name))
@@ -220,12 +222,12 @@ class Uniformity:
         return isinstance(op, If) and not op.versioned and self.varies(op.condition)
 
     def apart(self, op: Op, block: Block | None) -> bool:
-        """Whether, seen from `block`, only some lanes may be at `op`."""
+        """Whether, seen from `block`, in which it is, only some lanes may be at `op`."""
         inner = op.block
-        while inner is not None and inner is not block:
+        while inner is not block:
+            assert inner is not None
             owner = inner.owner
-            if owner is None or owner is self.task:
-                break
+            assert owner is not None
             if owner in self.divergent or self._parts(owner):
                 return True
             inner = owner.block
@@ -244,8 +246,6 @@ def target_of(op: Op) -> Op:
 def _loop_of(local: Alloca) -> Op | None:
     """The only loop that stores to a scalar local, if it stands beside it and never starts its next round early; other
     stores stand beside them, too."""
-    if not isinstance(local.type, Pointer) or not isinstance(local.type.elem, Prim):
-        return None
     stores = [user for user in local.users if isinstance(user, Store)]
     if not all(isinstance(user, (Load, Store)) for user in local.users):
         return None
@@ -264,14 +264,15 @@ def _beside(op: Op, local: Alloca) -> Op | None:
     return around
 
 
-def _is_stale(old: Load, store: Store) -> bool:
+def _is_stale(old: Op, store: Store) -> bool:
     """Whether something may be stored to the local between the load and the store."""
     op: Op | None = old.next
-    while op is not None and op is not store:
+    while op is not store:
+        assert op is not None
         if any(isinstance(inner, Store) and inner.ptr is store.ptr for inner in op.walk()):
             return True
         op = op.next
-    return op is None
+    return False
 
 
 def _is_index(value: Value) -> bool:
@@ -316,7 +317,7 @@ _LINEAR: dict[str, Callable[[Step, Step, Binary], Step]] = {
 
 def _binary(facts: Uniformity, op: Binary) -> None:
     a, b = facts.step(op.lhs), facts.step(op.rhs)
-    if op.kind in _LINEAR and _is_index(op):
+    if op.kind in _LINEAR:
         facts._set(op, _LINEAR[op.kind](a, b, op))
     else:
         facts._set(op, 0 if a == 0 and b == 0 else None)
@@ -325,7 +326,7 @@ def _binary(facts: Uniformity, op: Binary) -> None:
 def _cast(facts: Uniformity, op: Cast) -> None:
     """Narrowing keeps the step, modulo the width; widening does if no lane wrapped."""
     step = facts.step(op.x)
-    if step and not (_is_index(op.x) and _is_index(op) and (_bits(op) <= _bits(op.x) or _near(op.x))):
+    if step and not (_is_index(op) and (_bits(op) <= _bits(op.x) or _near(op.x))):
         step = None
     facts._set(op, step)
 
@@ -345,7 +346,7 @@ def _store(facts: Uniformity, op: Store) -> None:
     loop = facts.common.get(root)
     if loop is not None and (facts.varies(op.value) or (op.within(loop) and facts.apart(op, loop.regions[0]))):
         del facts.common[root]
-    if not isinstance(root, Alloca) or root in facts.split or facts._outside(root):
+    if not isinstance(root, Alloca) or facts._outside(root):
         return
     if facts.varies(op.value) or facts.varies(op.ptr) or facts.apart(op, root.block):
         facts.split.add(root)
@@ -379,7 +380,8 @@ def _for(facts: Uniformity, op: For) -> None:
 def _jump(facts: Uniformity, op: Op) -> None:
     """A jump that only some lanes of its loop take makes the loop divergent."""
     loop = target_of(op)
-    if facts.apart(op, loop.regions[0] if not isinstance(loop, Task) else loop.body):
+    assert isinstance(loop, (For, While, Task))
+    if facts.apart(op, loop.body):
         facts.divergent.add(loop)
 
 

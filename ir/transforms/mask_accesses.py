@@ -87,9 +87,9 @@ class _Masking:
         self.kernel, self.task = kernel, task
         self.defers = arch == "cpu" and task.kind != "serial"  # blocks of a GPU would have to meet behind the loop
         survey = Survey(task)
-        self.changed = bool(survey.doubts or survey.unstable)
+        self.changed = bool(survey.doubts)
         for ptr, position in survey.unstable:
-            settle(ptr, position)
+            self.changed |= settle(ptr, position)
         self.inside: dict[Op, list[Doubt]] = {}
         for doubt in survey.doubts:
             op: Op | None = doubt.op

@@ -55,7 +55,7 @@ LOOP = "%j = {index}\n%p = field_ptr @x[%j] : *i32\n%r = load %p : i32\n%o = ato
 
 
 Pairs = list[tuple[int, int]]
-AROUND: Pairs = [(-(2**31), -(2**31)), (2**31 - 1, 1), (3, 4), (-1, -3), (2**30, 4)]
+AROUND: Pairs = [(-(2**31), -(2**31)), (-(2**31), 3 - 2**31), (2**31 - 1, 1), (3, 4), (-1, -3), (2**30, 4)]
 NEAR: Pairs = [(0, 8), (3, -2), (7, 2), (-2, 9), (12, 0)]
 
 # What is computed, and with which n and m.
@@ -85,6 +85,16 @@ BODIES: dict[str, tuple[str, Pairs]] = {
         """%s = binary add %n, %m : i32
         %c = binary lt %n, %m : u1
         %j = select %c, %7, %s : i32
+        """
+        + LEFT,
+        AROUND,
+    ),
+    "more than a sum that was cut off": (
+        """%s = binary add %n, %m : i32
+        %t = binary min %s, %7 : i32
+        %q = binary max %t, %0 : i32
+        %q1 = binary add %q, %1 : i32
+        %j = binary min %q1, %n : i32
         """
         + LEFT,
         AROUND,
@@ -134,6 +144,37 @@ BODIES: dict[str, tuple[str, Pairs]] = {
         store %out, %r""",
         NEAR,
     ),
+    "part of a cell, to which all add": (
+        """%c = field_ptr @v[%m] : *i32x3
+        %p = element_ptr %c[%n] : *i32
+        %o = atomic add %p, %i : i32""",
+        [*NEAR, (2, 7), (-1, 0)],
+    ),
+    "a place that is not too far, to which all add": (
+        "%j = binary min %n, %7 : i32\n%p = field_ptr @x[%j] : *i32\n%o = atomic add %p, %i : i32",
+        NEAR,
+    ),
+    "a place that is not negative, to which all add": (
+        "%j = binary max %n, %0 : i32\n%p = field_ptr @x[%j] : *i32\n%o = atomic add %p, %i : i32",
+        NEAR,
+    ),
+    "places too far for 32 bits": (
+        """%beyond = const 1099511627776 : i64
+        %q = cast %n : i64
+        %j = binary add %q, %beyond : i64
+        %j1 = binary add %j, %one : i64
+        %j2 = binary add %j1, %one : i64
+        %p = field_ptr @x[%j] : *i32
+        %p1 = field_ptr @x[%j1] : *i32
+        %p2 = field_ptr @x[%j2] : *i32
+        %r = load %p : i32
+        %r1 = load %p1 : i32
+        %r2 = load %p2 : i32
+        %s = binary add %r, %r1 : i32
+        %s1 = binary add %s, %r2 : i32
+        store %out, %s1""",
+        NEAR,
+    ),
     "of an array": (
         "%q = load %from : i32\n%p = array_ptr %a[%q] : *i32\n%r = load %p : i32\nstore %out, %r",
         [(0, 0)],
@@ -166,6 +207,22 @@ BODIES: dict[str, tuple[str, Pairs]] = {
     ),
     "down": ("for %n, %m, %minus (%l: i32) {\n" + LOOP.format(index="binary add %l, %1 : i32") + "\n}", NEAR),
     "up": ("for %n, %m, %2 (%l: i32) {\n" + LOOP.format(index="binary add %l, %1 : i32") + "\n}", NEAR),
+    "as long as it lasts": (
+        """%t = alloca : *i32
+        store %t, %n
+        while {
+          %l = load %t : i32
+          %c = binary ge %l, %m : u1
+          if %c then {
+            break
+          }
+          %next = binary add %l, %1 : i32
+          store %t, %next
+        """
+        + LOOP.format(index="binary sub %l, %1 : i32")
+        + "\n}",
+        NEAR,
+    ),
     "up or down": (
         "for %n, %7, %m (%l: i32) {\n" + LOOP.format(index="binary add %l, %1 : i32") + "\n}",
         [(0, 1), (3, 2), (-2, 1), (9, -1), (7, -1)],

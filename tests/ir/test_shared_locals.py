@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.ir.test_lower_tree import I, J, X, at, b, c, find, kernel, v
 from weft.ir import ops, tree
 from weft.ir.errors import InternalError
 from weft.ir.parse import parse
-from weft.ir.shared_locals import loop_locals
-from weft.ir.types import VOID, f32, f64, i32, i64, tensor, u1
+from weft.ir.shared_locals import atomic_updates, loop_locals
+from weft.ir.types import VOID, f32, f64, i32, i64, struct, tensor, u1
 from weft.ir.verify import verify
 
 S, T = tree.Variable("s", i32), tree.Variable("t", i32)
@@ -49,6 +51,7 @@ UPDATES = {
 RACES = {
     "a value of each iteration": assign(S, v(I)),
     "t - s": assign(S, b("sub", v(I), v(S))),
+    "s": assign(S, v(S)),
     "s + s": assign(S, b("add", v(S), v(S))),
     "two kinds": assign(S, b("mul", b("add", v(S), v(I)), v(I))),
     "a fraction, cut off after the sum": assign(S, b("add", v(S), c(0.5, f32), f32)),
@@ -114,6 +117,7 @@ def test_an_own_local_is_assigned_on_every_way_to_a_read():
     assert shared(loop(tree.RangeFor(J, c(0), v(I), c(1), [mine]), use))
     assert shared(loop(tree.While(cond, [tree.If(cond, [tree.Break()]), mine]), use))
     assert not shared(loop(tree.While(cond, [mine, use])))
+    assert shared(loop(tree.While(cond, [use]), mine))
 
 
 def test_an_index_of_an_inner_loop_is_from_inside():
@@ -133,12 +137,13 @@ def test_a_call_assigns_what_it_assigns_on_every_way():
 def test_a_part_of_a_local_is_not_the_whole():
     pair = tensor(i32, (2,))
     w = tree.Variable("w", pair)
-    part = tree.Assign(tree.Element(v(w), [c(0)], type=i32), v(I))
-    use = tree.Assign(at(v(I)), tree.Element(v(w), [c(1)], type=i32))
-    body = [tree.Let(w, tree.MakeTensor([c(1), c(2)], type=pair)), loop(part, use)]
-    (found,) = loop_locals(tree.KernelTree("k", (), (), (X,), body)).values()
-    assert found.shared == {w}
-    assert found.races == [part]
+    for value in (v(I), c(3)):  # a part is no flag
+        part = tree.Assign(tree.Element(v(w), [c(0)], type=i32), value)
+        use = tree.Assign(at(v(I)), tree.Element(v(w), [c(1)], type=i32))
+        body = [tree.Let(w, tree.MakeTensor([c(1), c(2)], type=pair)), loop(part, use)]
+        (found,) = loop_locals(tree.KernelTree("k", (), (), (X,), body)).values()
+        assert found.shared == {w}
+        assert found.races == [part]
 
 
 def test_iterations_with_elements_of_their_own_do_not_race():
@@ -150,6 +155,15 @@ def test_iterations_with_elements_of_their_own_do_not_race():
         root = tree.KernelTree("k", (), (), (X,), [tree.Let(w, tree.Splat(c(1), type=row)), loop(*body)])
         (found,) = loop_locals(root).values()
         assert sorted(map(id, found.races)) == sorted(map(id, races))
+
+
+def test_elements_of_a_member_may_be_anyones():
+    row = tensor(i32, (8,))
+    w = tree.Variable("w", struct((("v", row),)))
+    part = tree.Assign(tree.Element(tree.Member(v(w), "v", type=row), [v(I)], type=i32), v(I))
+    let_w = tree.Let(w, tree.MakeStruct([tree.Splat(c(1), type=row)], type=w.type))
+    (found,) = loop_locals(tree.KernelTree("k", (), (), (X,), [let_w, loop(part)])).values()
+    assert found.races == [part]
 
 
 def test_iterations_of_a_box_with_elements_of_their_own():
@@ -205,6 +219,8 @@ def test_no_extreme_where_more_happens():
         assert facts(loop(tree.If(other_test, [take])), READ).races == [take]
     wrong = assign(S, b("add", v(I), c(1)))
     assert facts(loop(tree.If(test, [wrong])), READ).races == [wrong]
+    elsewhere = tree.If(b("gt", v(I), v(T), u1), [take])
+    assert facts(loop(elsewhere, tree.Assign(at(v(I)), v(S))), READ).races == [take]
     drawn = tree.Random(type=i32)
     take = assign(S, drawn)
     assert facts(loop(tree.If(b("gt", drawn, v(S), u1), [take])), READ).races == [take]
@@ -282,12 +298,19 @@ def test_no_extreme_of_two_types():
     assert facts(loop(tree.If(b("gt", wide, v(S), u1), [take])), READ).races == [take]
 
 
-def test_a_serialized_loop_shares_nothing():
-    from dataclasses import replace
-
+def test_a_serial_loop_shares_nothing():
     stmt = loop(assign(S, b("add", v(S), v(I))))
     stmt.config = replace(stmt.config, serialize=True)
     assert facts(stmt, READ) is None
+    stmt = loop(assign(S, b("add", v(S), v(I))))
+    stmt.parallel = False
+    assert facts(stmt, READ) is None
+
+
+def test_which_statements_are_atomics():
+    body = [assign(S, b("add", v(S), v(I))), tree.AugAssign("mul", v(S), c(2)), tree.AugAssign("floordiv", v(S), c(2))]
+    root = tree.KernelTree("k", (), (), (X,), [let(S), loop(*body, tree.AugAssign("add", at(v(I)), c(2))), READ])
+    assert atomic_updates(loop_locals(root)) == {*body[:2]}
 
 
 def test_places_are_one_where_they_are_spelled_alike():

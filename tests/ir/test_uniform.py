@@ -118,6 +118,11 @@ ANY = (None, None, None)
         (MULTIPLES.format(-(2**24)), (None, None, -(2**24))),
         (UU + "%x = cast %uu : i64", (None, None, 1)),
         (UU + "%x = cast %uu : i32", (1, 1, 1)),
+        (
+            UU + "%f = const 1073741825 : u32\n%y = binary mul %uu, %f : u32\n%x = cast %y : i32",
+            (None, *[2**30 + 1] * 2),
+        ),
+        (JJ + "%w = cast %jj : i64\n%x = cast %w : i32", (None, None, 1)),
         ("%y = cast %j : i8\n%x = cast %y : i32", ANY),
         ("%y = cast %j : i8\n%z = cast %i : i8\n%x = binary add %y, %z : i8", ANY),
         ("%y = cast %i : i8\n%x = binary add %y, %y : i8", (0, 0, 0)),
@@ -227,11 +232,13 @@ def test_a_local_is_split_where_lanes_store_to_different_elements() -> None:
         ("%high, %higher, %one", 1, True),  # some lane may wrap
         ("%j, %higher, %one", 1, True),
         ("%high, %next, %one", 1, True),
+        ("%low, %lower, %one", 1, True),
     ],
 )
 def test_loops_that_lanes_run_together(bounds: str, step: int | None, apart: bool) -> None:
     body = OTHER + "%next = binary add %j, %eight : i64\n%twice = binary add %j, %j : i64\n"
     body += "%high = binary add %j, %far : i64\n%higher = binary add %high, %eight : i64\n"
+    body += "%low = binary sub %j, %farther : i64\n%lower = binary add %low, %eight : i64\n"
     task, values = task_of(body + f"for {bounds} (%k: i64) {{\n}}", end="%sixty")
     (loop,) = task.all_of(For)
     facts = Uniformity(task)
@@ -307,18 +314,67 @@ def test_what_those_in_a_loop_have_in_common(inside: str, common: bool | None) -
         assert facts.reads_common(values["k"]) == common  # type: ignore[arg-type]
 
 
-def test_a_local_of_two_loops_is_not_common() -> None:
+@pytest.mark.parametrize("stores", [True, False])
+def test_a_local_that_two_loops_store_to_is_not_common(stores: bool) -> None:
     loop = "while {\n  %k = load %x : i64\n  store %x, %k\n  %late = binary lt %k, %j : u1\n"
     loop += "  if %late then {\n    break\n  }\n}\n"
-    task, values = task_of(
-        "%x = alloca : *i64\nstore %x, %begin\n" + loop + loop.replace("%k", "%h").replace("late", "later")
-    )
+    second = loop.replace("%k", "%h").replace("late", "later")
+    second = second if stores else second.replace("  store %x, %h\n", "")
+    task, values = task_of("%x = alloca : *i64\nstore %x, %begin\n" + loop + second)
     facts = Uniformity(task)
-    assert facts.common == {}
-    assert facts.varies(values["k"])
+    assert (facts.common == {}) == stores
+    assert facts.varies(values["k"]) == stores
     assert facts.varies(values["h"])
 
 
+ROUNDS = """
+while {{
+  %k = load {place} : i64
+  %next = binary add %k, %one : i64
+  store {place}, %next
+  %late = binary lt %k, %j : u1
+  if %late then {{
+    break
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "place", "common"),
+    [
+        ("%x = alloca : *i64\nstore %x, %begin", "%x", True),
+        (
+            "%x = alloca : *i64\n%a = address %x, indices=[], strides=[], offset=0 : *i64\n"
+            "for %begin, %j, %one (%c: i64) {\n  store %a, %m\n}\nstore %x, %begin",
+            "%x",
+            False,
+        ),
+        (
+            "%x = alloca : *i64x3\n%a = address %x, indices=[%begin], strides=[%eight], offset=0 : *i64\n"
+            "store %a, %begin",
+            "%a",
+            False,
+        ),
+    ],
+)
+def test_only_a_scalar_that_is_reached_in_one_way_is_common(before: str, place: str, common: bool) -> None:
+    task, values = task_of(before + ROUNDS.format(place=place))
+    facts = Uniformity(task)
+    assert facts.reason == ""
+    assert facts.reads_common(values["k"]) == common  # type: ignore[arg-type]
+    assert facts.varies(values["k"]) != common
+
+
+def test_a_local_of_those_that_are_here_is_common_to_them() -> None:
+    inside = textwrap.indent("%x = alloca : *i64\nstore %x, %begin" + ROUNDS.format(place="%x"), "  ")
+    task, values = task_of("%some = binary lt %j, %m : u1\nif %some then {\n" + inside + "\n}")
+    assert Uniformity(task).reads_common(values["k"])  # type: ignore[arg-type]
+
+
+SUMS = "%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\n"
+PLACE = "%acc = alloca : *f32\n"
+OVER = '%a = address %acc, indices=[], strides=[], offset=0, scope="" : *f32\n'
 BYTES = "it sums up truth values, which memory holds as bytes"
 TWICE = "it steps into a local twice"
 NOT_ALL = "it writes to a local of the thread"
@@ -338,6 +394,7 @@ READ = "it reads an accumulator"
         ("%o = load %acc : f32\n%s = binary add %o, %o : f32\nstore %acc, %s", NOT_ALL),
         ("%o = load %acc : f32\n%s = binary div %o, %unit : f32\nstore %acc, %s", NOT_ALL),
         ("%o = load %acc2 : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s", NOT_ALL),
+        ("%w = load %acc : f32\n%o = load %acc2 : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s", NOT_ALL),
         ("store %acc, %unit", NOT_ALL),
         ("%s = binary add %unit, %unit : f32\nstore %acc, %s", NOT_ALL),
         ("%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\nstore %acc2, %s", NOT_ALL),
@@ -374,3 +431,18 @@ def test_accumulators(body: str, reason: str) -> None:
     if reason == "" and "%s = " in body:
         assert {value for _, value in facts.sums.values()} == {values["unit"]}
         assert values["o"] in facts.skipped
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "reason"),
+    [
+        ("", SUMS, ""),
+        (OVER, SUMS, NOT_ALL),
+        ("%w = load %acc : f32\n", SUMS, ""),
+        ("%w = load %acc : f32\n", "%s = binary add %w, %unit : f32\nstore %acc, %s", NOT_ALL),
+    ],
+)
+def test_an_accumulator_before_the_loop(before: str, body: str, reason: str) -> None:
+    kernel = parse(FRAME.format(body=body, end="%end").replace(PLACE, PLACE + before))
+    (task,) = tasks_of(kernel)
+    assert Uniformity(task).reason == reason

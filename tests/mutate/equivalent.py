@@ -14,6 +14,7 @@ _STRIDES = "strides are constants, or those of an array: the same for all lanes"
 _EARLY = "what waits may be written at any time"
 _NEVER = "what is surely outside gets a mask that never holds"
 _ONCE = "a task that is not doubled has its masks where the accesses are"
+_WIDER = "what does not wrap around is the same number in 64 bits"
 _KIND = "steps into two objects of one type are of one kind as long as those before them are the same"
 
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -44,11 +45,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_is_index: value.type.is_int -> True": _INTEGERS,
     },
     "weft.ir.uniform": {
-        "_loop_of: isinstance(local.type, Pointer) -> True": _TYPES,
         "_is_index: isinstance(value.type, Prim) -> True": _TYPES,
-        "_sum: isinstance(value.type, Prim) -> True": _TYPES,
         "reads_common: isinstance(op, Load) -> True": "it is asked of loads only",
-        "_cast: _is_index(op.x) -> True": "no other value has a step but 0",
+        "__init__: self.reason -> False": "nobody asks for steps then",
+        "_set: known != 0 -> False": "what changes once more has become None, since a load of a local has",
     },
     "weft.ir.widen": {
         "constant: found is not None -> False": "`share` finds it as well",
@@ -62,6 +62,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.ir.access_ranges": {
         "_may_double: isinstance(op, Load) -> False": _ONCE,
         "_may_double: space in written -> True": _ONCE,
+        "wraps_not: wraps_not(value.lhs) -> False": _WIDER,
+        "wraps_not: wraps_not(value.rhs) -> False": _WIDER,
+        "wraps_not: wraps_not(value.a) -> False": _WIDER,
+        "wraps_not: wraps_not(value.b) -> False": _WIDER,
+        "wraps_not: key is value -> True": _WIDER,
+        "wraps_not: itself -> True": _WIDER,
+        "wraps_not: all(map(wraps_not, value.operands)) -> False": _WIDER,
+        "inside: extent.type is i64 -> True": _WIDER,
+        "inside: axis.low -> True #2": "the end that is proven is asked for as well",
     },
     "weft.ir.shared_locals": {
         "sequence: isinstance(stmt, (tree.RangeFor, tree.BoxFor, tree.StructFor)) -> True": "others are no `loops`",
@@ -116,6 +125,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "early: all(map(self.early, value.operands)) -> False": "what is not asked together is asked at each access",
         "hoist: isinstance(value, Op) -> True": "no argument of a block is `inside`",
         "mask: isinstance(op, Store) -> False #2": "a store has no users",
+        "op: isinstance(op, For | Task) -> True": _TYPES,
+        "_product: value.type is i64 -> False": "a cast to the type that it has",
         "_copied: isinstance(axis.extent, Value) -> True": "a number has no copy",
         "_not_positive: constant -> True": "0 is added",
     },
@@ -212,6 +223,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "_may_hold",
         "_lifted: rest",
         "_lifted: self._steps < 0",
+        "_lifted: depth",
         "_lifted: end not in whole",
     ),
     "weft.ir.transforms.collapse": ("_long: inner.end.value - inner.begin.value >= _SHORTEST",),

@@ -139,6 +139,26 @@ def test_elements_of_local_vectors(ti):
     assert y.to_numpy().tolist() == expected
 
 
+def test_whole_structs(ti):
+    cell = ti.types.struct(n=ti.i32, v=ti.types.vector(2, ti.f32))
+    cells, y = ti.ndarray(cell, 3), ti.field(ti.f32, 5)
+
+    @ti.kernel
+    def fill(cells: ti.types.ndarray(cell, 1)):
+        for i in cells:
+            cells[i] = cell(n=i + 1, v=ti.Vector([i + 0.5, 0.25]))
+
+    @ti.kernel
+    def gather(cells: ti.types.ndarray(cell, 1)):
+        for i in y:
+            one = cells[i]
+            y[i] = one.n + one.v.x + one.v.y
+
+    fill(cells)
+    assert told(ti, lambda: gather(cells))
+    assert y.to_numpy().tolist() == [1.75, 3.75, 5.75, 0, 0]
+
+
 def test_real_functions(ti):
     x = ti.field(ti.f32, 4)
     x.fill(2.0)
