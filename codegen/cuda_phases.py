@@ -11,12 +11,12 @@ LLVM joins their loads. So are the results of neighbours, which one thread store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.ir.core import Op, Value
-from weft.ir.ops import Address, Const, Load, Store, TreeBase
+from weft.ir.ops import Address, ArrayBase, Const, Load, Store, TreeBase
 from weft.ir.types import Pointer, element
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _GLOBAL = "ptr addrspace(1)"
 _SIZES = (4, 8)  # of an element: of smaller ones a row may begin at too many places
 
 
-Values = dict[Value, str]
+Values = Mapping[Value, str]
 
 
 # Where the row of an address begins: the address of a whole word, how many bytes behind that, and the indices by which
@@ -52,12 +52,12 @@ def whole_words(stride: Value) -> bool:
 
 
 def phased_row(ops: Sequence[Op], kind: type[Load | Store], places: Sequence[Values]) -> Row | None:
-    """The row that the most reads, or writes, of those ops are in, the same at all places, if it may begin anywhere in
-    a word."""
+    """The row of a field or an array that the most reads, or writes, of those ops are in, the same at all places, if it
+    may begin anywhere in a word."""
     rows = dict[tuple[object, ...], Row]()
     for op in ops:
         address = cell(op.ptr) if isinstance(op, kind) else None
-        if address is None:
+        if address is None or not isinstance(address.base, ArrayBase | TreeBase):  # locals: each place has its own
             continue
         assert isinstance(address.type, Pointer)
         size = element(address.type.elem).size

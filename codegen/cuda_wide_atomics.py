@@ -19,9 +19,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.function import FunctionWriter
+from weft.ir.alias import root_of
 from weft.ir.artifact import CudaTarget
 from weft.ir.core import Block, Op, Value
-from weft.ir.ops import Address, Atomic, Const, Load, Task, TreeBase
+from weft.ir.ops import Address, ArrayBase, Atomic, Const, Load, Task, TreeBase
 from weft.ir.types import f32
 
 __all__ = ["FIRST", "Run", "Runs", "runs_of", "write_run"]
@@ -82,7 +83,9 @@ def _stretches(block: Block) -> Iterator[Places]:
 
 
 def _is_sum(op: Atomic) -> bool:
-    return op.kind == "add" and op.value.type is f32 and not op.users and isinstance(op.ptr, Address)
+    """Of floats, into the memory of a field or an array: not into the block's, nor the thread's."""
+    known = isinstance(root_of(op.ptr), ArrayBase | TreeBase)
+    return known and op.kind == "add" and op.value.type is f32 and not op.users
 
 
 def _place(op: Atomic) -> tuple[Hashable, int]:

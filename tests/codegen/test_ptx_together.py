@@ -219,6 +219,30 @@ def test_sums_of_vectors(
     assembled(ptx, sm, tmp_path)
 
 
+def test_sums_in_the_memory_of_a_block_are_no_wide_ones(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    """Such an instruction reaches the memory of all threads only."""
+    device = compiling(mask_out_of_bounds=False)
+    x = ti.field(ti.f32, 1024)
+
+    @ti.kernel
+    def run():
+        ti.loop_config(block_dim=96)
+        for i in x:
+            pad = ti.simt.block.SharedArray((288,), ti.f32)
+            for k in ti.static(range(3)):
+                pad[i % 96 * 3 + k] = 0.0
+            ti.simt.block.sync()
+            for k in ti.static(range(3)):
+                pad[i % 32 * 3 + k] += x[i]
+            ti.simt.block.sync()
+            x[i] = pad[i % 96]
+
+    ptx = compiled(device, run)
+    assert len(re.findall(r"(atom|red)\.shared\.add\.f32", ptx)) == 3
+    assert "red.relaxed.gpu.global" not in ptx
+    assembled(ptx, 90, tmp_path)
+
+
 def test_sums_of_rows_of_cells(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
     """Two of three neighbours lie well together, wherever they lie."""
     device = compiling(mask_out_of_bounds=False)  # (else there is a version with masks)

@@ -131,3 +131,25 @@ def test_a_line_that_begins_anywhere(ti: Any) -> None:
             run(Window(x, first, (n + 20,)), y, by)
             at = first + by
             assert (y.to_numpy() == sum(values[at + q : at + q + n] * q for q in range(9))).all()
+
+
+@pytest.mark.parametrize("width", [128, 131])
+def test_weights_of_its_own(ti: Any, height: int, width: int) -> None:
+    """Of each iteration, in an array that it reads as often as the image."""
+    x, y = ti.field(ti.f32, (height, width)), ti.field(ti.f32, (height, width))
+
+    @ti.kernel
+    def run(a: ti.f32):
+        for i, j in ti.ndrange(height, width - 4):
+            weights = ti.Vector([a, a + 1, a * j, a + 3, a * i])
+            total = 0.0
+            for q in range(5):
+                total += weights[q] * x[i, j + q]
+            y[i, j] = total
+
+    values = image(height, width, 1, "float32")
+    x.from_numpy(values)
+    run(2.0)
+    i, j = np.mgrid[:height, : width - 4].astype(np.float32)
+    weights = [2, 3, 2 * j, 5, 2 * i]
+    assert (y.to_numpy()[:, : width - 4] == sum(weights[q] * values[:, q : width - 4 + q] for q in range(5))).all()
