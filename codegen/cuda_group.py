@@ -180,8 +180,7 @@ def _across(rows: list[_Row]) -> int:
     if not steps or min(steps) <= 0 or max(steps) >= WORD or _has_gaps(rows):
         return 1
     stores = [row.offset % WORD < row.step for row in rows if isinstance(row.op, Store)]
-    others = [row.offset % WORD < row.step for row in rows if not isinstance(row.op, Store)]
-    if not all(stores) or not (stores or any(others)):
+    if not all(stores) or not (stores or any(row.offset % WORD < row.step for row in rows)):
         return 1
     count = 1
     while count * max(steps) % WORD:

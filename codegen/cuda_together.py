@@ -124,8 +124,7 @@ def _write_out(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[
             write_together(f, op.body, places, varying)
 
     f.values = places[0]
-    before = [{value: text for value, text in values.items() if value is not index} for values in places]
-    row = phased_row(list(op.body), Load, before) if f.phased else None
+    row = phased_row(list(op.body), Load, places) if f.phased else None
     if row is None:
         rounds()
     else:
@@ -258,27 +257,23 @@ def _ahead(rounds: _Rounds, whole: str) -> None:
     LLVM would put the loads back to where they are used; the empty instruction behind them keeps it from that."""
     f, type = rounds.f, _index_type(rounds.op)
     fetched, computed = _fetched(rounds)
-    slots: dict[tuple[int, int, Op], str] = {}
+    slots: dict[tuple[int, Load], str] = {}
 
     def fetch(number: str) -> None:
         for position, one in enumerate(rounds.beside(number)):
-            varying = set(rounds.varying)
-            write_together(f, fetched, one, varying)
+            write_together(f, fetched, one, set(rounds.varying))
             for load in fetched:
-                for place, values in enumerate(one if load in varying else one[:1]):
-                    if isinstance(load, Load):
-                        name = f.spell(load.type)
-                        slot = slots.get((position, place, load)) or f.stack(name)
-                        slots[position, place, load] = slot
-                        f.do(f"store {name} {values[load]}, ptr {slot}")
+                if isinstance(load, Load):  # the same at all places, since all threads read it
+                    name = f.spell(load.type)
+                    slots[position, load] = slot = slots.get((position, load)) or f.stack(name)
+                    f.do(f"store {name} {one[0][load]}, ptr {slot}")
         f.do('call void asm sideeffect "", "~{memory}"()')
 
     def compute(number: str) -> list[list[Values]]:
         beside = rounds.beside(number)
-        for (position, place, load), slot in slots.items():
+        for (position, load), slot in slots.items():
             value = f.set(f"load {f.spell(load.type)}, ptr {slot}")
-            shared = (position, 1, load) not in slots
-            for values in beside[position] if shared else (beside[position][place],):
+            for values in beside[position]:
                 values[load] = value
         flat = [values for one in beside for values in one]
         write_together(f, computed, flat, {*rounds.varying, rounds.index, *fetched})

@@ -77,3 +77,27 @@ def test_how_many_elements_make_words(stores: list[int], loads: list[int], count
     places += [(Load(place(4, offset)), offset) for offset in loads]
     rows = [_Row(op, Scope(f"field:{number}"), offset, 4, 4, ()) for number, (op, offset) in enumerate(places)]
     assert _across(rows) == count
+
+
+@pytest.mark.parametrize(
+    ("stores", "loads", "count"),
+    [
+        ([(0, 12), (4, 12), (8, 12)], [], 4),
+        ([(4, 12)], [], 1),  # a part of a vector
+        ([(4, 12)], [(0, 4)], 1),
+        ([(0, 4)], [(4, 12)], 4),  # reading a part is all right
+        ([(0, 8), (4, 8)], [(0, 4)], 2),
+        ([(0, 4)], [(0, 16)], 1),  # whole words already
+        ([(0, 4)], [(0, 20)], 1),
+        ([(0, 4)], [(0, 0)], 1),
+        ([(0, 4)], [(0, -4)], 1),
+        ([], [], 1),
+    ],
+)
+def test_steps_from_one_element_to_the_next(
+    stores: list[tuple[int, int]], loads: list[tuple[int, int]], count: int
+) -> None:
+    x, y = Scope("field:x"), Scope("field:y")
+    rows = [_Row(Store(place(step, offset), ONE), x, offset, step, 4, ()) for offset, step in stores]
+    rows += [_Row(Load(place(step, offset)), y, offset, step, 4, ()) for offset, step in loads]
+    assert _across(rows) == count

@@ -175,11 +175,12 @@ def test_differences_to_quotients(ti: Any) -> None:
 @pytest.mark.parametrize("n", [3, 29])
 def test_rounds_of_loops_that_count_in_other_ways(ti: Any, n: int) -> None:
     """By two, down, by a step known at run time, without signs; of neighbours that one thread takes."""
-    x, w, y = ti.field(ti.i32, 64), ti.field(ti.i32, 256), ti.Vector.field(5, ti.i32, 256)
+    x, w = ti.field(ti.i32, 64), ti.field(ti.i32, N)
+    y = [ti.field(ti.i32, N) for _ in range(5)]
 
     @ti.kernel
     def run(n: ti.i32, step: ti.i32, u: ti.u32):
-        for i in y:
+        for i in w:
             a, b, c, d, e = 0, 0, 0, 0, 0
             for k in range(0, n, 2):
                 a += x[k] * w[i]
@@ -191,15 +192,15 @@ def test_rounds_of_loops_that_count_in_other_ways(ti: Any, n: int) -> None:
                 d += x[k] * w[i]
             for k in range(5, 32, 3):
                 e += x[k + n] * w[i] - x[2] * k
-            y[i] = [a, b, c, d, e]
+            y[0][i], y[1][i], y[2][i], y[3][i], y[4][i] = a, b, c, d, e
 
     x.from_numpy(np.arange(64, dtype=np.int32) % 13)
-    w.from_numpy(np.arange(256, dtype=np.int32) % 7 - 3)
+    w.from_numpy(np.arange(N, dtype=np.int32) % 7 - 3)
     run(n, 3, n)
     v, u = (np.arange(64) % 13).tolist(), w.to_numpy().astype(np.int64)
     b = 0 * u
     for k in range(n, -1, -1):
         b = b * 3 + v[k] * u
     e = sum(v[k + n] * u - v[2] * k for k in range(5, 32, 3))
-    want = np.stack([sum(v[0:n:2]) * u, b, sum(v[1:n:3]) * u, sum(v[:n]) * u, e], 1)
-    np.testing.assert_array_equal(y.to_numpy(), want.astype(np.int32))
+    want = [sum(v[0:n:2]) * u, b, sum(v[1:n:3]) * u, sum(v[:n]) * u, e]
+    np.testing.assert_array_equal([one.to_numpy() for one in y], np.stack(want).astype(np.int32))

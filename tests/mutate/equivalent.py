@@ -174,7 +174,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.codegen.cuda_axes": {
         "write_along: isinstance(limits, Yield) -> True": _TYPES,
     },
+    "weft.codegen.cuda_wide_atomics": {
+        "_together: several >= _FEWEST -> True": "an odd number that is smaller is one: it stays alone",
+        "_neighbours: row -> True": "an empty row holds no run",
+        "_neighbours: row -> True #2": "an empty row holds no run",
+        "write_run: len(values) == unit -> False": "whichever end lies well, it is the same unit",
+    },
     "weft.codegen.cuda_together": {
+        "_side_by_side: begin == '0' -> False": "0 is added",
+        "write_sum: f.steps -> True": _QUICK,
         "trips_of: isinstance(value, Const) -> True #2": _TYPES,
         "write_sum: result is not None -> True": _TYPES,
     },
@@ -259,10 +267,12 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "lane_decision: _is_long(task)",
     ),
     "weft.codegen.cuda_axes": ("_written", "_along", "_axis_of", "moved_from"),
-    "weft.codegen.cuda_group": ("has_long_loop", "_shares_loop"),
+    "weft.codegen.cuda_group": ("has_long_loop", "_shares_loop", "_alike"),
     "weft.codegen.cuda_team": ("_along_rows",),
     "weft.codegen.cuda_together": (
         *("_written_out", "is_long", "is_shared", "_varying"),
+        "_write_out: f.phased",
+        "count: size_of(self.op.body) <= _SMALL",
         "_worth_it: trips < _FEWEST",
         "_worth_it: size_of(op.body) > _MOST_SIDE_BY_SIDE",
     ),
