@@ -143,9 +143,10 @@ class _Walk:
             return
         leaves = any(isinstance(inner, (Return, Exit)) for inner in jumps)
         outer = op.parent
-        while outer is not None and (leaves or isinstance(outer, If)) and outer.parent is not None:
+        assert outer is not None
+        while (leaves or isinstance(outer, If)) and outer.parent is not None:
             outer = outer.parent
-        for access in accesses(outer) if outer is not None else ():
+        for access in accesses(outer):
             if not isinstance(access, Load):
                 self.put(space_of(access.ptr), Level.ORDER)
 

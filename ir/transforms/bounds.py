@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir import ops
+from weft.ir.affine import leaf_key
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.intervals import interval
@@ -158,9 +159,4 @@ def _runs_over(index: Value, extent: ops.ArrayShape) -> bool:
     if not isinstance(loop, ops.ParallelFor):
         return False
     begin, end = loop.begins[position], loop.ends[position]
-    same = isinstance(end, ops.ArrayShape) and end.axis == extent.axis and _same_array(end.array, extent.array)
-    return same and interval(begin)[0] >= 0
-
-
-def _same_array(a: Value, b: Value) -> bool:
-    return a is b or (isinstance(a, ops.Arg) and isinstance(b, ops.Arg) and a.index == b.index)
+    return leaf_key(end) == leaf_key(extent) and interval(begin)[0] >= 0

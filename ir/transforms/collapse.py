@@ -100,12 +100,10 @@ def _long(inner: For) -> bool:
 
 
 def _simple(task: Task, inner: For) -> bool:
-    """Nothing before the loop but what may be done again, and nothing in the nest that depends on order."""
-    written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
-    for op in task.body:
-        again = op.pure or (isinstance(op, Load) and memory_space(op.ptr) not in written)
-        if op is not inner and not again:
-            return False
+    """Nothing before the loop but what may be done again (`_independent` refuses loads of what the nest writes: they do
+    not name its index), and nothing in the nest that depends on order."""
+    if not all(op is inner or op.pure or isinstance(op, Load) for op in task.body):
+        return False
     return not any(isinstance(op, (Print, Random, Assert, Return, Exit)) for op in task.walk()) and not _left(inner)
 
 
@@ -129,7 +127,8 @@ def _independent(task: Task, inner: For) -> bool:
     private = private_spaces(task, [*task.body.args, inner.body.args[0]])
     nest, done = Region(task.body), dict[Hashable, set[str]]()
     for op in accesses(task):
-        if not isinstance(root_of(op.ptr), Alloca):  # those are of the inner loop: `_simple` lets none stand before it
+        root = root_of(op.ptr)
+        if not (isinstance(root, Alloca) and root in nest.inside):  # `_simple` lets none stand before the inner loop
             done.setdefault(memory_space(op.ptr), set()).add(_kind(op, nest))
     return all(space in private or (len(kinds) == 1 and "" not in kinds) for space, kinds in done.items())
 

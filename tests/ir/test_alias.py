@@ -62,6 +62,8 @@ OPEN, OPEN_TOO = Arg(5, type=array(f32, 1, exposed=True)), Arg(6, type=array(f32
 ELEMENT = FieldPtr(V, [I])
 PAIR = struct((("a", f32), ("b", tensor(f32, (2,)))))
 P = FieldSymbol("p", PAIR, (8,), 0, (0, 4, 8), ())
+NESTED = FieldSymbol("n", struct((("a", f32), ("b", PAIR))), (8,), 0, (0, 4, 8, 12), (), exposed=True)
+INNER = FieldSymbol("n.b", PAIR, (8,), 0, (4, 8, 12), (), exposed=True)  # the second member of each
 LONG, STRIDE = Arg(7, type=i64), Arg(8, type=i64)
 BYTE, NEXT_PAGE = Cast(I, type=i8), Cast(plus(I, 256), type=i8)  # one value
 PAIRS, MORE_PAIRS = (Arg(number, type=array(tensor(f32, (2,)), 1, exposed=True)) for number in (9, 10))
@@ -126,6 +128,7 @@ TOGETHER = [
     (FieldPtr(X, [BYTE, J]), FieldPtr(X, [NEXT_PAGE, J])),
     (FieldPtr(X, [const(0), J]), FieldPtr(X, [const(1, i64), J])),  # of two types: nobody asks
     (MemberPtr(FieldPtr(P, [I]), 1), MemberPtr(FieldPtr(P, [J]), 1)),
+    (MemberPtr(MemberPtr(FieldPtr(NESTED, [I]), 1), 0), MemberPtr(FieldPtr(INNER, [I]), 0)),
     (MemberPtr(FieldPtr(P, [I]), 1), at(MemberPtr(FieldPtr(P, [J]), 1), 0)),
     (ArrayPtr(CONTIGUOUS, [I]), ArrayPtr(CONTIGUOUS, [J])),
     (ArrayPtr(CONTIGUOUS, [LONG]), ArrayPtr(CONTIGUOUS, [plus(LONG, 2**31)])),

@@ -12,9 +12,11 @@ from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder
 from weft.ir.evaluate import Fault, Memory, evaluate
+from weft.ir.parse import parse
 from weft.ir.symbols import FieldSymbol, Param, Term
 from weft.ir.transforms.bounds import bounds
-from weft.ir.types import array, f32, i32, i64, pointer, tensor, u8
+from weft.ir.types import array, f32, i32, i64, pointer, struct, tensor, u8
+from weft.ir.verify import verify
 
 DEBUG = CompileConfig(debug=True, fast_math=False)
 X = FieldSymbol("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (-2,), (0,))
@@ -115,3 +117,71 @@ def test_sure_indices_are_not_checked():
     at.add(ops.Load(at.add(ops.FieldPtr(X, [begin]))))
     assert not bounds(kernel, DEBUG)
     assert not asserts(kernel)
+
+
+LOOPS = """kernel @k(a: [f32; 2], b: [f32; 2], n: i32) -> () {{
+  %a = arg index=0 : [f32; 2]
+  %again = arg index=0 : [f32; 2]
+  %b = arg index=1 : [f32; 2]
+  %n = arg index=2 : i32
+  %0 = const 0 : i32
+  %minus = const -1 : i32
+  %rows = array_shape %a, axis=0
+  %same = array_shape %again, axis=0
+  %columns = array_shape %a, axis=1
+  %others = array_shape %b, axis=0
+  parallel_for begins=[{begin}], ends=[{end}] (%i: i32) {{
+    %p = array_ptr %a[%i, %0] : *f32
+    %v = load %p : f32
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "tests"),
+    [
+        ("%0", "%rows", 0),
+        ("%0", "%same", 0),
+        ("%0", "%columns", 1),
+        ("%0", "%others", 1),
+        ("%0", "%n", 1),
+        ("%minus", "%rows", 2),
+        ("%n", "%rows", 2),
+    ],
+)
+def test_loops_over_an_axis(begin: str, end: str, tests: int) -> None:
+    """The other index is a constant: only against the extent is it tested."""
+    kernel = parse(LOOPS.format(begin=begin, end=end))
+    assert bounds(kernel, DEBUG)
+    verify(kernel, "chi")
+    (made,) = asserts(kernel)
+    about = [op for op in kernel.walk() if isinstance(op, ops.Binary) and isinstance(op.lhs, BlockArg)]
+    assert len(about) == tests
+    assert made.message == "a[{}, {}] is out of bounds: its shape is ({}, {})"
+
+
+PAIR = struct((("a", f32), ("b", tensor(f32, (3,)))))
+P = FieldSymbol("p", PAIR, (8,), 1, (0, 4, 8, 12), (Term(0, 1, 8, 16),), (0,), (0,))
+
+
+def test_what_the_source_does_not_name() -> None:
+    kernel = ops.Kernel("k", (Param("n", i32),), (), (P,))
+    at = Builder(kernel.body)
+    n, zero = at.add(ops.Arg(0, type=i32)), at.add(ops.Const(0, type=i32))
+    pad = at.add(ops.Shared((4,), type=array(f32, 1), name="pad"))
+    local = at.add(ops.Alloca(type=pointer(PAIR), name="l"))
+    nameless = at.add(ops.Alloca(type=pointer(tensor(f32, (3,)))))
+    cell = at.add(ops.FieldPtr(P, [zero]))
+    for ptr in (
+        ops.ArrayPtr(pad, [n]),
+        ops.ElementPtr(at.add(ops.MemberPtr(cell, 1)), [n]),
+        ops.ElementPtr(at.add(ops.MemberPtr(local, 1)), [n]),
+        ops.ElementPtr(nameless, [n]),
+    ):
+        at.add(ops.Load(at.add(ptr)))
+    assert bounds(kernel, DEBUG)
+    verify(kernel, "chi")
+    shapes = {"pad": 4, "p": 3, "l": 3, "a local": 3}
+    wanted = [f"{name}[{{}}] is out of bounds: its shape is ({size},)" for name, size in shapes.items()]
+    assert [made.message for made in asserts(kernel)] == wanted

@@ -231,6 +231,7 @@ NEST = """kernel @k(a: [i32; 2 exposed], b: [i32; 2 exposed], c: [i32; 2], n: i3
     %2 = const 2 : i32
     %32 = const 32 : i32
     %s = field_ptr @s[] : *i32
+    %own = alloca : *i32
   } body (%i: i32) {
     BEFORE
     for BOUNDS (%j: i32) {
@@ -247,6 +248,24 @@ COPY = "%v = load {} : i32\nstore {}, %v"
 UNDER = "%q = binary lt %j, %n : u1\nif %q then {{\n{}\n}}"
 # What a nest does, its inner bounds, what stands before the inner loop, and whether it is one box.
 NESTS = {
+    "after a load of an exposed array, to another": (
+        "store %pa, %v",
+        "%0, %32, %1",
+        "%pd = array_ptr %b[%i, %i] : *i32\n%v = load %pd : i32",
+        False,
+    ),
+    "after a load of an exposed field, to an exposed array": (
+        "store %pa, %v",
+        "%0, %32, %1",
+        "%pd = field_ptr @x[%i, %i] : *i32\n%v = load %pd : i32",
+        False,
+    ),
+    "after a load of an exposed field, to that field": (
+        "store %px, %v",
+        "%0, %32, %1",
+        "%pd = field_ptr @x[%i, %i] : *i32\n%v = load %pd : i32",
+        False,
+    ),
     "from one exposed array to another": (COPY.format("%pb", "%pa"), "%0, %32, %1", "", False),
     "from an exposed field to an exposed array": (COPY.format("%px", "%pa"), "%0, %32, %1", "", False),
     "from an exposed array to an exposed field": (COPY.format("%pa", "%px"), "%0, %32, %1", "", False),
@@ -274,11 +293,35 @@ NESTS = {
         False,
     ),
     "after a load of what it adds to": ("%o = atomic add %s, %v : i32", "%0, %32, %1", "%v = load %s : i32", False),
+    "after a load of another temporary": (
+        "%u = temp_ptr offset=8 : *i32\n%o = atomic add %u, %v : i32",
+        "%0, %32, %1",
+        "%v = load %t : i32",
+        True,
+    ),
+    "after a condition": (
+        "store %pc, %j",
+        "%0, %32, %1",
+        "%q = binary lt %i, %n : u1\nif %q then {\n%v = load %s : i32\n}",
+        False,
+    ),
     "after a store": ("store %pc, %j", "%0, %32, %1", "store %s, %i", False),
     "after a sum": ("store %pc, %j", "%0, %32, %1", "%o = atomic add %s, %1 : i32", False),
+    "after a load of a local of the task": ("store %pc, %v", "%0, %32, %1", "%v = load %own : i32", True),
+    "into a local of the task": ("%v = load %own : i32\nstore %pc, %v\nstore %own, %j", "%0, %32, %1", "", False),
+    "after a load of a local of the task that it writes": (
+        "store %pc, %v\nstore %own, %j",
+        "%0, %32, %1",
+        "%v = load %own : i32",
+        False,
+    ),
+    "a local in it": ("%l = alloca : *i32\nstore %l, %j\n%v = load %l : i32\nstore %pc, %v", "%0, %32, %1", "", True),
     "after a local": ("store %pc, %j", "%0, %32, %1", "%l = alloca : *i32\nstore %l, %i", False),
     "a sum of which the old value is wanted": ("%o = atomic add %s, %j : i32\nstore %pc, %o", "%0, %32, %1", "", False),
     "a sum of which the old value is not wanted": ("%o = atomic add %s, %j : i32", "%0, %32, %1", "", True),
+    "a sum that is read": ("%o = atomic add %s, %j : i32\n%v = load %s : i32\nstore %pc, %v", "%0, %32, %1", "", False),
+    "a sum and a maximum": ("%o = atomic add %s, %j : i32\n%e = atomic max %s, %j : i32", "%0, %32, %1", "", False),
+    "a sum and a difference": ("%o = atomic add %s, %j : i32\n%e = atomic sub %s, %j : i32", "%0, %32, %1", "", True),
     "a sum into each row": (
         "%r = array_ptr %c[%i, %0] : *i32\n%o = atomic add %r, %j : i32",
         "%0, %32, %1",

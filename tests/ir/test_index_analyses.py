@@ -101,6 +101,8 @@ def test_what_may_overflow_has_the_interval_of_its_type():
     assert interval(at.add(Unary("neg", n))) == (-(2**31), 2**31 - 1)
     assert interval(at.add(Unary("neg", index))) == (-(2**31) + 2, 0)
     assert interval(at.add(Unary("abs", n))) == (-(2**31), 2**31 - 1)
+    for kind in ("abs", "bit_not", "sign"):
+        assert interval(at.add(Unary(kind, index))) == (-(2**31), 2**31 - 1)
     assert unclipped(at.add(Binary("sub", n, one))) == (-(2**31) - 1, 2**31 - 2)
     real = at.add(Arg(1, type=f32))
     assert unclipped(at.add(Binary("min", real, real))) is unclipped(at.add(Unary("neg", real))) is None
@@ -124,6 +126,8 @@ def test_equal_sums_are_one_address():
     assert affine(twice) == affine(again)
     assert affine(twice).constant == 2
     assert address_key(FieldPtr(symbol, [twice])) == address_key(FieldPtr(symbol, [again]))
+    t = at.add(Arg(3, type=array(f32, 1)))
+    assert address_key(ArrayPtr(t, [twice])) == address_key(ArrayPtr(t, [again])) != address_key(ArrayPtr(t, [i]))
     assert affine(at.add(Binary("sub", i, i))) == affine(at.add(Const(0, type=i64)))
     assert affine(n) == affine(at.add(Arg(0, type=i32)))
     extents = [at.add(ArrayShape(at.add(Arg(k, type=array(f32, 2))), axis)) for k, axis in ((1, 0), (1, 0), (1, 1))]

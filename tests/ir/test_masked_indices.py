@@ -264,13 +264,24 @@ def outcome(kernel: ops.Kernel, args: list[Any], config: CompileConfig) -> list[
 @pytest.mark.parametrize("name", BODIES)
 def test_masks_keep_what_kernels_mean(name: str) -> None:
     body, numbers = BODIES[name]
+    keeps(body, numbers)
+
+
+def test_masks_keep_what_is_read_before_a_loop() -> None:
+    """The task reads it again, in its prologue: its body, which has no branches, does not tell of it."""
+    keeps("store %out, %r", AROUND, "  %p = field_ptr @x[%n] : *i32\n  %r = load %p : i32\n")
+
+
+def keeps(body: str, numbers: Pairs, before: str = "") -> None:
+    """Masked, the kernel leaves what it left. `before`: what stands before its loop."""
     text = FRAME.format(body=textwrap.indent(textwrap.dedent(body), "    "))
+    text = text.replace("  parallel_for", before + "  parallel_for")
     array = np.arange(11, 16, dtype=np.int32)
     runs = [[n, m, n, n % 2**32, array[: m % 6]] for n, m in numbers]
     runs += [[n, m, 2**63 - 2, 2, array] for n, m in numbers[:2] if "%k" in body]
     expected = [outcome(parse(text), args, MASKED) for args in runs]
     for arch, off, after in WAYS:
-        config = replace(MASKED, arch=arch)
+        config = replace(MASKED, arch=arch, verify=True)
         kernel = run_passes(parse(text), tuple(one for one in BEFORE if one not in off), config)
         run_passes(kernel, ("mask_accesses", *after), config, level="tasks")
         for args, wanted in zip(runs, expected, strict=True):

@@ -7,6 +7,8 @@ import pytest
 
 from tests.ir.test_adversary import HEAD, SEEDS, kernel, outcomes, run
 from weft.ir.adversary import Schedule
+from weft.ir.alias import space_of_array
+from weft.ir.ops import Arg
 from weft.ir.order_dependence import Level, order_dependence
 from weft.ir.parse import parse
 
@@ -109,6 +111,8 @@ BODIES: dict[str, tuple[str, dict[str, Level]]] = {
               break
             }
           }
+          %r = field_ptr @x[%k]
+          %v = load %r : f32
           %q = field_ptr @n[%i]
           store %q, %k
         }""",
@@ -312,6 +316,54 @@ def test_calls_in_loops_print_and_read_in_any_order(prints: str, updates: str):
     unknown = order_dependence(made)
     assert unknown.prints is Level.ORDER
     assert unknown.of(made.fields[1]) is found.of(made.fields[1])
+
+
+def test_calls_read_what_their_functions_name():
+    made = kernel("""
+      parallel_for begins=[%0], ends=[%16] (%i: i32) {
+        %p = field_ptr @s[]
+        %old = atomic add %p, %1 : i32
+        %v = invoke function=read, [] : i32
+        %q = field_ptr @n[%i]
+        store %q, %v
+      }""")
+    other = (
+        SUM_READ.replace("@s: i32", "@f: f32").replace("@s", "@f").replace("%v = load %p : i32", "%w = load %p : f32")
+    )
+    other = other.replace("PRINT", "%v = cast %w : i32\nTHEN")
+    again = other.replace("THEN", "%u = invoke function=read, [] : i32")
+    inner = SUM_READ.replace("PRINT", "").replace("@read", "@inner")
+    for functions, level in (
+        ([parse(other.replace("THEN", ""))], Level.EXACT),
+        ([parse(again)], Level.EXACT),  # it calls itself
+        ([parse(again.replace("function=read", "function=inner")), parse(inner)], Level.ORDER),
+        ([parse(again.replace("function=read", "function=inner"))], Level.ORDER),  # which is not known
+        ([], Level.ORDER),
+    ):
+        assert order_dependence(made, functions).of(made.fields[1]) is level
+
+
+@pytest.mark.parametrize("update", ["%old = atomic add %p, %1 : i32", ""])
+@pytest.mark.parametrize("touched", [", touched=(a)", ""])
+def test_calls_read_and_write_the_arrays_that_they_are_given(update: str, touched: str):
+    read = parse("kernel @read(a: [i32; 1]) -> (i32) {\n%v = const 1 : i32\nreturn [%v]\n}")
+    made = parse(
+        HEAD.replace("@k()", "@k(a: [i32; 1])")
+        + f"""
+      %a = arg index=0 : [i32; 1]
+      parallel_for begins=[%0], ends=[%16] (%i: i32) {{
+        %p = array_ptr %a[%0] : *i32
+        {update}
+        %v = invoke function=read, [%a]{touched} : i32
+        %q = field_ptr @n[%i]
+        store %q, %v
+      }}
+    }}"""
+    )
+    found = order_dependence(made, [read])
+    (array,) = [op for op in made.body if isinstance(op, Arg)]
+    assert found.of(space_of_array(array)) is (Level.ORDER if touched else Level.EXACT)
+    assert found.of(made.fields[1]) is (Level.ORDER if touched or update else Level.EXACT)
 
 
 @pytest.mark.parametrize("how", ["store %flag, {}, relaxed=true", "%old = atomic xchg %flag, {} : i32"])

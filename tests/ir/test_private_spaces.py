@@ -94,6 +94,7 @@ def test_arrays(body: str, private: int, with_readers: int) -> None:
     [
         ("%n", 65534, False),
         ("%n", -65534, False),
+        ("%n", 65532, False),  # comes round, but beyond all fields
         ("%n", 65536, True),  # comes round after 2**16 iterations, of which there may be more
         ("%n", 65537, False),  # an odd one never does
         ("%k", 65536, False),

@@ -293,6 +293,18 @@ CASES: list[tuple[str, str, str, str]] = [
         "%m = load %w : f32x2\n%e = element_ptr %w[%1] : *f32\n%c = load %e : f32\nstore %xa, %c",
         "%m = load %w : f32x2\n%e = element_ptr %w[%1] : *f32\n%c = extract %m, index=1 : f32\nstore %xa, %c",
     ),
+    (
+        "forward",
+        "not an element that is not there",
+        "%m = load %w : f32x2\n%e = element_ptr %w[%2] : *f32\n%c = load %e : f32\nstore %xa, %c",
+        "=",
+    ),
+    (
+        "forward",
+        "past what touches no memory",
+        "store %xa, %b\nprint [], parts=(here)\n%c = load %xa : f32\nstore %ya, %c",
+        "store %xa, %b\nprint [], parts=(here)\nstore %ya, %b",
+    ),
     ("dead_stores", "overwritten", "store %xa, %b\nstore %ya, %b\nstore %xa, %z", "store %ya, %b\nstore %xa, %z"),
     (
         "dead_stores",
@@ -312,6 +324,12 @@ CASES: list[tuple[str, str, str, str]] = [
         "dead_stores",
         "an atomic on a local in between",
         "store %l, %b\n%c = atomic add %l, %one : f32\nstore %xa, %c\nstore %l, %z\n%d = load %l : f32\nstore %ya, %d",
+        "=",
+    ),
+    (
+        "dead_stores",
+        "a call may read it in between",
+        "store %xa, %b\n%v = invoke function=f, [%a], touched=(y) : i32\nstore %xa, %z",
         "=",
     ),
     (
@@ -372,6 +390,24 @@ CASES: list[tuple[str, str, str, str]] = [
     ),
     (
         "dead_stores",
+        "a local that the first arm reads",
+        "store %l, %b\nif %p then {\n%c = load %l : f32\nstore %xa, %c\n}",
+        "=",
+    ),
+    (
+        "dead_stores",
+        "a local that the other arm reads",
+        "store %l, %b\nif %p then {\nstore %xa, %z\n} orelse {\n%c = load %l : f32\nstore %xa, %c\n}",
+        "=",
+    ),
+    (
+        "dead_stores",
+        "a local that no arm reads",
+        "store %l, %b\nif %p then {\nstore %xa, %z\n} orelse {\nstore %ya, %z\n}",
+        "if %p then {\nstore %xa, %z\n} orelse {\nstore %ya, %z\n}",
+    ),
+    (
+        "dead_stores",
         "a local that dies",
         "%c = load %l : f32\nstore %xa, %c\nstore %l, %b",
         "%c = load %l : f32\nstore %xa, %c",
@@ -390,3 +426,22 @@ def test_what_is_stored_is_there_to_be_read_where_there_surely_is_memory(place: 
     kernel = parse(HEADER + f"store {place}, %b\n%c = load {place} : f32\nstore %ya, %c\n}}\n")
     assert isinstance(kernel, Kernel)
     assert find_pass("forward")(kernel, CompileConfig(mask_out_of_bounds=True)) == known
+
+
+def test_addresses_are_guarded_where_they_need_it() -> None:
+    kernel = parse("""kernel @k(b: f32) -> () {
+      field @x: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
+      task serial body {
+        %b = arg index=0 : f32
+        %base = tree_base tree=0 : *i64
+        %p = address %base, indices=[], strides=[], offset=0, scope="field:x" : *f32
+        %q = address %base, indices=[], strides=[], offset=4, scope="field:x" : *f32
+        store %p, %b
+        %c = load %p : f32
+        store %q, %c
+      }
+    }""")
+    assert isinstance(kernel, Kernel)
+    verify(kernel, "lowered")
+    assert find_pass("forward")(kernel, CompileConfig(mask_out_of_bounds=True))
+    assert "store %q, %b" in print_ir(kernel)

@@ -80,7 +80,14 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_alike: isinstance(b, (list, tuple)) -> True": _TYPES,
         "_alike: type(a) is type(b) -> True": "`repr` tells types apart",
     },
+    "weft.ir.transforms.cse": {
+        "_scan: op.region_names -> True": _QUICK,
+    },
+    "weft.ir.transforms.licm": {
+        "_visit: op.region_names -> True": _QUICK,
+    },
     "weft.ir.transforms.lift_sums": {
+        "_lift: isinstance(type, Prim) -> True": _TYPES,
         "_lift: local.within(op) -> False": "something in the `if` sets it first",
         "_lift: isinstance(old, Load) -> True": "an atomic gives what a load gives, and what it stores is stored over",
     },
@@ -109,14 +116,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.transforms.dead_stores": {
         "block: kind is Load -> False": "`accesses` says the same of it",
+        "block: op.pure -> False": "`accesses` says that it has no effects",
         "read: isinstance(space, Alloca) -> True": "nothing else is among those that are gone",
     },
     "weft.ir.transforms.bounds": {
         "_tests: wide.type is end.type -> False": "a cast to the type that it has",
         "named: isinstance(ptr, ops.ElementPtr) -> False": "`_name` goes on to the base as well",
         "_runs_over: index.block is None -> False": _TYPES,
-        "_same_array: isinstance(a, ops.Arg) -> True": _TYPES,
-        "_same_array: isinstance(b, ops.Arg) -> True": _TYPES,
     },
     "weft.ir.transforms.mask_accesses": {
         "_is_outside: high < axis.first -> False": _NEVER,
@@ -197,6 +203,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.transforms.forward": {
         "block: op.pure -> False": "`accesses` says that it has no effects",
+        "branch: memory.spaces[space] is not before.get(space) -> True": "what was known before the `if` is not inside",
         "branch: then_ends -> True #2": "what stands after an if that both arms leave never runs",
     },
     "weft.ir.tasks": {
