@@ -26,7 +26,7 @@ def write_along(task: Task) -> None:
     """Make the axis along which the task writes the innermost one, if all its writes agree. The task must not draw
     random numbers."""
     args, limits = task.body.args, task.bounds.last
-    if len(args) < 2 or not isinstance(limits, Yield) or threads_together(task):
+    if not isinstance(limits, Yield) or threads_together(task):
         return
     wanted = {_along(task, place) for place in _written(task)}
     if len(wanted) != 1:

@@ -14,14 +14,13 @@ far from what the neighbouring iteration reads. Floats are added in another orde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.codegen.cuda_axes import moved_from
 from weft.codegen.cuda_reduce import warp_reduce
 from weft.codegen.cuda_simt import threads_together
-from weft.codegen.cuda_together import ORDERED, apart_and_in_turn, is_long, trips_of, write_together
+from weft.codegen.cuda_together import ORDERED, apart_and_in_turn, trips_of, write_together
 from weft.codegen.spelling import constant, in_register
 from weft.ir.core import Op, Value
 from weft.ir.ops import Address, Alloca, Binary, Const, For, Load, Store, Task
@@ -66,9 +65,10 @@ def team_of(task: Task, fast_math: bool) -> Team | None:
     if any(isinstance(op, ORDERED) for op in task.walk()) or task.epilogue.first is not None:
         return None
     (loop,) = loops
-    if not is_long(loop) or (trips_of(loop) or 0) < _FEWEST or not _along_rows(task, loop):
+    if (trips_of(loop) or 0) < _FEWEST or not _along_rows(task, loop):
         return None
-    if not isinstance(loop.step, Const) or loop.step.value != 1 or not all(map(_local, _before(task, loop))):
+    before, _ = _around(task, loop)
+    if not isinstance(loop.step, Const) or loop.step.value != 1 or not all(map(_local, [*task.prologue, *before])):
         return None
     sums = _sums(loop)
     if not sums or any(one.type.is_float and not fast_math for one in sums):
@@ -76,12 +76,11 @@ def team_of(task: Task, fast_math: bool) -> Team | None:
     return Team(loop, sums)
 
 
-def _before(task: Task, loop: For) -> Iterator[Op]:
-    yield from task.prologue
-    for op in task.body:
-        if op is loop:
-            return
-        yield op
+def _around(task: Task, loop: For) -> tuple[list[Op], list[Op]]:
+    """The ops of the body before and behind the loop."""
+    ops = list(task.body)
+    place = ops.index(loop)
+    return ops[:place], ops[place + 1 :]
 
 
 def _local(op: Op) -> bool:
@@ -95,7 +94,7 @@ def _sums(loop: For) -> tuple[_Sum, ...]:
     for op in loop.body:
         if isinstance(op, Store):
             one = _sum(loop, op)
-            if one is None or one.local in found:
+            if one is None:
                 return ()
             found[one.local] = one
     touched = {op.ptr for op in loop.body if isinstance(op, Load) and not op.invariant}
@@ -107,7 +106,7 @@ def _sum(loop: For, store: Store) -> _Sum | None:
     local, total = store.ptr, store.value
     if not isinstance(local, Alloca) or not isinstance(total, Binary) or total.kind not in _KINDS:
         return None
-    if total.type not in _TYPES or local.block is loop.body:
+    if total.type not in _TYPES:
         return None
     reads = [op for op in loop.body if isinstance(op, Load) and op.ptr is local]
     sides = (total.lhs,) if total.kind == "sub" else (total.lhs, total.rhs)
@@ -144,9 +143,9 @@ def _along_rows(task: Task, loop: For) -> bool:
 
 def write_team(f: DeviceWriter, task: Task, team: Team, lane: str) -> None:
     """The task's body in a warp; `lane` is an i32."""
-    for op in _before(task, team.loop):
-        if op.block is task.body:
-            f.op(op)
+    before, behind = _around(task, team.loop)
+    for op in before:
+        f.op(op)
     first = f.set(f"icmp eq i32 {lane}, 0")
     for one in team.sums:
         name, place = in_register(one.type), f.use(one.local)
@@ -162,11 +161,8 @@ def write_team(f: DeviceWriter, task: Task, team: Team, lane: str) -> None:
     lead, after = f.fresh_label("lead"), f.fresh_label("after")
     f.branch(first, lead, after)
     f.start(lead)
-    behind = False
-    for op in task.body:
-        if behind:
-            f.op(op)
-        behind |= op is team.loop
+    for op in behind:
+        f.op(op)
     f.jump(after)
     f.start(after)
 

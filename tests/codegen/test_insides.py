@@ -87,6 +87,11 @@ def test_an_index_of_32_bits_may_not_fit() -> None:
     )
     (task,) = tasks_of(parse(text))
     assert clamps_of(task) == []  # the cast takes some elsewhere
+    text = KERNEL.format(body="    %d = binary max %jj, %none : i32").replace(
+        "begins=[%zero, %zero]", "begins=[%zero, %low]"
+    )
+    (task,) = tasks_of(parse(text.replace("%end = cast", "%low = const -3000000000 : i64\n    %end = cast")))
+    assert clamps_of(task) == []  # so does one of what lies far below
     text = KERNEL.format(body="    %a = binary add %ii, %two : i32\n    %c = binary min %a, %n1 : i32")
     (task,) = tasks_of(parse(text))
     assert [one.fits for one in clamps_of(task)] == [False]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from weft.codegen.cuda import emit_kernel
 from weft.codegen.cuda_team import Team, team_of
+from weft.ir.artifact import CudaTarget
+from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 from weft.ir.types import f32
@@ -125,6 +130,27 @@ def test_loops(change: tuple[str, str], kind: str | None) -> None:
     assert [one.kind for one in found.sums] == [kind] if found is not None else kind is None
 
 
+@pytest.mark.parametrize("rounds", [512, 300, 257])
+def test_each_op_is_written_where_it_is_needed(rounds: int) -> None:
+    """Before the loop in all lanes, behind it in one. Rounds that are left over are those of some lanes."""
+    before = "%d = cast %i : f32\nstore %other, %d"
+    for kind in ("i64", "i32"):
+        text = KERNEL.replace("const 512 : i64", f"const {rounds} : {kind}").replace("BEFORE", before)
+        if kind == "i32":
+            text = text.replace("for %begin, %rounds, %one (%k: i64) {", "for %whole, %rounds, %step (%h: i32) {")
+            text = text.replace("%p = address", "%k = cast %h : i64\n      %p = address")
+            text = text.replace("%true = const", "%step = const 1 : i32\n    %true = const")
+        for place in PLACES:
+            text = text.replace(place, "")
+        module, *_ = emit_kernel(parse(text), CompileConfig(arch="cuda"), CudaTarget(90, 83))
+        code = "\n".join(module.functions)
+        assert f"phi {kind} [ 0" in code
+        assert f", {rounds // 32 // 4}\n" in code
+        assert code.count("sitofp i64") == 1
+        assert code.count("load float, ptr %v") == 4 + rounds // 32 % 4 + (rounds % 32 > 0)
+        assert not re.search(r"zext (\w+) %\w+ to \1\b", code)
+
+
 @pytest.mark.parametrize(
     ("texts", "shared"),
     [
@@ -141,6 +167,13 @@ def test_loops(change: tuple[str, str], kind: str | None) -> None:
         ({"BEFORE": "if %true then {\n}"}, False),
         ({"BEFORE": AGAIN}, False),
         ({"AFTER": AGAIN}, False),
+        ({"MORE": AGAIN}, False),
+        ({"MORE": "while {\n}"}, False),
+        ({"MORE": "%own = alloca : *f32"}, False),
+        ({"MORE": "store %acc, %s"}, False),
+        ({"AFTER": "%pad = shared_base number=0, bytes=400 : *i64"}, False),  # threads that count themselves
+        ({"BEFORE": PLACE.format("z").replace("[%four]", "[%row]"),
+          "MORE": "%c = load %z : f32\n%d = binary add %c, %v : f32\nstore %z, %d"}, False),
         ({"AFTER": PLACE.format("z") + "%w = atomic add %z, %t : f32"}, True),
         ({"AFTER": 'print [%t], parts=("", ""), types=(f32)'}, False),
         ({"PROLOGUE": "%sum = alloca : *f32\nstore %sum, %nothing"}, True),

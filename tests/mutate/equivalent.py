@@ -158,6 +158,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "joint: isinstance(op.type, Prim) -> True": _TYPES,
     },
     "weft.codegen.lane_rows": {
+        "load_row: count == 1 -> False": "one vector, of which each lane takes its own element",
         "_tag: isinstance(ptr, Address) -> True": _ADDRESS,
         "in_cell: isinstance(ptr, Address) -> True": _ADDRESS,
     },
@@ -195,10 +196,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.ir.transforms.collapse": {
         "_collapse: isinstance(limits, Yield) -> True": _TYPES,
     },
+    "weft.codegen.cuda_team": {
+        "team_of: isinstance(loop.step, Const) -> True": "of another step the number of rounds is not known",
+    },
     "weft.codegen.cuda_borrow": {
+        "_function: _HIGH.search(text) -> True": _QUICK,
         "keep_borrows: 'mul.hi.' not in ptx -> False": _QUICK,
     },
     "weft.codegen.cuda_inside": {
+        "_clamp: op.type not in (i32, i64) -> False": "nothing of another type is known to be an index moved",
         "_reach: op.type not in (i32, i64) -> False": "a cast from it must fit, and no float has an interval that does",
     },
     "weft.ir.transforms.forward": {
@@ -259,6 +265,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "fold_prices: is_straight(loop.body)",
         "fold_prices: cost * _MARGIN < ",
     ),
+    "weft.codegen.lane_folds": ("_rounds: many > 1",),
     "weft.codegen.lane_choice": (
         *(
             "_too_dear",

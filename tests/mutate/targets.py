@@ -19,6 +19,7 @@ _PASSES = ("tests/ir/test_task_passes.py", "tests/ir/test_simplify.py", "tests/i
 _MEANING = ("tests/ir/test_adversary.py", "tests/ir/test_passes_agree.py")
 _RUN = ("tests/codegen/test_legality.py", "tests/fuzz/test_programs.py")
 _LANES = (
+    "tests/codegen/test_lane_choices.py",
     "tests/codegen/test_lanes.py",
     "tests/codegen/test_folds.py",
     "tests/codegen/test_fold_versions.py",
@@ -27,6 +28,14 @@ _LANES = (
     *_RUN,
 )
 _GPU = (
+    "tests/codegen/test_groups.py",
+    "tests/codegen/test_rounds_together.py",
+    "tests/codegen/test_wide_units.py",
+    "tests/codegen/test_wide_sums.py",
+    "tests/codegen/test_teams.py",
+    "tests/codegen/test_axes.py",
+    "tests/codegen/test_insides.py",
+    "tests/codegen/test_shares.py",
     "tests/codegen/test_ptx.py",
     "tests/codegen/test_ptx_together.py",
     "tests/codegen/test_ptx_borrow.py",
@@ -86,7 +95,12 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.codegen.lane_strides": _LANES,
     "weft.codegen.lane_memory": _LANES,
     "weft.codegen.unordered": _LANES,
-    "weft.codegen.shares": ("tests/codegen/test_parts.py", "tests/lang/behaviour/test_scatters.py", *_RUN),
+    "weft.codegen.shares": (
+        "tests/codegen/test_shares.py",
+        "tests/codegen/test_parts.py",
+        "tests/lang/behaviour/test_scatters.py",
+        *_RUN,
+    ),
     "weft.codegen.cpu_private": ("tests/codegen/test_parts.py", "tests/lang/behaviour/test_scatters.py", *_RUN),
     "weft.codegen.cuda_axes": _GPU,
     "weft.codegen.cuda_borrow": _GPU,

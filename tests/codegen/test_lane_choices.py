@@ -1,0 +1,108 @@
+"""How many lanes a task gets of an instruction set; and which places of memory are rows of cells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from weft.codegen.lane_choice import FoldPlan, LanePlan, lane_decision
+from weft.codegen.lane_layouts import Cell, Layouts
+from weft.codegen.lane_rows import in_cell, is_row
+from weft.ir.ops import Address, Arg, Const, TreeBase
+from weft.ir.parse import parse
+from weft.ir.scopes import Scope
+from weft.ir.tasks import tasks_of
+from weft.ir.types import Prim, f32, f64, i8, i16, i32, i64, pointer
+
+SOURCES = Path(__file__).parent / "golden"
+ALL = "avx2 avx512f avx512vl"
+
+
+def planned(name: str, simd: int | None, features: str, *changes: tuple[str, str]) -> str:
+    """The kind of plan for the loop of a golden kernel, with how many iterations or rounds it takes at once."""
+    text = (SOURCES / f"{name}.chi").read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (task,) = tasks_of(parse(text))
+    task.config = replace(task.config, simd=simd)
+    plan = lane_decision(task, frozenset(features.split()), Layouts(), vector_math=True)
+    if isinstance(plan, LanePlan):
+        return f"{plan.lanes} x {plan.many}"
+    return f"{plan.lanes} rounds" if isinstance(plan, FoldPlan) else plan
+
+
+@pytest.mark.parametrize(
+    ("features", "lanes"),
+    [
+        (ALL, "16 x 1"),
+        ("avx512f avx512vl", "16 x 1"),
+        ("avx2 avx512f", "8 x 2"),
+        ("avx2 avx512vl", "8 x 2"),
+        ("avx2", "8 x 2"),
+        ("avx512f", "no lanes: they need AVX2 or AVX-512"),
+        ("avx512vl", "no lanes: they need AVX2 or AVX-512"),
+        ("sse2", "no lanes: they need AVX2 or AVX-512"),
+    ],
+)
+def test_instruction_sets(features: str, lanes: str) -> None:
+    assert planned("stencil", 16, features) == lanes
+
+
+PRINTS = (
+    ("    %18 = load", '    print [%10], parts=("", ""), types=(f32)\n    %18 = load'),
+    ("indices=[%k, %j]", "indices=[%j, %k]"),
+    ("%5 = const 64", "%5 = const 48"),
+)
+
+
+def test_what_the_program_asks_for() -> None:
+    left = "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
+    assert planned("stencil", None, ALL) == left
+    assert planned("stencil", 1, ALL) == "no lanes: loop_config(simd=1) says so"
+    assert planned("stencil", 2, ALL) == "2 x 1"
+    assert planned("stencil", 64, ALL) == "16 x 4"
+    # Iterations that print run one after another; so do their rounds, where lanes for iterations were asked for.
+    assert planned("product", None, ALL, *PRINTS) == "16 rounds"
+    assert planned("product", 16, ALL, *PRINTS).startswith("no lanes: ")
+
+
+@pytest.mark.parametrize(
+    ("step", "type", "row"),
+    [
+        (8, i32, True),
+        (12, f32, True),
+        (32, f32, True),
+        (36, f32, False),
+        (4, f32, False),
+        (6, i32, False),
+        (16, f64, True),
+        (12, f64, False),
+        (2, i8, False),
+        (4, i16, False),
+    ],
+)
+def test_what_is_a_row(step: int, type: Prim, row: bool) -> None:
+    assert is_row(step, type) is row
+
+
+def test_where_in_its_cell_an_address_is() -> None:
+    cells = {Scope("field:x"): Cell(12, 100, 8)}
+    f: Any = SimpleNamespace(layouts=Layouts(cells=cells))
+    index, step = Arg(0, type=i64), Const(12, type=i64)
+
+    def place(offset: int, scope: str = "field:x") -> Address:
+        return Address(TreeBase(0), [index], [step], offset, Scope(scope), type=pointer(f32))
+
+    assert in_cell(f, place(100), 12, f32) == (0, 8)
+    assert in_cell(f, place(104), 12, f32) == (4, 8)
+    assert in_cell(f, place(124 + 4), 12, f32) == (4, 8)
+    part = Address(place(100), [], [], 4, Scope("field:x", 1), type=pointer(f32))
+    assert in_cell(f, part, 12, f32) == (4, 8)
+    assert in_cell(f, place(104), 24, f32) == (0, 4)  # every other cell
+    assert in_cell(f, place(104, "field:y"), 12, f32) == (0, 4)
+    assert in_cell(f, index, 12, f32) == (0, 4)
