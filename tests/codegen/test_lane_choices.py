@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from weft.codegen.cpu import emit_kernel
 from weft.codegen.lane_choice import FoldPlan, LanePlan, lane_decision
 from weft.codegen.lane_layouts import Cell, Layouts
 from weft.codegen.lane_rows import in_cell, is_row
+from weft.ir.config import CompileConfig
 from weft.ir.ops import Address, Arg, Const, TreeBase
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope
@@ -69,6 +72,19 @@ def test_what_the_program_asks_for() -> None:
     # Iterations that print run one after another; so do their rounds, where lanes for iterations were asked for.
     assert planned("product", None, ALL, *PRINTS) == "16 rounds"
     assert planned("product", 16, ALL, *PRINTS).startswith("no lanes: ")
+
+
+def test_groups_of_vectors_look_whether_the_launch_shall_end() -> None:
+    """As single vectors do: after so many of them in a long loop."""
+    text = (SOURCES / "product.chi").read_text()
+    unknown = ("%5 = const 64 : i64", "%5 = scalar_arg index=0, part=0 : i64")
+    for old, new in (("@product()", "@product(n: i64)"), unknown, *PRINTS[:2]):
+        assert old in text
+        text = text.replace(old, new)
+    code = emit_kernel(parse(text), CompileConfig(), frozenset(ALL.split())).text("; a module\n")
+    (group,) = re.findall(r"^many\d+:\n(.*?)^latch\d+:", code, re.M | re.S)
+    assert "<16 x float>" in group
+    assert re.search(r"^turn\d+:\n.*call preserve_allcc", group, re.M | re.S)
 
 
 @pytest.mark.parametrize(
