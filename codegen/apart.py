@@ -7,10 +7,10 @@ LLVM takes time by more than the length of a function, most of it for registers;
 seldom one takes registers from the other. In lanes it is written for one lane, in a loop over them: a masked access of
 all lanes is many times as long as that of one.
 
-The function takes the registers that it uses as parameters. It stays where it was if it is short, if it leaves the
-block by another way than its end (`continue`, a failed assertion, a call of a recursive function, which may fail), or
-if it takes the address of a local: that of the other version could not live in registers any more. Not with debug
-lines, which belong to one function.
+The function takes the registers that it uses as parameters. Where it may end the task (a failed assertion, an
+interrupt), it says whether it did. It stays where it was if it is short, if it leaves the block by another way than
+these (`continue`), if it calls a recursive function, or if it takes the address of a local: that of the other version
+could not live in registers any more. Not with debug lines, which belong to one function.
 """
 
 from __future__ import annotations
@@ -38,19 +38,22 @@ _BY_LANE = (Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, 
 def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
     """Write a block that is seldom needed, and that nothing behind it takes values of; it goes on to `done`."""
     name, f.apart = f.apart, ""
+    seldom, f.seldom = f.seldom, True
     first, slots, label = len(f.lines), len(f.slots), f.label
-    scratches = f.scratches
-    f.scratches = {} if name else scratches
+    scratches, record = f.scratches, f.record
+    if name:
+        f.scratches, f.record = {}, ""
     f.block(block)
     f.jump(done)
-    f.apart = name
+    f.apart, f.seldom = name, seldom
     inside = ops_of(block)
     effort = "" if any(isinstance(op, For | While) for op in inside) else "minsize"
     long = len(f.lines) - first >= _LEAST and f.lines_from is None
     if name and long and _cut(f, first, slots, (label, done), effort):
-        f.scratches = scratches  # what else was made went with it
+        f.scratches, f.record = scratches, record  # what else was made went with it
     else:
         f.scratches |= scratches
+        f.record = record or f.record
 
 
 def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effort: str) -> bool:
@@ -60,6 +63,7 @@ def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effor
     inside, own = f.lines[first:], f.slots[slots:]
     known = {f"%{label}", f"%{done}", *defined(own), *defined(inside), *labels(inside)}
     taken = dict.fromkeys(name for line in (*own, *inside) for name in USED.findall(line) if name not in known)
+    ends_task = taken.pop(f"%{f.exit_label}", "") is None
     outer = defined(f.slots[:slots])
     used = {text: value.type for value, text in f.values.items() if text in taken}
     types = {text: spell(type) for text, type in used.items() if isinstance(type, Prim | Pointer)} | {"%ctx": "ptr"}
@@ -68,12 +72,17 @@ def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effor
         return False
     parameters = ", ".join(f"{types[register]} {register}" for register in taken)
     function = f.register(f"{f.apart}_apart")[1:]
-    head = f"define internal fastcc void @{function}({parameters}) cold noinline {effort} {f.module.attributes} {{"
-    f.module.functions.append(
-        "\n".join((head, "entry:", *own, f"  br label %{label}", f"{label}:", *inside, f"{done}:", "  ret void", "}\n"))
-    )
+    type, stay, leave = ("i1", "i1 false", "i1 true") if ends_task else ("void", "void", "void")
+    head = f"define internal fastcc {type} @{function}({parameters}) cold noinline {effort} {f.module.attributes} {{"
+    tail = (f"{done}:", f"  ret {stay}", f"{f.exit_label}:", f"  ret {leave}", "}\n")
+    f.module.functions.append("\n".join((head, "entry:", *own, f"  br label %{label}", f"{label}:", *inside, *tail)))
     del f.slots[slots:]
-    f.lines[first:] = [f"  call fastcc void @{function}({parameters})", f"  br label %{done}"]
+    call, left = f"call fastcc {type} @{function}({parameters})", f.register("left")
+    f.lines[first:] = (
+        [f"  {left} = {call}", f"  br i1 {left}, label %{f.exit_label}, label %{done}"]
+        if ends_task
+        else [f"  {call}", f"  br label %{done}"]
+    )
     return True
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weft.codegen.apart import write_apart
-from weft.codegen.function import FunctionWriter, Jump, Turn, emits
-from weft.codegen.interrupts import NEVER, Stretches, counted, may_overflow, stretches
+from weft.codegen.function import EMITTERS, FunctionWriter, Jump, Turn, emits
+from weft.codegen.interrupts import LIKELY, NEVER, Stretches, counted, look, may_overflow, stretches
 from weft.codegen.memory_ops import read_slot, service
 from weft.codegen.spelling import in_memory
 from weft.ir.artifact import Site
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 __all__ = ["counted_turn", "last_but_one", "looks", "more_rounds", "put_scalars", "site_types"]
+
+_PATIENCE = 8  # stretches without a look, where a look costs vectors
 
 
 @emits(If)
@@ -76,10 +78,47 @@ def _round(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> Gener
 
 @emits(For)
 def _for(f: FunctionWriter, op: For) -> None:
-    """The index is compared before each round; where a step may lead out of its type, before the step."""
-    write, rounds, type = _loop_to_the_last if may_overflow(op) else _loop, looks(f, op), op.begin.type
+    rounds, begin, end = looks(f, op), f.use(op.begin), f.use(op.end)
+    known: Stretches | None = f.module.stretches
+    short = rounds != NEVER and known is not None and known.is_likely_short(op)
+    if short and isinstance(op.step, Const) and f.emitters is EMITTERS and not f.seldom:
+        _write_twice(f, op, begin, end, rounds, int(op.step.value))
+    else:
+        _looking_loop(f, op, begin, end, rounds)
+
+
+def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, rounds: int, step: int) -> None:
+    """A loop that looks only if it is long."""
+    some, long, short, done = (f.fresh_label(hint) for hint in ("some", "long", "short", "done"))
+    type, unlikely = op.begin.type, f.module.odds(False)
     assert isinstance(type, Prim)
-    begin, end = f.use(op.begin), f.use(op.end)
+    name = f.spell(type)
+    f.branch(more_rounds(f, op, begin, end), some, done)
+    f.start(some)
+    distance = f.set(f"sub {name} {end}, {begin}" if step > 0 else f"sub {name} {begin}, {end}")  # without a sign
+
+    def farther(rounds: int) -> str:
+        most = min(rounds * abs(step), (1 << type.bits) - 1)
+        return f.set(f"icmp ugt {name} {distance}, {most}")
+
+    f.branch(farther(LIKELY), long, short, unlikely)
+    f.start(long)
+    if may_overflow(op):  # LLVM would make no vectors of its stretches: that must pay
+        look(f)
+        very = f.fresh_label("very")
+        f.branch(farther(max(LIKELY, _PATIENCE * abs(rounds))), very, short)
+        f.start(very)
+    _looking_loop(f, op, begin, end, rounds)
+    f.jump(done)
+    f.start(short)
+    (_loop_to_the_last if may_overflow(op) else _loop)(f, op, begin, end, "", None)
+    f.start(done)
+
+
+def _looking_loop(f: FunctionWriter, op: For, begin: str, end: str, rounds: int) -> None:
+    """The index is compared before each round; where a step may lead out of its type, before the step."""
+    write, type = _loop_to_the_last if may_overflow(op) else _loop, op.begin.type
+    assert isinstance(type, Prim)
     size = _stretch(op, rounds, type)
     if not size:
         write(f, op, begin, end, "", counted_turn(f, -abs(rounds)))

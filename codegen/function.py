@@ -73,8 +73,8 @@ class FunctionWriter:
     those of addresses that are multiples of more than an element. `emitters` says how to write ops. `draws`, `lane`,
     `stream` number the random numbers (`stream`: where the caller says which), `floor` is where the stack must end,
     `record` the error record, where that is looked at. `lines_from` knows the lines of the program, if wanted. `apart`
-    begins the names of functions that are cut out of it (see `apart.py`; empty: none are). `joined` are the trees whose
-    parts have one scope (see `joined_trees.py`)."""
+    begins the names of functions that are cut out of it (see `apart.py`; empty: none are). `seldom`: what is being
+    written is seldom needed. `joined` are the trees whose parts have one scope (see `joined_trees.py`)."""
 
     module: ModuleWriter
     plain: bool = False
@@ -101,6 +101,7 @@ class FunctionWriter:
     emitters: Emitters = field(default_factory=lambda: EMITTERS)
     lines_from: LineTable | None = None
     apart: str = ""
+    seldom: bool = False
     joined: frozenset[int] = frozenset()
 
     # ---- registers and lines ----

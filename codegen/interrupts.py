@@ -9,9 +9,11 @@
 
 A look is a load and a branch; between two of them lies about a millisecond. A `while`, and a loop with other loops in
 it, counts its rounds down, which costs an instruction for each. A counted loop that LLVM may vectorize is cut into
-stretches. A loop that is over sooner is left alone: the loop around it looks. So is one whose length each iteration
-finds out for itself (the neighbours of a particle, the elements of a row), where rounds are cheap: such loops are
-short, and what stretches need would cost them some ten percent. `runtime/interrupts.py` says who asks for a look.
+stretches. A loop that is over sooner is left alone: the loop around it looks.
+
+One whose length each iteration finds out for itself (the neighbours of a particle, the elements of a row), where rounds
+are cheap, is likely to be short, and what stretches need would cost it some ten percent. It is written twice: as it is,
+for up to LIKELY rounds, and cut into stretches. `runtime/interrupts.py` says who asks for a look.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from weft.codegen.function import FunctionWriter
 
-__all__ = ["NEVER", "Stretches", "counted", "even_part", "look", "may_overflow", "stretches"]
+__all__ = ["LIKELY", "NEVER", "Stretches", "counted", "even_part", "look", "may_overflow", "stretches"]
 
 # Units of `cost.py` between two looks: a millisecond or less.
 _STRETCH = 4e6
@@ -44,9 +46,9 @@ _ROW = 1e8
 # Rounds between two looks at most, and where there are loops inside that look as well, each when it has lasted so long.
 _ROUNDS, _ROUNDS_AROUND = 1024, 16
 
-# What is taken for the length of a loop that each iteration finds out for itself, and the price of its rounds up to
-# which it is left alone.
-_SHORT, _CHEAP = 4096, 100.0
+# What is taken for the length of a loop that each iteration finds out for itself, how long it is likely to be at most,
+# and the price of its rounds up to which it is left alone.
+_SHORT, LIKELY, _CHEAP = 4096, 1 << 14, 100.0
 
 NEVER = 0
 _DEPTH = 8  # how far up an expression to look
@@ -72,7 +74,11 @@ class Stretches:
         each = max(self._most(op.body), 1.0)
         if isinstance(op, While):
             return -_rounds_of_price(each)
-        return NEVER if _is_short(op, each) else self._of_price(each, rounds_of(op))
+        return self._of_price(each, rounds_of(op))
+
+    def is_likely_short(self, op: For) -> bool:
+        """Whether that loop seldom lasts until the first look."""
+        return _is_short(op, max(self._most(op.body), 1.0))
 
     def of_rounds(self, body: Block, rounds: float, row: bool) -> int:
         """Of a parallel loop with so many rounds at most; `row`: a loop around it looks in each round."""
@@ -145,9 +151,9 @@ def rounds_of(op: For) -> float:
 def look(f: FunctionWriter) -> None:
     """Leave the function if the launch shall end."""
     if not f.record:
-        f.record = "%record"
-        f.slots.append("  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8")
-        f.slots.append("  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}")
+        f.record = f.register("record") if f.seldom else "%record"
+        f.slots.append(f"  {f.record}.at = getelementptr inbounds i8, ptr %ctx, i64 8")
+        f.slots.append(f"  {f.record} = load ptr, ptr {f.record}.at, align 8, !invariant.load !{{}}")
     ask, on = f.fresh_label("ask"), f.fresh_label("on")
     word = f.set(f"load atomic i64, ptr {f.record} monotonic, align 8{f.module.access(_RECORD, '')}")
     f.branch(f.set(f"icmp eq i64 {word}, 0"), on, ask, f", !prof {f.module.hint(_MOSTLY)}")

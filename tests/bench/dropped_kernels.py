@@ -1,6 +1,7 @@
-"""What stays behind of kernels that were dropped: `python -m tests.bench.dropped_kernels [WARM-UP COUNT]`.
+"""What stays behind of kernels that were dropped: `python -m tests.bench.dropped_kernels [WARM-UP COUNT [KIND]]`.
 
-Prints, for each kernel that was compiled, run and dropped after the warm-up, the bytes of the process, and the blocks
+Kinds: of a scalar (the usual one), with a field of its own, an array, a real function, a method of an object; those
+that end in `_debug` with checks. Prints, for each kernel that was compiled, run and dropped after the warm-up, the bytes of the process, and the blocks
 of Python's own allocator. (Linux with glibc: memory that was freed is handed back first, so that what is left was not.)
 """
 
@@ -10,6 +11,8 @@ import ctypes
 import gc
 import os
 import sys
+
+import numpy as np
 
 import weft as ti
 
@@ -22,9 +25,10 @@ def resident() -> int:
         return int(words.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def run_and_drop(number: int) -> None:
-    """A kernel that no other is equal to."""
+# Each makes a kernel that no other is equal to, and runs it.
 
+
+def scalar(number: int) -> None:
     @ti.kernel
     def scaled(n: ti.i32) -> ti.i32:
         return n * ti.static(number)
@@ -32,9 +36,66 @@ def run_and_drop(number: int) -> None:
     assert scaled(3) == 3 * number
 
 
-def measure(warm_up: int, count: int) -> tuple[float, float]:
+def field(number: int) -> None:
+    x = ti.field(ti.i32, 16)
+
+    @ti.kernel
+    def add():
+        for i in x:
+            x[i] += ti.static(number)
+
+    add()
+    assert x[15] == number
+
+
+def array(number: int) -> None:
+    x = np.zeros(16, np.int32)
+
+    @ti.kernel
+    def add(y: ti.types.ndarray(ti.i32, 1)):
+        for i in y:
+            y[i] += ti.static(number)
+
+    add(x)
+    assert x[15] == number
+
+
+def function(number: int) -> None:
+    @ti.real_func
+    def scaled(n: ti.i32) -> ti.i32:
+        return n * ti.static(number)
+
+    @ti.kernel
+    def call(n: ti.i32) -> ti.i32:
+        return scaled(n)
+
+    assert call(3) == 3 * number
+
+
+def method(number: int) -> None:
+    @ti.data_oriented
+    class Counter:
+        def __init__(self) -> None:
+            self.x = ti.field(ti.i32, 16)
+
+        @ti.kernel
+        def add(self):
+            for i in self.x:
+                self.x[i] += ti.static(number)
+
+    counter = Counter()
+    counter.add()
+    assert counter.x[15] == number
+
+
+KINDS = {kind.__name__: kind for kind in (scalar, field, array, function, method)}
+
+
+def measure(warm_up: int, count: int, kind: str) -> tuple[float, float]:
     """For each of `count` kernels: bytes of the process, blocks of Python's allocator."""
-    ti.init(arch=ti.cpu, offline_cache=False)
+    name, _, debug = kind.partition("_")
+    run_and_drop = KINDS[name]
+    ti.init(arch=ti.cpu, offline_cache=False, debug=bool(debug))
     for number in range(warm_up):
         run_and_drop(number)
     before, blocks = resident(), sys.getallocatedblocks()
@@ -45,5 +106,6 @@ def measure(warm_up: int, count: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    whole, python = measure(*(map(int, sys.argv[1:]) if len(sys.argv) > 1 else (100, 2000)))
+    warm_up, count, kind, *_ = [*sys.argv[1:], *("100", "2000", "scalar")[len(sys.argv) - 1 :]]
+    whole, python = measure(int(warm_up), int(count), kind)
     print(f"for each kernel: {whole:.0f} bytes of the process, {python:.1f} blocks of Python")

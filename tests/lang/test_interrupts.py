@@ -51,6 +51,39 @@ def inner(n: ti.i64):
         total[i] = s
 
 @ti.kernel
+def found_out(n: ti.i64):
+    for i in range(4):
+        s = ti.i64(0)
+        for j in range(i * n):
+            s += (j * j) ^ s
+        total[i] = s
+
+@ti.kernel
+def found_out_by_twos(n: ti.i64):
+    for i in range(4):
+        s = ti.i64(0)
+        for j in range(total[i], i * n, 2):
+            s += (j * j) ^ s
+        total[i] = s
+
+@ti.kernel
+def found_out_in_lanes(n: ti.i64):
+    ti.loop_config(simd=8)
+    for i in x:
+        s = 0.0
+        for j in range(i * n):
+            s += ti.f32(j & 7)
+        x[i] = s
+
+@ti.kernel
+def found_out_outside(n: ti.i64):
+    for i in range(8):
+        s = 0.0
+        for j in range((i + 1) * n):
+            s += x[j]
+        x[i] = s
+
+@ti.kernel
 def in_lanes(n: ti.i32):
     for i in x:
         z, k = 0.1 * i, 0
@@ -100,10 +133,13 @@ LONG = 2**40
 CASES = {
     "endless": lambda: endless(), "serial": lambda: serial(LONG), "parallel": lambda: parallel(2**31 - 1),
     "rows": lambda: rows(10**6), "inner": lambda: inner(LONG), "in_lanes": lambda: in_lanes(2**30),
+    "found_out": lambda: found_out(LONG), "found_out_by_twos": lambda: found_out_by_twos(LONG),
+    "found_out_in_lanes": lambda: found_out_in_lanes(LONG), "found_out_outside": lambda: found_out_outside(LONG),
     "called": lambda: called(LONG), "recursive": lambda: recursive(80),
 }
 right = sum(i % 7 for i in range(100000))
 serial(0), parallel(1), rows(1), inner(1), in_lanes(1), called(0), recursive(3)  # compile
+found_out(1), found_out_by_twos(1), found_out_in_lanes(1), found_out_outside(1)
 assert check() == right
 
 def later(seconds=0.3, number=signal.SIGINT):
@@ -197,11 +233,15 @@ def run(program: str, *arguments: str, threads: int = 2, debug: bool = False) ->
     return done.stdout
 
 
+CASES = (
+    *("endless", "serial", "parallel", "rows", "inner", "in_lanes", "called", "recursive"),
+    *("found_out", "found_out_by_twos", "found_out_in_lanes", "found_out_outside"),
+)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself such a signal there")
 
 
 @posix
-@pytest.mark.parametrize("case", ["endless", "serial", "parallel", "rows", "inner", "in_lanes", "called", "recursive"])
+@pytest.mark.parametrize("case", CASES)
 def test_a_kernel_ends_and_the_next_one_is_right(case: str) -> None:
     assert run(INTERRUPTED, case) == "interrupted\n"
 

@@ -71,9 +71,10 @@ def test_code_and_data_lie_together(size: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux" or platform.libc_ver()[0] != "glibc", reason="hands no free memory back")
-def test_dropped_kernels_leave_nothing_behind() -> None:
+@pytest.mark.parametrize("kind", ["scalar", "method", "function", "array_debug", "field"])
+def test_dropped_kernels_leave_nothing_behind(kind: str) -> None:
     """(Of so few kernels each still warms LLVM up a little. `tests.bench.dropped_kernels` runs 2000.)"""
-    command = [sys.executable, "-m", "tests.bench.dropped_kernels", "64", "150"]
+    command = [sys.executable, "-m", "tests.bench.dropped_kernels", "64", "150", kind]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     process, python = (float(word) for word in re.findall(r"-?[\d.]+", done.stdout))
     assert process < 6 << 10

@@ -12,11 +12,12 @@ entry:
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   %s36 = alloca float, align 8
   %s43 = alloca <8 x float>, align 64
-  %s75 = alloca <8 x float>, align 64
+  %s64 = alloca i32, align 4
   %s76 = alloca <8 x float>, align 64
-  %s108 = alloca <8 x float>, align 64
+  %s77 = alloca <8 x float>, align 64
   %s109 = alloca <8 x float>, align 64
-  %s163 = alloca <8 x float>, align 64
+  %s110 = alloca <8 x float>, align 64
+  %s178 = alloca <8 x float>, align 64
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -84,157 +85,178 @@ body45:
   %v61 = getelementptr inbounds i8, ptr %v60, i64 8
   %v62 = load i32, ptr %v61, align 4, !alias.scope !17, !noalias !18, !llvm.access.group !0
   %v63 = sext i32 %v62 to i64
-  %v69 = icmp slt i64 %v56, %v63
-  %v70 = sub i64 %v63, %v56
-  %v71 = icmp uge i64 %v70, 16
-  %v72 = and i1 %v69, %v71
-  br i1 %v72, label %many64, label %done68
-many64:
-  store <8 x float> splat (float 0x8000000000000000), ptr %s75, align 64
+  store i32 1024, ptr %s64, align 4
+  %v70 = icmp slt i64 %v56, %v63
+  %v71 = sub i64 %v63, %v56
+  %v72 = icmp uge i64 %v71, 16
+  %v73 = and i1 %v70, %v72
+  br i1 %v73, label %many65, label %done69
+many65:
   store <8 x float> splat (float 0x8000000000000000), ptr %s76, align 64
-  br label %body65
-body65:
-  %i73 = phi i64 [ %v56, %many64 ], [ %n74, %latch66 ]
-  %v78 = mul i64 %i73, 4
-  %v79 = getelementptr i8, ptr %v2, i64 %v78
-  %v80 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v79, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v81 = getelementptr i8, ptr %v79, i64 32
-  %v82 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v81, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v83 = insertelement <8 x float> poison, float %v41, i64 0
-  %v84 = shufflevector <8 x float> %v83, <8 x float> poison, <8 x i32> zeroinitializer
-  %v85 = fsub reassoc arcp contract afn <8 x float> %v80, %v84
-  %v86 = insertelement <8 x float> poison, float %v41, i64 0
-  %v87 = shufflevector <8 x float> %v86, <8 x float> poison, <8 x i32> zeroinitializer
-  %v88 = fsub reassoc arcp contract afn <8 x float> %v82, %v87
-  %v89 = fmul reassoc arcp contract afn <8 x float> %v85, %v85
-  %v90 = fmul reassoc arcp contract afn <8 x float> %v88, %v88
-  %v91 = mul i64 %i73, 4
-  %v92 = getelementptr i8, ptr %v4, i64 %v91
-  %v93 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v92, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v94 = getelementptr i8, ptr %v92, i64 32
-  %v95 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v94, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v96 = insertelement <8 x float> poison, float %v42, i64 0
-  %v97 = shufflevector <8 x float> %v96, <8 x float> poison, <8 x i32> zeroinitializer
-  %v98 = fsub reassoc arcp contract afn <8 x float> %v93, %v97
-  %v99 = insertelement <8 x float> poison, float %v42, i64 0
-  %v100 = shufflevector <8 x float> %v99, <8 x float> poison, <8 x i32> zeroinitializer
-  %v101 = fsub reassoc arcp contract afn <8 x float> %v95, %v100
-  %v102 = fmul reassoc arcp contract afn <8 x float> %v98, %v98
-  %v103 = fmul reassoc arcp contract afn <8 x float> %v101, %v101
-  %v104 = fadd reassoc arcp contract afn <8 x float> %v89, %v102
+  store <8 x float> splat (float 0x8000000000000000), ptr %s77, align 64
+  br label %body66
+body66:
+  %i74 = phi i64 [ %v56, %many65 ], [ %n75, %latch67 ]
+  %v79 = mul i64 %i74, 4
+  %v80 = getelementptr i8, ptr %v2, i64 %v79
+  %v81 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v80, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v82 = getelementptr i8, ptr %v80, i64 32
+  %v83 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v82, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v84 = insertelement <8 x float> poison, float %v41, i64 0
+  %v85 = shufflevector <8 x float> %v84, <8 x float> poison, <8 x i32> zeroinitializer
+  %v86 = fsub reassoc arcp contract afn <8 x float> %v81, %v85
+  %v87 = insertelement <8 x float> poison, float %v41, i64 0
+  %v88 = shufflevector <8 x float> %v87, <8 x float> poison, <8 x i32> zeroinitializer
+  %v89 = fsub reassoc arcp contract afn <8 x float> %v83, %v88
+  %v90 = fmul reassoc arcp contract afn <8 x float> %v86, %v86
+  %v91 = fmul reassoc arcp contract afn <8 x float> %v89, %v89
+  %v92 = mul i64 %i74, 4
+  %v93 = getelementptr i8, ptr %v4, i64 %v92
+  %v94 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v93, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v95 = getelementptr i8, ptr %v93, i64 32
+  %v96 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v95, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v97 = insertelement <8 x float> poison, float %v42, i64 0
+  %v98 = shufflevector <8 x float> %v97, <8 x float> poison, <8 x i32> zeroinitializer
+  %v99 = fsub reassoc arcp contract afn <8 x float> %v94, %v98
+  %v100 = insertelement <8 x float> poison, float %v42, i64 0
+  %v101 = shufflevector <8 x float> %v100, <8 x float> poison, <8 x i32> zeroinitializer
+  %v102 = fsub reassoc arcp contract afn <8 x float> %v96, %v101
+  %v103 = fmul reassoc arcp contract afn <8 x float> %v99, %v99
+  %v104 = fmul reassoc arcp contract afn <8 x float> %v102, %v102
   %v105 = fadd reassoc arcp contract afn <8 x float> %v90, %v103
-  %v106 = fcmp olt <8 x float> %v104, splat (float 0x3FF0000000000000)
+  %v106 = fadd reassoc arcp contract afn <8 x float> %v91, %v104
   %v107 = fcmp olt <8 x float> %v105, splat (float 0x3FF0000000000000)
-  store <8 x float> zeroinitializer, ptr %s108, align 64
+  %v108 = fcmp olt <8 x float> %v106, splat (float 0x3FF0000000000000)
   store <8 x float> zeroinitializer, ptr %s109, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s108, align 4
+  store <8 x float> zeroinitializer, ptr %s110, align 64
   store <8 x float> splat (float 0x8000000000000000), ptr %s109, align 4
-  %v110 = and <8 x i1> splat (i1 true), %v106
+  store <8 x float> splat (float 0x8000000000000000), ptr %s110, align 4
   %v111 = and <8 x i1> splat (i1 true), %v107
-  %v114 = load <8 x float>, ptr %s108, align 4
-  %v115 = select <8 x i1> %v110, <8 x float> %v104, <8 x float> %v114
-  store <8 x float> %v115, ptr %s108, align 4
-  %v116 = load <8 x float>, ptr %s109, align 4
-  %v117 = select <8 x i1> %v111, <8 x float> %v105, <8 x float> %v116
-  store <8 x float> %v117, ptr %s109, align 4
-  br label %after113
-after113:
-  %v118 = load <8 x float>, ptr %s108, align 4
+  %v112 = and <8 x i1> splat (i1 true), %v108
+  %v115 = load <8 x float>, ptr %s109, align 4
+  %v116 = select <8 x i1> %v111, <8 x float> %v105, <8 x float> %v115
+  store <8 x float> %v116, ptr %s109, align 4
+  %v117 = load <8 x float>, ptr %s110, align 4
+  %v118 = select <8 x i1> %v112, <8 x float> %v106, <8 x float> %v117
+  store <8 x float> %v118, ptr %s110, align 4
+  br label %after114
+after114:
   %v119 = load <8 x float>, ptr %s109, align 4
-  %v120 = load <8 x float>, ptr %s75, align 64
-  %v121 = fadd reassoc arcp contract afn <8 x float> %v120, %v118
-  %v122 = select <8 x i1> splat (i1 true), <8 x float> %v121, <8 x float> %v120
-  store <8 x float> %v122, ptr %s75, align 64
-  %v123 = load <8 x float>, ptr %s76, align 64
-  %v124 = fadd reassoc arcp contract afn <8 x float> %v123, %v119
-  %v125 = select <8 x i1> splat (i1 true), <8 x float> %v124, <8 x float> %v123
-  store <8 x float> %v125, ptr %s76, align 64
-  br label %turn77
-turn77:
-  br label %latch66
-latch66:
-  %n74 = add nsw i64 %i73, 16
-  %v126 = sub i64 %v63, %n74
-  %v127 = icmp uge i64 %v126, 16
-  br i1 %v127, label %body65, label %added67
-added67:
-  %v128 = load <8 x float>, ptr %s43, align 64
-  %v129 = load <8 x float>, ptr %s75, align 64
-  %v130 = load <8 x float>, ptr %s76, align 64
-  %v131 = fadd reassoc arcp contract afn <8 x float> %v128, %v129
-  %v132 = fadd reassoc arcp contract afn <8 x float> %v130, %v131
-  store <8 x float> %v132, ptr %s43, align 64
-  br label %done68
-done68:
-  %v133 = phi i64 [ %v56, %body45 ], [ %n74, %added67 ]
-  %v140 = icmp slt i64 %v133, %v63
-  br i1 %v140, label %enter134, label %done137
-enter134:
-  br label %body135
-body135:
-  %i138 = phi i64 [ %v133, %enter134 ], [ %n139, %latch136 ]
-  %v141 = sub i64 %v63, %i138
-  %v142 = call i64 @llvm.umin.i64(i64 %v141, i64 8)
-  %v143 = trunc i64 %v142 to i32
-  %v144 = insertelement <8 x i32> poison, i32 %v143, i64 0
-  %v145 = shufflevector <8 x i32> %v144, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v146 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v145
-  %v147 = mul i64 %i138, 4
-  %v148 = getelementptr i8, ptr %v2, i64 %v147
-  %v149 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v148, <8 x i1> %v146, <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v150 = insertelement <8 x float> poison, float %v41, i64 0
-  %v151 = shufflevector <8 x float> %v150, <8 x float> poison, <8 x i32> zeroinitializer
-  %v152 = fsub reassoc arcp contract afn <8 x float> %v149, %v151
-  %v153 = fmul reassoc arcp contract afn <8 x float> %v152, %v152
-  %v154 = mul i64 %i138, 4
-  %v155 = getelementptr i8, ptr %v4, i64 %v154
-  %v156 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v155, <8 x i1> %v146, <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v157 = insertelement <8 x float> poison, float %v42, i64 0
-  %v158 = shufflevector <8 x float> %v157, <8 x float> poison, <8 x i32> zeroinitializer
-  %v159 = fsub reassoc arcp contract afn <8 x float> %v156, %v158
-  %v160 = fmul reassoc arcp contract afn <8 x float> %v159, %v159
-  %v161 = fadd reassoc arcp contract afn <8 x float> %v153, %v160
-  %v162 = fcmp olt <8 x float> %v161, splat (float 0x3FF0000000000000)
-  store <8 x float> zeroinitializer, ptr %s163, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s163, align 4
-  %v164 = and <8 x i1> %v146, %v162
-  %v167 = load <8 x float>, ptr %s163, align 4
-  %v168 = select <8 x i1> %v164, <8 x float> %v161, <8 x float> %v167
-  store <8 x float> %v168, ptr %s163, align 4
-  br label %after166
-after166:
-  %v169 = load <8 x float>, ptr %s163, align 4
-  %v170 = load <8 x float>, ptr %s43, align 64
-  %v171 = fadd reassoc arcp contract afn <8 x float> %v170, %v169
-  %v172 = select <8 x i1> %v146, <8 x float> %v171, <8 x float> %v170
-  store <8 x float> %v172, ptr %s43, align 64
-  br label %latch136
-latch136:
-  %n139 = add nsw i64 %i138, 8
-  %v173 = icmp ugt i64 %v141, 8
-  br i1 %v173, label %body135, label %done137
-done137:
+  %v120 = load <8 x float>, ptr %s110, align 4
+  %v121 = load <8 x float>, ptr %s76, align 64
+  %v122 = fadd reassoc arcp contract afn <8 x float> %v121, %v119
+  %v123 = select <8 x i1> splat (i1 true), <8 x float> %v122, <8 x float> %v121
+  store <8 x float> %v123, ptr %s76, align 64
+  %v124 = load <8 x float>, ptr %s77, align 64
+  %v125 = fadd reassoc arcp contract afn <8 x float> %v124, %v120
+  %v126 = select <8 x i1> splat (i1 true), <8 x float> %v125, <8 x float> %v124
+  store <8 x float> %v126, ptr %s77, align 64
+  br label %turn78
+turn78:
+  %v129 = load i32, ptr %s64, align 4
+  %v130 = sub i32 %v129, 1
+  store i32 %v130, ptr %s64, align 4
+  %v131 = icmp slt i32 %v130, 0
+  br i1 %v131, label %now127, label %on128, !prof !1
+now127:
+  store i32 1024, ptr %s64, align 4
+  %v134 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !11, !noalias !12
+  %v135 = icmp eq i64 %v134, 0
+  br i1 %v135, label %on133, label %ask132, !prof !2
+ask132:
+  %v136 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v137 = load ptr, ptr %v136, align 8, !invariant.load !{}
+  %v138 = getelementptr inbounds i8, ptr %v137, i64 48
+  %v139 = load ptr, ptr %v138, align 8, !invariant.load !{}
+  %v140 = call preserve_allcc zeroext i1 %v139(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v140, label %exit, label %on133
+on133:
+  br label %on128
+on128:
+  br label %latch67
+latch67:
+  %n75 = add nsw i64 %i74, 16
+  %v141 = sub i64 %v63, %n75
+  %v142 = icmp uge i64 %v141, 16
+  br i1 %v142, label %body66, label %added68
+added68:
+  %v143 = load <8 x float>, ptr %s43, align 64
+  %v144 = load <8 x float>, ptr %s76, align 64
+  %v145 = load <8 x float>, ptr %s77, align 64
+  %v146 = fadd reassoc arcp contract afn <8 x float> %v143, %v144
+  %v147 = fadd reassoc arcp contract afn <8 x float> %v145, %v146
+  store <8 x float> %v147, ptr %s43, align 64
+  br label %done69
+done69:
+  %v148 = phi i64 [ %v56, %body45 ], [ %n75, %added68 ]
+  %v155 = icmp slt i64 %v148, %v63
+  br i1 %v155, label %enter149, label %done152
+enter149:
+  br label %body150
+body150:
+  %i153 = phi i64 [ %v148, %enter149 ], [ %n154, %latch151 ]
+  %v156 = sub i64 %v63, %i153
+  %v157 = call i64 @llvm.umin.i64(i64 %v156, i64 8)
+  %v158 = trunc i64 %v157 to i32
+  %v159 = insertelement <8 x i32> poison, i32 %v158, i64 0
+  %v160 = shufflevector <8 x i32> %v159, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v161 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v160
+  %v162 = mul i64 %i153, 4
+  %v163 = getelementptr i8, ptr %v2, i64 %v162
+  %v164 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v163, <8 x i1> %v161, <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v165 = insertelement <8 x float> poison, float %v41, i64 0
+  %v166 = shufflevector <8 x float> %v165, <8 x float> poison, <8 x i32> zeroinitializer
+  %v167 = fsub reassoc arcp contract afn <8 x float> %v164, %v166
+  %v168 = fmul reassoc arcp contract afn <8 x float> %v167, %v167
+  %v169 = mul i64 %i153, 4
+  %v170 = getelementptr i8, ptr %v4, i64 %v169
+  %v171 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v170, <8 x i1> %v161, <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v172 = insertelement <8 x float> poison, float %v42, i64 0
+  %v173 = shufflevector <8 x float> %v172, <8 x float> poison, <8 x i32> zeroinitializer
+  %v174 = fsub reassoc arcp contract afn <8 x float> %v171, %v173
+  %v175 = fmul reassoc arcp contract afn <8 x float> %v174, %v174
+  %v176 = fadd reassoc arcp contract afn <8 x float> %v168, %v175
+  %v177 = fcmp olt <8 x float> %v176, splat (float 0x3FF0000000000000)
+  store <8 x float> zeroinitializer, ptr %s178, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s178, align 4
+  %v179 = and <8 x i1> %v161, %v177
+  %v182 = load <8 x float>, ptr %s178, align 4
+  %v183 = select <8 x i1> %v179, <8 x float> %v176, <8 x float> %v182
+  store <8 x float> %v183, ptr %s178, align 4
+  br label %after181
+after181:
+  %v184 = load <8 x float>, ptr %s178, align 4
+  %v185 = load <8 x float>, ptr %s43, align 64
+  %v186 = fadd reassoc arcp contract afn <8 x float> %v185, %v184
+  %v187 = select <8 x i1> %v161, <8 x float> %v186, <8 x float> %v185
+  store <8 x float> %v187, ptr %s43, align 64
+  br label %latch151
+latch151:
+  %n154 = add nsw i64 %i153, 8
+  %v188 = icmp ugt i64 %v156, 8
+  br i1 %v188, label %body150, label %done152
+done152:
   br label %latch46
 latch46:
   %n49 = add nsw i64 %i48, 1
   br label %head44
 done47:
-  %v174 = load <8 x float>, ptr %s43, align 64
-  %v175 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v174)
-  %v176 = load float, ptr %s36, align 4
-  %v177 = fadd reassoc arcp contract afn float %v176, %v175
-  store float %v177, ptr %s36, align 4
-  %v178 = load float, ptr %s36, align 4
-  %v179 = mul nsw i64 %i33, 4
-  %v180 = getelementptr inbounds i8, ptr %v8, i64 %v179
-  store float %v178, ptr %v180, align 4, !alias.scope !19, !noalias !20, !llvm.access.group !0
+  %v189 = load <8 x float>, ptr %s43, align 64
+  %v190 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v189)
+  %v191 = load float, ptr %s36, align 4
+  %v192 = fadd reassoc arcp contract afn float %v191, %v190
+  store float %v192, ptr %s36, align 4
+  %v193 = load float, ptr %s36, align 4
+  %v194 = mul nsw i64 %i33, 4
+  %v195 = getelementptr inbounds i8, ptr %v8, i64 %v194
+  store float %v193, ptr %v195, align 4, !alias.scope !19, !noalias !20, !llvm.access.group !0
   br label %latch31
 latch31:
   %n34 = add nsw i64 %i33, 1
   br label %head29, !llvm.loop !4
 done32:
-  %v181 = icmp slt i64 %q16, %v10
-  br i1 %v181, label %stretch11, label %done14, !prof !1
+  %v196 = icmp slt i64 %q16, %v10
+  br i1 %v196, label %stretch11, label %done14, !prof !1
 done14:
   br label %exit
 exit:

@@ -19,6 +19,7 @@ entry:
   %s68 = alloca <8 x i1>, align 8
   %s69 = alloca <8 x i1>, align 8
   %s70 = alloca <8 x i1>, align 8
+  %s71 = alloca i32, align 4
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %box, i64 8
@@ -92,72 +93,93 @@ body31:
   store <8 x i1> %v43, ptr %s68, align 8
   store <8 x i1> %v42, ptr %s69, align 8
   store <8 x i1> %v43, ptr %s70, align 8
+  store i32 1024, ptr %s71, align 4
   br label %head55
 head55:
-  %v71 = load <8 x i32>, ptr %s59, align 64
-  %v72 = load <8 x i32>, ptr %s60, align 64
-  %v73 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v74 = shufflevector <8 x i32> %v73, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v75 = icmp slt <8 x i32> %v71, %v74
-  %v76 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v77 = shufflevector <8 x i32> %v76, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v78 = icmp slt <8 x i32> %v72, %v77
-  %v79 = load <8 x i1>, ptr %s67, align 8
-  %v80 = load <8 x i1>, ptr %s68, align 8
-  %v81 = and <8 x i1> %v79, %v75
-  %v82 = and <8 x i1> %v80, %v78
-  store <8 x i1> %v81, ptr %s67, align 8
-  store <8 x i1> %v82, ptr %s68, align 8
-  store <8 x i1> %v81, ptr %s69, align 8
-  store <8 x i1> %v82, ptr %s70, align 8
-  %v83 = or <8 x i1> %v81, %v82
-  %v84 = bitcast <8 x i1> %v83 to i8
-  %v85 = icmp ne i8 %v84, 0
-  br i1 %v85, label %body56, label %done58
+  %v72 = load <8 x i32>, ptr %s59, align 64
+  %v73 = load <8 x i32>, ptr %s60, align 64
+  %v74 = insertelement <8 x i32> poison, i32 %v6, i64 0
+  %v75 = shufflevector <8 x i32> %v74, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v76 = icmp slt <8 x i32> %v72, %v75
+  %v77 = insertelement <8 x i32> poison, i32 %v6, i64 0
+  %v78 = shufflevector <8 x i32> %v77, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v79 = icmp slt <8 x i32> %v73, %v78
+  %v80 = load <8 x i1>, ptr %s67, align 8
+  %v81 = load <8 x i1>, ptr %s68, align 8
+  %v82 = and <8 x i1> %v80, %v76
+  %v83 = and <8 x i1> %v81, %v79
+  store <8 x i1> %v82, ptr %s67, align 8
+  store <8 x i1> %v83, ptr %s68, align 8
+  store <8 x i1> %v82, ptr %s69, align 8
+  store <8 x i1> %v83, ptr %s70, align 8
+  %v84 = or <8 x i1> %v82, %v83
+  %v85 = bitcast <8 x i1> %v84 to i8
+  %v86 = icmp ne i8 %v85, 0
+  br i1 %v86, label %body56, label %done58
 body56:
-  %v86 = mul <8 x i32> %v71, %v71
-  %v87 = mul <8 x i32> %v72, %v72
-  %v88 = load <8 x i32>, ptr %s45, align 4
-  %v89 = load <8 x i32>, ptr %s46, align 4
-  %v90 = add <8 x i32> %v88, %v86
-  %v91 = add <8 x i32> %v89, %v87
-  %v92 = load <8 x i32>, ptr %s45, align 4
-  %v93 = select <8 x i1> %v81, <8 x i32> %v90, <8 x i32> %v92
-  store <8 x i32> %v93, ptr %s45, align 4
-  %v94 = load <8 x i32>, ptr %s46, align 4
-  %v95 = select <8 x i1> %v82, <8 x i32> %v91, <8 x i32> %v94
-  store <8 x i32> %v95, ptr %s46, align 4
+  %v89 = load i32, ptr %s71, align 4
+  %v90 = sub i32 %v89, 1
+  store i32 %v90, ptr %s71, align 4
+  %v91 = icmp slt i32 %v90, 0
+  br i1 %v91, label %now87, label %on88, !prof !0
+now87:
+  store i32 1024, ptr %s71, align 4
+  %v94 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !5, !noalias !6
+  %v95 = icmp eq i64 %v94, 0
+  br i1 %v95, label %on93, label %ask92, !prof !1
+ask92:
+  %v96 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v97 = load ptr, ptr %v96, align 8, !invariant.load !{}
+  %v98 = getelementptr inbounds i8, ptr %v97, i64 48
+  %v99 = load ptr, ptr %v98, align 8, !invariant.load !{}
+  %v100 = call preserve_allcc zeroext i1 %v99(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v100, label %exit, label %on93
+on93:
+  br label %on88
+on88:
+  %v101 = mul <8 x i32> %v72, %v72
+  %v102 = mul <8 x i32> %v73, %v73
+  %v103 = load <8 x i32>, ptr %s45, align 4
+  %v104 = load <8 x i32>, ptr %s46, align 4
+  %v105 = add <8 x i32> %v103, %v101
+  %v106 = add <8 x i32> %v104, %v102
+  %v107 = load <8 x i32>, ptr %s45, align 4
+  %v108 = select <8 x i1> %v82, <8 x i32> %v105, <8 x i32> %v107
+  store <8 x i32> %v108, ptr %s45, align 4
+  %v109 = load <8 x i32>, ptr %s46, align 4
+  %v110 = select <8 x i1> %v83, <8 x i32> %v106, <8 x i32> %v109
+  store <8 x i32> %v110, ptr %s46, align 4
   br label %latch57
 latch57:
-  %v96 = icmp slt <8 x i32> %v71, %v63
-  %v97 = icmp slt <8 x i32> %v72, %v66
-  %v98 = load <8 x i1>, ptr %s67, align 8
-  %v99 = load <8 x i1>, ptr %s68, align 8
-  %v100 = and <8 x i1> %v98, %v96
-  %v101 = and <8 x i1> %v99, %v97
-  store <8 x i1> %v100, ptr %s67, align 8
-  store <8 x i1> %v101, ptr %s68, align 8
-  %v102 = add <8 x i32> %v71, splat (i32 5)
-  store <8 x i32> %v102, ptr %s59, align 64
-  %v103 = add <8 x i32> %v72, splat (i32 5)
-  store <8 x i32> %v103, ptr %s60, align 64
+  %v111 = icmp slt <8 x i32> %v72, %v63
+  %v112 = icmp slt <8 x i32> %v73, %v66
+  %v113 = load <8 x i1>, ptr %s67, align 8
+  %v114 = load <8 x i1>, ptr %s68, align 8
+  %v115 = and <8 x i1> %v113, %v111
+  %v116 = and <8 x i1> %v114, %v112
+  store <8 x i1> %v115, ptr %s67, align 8
+  store <8 x i1> %v116, ptr %s68, align 8
+  %v117 = add <8 x i32> %v72, splat (i32 5)
+  store <8 x i32> %v117, ptr %s59, align 64
+  %v118 = add <8 x i32> %v73, splat (i32 5)
+  store <8 x i32> %v118, ptr %s60, align 64
   br label %head55
 done58:
-  %v104 = load <8 x i32>, ptr %s45, align 4
-  %v105 = load <8 x i32>, ptr %s46, align 4
-  %v106 = mul i64 %i34, 4
-  %v107 = getelementptr i8, ptr %v4, i64 %v106
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v104, ptr align 4 %v107, <8 x i1> %v42), !alias.scope !7, !noalias !8
-  %v108 = getelementptr i8, ptr %v107, i64 32
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v105, ptr align 4 %v108, <8 x i1> %v43), !alias.scope !7, !noalias !8
+  %v119 = load <8 x i32>, ptr %s45, align 4
+  %v120 = load <8 x i32>, ptr %s46, align 4
+  %v121 = mul i64 %i34, 4
+  %v122 = getelementptr i8, ptr %v4, i64 %v121
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v119, ptr align 4 %v122, <8 x i1> %v42), !alias.scope !7, !noalias !8
+  %v123 = getelementptr i8, ptr %v122, i64 32
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v120, ptr align 4 %v123, <8 x i1> %v43), !alias.scope !7, !noalias !8
   br label %latch32
 latch32:
   %n35 = add nsw i64 %i34, 16
-  %v109 = icmp ugt i64 %v37, 16
-  br i1 %v109, label %body31, label %done33
+  %v124 = icmp ugt i64 %v37, 16
+  br i1 %v124, label %body31, label %done33
 done33:
-  %v110 = icmp slt i64 %q17, %v11
-  br i1 %v110, label %stretch12, label %done15, !prof !0
+  %v125 = icmp slt i64 %q17, %v11
+  br i1 %v125, label %stretch12, label %done15, !prof !0
 done15:
   br label %exit
 exit:
