@@ -1,8 +1,9 @@
 """What stays behind of kernels that were dropped: `python -m tests.bench.dropped_kernels [WARM-UP COUNT [KIND]]`.
 
-Kinds: of a scalar (the usual one), with a field of its own, an array, a real function, a method of an object; those
-that end in `_debug` with checks. Prints, for each kernel that was compiled, run and dropped after the warm-up, the bytes of the process, and the blocks
-of Python's own allocator. (Linux with glibc: memory that was freed is handed back first, so that what is left was not.)
+Kinds: `scalar` (the usual one), with a `field` of its own, an `array`, a real `function`, a `method` of an object; with
+`_debug` behind it, with checks. Prints, for each kernel that was compiled, run and dropped after the warm-up, the bytes
+of the process, and the blocks of Python's own allocator. (Linux with glibc: memory that was freed is handed back first,
+so that what is left was not.)
 """
 
 from __future__ import annotations
