@@ -86,7 +86,8 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int,
     """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`; `wide`:
     whether the GPU adds several floats at once."""
     arena, _ = arena_of(launch.loop)
-    runs = runs_of(launch.loop) if launch.loop is not None and wide else {}
+    copied = {share.scope for share in launch.shares}
+    runs = runs_of(launch.loop, copied) if launch.loop is not None and wide else {}
     f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps, arena=arena, runs=runs)
     if module.config.line_info:
         f.lines_from = LineTable(module, launch.name, launch.tasks()[0].span if launch.tasks() else None)

@@ -15,7 +15,7 @@ A scatter of vectors costs half as much, one of rows of three cells two thirds.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.function import FunctionWriter
@@ -23,6 +23,7 @@ from weft.ir.alias import root_of
 from weft.ir.artifact import CudaTarget
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, ArrayBase, Atomic, Const, Load, Task, TreeBase
+from weft.ir.scopes import Scope
 from weft.ir.types import f32
 
 __all__ = ["FIRST", "Run", "Runs", "runs_of", "write_run"]
@@ -48,11 +49,11 @@ Unit = tuple[Atomic, ...]
 Places = dict[int, Atomic]  # by bytes from where they have in common
 
 
-def runs_of(task: Task) -> Runs:
-    """The sums of the task that are written together."""
+def runs_of(task: Task, copied: Collection[Scope] = ()) -> Runs:
+    """The sums of the task that are written together. `copied`: what each block adds to a copy of its own of."""
     found: Runs = {}
     for block in _blocks(task.body):
-        for places in _stretches(block):
+        for places in _stretches(block, copied):
             for run in _together(places):
                 found |= dict.fromkeys(run.sums, run)
     return found
@@ -65,11 +66,11 @@ def _blocks(block: Block) -> Iterator[Block]:
             yield from _blocks(region)
 
 
-def _stretches(block: Block) -> Iterator[Places]:
+def _stretches(block: Block, copied: Collection[Scope]) -> Iterator[Places]:
     """Sums at one address but for a constant, with nothing in between that has an effect, or reads what may change."""
     open_at: dict[Hashable, Places] = {}
     for op in block:
-        if isinstance(op, Atomic) and _is_sum(op):
+        if isinstance(op, Atomic) and _is_sum(op, copied):
             origin, offset = _place(op)
             places = open_at.setdefault(origin, {})
             if offset in places:  # the same place once more
@@ -82,8 +83,10 @@ def _stretches(block: Block) -> Iterator[Places]:
     yield from open_at.values()
 
 
-def _is_sum(op: Atomic) -> bool:
+def _is_sum(op: Atomic, copied: Collection[Scope]) -> bool:
     """Of floats, into the memory of a field or an array: not into the block's, nor the thread's."""
+    if not isinstance(op.ptr, Address) or op.ptr.scope.whole in copied:
+        return False
     known = isinstance(root_of(op.ptr), ArrayBase | TreeBase)
     return known and op.kind == "add" and op.value.type is f32 and not op.users
 

@@ -9,6 +9,7 @@ import pytest
 
 from weft.codegen.cuda_wide_atomics import runs_of, write_run
 from weft.ir.parse import parse
+from weft.ir.scopes import Scope
 from weft.ir.tasks import tasks_of
 
 KERNEL = """\
@@ -105,6 +106,7 @@ LOAD = "%w = load %free{} : f32\n"
         ("if %t then {\n" + A + B + "}\n", ["ab b 2"]),
         (A + "if %t then {\n" + B + "}\n", []),
         (A + "%w = atomic max %free, %v : f32\n" + B, []),
+        (A + "%h = temp_ptr offset=8 : *f32\n%w = atomic add %h, %v : f32\n" + B, []),
         # Sums that are none, or not in memory that all threads share.
         ((A + B).replace("atomic add", "atomic sub"), []),
         (A.replace("%v : f32", "%whole : i32").replace("*f32", "*i32") + B, []),
@@ -121,6 +123,16 @@ def test_runs(body: str, expected: list[str]) -> None:
     found = dict.fromkeys(runs.values())
     assert [f"{''.join(str(one.name) for one in run.sums)} {run.last.name} {run.unit}" for run in found] == expected
     assert all(runs[one] is run for run in found for one in run.sums)
+
+
+def test_sums_into_what_a_block_copies_are_none() -> None:
+    """Neighbours may be of two fields."""
+    body = row("ab") + row("cd", 8).replace("field:x", "field:y")
+    (task,) = tasks_of(parse(KERNEL.format(body=textwrap.indent(body, "    "))))
+    found = {frozenset(one.name for one in run.sums) for run in runs_of(task).values()}
+    assert found == {frozenset("abcd")}
+    found = {frozenset(one.name for one in run.sums) for run in runs_of(task, {Scope("field:y")}).values()}
+    assert found == {frozenset("ab")}
 
 
 class Writer:

@@ -352,3 +352,31 @@ def test_sums_into_rows_of_cells(ti: Any, cells: int, width: int) -> None:
     assert (flat == other).all()
     assert (part.value.to_numpy() == one).all()
     assert (part.gap.to_numpy() == 0).all()
+
+
+@pytest.mark.parametrize("matrix_first", [True, False])
+def test_sums_into_neighbours_of_which_a_block_copies_some(ti: Any, matrix_first: bool) -> None:
+    """After as many scalars as a thread may accumulate: a matrix, which is copied, beside scalars, which are not."""
+    s, m, u = [ti.field(ti.f32) for _ in range(64)], ti.Matrix.field(3, 3, ti.f32), [ti.field(ti.f32) for _ in range(7)]
+    ti.root.place(*s, *([m, *u] if matrix_first else [*u, m]))
+    x = ti.field(ti.f32, 1000)
+
+    @ti.kernel
+    def run():
+        for k in x:
+            for q in ti.static(range(64)):
+                s[q][None] += x[k]
+            if ti.static(matrix_first):
+                for p, q in ti.static(ti.ndrange(3, 3)):
+                    m[None][p, q] += x[k]
+            for q in ti.static(range(7)):
+                u[q][None] += x[k] * q
+            if ti.static(not matrix_first):
+                for p, q in ti.static(ti.ndrange(3, 3)):
+                    m[None][p, q] += x[k]
+
+    x.fill(1)
+    run()
+    assert (m.to_numpy() == 1000).all()
+    assert [one[None] for one in s] == [1000] * 64
+    assert [one[None] for one in u] == [1000 * q for q in range(7)]
