@@ -12,7 +12,7 @@ from weft.ir.alias import root_of
 from weft.ir.core import Op, Value
 from weft.ir.ops import Alloca, Atomic, Binary, Break, Const, For, If, Load, Random, Store, Task, While
 from weft.ir.types import Pointer, Prim, i32, i64, u1
-from weft.ir.uniform import FAMILY, Uniformity, target_of
+from weft.ir.uniform import FAMILY, Uniformity
 
 __all__ = ["fold_prices", "inner_loops"]
 
@@ -49,15 +49,13 @@ def _could_fold(loop: For) -> bool:
     step, index = loop.step, loop.body.args[0]
     if not isinstance(step, Const) or step.value != 1 or index.type not in (i32, i64):
         return False
-    return not any(_forbidden(op, loop) for op in ops_of(loop.body))
+    return not any(map(_forbidden, ops_of(loop.body)))
 
 
-def _forbidden(op: Op, loop: For) -> bool:
-    if isinstance(op, Break):
-        return target_of(op) is loop
+def _forbidden(op: Op) -> bool:
     if isinstance(op, Store):
         return not isinstance(root_of(op.ptr), Alloca)
-    return isinstance(op, (For, While, Atomic, Random))
+    return isinstance(op, (Atomic, Break, For, Random, While))
 
 
 def _sums_fold(facts: Uniformity, vector_math: bool) -> bool:
@@ -77,20 +75,16 @@ def inner_loops(loops: Mapping[For, Uniformity], bits: int) -> dict[Op, InnerLoo
     found: dict[Op, InnerLoop] = {}
     for loop, facts in loops.items():
         found[loop] = InnerLoop(facts, vectors_of_rounds(loop.body, facts, bits))
-    sums = {store: FAMILY[kind] for facts in loops.values() for store, (kind, _) in facts.sums.items()}
-    folded = {*sums, *(op for facts in loops.values() for op in facts.skipped)}
     for loop, facts in loops.items():
-        for store in facts.sums:
-            home = _home(store.ptr, sums[store], loop, sums, folded)
-            found.setdefault(home, InnerLoop()).totals[store.ptr] = sums[store]
+        for store, (kind, _) in facts.sums.items():
+            home = _home(store.ptr, FAMILY[kind], loop)
+            found.setdefault(home, InnerLoop()).totals[store.ptr] = FAMILY[kind]
     return found
 
 
-def _adds(op: Op, family: str, sums: Mapping[Store, str], folded: set[Op]) -> bool:
-    """Whether the op is part of such a sum: of one in lanes, or of one round after the other, in a version of the loop
-    that is seldom needed."""
-    if op in folded:
-        return not isinstance(op, Store) or sums[op] == family
+def _adds(op: Op, family: str) -> bool:
+    """Whether the op, which loads from a local or stores to it, is part of such a sum: of one in lanes, or of one round
+    after the other, in a version of the loop that is seldom needed."""
     total = op.value if isinstance(op, Store) else next(iter(op.users)) if len(op.users) == 1 else None
     if not isinstance(total, Binary) or FAMILY.get(total.kind) != family or len(total.users) != 1:
         return False
@@ -106,13 +100,12 @@ def _reads(value: Value, local: Value) -> bool:
     return isinstance(value, Load) and value.ptr is local
 
 
-def _home(local: Value, family: str, loop: Op, sums: Mapping[Store, str], folded: set[Op]) -> Op:
+def _home(local: Value, family: str, loop: Op) -> Op:
     """The outermost loop around that does no more with the local than to add to it in such loops."""
     home, around = loop, loop.parent
     while isinstance(around, (For, While, If)) and not (isinstance(local, Op) and local.within(around)):
         if not isinstance(around, If):
-            users = [op for op in local.users if op.within(around)]
-            if not all(_adds(op, family, sums, folded) for op in users):
+            if not all(_adds(op, family) for op in local.users if op.within(around)):
                 break
             home = around
         around = around.parent

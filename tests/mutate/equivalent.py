@@ -147,6 +147,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_sums_fold: isinstance(local.type, Pointer) -> True": _TYPES,
         "_sums_fold: isinstance(local.type.elem, Prim) -> True": _TYPES,
         "_sums_fold: len(types) == len(kinds) -> True": _TYPES,
+        "_could_fold: isinstance(step, Const) -> True": "what counts in steps that are not known counts trips instead",
     },
     "weft.codegen.lane_atomics": {
         "minds: any((FAMILY.get(other.kind) != FAMILY.get(op.kind) for other, *_ in self.waiting)) -> True": _EARLY,
@@ -260,6 +261,8 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.thread_local": ("_reduce: scalars > _MOST",),
     "weft.codegen.fold_choice": (
         "fold_prices: known",
+        "fold_prices: isinstance(x, Const)",
+        "fold_prices: facts.sums",
         "fold_prices: count < _SHORT",
         "fold_prices: count >= _LONG",
         "fold_prices: is_straight(loop.body)",

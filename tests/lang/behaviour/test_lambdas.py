@@ -3,11 +3,13 @@
 
 import pytest
 
+import weft
 from weft.ir.errors import CompilationError, TypeMismatch
 
 twice, half = lambda v: v * 2, lambda v: v / 2
 table = [lambda v: v + 1,
          lambda v: v * 10]  # fmt: skip
+of_module, other = lambda v: weft.max(v, 3), lambda v: weft.min(v, 3)
 by_name = {"less": lambda v: v - 1, "square": lambda v: v * v}
 long = (
     lambda v,
@@ -23,6 +25,17 @@ def test_from_the_module(ti):
         return ti.Vector([twice(n), half(n), by_name["square"](n), long(n), long(n, by=1)])
 
     assert k(5).to_list() == [10, 2.5, 25, 8, 6]
+
+
+def test_what_calls_functions_of_an_imported_module(ti):
+    of_closure, of_another = lambda v: weft.max(v, 4), lambda v: weft.min(v, 4)
+    given = ti.func(lambda v: weft.abs(v) + weft.math.sign(v - 7))
+
+    @ti.kernel
+    def k(n: ti.i32) -> ti.types.vector(5, ti.i32):
+        return ti.Vector([of_module(n), other(n), of_closure(n), of_another(n), given(n)])
+
+    assert k(5).to_list() == [5, 3, 5, 4, 4]
 
 
 def test_from_a_closure_a_class_and_an_object(ti):
