@@ -12,6 +12,9 @@ from weft.ir.types import Array, Tensor, element
 
 __all__ = ["Cell", "Layouts", "layouts_of"]
 
+# Bytes of a field: an index times its stride, without its constants, fits 32 bits (see `FARTHEST`).
+_NEAR = 1 << 30
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -25,7 +28,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Layouts:
-    """`near`: scopes in which byte offsets fit 32 bits; `cells` by scope."""
+    """`near`: scopes in which an index of 32 bits times its stride fits 32 bits; `cells` by scope."""
 
     near: frozenset[Scope] = frozenset()
     cells: Mapping[Scope, Cell] = field(default_factory=dict[Scope, Cell])
@@ -34,7 +37,7 @@ class Layouts:
 def layouts_of(kernel: Kernel) -> Layouts:
     """Those of all that the kernel may touch."""
     scopes = scopes_of(kernel.fields)
-    near = frozenset(scope for symbol, scope in scopes.items() if _extent_bytes(symbol) < 2**31)
+    near = frozenset(scope for symbol, scope in scopes.items() if _extent_bytes(symbol) < _NEAR)
     cells = {scope: _cell_of(symbol) for symbol, scope in scopes.items()}
     for number, param in enumerate(kernel.params):
         if isinstance(param.type, Array) and isinstance(param.type.elem, Tensor):

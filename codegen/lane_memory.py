@@ -81,8 +81,6 @@ def _address(f: LaneWriter, op: Address) -> str:
             f.spread[key] = pointer
     if offset:
         pointer = _moved(f, pointer, str(offset), wide)
-    if f.facts.step(op) is None and not wide:
-        return f.splat(pointer, "ptr")
     return pointer
 
 
@@ -147,9 +145,9 @@ def _load(f: LaneWriter, op: Load) -> str:
         common = f.set(f"load {in_memory(type)}, ptr {f.common[op.ptr]}, align {type.size}")
         return f.set(f"icmp ne {in_memory(type)} {common}, 0") if type is u1 else common
     vector = _vector(f, type)
-    if split and step == 0:
+    if step == 0:
         loaded = f.set(f"load {vector}, ptr {f.use(op.ptr)}, align {type.size}")
-        if isinstance(root_of(op.ptr), Alloca) and op.ptr is not root_of(op.ptr):
+        if op.ptr is not root_of(op.ptr):
             loaded = f.set(f"freeze {vector} {loaded}")  # lanes that are elsewhere may never have written here
     else:
         loaded = _load_global(f, op, type, split)
@@ -159,7 +157,7 @@ def _load(f: LaneWriter, op: Load) -> str:
 def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
     """Side by side: a masked load. In a row: perhaps a few loads (see `lane_strides`). Else a gather."""
     vector, step = _vector(f, type), f.facts.step(op.ptr)
-    tag = "" if split else access_tag(f, op.ptr, group=False)
+    tag = access_tag(f, op.ptr, group=False)
     if step == type.size and not split:
         return load_adjacent(f, f.use(op.ptr), type, tag)
     row = None if split else row_of(f, op.ptr, type)

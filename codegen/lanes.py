@@ -272,7 +272,7 @@ class LaneWriter(FunctionWriter):
     def use(self, value: Value) -> str:
         """The operand text of a value, in the width that is being written."""
         step = self.facts.step(value) if self.width > 1 or self.which else 0
-        if step is None or (self.width == 1 and not step):
+        if step is None or (self.width == 1 and not step) or (step and self._is_spread(value)):
             return super().use(value)
         if isinstance(value, Const):
             assert isinstance(value.type, Prim)
@@ -284,6 +284,11 @@ class LaneWriter(FunctionWriter):
             return same
         assert isinstance(value.type, Prim)
         return self.set(f"add {self.spell(value.type)} {same}, {self.ramp(step, value.type, self.which * self.lanes)}")
+
+    def _is_spread(self, value: Value) -> bool:
+        """Whether the value is a vector of addresses in a local of which each lane has its own, though they are at even
+        distances in what the lane has."""
+        return isinstance(value.type, Pointer) and self.facts.is_split(value)
 
     def _moved(self, value: Value, by: int) -> str:
         """A scalar that moves evenly, where a later vector begins."""

@@ -13,7 +13,11 @@ from weft.ir.intervals import interval, type_interval
 from weft.ir.ops import Binary, Cast, Const, For, Select, Task, Unary, Yield
 from weft.ir.types import i32, i64
 
-__all__ = ["Widener"]
+__all__ = ["FARTHEST", "Widener"]
+
+# Bytes: a constant that moves an address further stays with the index. So an index without its constants, times its
+# stride, is no further from 0 than the size of the field and a few times this: `lane_memory.py` counts on it.
+FARTHEST = 1 << 28
 
 
 class Widener:

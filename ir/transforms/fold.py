@@ -25,6 +25,7 @@ from weft.ir.passes import pass_
 from weft.ir.rewrite import Rewriter, Table, literal, rewrite
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, element
+from weft.ir.widen import FARTHEST
 
 __all__ = ["FOLDERS", "fold"]
 
@@ -128,7 +129,8 @@ def _member(op: Member, build: Rewriter) -> Value | None:
 
 
 def _address(op: Address, build: Rewriter) -> Value | None:
-    """Constant terms go into the offset; `i + c` gives its constant to the offset (the sum does not overflow)."""
+    """Constant terms go into the offset; `i + c` gives its constant to the offset, unless that is far away. (The sum
+    does not overflow.)"""
     indices: list[Value] = []
     strides: list[Value] = []
     offset = op.offset
@@ -136,7 +138,7 @@ def _address(op: Address, build: Rewriter) -> Value | None:
         factor = literal(stride)
         if factor is not None and isinstance(index, Binary) and index.kind == "add":
             moved = literal(index.rhs)
-            if moved is not None:
+            if moved is not None and abs(int(moved) * int(factor)) <= FARTHEST:
                 offset += int(moved) * int(factor)
                 index = index.lhs
         fixed = literal(index)

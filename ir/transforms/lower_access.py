@@ -43,7 +43,7 @@ from weft.ir.scopes import Scope, array_scope
 from weft.ir.symbols import FieldSymbol, Term, scopes_of
 from weft.ir.tasks import tasks_of
 from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, i32, i64, pointer, u1
-from weft.ir.widen import Widener
+from weft.ir.widen import FARTHEST, Widener
 
 __all__ = ["lower_access"]
 
@@ -177,8 +177,7 @@ class _Lowering:
             start = symbol.offset[axis] if symbol.offset else 0
             terms = [term for term in symbol.terms if term.axis == axis]
             if len(terms) == 1 and terms[0].divisor == 1:
-                place.offset -= start * terms[0].stride
-                self.index(place, root.block, index, terms[0].stride)
+                self.index(place, root, index, terms[0].stride, start)
             else:
                 self.digits(place, root, index, start, terms)
         return place
@@ -222,7 +221,7 @@ class _Lowering:
         if strides is not None:
             place.offset += places[0]
             for index, stride in zip(op.indices, strides):
-                self.index(place, op.block, index, stride)
+                self.index(place, op, index, stride)
             return
         place.indices.append(self.selected(places, symbol.dtype.shape, op))
         place.strides.append(self.widen.constant(op.block, 1))
@@ -253,7 +252,7 @@ class _Lowering:
         size = sum(scalar.size for scalar in flatten(kind.elem))
         for axis, index in enumerate(root.indices):
             if kind.contiguous and axis == kind.ndim - 1:
-                self.index(place, root.block, index, size)
+                self.index(place, root, index, size)
                 continue
             place.indices.append(self.widen(index))
             place.strides.append(self.stride(root.block, number, axis, kind, size))
@@ -269,7 +268,7 @@ class _Lowering:
         base = SharedBase(number, size * prod(array.shape))
         place = _Place(self.widen.share(root.block, base, ("shared", number)))
         for index, extent in zip(reversed(root.indices), reversed(array.shape), strict=True):
-            self.index(place, root.block, index, stride)
+            self.index(place, root, index, stride)
             stride *= extent
         self.inner(place, op, packed=True)
         return _after(op).add(place.address(op.type, Scope(f"shared:{number}"), op))
@@ -306,13 +305,19 @@ class _Lowering:
 
     # ---- indices and parts ----
 
-    def index(self, place: _Place, block: Block, index: Value, stride: int) -> None:
-        """Add `index * stride`; constants in the index go into the offset."""
+    def index(self, place: _Place, op: Op, index: Value, stride: int, start: int = 0) -> None:
+        """Add `(index - start) * stride` before `op`; constants go into the offset, unless they are too large."""
+        assert op.block is not None
         rest, constant = _peel(index)
-        place.offset += constant * stride
+        if rest is None or abs(constant - start) * stride <= FARTHEST:
+            place.offset += (constant - start) * stride
+        else:
+            rest, value = index, self.widen(index)
+            if start:
+                rest = Builder.at(op).add(Binary("sub", value, self.widen.constant(op.block, start)))
         if rest is not None:
             place.indices.append(self.widen(rest))
-            place.strides.append(self.widen.constant(block, stride))
+            place.strides.append(self.widen.constant(op.block, stride))
 
     def inner(self, place: _Place, op: Op, packed: bool) -> None:
         """Add the steps from the root to `op`: members of structs, elements of tensors."""
@@ -333,7 +338,7 @@ class _Lowering:
             stride = whole.count * whole.elem.size
             for index, extent in zip(step.indices, whole.shape):
                 stride //= extent
-                self.index(place, step.block, index, stride)
+                self.index(place, step, index, stride)
 
 
 _ROOTS: dict[type[Value], Callable[[_Lowering, Op, Value], Value]] = {
