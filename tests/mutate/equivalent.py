@@ -329,7 +329,6 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "lane_decision: 'avx",
         "lane_decision: asked",
     ),
-    "weft.codegen.lane_folds": ("_rounds: many > 1",),
     "weft.codegen.lane_gathers": ("joint: len(self._parts[block][_place(ptr)]) > 1",),
     "weft.codegen.lane_memory": ("_load_global: step == type.size",),
     "weft.codegen.lane_rows": ("is_row: type.size >= 4",),
