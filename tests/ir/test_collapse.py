@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft as ti
-from tests.ir.test_task_passes import EXACT
+from tests.ir.test_task_passes import EXACT, run
 from weft.ir import pipeline
 from weft.ir.ops import Kernel, Task
 from weft.ir.parse import parse
@@ -212,7 +212,7 @@ def test_arrays_that_are_only_read_may_be_one(axes: Any) -> None:
     np.testing.assert_array_equal(y.to_numpy(), x + x.T)
 
 
-NEST = """kernel @k(a: [i32; 2 exposed], b: [i32; 2 exposed], c: [i32; 2], n: i32) -> () {
+NEST = """kernel @k(a: [i32; 2 exposed], b: [i32; 2 exposed], c: [i32; 2], n: i32) -> () temp_bytes=16 {
   field @x: i32[32, 32] tree=0 components=(0) terms=((0, 1, 32, 128), (1, 1, 32, 4)) order=(0, 1) exposed=true
   field @s: i32 tree=1 components=(0)
   task range_for bounds {
@@ -355,3 +355,15 @@ def test_nests(title: str) -> None:
     verify(made, "tasks")
     (task,) = (op for op in made.body if isinstance(op, Task))
     assert len(task.body.args) == 1 + one
+
+
+@pytest.mark.parametrize("title", [title for title, (*_, one) in NESTS.items() if one])
+def test_one_box_means_what_the_nest_meant(title: str) -> None:
+    body, bounds, before, _ = NESTS[title]
+    text = NEST.replace("BODY", body).replace("BOUNDS", bounds).replace("BEFORE", before)
+    numbers = np.arange(40 * 40, dtype=np.int32).reshape(40, 40)
+    given = numbers, 2 * numbers, 3 * numbers, 32 if "while" in body else 20
+    expected, made = run(parse(text), *given), parse(text)
+    assert pipeline.find_pass("collapse")(made, EXACT)
+    for what, value in run(made, *given).items():
+        np.testing.assert_array_equal(value, expected[what])
