@@ -90,23 +90,25 @@ def _for(f: FunctionWriter, op: For) -> None:
 def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, rounds: int, step: int) -> None:
     """A loop that looks only if it is long."""
     some, long, short, done = (f.fresh_label(hint) for hint in ("some", "long", "short", "done"))
-    type, unlikely = op.begin.type, f.module.odds(False)
+    type = op.begin.type
     assert isinstance(type, Prim)
     name = f.spell(type)
-    f.branch(more_rounds(f, op, begin, end), some, done)
-    f.start(some)
     distance = f.set(f"sub {name} {end}, {begin}" if step > 0 else f"sub {name} {begin}, {end}")  # without a sign
 
-    def farther(rounds: int) -> str:
+    def within(rounds: int) -> str:
+        """Whether there are so many rounds at most, and one at least."""
         most = min(rounds * abs(step), (1 << type.bits) - 1)
-        return f.set(f"icmp ugt {name} {distance}, {most}")
+        return f.set(f"icmp ult {name} {less}, {most}")
 
-    f.branch(farther(LIKELY), long, short, unlikely)
+    less = f.set(f"sub {name} {distance}, 1")
+    f.branch(within(LIKELY), short, some, f.module.odds(True))
+    f.start(some)
+    f.branch(more_rounds(f, op, begin, end), long, done)
     f.start(long)
     if may_overflow(op):  # LLVM would make no vectors of its stretches: that must pay
         look(f)
         very = f.fresh_label("very")
-        f.branch(farther(max(LIKELY, _PATIENCE * abs(rounds))), very, short)
+        f.branch(within(max(LIKELY, _PATIENCE * abs(rounds))), short, very)
         f.start(very)
     _looking_loop(f, op, begin, end, rounds)
     f.jump(done)

@@ -48,101 +48,102 @@ head27:
   br i1 %v33, label %body28, label %done30
 body28:
   store i32 0, ptr %s34, align 4
-  %v39 = icmp slt i32 0, %v6
-  br i1 %v39, label %some35, label %done38
+  %v39 = sub i32 %v6, 0
+  %v40 = sub i32 %v39, 1
+  %v41 = icmp ult i32 %v40, 32768
+  br i1 %v41, label %short37, label %some35, !prof !5
 some35:
-  %v40 = sub i32 %v6, 0
-  %v41 = icmp ugt i32 %v40, 32768
-  br i1 %v41, label %long36, label %short37, !prof !5
+  %v42 = icmp slt i32 0, %v6
+  br i1 %v42, label %long36, label %done38
 long36:
-  %v44 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
-  %v45 = icmp eq i64 %v44, 0
-  br i1 %v45, label %on43, label %ask42, !prof !2
-ask42:
-  %v46 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v47 = load ptr, ptr %v46, align 8, !invariant.load !{}
-  %v48 = getelementptr inbounds i8, ptr %v47, i64 48
-  %v49 = load ptr, ptr %v48, align 8, !invariant.load !{}
-  %v50 = call preserve_allcc zeroext i1 %v49(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v50, label %exit, label %on43
-on43:
-  %v52 = icmp ugt i32 %v40, 10666656
-  br i1 %v52, label %very51, label %short37
-very51:
-  br label %stretch53
-stretch53:
-  %p57 = phi i32 [ 0, %very51 ], [ %q58, %done74 ]
-  %v59 = sub i32 %v6, %p57
-  %v60 = icmp sgt i32 %v59, 1333332
-  br i1 %v60, label %more54, label %inside55, !prof !1
-more54:
-  %v63 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
-  %v64 = icmp eq i64 %v63, 0
-  br i1 %v64, label %on62, label %ask61, !prof !2
-ask61:
-  %v65 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v66 = load ptr, ptr %v65, align 8, !invariant.load !{}
-  %v67 = getelementptr inbounds i8, ptr %v66, i64 48
-  %v68 = load ptr, ptr %v67, align 8, !invariant.load !{}
-  %v69 = call preserve_allcc zeroext i1 %v68(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v69, label %exit, label %on62
-on62:
-  %v70 = add i32 %p57, 1333332
-  br label %inside55
-inside55:
-  %q58 = phi i32 [ %v6, %stretch53 ], [ %v70, %on62 ]
-  %v77 = call i32 @llvm.ssub.sat.i32(i32 %q58, i32 2)
-  %v78 = icmp slt i32 %p57, %q58
-  br i1 %v78, label %enter71, label %done74
-enter71:
-  br label %body72
-body72:
-  %i75 = phi i32 [ %p57, %enter71 ], [ %n76, %latch73 ]
-  %v79 = mul i32 %i75, %i75
-  %v80 = load i32, ptr %s34, align 4
-  %v81 = add i32 %v80, %v79
-  store i32 %v81, ptr %s34, align 4
-  br label %latch73
-latch73:
-  %n76 = add nsw i32 %i75, 2
-  %v82 = icmp slt i32 %i75, %v77
-  br i1 %v82, label %body72, label %done74
-done74:
-  %v83 = icmp slt i32 %q58, %v6
-  br i1 %v83, label %stretch53, label %done56, !prof !1
-done56:
+  %v45 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
+  %v46 = icmp eq i64 %v45, 0
+  br i1 %v46, label %on44, label %ask43, !prof !2
+ask43:
+  %v47 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v48 = load ptr, ptr %v47, align 8, !invariant.load !{}
+  %v49 = getelementptr inbounds i8, ptr %v48, i64 48
+  %v50 = load ptr, ptr %v49, align 8, !invariant.load !{}
+  %v51 = call preserve_allcc zeroext i1 %v50(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v51, label %exit, label %on44
+on44:
+  %v53 = icmp ult i32 %v40, 10666656
+  br i1 %v53, label %short37, label %very52
+very52:
+  br label %stretch54
+stretch54:
+  %p58 = phi i32 [ 0, %very52 ], [ %q59, %done75 ]
+  %v60 = sub i32 %v6, %p58
+  %v61 = icmp sgt i32 %v60, 1333332
+  br i1 %v61, label %more55, label %inside56, !prof !1
+more55:
+  %v64 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
+  %v65 = icmp eq i64 %v64, 0
+  br i1 %v65, label %on63, label %ask62, !prof !2
+ask62:
+  %v66 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v67 = load ptr, ptr %v66, align 8, !invariant.load !{}
+  %v68 = getelementptr inbounds i8, ptr %v67, i64 48
+  %v69 = load ptr, ptr %v68, align 8, !invariant.load !{}
+  %v70 = call preserve_allcc zeroext i1 %v69(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v70, label %exit, label %on63
+on63:
+  %v71 = add i32 %p58, 1333332
+  br label %inside56
+inside56:
+  %q59 = phi i32 [ %v6, %stretch54 ], [ %v71, %on63 ]
+  %v78 = call i32 @llvm.ssub.sat.i32(i32 %q59, i32 2)
+  %v79 = icmp slt i32 %p58, %q59
+  br i1 %v79, label %enter72, label %done75
+enter72:
+  br label %body73
+body73:
+  %i76 = phi i32 [ %p58, %enter72 ], [ %n77, %latch74 ]
+  %v80 = mul i32 %i76, %i76
+  %v81 = load i32, ptr %s34, align 4
+  %v82 = add i32 %v81, %v80
+  store i32 %v82, ptr %s34, align 4
+  br label %latch74
+latch74:
+  %n77 = add nsw i32 %i76, 2
+  %v83 = icmp slt i32 %i76, %v78
+  br i1 %v83, label %body73, label %done75
+done75:
+  %v84 = icmp slt i32 %q59, %v6
+  br i1 %v84, label %stretch54, label %done57, !prof !1
+done57:
   br label %done38
 short37:
-  %v90 = call i32 @llvm.ssub.sat.i32(i32 %v6, i32 2)
-  %v91 = icmp slt i32 0, %v6
-  br i1 %v91, label %enter84, label %done87
-enter84:
-  br label %body85
-body85:
-  %i88 = phi i32 [ 0, %enter84 ], [ %n89, %latch86 ]
-  %v92 = mul i32 %i88, %i88
-  %v93 = load i32, ptr %s34, align 4
-  %v94 = add i32 %v93, %v92
-  store i32 %v94, ptr %s34, align 4
-  br label %latch86
-latch86:
-  %n89 = add nsw i32 %i88, 2
-  %v95 = icmp slt i32 %i88, %v90
-  br i1 %v95, label %body85, label %done87
-done87:
+  %v91 = call i32 @llvm.ssub.sat.i32(i32 %v6, i32 2)
+  %v92 = icmp slt i32 0, %v6
+  br i1 %v92, label %enter85, label %done88
+enter85:
+  br label %body86
+body86:
+  %i89 = phi i32 [ 0, %enter85 ], [ %n90, %latch87 ]
+  %v93 = mul i32 %i89, %i89
+  %v94 = load i32, ptr %s34, align 4
+  %v95 = add i32 %v94, %v93
+  store i32 %v95, ptr %s34, align 4
+  br label %latch87
+latch87:
+  %n90 = add nsw i32 %i89, 2
+  %v96 = icmp slt i32 %i89, %v91
+  br i1 %v96, label %body86, label %done88
+done88:
   br label %done38
 done38:
-  %v96 = load i32, ptr %s34, align 4
-  %v97 = mul nsw i64 %i31, 4
-  %v98 = getelementptr inbounds i8, ptr %v4, i64 %v97
-  store i32 %v96, ptr %v98, align 4, !alias.scope !11, !noalias !12, !llvm.access.group !0
+  %v97 = load i32, ptr %s34, align 4
+  %v98 = mul nsw i64 %i31, 4
+  %v99 = getelementptr inbounds i8, ptr %v4, i64 %v98
+  store i32 %v97, ptr %v99, align 4, !alias.scope !11, !noalias !12, !llvm.access.group !0
   br label %latch29
 latch29:
   %n32 = add nsw i64 %i31, 1
   br label %head27, !llvm.loop !4
 done30:
-  %v99 = icmp slt i64 %q14, %v8
-  br i1 %v99, label %stretch9, label %done12, !prof !1
+  %v100 = icmp slt i64 %q14, %v8
+  br i1 %v100, label %stretch9, label %done12, !prof !1
 done12:
   br label %exit
 exit:
@@ -193,7 +194,7 @@ exit:
 !2 = !{!"branch_weights", i32 1000000, i32 1}
 !3 = !{!"llvm.loop.parallel_accesses", !0}
 !4 = distinct !{!4, !3}
-!5 = !{!"branch_weights", i32 1, i32 1048576}
+!5 = !{!"branch_weights", i32 1048576, i32 1}
 !6 = distinct !{!"fields"}
 !7 = distinct !{!"record", !6}
 !8 = distinct !{!"array:1", !6}
