@@ -305,6 +305,50 @@ def test_local_arrays_and_parts_of_cells_by_computed_index() -> None:
     made(make)
 
 
+def test_a_local_array_by_the_index_of_the_loop() -> None:
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.field(ti.i32, 8)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in range(8):
+                a = ti.Vector([0] * 8)
+                for k in range(8):
+                    a[k] = k * i
+                a[i] += 5
+                for k in range(8):
+                    out[i] += a[k] * (k + 1)
+                out[i] += a[i]
+
+        return run, out
+
+    made(make)
+
+
+def test_a_local_that_only_an_inner_loop_reads_lives_through_the_loop_around() -> None:
+    """Lanes that have left the inner loop need their own values in its next run."""
+
+    def make(lanes: int) -> tuple[Any, Any]:
+        out = ti.field(ti.i32, N)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in out:
+                x = i
+                for _ in range(3):
+                    k = 0
+                    while k < i % 5:
+                        x = x * 3 + 1
+                        out[i] += x % 1000
+                        k += 1
+
+        return run, out
+
+    made(make)
+
+
 def test_an_address_whose_index_does_not_move_evenly() -> None:
     """The casts could wrap, but not where the condition holds: the address moves evenly, its index is one for each."""
 

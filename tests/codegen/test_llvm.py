@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -10,7 +11,8 @@ import pytest
 
 from weft.codegen import machine
 from weft.codegen.cpu import emit_kernel
-from weft.codegen.lane_choice import LanePlan, lane_decision
+from weft.codegen.fold_choice import fold_prices
+from weft.codegen.lane_choice import FoldPlan, LanePlan, lane_decision
 from weft.codegen.lane_layouts import Layouts
 from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
@@ -60,6 +62,65 @@ def test_how_many_vectors_of_a_product_run_at_once(before: str, after: str, lane
     (task,) = tasks_of(kernel)
     plan = lane_decision(task, frozenset({"avx2", "avx512f", "avx512vl"}), Layouts(), vector_math=True)
     assert (plan.span if isinstance(plan, LanePlan) else 0) == lanes
+
+
+@pytest.mark.parametrize(
+    ("features", "lanes"),
+    [
+        ("", 0),
+        ("avx512f avx512vl", 16),
+        ("avx2 avx512f avx512vl", 16),
+        ("avx2 avx512f", 8),
+        ("avx2 avx512vl", 8),
+        ("avx2", 8),
+        ("avx512f", 0),
+        ("avx512vl", 0),
+    ],
+)
+def test_lanes_as_wide_as_the_instruction_set(features: str, lanes: int) -> None:
+    """Also where they would not pay: `loop_config(simd=...)` asks for them."""
+    kernel = parse((SOURCES / "stencil.chi").read_text())
+    (task,) = tasks_of(kernel)
+    task.config = replace(task.config, simd=16)
+    plan = lane_decision(task, frozenset(features.split()), Layouts(), vector_math=True)
+    assert (plan.lanes if isinstance(plan, LanePlan) else 0) == lanes
+
+
+@pytest.mark.parametrize(
+    ("bounds", "index", "folds"),
+    [
+        ("%19, %22, %9", "i64", True),
+        ("%18, %21, %one", "i32", True),
+        ("%19, %22, %8", "i64", False),  # by two
+        ("%19, %22, %row", "i64", False),  # by what is known at run time
+        ("%u, %v, %unsigned", "u32", False),
+    ],
+)
+def test_rounds_that_count_by_one_may_run_in_lanes(bounds: str, index: str, folds: bool) -> None:
+    text = (SOURCES / "neighbours.chi").read_text()
+    loop = "for %19, %22, %9 (%k: i64) {"
+    casts = "%u = cast %18 : u32\n%v = cast %21 : u32\n%unsigned = const 1 : u32\n%one = const 1 : i32\n"
+    inside = "" if index == "i64" else "%k = cast %count : i64\n"
+    name = "k" if index == "i64" else "count"
+    assert loop in text
+    (task,) = tasks_of(parse(text.replace(loop, f"{casts}for {bounds} (%{name}: {index}) {{\n{inside}")))
+    assert bool(fold_prices(task, 8, 256, vector_math=True)) == folds
+
+
+def test_lanes_that_are_asked_for_and_cannot_be_had() -> None:
+    """An inner loop is not run in lanes instead."""
+    text = (SOURCES / "neighbours.chi").read_text()
+    plans = list[object]()
+    for simd, before, after in (
+        (0, "", ""),
+        (8, "", ""),
+        (8, "%total = alloca", 'print [%i], parts=("", "\\n"), types=(i64)\n    %total = alloca'),
+    ):
+        (task,) = tasks_of(parse(text.replace(before, after, 1)))
+        task.config = replace(task.config, simd=simd)
+        plans.append(lane_decision(task, frozenset({"avx2"}), Layouts(), vector_math=True))
+    assert [type(plan) for plan in plans] == [FoldPlan, LanePlan, str]
+    assert plans[2] == "no lanes: it holds 'print'"
 
 
 def test_eight_rounds_that_llvm_puts_side_by_side_are_not_run_in_lanes() -> None:

@@ -20,7 +20,10 @@ _MEANING = ("tests/ir/test_adversary.py", "tests/ir/test_passes_agree.py")
 _RUN = ("tests/codegen/test_legality.py", "tests/fuzz/test_programs.py")
 _LANES = (
     "tests/codegen/test_lane_choices.py",
+    "tests/codegen/test_lane_moves.py",
+    "tests/codegen/test_llvm.py",
     "tests/codegen/test_lanes.py",
+    "tests/codegen/test_fold_limits.py",
     "tests/codegen/test_folds.py",
     "tests/codegen/test_fold_versions.py",
     "tests/codegen/test_lane_programs.py",
