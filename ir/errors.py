@@ -9,7 +9,9 @@ from __future__ import annotations
 import linecache
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "GENERATED",
@@ -20,6 +22,7 @@ __all__ = [
     "TypeMismatch",
     "WeftError",
     "message_parts",
+    "shown_values",
 ]
 
 GENERATED = "<generated>"  # how the name of a file ends whose text nobody wrote: errors do not show it
@@ -94,3 +97,16 @@ def message_parts(message: str) -> tuple[list[str], list[str]]:
     """The texts of an assertion's message, and between them the formats of its values: `{}` or `{:.3f}`."""
     parts = _SLOT.split(message)
     return parts[::2], [spec or "" for spec in parts[1::2]]
+
+
+_OF_INDICES = ("bounds", "outside")  # kinds of sites whose values are indices
+_LAST_INDEX = 2**63 - 1  # which stands for all of u64 that are more: `infer_types` holds them within i64
+
+
+def shown_values(kind: str, values: Sequence[Any]) -> list[Any]:
+    """What a message of a site of that kind says of those values: of an index that may be larger, that it may."""
+    if kind not in _OF_INDICES:
+        return [*values]
+    return [
+        f"{value} or more" if getattr(value, "ndim", 0) == 0 and value == _LAST_INDEX else value for value in values
+    ]

@@ -22,7 +22,7 @@ from weft.ir.artifact import Site
 from weft.ir.boxes import points
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg
-from weft.ir.errors import message_parts
+from weft.ir.errors import message_parts, shown_values
 from weft.ir.machine import Course, Env, Flow, Machine, Run, Steps, regrouped, runs, steps
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.philox import launch_key
@@ -384,7 +384,8 @@ def _assert(machine: Machine, op: ops.Assert) -> Run:
     def run(env: Env) -> None:
         if env[condition]:
             return
-        shown = [format(x, spec) if spec and np.ndim(x) == 0 else _text(x) for x, spec in zip(values(env), specs)]
+        given = zip(shown_values(op.kind, values(env)), specs)
+        shown = [format(x, spec) if spec and np.ndim(x) == 0 else _text(x) for x, spec in given]
         filled = zip(rest, shown + ["{}"] * len(rest))
         raise Fault(op.kind, first + "".join(shown + literal for literal, shown in filled))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.ir.errors import Span, WeftError, message_parts
+from weft.ir.errors import Span, WeftError, message_parts, shown_values
 from weft.ir.types import Prim, Struct, Tensor, Type, flat_size, flatten
 
 if TYPE_CHECKING:
@@ -106,10 +106,6 @@ _FAULTS: dict[str, type[KernelFault]] = {
 }
 
 
-_OF_INDICES = ("bounds", "outside")  # kinds of sites whose values are indices
-_LAST_INDEX = 2**63 - 1  # which stands for all of u64 that are more: `infer_types` holds them within i64
-
-
 def kind_of_fault(error: KernelFault) -> str:
     """The kind of the assertion that raised `error`; "memory" if none did."""
     return next((kind for kind, made in _FAULTS.items() if type(error) is made), "memory")
@@ -150,9 +146,7 @@ def _filled(site: Site, slots: bytes) -> str:
     known = [type for k, type in enumerate(site.types) if sum(map(flat_size, site.types[: k + 1])) <= ERROR_WORDS - 2]
     scalars = iter(read_scalars(known, slots))
     pieces, specs = message_parts(site.text[0])
-    values = [assemble(type, scalars) for type in known][: len(pieces) - 1]
-    if site.kind in _OF_INDICES:
-        values = [f"{value} or more" if value == _LAST_INDEX else value for value in values]
+    values = shown_values(site.kind, [assemble(type, scalars) for type in known][: len(pieces) - 1])
     shown = [show(value, spec) for value, spec in zip(values, specs)] + ["..."] * (len(pieces) - 1 - len(values))
     return pieces[0] + "".join(value + piece for value, piece in zip(shown, pieces[1:]))
 

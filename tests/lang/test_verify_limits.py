@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ import weft as ti
 from tests.lang.verifying import afresh as afresh
 from tests.lang.verifying import verifying as verifying
 from weft.ir.config import CompileConfig
+from weft.ir.shadow.compare import Comparison, Difference
 from weft.lang.checks import results
 from weft.lang.checks.tally import TALLY
 from weft.lang.errors import WrongResult
@@ -93,6 +95,32 @@ def test_kernels_with_other_checks_are_skipped() -> None:
     fill()
     fill()
     assert TALLY.skipped == {"with checks of races or of uninitialised elements": 2}
+
+
+@pytest.mark.filterwarnings("ignore::weft.RaceWarning")
+@pytest.mark.parametrize("which", ["last", "seen", "flag"])
+def test_races_for_a_local_are_not_judged(monkeypatch: pytest.MonkeyPatch, which: str) -> None:
+    """No order of iterations that is tried may be the machine's. A flag that all of them set alike is no such race."""
+    monkeypatch.setattr(results, "compare", lambda *_: Comparison([Difference("result", "1", "2")]))
+    ti.init(arch=ti.cpu, verify="results")
+    x = ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def run() -> ti.i32:
+        local = 0
+        for i in x:
+            if ti.static(which == "last"):
+                local = i
+            elif ti.static(which == "seen"):
+                x[i] = local
+                local = 1
+            else:
+                local = 1
+        return local
+
+    with pytest.raises(WrongResult) if which == "flag" else nullcontext():
+        run()
+    assert TALLY.skipped == ({} if which == "flag" else {"whose iterations race for a local": 1})
 
 
 def test_what_leaves_its_field_is_told_of(caplog: pytest.LogCaptureFixture) -> None:

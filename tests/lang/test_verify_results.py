@@ -216,12 +216,12 @@ def test_a_broken_pass_is_named(verifying: Callable[..., None], monkeypatch: pyt
 def test_a_broken_pass_inside_of_another_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ti.init(arch=ti.cpu, verify="results")
     less, _ = differences()
-    seen = set[int]()
+    seen = list[Kernel]()
 
     def once(root: Kernel) -> bool:
         """In the first run on a kernel."""
-        first = id(root) not in seen
-        seen.add(id(root))
+        first = root not in seen
+        seen.append(root)
         return first and swapped(root)
 
     whole = find_pass("forward")

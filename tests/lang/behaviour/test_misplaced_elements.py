@@ -145,7 +145,7 @@ def _kernels(ti: Any, kind: Any, part: Any, operation: str, at: Any, values: Any
 
 
 def _wanted(shape: tuple[int, int], first: tuple[int, int], kind: Any) -> list[tuple[int, int]]:
-    """Indices of that type: each element once, and many that are beside and far from the others, along both axes."""
+    """Different indices of that type: those of all elements, and many beside and far from them."""
     least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
     inside = [[*range(begin, begin + extent)] for begin, extent in zip(first, shape)]
     beside = [
@@ -156,7 +156,7 @@ def _wanted(shape: tuple[int, int], first: tuple[int, int], kind: Any) -> list[t
     pairs += [(i, inside[1][k % shape[1]]) for k, i in enumerate(beside[0])]
     pairs += [(inside[0][k % shape[0]], j) for k, j in enumerate(beside[1])]
     pairs += list(zip(beside[0], reversed(beside[1])))
-    fit = [pair for pair in pairs if all(least <= index <= most for index in pair)]
+    fit = [*dict.fromkeys(pair for pair in pairs if all(least <= index <= most for index in pair))]
     return [fit[k] for k in np.random.default_rng(0).permutation(len(fit))]
 
 
