@@ -181,6 +181,8 @@ def test_spaces() -> None:
     assert space_of(address(WIDE, scope="array:3")) == space_of(ArrayPtr(CONTIGUOUS, [I])) == Scope("array:3")
     assert space_of(address(WIDE, scope="exposed array:3")) == space_of(ArrayPtr(OPEN, [I])) == EXPOSED
     assert space_of(address(WIDE, scope="exposed field:e")) == space_of(FieldPtr(E, [I, J])) == EXPOSED
+    inner = address(WIDE, scope="array:3", base=ArrayBase(0))
+    assert space_of(address(WIDE, base=inner)) == Scope("field:x")  # the last step knows best
     assert space_of(TempPtr(8, type=pointer(f32))) == TEMPS
     assert space_of(TreeBase(0)) == ANYWHERE
     block = Shared((8,), type=array(f32, 1))

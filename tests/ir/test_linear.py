@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from weft.ir.affine import leaf_key
 from weft.ir.core import Value
 from weft.ir.linear import Facts, Form, conditions, exact_form, index_form
 from weft.ir.parse import parse
@@ -68,6 +69,9 @@ def spelled(form: Form, values: dict[str, Value]) -> str:
         ("%x = cast %n : u8", "+1x +0", "+1x +0"),
         ("%x = cast %n : u32", "+1x +0", "+1x +0"),
         ("%x = cast %f : i32", "+1x +0", "+1x +0"),
+        ("%y = cast %n : u32\n%x = cast %y : i32", "+1x +0", "+1x +0"),
+        ("%y = cast %n : f32\n%x = cast %y : i64", "+1x +0", "+1x +0"),  # 2**31 - 1 has become 2**31
+        ("%x = binary min %three, %n : i32", "+1x +0", "+1x +0"),
         ("%y = cast %n : u8\n%z = cast %i : u8\n%x = binary add %y, %z : u8", "+1x +0", "+1x +0"),
         ("%y = cast %i : u8\n%z = cast %one : u8\n%x = binary add %y, %z : u8", "+1i +1", "+1i +1"),
         ("%y = cast %i : u32\n%z = cast %n : u32\n%x = binary sub %y, %z : u32", "+1x +0", "+1i -1z +0"),
@@ -84,6 +88,11 @@ def test_unsigned_sums_are_no_negative_indices() -> None:
     values = values_of("%y = cast %i : u32\n%z = cast %two : u32\n%x = binary sub %y, %z : u32")
     assert spelled(index_form(values["x"], 0), values) == "+1i -2"
     assert spelled(index_form(values["x"], -4), values) == "+1x +0"
+
+
+def test_sums_with_a_sign_are_negative_indices() -> None:
+    values = values_of("%x = binary add %n, %one : i32")
+    assert spelled(index_form(values["x"], -4), values) == "+1n +1"
 
 
 @pytest.mark.parametrize(
@@ -110,6 +119,7 @@ def test_unsigned_sums_are_no_negative_indices() -> None:
         ),
         ("%y = binary lt %i, %n : u1\n%z = binary gt %i, %m : u1\n%x = binary xor %y, %z : u1", [], []),
         ("%y = binary and %n, %m : i32\n%x = unary not %y : u1", [], []),
+        ("%y = binary lt %i, %n : u1\n%x = unary abs %y : u1", [], []),
     ],
 )
 def test_conditions(body: str, holds: list[str], fails: list[str]) -> None:
@@ -121,6 +131,22 @@ def test_conditions(body: str, holds: list[str], fails: list[str]) -> None:
 LEAST = "%x = binary min %n, %m : i32"
 MOST = "%x = binary max %n, %m : i32"
 SUM = "%x = binary add %n, %m : i32"
+
+
+@pytest.mark.parametrize(
+    ("body", "above", "expected"),
+    [
+        (LEAST, True, ["-1n +1x +0", "-1m +1x +0"]),
+        (LEAST, False, []),
+        (MOST, True, []),
+        (MOST, False, ["+1n -1x +0", "+1m -1x +0"]),
+    ],
+)
+def test_what_is_known_of_a_minimum(body: str, above: bool, expected: list[str]) -> None:
+    """Forms that are not positive."""
+    values = values_of(body)
+    found = Facts().about(leaf_key(values["x"]), values["x"], above)
+    assert [spelled(form, values) for form in found] == expected
 
 
 @pytest.mark.parametrize(

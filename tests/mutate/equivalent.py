@@ -48,6 +48,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_cast: target.is_int -> True": _INTEGERS,
         "_is_index: value.type.is_int -> True": _INTEGERS,
     },
+    "weft.ir.linear": {
+        "_keeps: isinstance(source, Prim) -> True": _TYPES,
+        "conditions: isinstance(x.type, Prim) -> True": _TYPES,
+    },
     "weft.ir.uniform": {
         "_is_index: isinstance(value.type, Prim) -> True": _TYPES,
         "reads_common: isinstance(op, Load) -> True": "it is asked of loads only",
