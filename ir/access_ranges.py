@@ -86,7 +86,8 @@ class Doubt:
 
 class Survey:
     """The accesses of one task that may be out of bounds, in program order: `doubts`. `unstable`: indices that are in
-    range as they are, but might not be if they did not wrap around."""
+    range as they are, but might not be if they did not wrap around. `made`: what was made to ask with, users before
+    what they use."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.facts = task, Facts()
@@ -94,7 +95,7 @@ class Survey:
         self.unstable: list[tuple[Op, int]] = []
         self._loops: list[tuple[For | Task, Region]] = []
         self._extents: dict[tuple[object, int], ArrayShape] = {}
-        self._made: list[ArrayShape] = []
+        self.made: list[Op] = []
         self._steps = 0
         box, self._front = task.bounds.last, task.bounds  # where what is wanted of arrays is computed
         self._block(task.bounds)
@@ -109,10 +110,6 @@ class Survey:
         self._block(task.body)
         self._loops.clear()
         self._block(task.epilogue)
-
-    def extents(self) -> list[ArrayShape]:
-        """What was made to ask with."""
-        return self._made
 
     # ---- the walk
 
@@ -210,7 +207,7 @@ class Survey:
             build = Builder(self._front, self._front.first, ptr.span)
             array = build.add(ptr.array.clone({}))
             self._extents[key] = build.add(ArrayShape(array, axis))
-            self._made.append(self._extents[key])
+            self.made += self._extents[key], array
         return self._extents[key]
 
     # ---- where to ask

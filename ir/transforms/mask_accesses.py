@@ -99,9 +99,9 @@ class _Masking:
         self.settled: set[Op] = set()
         self.masked: dict[Value, Value] = {}  # what gives the value of a masked access
         self.op(task)
-        for extent in survey.extents():
-            if not extent.users:
-                extent.erase()
+        for made in survey.made:
+            if not made.users:
+                made.erase()
 
     def doubts(self, ops: Iterable[Op]) -> list[Doubt]:
         """Those about accesses in these ops that are not settled."""

@@ -43,6 +43,7 @@ kernel @k(n: i32, m: i32, k: i64, u: u32, a: [i32; 1]) -> () {{
     %1 = const 1 : i32
     %2 = const 2 : i32
     %7 = const 7 : i32
+    %5 = const 5 : i32
     %minus = const -1 : i32
     %far = const 1073741824 : i32
     %one = const 1 : i64
@@ -227,6 +228,43 @@ BODIES: dict[str, tuple[str, Pairs]] = {
         "for %n, %7, %m (%l: i32) {\n" + LOOP.format(index="binary add %l, %1 : i32") + "\n}",
         [(0, 1), (3, 2), (-2, 1), (9, -1), (7, -1)],
     ),
+    "a difference with a number, before a loop": (
+        """%d = binary sub %n, %m : i32
+        %e = binary sub %d, %5 : i32
+        for %0, %2, %1 (%l: i32) {
+        """
+        + LOOP.format(index="binary add %l, %e : i32")
+        + "\n}",
+        [(4, 1), (5, 1), (6, 1), (0, -12), (0, -11), (0, -10)],
+    ),
+    "loops that two conditions end": (
+        """%q = binary xor %n, %1 : i32
+        for %0, %far, %1 (%l: i32) {
+          %c = binary lt %l, %n : u1
+          %d = binary lt %l, %m : u1
+          %e = binary lt %l, %q : u1
+          if %d then {
+            if %c then {
+              %l1 = binary add %l, %1 : i32
+              %p = field_ptr @x[%l1] : *i32
+              %r = load %p : i32
+              %o = atomic add %out, %r : i32
+            }
+          }
+          if %e then {
+            if %c then {
+              %p1 = field_ptr @x[%l] : *i32
+              %r1 = load %p1 : i32
+              %o1 = atomic add %out, %r1 : i32
+            } orelse {
+              break
+            }
+          } orelse {
+            break
+          }
+        }""",
+        [(20, 3), (7, 7), (20, 20)],
+    ),
     "from far": (
         """%b = binary add %k, %one : i64
         for %0, %m, %1 (%l: i32) {
@@ -269,7 +307,8 @@ def test_masks_keep_what_kernels_mean(name: str) -> None:
 
 def test_masks_keep_what_is_read_before_a_loop() -> None:
     """The task reads it again, in its prologue: its body, which has no branches, does not tell of it."""
-    keeps("store %out, %r", AROUND, "  %p = field_ptr @x[%n] : *i32\n  %r = load %p : i32\n")
+    for place in ("field_ptr @x[%n]", "array_ptr %a[%n]"):
+        keeps("store %out, %r", AROUND, f"  %p = {place} : *i32\n  %r = load %p : i32\n")
 
 
 def keeps(body: str, numbers: Pairs, before: str = "") -> None:

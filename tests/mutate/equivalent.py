@@ -15,6 +15,7 @@ _EARLY = "what waits may be written at any time"
 _NEVER = "what is surely outside gets a mask that never holds"
 _ONCE = "a task that is not doubled has its masks where the accesses are"
 _WIDER = "what does not wrap around is the same number in 64 bits"
+_PROVEN = "the end that is proven is asked for as well"
 _GATHERS = "lanes may gather what stands in a row"
 _SCATTERS = "lanes may scatter one value into one place"
 _ONE_BY_ONE = "lanes may do it one after the other"
@@ -78,7 +79,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "wraps_not: itself -> True": _WIDER,
         "wraps_not: all(map(wraps_not, value.operands)) -> False": _WIDER,
         "inside: extent.type is i64 -> True": _WIDER,
-        "inside: axis.low -> True #2": "the end that is proven is asked for as well",
+        "inside: axis.low -> True #2": _PROVEN,
+        "inside: axis.high -> True": _PROVEN,
+        "inside: index.type.bits >= 32 -> True": "64 bits hold what is narrower as well",
+        "_axis: any(open_ends) -> True": _QUICK,
+        "_axis: form != exact -> True": _QUICK,
+        "_extent: key not in self._extents -> True": "another op that gives the same, under one key in forms",
     },
     "weft.ir.shared_locals": {
         "sequence: isinstance(stmt, (tree.RangeFor, tree.BoxFor, tree.StructFor)) -> True": "others are no `loops`",
@@ -133,6 +139,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_runs_over: index.block is None -> False": _TYPES,
     },
     "weft.ir.transforms.mask_accesses": {
+        "mask: op.users -> True": "room that nobody reads",
+        "early: value.pure -> False": "what is not asked together is asked at each access",
+        "_not_positive: terms -> False": "0 is added",
+        "_product: count == 1 -> False": "a product with 1",
         "_is_outside: high < axis.first -> False": _NEVER,
         "_is_outside: isinstance(axis.extent, int) -> False": _NEVER,
         "_is_outside: low >= axis.first + axis.extent -> False": _NEVER,
@@ -289,6 +299,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.ir.intervals": ("interval: depth == 0",),
     "weft.ir.linear": ("proves: rest",),
     "weft.ir.access_ranges": (
+        "_may_double: len(ops_of(task.body)) <= _LONG_TASK",
         "_weakest",
         "_may_hold",
         "_lifted: rest",
