@@ -11,7 +11,7 @@ import threading
 from types import ModuleType
 from typing import Any
 
-from weft.runtime.forks import forkable, gate
+from weft.runtime.forks import forkable, importing
 
 __all__ = ["deferred"]
 
@@ -33,29 +33,37 @@ class _Deferred(ModuleType):
 
 
 class _State:
-    """Whether a module has run. `_known`: what was set when it was made."""
+    """Whether a module has run. `_known`: what was set when it was made; `_before`: what was set when it began to run;
+    `_runner`: the thread that runs it."""
 
     def __init__(self, module: ModuleType) -> None:
-        self._lock, self._begun = forkable(threading.RLock()), False
-        self._known = frozenset(vars(module))
+        self._lock, self._done = forkable(threading.RLock()), False
+        self._runner: int | None = None
+        self._known, self._before = frozenset(vars(module)), dict[str, Any]()
 
     def run(self, module: ModuleType) -> None:
-        """Run it, unless this thread does so already; wait while another thread does."""
-        with gate, self._lock:
-            if self._begun:
+        """Run it, unless this thread does so already; wait while another thread does. (One that did so when the process
+        forked is not in the child: the module runs again there.)"""
+        with importing(), self._lock:
+            if self._done or self._runner == threading.get_ident():
                 return
-            self._begun = True
             space = ModuleType.__getattribute__(module, "__dict__")
-            before = dict(space)
+            if self._runner is not None:
+                self._restore(space)
+            self._runner, self._before = threading.get_ident(), dict(space)
             try:
                 module.__loader__.exec_module(module)  # type: ignore[union-attr]
             except BaseException:
-                space.clear()
-                space.update(before)
-                self._begun = False  # who looks next runs it again
+                self._restore(space)
+                self._runner = None  # who looks next runs it again
                 raise
-            space.update((name, before[name]) for name in before.keys() - self._known)  # what others had set holds
+            space.update((name, self._before[name]) for name in self._before.keys() - self._known)  # set by others
             module.__class__ = ModuleType
+            self._done = True
+
+    def _restore(self, space: dict[str, Any]) -> None:
+        space.clear()
+        space.update(self._before)
 
 
 def deferred(name: str, *aliases: str) -> ModuleType:

@@ -6,7 +6,8 @@ for good: Weft's own, LLVM's, and that of a module which was being imported, at 
     with gate: ...         what takes long or must not be left half done: a fork waits until all others are out
     forkable(Lock())       a lock for short work: the child's to take, whoever had it
 
-and a fork waits for imports of Weft's modules that are under way, and keeps new ones from beginning meanwhile.
+and a fork waits for imports of Weft's modules that are under way (`with importing():` where Python itself sees none),
+and keeps new ones from beginning meanwhile.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from threading import Condition, get_ident
 from typing import Any, TypeVar
 
-__all__ = ["Gate", "forkable", "gate"]
+__all__ = ["Gate", "forkable", "gate", "importing"]
 
 L = TypeVar("L")
 
@@ -56,13 +58,28 @@ class _Imports:
 
     def __init__(self) -> None:
         self._held = False
+        self._own: dict[int, int] = {}  # how many modules each thread runs without Python's import
+
+    def begin(self) -> None:
+        """This thread runs a module."""
+        me = get_ident()
+        _imp.acquire_lock()
+        self._own[me] = self._own.get(me, 0) + 1
+        _imp.release_lock()
+
+    def end(self) -> None:
+        """It has run."""
+        me = get_ident()
+        self._own[me] -= 1
+        if not self._own[me]:
+            del self._own[me]
 
     def hold(self) -> None:
         """Wait until no other thread is within one of ours, and let none begin."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             _imp.acquire_lock()  # by which imports begin
-            owners = {owner for name, owner, _ in _under_way() if name.partition(".")[0] in _OURS}
+            owners = {owner for name, owner, _ in _under_way() if name.partition(".")[0] in _OURS} | {*self._own}
             if not owners or get_ident() in owners or time.monotonic() > deadline:
                 self._held = True
                 return
@@ -77,6 +94,8 @@ class _Imports:
 
     def let_go_in_child(self) -> None:
         """What other threads were importing, after all, is imported anew by who asks for it."""
+        for other in self._own.keys() - {get_ident()}:
+            del self._own[other]
         for name, owner, locks in list(_under_way()):
             if owner != get_ident():
                 locks.pop(name, None)
@@ -141,9 +160,21 @@ class Gate:
 
 
 gate = Gate()
+_imports = _Imports()
+
+
+@contextmanager
+def importing() -> Generator[None, None, None]:
+    """What runs a module without Python's `import`, which a fork would not know of. (A thread within the gate would be
+    waited for as well; but one that imports cannot wait for the gate, since the fork waits for it.)"""
+    _imports.begin()
+    try:
+        yield
+    finally:
+        _imports.end()
+
 
 if hasattr(os, "register_at_fork"):
-    _imports = _Imports()
     os.register_at_fork(before=_imports.hold, after_in_parent=_imports.let_go, after_in_child=_imports.let_go_in_child)
     os.register_at_fork(before=gate.close, after_in_parent=gate.open, after_in_child=gate.open_in_child)  # closed first
     os.register_at_fork(after_in_child=_open_locks)

@@ -167,3 +167,73 @@ def test_importing_weft_runs_none(tmp_path: Path) -> None:
     command = [sys.executable, str(tmp_path / "program.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=dict(os.environ))
     assert done.stdout == "done\n", done.stderr
+
+
+# A module of ours that is being imported looks into a deferred one while the process waits to fork.
+WHILE_IMPORTED = """
+import os, signal, sys, threading, time
+import weft
+from weft.lang.deferred import deferred
+from weft.runtime import forks
+
+weft.__path__.append(sys.argv[1])
+forks._PATIENCE = float(sys.argv[2])
+signal.alarm(60)
+started, forked = threading.Event(), threading.Event()
+sys.started, sys.forked = started, forked
+late = deferred("weft.late")
+
+def work():
+    import weft.early
+    assert weft.early.seen == 2
+
+thread = threading.Thread(target=work)
+thread.start()
+assert started.wait(30)
+child = os.fork()
+forked.set()
+if child == 0:
+    signal.alarm(60)
+    os._exit(10 * (late.own == os.getpid()) + late.last)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+thread.join()
+assert late.last == 2
+"""
+EARLY = """
+import sys, time
+import weft
+sys.started.set()
+time.sleep(0.3)
+seen = sys.modules["weft.late"].last
+"""
+LATE = """
+import os, sys
+own = os.getpid()
+sys.{event}
+last = 2
+"""
+
+
+def forked(tmp_path: Path, early: str, late: str, patience: float) -> str:
+    (tmp_path / "program.py").write_text(WHILE_IMPORTED)
+    (tmp_path / "early.py").write_text(early)
+    (tmp_path / "late.py").write_text(late)
+    command = [sys.executable, str(tmp_path / "program.py"), str(tmp_path), str(patience)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@needs_fork
+def test_a_fork_waits_for_one_within_an_import(tmp_path: Path) -> None:
+    """(And not for as long as it has patience: then SIGALRM ends the program.)"""
+    assert forked(tmp_path, EARLY, LATE.format(event="started"), 1000) == "2\n"
+
+
+@needs_fork
+def test_one_that_ran_during_a_fork_runs_again_in_the_child(tmp_path: Path) -> None:
+    early = EARLY.replace("sys.started.set()\ntime.sleep(0.3)\n", "")
+    assert forked(tmp_path, early, LATE.format(event="started.set()\nsys.forked.wait(30)"), 0.1) == "12\n"

@@ -184,7 +184,7 @@ def _is_shown_as(index: int, text: str) -> bool:
     return text in (":", str(index)) or (text == f"{2**63 - 1} or more" and index >= 2**63 - 1)
 
 
-@pytest.mark.parametrize(("layout", "dtype", "place", "index"), every(11, CASES))
+@pytest.mark.parametrize(("layout", "dtype", "place", "index"), every(19, CASES))
 def test_elements_that_are_not_there(ti, layout, dtype, place, index):
     x, shape, first, part = LAYOUTS[layout](ti, getattr(ti, dtype))
     kind = ti.types.ndarray() if layout.startswith("an array") else ti.template()
