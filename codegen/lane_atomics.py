@@ -43,14 +43,18 @@ class Together:
         if isinstance(op, (Load, Store)) and isinstance(root_of(op.ptr), Alloca):
             return False
         if isinstance(op, Load) and isinstance(op.ptr, Address):
-            return not op.ptr.scope.is_alone or op.ptr.scope.whole in self.scopes
+            return self._meets(op.ptr)
         return not can_wait(op)
 
     def minds(self, op: Atomic) -> bool:
         """Whether the result is another one if the atomic, which does not wait, comes before those that do."""
-        if not isinstance(op.ptr, Address) or op.ptr.scope.whole not in self.scopes:
+        if not isinstance(op.ptr, Address) or not self._meets(op.ptr):
             return False
         return any(FAMILY.get(other.kind) != FAMILY.get(op.kind) for other, *_ in self.waiting)
+
+    def _meets(self, place: Address) -> bool:
+        """Whether that is where one that waits may be."""
+        return any(place.scope.may_overlap(scope) for scope in self.scopes)
 
     def add(self, f: LaneWriter, op: Atomic) -> None:
         """One more, that can wait."""
@@ -59,7 +63,7 @@ class Together:
         place = self._keep(f, f"<{f.lanes} x ptr>", pointers)
         with f.wide():
             values = self._keep(f, f.spell(_type_of(op)), f.use(op.value))
-        self.scopes.add(op.ptr.scope.whole)
+        self.scopes.add(op.ptr.scope)
         self.waiting.append((op, place, distance, values))
 
     def flush(self, f: LaneWriter) -> None:
@@ -93,10 +97,8 @@ class Together:
 
 
 def can_wait(op: Op) -> bool:
-    """Whether nobody asks for the old value, and it is known what the atomic may touch."""
-    if not isinstance(op, Atomic) or op.users or _type_of(op) is u1:
-        return False
-    return isinstance(op.ptr, Address) and op.ptr.scope.is_alone
+    """Whether it is an atomic whose old value nobody asks for."""
+    return isinstance(op, Atomic) and not op.users and isinstance(op.ptr, Address) and _type_of(op) is not u1
 
 
 def _type_of(op: Atomic) -> Prim:

@@ -113,10 +113,10 @@ def _some_lane(f: LaneWriter, ptr: Address) -> str:
 
 def pointers_of(f: LaneWriter, ptr: Value) -> str:
     """The address of every lane."""
-    step = 0 if f.facts.is_split(ptr) else f.facts.step(ptr)
-    if step is None or (f.facts.is_split(ptr) and f.facts.step(ptr) != 0):
+    step = f.facts.step(ptr)
+    if step is None or f.facts.is_split(ptr):
         return f.use(ptr)
-    offsets = f.ramp(step or 0, i64)
+    offsets = f.ramp(step, i64)
     return f.set(f"getelementptr i8, ptr {f.use(ptr)}, <{f.lanes} x i64> {offsets}")
 
 

@@ -162,7 +162,7 @@ def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
         return load_adjacent(f, f.use(op.ptr), type, tag)
     row = None if split else row_of(f, op.ptr, type)
     if row is None:
-        cell = None if split else _parts(f).joint(op)
+        cell = _parts(f).joint(op)
         if cell is None or not isinstance(op.ptr, Address):
             return _gather(f, op, type, tag)
         return gather_part(f, op.ptr, cell.size, type)

@@ -97,8 +97,8 @@ def _parts(place: Address) -> tuple[Hashable, tuple[Hashable, ...], int]:
     while isinstance(step, Address):
         offset, base = offset + step.offset, step.base
         for index, stride in zip(step.indices, step.strides, strict=True):
-            if isinstance(index, Const) and (isinstance(stride, Const) or not index.value):
-                offset += int(index.value) * int(stride.value) if isinstance(stride, Const) else 0
+            if isinstance(index, Const) and isinstance(stride, Const):
+                offset += int(index.value) * int(stride.value)
             else:
                 terms += [int(x.value) if isinstance(x, Const) else id(x) for x in (index, stride)]
         step = base

@@ -157,10 +157,8 @@ def _flow(stmt: tree.Stmt) -> _Flow:
     if isinstance(stmt, tree.While):
         return _Flow(_reads(stmt.condition) | _body(stmt.body).exposed)
     if isinstance(stmt, (tree.RangeFor, tree.BoxFor, tree.StructFor)):
-        heads = [getattr(stmt, name) for name in CHILD_FIELDS[type(stmt)] if name != "body"]
-        return _Flow(_reads_all(heads) | (_body(stmt.body).exposed - frozenset(_variables_of(stmt))))
-    ends = isinstance(stmt, (tree.Break, tree.Continue, tree.Return))
-    return _Flow(_reads_all(getattr(stmt, name) for name in CHILD_FIELDS[type(stmt)]), ends=ends)
+        return _Flow(_reads_children(stmt) | (_body(stmt.body).exposed - frozenset(_variables_of(stmt))))
+    return _Flow(_reads_children(stmt), ends=isinstance(stmt, (tree.Break, tree.Continue, tree.Return)))
 
 
 def _assignment(stmt: tree.Let | tree.Assign | tree.Eval) -> _Flow:
@@ -192,7 +190,12 @@ def _reads(expr: tree.Expr) -> Variables:
     if isinstance(expr, tree.Call):
         own = frozenset(variable for variable, _ in expr.arguments)
         return _reads_all(value for _, value in expr.arguments) | (_body(expr.body).exposed - own)
-    return _reads_all(getattr(expr, name) for name in CHILD_FIELDS[type(expr)])
+    return _reads_children(expr)
+
+
+def _reads_children(node: tree.Node) -> Variables:
+    """The locals that the expressions of a node may read, those of its blocks left out."""
+    return _reads_all(getattr(node, name) for name in CHILD_FIELDS[type(node)])
 
 
 def _reads_all(parts: Iterable[object]) -> Variables:
@@ -237,11 +240,9 @@ def _facts(loop: Loop, written: dict[tree.Variable, list[tree.Node]], live: Vari
 
 def _classify(facts: LoopLocals, loop: Loop, variable: tree.Variable, write: tree.Node) -> None:
     if isinstance(write, tree.Assign):
-        update = _update(write, variable)
-        extreme = None if update else _extreme(loop, write, variable)
-        if update is not None:
+        if (update := _update(write, variable)) is not None:
             facts.updates[write] = update
-        elif extreme is not None:
+        elif (extreme := _extreme(loop, write, variable)) is not None:
             _take_extreme(facts, extreme, write)
         else:
             facts.races.append(write)
@@ -343,12 +344,17 @@ def _is_one_writer_each(loop: Loop, writes: Sequence[tree.Node]) -> bool:
     return len(positions) == 1
 
 
-def _alike(a: object, b: object) -> bool:
+def _alike(a: tree.Expr, b: tree.Expr) -> bool:
     """Whether two expressions are spelled alike."""
-    if isinstance(a, tree.Node):
-        if type(a) is not type(b) or isinstance(a, (tree.Shared, tree.Call)):
-            return False
-        return all(_alike(getattr(a, one.name), getattr(b, one.name)) for one in fields(a) if one.name != "span")
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(_alike, a, b))
-    return a is b or (type(a) is type(b) and isinstance(a, (int, float, str)) and repr(a) == repr(b))
+    return _spelling(a) == _spelling(b)
+
+
+def _spelling(part: object) -> object:
+    """What is equal for parts of expressions that are spelled alike. (A call may give something else each time.)"""
+    if isinstance(part, (tree.Shared, tree.Call)):
+        return object()
+    if isinstance(part, tree.Node):
+        return type(part), *(_spelling(getattr(part, one.name)) for one in fields(part) if one.name != "span")
+    if isinstance(part, (list, tuple)):
+        return [_spelling(each) for each in part]
+    return part

@@ -18,7 +18,10 @@ kernel @k(n: i32) -> () {{
     yield begins=[%begin], ends=[%end]
   }} prologue {{
     %base = tree_base tree=0 : *i64
+    %same = tree_base tree=0 : *i64
     %other = tree_base tree=1 : *i64
+    %array = array_base index=0 : *i64
+    %same_array = array_base index=0 : *i64
     %zero = const 0 : i64
     %one = const 1 : i64
     %four = const 4 : i64
@@ -27,6 +30,7 @@ kernel @k(n: i32) -> () {{
     %value = const 1.0 : f32
   }} body (%i: i64) {{
     %k = binary and %i, %one : i64
+    %test = binary eq %k, %one : u1
 {body}
   }}
 }}
@@ -110,6 +114,8 @@ def test_accesses_to_arrays_that_may_be_one(accesses: str, free: bool) -> None:
         ("X0 A0 X4", False),
         ("A0 A4", True),
         ("A0 x0 A4", False),
+        ("X0 ( X4 )", True),
+        ("( X0 )", True),
         ("x0 { x4 }", True),
         ("Z0 { x4 }", True),
         ("X0 { x4 }", False),
@@ -119,11 +125,11 @@ def test_accesses_to_arrays_that_may_be_one(accesses: str, free: bool) -> None:
 )
 def test_what_comes_back_to_a_cell(accesses: str, free: bool) -> None:
     """Small letters are loads, capitals are stores, A is an atomic on x; x and y are in one tree, z is not. The number
-    is an offset; in braces is an inner loop."""
-    body = ""
+    is an offset; in braces is an inner loop, in parentheses what an `if` guards."""
+    body, marks = "", {"{": "for %zero, %i, %one (%j: i64) {\n", "(": "if %test then {\n", "}": "}\n", ")": "}\n"}
     for number, one in enumerate(accesses.split()):
-        if one in "{}":
-            body += "for %zero, %i, %one (%j: i64) {\n" if one == "{" else "}\n"
+        if one in marks:
+            body += marks[one]
             continue
         letter, base = one[0].lower().replace("a", "x"), "%other" if one[0] in "zZ" else "%base"
         body += place(f"p{number}", f"field:{letter}", offset=int(one[1:]), base=base)
@@ -132,3 +138,28 @@ def test_what_comes_back_to_a_cell(accesses: str, free: bool) -> None:
         else:
             body += f"store %p{number}, %value\n" if one[0].isupper() else f"%v{number} = load %p{number} : f32\n"
     assert unordered(body) == free
+
+
+@pytest.mark.parametrize(("base", "same", "scope"), [("%base", "%same", "field"), ("%array", "%same_array", "array")])
+def test_a_memory_is_one_by_whichever_op_it_is_reached(base: str, same: str, scope: str) -> None:
+    """(LLVM may store `x[%i]` and `y[%i]`, which are in one tree, at once, at the end.)"""
+
+    def body(third: str) -> str:
+        stores = (("p", "x", 0, base), ("q", "y" if scope == "field" else "x", 4, base), ("r", "x", 0, third))
+        places = (place(name, f"{scope}:{field}", offset=offset, base=where) for name, field, offset, where in stores)
+        return "".join(f"{text}store %{text[1]}, %value\n" for text in places)
+
+    assert not unordered(body(base))
+    assert not unordered(body(same))
+    apart = place("p", f"{scope}:x", base=base) + "store %p, %value\n" + place("q", f"{scope}:x", offset=4, base=same)
+    assert unordered(apart + "store %q, %value\n")
+
+
+def test_rows_of_an_unknown_length_are_apart() -> None:
+    """(`a[0, %i]` is stored to twice, `a[1, %i]` in between: LLVM may store the first ones at once, at the end.)"""
+    rows = ("%zero", "%one", "%zero")
+    body = "%length = load %array : i64\n"
+    for number, row in enumerate(rows):
+        body += place(f"p{number}", "array:0", f"{row}, %i", "%length, %four", base="%array")
+        body += f"store %p{number}, %value\n"
+    assert not unordered(body)

@@ -11,7 +11,7 @@ from weft.ir import ops, tree
 from weft.ir.errors import InternalError
 from weft.ir.parse import parse
 from weft.ir.shared_locals import atomic_updates, loop_locals
-from weft.ir.types import VOID, f32, f64, i32, i64, struct, tensor, u1
+from weft.ir.types import VOID, f32, f64, i16, i32, i64, struct, tensor, u1
 from weft.ir.verify import verify
 
 S, T = tree.Variable("s", i32), tree.Variable("t", i32)
@@ -48,7 +48,9 @@ UPDATES = {
     "s = s | t": (assign(S, b("or", v(S), v(I))), ["or"]),
     "a sum of a wider type": (assign(S, b("add", v(S), tree.Cast(v(I), type=i64), i64)), ["add"]),
 }
+NAMESAKE = tree.Variable("s", i32)
 RACES = {
+    "another local of that name": assign(S, b("add", v(NAMESAKE), v(I))),
     "a value of each iteration": assign(S, v(I)),
     "t - s": assign(S, b("sub", v(I), v(S))),
     "s": assign(S, v(S)),
@@ -75,7 +77,7 @@ def test_assignments_that_are_atomics(name: str):
 def test_assignments_of_which_any_may_win(name: str):
     found = facts(loop(RACES[name]), READ)
     assert found.races == [RACES[name]]
-    made = kernel([let(S), loop(RACES[name]), READ])
+    made = kernel([let(S), let(NAMESAKE), loop(RACES[name]), READ])
     assert [op.relaxed for op in find(made, ops.Store)] == [False, True, False]
     assert len(find(made, ops.SharedLocal)) == 1
 
@@ -130,7 +132,9 @@ def test_a_call_assigns_what_it_assigns_on_every_way():
     cond = b("lt", v(I), c(3), u1)
     sure = tree.Eval(tree.Call("f", [], [assign(S, v(I))], type=VOID))
     early = tree.Eval(tree.Call("f", [], [tree.If(cond, [tree.Return([])]), assign(S, v(I))], type=VOID))
+    last = tree.Let(T, tree.Call("f", [], [assign(S, v(I)), tree.Return([c(1)])], type=i32))
     assert not shared(loop(sure, use))
+    assert not shared(loop(last, use))
     assert shared(loop(early, use))
 
 
@@ -235,6 +239,9 @@ def test_a_flag_is_no_race():
     assert [op.kind for op in find(made, ops.Atomic)] == ["xchg"]
     two = [assign(S, c(1)), assign(S, c(2))]
     assert facts(loop(tree.If(cond, two)), READ).races == two
+    narrow = [assign(S, tree.Cast(c(1, i16), type=i32)) for _ in two]
+    assert not facts(loop(*narrow), READ).races
+    assert facts(loop(assign(S, tree.Cast(v(I), type=i32))), READ).races
 
 
 def test_loops_of_calls_that_are_statements():

@@ -51,24 +51,26 @@ def test_who_waits(apart: bool):
     def add(a: Numbers):
         a[0] += 10
 
-    gate, a, b = np.full(1, OPEN, np.int32), np.zeros(3, np.int32), np.zeros(3, np.int32)
-    for _ in range(2):
+    gate, a = np.full(1, OPEN, np.int32), np.zeros(3, np.int32)
+    apart_from_it = [np.zeros(3, np.int32) for _ in range(8)]  # (but for those few that meet it at one lock by chance)
+    for b in apart_from_it:
         add(b)
     wait(gate, a)
     gate[0] = 0
     first = begun(wait, gate, a)
     while gate[0] == 0:
         time.sleep(0)
-    same, other = begun(add, a), begun(add, b)
+    same, others = begun(add, a), [begun(add, b) for b in apart_from_it]
     if apart:
-        other.join()
-        assert b[0] == 30
+        while all(other.is_alive() for other in others):
+            time.sleep(0)
     time.sleep(0.05)
-    assert (same.is_alive(), other.is_alive(), a[0]) == (True, not apart, 1)
+    assert (same.is_alive(), all(other.is_alive() for other in others), a[0]) == (True, not apart, 1)
     gate[0] = OPEN
-    for thread in (first, same, other):
+    for thread in (first, same, *others):
         thread.join()
-    assert (a[0], b[0]) == (13, 30)  # (2 * 1 + 1) + 10: the second came after the first
+    assert a[0] == 13  # (2 * 1 + 1) + 10: the second came after the first
+    assert [b[0] for b in apart_from_it] == [20] * len(apart_from_it)
 
 
 def test_loops_sums_and_copies_of_small_arrays(apart: bool):
