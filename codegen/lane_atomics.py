@@ -53,8 +53,8 @@ class Together:
         return any(FAMILY.get(other.kind) != FAMILY.get(op.kind) for other, *_ in self.waiting)
 
     def _meets(self, place: Address) -> bool:
-        """Whether that is where one that waits may be."""
-        return any(place.scope.may_overlap(scope) for scope in self.scopes)
+        """Whether that is where one that waits may be, or in the same cell: a load may take the whole cell along."""
+        return any(place.scope.whole.may_overlap(scope) for scope in self.scopes)
 
     def add(self, f: LaneWriter, op: Atomic) -> None:
         """One more, that can wait."""

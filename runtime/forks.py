@@ -20,7 +20,7 @@ import time
 import weakref
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from threading import Condition, get_ident
+from threading import Condition, RLock, get_ident
 from typing import Any, TypeVar
 
 __all__ = ["Gate", "forkable", "gate", "importing"]
@@ -58,14 +58,14 @@ class _Imports:
 
     def __init__(self) -> None:
         self._held = False
+        self._lock = forkable(RLock())  # by which our own ones begin (`with`: Ctrl-C cannot leave it locked)
         self._own: dict[int, int] = {}  # how many modules each thread runs without Python's import
 
     def begin(self) -> None:
         """This thread runs a module."""
         me = get_ident()
-        _imp.acquire_lock()
-        self._own[me] = self._own.get(me, 0) + 1
-        _imp.release_lock()
+        with self._lock:
+            self._own[me] = self._own.get(me, 0) + 1
 
     def end(self) -> None:
         """It has run."""
@@ -79,10 +79,12 @@ class _Imports:
         deadline = time.monotonic() + _PATIENCE
         while True:
             _imp.acquire_lock()  # by which imports begin
-            owners = {owner for name, owner, _ in _under_way() if name.partition(".")[0] in _OURS} | {*self._own}
-            if not owners or get_ident() in owners or time.monotonic() > deadline:
-                self._held = True
-                return
+            if self._lock.acquire(blocking=False):  # who has it may wait for imports, in a finalizer
+                owners = {owner for name, owner, _ in _under_way() if name.partition(".")[0] in _OURS} | {*self._own}
+                if not owners or get_ident() in owners or time.monotonic() > deadline:
+                    self._held = True
+                    return
+                self._lock.release()
             _imp.release_lock()
             time.sleep(_PAUSE)
 
@@ -90,6 +92,7 @@ class _Imports:
         """Imports go on."""
         if self._held:
             self._held = False
+            self._lock.release()
             _imp.release_lock()
 
     def let_go_in_child(self) -> None:

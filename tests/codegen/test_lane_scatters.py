@@ -109,6 +109,22 @@ def test_what_is_read_was_added_before() -> None:
     made(make)
 
 
+def test_a_cell_is_read_whole_after_what_was_added_to_a_part() -> None:
+    def make(lanes: int) -> tuple[Any, ...]:
+        where, sums, out = permuted(), ti.Vector.field(2, ti.i32, N), ti.Vector.field(2, ti.i32, N)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in where:
+                sums[where[i]].y += 3
+                out[i] = sums[where[i]]
+
+        return run, sums, out
+
+    made(make)
+
+
 def test_each_lane_keeps_to_the_order_of_the_program() -> None:
     """Sums and maxima of one place do not commute."""
 

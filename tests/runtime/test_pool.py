@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -182,6 +183,7 @@ def test_after_a_fork_both_sides_work() -> None:
     bench.loop("mark", words, 64, 1)
     child = os.fork()
     if child == 0:
+        signal.alarm(60)
         try:
             assert bench.pool.started == 0
             bench.loop("mark", words, 64, 1)
