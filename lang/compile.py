@@ -34,7 +34,7 @@ from weft.lang.results import giver
 from weft.lang.translate import Argument, Translation, translate_kernel
 
 if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from the disk cache need none of it
-    from weft.codegen.crew import Helpers
+    from weft.codegen.llvm.crew import Helpers
     from weft.ir import tree
     from weft.ir.ops import Kernel
 
@@ -279,7 +279,7 @@ def make_artifact(
 
 def _helpers(program: Any, trace: Trace) -> Helpers | None:
     """The threads that compile a kernel beside its own."""
-    from weft.codegen.crew import Helpers
+    from weft.codegen.llvm.crew import Helpers
 
     return Helpers(program.seats, trace.beside) if program.seats.count > 1 else None
 
@@ -293,7 +293,7 @@ def _show_tree(root: tree.KernelTree, trace: Trace) -> None:
 
 def load_artifact(artifact: Artifact, config: CompileConfig, device: Any, trace: Trace) -> Callable[..., Any]:
     """From code to something that runs on the device."""
-    from weft.codegen.machine import assembly
+    from weft.codegen.llvm.machine import assembly
 
     trace.lap("load")
     loaded: Callable[..., Any] = device.load(artifact)
@@ -312,7 +312,7 @@ def _for_cpu(
     functions: Sequence[Kernel],
     helpers: Helpers | None,
 ) -> Artifact:
-    from weft.codegen.cpu import compile_kernel
+    from weft.codegen.cpu.kernel import compile_kernel
 
     return compile_kernel(kernel, replace(config, threads=threads_of(device)), timer, functions, helpers)
 
@@ -325,7 +325,7 @@ def _for_cuda(
     functions: Sequence[Kernel],
     helpers: Helpers | None,
 ) -> Artifact:
-    from weft.codegen.cuda import compile_kernel
+    from weft.codegen.nvptx.kernel import compile_kernel
 
     del helpers
     return compile_kernel(kernel, config, timer, device.target, functions)

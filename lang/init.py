@@ -222,7 +222,7 @@ class Program:
     @cached_property
     def seats(self) -> Any:
         """For threads that compile: others than these help where a kernel is long and there is a core."""
-        return importlib.import_module("weft.codegen.crew").Seats(min(self.compile_threads, _cores()))
+        return importlib.import_module("weft.codegen.llvm.crew").Seats(min(self.compile_threads, _cores()))
 
     def forget_compilers(self) -> None:
         """They are threads of another process."""
@@ -312,7 +312,7 @@ def init(
     global _current, _generation
     chosen = collect(options)
     if "cpu_features" in chosen:
-        chosen["cpu_features"] = importlib.import_module("weft.codegen.instruction_sets").named(chosen["cpu_features"])
+        chosen["cpu_features"] = _instruction_sets().named(chosen["cpu_features"])
     enable_fallback = checked("enable_fallback", bool, enable_fallback)
     _set_level(chosen)
     mention_inert(options)
@@ -422,6 +422,11 @@ def _default_type(name: str, given: Any, usual: Prim) -> Prim:
     if not isinstance(prim, Prim) or (prim in FLOATS) != wants_float:
         raise TypeError(f"{name} is {'f16, f32 or f64' if wants_float else 'an integer type'}, not {text or given!r}")
     return prim
+
+
+def _instruction_sets() -> Any:
+    """The module that knows the names of instruction sets; nothing imports it until an option names one."""
+    return importlib.import_module("weft.codegen.llvm.instruction_sets")
 
 
 def _set_level(chosen: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Launches that are collected in a CUDA graph, in LLVM IR.
 
-To the native code that launches a kernel (`codegen/cuda_host.py`) a graph looks like the driver: `graph_node` has the
+To the native code that launches a kernel (`codegen/nvptx/host.py`) a graph looks like the driver: `graph_node` has the
 arguments of cuLaunchKernel, with the graph's record in place of the stream, and `graph_flush` sends off what was
 collected. A task whose box is empty is not launched; its node is switched off. The record, in 8-byte words:
 

@@ -6,8 +6,8 @@ handler raises:
 
     watcher   a thread: where one launch of the main thread lasts, it writes to the launch's error record (the high
               half of the first word) that the launch shall look
-    kernel    loads that word where it is free (`codegen/interrupts.py`). If it is not 0, it calls `poll`. So does the
-              pool between the shares of a loop, and who waits for the pool or for its turn
+    kernel    loads that word where it is free (`codegen/llvm/interrupts.py`). If it is not 0, it calls `poll`. So does
+              the pool between the shares of a loop, and who waits for the pool or for its turn
     poll      in the main thread takes Python's lock, runs the handlers, and tells whether one raised; in the threads
               of the pool tells whether the launch was ended
     launch    raises the exception, when all threads have left the kernel

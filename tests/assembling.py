@@ -113,7 +113,7 @@ def _assembling(text: Path, target: int, level: int) -> subprocess.Popen[str]:
 
 def watch(assembler: Assembler) -> None:
     """Have it read what Weft compiles for GPUs from now on."""
-    from weft.codegen import cuda
+    from weft.codegen.nvptx import kernel as cuda
 
     compile_kernel = cuda.compile_kernel
 

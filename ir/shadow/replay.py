@@ -98,7 +98,7 @@ _FUNCTIONS = frozenset(
     )
 )
 _OF_FUNCTION = 4  # of libmvec, and of libdevice
-_OF_HARDWARE = 24  # of what a GPU has for `fast_math` (see `codegen/cuda_approximate.py`)
+_OF_HARDWARE = 24  # of what a GPU has for `fast_math` (see `codegen/nvptx/approximate.py`)
 _JUMPS = frozenset(("floordiv", "mod", "raw_mod"))  # a quotient that is rounded otherwise changes them by whole numbers
 
 

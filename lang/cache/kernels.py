@@ -250,7 +250,7 @@ def _target(program: Any) -> str:
     """What machine the code is for."""
     if program.arch == "cpu":
         return _native_target()
-    library = import_module("weft.codegen.cuda_target").libdevice()
+    library = import_module("weft.codegen.nvptx.target").libdevice()
     stamp = "" if library is None else f"{library} {library.stat().st_mtime_ns}"
     return f"{_native_target()} {program.device.target} {stamp}"
 

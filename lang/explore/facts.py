@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from weft.codegen.cost import cost_of
-from weft.codegen.remarks import Remark, remarks
+from weft.codegen.llvm.cost import cost_of
+from weft.codegen.llvm.remarks import Remark, remarks
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import WeftError
 from weft.ir.ops import Address, Alloca, Atomic, Const, For, Load, Store, Task, While, Yield
@@ -15,7 +15,7 @@ from weft.ir.tasks import accesses, tasks_of
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:
-    from weft.codegen.lane_choice import Plan
+    from weft.codegen.cpu.lane_choice import Plan
     from weft.lang.stages import Stages
 
 __all__ = ["facts_text", "task_facts"]
@@ -209,8 +209,8 @@ def _nothing(_stages: Stages, _task: Task, _number: int) -> Rows:
 
 
 def _lanes(stages: Stages, task: Task) -> Plan | str:
-    from weft.codegen.cpu import lanes_of
-    from weft.codegen.machine import host_cpu
+    from weft.codegen.cpu.kernel import lanes_of
+    from weft.codegen.llvm.machine import host_cpu
 
     config = stages.config
     return lanes_of(task, stages.kernel, host_cpu(config.opt_level, config.cpu_features).features, config)
@@ -224,9 +224,9 @@ def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:
 
 
 def _on_cuda(stages: Stages, task: Task, _: int) -> Rows:
-    from weft.codegen.call_ops import survey
-    from weft.codegen.cuda import plan
-    from weft.codegen.cuda_host import threads_of
+    from weft.codegen.llvm.call_ops import survey
+    from weft.codegen.nvptx.host import threads_of
+    from weft.codegen.nvptx.kernel import plan
 
     rows: Rows = [("block", f"{threads_of(task)} threads")]
     launches, _words = plan(stages.kernel, survey(stages.functions))

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PassRecord", "Stages"]
 
+_COMPILERS = {"cpu": "weft.codegen.cpu.kernel", "cuda": "weft.codegen.nvptx.kernel"}
+
 
 @dataclass(frozen=True)
 class PassRecord:
@@ -159,7 +161,7 @@ class Stages:
             half.spots.mark(kernel)
         lap = _Laps(half.times)
         device = () if self.arch == "cpu" else (self._recipe.target(),)
-        backend: Any = import_module(f"weft.codegen.{self.arch}")
+        backend: Any = import_module(_COMPILERS[self.arch])
         made: Artifact = backend.compile_kernel(half.kernel, self.config, lap, *device, half.functions)
         lap("")
         return made
@@ -203,7 +205,7 @@ class Stages:
         assert self.llvm is not None
         module: Any = self.artifact.native
         if self.arch == "cpu":
-            machine: Any = import_module("weft.codegen.machine")
+            machine: Any = import_module("weft.codegen.llvm.machine")
             module = machine.optimized(self.artifact.llvm, self.config.opt_level, self.config.cpu_features)
         return with_places(str(module), self.llvm)
 
@@ -212,7 +214,7 @@ class Stages:
         """The machine code as assembly; None on a GPU, where `ptx` and `sass` are."""
         if self.artifact is None or self.arch != "cpu":
             return None
-        machine: Any = import_module("weft.codegen.machine")
+        machine: Any = import_module("weft.codegen.llvm.machine")
         module, config = machine.parse(self._optimized), self.config
         return of_assembly(machine.assembly_of(module, config.opt_level, config.cpu_features))
 

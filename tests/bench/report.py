@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft.codegen.instruction_sets import levels_here
+from weft.codegen.llvm.instruction_sets import levels_here
 
 if TYPE_CHECKING:
     from tests.bench.__main__ import Measured

@@ -12,7 +12,7 @@ import pytest
 
 from tests.bench import report
 from tests.bench.__main__ import Measured, Worker, different, measure
-from weft.codegen.instruction_sets import levels_here
+from weft.codegen.llvm.instruction_sets import levels_here
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from weft.codegen import cpu, fold_choice, lane_choice
-from weft.codegen.lane_choice import FoldPlan
-from weft.codegen.machine import host_cpu
+from weft.codegen.cpu import fold_choice, lane_choice
+from weft.codegen.cpu import kernel as cpu
+from weft.codegen.cpu.lane_choice import FoldPlan
+from weft.codegen.llvm.machine import host_cpu
 from weft.lang.init import program
 
 __all__ = ["folding", "has_lanes"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.cpu import compile_kernel
+from weft.codegen.cpu.kernel import compile_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg, Builder, Value
 from weft.ir.ops import Address, ArrayBase, Const, Kernel, Load, Store, Task, Yield

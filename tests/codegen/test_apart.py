@@ -12,7 +12,8 @@ import pytest
 
 import weft as ti
 from tests.codegen.folding import has_lanes
-from weft.codegen import apart, machine, parts
+from weft.codegen.llvm import cold_versions as apart
+from weft.codegen.llvm import machine, parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.runtime.errors.OutOfBoundsWarning")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.codegen.cuda_axes import write_along
+from weft.codegen.gpu.axes import write_along
 from weft.ir.ops import Yield
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from weft.codegen.fold_choice import _could_fold, _sums_fold, inner_loops
+from weft.codegen.cpu.fold_choice import _could_fold, _sums_fold, inner_loops
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.ops import Alloca, For, While
 from weft.ir.parse import parse

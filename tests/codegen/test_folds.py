@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import weft as ti
 from tests.codegen.folding import folding, has_lanes
 from tests.sampling import draws, only
-from weft.codegen.lane_choice import FoldPlan
+from weft.codegen.cpu.lane_choice import FoldPlan
 
 N = 53
 RNG = np.random.default_rng(0)
@@ -318,7 +318,7 @@ def test_vectors(size: int, dtype: Any, layout: Any) -> None:
                     b[i + 1] = a[i] + a[i + 1]
                     b[i + 1][1] = a[i][0]
                 elif a[i][1] > 50:
-                    b[i][size - 1] = a[(i + 3) % N][size - 1]
+                    b[i + 1][size - 1] = a[(i + 3) % N][size - 1]
 
         return run, b
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.cuda_inside import Clamp, clamps_of, write_inside
+from weft.codegen.gpu.boundary_peeling import Clamp, clamps_of, write_inside
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import weft as ti
-from weft.codegen import instruction_sets, machine
-from weft.codegen.instruction_sets import LEVELS, host_features, levels_here, named
+from weft.codegen.llvm import instruction_sets, machine
+from weft.codegen.llvm.instruction_sets import LEVELS, host_features, levels_here, named
 
 HERE = [
     pytest.param(level, marks=pytest.mark.skipif(level not in levels_here(), reason="not here")) for level in LEVELS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.codegen.joined_trees import joined_trees, scope_in
+from weft.codegen.llvm.joined_trees import joined_trees, scope_in
 from weft.ir.core import Op, ops_of
 from weft.ir.ops import Address, Load, Store
 from weft.ir.parse import parse

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.cpu import emit_kernel
-from weft.codegen.lane_choice import FoldPlan, LanePlan, lane_decision
-from weft.codegen.lane_layouts import Cell, Layouts
-from weft.codegen.lane_rows import in_cell, is_row
+from weft.codegen.cpu.kernel import emit_kernel
+from weft.codegen.cpu.lane_choice import FoldPlan, LanePlan, lane_decision
+from weft.codegen.cpu.lane_layouts import Cell, Layouts
+from weft.codegen.cpu.lane_rows import in_cell, is_row
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Address, Arg, Const, TreeBase
 from weft.ir.parse import parse

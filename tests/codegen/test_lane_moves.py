@@ -16,7 +16,7 @@ import pytest
 from tests.codegen.folding import has_lanes
 from tests.codegen.test_lanes import native
 from tests.generate import Program
-from weft.codegen.cpu import emit_kernel
+from weft.codegen.cpu.kernel import emit_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse

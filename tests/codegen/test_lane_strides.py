@@ -11,7 +11,7 @@ import pytest
 
 import weft as ti
 from tests.codegen.folding import has_lanes
-from weft.codegen.lane_strides import _likely, likely_stride
+from weft.codegen.cpu.lane_strides import _likely, likely_stride
 from weft.ir.ops import Address
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of

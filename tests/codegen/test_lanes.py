@@ -17,7 +17,7 @@ from tests.generate import Program, chi_kernels
 from tests.generate_tree import kernel_trees, program_of
 from tests.ir.test_passes_agree import bits, outcome
 from tests.sampling import draws
-from weft.codegen.cpu import compile_kernel
+from weft.codegen.cpu.kernel import compile_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes

@@ -9,11 +9,11 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from weft.codegen import machine
-from weft.codegen.cpu import emit_kernel
-from weft.codegen.fold_choice import fold_prices
-from weft.codegen.lane_choice import FoldPlan, LanePlan, lane_decision
-from weft.codegen.lane_layouts import Layouts
+from weft.codegen.cpu.fold_choice import fold_prices
+from weft.codegen.cpu.kernel import emit_kernel
+from weft.codegen.cpu.lane_choice import FoldPlan, LanePlan, lane_decision
+from weft.codegen.cpu.lane_layouts import Layouts
+from weft.codegen.llvm import machine
 from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from llvmlite.binding import ffi
 
-from weft.codegen import machine
-from weft.codegen.cpu import emit_kernel
+from weft.codegen.cpu.kernel import emit_kernel
+from weft.codegen.llvm import machine
 from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft as ti
-from weft.codegen import control_ops, interrupts
+from weft.codegen.llvm import control_ops, interrupts
 
 STEPS = (1, -1, 2, -3, 7)
 

@@ -11,7 +11,7 @@ import pytest
 import weft as ti
 from tests.codegen.folding import has_lanes
 from tests.sampling import only
-from weft.codegen import machine, outline
+from weft.codegen.llvm import machine, outline
 
 
 @pytest.fixture(autouse=True)

@@ -12,10 +12,10 @@ import pytest
 
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
-from weft.codegen import machine
-from weft.codegen.cpu import emit_kernel
-from weft.codegen.cuda_target import libdevice
-from weft.codegen.overlap_check import write_check
+from weft.codegen.cpu.kernel import emit_kernel
+from weft.codegen.llvm import machine
+from weft.codegen.llvm.overlap_check import write_check
+from weft.codegen.nvptx.target import libdevice
 from weft.ir.config import CompileConfig
 from weft.ir.overlaps import Apart, apart, span_of, written_arrays
 from weft.ir.parse import parse

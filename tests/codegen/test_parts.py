@@ -17,9 +17,10 @@ from tests.codegen.machine_code import DEVICE
 from tests.codegen.test_lanes import EXACT, native
 from tests.generate import Program, chi_kernels
 from tests.sampling import draws
-from weft.codegen import cpu, machine, parts
-from weft.codegen.cost import Cost
-from weft.codegen.crew import Crew, Helpers, Seats
+from weft.codegen.cpu import kernel as cpu
+from weft.codegen.llvm import machine, parts
+from weft.codegen.llvm.cost import Cost
+from weft.codegen.llvm.crew import Crew, Helpers, Seats
 from weft.ir.artifact import Artifact
 from weft.ir.config import MANY_THREADS, CompileConfig
 from weft.ir.ops import Kernel

@@ -13,7 +13,7 @@ import pytest
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
 from tests.sampling import every
-from weft.codegen.cuda_target import libdevice
+from weft.codegen.nvptx.target import libdevice
 from weft.demos.runner import NAMES
 
 __all__ = ["compiling"]  # a fixture

@@ -11,8 +11,8 @@ import pytest
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
 from tests.sampling import only
-from weft.codegen.cuda_borrow import keep_borrows
-from weft.codegen.cuda_target import libdevice
+from weft.codegen.nvptx.lost_borrows import keep_borrows
+from weft.codegen.nvptx.target import libdevice
 from weft.ir.errors import WeftError
 from weft.lang.stages.disassembly import cubin_of, sass_of
 

@@ -10,7 +10,7 @@ import pytest
 
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiling
-from weft.codegen.cuda_target import libdevice
+from weft.codegen.nvptx.target import libdevice
 
 __all__ = ["compiling"]  # a fixture
 

@@ -12,7 +12,7 @@ import pytest
 import weft as ti
 from tests.assembling import ptxas
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
-from weft.codegen.cuda_target import libdevice
+from weft.codegen.nvptx.target import libdevice
 
 __all__ = ["compiling"]  # a fixture
 

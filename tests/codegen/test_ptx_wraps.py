@@ -10,8 +10,8 @@ import pytest
 
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
-from weft.codegen.cuda_target import libdevice
-from weft.codegen.cuda_wraps import keep_wraps
+from weft.codegen.nvptx.lost_wraps import keep_wraps
+from weft.codegen.nvptx.target import libdevice
 from weft.ir.errors import WeftError
 from weft.lang.stages.disassembly import cubin_of, sass_of
 

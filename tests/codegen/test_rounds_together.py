@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.cuda_math import CudaMath
-from weft.codegen.cuda_ops import DEVICE, DeviceWriter
-from weft.codegen.cuda_together import (
+from weft.codegen.gpu.ops import DEVICE, DeviceWriter
+from weft.codegen.gpu.unroll_and_jam import (
     _fetched,
     _worth_it,
     apart_and_in_turn,
@@ -19,7 +18,8 @@ from weft.codegen.cuda_together import (
     write_sum,
     write_together,
 )
-from weft.codegen.module import ModuleWriter
+from weft.codegen.llvm.module import ModuleWriter
+from weft.codegen.nvptx.math_library import CudaMath
 from weft.ir.artifact import Slots
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Binary, For, Task

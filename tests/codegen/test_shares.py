@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from weft.codegen.cuda import emit_kernel
-from weft.codegen.shares import Limits, shares_of
+from weft.codegen.llvm.privatizable import Limits, shares_of
+from weft.codegen.nvptx.kernel import emit_kernel
 from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from weft.codegen.cuda import emit_kernel
-from weft.codegen.cuda_team import Team, team_of
+from weft.codegen.gpu.warps_per_row import Team, team_of
+from weft.codegen.nvptx.kernel import emit_kernel
 from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
 from weft.ir.parse import parse

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.cuda_wide_atomics import runs_of, write_run
+from weft.codegen.gpu.wide_atomics import runs_of, write_run
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope
 from weft.ir.tasks import tasks_of

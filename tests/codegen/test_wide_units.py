@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.codegen.cuda_group import _across, _Row
-from weft.codegen.cuda_wide_atomics import _alignment, _units
+from weft.codegen.gpu.coarsening import _across, _Row
+from weft.codegen.gpu.wide_atomics import _alignment, _units
 from weft.ir.core import Value
 from weft.ir.ops import Address, Arg, ArrayBase, Atomic, Const, Load, Store, TreeBase
 from weft.ir.scopes import Scope

@@ -21,7 +21,7 @@ import pytest
 import weft.runtime.cuda as cuda
 from tests.emulated import blocks
 from tests.emulated.host_code import block_rules, host_text, meets
-from weft.codegen import machine
+from weft.codegen.llvm import machine
 from weft.ir.artifact import Artifact, CudaTarget
 from weft.runtime import cuda_driver
 from weft.runtime.cuda_graph import NodeParams

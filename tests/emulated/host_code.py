@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.emulated.blocks import DECLARATIONS, REGISTERS
-from weft.codegen import machine
+from weft.codegen.llvm import machine
 
 __all__ = ["block_rules", "host_text", "meets"]
 

@@ -12,7 +12,7 @@ import pytest
 import weft
 from tests import emulated
 from tests.emulated import blocks
-from weft.codegen import cuda_ops
+from weft.codegen.gpu import ops as cuda_ops
 from weft.lang.init import program
 from weft.runtime.cuda_driver import CudaError
 

@@ -89,7 +89,7 @@ def applied(configuration: Configuration) -> Iterator[None]:
     """The program that was started so, until the end of the block. Passes are called by the name that their callers
     imported, so each of these is replaced."""
     simplify = import_module("weft.ir.transforms.full_simplify")
-    cpu = import_module("weft.codegen.cpu")
+    cpu = import_module("weft.codegen.cpu.kernel")
     saved = (simplify._ORDER, simplify._WAKES, cpu._SHARE)
     registered = {name: find_pass(name) for name in configuration.off}
     gone = {registered[name] for name in configuration.off}

@@ -25,7 +25,8 @@ FREEDOMS = (*_FLAGS, "approximate", "algebra")
 @contextmanager
 def without(freedoms: tuple[str, ...]) -> Generator[None]:
     """Kernels are compiled without these freedoms of fast_math."""
-    from weft.codegen import cuda, module
+    from weft.codegen.llvm import module
+    from weft.codegen.nvptx import kernel as cuda
     from weft.ir.transforms import algebra
 
     kept = "".join(f"{flag} " for flag in _FLAGS if flag not in freedoms)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import weft as ti
-from weft.codegen.instruction_sets import levels_here
+from weft.codegen.llvm.instruction_sets import levels_here
 from weft.lang.cache import kernels as kernel_cache
 from weft.lang.errors import ArgumentError
 from weft.lang.measure import autotune as module

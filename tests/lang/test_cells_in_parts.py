@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import weft as ti
-from weft.codegen.instruction_sets import levels_here
+from weft.codegen.llvm.instruction_sets import levels_here
 
 N = 1000
 

@@ -13,7 +13,7 @@ import pytest
 import weft as ti
 from tests.lang.cached_programs import Session
 from tests.lang.trace_format import check_trace
-from weft.codegen import machine, parts
+from weft.codegen.llvm import machine, parts
 from weft.ir.config import MANY_THREADS
 from weft.runtime import system
 

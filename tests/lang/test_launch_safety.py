@@ -210,7 +210,7 @@ def test_calls_leave_no_references(kind: str):
     for _ in range(5000):
         take(value)
     assert references() == before
-    assert abs(sys.getallocatedblocks() - blocks) < 500
+    assert sys.getallocatedblocks() - blocks < 500  # fewer where something else was let go meanwhile
 
 
 def test_threads_launch_and_compile_while_the_program_starts_over():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import weft as ti
-from weft.codegen.cuda_target import libdevice
+from weft.codegen.nvptx.target import libdevice
 from weft.ir.artifact import CudaTarget
 from weft.lang import init as state
 from weft.lang.errors import CompilationError

@@ -98,7 +98,7 @@ def test_what_llvm_moves_out_of_a_loop_keeps_its_line() -> None:
 
 
 def test_the_code_shown_is_the_code_that_was_made(step: Any) -> None:
-    from weft.codegen import machine
+    from weft.codegen.llvm import machine
 
     stages = step.stages(0.5)
     assert stages.asm == of_assembly(machine.assembly(stages.artifact.llvm))
@@ -290,7 +290,7 @@ def test_code_with_lines_computes_the_same() -> None:
 
 def compile_instance_code(kernel: Any) -> bytes:
     """The object file of a kernel as the program's options make it."""
-    from weft.codegen.cpu import compile_kernel
+    from weft.codegen.cpu.kernel import compile_kernel
     from weft.ir.pipeline import lower
 
     recipe = kernel._latest

@@ -12,8 +12,8 @@ import pytest
 import weft as ti
 from tests.lang.verifying import afresh as afresh
 from tests.lang.verifying import verifying as verifying
-from weft.codegen import scalar_ops
-from weft.codegen.spelling import constant
+from weft.codegen.llvm import scalar_ops
+from weft.codegen.llvm.spelling import constant
 from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Binary, Kernel

@@ -161,13 +161,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "load_anyway: index.type not in (i32, i64) -> True": "a cast to the type that it has, or to 64 bits",
         "_worst: behind.type is i32 -> False": "64 bits hold it as well; cut off it is what it was",
     },
-    "weft.codegen.fold_choice": {
+    "weft.codegen.cpu.fold_choice": {
         "_sums_fold: isinstance(local.type, Pointer) -> True": _TYPES,
         "_sums_fold: isinstance(local.type.elem, Prim) -> True": _TYPES,
         "_sums_fold: len(types) == len(kinds) -> True": _TYPES,
         "_could_fold: isinstance(step, Const) -> True": "what counts in steps that are not known counts trips instead",
     },
-    "weft.codegen.lane_atomics": {
+    "weft.codegen.cpu.lane_atomics": {
         "sees: isinstance(op, Alloca) -> False": _EARLY,
         "sees: isinstance(op, (Load, Store)) -> False": _EARLY,
         "sees: isinstance(root_of(op.ptr), Alloca) -> False": _EARLY,
@@ -185,7 +185,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "minds: any((FAMILY.get(other.kind) != FAMILY.get(op.kind) for other, *_ in self.waiting)) -> True": _EARLY,
         "minds: FAMILY.get(other.kind) != FAMILY.get(op.kind) -> True": _EARLY,
     },
-    "weft.codegen.lane_gathers": {
+    "weft.codegen.cpu.lane_gathers": {
         "joint: block not in self._parts -> True": "the parts are found again",
         "_some_lane: f.many == 1 -> True": _NOT_CHOSEN,
         "_some_lane: f.many > 1 -> False": _NOT_CHOSEN,
@@ -193,12 +193,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "joint: block is None -> False": _TYPES,
         "joint: isinstance(op.type, Prim) -> True": _TYPES,
     },
-    "weft.codegen.lane_rows": {
+    "weft.codegen.cpu.lane_rows": {
         "load_row: count == 1 -> False": "one vector, of which each lane takes its own element",
         "_tag: isinstance(ptr, Address) -> True": _ADDRESS,
         "in_cell: isinstance(ptr, Address) -> True": _ADDRESS,
     },
-    "weft.codegen.lane_strides": {
+    "weft.codegen.cpu.lane_strides": {
         "likely_stride: isinstance(ptr.type, Pointer) -> True": _TYPES,
         "likely_stride: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
         "_likely: isinstance(ptr, Address) -> True": _ADDRESS,
@@ -211,7 +211,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "find_row: op.offset -> True": "0 is added",
         "_likely: facts.varies(stride) -> False": _STRIDES,
     },
-    "weft.codegen.lane_memory": {
+    "weft.codegen.cpu.lane_memory": {
         "_address: f.facts.step(stride) == 0 -> True": _STRIDES,
         "_address: f.facts.step(stride) == 0 -> False": "a vector of equal offsets",
         "_pointee: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
@@ -238,16 +238,16 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_cell_key: isinstance(ptr, Address) -> True": _ADDRESS,
         "_join: place in waiting.values -> False": "what is stored later takes the place of what was stored first",
     },
-    "weft.codegen.cuda_axes": {
+    "weft.codegen.gpu.axes": {
         "write_along: isinstance(limits, Yield) -> True": _TYPES,
     },
-    "weft.codegen.cuda_wide_atomics": {
+    "weft.codegen.gpu.wide_atomics": {
         "_together: several >= _FEWEST -> True": "an odd number that is smaller is one: it stays alone",
         "_neighbours: row -> True": "an empty row holds no run",
         "_neighbours: row -> True #2": "an empty row holds no run",
         "write_run: len(values) == unit -> False": "whichever end lies well, it is the same unit",
     },
-    "weft.codegen.cuda_together": {
+    "weft.codegen.gpu.unroll_and_jam": {
         "_side_by_side: begin == '0' -> False": "0 is added",
         "write_sum: f.steps -> True": _QUICK,
         "trips_of: isinstance(value, Const) -> True #2": _TYPES,
@@ -256,14 +256,14 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.ir.transforms.collapse": {
         "_collapse: isinstance(limits, Yield) -> True": _TYPES,
     },
-    "weft.codegen.cuda_team": {
+    "weft.codegen.gpu.warps_per_row": {
         "team_of: isinstance(loop.step, Const) -> True": "of another step the number of rounds is not known",
     },
-    "weft.codegen.cuda_borrow": {
+    "weft.codegen.nvptx.lost_borrows": {
         "_function: _HIGH.search(text) -> True": _QUICK,
         "keep_borrows: 'mul.hi.' not in ptx -> False": _QUICK,
     },
-    "weft.codegen.cuda_inside": {
+    "weft.codegen.gpu.boundary_peeling": {
         "_clamp: op.type not in (i32, i64) -> False": "nothing of another type is known to be an index moved",
         "_reach: op.type not in (i32, i64) -> False": "a cast from it must fit, and no float has an interval that does",
     },
@@ -319,7 +319,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.mask_accesses": ("group: len(copied) > _LONG",),
     "weft.ir.transforms.offload": ("_price: total <= _CHEAP",),
     "weft.ir.transforms.thread_local": ("_reduce: scalars > _MOST",),
-    "weft.codegen.fold_choice": (
+    "weft.codegen.cpu.fold_choice": (
         "fold_prices: known",
         "fold_prices: isinstance(x, Const)",
         "fold_prices: facts.sums",
@@ -328,8 +328,8 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "fold_prices: is_straight(loop.body)",
         "fold_prices: cost * _MARGIN < ",
     ),
-    "weft.codegen.lane_folds": ("_rounds: many > 1",),
-    "weft.codegen.lane_choice": (
+    "weft.codegen.cpu.lane_folds": ("_rounds: many > 1",),
+    "weft.codegen.cpu.lane_choice": (
         *(
             "_too_dear",
             "_is_long",
@@ -345,13 +345,13 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "lane_decision: 'avx",
         "lane_decision: asked",
     ),
-    "weft.codegen.lane_gathers": ("joint: len(self._parts[block][_place(ptr)]) > 1",),
-    "weft.codegen.lane_memory": ("_load_global: step == type.size",),
-    "weft.codegen.lane_rows": ("is_row: type.size >= 4",),
-    "weft.codegen.cuda_axes": ("_written", "_along", "_axis_of", "moved_from"),
-    "weft.codegen.cuda_group": ("has_long_loop", "_shares_loop", "_alike"),
-    "weft.codegen.cuda_team": ("_along_rows",),
-    "weft.codegen.cuda_together": (
+    "weft.codegen.cpu.lane_gathers": ("joint: len(self._parts[block][_place(ptr)]) > 1",),
+    "weft.codegen.cpu.lane_memory": ("_load_global: step == type.size",),
+    "weft.codegen.cpu.lane_rows": ("is_row: type.size >= 4",),
+    "weft.codegen.gpu.axes": ("_written", "_along", "_axis_of", "moved_from"),
+    "weft.codegen.gpu.coarsening": ("has_long_loop", "_shares_loop", "_alike"),
+    "weft.codegen.gpu.warps_per_row": ("_along_rows",),
+    "weft.codegen.gpu.unroll_and_jam": (
         *("_written_out", "is_long", "is_shared", "_varying"),
         "_write_out: f.phased",
         "count: size_of(self.op.body) <= _SMALL",

@@ -11,14 +11,14 @@ import sys
 
 import pytest
 
-from weft.codegen import machine
+from weft.codegen.llvm import machine
 from weft.runtime.jit import Code, Loader
 
 # Reserves all free addresses but for small holes, as far as to the lowest mapping and beyond, and then loads code that
 # writes to a table of that size.
 CROWDED = """
 import ctypes, sys
-from weft.codegen import machine
+from weft.codegen.llvm import machine
 from weft.runtime.jit import Loader
 
 libc = ctypes.CDLL(None)

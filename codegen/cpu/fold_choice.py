@@ -1,0 +1,112 @@
+"""Which inner loops run their rounds in lanes (see `lane_folds.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weft.codegen.cpu.lane_folds import InnerLoop
+from weft.codegen.cpu.lane_price import Price, is_straight, ops_of
+from weft.codegen.cpu.lane_vectors import vectors_of_rounds
+from weft.codegen.llvm.cost import trips
+from weft.ir.alias import root_of
+from weft.ir.core import Op, Value
+from weft.ir.ops import Alloca, Atomic, Binary, Break, Const, For, If, Load, Random, Store, Task, While
+from weft.ir.types import Pointer, Prim, i32, i64, u1
+from weft.ir.uniform import FAMILY, Uniformity
+
+__all__ = ["fold_prices", "inner_loops"]
+
+_MARGIN = 1.3  # prices are guesses
+_GUESS = 8.0  # rounds of a loop of unknown length: few, so that folding does not lose much
+_SHORT, _LONG = 8, 64  # rounds: not worth a vector; as many as LLVM would take at once
+_GATHER = 4.0  # a load of each lane by itself: few lanes may be here, but they cost as much as all
+_START, _ROUND, _COMBINE = 6.0, 3.0, 10.0  # what a loop, a round of it, and adding up a vector cost
+
+
+def fold_prices(task: Task, lanes: int, bits: int, vector_math: bool) -> dict[For, tuple[Uniformity, float]]:
+    """The loops that are cheaper so, by what facts, and what a run of each costs."""
+    found: dict[For, tuple[Uniformity, float]] = {}
+    for loop in (op for op in ops_of(task.body) if isinstance(op, For)):
+        known = all(isinstance(x, Const) for x in (loop.begin, loop.end))
+        count = trips(loop) if known else _GUESS
+        if not _could_fold(loop) or (known and (count < _SHORT or (count >= _LONG and is_straight(loop.body)))):
+            continue
+        facts = Uniformity(loop)
+        if facts.reason or not facts.sums or not _sums_fold(facts, vector_math):
+            continue
+        price = Price(facts, lanes, bits, vector_math)
+        price.gather = _GATHER
+        price.block(loop.body, 1.0, 1.0)
+        rounds = -(-count // lanes) if known else count / lanes + 0.5
+        cost = _START + rounds * (price.lanes_cost + _ROUND) + _COMBINE
+        if cost * _MARGIN < count * (price.scalar_cost + 1):
+            found[loop] = facts, cost
+    return found
+
+
+def _could_fold(loop: For) -> bool:
+    """Whether the loop counts by one, leaves nothing in memory, always makes all of its rounds, and holds no other."""
+    step, index = loop.step, loop.body.args[0]
+    if not isinstance(step, Const) or step.value != 1 or index.type not in (i32, i64):
+        return False
+    return not any(map(_forbidden, ops_of(loop.body)))
+
+
+def _forbidden(op: Op) -> bool:
+    if isinstance(op, Store):
+        return not isinstance(root_of(op.ptr), Alloca)
+    return isinstance(op, (Atomic, Break, For, Random, While))
+
+
+def _sums_fold(facts: Uniformity, vector_math: bool) -> bool:
+    """Whether the sums may be made in any order: those of floats only with `fast_math`."""
+    kinds: dict[Value, set[str]] = {}
+    for store, (kind, _) in facts.sums.items():
+        kinds.setdefault(store.ptr, set()).add(FAMILY[kind])
+    types = [
+        local.type.elem for local in kinds if isinstance(local.type, Pointer) and isinstance(local.type.elem, Prim)
+    ]
+    fit = (type is not u1 and (vector_math or not type.is_float) for type in types)
+    return all(len(family) == 1 for family in kinds.values()) and len(types) == len(kinds) and all(fit)
+
+
+def inner_loops(loops: Mapping[For, Uniformity], bits: int) -> dict[Op, InnerLoop]:
+    """How those loops, and the loops around them, are written."""
+    found: dict[Op, InnerLoop] = {}
+    for loop, facts in loops.items():
+        found[loop] = InnerLoop(facts, vectors_of_rounds(loop.body, facts, bits))
+    for loop, facts in loops.items():
+        for store, (kind, _) in facts.sums.items():
+            home = _home(store.ptr, FAMILY[kind], loop)
+            found.setdefault(home, InnerLoop()).totals[store.ptr] = FAMILY[kind]
+    return found
+
+
+def _adds(op: Op, family: str) -> bool:
+    """Whether the op, which loads from a local or stores to it, is part of such a sum: of one in lanes, or of one round
+    after the other, in a version of the loop that is seldom needed."""
+    total = op.value if isinstance(op, Store) else next(iter(op.users)) if len(op.users) == 1 else None
+    if not isinstance(total, Binary) or FAMILY.get(total.kind) != family or len(total.users) != 1:
+        return False
+    local, store = op.operands[0], next(iter(total.users))
+    return (
+        isinstance(store, Store)
+        and store.ptr is local
+        and any(_reads(x, local) for x in total.operands[: 1 if total.kind == "sub" else 2])
+    )
+
+
+def _reads(value: Value, local: Value) -> bool:
+    return isinstance(value, Load) and value.ptr is local
+
+
+def _home(local: Value, family: str, loop: Op) -> Op:
+    """The outermost loop around that does no more with the local than to add to it in such loops."""
+    home, around = loop, loop.parent
+    while isinstance(around, (For, While, If)) and not (isinstance(local, Op) and local.within(around)):
+        if not isinstance(around, If):
+            if not all(_adds(op, family) for op in local.users if op.within(around)):
+                break
+            home = around
+        around = around.parent
+    return home

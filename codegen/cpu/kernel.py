@@ -1,0 +1,485 @@
+"""The CPU backend: a lowered kernel becomes one LLVM module, and that an object file.
+
+Each parallel task is a function over a share of its iteration box: `body(ctx, box, begin, end)`. A box of one axis is
+shared out by iterations; of several, by *rows*: all axes but the innermost are numbered through, and the innermost,
+contiguous one is a plain loop without division that LLVM vectorizes. The entry function runs serial tasks in place and
+hands parallel ones to the runtime's pool; small ones stay on the caller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from weft.codegen.cpu import lane_math, lane_memory
+from weft.codegen.cpu.lane_choice import LanePlan, Plan, lane_decision, length
+from weft.codegen.cpu.lane_control import write_body
+from weft.codegen.cpu.lane_layouts import layouts_of
+from weft.codegen.cpu.lanes import LaneWriter
+from weft.codegen.cpu.privatization import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
+from weft.codegen.cpu.saturating_casts import saturated
+from weft.codegen.cpu.unordered import is_unordered
+from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
+from weft.codegen.cpu.wide_cells import in_wide_cells
+from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_ops
+from weft.codegen.llvm.call_ops import calls_one, survey, write_function
+from weft.codegen.llvm.cost import Cost, cost_of
+from weft.codegen.llvm.crew import Crew, Helpers
+from weft.codegen.llvm.function import EMITTERS, FunctionWriter, Turn
+from weft.codegen.llvm.interrupts import NEVER, Stretches, even_part, look, stretches
+from weft.codegen.llvm.joined_trees import joined_trees
+from weft.codegen.llvm.line_table import LineTable
+from weft.codegen.llvm.memory_ops import service
+from weft.codegen.llvm.module import ModuleWriter
+from weft.codegen.llvm.outline import outline
+from weft.codegen.llvm.overlap_check import write_check
+from weft.codegen.llvm.parts import Parts, cuts_of
+from weft.codegen.llvm.privatizable import Limits, Share, shares_of
+from weft.ir.artifact import SERVICES, Artifact, Slots
+from weft.ir.config import CompileConfig
+from weft.ir.core import Op, Value, ops_of
+from weft.ir.errors import InternalError
+from weft.ir.ops import Address, Atomic, Const, For, Kernel, Random, Task, While, Yield
+from weft.ir.types import f32, f64
+
+__all__ = ["compile_kernel", "emit_kernel", "lanes_of"]
+
+_WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops)  # imported for the ops they register
+
+# Below this price a loop is not worth waking another thread; a share should cost about as much.
+_SHARE = 40_000.0
+
+# Ops in the body of a loop that LLVM shall not unroll, and of one that it shall not copy for any other reason.
+_MIDDLING, _LONG = 60, 128
+
+# Ops in the body of a loop that LLVM shall not vectorize: it would take time by their square.
+_TOO_LONG = 5000
+
+# Ops in the body of a loop with contended atomics that is compiled twice, so that small boxes need not lock. A longer
+# one locks in any case: a small box is a few dozen iterations then.
+_TWICE = 500
+
+# What the lengths of stretches are multiples of: a stretch is as many whole vectors.
+_WHOLE = 256
+
+# How a task finds the end of the stack that it may use: so many bytes, of which the runtime knows, below its own frame.
+_FLOOR = (
+    "  %floor.local = alloca i64, align 8",
+    "  %floor.here = ptrtoint ptr %floor.local to i64",
+    "  %floor.table = load ptr, ptr %ctx, align 8, !invariant.load !{}",
+    f"  %floor.word = getelementptr inbounds i8, ptr %floor.table, i64 {8 * SERVICES.index('stack')}",
+    "  %floor.room = load i64, ptr %floor.word, align 8, !invariant.load !{}",
+    "  %floor = sub i64 %floor.here, %floor.room",
+)
+
+
+def compile_kernel(
+    kernel: Kernel,
+    config: CompileConfig,
+    timer: Any = None,
+    functions: Sequence[Kernel] = (),
+    helpers: Helpers | None = None,
+) -> Artifact:
+    """Lowered CHI, with the functions it calls, to an object file, or to several if there are `helpers` and it is long.
+    `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait)."""
+    note = timer or (lambda _stage: None)
+    note("emit")
+    host = machine.host_cpu(config.opt_level, config.cpu_features)
+    cuts = frozenset[int]() if config.line_info else cuts_of(kernel)  # the metadata of lines would not come apart
+    others = list[bytes]()
+    if helpers is not None and cuts:
+        with Crew[bytes](helpers, note) as crew:
+
+            def give(text: str, lines: int) -> None:
+                crew.give(lines, lambda note: machine.compile_object(text, config.opt_level, note, config.cpu_features))
+
+            parts = Parts(cuts, host.header, give)
+            module = emit_kernel(kernel, config, host.features, functions, parts)
+            check = write_check(module, kernel)
+            parts.finish(module)
+            text = module.text(host.header)
+            *others, code = crew.finish()
+    else:
+        module = emit_kernel(kernel, config, host.features, functions)
+        check = write_check(module, kernel)
+        text = module.text(host.header)
+        code = machine.compile_object(text, config.opt_level, note, config.cpu_features)
+    return Artifact(
+        name=kernel.symbol,
+        target="cpu",
+        code=code,
+        parts=tuple(others),
+        entry="weft_entry",
+        slots=module.slots,
+        sites=tuple(module.sites),
+        libraries=(LIBRARY,) if module.kept else (),
+        llvm=text,
+        check=check,
+    )
+
+
+def emit_kernel(
+    kernel: Kernel,
+    config: CompileConfig,
+    features: frozenset[str],
+    functions: Sequence[Kernel] = (),
+    parts: Parts | None = None,
+) -> ModuleWriter:
+    """The LLVM module of a lowered kernel, for a CPU with those features; `parts` is told of each task."""
+    trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
+    slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
+    module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
+    if "sse2" in features:
+        module.own |= {("cast", type): saturated for type in (f32, f64)}
+    module.stretches = stretches = Stretches({function.symbol: function for function in functions})
+    module.callees = survey(functions, lambda op: isinstance(op, (For, While)) and stretches.of(op) != NEVER)
+    module.floor, module.leave_if_failed = _FLOOR, look
+    for callee in module.callees.values():
+        write_function(module, callee, FunctionWriter, EMITTERS)
+    entry = FunctionWriter(module, lines_from=_line_table(module, "weft_entry", kernel))
+    tasks = [op for op in kernel.body if isinstance(op, Task)]
+    serial = (joined_trees(ops_of(task.body)) for task in tasks if task.kind == "serial")
+    entry.joined = frozenset[int]().union(*serial)
+    for number, task in enumerate(tasks):
+        first = len(entry.lines)
+        if task.kind == "serial":
+            _serial(entry, task)
+        else:
+            decided = lanes_of(task, kernel, features, config)
+            plan = None if isinstance(decided, str) else decided
+            shares = () if isinstance(plan, LanePlan) or config.threads == 1 else _private(task, kernel)
+            _parallel(entry, task, number, plan, shares)
+            if task is not tasks[-1]:
+                look(entry)
+        _mark_rest(entry, first, task)
+        if parts is not None:
+            parts.written(module, number, task)
+    module.functions.append(_text(entry, "define void @weft_entry(ptr noalias %ctx)"))
+    return module
+
+
+def lanes_of(task: Task, kernel: Kernel, features: frozenset[str], config: CompileConfig) -> Plan | str:
+    """How a parallel task of the kernel runs in lanes, or in words why none of it does."""
+    return lane_decision(task, features, layouts_of(kernel), config.fast_math)
+
+
+def _line_table(module: ModuleWriter, name: str, whole: Kernel | Task) -> LineTable | None:
+    return LineTable(module, name, whole.span) if module.config.line_info else None
+
+
+def _mark_rest(f: FunctionWriter, first: int, task: Task) -> None:
+    """What belongs to no op (heads of loops, calls) comes from the line of the task."""
+    if f.lines_from is not None:
+        f.lines_from.mark(f.lines, first, task.span)
+
+
+def _text(f: FunctionWriter, signature: str, attributes: str = "") -> str:
+    """The finished function."""
+    outline(f, signature, isinstance(f, LaneWriter))
+    where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
+    return f.text(f"{signature} {attributes}{f.module.attributes}{where}")
+
+
+def _attributes(features: frozenset[str]) -> str:
+    """AVX-512 where there is. No reciprocal estimates: they turn 1 / sqrt(0) into NaN, and gain nothing measurable."""
+    wide = ' "prefer-vector-width"="512"' if "avx512f" in features else ""
+    return f'nounwind{wide} "reciprocal-estimates"="none"'
+
+
+def _serial(f: FunctionWriter, task: Task) -> None:
+    """One thread runs, so atomics need not lock. All serial tasks count their random numbers together."""
+    f.plain = True
+    if _draws(f.module, task) and not f.draws:
+        f.draws = f.stack("i32", align=4)
+        f.do(f"store i32 0, ptr {f.draws}, align 4")
+    f.block(task.body)
+    if not f.open:  # everything after a `return` is dead
+        f.start(f.fresh_label("dead"))
+
+
+def _contains(task: Task, kind: type[Op]) -> bool:
+    return bool(task.all_of(kind))
+
+
+def _draws(module: ModuleWriter, task: Task) -> bool:
+    return _contains(task, Random) or calls_one(task, module.callees, lambda callee: callee.draws)
+
+
+def _contended(task: Task) -> bool:
+    """Whether iterations meet at atomics (those of the epilogue run once a share)."""
+    return any(type(op) is Atomic for op in ops_of(task.body))
+
+
+def _private(task: Task, kernel: Kernel) -> tuple[Share, ...]:
+    """The fields that each thread shall have a copy of, if that rids the loop of all its contended atomics."""
+    shares = shares_of(task, kernel.fields, Limits())
+    scopes = {share.scope for share in shares}
+    atomics = (op for op in ops_of(task.body) if isinstance(op, Atomic))
+    return shares if all(isinstance(op.ptr, Address) and op.ptr.scope.whole in scopes for op in atomics) else ()
+
+
+# ---- parallel tasks --------------------------------------------------------------------------------------------------
+
+
+def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, shares: Sequence[Share]) -> None:
+    """In the entry: measure the box, then run it here or share it out."""
+    _bounds(f, task)
+    limits, config = task.bounds.last, f.module.config
+    if not isinstance(limits, Yield):
+        raise InternalError(f"codegen: the bounds of {task!r} do not end in a yield")
+    axes = len(limits.begins)
+    box = f.stack(f"[{2 * axes + extra_words(shares)} x i64]")
+    for position, value in enumerate([*limits.begins, *limits.ends]):
+        word = f.set(f"getelementptr inbounds i8, ptr {box}, i64 {8 * position}")
+        f.do(f"store i64 {_wide(f, value)}, ptr {word}, align 8")
+    extents = [_extent(f, b, e) for b, e in zip(limits.begins, limits.ends, strict=True)]
+    count, inner = extents[0], "1"
+    if axes > 1:
+        for extent in extents[1:-1]:
+            count = f.set(f"mul nsw i64 {count}, {extent}")
+        inner = extents[-1]
+    price = cost_of(task.body)
+    if isinstance(plan, LanePlan):
+        price = Cost(*(part / max(1, plan.span / 4) for part in (price.work, price.atomics, price.plain)))
+        if axes == 1:  # shared out by whole vectors
+            count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {plan.span - 1}')}, {plan.span}")
+            inner = str(plan.span)
+    body = f"weft_task{number}"
+    if shares:
+        _write_body(f, task, plan, body, True, shares)
+        write_share(f.module, shares, body, axes)
+        write_merge(f.module, shares, body, axes)
+        _launch_private(f, shares, body, box, axes, sharing(f, shares, price.work + price.plain, count, inner), count)
+    elif _runs_alone(task, price, config.threads):
+        _write_body(f, task, plan, body, plain=True, whole=True)
+        f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
+    else:
+        grain = _grain(f, price, inner)
+        small = f.set(f"icmp sle i64 {count}, {grain}")
+        _write_body(f, task, plan, body, plain=False)
+        alone = body
+        if _contended(task) and length(task) <= _TWICE:
+            alone = f"{body}_plain"
+            _write_body(f, task, plan, alone, plain=True)
+        _launch(f, small, (alone, body), box, count, grain)
+
+
+def _bounds(f: FunctionWriter, task: Task) -> None:
+    """Write the ops that compute the box; the yield at their end is read, not written."""
+    for op in task.bounds:
+        if not isinstance(op, Yield):
+            f.op(op)
+
+
+def _wide(f: FunctionWriter, value: Value) -> str:
+    """A bound as i64."""
+    text = f.typed(value)
+    return text.removeprefix("i64 ") if text.startswith("i64 ") else f.set(f"sext {text} to i64")
+
+
+def _extent(f: FunctionWriter, begin: Value, end: Value) -> str:
+    size = f.set(f"sub nsw i64 {_wide(f, end)}, {_wide(f, begin)}")
+    intrinsic = f.module.declare("i64 @llvm.smax.i64(i64, i64)")
+    return f.set(f"call i64 @{intrinsic}(i64 {size}, i64 0)")
+
+
+def _grain(f: FunctionWriter, price: Cost, inner: str) -> str:
+    """Iterations (or rows) of a share worth a thread's while."""
+    each = max(1, round(price.work + price.plain))
+    row = f.set(f"mul nsw i64 {inner}, {each}")
+    least = f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {row}, i64 1)")
+    grain = f.set(f"udiv i64 {int(_SHARE)}, {least}")
+    return f.set(f"add i64 {grain}, 1")
+
+
+def _runs_alone(task: Task, price: Cost, threads: int) -> bool:
+    """Whether so few threads would mostly wait for each other's atomics that one is faster, or there is only one."""
+    return threads == 1 or (_contended(task) and 0 < threads <= price.contest)
+
+
+def _launch(f: FunctionWriter, alone: str, bodies: tuple[str, str], box: str, count: str, grain: str) -> None:
+    """Call the first body if this thread does it all, and else let the pool share out the second."""
+    here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
+    f.branch(alone, here, shared)
+    f.start(here)
+    f.do(f"call void @{bodies[0]}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
+    f.jump(done)
+    f.start(shared)
+    pool, run = service(f, "pool", "i64"), service(f, "parallel_for")
+    f.do(f"call void {run}(i64 {pool}, ptr @{bodies[1]}, ptr %ctx, ptr {box}, i64 {count}, i64 {grain})")
+    f.start(done)
+
+
+def _launch_private(
+    f: FunctionWriter, shares: Sequence[Share], body: str, box: str, axes: int, together: str, count: str
+) -> None:
+    """Let the pool run the loop on copies if threads are faster together and there is memory; else run it here."""
+    here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
+    prepare(f, shares, box, axes)
+    f.branch(together, shared, here)
+    f.start(shared)
+    f.branch(run_shares(f, shares, body, box, axes, count), done, here)
+    f.start(here)
+    f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
+    f.start(done)
+
+
+def _write_body(
+    entry: FunctionWriter,
+    task: Task,
+    plan: Plan | None,
+    name: str,
+    plain: bool,
+    shares: Sequence[Share] = (),
+    whole: bool = False,
+) -> None:
+    """The function that runs a share: iterations, or rows, [begin, end) of the box, which is all of it if `whole`.
+    Atomics on fields of which it has a copy need not lock, those of its epilogue do."""
+    module = entry.module
+    f = _writer(module, plan)
+    f.plain, f.apart, f.joined = plain, name, joined_trees(_for_llvm(task, plan))
+    f.lines_from = _line_table(module, name, task)
+    if _draws(module, task):
+        f.draws = f.stack(f"<{plan.span} x i32>" if isinstance(plan, LanePlan) else "i32", align=4)
+    axes = len(task.body.args)
+    limits = task.bounds.last
+    assert isinstance(limits, Yield)
+    begins = [_bound(f, value, k) for k, value in enumerate(limits.begins)]
+    ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
+    f.moved = homes(f, shares, axes)
+    f.block(task.prologue)
+    if axes == 1:
+        first, last = (begins[0], ends[0]) if whole else _part(f, begins[0], ends[0])
+        _innermost(f, task, [], first, last, begins, ends)
+    else:
+        _rows(f, task, begins, ends)
+    f.plain = plain and not shares
+    f.block(task.epilogue)
+    signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
+    _mark_rest(f, 0, task)
+    module.functions.append(_text(f, signature, "noinline "))
+
+
+def _for_llvm(task: Task, plan: Plan | None) -> Iterable[Op]:
+    """The ops of loops that LLVM may vectorize: all, or those of inner loops where iterations run in lanes."""
+    ops = ops_of(*task.regions)
+    if not isinstance(plan, LanePlan):
+        return ops
+    return dict.fromkeys(ops_of(*(loop.body for loop in ops if isinstance(loop, For | While))))
+
+
+def _writer(module: ModuleWriter, plan: Plan | None) -> FunctionWriter:
+    """What writes a body: iterations in lanes, rounds of inner loops in lanes, or one after another."""
+    if isinstance(plan, LanePlan):
+        return LaneWriter(module, lanes=plan.lanes, many=plan.many, facts=plan.facts, layouts=plan.layouts)
+    group = module.node("distinct !{}")
+    if plan is not None:
+        return LaneWriter(module, access_group=group, lanes=plan.lanes, folds=plan.loops, layouts=plan.layouts)
+    return FunctionWriter(module, access_group=group)
+
+
+def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
+    """The share [%begin, %end) of the only axis, which is counted in vectors where iterations run in lanes."""
+    if not isinstance(f, LaneWriter) or f.folds:
+        return f.set(f"add nsw i64 {begin}, %begin"), f.set(f"add nsw i64 {begin}, %end")
+    first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {f.span}')}") for n in ("%begin", "%end"))
+    smaller = f.module.declare("i64 @llvm.smin.i64(i64, i64)")
+    return first, f.set(f"call i64 @{smaller}(i64 {last}, i64 {end})")
+
+
+def _bound(f: FunctionWriter, value: Value, position: int) -> str:
+    """A limit of the box: a literal where it is known, so that LLVM can unroll short axes."""
+    if isinstance(value, Const):
+        return str(int(value.value))
+    word = f.set(f"getelementptr inbounds i8, ptr %box, i64 {8 * position}")
+    return f.set(f"load i64, ptr {word}, align 8, !invariant.load !{{}}")
+
+
+def _rows(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> None:
+    """Each row number becomes the outer indices once; then the innermost axis is a plain loop."""
+    with f.loop("%begin", "%end", f.module.loop_hints(copies=False), turn=look) as row:
+        outer, rest = list[str](), row
+        for axis in range(len(begins) - 2, 0, -1):
+            extent = f.set(f"sub nsw i64 {ends[axis]}, {begins[axis]}")
+            digit = f.set(f"urem i64 {rest}, {extent}")
+            rest = f.set(f"udiv i64 {rest}, {extent}")
+            outer.insert(0, f.set(f"add nsw i64 {begins[axis]}, {digit}"))
+        outer.insert(0, f.set(f"add nsw i64 {begins[0]}, {rest}"))
+        _innermost(f, task, outer, begins[-1], ends[-1], begins, ends)
+
+
+def _innermost(
+    f: FunctionWriter, task: Task, outer: list[str], first: str, last: str, begins: list[str], ends: list[str]
+) -> None:
+    """The innermost loop: in lanes, or one that LLVM may vectorize, its accesses marked as independent."""
+    assert f.module.stretches is not None
+    rounds = f.module.stretches.of_rounds(task.body, _distance(begins[-1], ends[-1]), bool(outer))
+    if rounds <= NEVER:
+        _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_turn(f, rounds))
+        return
+    size = -(-rounds // _WHOLE) * _WHOLE
+    even = even_part(_distance(first, last), size, _WHOLE)
+    with stretches(f, first, last, even or size, even=even > 0) as (first, last, _):
+        _stretch(f, task, outer, first, last, begins, ends, None)
+
+
+def _distance(begin: str, end: str) -> float:
+    """Between limits that are literals."""
+    try:
+        return int(end) - int(begin)
+    except ValueError:
+        return math.inf
+
+
+def _stretch(
+    f: FunctionWriter,
+    task: Task,
+    outer: list[str],
+    first: str,
+    last: str,
+    begins: list[str],
+    ends: list[str],
+    turn: Turn | None,
+) -> None:
+    if isinstance(f, LaneWriter) and not f.folds:
+        with f.vectors(first, last, turn) as index:
+            f.values.update(zip(task.body.args, [*outer, index], strict=True))
+            if f.draws:
+                f.lane = _lane(f, [*outer, index], begins, ends)
+                f.do(f"store <{f.span} x i32> zeroinitializer, ptr {f.draws}, align 4")
+            write_body(f, task)
+        return
+    with f.loop(first, last, _hints(f, task), turn=turn) as index:
+        for arg, name in zip(task.body.args, [*outer, index], strict=True):
+            f.values[arg] = name
+        if f.draws:
+            f.lane = _lane(f, [*outer, index], begins, ends)
+            f.do(f"store i32 0, ptr {f.draws}, align 4")
+        f.block(task.body)
+
+
+def _hints(f: FunctionWriter, task: Task) -> str:
+    """The metadata of the loop: that iterations touch nothing of one another's, if so; that a body that is not short
+    need not be unrolled, and that one copy of a long one is enough, with its rest masked off: more would cost compile
+    time and hide nothing that the body itself does not; that a very long one, or one of wide cells, stays scalar."""
+    hints: list[str] = []
+    if is_unordered(task):
+        hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
+    ops = length(task)
+    if ops > _LONG:
+        hints.append(f.module.hint('!"llvm.loop.interleave.count", i32 1'))
+        hints.append(f.module.hint('!"llvm.loop.vectorize.predicate.enable", i1 true'))
+    if ops > _TOO_LONG or in_wide_cells(task):
+        hints = [f.module.hint('!"llvm.loop.vectorize.enable", i1 false')]
+    return f.module.loop_hints(*hints, copies=ops <= _MIDDLING)
+
+
+def _lane(f: FunctionWriter, indices: list[str], begins: list[str], ends: list[str]) -> str:
+    """The number of this iteration in the whole box, for the random numbers."""
+    lane = "0"
+    for index, begin, end in zip(indices, begins, ends, strict=True):
+        extent = f.set(f"sub i64 {end}, {begin}")
+        digit = f.set(f"sub i64 {index}, {begin}")
+        lane = f.set(f"add i64 {f.set(f'mul i64 {lane}, {extent}')}, {digit}")
+    return lane

@@ -1,0 +1,177 @@
+"""Whether a parallel loop runs in SIMD lanes, and in how many.
+
+Lanes are for bodies that LLVM leaves scalar, which are those with loops inside; for those with branches, of which it
+would always take both sides; for those whose indices are clamped or wrap around, and for those that look up vectors
+anywhere, where it would gather more; and for long ones without branches, since its vectorizer takes time by the square
+of the length. Both ways are priced, in rough units of one arithmetic instruction; lanes are taken where they are
+clearly cheaper. They are not where lanes would mostly gather, or where LLVM vectorizes the inner loop as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weft.codegen.cpu.fold_choice import fold_prices, inner_loops
+from weft.codegen.cpu.lane_folds import InnerLoop
+from weft.codegen.cpu.lane_gathers import CellParts
+from weft.codegen.cpu.lane_layouts import Layouts
+from weft.codegen.cpu.lane_price import Price, ops_of
+from weft.codegen.cpu.lane_strides import likely_stride
+from weft.codegen.cpu.lane_vectors import vectors_at_once, waits
+from weft.ir.alias import root_of
+from weft.ir.core import Op, Value
+from weft.ir.ops import (
+    Alloca,
+    Binary,
+    Const,
+    For,
+    If,
+    Load,
+    Store,
+    Task,
+    While,
+    Yield,
+)
+from weft.ir.tasks import is_masked, usual_ops
+from weft.ir.types import Prim
+from weft.ir.uniform import Uniformity
+
+__all__ = ["FoldPlan", "LanePlan", "Plan", "lane_decision", "length"]
+
+_MARGIN = 1.2  # prices are guesses: lanes must be cheaper by this factor
+_LONG = 1000  # ops of a body
+_BRIEF = 12  # ops of an `if`
+_LIMITS = ("min", "max", "mod", "raw_mod", "and")
+
+
+@dataclass(frozen=True)
+class LanePlan:
+    """So many lanes, by those facts, in each of `many` vectors."""
+
+    lanes: int
+    facts: Uniformity
+    layouts: Layouts
+    many: int = 1
+
+    @property
+    def span(self) -> int:
+        """How many iterations run at once."""
+        return self.lanes * self.many
+
+    @property
+    def words(self) -> str:
+        """The plan, in words."""
+        return f"{self.span} iterations at once, one in each lane"
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """Iterations run one after another, and the rounds of these loops in so many lanes."""
+
+    lanes: int
+    loops: Mapping[Op, InnerLoop]
+    layouts: Layouts
+
+    @property
+    def words(self) -> str:
+        """The plan, in words."""
+        return f"one iteration after another, {self.lanes} rounds of an inner loop at once"
+
+
+Plan = LanePlan | FoldPlan
+
+
+def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector_math: bool) -> Plan | str:
+    """How the task runs in lanes, or in words why it does not. `loop_config(simd=...)` decides, if given."""
+    wanted = task.config.simd
+    bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
+    asked = wanted in (2, 4, 8, 16, 32, 64)
+    if not bits:
+        return "no lanes: they need AVX2 or AVX-512"
+    if wanted and not asked:
+        return f"no lanes: loop_config(simd={wanted}) says so"
+    if not (asked or _is_long(task) or any(_asks(op) for op in usual_ops(task.body)) or _gathers(task, layouts)):
+        return "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
+    facts, lanes = Uniformity(task), bits // _usual_bits(task)
+    if asked and not facts.reason:
+        return LanePlan(min(wanted, lanes), facts, layouts, max(1, wanted // lanes))
+    folds = {} if asked else fold_prices(task, lanes, bits, vector_math)
+    words = facts.reason or _too_dear(task, facts, bits, vector_math, {loop: cost for loop, (_, cost) in folds.items()})
+    if not words:
+        many = _interleaved(task, facts, lanes, bits)
+        return LanePlan(lanes, facts, layouts, many) if waits(task, facts) else LanePlan(many * lanes, facts, layouts)
+    if folds:
+        return FoldPlan(lanes, inner_loops({loop: about for loop, (about, _) in folds.items()}, bits), layouts)
+    return f"no lanes: {words}"
+
+
+def _too_dear(task: Task, facts: Uniformity, bits: int, vector_math: bool, folds: Mapping[For, float]) -> str:
+    """Why lanes do not pay; nothing if they do. `folds`: loops that will be cheaper without, and what each costs."""
+    lanes = bits // _usual_bits(task)
+    price = Price(facts, lanes, bits, vector_math, folds)
+    price.block(task.body, 1.0, 1.0)
+    alone = lanes * price.scalar_cost * _filled(task, lanes)
+    if price.lanes_cost * _MARGIN > alone:
+        gain = f"{lanes} of them would cost {price.lanes_cost:.0f}, one after another {alone:.0f}"
+        return f"{gain}, and prices are guesses: it takes a gain by {_MARGIN}"
+    return ""
+
+
+def _is_long(task: Task) -> bool:
+    """Whether the body has no branches, and LLVM's loop vectorizer would take a good part of the time of compiling."""
+    return length(task) > _LONG and not any(op.region_names for op in task.body)
+
+
+def length(task: Task) -> int:
+    """How many ops the body usually runs, those of inner blocks too."""
+    return len(usual_ops(task.body))
+
+
+def _asks(op: Op) -> bool:
+    """A loop, or an `if` that does more than to choose between values that are soon made."""
+    return isinstance(op, (For, While)) or (isinstance(op, If) and not is_masked(op) and not _brief(op))
+
+
+def _gathers(task: Task, layouts: Layouts) -> bool:
+    """Whether LLVM would gather what lanes do not: at indices that are clamped or wrap around, where neighbours mostly
+    stand side by side; and cells of vectors, which lanes load whole."""
+    if not layouts.cells and not any(isinstance(op, Binary) and op.kind in _LIMITS for op in usual_ops(task.body)):
+        return False
+    facts = Uniformity(task)
+    if facts.reason:
+        return False
+    apart = (op for op in usual_ops(task.body) if isinstance(op, Load) and facts.step(op.ptr) is None)
+    parts = CellParts(layouts)
+    return any(likely_stride(facts, op.ptr) or parts.joint(op) for op in apart)
+
+
+def _brief(op: If) -> bool:
+    inside = [inner for side in op.regions for inner in ops_of(side)]
+    return len(inside) <= _BRIEF and not any(isinstance(x, Store) and not _is_local(x.ptr) for x in inside)
+
+
+def _is_local(ptr: Value) -> bool:
+    return isinstance(root_of(ptr), Alloca)
+
+
+def _usual_bits(task: Task) -> int:
+    """The width of most of what is computed: doubles take the room of two floats."""
+    kinds = [op.type for op in usual_ops(task.body) if isinstance(op, Binary)]
+    widths = [kind.bits for kind in kinds if isinstance(kind, Prim) and kind.is_float]
+    return 64 if widths.count(64) > len(widths) // 2 else 32
+
+
+def _filled(task: Task, lanes: int) -> float:
+    """How much of the last vector of a row is used, where that is known."""
+    box = task.bounds.last
+    if not isinstance(box, Yield) or not isinstance(box.begins[-1], Const) or not isinstance(box.ends[-1], Const):
+        return 1.0
+    extent = max(1, int(box.ends[-1].value) - int(box.begins[-1].value))
+    return extent / (-(-extent // lanes) * lanes)
+
+
+def _interleaved(task: Task, facts: Uniformity, lanes: int, bits: int) -> int:
+    """How many vectors at once; fewer where the last vectors of a row would be empty."""
+    most = vectors_at_once(task, facts, bits)
+    return next(k for k in (4, 2, 1) if k <= most and _filled(task, k * lanes) >= 0.9 * _filled(task, lanes))

@@ -1,0 +1,232 @@
+"""What running a body one iteration after another costs, and what running it in lanes costs: rough units of one
+arithmetic instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weft.codegen.cpu.lane_math import over_root
+from weft.codegen.cpu.lane_rows import is_row
+from weft.codegen.cpu.lane_strides import likely_stride
+from weft.codegen.llvm.cost import SLOW, TRANSCENDENTAL, trips
+from weft.ir.alias import root_of
+from weft.ir.core import Block, Op, Value, ops_of
+from weft.ir.ops import (
+    Address,
+    Alloca,
+    Atomic,
+    Binary,
+    Break,
+    Cast,
+    Const,
+    Continue,
+    For,
+    If,
+    Load,
+    Random,
+    Select,
+    Store,
+    Unary,
+    While,
+)
+from weft.ir.tasks import is_masked, usual_ops
+from weft.ir.types import Pointer, Prim
+from weft.ir.uniform import FAMILY, Uniformity
+
+__all__ = ["Price", "is_chained", "is_straight", "ops_of", "scalar_price"]
+
+_GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
+_GUESS, _LEAVE = 15.0, 30.0  # a wrong guess now and then; at the end of a loop whose length varies
+_UNROLLED = 8  # rounds that LLVM writes out and puts side by side, as it does with those of a longer loop
+_ROW = 4.0  # an access of cells side by side, a part of each
+
+
+class Price:
+    """What an iteration costs by itself, and what a vector of them costs. `folds` are loops whose rounds would run in
+    lanes if iterations did not, and what a run of each costs."""
+
+    def __init__(
+        self, facts: Uniformity, lanes: int, bits: int, vector_math: bool, folds: Mapping[For, float] | None = None
+    ) -> None:
+        self.facts, self.lanes, self.bits, self.vector_math = facts, lanes, bits, vector_math
+        self.folds, self.gather = folds or {}, _GATHER
+        self.scalar_cost = self.lanes_cost = 0.0
+
+    def block(self, block: Block, alone: float, together: float) -> None:
+        """Add the price of a block that an iteration runs `alone` times, a vector `together` times."""
+        for op in block:
+            if not op.region_names:
+                scalar, vector = self._op(op)
+                self.scalar_cost += alone * scalar
+                self.lanes_cost += together * vector
+            elif isinstance(op, If):
+                self._if(op, alone, together)
+            elif isinstance(op, (For, While)):
+                self._loop(op, alone, together)
+
+    def _if(self, op: If, alone: float, together: float) -> None:
+        """An iteration takes one side, and guesses wrong at times; a vector mostly takes both."""
+        if is_masked(op):
+            self.block(op.then, alone, together)
+            return
+        leaves = any(isinstance(inner, (Break, Continue)) for side in op.regions for inner in side)
+        varies = self.facts.varies(op.condition)
+        self.scalar_cost += alone * (1 if leaves or not varies else _GUESS)
+        self.lanes_cost += together * (2 if varies else 1)
+        for side in op.regions:
+            self.block(side, alone * (1 if leaves else 0.6), together * (1 if varies else 0.6))
+
+    def _loop(self, op: For | While, alone: float, together: float) -> None:
+        """Lanes go round until the last is done."""
+        divergent, count = op in self.facts.divergent, trips(op)
+        if isinstance(op, For) and any(self.facts.varies(x) for x in (op.begin, op.end)):
+            self.scalar_cost += alone * _LEAVE
+        before = self.scalar_cost
+        self.block(op.body, alone * count, together * count * (1.4 if divergent else 1.0))
+        self.lanes_cost += together * count * (2 if divergent else 1)
+        if isinstance(op, For) and (price := self._run(op, count)) is not None:
+            self.scalar_cost = before + alone * price
+
+    def _run(self, op: For, count: float) -> float | None:
+        """A run of an inner loop for one iteration, if its rounds are folded, or side by side as LLVM puts them."""
+        by_llvm = (
+            self.vector_math and is_straight(op.body) and not is_chained(op) and (count >= 16 or count == _UNROLLED)
+        )
+        if op in self.folds and not (by_llvm and count == _UNROLLED):
+            return self.folds[op]
+        return count * self._by_llvm(op, int(min(count, self.lanes))) if by_llvm else None
+
+    def _by_llvm(self, op: For, width: int) -> float:
+        """A round of a straight inner loop, as LLVM vectorizes it along the loop's own index."""
+        cost = 0.0
+        for inner in usual_ops(op.body):
+            if isinstance(inner, (Load, Store)):
+                cost += _stride_cost(inner.ptr, op, width)
+            else:
+                cost += min(self._op(inner)[0], self._vector(inner) / width)
+        return cost + 1 / width
+
+    def _op(self, op: Op) -> tuple[float, float]:
+        """(one iteration's, a vector's) price of an op without regions."""
+        if isinstance(op, (Address, Const)):
+            return 0.0, 0.0
+        if isinstance(op, (Load, Store)):
+            return self._access(op)
+        if isinstance(op, Atomic):
+            meet = self.facts.step(op.ptr) == 0 and not op.users
+            return 4.0, (16.0 if meet else self.lanes * _ATOMIC)
+        if isinstance(op, (Binary, Unary, Select, Cast)):
+            scalar = scalar_price(op)
+            return scalar, (self._vector(op) if self.facts.step(op) is None else scalar)
+        if isinstance(op, Random):
+            return 60.0, 60.0 * self.lanes
+        return 0.0, 0.0
+
+    def _vector(self, op: Op) -> float:
+        pieces = self._pieces(op)
+        if not isinstance(op, (Binary, Unary)):
+            return pieces
+        scalar = scalar_price(op)
+        if self.vector_math and self.bits == 512 and over_root(op) is not None:
+            return 7.0 * pieces
+        if op.kind == "sqrt" and all(
+            isinstance(user, Binary) and over_root(user) is op.operands[0] for user in op.users
+        ):
+            return 0.0
+        whole = isinstance(op.operands[0].type, Prim) and op.operands[0].type.is_int
+        if op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2"):
+            return scalar * pieces if self.vector_math else (scalar + 2) * self.lanes
+        if scalar > 1 and whole:  # no vector instruction divides integers
+            return 2.0 if isinstance(op.operands[-1], Const) else (scalar + 2) * self.lanes
+        return scalar * pieces
+
+    def _pieces(self, op: Op) -> float:
+        type = op.operands[0].type if op.operands else op.type
+        width = type.bits if isinstance(type, Prim) else 64
+        return max(1.0, self.lanes * max(width, 32) / self.bits)
+
+    def _access(self, op: Load | Store) -> tuple[float, float]:
+        step, type = self.facts.step(op.ptr), op.ptr.type
+        if isinstance(op.ptr, Alloca):
+            return 0.0, 0.0
+        if self.facts.is_split(op.ptr):
+            return 1.0, (1.0 if step == 0 else self.lanes * _GATHER)
+        if step == 0 and not (isinstance(op, Store) and self.facts.varies(op.value)):
+            return 1.0, 1.0
+        assert isinstance(type, Pointer)
+        if isinstance(type.elem, Prim) and step == type.elem.size:
+            return 1.0, 1.5
+        if isinstance(op, Load) and likely_stride(self.facts, op.ptr):
+            return 1.0, _ROW
+        if isinstance(op, Store) and step is not None and isinstance(type.elem, Prim) and is_row(step, type.elem):
+            return 1.0, _ROW
+        return 1.0, self.lanes * (self.gather if isinstance(op, Load) else _SCATTER)
+
+
+def is_straight(block: Block) -> bool:
+    """Whether control runs straight through the block."""
+    return not any(
+        isinstance(op, (For, While, Atomic, Break, Continue)) or (isinstance(op, If) and not is_masked(op))
+        for op in usual_ops(block)
+    )
+
+
+def is_chained(loop: For | While) -> bool:
+    """Whether a round needs what the last one has left, but for sums."""
+    locals = {op.ptr for op in ops_of(loop.body) if isinstance(op, Store) and _is_outside(root_of(op.ptr), loop)}
+    return any(not _is_sum(user) for local in locals for user in local.users if user.within(loop))
+
+
+def _is_outside(root: Value, loop: Op) -> bool:
+    return isinstance(root, Alloca) and not root.within(loop)
+
+
+def _is_sum(user: Op) -> bool:
+    """Whether the op is the load or the store of a sum."""
+    total = user.value if isinstance(user, Store) else next(iter(user.users)) if len(user.users) == 1 else None
+    return isinstance(total, Binary) and total.kind in FAMILY
+
+
+def _stride_cost(ptr: Value, loop: For, width: int) -> float:
+    """A load or store of a vectorized inner loop: outside of the loop, side by side, in small steps, or anywhere."""
+    if isinstance(ptr, Alloca):
+        return 0.0
+    stride = _along(ptr, loop)
+    if stride is None:
+        return _GATHER
+    return 0.0 if stride == 0 else max(1.0, stride / 4) / width if stride <= 16 else _GATHER
+
+
+def _along(value: Value, loop: For) -> int | None:
+    """By how much the value grows from one round of the loop to the next; None: unevenly."""
+    if value is loop.body.args[0]:
+        return 1
+    if not isinstance(value, Op) or value.block is not loop.body:
+        return 0
+    if isinstance(value, Cast):
+        return _along(value.x, loop)
+    if isinstance(value, Binary) and value.kind in ("add", "sub"):
+        a, b = _along(value.lhs, loop), _along(value.rhs, loop)
+        return None if a is None or b is None else a + b if value.kind == "add" else a - b
+    if isinstance(value, Address):
+        total = _along(value.base, loop)
+        for index, stride in zip(value.indices, value.strides, strict=True):
+            step = _along(index, loop)
+            if step and not isinstance(stride, Const):
+                return None
+            total = None if step is None or total is None else total + step * _constant(stride)
+        return total
+    return 0 if all(_along(x, loop) == 0 for x in value.operands) and value.pure else None
+
+
+def _constant(value: Value) -> int:
+    return int(value.value) if isinstance(value, Const) else 0
+
+
+def scalar_price(op: Op) -> float:
+    """What one op costs for one iteration."""
+    if not isinstance(op, (Binary, Unary)):
+        return 1.0
+    if op.kind == "rsqrt":
+        return 12.0
+    return 20.0 if op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2") else 6.0 if op.kind in SLOW else 1.0

@@ -1,0 +1,464 @@
+"""Iterations of a parallel loop in SIMD lanes, as GPUs run theirs: what LLVM's loop vectorizer cannot do.
+
+LLVM makes vectors of loops whose bodies are straight. Here a body may hold anything: `lanes` neighbours along the
+innermost axis run together, one lane each. What `ir/uniform.py` calls uniform stays scalar, and so does what moves
+evenly from lane to lane (its register holds lane 0's value); everything else is a vector `<lanes x T>`. `mask`
+(`<lanes x i1>`) tells which lanes are at this point of the program:
+
+    if %p {A} else {B}       both sides, one after the other, each with its lanes; a side without lanes is jumped over
+    while { A; break }       rounds until no lane is left; `break` and `continue` take lanes out of the masks
+    x[%j], x[idx[%j]]        masked vector load, gather; stores alike
+    %local                   a vector; stores leave the lanes alone that are not here
+
+Wherever ops are written that do more than compute, at least one lane is active. The last vector of a row is partly
+masked off from the start, so no scalar rest is needed.
+
+Where the rounds of a loop wait for each other, several vectors run side by side (`many`): every op whose result is no
+scalar is written for one after the other, each with a mask of its own. One vector of so many lanes would be the same to
+LLVM, but for its mask, which would lie in one register and have to be put together and taken apart in each round.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weft.codegen.cpu.lane_layouts import Layouts
+from weft.codegen.llvm.function import EMITTERS, Body, FunctionWriter, Turn, spell
+from weft.ir.alias import root_of
+from weft.ir.core import Block, Op, Value
+from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
+from weft.ir.types import Pointer, Prim, i32, u1
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from weft.codegen.cpu.lane_gathers import CellParts
+    from weft.ir.uniform import Uniformity
+
+__all__ = ["LANE_EMITTERS", "Fold", "LaneWriter", "Mask", "Masks", "Row", "Waiting", "by_lane"]
+
+Mask = tuple[str, ...]  # of each vector that runs: which of its lanes are meant
+
+LANE_EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
+
+
+def by_lane(cls: type[Op]) -> Callable[[Callable[[LaneWriter, Any], str | None]], Any]:
+    """Register what writes ops of class `cls` in lanes; other ops are written as ever, on vectors."""
+
+    def register(function: Callable[[LaneWriter, Any], str | None]) -> Callable[[LaneWriter, Any], str | None]:
+        LANE_EMITTERS[cls] = function
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Of a divergent loop: where it keeps the lanes still in the loop, and those still in this round."""
+
+    loop: Mask
+    round: Mask
+
+
+@dataclass(frozen=True)
+class Row:
+    """Addresses that are `first`, `first + step`, `first + 2 * step` ... in the active lanes if `even` (a register;
+    empty: surely)."""
+
+    even: str
+    first: str
+    step: int
+
+
+@dataclass
+class Waiting:
+    """Vectors that wait for others to be stored with, into cells of a row `step` bytes apart, the first one at `first`:
+    `values` by their place in the cell, in elements. `ptr` is one of the addresses; `store` does it."""
+
+    key: Hashable
+    first: str
+    ptr: Value
+    step: int
+    store: Callable[[LaneWriter, Waiting], None]
+    values: dict[int, str] = field(default_factory=dict[int, str])
+
+
+class Together(Protocol):
+    """Atomics that wait for others (see `lane_atomics.py`)."""
+
+    def sees(self, op: Op) -> bool:
+        """Whether the op must not be written before those that wait."""
+        ...
+
+    def add(self, f: LaneWriter, op: Atomic) -> None:
+        """One more."""
+        ...
+
+    def minds(self, op: Atomic) -> bool:
+        """Whether an atomic that does not wait must not come before them."""
+        ...
+
+    def flush(self, f: LaneWriter) -> None:
+        """Make them."""
+        ...
+
+
+class Fold(Protocol):
+    """How a loop is written whose rounds run in lanes, or that holds one (see `lane_folds.py`)."""
+
+    def write(self, f: LaneWriter, op: Op, alone: Callable[[Op], None]) -> None:
+        """Write it; `alone` writes an op the usual way."""
+        ...
+
+
+@dataclass
+class LaneWriter(FunctionWriter):
+    """A function whose iterations run in `lanes`, in `many` vectors. `here`: the lanes that are here; `region`: where
+    to go when none is left; `homes`: the mask where each split local was made; `common`: where it is kept what lanes
+    have in common in it; `leaving`: the loop that lanes missing in `here` have left; `rows`: addresses that may stand
+    in a row (see `lane_strides`); `waiting`: stores that others may join; `folds`: loops whose rounds run in lanes, and
+    loops around these; `totals`: the vectors that they sum up in; `parts`: what is loaded of the same cells;
+    `gathered`: cells that were loaded here, while nothing is written; `spread`: vectors of addresses computed here, but
+    for constant distances, by what of; `anchors`: the address of each lane of such a vector; `together`: atomics that
+    wait for others. `which` of the vectors is being written; what each has of its `own`."""
+
+    lanes: int = 1
+    many: int = 1
+    which: int = 0
+    own: list[ChainMap[Value, str]] = field(default_factory=list[ChainMap[Value, str]])
+    facts: Uniformity = None  # type: ignore[assignment]
+    here: Mask = ()
+    region: str = ""
+    masks: dict[Op, Masks] = field(default_factory=dict[Op, Masks])
+    homes: dict[Value, Mask] = field(default_factory=dict[Value, Mask])
+    common: dict[Value, str] = field(default_factory=dict[Value, str])
+    leaving: Op | None = None
+    layouts: Layouts = field(default_factory=Layouts)
+    rows: dict[tuple[Value, int], Row] = field(default_factory=dict[tuple[Value, int], "Row"])
+    waiting: dict[int, Waiting] = field(default_factory=dict[int, Waiting])
+    folds: Mapping[Op, Fold] = field(default_factory=dict[Op, "Fold"])
+    totals: dict[Value, Mask] = field(default_factory=dict[Value, Mask])
+    parts: CellParts | None = None
+    gathered: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])
+    spread: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
+    anchors: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])
+    together: dict[int, Together] = field(default_factory=dict[int, Together])
+
+    def __post_init__(self) -> None:
+        self.side_by_side(self.many)
+
+    def side_by_side(self, many: int) -> None:
+        """From here on, write so many vectors."""
+        self.many = many
+        self.own = [ChainMap[Value, str]({}, self.values) for _ in range(many)] if many > 1 else []
+
+    @property
+    def span(self) -> int:
+        """How many iterations run at once."""
+        return self.lanes * self.many
+
+    @property
+    def mask(self) -> str:
+        """The lanes that are here, of the vector that is being written."""
+        return self.here[self.which]
+
+    def each_vector(self, alike: bool = False) -> Iterator[int]:
+        """Write for one vector after the other; but once if they are alike."""
+        if self.many == 1 or alike:
+            yield 0
+            return
+        before = self.which, self.values
+        for number, values in enumerate(self.own):
+            self.which, self.values = number, values
+            yield number
+        self.which, self.values = before
+
+    @contextmanager
+    def wide(self, width: int = 0) -> Generator[None, None, None]:
+        """Write vectors of all lanes (or values of that width) for a while."""
+        before, self.width = self.width, width or self.lanes
+        yield
+        self.width = before
+
+    def write(self, op: Op) -> None:
+        """Write one op: its own way, or as a scalar if the lanes agree on it, or as vectors."""
+        if not self.here:  # outside of what runs in lanes
+            self.write_alone(op)
+        elif op not in self.facts.skipped:
+            if not op.pure:
+                self._let_go(op)
+            for _ in self.each_vector(self._alike(op)):
+                self._write(op)
+
+    def _alike(self, op: Op) -> bool:
+        """Whether what is written for one vector does for all: control flow, and what the lanes share, or that moves
+        evenly from lane to lane."""
+        if isinstance(op, (If, For, While, Break, Continue)):
+            return True
+        if isinstance(op, Warn):
+            return False
+        if isinstance(op, Store):
+            together = self.facts.step(op.ptr) == 0 and not self.facts.is_split(op.ptr)
+            return together and not self.facts.varies(op.value) and op not in self.facts.sums
+        if isinstance(op.type, Pointer) and self.facts.is_split(op):
+            return False
+        return self.facts.step(op) is not None and not isinstance(op, Atomic)
+
+    def _write(self, op: Op) -> None:
+        if isinstance(op, Atomic) or (isinstance(op, Store) and not isinstance(root_of(op.ptr), Alloca)):
+            self.gathered.clear()
+        own = LANE_EMITTERS.get(type(op))
+        if own is not None:
+            result = own(self, op)
+        else:
+            with self.wide(1 if self.facts.step(op) is not None else self.lanes):
+                result = EMITTERS[type(op)](self, op)
+        if result is not None:
+            self.values[op] = result
+
+    def block(self, block: Block) -> None:
+        """Write all ops of a block, and what still waits at its end. (What was computed here is seen nowhere else.)"""
+        self._forget()
+        super().block(block)
+        self.flush()
+        self._forget()
+
+    def _forget(self) -> None:
+        for known in (self.gathered, self.spread, self.anchors):
+            known.clear()
+
+    def flush(self) -> None:
+        """Write the stores and the atomics that wait for others to join them."""
+        waiting, self.waiting, before = self.waiting, {}, self.which
+        for number, stores in waiting.items():
+            self.which = number
+            stores.store(self, stores)
+        for number, atomics in self.together.items():
+            self.which = number
+            atomics.flush(self)
+        self.which = before
+
+    def _let_go(self, op: Op) -> None:
+        """Before an op that may see what waits, or must not come before it: write that."""
+        stores = self.waiting and not isinstance(op, (Alloca, Store)) and not _reads_local(op)
+        if stores or any(atomics.sees(op) for atomics in self.together.values()):
+            self.flush()
+
+    def write_with(self, op: Op, given: Mapping[Value, str]) -> str:
+        """Write the op for one lane, with those texts for its operands; the text of its result."""
+        before, which = {value: self.values.get(value) for value in given}, self.which
+        self.values.update(given)
+        self.which = 0  # the texts say where
+        result = EMITTERS[type(op)](self, op) or ""
+        self.which = which
+        for value, text in before.items():
+            if text is None:
+                del self.values[value]
+            else:
+                self.values[value] = text
+        return result
+
+    def write_alone(self, op: Op) -> None:
+        """Write one op for one iteration: a loop whose rounds run in lanes its own way."""
+        fold = self.folds.get(op)
+        if fold is None:
+            return super().write(op)
+        return fold.write(self, op, super().write)
+
+    def use(self, value: Value) -> str:
+        """The operand text of a value, in the width that is being written."""
+        step = self.facts.step(value) if self.width > 1 or self.which else 0
+        if step is None or (self.width == 1 and not step) or (step and self._is_spread(value)):
+            return super().use(value)
+        if isinstance(value, Const):
+            assert isinstance(value.type, Prim)
+            return self.literal(value.value, value.type)
+        if self.width == 1:
+            return self._moved(value, step * self.which * self.lanes)
+        same = self.splat(super().use(value), spell(value.type))
+        if step == 0:
+            return same
+        assert isinstance(value.type, Prim)
+        return self.set(f"add {self.spell(value.type)} {same}, {self.ramp(step, value.type, self.which * self.lanes)}")
+
+    def _is_spread(self, value: Value) -> bool:
+        """Whether the value is a vector of addresses in a local of which each lane has its own, though they are at even
+        distances in what the lane has."""
+        return isinstance(value.type, Pointer) and self.facts.is_split(value)
+
+    def _moved(self, value: Value, by: int) -> str:
+        """A scalar that moves evenly, where a later vector begins."""
+        text = super().use(value)
+        if isinstance(value.type, Pointer):
+            return self.set(f"getelementptr i8, ptr {text}, i64 {by}")
+        assert isinstance(value.type, Prim)
+        return self.set(f"add {spell(value.type)} {text}, {_wrapped(by, value.type.bits)}")
+
+    def first(self, value: Value) -> str:
+        """The value in lane 0."""
+        with self.wide(1):
+            if self.facts.step(value) is not None:
+                return self.use(value)
+            text = self._own(value)
+        return self.set(f"extractelement <{self.lanes} x {spell(value.type)}> {text}, i64 0")
+
+    def of_lane(self, value: Value, number: str) -> str:
+        """The value in the lane of that number (i64)."""
+        step = self.facts.step(value)
+        if step is None:
+            with self.wide():
+                text = self.use(value)
+            return self.set(f"extractelement <{self.lanes} x {spell(value.type)}> {text}, i64 {number}")
+        with self.wide(1):
+            text = self.use(value)
+        if not step:
+            return text
+        by = self.set(f"mul i64 {number}, {step}")
+        if isinstance(value.type, Pointer):
+            return self.set(f"getelementptr i8, ptr {text}, i64 {by}")
+        assert isinstance(value.type, Prim)
+        if value.type.bits < 64:
+            by = self.set(f"trunc i64 {by} to {spell(value.type)}")
+        return self.set(f"add {spell(value.type)} {text}, {by}")
+
+    def _own(self, value: Value) -> str:
+        """What the vector that is being written has, also where one is written for all: an address moves evenly whose
+        index went through casts that could wrap."""
+        before, self.values = self.values, self.own[self.which] if self.own else self.values
+        text = self.use(value)
+        self.values = before
+        return text
+
+    def splat(self, scalar: str, type: str) -> str:
+        """A vector with the scalar in every lane."""
+        vector = f"<{self.lanes} x {type}>"
+        one = self.set(f"insertelement {vector} poison, {type} {scalar}, i64 0")
+        return self.set(f"shufflevector {vector} {one}, {vector} poison, <{self.lanes} x i32> zeroinitializer")
+
+    def ramp(self, step: int, type: Prim, first: int = 0) -> str:
+        """The constant vector first * step, (first + 1) * step ..."""
+        name = spell(type)
+        return f"<{', '.join(f'{name} {_wrapped((first + k) * step, type.bits)}' for k in range(self.lanes))}>"
+
+    # ---- masks
+
+    @property
+    def mask_type(self) -> str:
+        """The type of a vector's mask."""
+        return f"<{self.lanes} x i1>"
+
+    def both(self, a: Mask, b: Mask) -> Mask:
+        """The lanes in both masks."""
+        return tuple(self.set(f"and {self.mask_type} {x}, {y}") for x, y in zip(a, b, strict=True))
+
+    def without(self, a: Mask, b: Mask) -> Mask:
+        """The lanes of `a` that are not in `b`."""
+        others = tuple(self.set(f"xor {self.mask_type} {y}, splat (i1 true)") for y in b)
+        return self.both(a, others)
+
+    def any(self, mask: Mask) -> str:
+        """Whether the mask has a lane."""
+        some = mask[0]
+        for other in mask[1:]:
+            some = self.set(f"or {self.mask_type} {some}, {other}")
+        bits = self.set(f"bitcast {self.mask_type} {some} to i{self.lanes}")
+        return self.set(f"icmp ne i{self.lanes} {bits}, 0")
+
+    def all(self, lanes: str) -> str:
+        """Whether `lanes` holds for all lanes that are here, of the vector that is being written."""
+        return self.set(f"xor i1 {self.any(self.without((self.mask,), (lanes,)))}, true")
+
+    def condition(self, value: Value) -> Mask:
+        """A u1 as a mask."""
+        assert value.type is u1
+        with self.wide():
+            return tuple(self.use(value) for _ in self.each_vector())
+
+    def mask_slots(self, mask: Mask) -> Mask:
+        """Stack slots for a mask, with that one in them."""
+        slots = tuple(self.stack(self.mask_type) for _ in mask)
+        self.write_mask(slots, mask)
+        return slots
+
+    def read_mask(self, slots: Mask) -> Mask:
+        """The mask kept in stack slots."""
+        return tuple(self.set(f"load {self.mask_type}, ptr {slot}, align 8") for slot in slots)
+
+    def write_mask(self, slots: Mask, mask: Mask) -> None:
+        """Keep a mask in stack slots."""
+        for slot, part in zip(slots, mask, strict=True):
+            self.do(f"store {self.mask_type} {part}, ptr {slot}, align 8")
+
+    def leave(self, slots: Mask) -> None:
+        """Take the lanes that are here out of the mask in those slots."""
+        self.write_mask(slots, self.without(self.read_mask(slots), self.here))
+
+    @contextmanager
+    def each(self) -> Generator[str, None, None]:
+        """A loop over the lanes of the vector that are here, from the lowest up; gives the lane's number (i64)."""
+        bits, head, done = f"i{self.lanes}", self.fresh_label("lane"), self.fresh_label("done")
+        start = self.set(f"bitcast {self.mask_type} {self.mask} to {bits}")
+        left, rest, latch = self.register("left"), self.register("rest"), self.fresh_label("latch")
+        before = self.label
+        if self.many > 1:  # others may be here
+            self.branch(self.set(f"icmp ne {bits} {start}, 0"), head, done)
+        self.jump(head)
+        self.lines.append(f"{head}:")
+        self.lines.append(f"  {left} = phi {bits} [ {start}, %{before} ], [ {rest}, %{latch} ]")
+        self.label, self.open = head, True
+        lowest = self.module.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
+        number = self.set(f"call {bits} @{lowest}({bits} {left}, i1 true)")
+        yield number if self.lanes == 64 else self.set(f"zext {bits} {number} to i64")
+        self.start(latch)
+        lower = self.set(f"sub {bits} {left}, 1")
+        self.lines.append(f"  {rest} = and {bits} {left}, {lower}")
+        self.branch(self.set(f"icmp ne {bits} {rest}, 0"), head, done)
+        self.start(done)
+
+    # ---- the parallel loop
+
+    @contextmanager
+    def vectors(self, begin: str, end: str, turn: Turn | None = None) -> Generator[str, None, None]:
+        """The parallel loop over [begin, end), as many at a time as run at once; gives the first one's index. `turn` is
+        as for `loop`. Of the index after the last there may be none in 64 bits: what is left is compared."""
+        enter, body, latch, done = (self.fresh_label(hint) for hint in ("enter", "body", "latch", "done"))
+        after = self.fresh_label("turn") if turn else latch
+        index, following = self.register("i"), self.register("n")
+        self.branch(self.set(f"icmp slt i64 {begin}, {end}"), enter, done)
+        self.start(enter)
+        self.jump(body)
+        self.lines.append(f"{body}:")
+        self.lines.append(f"  {index} = phi i64 [ {begin}, %{enter} ], [ {following}, %{latch} ]")
+        self.label, self.open = body, True
+        left = self.set(f"sub i64 {end}, {index}")
+        first = len(self.lines)
+        smaller = self.module.declare("i64 @llvm.umin.i64(i64, i64)")
+        count = self.set(f"call i64 @{smaller}(i64 {left}, i64 {self.span})")
+        small = self.splat(self.set(f"trunc i64 {count} to i32"), "i32")
+        numbers = (self.ramp(1, i32, number * self.lanes) for number in range(self.many))
+        self.here = tuple(self.set(f"icmp ult <{self.lanes} x i32> {some}, {small}") for some in numbers)
+        self.region = after
+        yield index
+        self.jump(after)
+        self.bodies.append(Body(f"%{body}", f"%{after}", first, len(self.lines)))
+        if turn:
+            self.start(after)
+            turn(self)
+        self.start(latch)
+        self.lines.append(f"  {following} = add nsw i64 {index}, {self.span}")
+        self.branch(self.set(f"icmp ugt i64 {left}, {self.span}"), body, done)
+        self.here = ()
+        self.start(done)
+
+
+def _reads_local(op: Op) -> bool:
+    return isinstance(op, Load) and isinstance(root_of(op.ptr), Alloca)
+
+
+def _wrapped(number: int, bits: int) -> int:
+    low = number & ((1 << bits) - 1)
+    return low - (1 << bits) if low >> (bits - 1) else low

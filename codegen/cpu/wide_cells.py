@@ -1,0 +1,40 @@
+"""Loops over cells so wide that LLVM's vectorizer would gather: they are left scalar.
+
+    for i in x: x[i] = x[i] + v[i]     vectors of 12: a load takes every 12th float, for which LLVM gathers, an element
+                                       at a time. Left alone, the parts of one cell become vectors instead.
+
+Up to eight elements apart it loads the cells whole and shuffles, which is fast. Where a body computes a sine or the
+like, vectors of that are worth the gathers.
+"""
+
+from __future__ import annotations
+
+from weft.codegen.llvm.cost import TRANSCENDENTAL
+from weft.ir.core import ops_of
+from weft.ir.ops import Binary, Load, Store, Task, Unary
+from weft.ir.types import Prim
+from weft.ir.uniform import Uniformity
+
+__all__ = ["in_wide_cells"]
+
+_SHUFFLED = 8  # elements of a cell that LLVM takes apart by shuffles
+
+
+def in_wide_cells(task: Task) -> bool:
+    """Whether most loads and stores of the loop's body are of cells wider than that, and nothing pays for it."""
+    accesses: list[Load | Store] = []
+    for op in ops_of(task.body):
+        if isinstance(op, (Unary, Binary)) and (op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2")):
+            return False
+        if isinstance(op, (Load, Store)):
+            accesses.append(op)
+    if not accesses:
+        return False
+    facts = Uniformity(task)
+    wide = sum(1 for op in accesses if _is_wide(facts, op))
+    return not facts.reason and 2 * wide > len(accesses)
+
+
+def _is_wide(facts: Uniformity, op: Load | Store) -> bool:
+    type, step = op.type if isinstance(op, Load) else op.value.type, facts.step(op.ptr)
+    return isinstance(type, Prim) and step is not None and abs(step) > _SHUFFLED * type.size

@@ -1,0 +1,1 @@
+"""What GPUs share: tasks as grids of threads."""

@@ -1,0 +1,475 @@
+"""The device's half of a launch: one entry, run by one thread, or by a grid of threads over a box.
+
+A box of one axis is shared out thread by thread; in a box of several, the innermost axis runs along x of the grid, the
+next one along y, and z runs over all others, numbered through. So neighbouring threads touch neighbouring memory and
+nothing is divided per element. Every loop strides by the size of the grid: any grid computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from weft.codegen.gpu.block_reduce import barrier, sreg
+from weft.codegen.gpu.boundary_peeling import clamps_of, write_inside
+from weft.codegen.gpu.coarsening import accumulators, group_of, has_long_loop, split_at_shared
+from weft.codegen.gpu.ops import DEVICE, EPILOGUE, DeviceWriter, state_word
+from weft.codegen.gpu.privatization import copies_of, flush, open_share
+from weft.codegen.gpu.row_phases import phased_row, write_by_phase
+from weft.codegen.gpu.simt import arena_of, threads_together
+from weft.codegen.gpu.unroll_and_jam import write_together
+from weft.codegen.gpu.warps_per_row import LANES, Team, team_of, write_team
+from weft.codegen.gpu.wide_atomics import runs_of
+from weft.codegen.llvm.call_ops import Callee, calls_one
+from weft.codegen.llvm.function import Jump
+from weft.codegen.llvm.line_table import LineTable
+from weft.codegen.llvm.module import ModuleWriter
+from weft.codegen.llvm.privatizable import Share
+from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
+from weft.ir.core import Op, Value
+from weft.ir.errors import InternalError
+from weft.ir.intervals import interval
+from weft.ir.ops import Const, For, Load, Random, Store, Task, Yield
+from weft.ir.types import Pointer
+
+__all__ = ["Launch", "box_of", "contains", "draws", "write_launch"]
+
+_FROZEN = ", !invariant.load !{}"
+
+
+@dataclass
+class Launch:
+    """One launch of a kernel: the serial tasks that one thread runs, and the boxes it then measures (task, first word
+    of the state); or one parallel loop, whose box lies in the state from word `box` on if that is not 0. `shares`:
+    fields of which its blocks keep copies. `guards`: whether an earlier launch may have ended the kernel; `stops`:
+    whether a later one must hear of it."""
+
+    name: str
+    serial: list[Task] = field(default_factory=list[Task])
+    boxes: list[tuple[Task, int]] = field(default_factory=list[tuple[Task, int]])
+    loop: Task | None = None
+    box: int = 0
+    shares: tuple[Share, ...] = ()
+    guards: bool = False
+    stops: bool = False
+
+    def tasks(self) -> list[Task]:
+        """All tasks it runs."""
+        return self.serial if self.loop is None else [self.loop]
+
+
+def contains(task: Task, kind: type[Op]) -> bool:
+    """Whether there is such an op anywhere in the task."""
+    return any(isinstance(op, kind) for op in task.walk())
+
+
+def draws(task: Task, callees: Mapping[str, Callee]) -> bool:
+    """Whether the task, or a function it calls, draws random numbers."""
+    return contains(task, Random) or calls_one(task, callees, lambda callee: callee.draws)
+
+
+def box_of(task: Task) -> Yield:
+    """The op that says what the task iterates over."""
+    limits = task.bounds.last
+    if not isinstance(limits, Yield):
+        raise InternalError(f"codegen: the bounds of {task!r} do not end in a yield")
+    return limits
+
+
+def measured_first(task: Task) -> bool:
+    """Whether the box depends on memory, which the task may change as it runs."""
+    return any(isinstance(op, Load) for op in task.bounds)
+
+
+def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int, wide: bool) -> None:
+    """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`; `wide`:
+    whether the GPU adds several floats at once."""
+    arena, _ = arena_of(launch.loop)
+    copied = {share.scope for share in launch.shares}
+    runs = runs_of(launch.loop, copied) if launch.loop is not None and wide else {}
+    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps, arena=arena, runs=runs)
+    if module.config.line_info:
+        f.lines_from = LineTable(module, launch.name, launch.tasks()[0].span if launch.tasks() else None)
+    if launch.guards:
+        _leave_if_ended(f)
+    if launch.loop is None:
+        _write_serial(f, launch)
+    else:
+        _write_loop(f, launch, launch.loop)
+    words = module.slots.result_start
+    shared = ' "nvvm.grid_constant"' if module.callees else ""  # functions read it where it is, not a copy
+    signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8{shared} %ctx)"
+    where = ""
+    if f.lines_from is not None:  # what belongs to no op, such as the heads of loops, comes from the line of the task
+        f.lines_from.mark(f.lines, 0, launch.tasks()[0].span if launch.tasks() else None)
+        where = f" !dbg {f.lines_from.subprogram}"
+    module.functions.append(
+        f.text(f"{signature} nounwind {_block_size(launch.loop, threads, module.config.fast_math)}{where}")
+    )
+
+
+def _block_size(task: Task | None, threads: int, fast_math: bool) -> str:
+    """What NVIDIA's assembler is told of the blocks: their size, exactly where the program counts its threads. Left to
+    itself it saves registers so that many fit a multiprocessor; loops that live on what one thread has under way at a
+    time get all that they want, but not where threads wait for one another: meanwhile other blocks must have work."""
+    if task is None:
+        return '"nvvm.maxntid"="1"'
+    together = threads_together(task) > 0
+    size = f'"nvvm.{"reqntid" if together else "maxntid"}"="{threads}"'
+    alone = has_long_loop(task) and not together and team_of(task, fast_math) is None
+    return f'{size} "nvvm.minctasm"="1"' if alone else size
+
+
+def _leave_if_ended(f: DeviceWriter) -> None:
+    """After a `return`, or a failed assertion, of an earlier launch there is nothing to do."""
+    on = f.fresh_label("on")
+    ended = f.set(f"load i64, ptr {state_word(f, STATE_STOP)}, align 8")
+    failed = f.set(f"load i64, ptr {state_word(f, STATE_ERROR)}, align 8")
+    either = f.set(f"or i64 {ended}, {failed}")
+    f.branch(f.set(f"icmp eq i64 {either}, 0"), on, f.exit_label)
+    f.start(on)
+
+
+def _write_serial(f: DeviceWriter, launch: Launch) -> None:
+    """One thread: no other one meets its atomics. Serial tasks count their random numbers together, in the state."""
+    f.plain = True
+    for task in launch.serial:
+        if draws(task, f.module.callees) and not f.draws:
+            f.draws = state_word(f, STATE_DRAWS)
+        f.block(task.body)
+        if not f.open:
+            f.start(f.fresh_label("dead"))
+    for task, word in launch.boxes:
+        limits = _bounds(f, task)
+        for position, value in enumerate([*limits.begins, *limits.ends]):
+            f.do(f"store i64 {f.use(value)}, ptr {state_word(f, word + position)}, align 8")
+
+
+def _bounds(f: DeviceWriter, task: Task) -> Yield:
+    limits = box_of(task)
+    for op in task.bounds:
+        if op is not limits:
+            f.op(op)
+    return limits
+
+
+# ---- parallel loops --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of the box: its limits as i64, whether its length fits 31 bits."""
+
+    begin: str
+    end: str
+    short: bool
+
+
+def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
+    if draws(task, f.module.callees):
+        f.draws = f.stack("i32", align=4)
+    axes = _axes(f, task, launch.box)
+    f.frozen = _FROZEN
+    f.block(task.prologue)
+    for number, (share, copies) in enumerate(zip(launch.shares, copies_of(launch.shares), strict=True)):
+        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}", copies)
+    if f.shares:
+        barrier(f)
+    ends = f.exit_label
+    if f.shares or task.epilogue.first is not None:  # threads that leave early still join what the block does
+        f.exit_label = f.fresh_label("leave")
+    _grid(f, task, axes)
+    if f.exit_label != ends:
+        f.start(f.exit_label)
+        f.exit_label = ends
+    if f.shares:
+        barrier(f)
+        for opened in f.shares.values():
+            flush(f, opened)
+    f.emitters = EPILOGUE
+    f.block(task.epilogue)
+
+
+def _axes(f: DeviceWriter, task: Task, word: int) -> list[_Axis]:
+    limits = box_of(task)
+    if not word:
+        _bounds(f, task)
+    count, result = len(limits.begins), list[_Axis]()
+    for k, (begin, end) in enumerate(zip(limits.begins, limits.ends, strict=True)):
+        short = interval(end)[1] - interval(begin)[0] < 2**31
+        result.append(_Axis(_limit(f, begin, word and word + k), _limit(f, end, word and word + count + k), short))
+    return result
+
+
+def _limit(f: DeviceWriter, value: Value, word: int) -> str:
+    if isinstance(value, Const):
+        return str(int(value.value))
+    if not word:
+        return f.use(value)
+    return f.set(f"load i64, ptr {state_word(f, word)}, align 8, !invariant.load !{{}}")
+
+
+def _length(f: DeviceWriter, axis: _Axis) -> str:
+    """How many iterations along an axis, as i64; not negative."""
+    begin, end = axis.begin, axis.end
+    if begin.lstrip("-").isdigit() and end.lstrip("-").isdigit():
+        return str(max(0, int(end) - int(begin)))
+    size = f.set(f"sub nsw i64 {end}, {begin}")
+    return f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {size}, i64 0)")
+
+
+def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
+    """The loops of a thread, z outside, and the body inside."""
+    inner = axes[-2:] if len(axes) > 1 else axes[-1:]
+    outer = axes[: len(axes) - len(inner)]
+    lengths = [_length(f, axis) for axis in axes]
+    if threads_together(task):
+        _numbered(f, task, axes, lengths)
+        return
+    team = team_of(task, f.module.config.fast_math)
+    if team is not None:
+        _teams(f, task, axes, lengths, team)
+        return
+    if not outer:
+        _planes(f, task, axes, [], lengths)
+        return
+    count = _product(f, lengths[: len(outer)])
+    with _strided(f, "z", count, len(outer) == 1 and outer[0].short) as number:
+        _planes(f, task, axes, _digits(f, number, outer, lengths[: len(outer)]), lengths)
+
+
+def _numbered(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str]) -> None:
+    """Iterations by number, the last axis fastest, where threads must know which they run (see `simt.py`)."""
+    with _strided(f, "x", _product(f, lengths), len(axes) == 1 and axes[0].short) as number:
+        _body(f, task, axes, [_digits(f, number, axes, lengths)], lengths)
+
+
+def _teams(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str], team: Team) -> None:
+    """The same by warps."""
+    threads = f.set(f"mul nsw i64 {_product(f, lengths)}, {LANES}")
+    with _strided(f, "x", threads, short=False) as thread:
+        number, lane = f.set(f"udiv i64 {thread}, {LANES}"), f.set(f"urem i64 {thread}, {LANES}")
+        indices = _digits(f, number, axes, lengths)
+        f.values.update(zip(task.body.args, indices, strict=True))
+        write_team(f, task, team, f.set(f"trunc i64 {lane} to i32"))
+
+
+def _product(f: DeviceWriter, lengths: list[str]) -> str:
+    count = lengths[0]
+    for length in lengths[1:]:
+        count = f.set(f"mul nsw i64 {count}, {length}")
+    return count
+
+
+def _digits(f: DeviceWriter, number: str, axes: list[_Axis], lengths: list[str]) -> list[str]:
+    """The index along each of those axes of the point with that number, the last axis fastest."""
+    indices, rest = list[str](), number
+    for axis, length in zip(reversed(axes[1:]), reversed(lengths[1:]), strict=True):
+        indices.insert(0, _moved(f, f.set(f"urem i64 {rest}, {length}"), axis))
+        rest = f.set(f"udiv i64 {rest}, {length}")
+    return [_moved(f, rest, axes[0]), *indices]
+
+
+def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
+    """The rows of a plane and their elements, in groups as far as there are whole ones."""
+    group, inner = group_of(task), axes[-1]
+    allowed = _aligned(f, group.aligned)
+    if len(axes) == 1:
+        for xs in _positions(f, "x", inner, lengths[-1], group.across, allowed):
+            _body(f, task, axes, [[x] for x in xs], lengths)
+        return
+    for ys in _positions(f, "y", axes[-2], lengths[-2], group.rows, allowed):
+        for xs in _positions(f, "x", inner, lengths[-1], group.across, allowed):
+            _body(f, task, axes, [[*indices, y, x] for y in ys for x in xs], lengths)
+
+
+def _positions(
+    f: DeviceWriter, letter: str, axis: _Axis, length: str, size: int, allowed: str
+) -> Generator[list[str], None, None]:
+    """The loops of a thread along an axis: gives the indices that are taken together, inside of each loop. Where a grid
+    has a thread for each index, none takes several."""
+    if size == 1:
+        with _strided(f, letter, length, axis.short) as position:
+            yield [_moved(f, position, axis)]
+        return
+    digits = size.bit_length() - 1
+    reach = f.set(f"mul i32 {sreg(f, f'nctaid.{letter}')}, {sreg(f, f'ntid.{letter}')}")
+    low = f.set(f"ashr i64 {f.set(f'add nsw i64 {axis.begin}, {size - 1}')}, {digits}")
+    high = f.set(f"ashr i64 {axis.end}, {digits}")
+    count = f.set(f"sub nsw i64 {high}, {low}")
+    few = f.set(f"icmp ult i64 {f.set(f'zext i32 {reach} to i64')}, {length}")
+    whole = f.set(f"and i1 {few}, {f.set(f'icmp sgt i64 {count}, 0')}")
+    whole = whole if allowed == "true" else f.set(f"and i1 {whole}, {allowed}")
+    with _strided(f, letter, f.set(f"select i1 {whole}, i64 {count}, i64 0"), axis.short) as number:
+        first = f.set(f"shl nsw i64 {f.set(f'add nsw i64 {number}, {low}')}, {digits}")
+        places = [first, *(f.set(f"add nsw i64 {first}, {k}") for k in range(1, size))]
+        f.steps |= {place: (first, k) for k, place in enumerate(places)}
+        f.multiples[first] = size
+        yield places
+    start, stop = f.set(f"shl nsw i64 {low}, {digits}"), f.set(f"shl nsw i64 {high}, {digits}")
+    head = f.set(f"select i1 {whole}, i64 {f.set(f'sub nsw i64 {start}, {axis.begin}')}, i64 {length}")
+    tail = f.set(f"select i1 {whole}, i64 {f.set(f'sub nsw i64 {axis.end}, {stop}')}, i64 0")
+    behind = f.set(f"sub nsw i64 {stop}, {head}")
+    with _strided(f, letter, f.set(f"add nsw i64 {head}, {tail}"), axis.short) as position:
+        before = f.set(f"icmp slt i64 {position}, {head}")
+        base = f.set(f"select i1 {before}, i64 {axis.begin}, i64 {behind}")
+        yield [f.set(f"add nsw i64 {position}, {base}")]
+
+
+def _aligned(f: DeviceWriter, values: Sequence[Value]) -> str:
+    """Whether all of those, bases and strides of arrays, are multiples of a word."""
+    bits = list[str]()
+    for value in values:
+        name = f.use(value)
+        bits.append(f.set(f"ptrtoint ptr {name} to i64") if isinstance(value.type, Pointer) else name)
+    if not bits:
+        return "true"
+    every = bits[0]
+    for one in bits[1:]:
+        every = f.set(f"or i64 {every}, {one}")
+    return f.set(f"icmp eq i64 {f.set(f'and i64 {every}, 15')}, 0")
+
+
+def _words(f: DeviceWriter, values: Sequence[Value]) -> dict[Value, str]:
+    """Where it is so: tell LLVM of the bases, and give strides that show it."""
+    known = dict[Value, str]()
+    for value in values:
+        if isinstance(value.type, Pointer):
+            assume = f.module.declare("void @llvm.assume(i1)")
+            f.do(f'call void @{assume}(i1 true) [ "align"(ptr {f.use(value)}, i64 16) ]')
+        else:
+            known[value] = f.set(f"and i64 {f.use(value)}, -16")
+    return known
+
+
+def _moved(f: DeviceWriter, position: str, axis: _Axis) -> str:
+    """The index at a position of an axis."""
+    return position if axis.begin == "0" else f.set(f"add nsw i64 {position}, {axis.begin}")
+
+
+def _body(f: DeviceWriter, task: Task, axes: list[_Axis], group: list[list[str]], lengths: list[str]) -> None:
+    """The body at one place, or at several together."""
+    if len(group) > 1:
+        _together(f, task, group)
+        return
+    (indices,) = group
+    for arg, index in zip(task.body.args, indices, strict=True):
+        f.values[arg] = index
+    if f.draws:
+        f.lane = "0"
+        for axis, index, length in zip(axes, indices, lengths, strict=True):
+            digit = index if axis.begin == "0" else f.set(f"sub i64 {index}, {axis.begin}")
+            f.lane = f.set(f"add i64 {f.set(f'mul i64 {f.lane}, {length}')}, {digit}")
+        f.do(f"store i32 0, ptr {f.draws}, align 4")
+    f.block(task.body)
+
+
+def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
+    """The body at several places; where indices are clamped to a field, in two versions."""
+    clamps = clamps_of(task)
+    if not clamps:
+        _side_by_side(f, task, group)
+        return
+    inside, edge, done = (f.fresh_label(hint) for hint in ("inside", "edge", "done"))
+    corners = list(zip(group[0], group[-1], strict=True))
+    f.branch(write_inside(f, clamps, corners), inside, edge)
+    f.start(inside)
+    f.inside = {clamp.op: clamp.moved for clamp in clamps}
+    _side_by_side(f, task, group)
+    f.inside = {}
+    f.jump(done)
+    f.start(edge)
+    _one_by_one(f, task, group)
+    f.start(done)
+
+
+def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
+    """The same in a loop over the places."""
+    first, outside = group[0], f.values
+    across = sum(place[:-1] == first[:-1] for place in group)
+    with f.loop("0", str(len(group))) as number:
+        column = f.set(f"and i64 {number}, {across - 1}")
+        indices = [*first[:-1], f.set(f"add nsw i64 {first[-1]}, {column}")]
+        if across < len(group):
+            row = f.set(f"lshr i64 {number}, {across.bit_length() - 1}")
+            indices[-2] = f.set(f"add nsw i64 {first[-2]}, {row}")
+        f.values = {**outside, **dict(zip(task.body.args, indices, strict=True))}
+        f.block(task.body)
+    f.values = outside
+
+
+def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
+    """Each op at all places before the next op. Of a filter twice: where all rows that it reads and writes turn out to
+    be whole words, and where they begin anywhere."""
+    shape = group_of(task)
+    if not shape.taps:
+        _at_all(f, task, group, shape.aligned)
+        return
+    wide, narrow, done = (f.fresh_label(hint) for hint in ("wide", "narrow", "done"))
+    if all(not isinstance(value, Const) for value in shape.taps):
+        f.branch(_aligned(f, shape.taps), wide, narrow)
+        f.start(wide)
+        _at_all(f, task, group, tuple(dict.fromkeys([*shape.aligned, *shape.taps])))
+        f.jump(done)
+    f.start(narrow)
+    f.phased = True
+    _at_all(f, task, group, shape.aligned)
+    f.phased = False
+    f.start(done)
+
+
+def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[Value, ...]) -> None:
+    """The body at all places together, but place by place from where the thread's own sums come in."""
+    apart, in_turn = split_at_shared(task.body, accumulators(task))
+    outside = f.values
+    words = _words(f, aligned)
+    each = [{**outside, **words, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
+    f.words = frozenset(aligned)
+    varying: set[Value] = {
+        arg for arg, texts in zip(task.body.args, zip(*group, strict=True), strict=True) if len(set(texts)) > 1
+    }
+    loops = [number for number, op in enumerate(apart) if isinstance(op, For)]
+    stored = len(apart) if in_turn or not f.phased else max(loops, default=-1) + 1
+    write_together(f, apart[:stored], each, varying)
+    f.values = each[0]
+    row = phased_row(apart[stored:], Store, each)
+    if row is None:
+        write_together(f, apart[stored:], each, varying)
+    else:
+        write_by_phase(f, row, lambda: write_together(f, apart[stored:], each, varying))
+    for f.values in each:
+        for op in in_turn:
+            f.op(op)
+    f.values, f.words = outside, frozenset()
+
+
+@contextmanager
+def _strided(f: DeviceWriter, axis: str, length: str, short: bool) -> Generator[str, None, None]:
+    """This thread's positions along an axis of the grid: from its place on in steps of the grid; gives an i64. The
+    counter itself is 32 bits wide where that is enough."""
+    type = "i32" if short else "i64"
+    head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
+    block, size, count = sreg(f, f"ctaid.{axis}"), sreg(f, f"ntid.{axis}"), sreg(f, f"nctaid.{axis}")
+    thread = sreg(f, f"tid.{axis}")
+    if not short:  # before they are multiplied: all threads of the largest grid are more than 32 bits count
+        block, size, count, thread = (f.set(f"zext i32 {one} to i64") for one in (block, size, count, thread))
+    first = f.set(f"add {type} {f.set(f'mul {type} {block}, {size}')}, {thread}")
+    step = f.set(f"mul {type} {count}, {size}")
+    if short and not length.isdigit():
+        length = f.set(f"trunc i64 {length} to i32")
+    here, following = f.register("p"), f.register("n")
+    f.jump(head)
+    before = f.label
+    f.lines.append(f"{head}:")
+    f.lines.append(f"  {here} = phi {type} [ {first}, %{before} ], [ {following}, %{latch} ]")
+    f.label, f.open = head, True
+    f.branch(f.set(f"icmp ult {type} {here}, {length}"), body, done)
+    f.start(body)
+    f.jumps.append(Jump(done, latch))
+    yield f.set(f"zext nneg i32 {here} to i64") if short else here
+    f.jumps.pop()
+    f.start(latch)
+    f.lines.append(f"  {following} = add {type} {here}, {step}")
+    f.jump(head)
+    f.start(done)

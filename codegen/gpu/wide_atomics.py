@@ -1,0 +1,197 @@
+"""Sums into neighbours in memory, by one instruction: Hopper and newer add two or four floats at once.
+
+    atomic add %p + 0, %a            red.global.add.v2.f32 [%p], {%a, %b}
+    atomic add %p + 4, %b     ->
+
+Where nobody wants the old values, all are sums of f32 in one block, at places that differ by constants, and nothing
+between them could tell. Such an instruction needs an address that is a multiple of its size. Where that is not known,
+three neighbours or more find out as they run, without branching: of three, two lie well together, the first two or the
+last two.
+
+    odd = %p & 4;   red.add.v2 [%p + odd], {odd ? %b : %a, odd ? %c : %b};   red.add [%p + (8 - 2 * odd)], odd ? %a : %c
+
+A scatter of vectors costs half as much, one of rows of three cells two thirds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from weft.codegen.llvm.function import FunctionWriter
+from weft.ir.alias import root_of
+from weft.ir.artifact import CudaTarget
+from weft.ir.core import Block, Op, Value
+from weft.ir.ops import Address, ArrayBase, Atomic, Const, Load, Task, TreeBase
+from weft.ir.scopes import Scope
+from weft.ir.types import f32
+
+__all__ = ["FIRST", "Run", "Runs", "runs_of", "write_run"]
+
+FIRST = CudaTarget(90, 81)
+_SIZE = 4
+_WIDTHS = (4, 2, 1)
+_FEWEST = 3  # neighbours of which two lie well together, wherever they lie
+
+
+@dataclass(frozen=True)
+class Run:
+    """Sums into neighbours, in the order of their addresses, written where `last` stands. They are as many as one
+    instruction adds, or an odd number of units of `unit` sums, each of which lies well."""
+
+    sums: tuple[Atomic, ...]
+    last: Atomic
+    unit: int
+
+
+Runs = dict[Op, Run]  # by each of its sums
+Unit = tuple[Atomic, ...]
+Places = dict[int, Atomic]  # by bytes from where they have in common
+
+
+def runs_of(task: Task, copied: Collection[Scope] = ()) -> Runs:
+    """The sums of the task that are written together. `copied`: what each block adds to a copy of its own of."""
+    found: Runs = {}
+    for block in _blocks(task.body):
+        for places in _stretches(block, copied):
+            for run in _together(places):
+                found |= dict.fromkeys(run.sums, run)
+    return found
+
+
+def _blocks(block: Block) -> Iterator[Block]:
+    yield block
+    for op in block:
+        for region in op.regions:
+            yield from _blocks(region)
+
+
+def _stretches(block: Block, copied: Collection[Scope]) -> Iterator[Places]:
+    """Sums at one address but for a constant, with nothing in between that has an effect, or reads what may change."""
+    open_at: dict[Hashable, Places] = {}
+    for op in block:
+        if isinstance(op, Atomic) and _is_sum(op, copied):
+            origin, offset = _place(op)
+            places = open_at.setdefault(origin, {})
+            if offset in places:  # the same place once more
+                yield places
+                places = open_at[origin] = {}
+            places[offset] = op
+        elif not op.pure and not (isinstance(op, Load) and op.invariant):
+            yield from open_at.values()
+            open_at = {}
+    yield from open_at.values()
+
+
+def _is_sum(op: Atomic, copied: Collection[Scope]) -> bool:
+    """Of floats, into the memory of a field or an array: not into the block's, nor the thread's."""
+    if not isinstance(op.ptr, Address) or op.ptr.scope.whole in copied:
+        return False
+    known = isinstance(root_of(op.ptr), ArrayBase | TreeBase)
+    return known and op.kind == "add" and op.value.type is f32 and not op.users
+
+
+def _place(op: Atomic) -> tuple[Hashable, int]:
+    """The address of a sum: what is the same for neighbours, and a number of bytes."""
+    address: Value = op.ptr
+    offset = 0
+    while isinstance(address, Address) and not address.indices:
+        offset += address.offset
+        address = address.base
+    if not isinstance(address, Address):
+        return address, offset
+    strides = tuple(int(stride.value) if isinstance(stride, Const) else stride for stride in address.strides)
+    return (address.base, tuple(address.indices), strides), offset + address.offset
+
+
+def _together(places: Places) -> Iterator[Run]:
+    """Runs of neighbours among those sums."""
+    order = {one: number for number, one in enumerate(places.values())}
+    left = dict(sorted(places.items()))
+    for width in _WIDTHS:
+        for units in _neighbours(_units(left, width), width):
+            several = len(units) - 1 + len(units) % 2  # an odd number
+            if width < _WIDTHS[0] and several >= _FEWEST:
+                units = [tuple(one for unit in units[:several] for one in unit), *units[several:]]
+            for run in units:
+                if len(run) > 1:
+                    yield Run(run, max(run, key=order.__getitem__), width)
+
+
+def _units(left: Places, width: int) -> Iterator[tuple[int, Unit]]:
+    """So many neighbours each, whose first is aligned to the size of all, with where that one is. They leave `left`."""
+    for first in list(left):
+        unit = tuple(left[place] for k in range(width) if (place := first + _SIZE * k) in left)
+        if len(unit) == width and (width == 1 or _alignment(unit[0].ptr, _SIZE * width)):
+            for k in range(width):
+                del left[first + _SIZE * k]
+            yield first, unit
+
+
+def _neighbours(units: Iterable[tuple[int, Unit]], width: int) -> Iterator[list[Unit]]:
+    """Those that lie side by side."""
+    row, end = list[Unit](), 0
+    for first, unit in units:
+        if row and first != end:
+            yield row
+            row = []
+        row.append(unit)
+        end = first + _SIZE * width
+    if row:
+        yield row
+
+
+def _alignment(ptr: Value, size: int) -> bool:
+    """Whether the address is a multiple of `size`."""
+    while isinstance(ptr, Address):
+        strides = [int(stride.value) if isinstance(stride, Const) else 1 for stride in ptr.strides]
+        if ptr.offset % size or any(stride % size for stride in strides):
+            return False
+        ptr = ptr.base
+    return isinstance(ptr, TreeBase)
+
+
+def write_run(f: FunctionWriter, run: Run, op: Atomic) -> None:
+    """The sums of a run: all of them at the last one."""
+    if op is not run.last:
+        return
+    place, values, unit = f.use(run.sums[0].ptr), [f.use(one.value) for one in run.sums], run.unit
+    if len(values) == unit:
+        _add(f, place, values)
+        return
+    size = _SIZE * unit
+    bit = f.set(f"and i64 {f.set(f'ptrtoint ptr {place} to i64')}, {size}")
+    odd = f.set(f"icmp ne i64 {bit}, 0")
+
+    def either(one: Sequence[str], other: Sequence[str]) -> list[str]:
+        return [f.set(f"select i1 {odd}, float {a}, float {b}") for a, b in zip(one, other, strict=True)]
+
+    well = f.set(f"getelementptr inbounds i8, ptr {place}, i64 {bit}")
+    for first in range(0, len(values) - unit, 2 * unit):
+        here = f.set(f"getelementptr inbounds i8, ptr {well}, i64 {_SIZE * first}")
+        _add(f, here, either(values[first + unit : first + 3 * unit], values[first : first + 2 * unit]))
+    end = f.set(f"getelementptr inbounds i8, ptr {place}, i64 {_SIZE * (len(values) - unit)}")
+    alone = f.set(f"select i1 {odd}, ptr {place}, ptr {end}")
+    _add(f, alone, either(values[:unit], values[-unit:]))
+
+
+def _add(f: FunctionWriter, place: str, values: Sequence[str]) -> None:
+    """So many at once."""
+    if len(values) == 1:
+        f.do(f"atomicrmw fadd ptr {place}, float {values[0]} {f.module.sync_scope}monotonic, align {_SIZE}")
+        return
+    f.do(f"call void @{_helper(f, len(values))}(ptr {place}, {', '.join(f'float {value}' for value in values)})")
+
+
+def _helper(f: FunctionWriter, width: int) -> str:
+    name = f"weft_add_v{width}"
+    takes = ", ".join(f"float %v{k}" for k in range(width))
+    places = ", ".join(f"${k + 1}" for k in range(width))
+    code = f'"red.relaxed.gpu.global.add.v{width}.f32 [$0], {{{places}}};", "l{",f" * width},~{{memory}}"'
+    f.module.declarations.setdefault(
+        name,
+        f"define internal void @{name}(ptr %p, {takes}) nounwind alwaysinline {{\n"
+        f"  %g = addrspacecast ptr %p to ptr addrspace(1)\n"
+        f"  call void asm sideeffect {code}(ptr addrspace(1) %g, {takes})\n  ret void\n}}\n",
+    )
+    return name

@@ -1,0 +1,234 @@
+"""Real calls: each function of a module takes the context, what its caller knows of the thread, and the scalars of its
+arguments, an array as its base, extents and strides; it gives a literal struct.
+
+    define internal {float} @weft_fn_f_0(ptr %ctx, i64 %floor, ptr %draws, i64 %lane, i32 %stream, float %a0)
+
+`%floor` is the address below which the stack must not grow: a function that can call itself fails there, as if by an
+assertion. A call of a function that can fail looks whether it did, so that a failure unwinds at once. `%draws`, `%lane`
+and `%stream` number the random numbers. LLVM drops those of them that nobody uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.codegen.llvm.function import Emitters, FunctionWriter, emits
+from weft.codegen.llvm.module import ModuleWriter
+from weft.codegen.llvm.spelling import identifier, in_register
+from weft.ir.core import Op, Value
+from weft.ir.ops import (
+    Arg,
+    ArrayBase,
+    ArrayExtent,
+    ArrayStride,
+    Assert,
+    Const,
+    Invoke,
+    Kernel,
+    Load,
+    Random,
+    Returned,
+    ScalarArg,
+    StoreResult,
+    Task,
+)
+from weft.ir.types import Array, Prim, Type, flatten, u1
+
+__all__ = ["Callee", "calls_one", "survey", "write_function"]
+
+_TOO_DEEP = "'{}' calls itself too deeply: the calls inside one another fill the stack"
+_MORE_STACK = "; ti.init(cuda_stack_limit=bytes) makes that of a GPU's threads larger"
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A function that others call, and what it does, by itself or through others: `recursive`: it may call itself;
+    `deep`: it reaches one that does; `fails`: it may leave before its end; `draws`: it draws random numbers."""
+
+    kernel: Kernel
+    recursive: bool
+    deep: bool
+    fails: bool
+    draws: bool
+
+
+def survey(functions: Sequence[Kernel], looks: Callable[[Op], bool] = lambda _op: False) -> dict[str, Callee]:
+    """What the functions of a kernel do, by name. `looks`: whether an op may end the function where it stands."""
+    called = {kernel.symbol: _called(kernel) for kernel in functions}
+    reached = {name: _closure(name, called) for name in called}
+    kernels = {kernel.symbol: kernel for kernel in functions}
+    looped = {name for name in called if name in reached[name]}
+
+    def holds(name: str, that: Callable[[Op], bool]) -> bool:
+        return any(that(op) for other in (name, *reached[name]) for op in kernels[other].walk())
+
+    found: dict[str, Callee] = {}
+    for name, kernel in kernels.items():
+        deep = name in looped or not looped.isdisjoint(reached[name])
+        fails = deep or holds(name, lambda op: isinstance(op, Assert) or looks(op))
+        found[name] = Callee(kernel, name in looped, deep, fails, holds(name, lambda op: isinstance(op, Random)))
+    return found
+
+
+def _called(root: Op) -> set[str]:
+    return {op.function for op in root.all_of(Invoke)}
+
+
+def _closure(name: str, called: Mapping[str, set[str]]) -> set[str]:
+    """All that a function calls, through others too."""
+    found, pending = set[str](), [*sorted(called[name])]
+    while pending:
+        other = pending.pop()
+        if other not in found:
+            found.add(other)
+            pending += sorted(called[other])
+    return found
+
+
+def calls_one(root: Op, callees: Mapping[str, Callee], that: Callable[[Callee], bool]) -> bool:
+    """Whether some function called in `root` is one `that` holds of."""
+    return any(that(callees[name]) for name in _called(root))
+
+
+# ---- the caller's side -----------------------------------------------------------------------------------------------
+
+
+def _result(types: Sequence[Type]) -> str:
+    names = ", ".join(in_register(prim) for prim in types if isinstance(prim, Prim))
+    return f"{{{names}}}" if names else "void"
+
+
+@emits(Arg)
+def _arg(f: FunctionWriter, op: Arg) -> str:
+    """An array to be handed on: `_invoke` spells out its words."""
+    return ""
+
+
+@emits(Invoke)
+def _invoke(f: FunctionWriter, op: Invoke) -> str | None:
+    callee = f.module.callees[op.function]
+    floor = _floor(f) if callee.deep else "0"
+    stream = f.stream or str(op.stream)
+    lane = f.lane if f.stream or op.stream else "0"
+    known = ["ptr %ctx", f"i64 {floor}", f"ptr {f.draws or 'null'}", f"i64 {lane}", f"i32 {stream}"]
+    arguments = [word for value in op.values for word in _words(f, value)]
+    call = f"call {_result(op.results)} @weft_fn_{identifier(op.function)}({', '.join([*known, *arguments])})"
+    result = f.set(call) if op.results else None
+    if result is None:
+        f.do(call)
+    if callee.fails:
+        assert f.module.leave_if_failed is not None
+        f.module.leave_if_failed(f)
+    return result
+
+
+def _words(f: FunctionWriter, value: Value) -> list[str]:
+    """What an argument is passed as: a scalar itself; an array's base, extents and strides."""
+    kind = value.type
+    if not isinstance(kind, Array):
+        return [f.typed(value)]
+    assert isinstance(value, Arg)
+    index, axes = value.index, range(kind.ndim)
+    words: list[tuple[type[Op], Op]] = [(ArrayBase, ArrayBase(index))]
+    words += [(ArrayExtent, ArrayExtent(index, axis)) for axis in axes]
+    words += [(ArrayStride, ArrayStride(index, axis)) for axis in axes]
+    names = [f.emitters[kind](f, op) for kind, op in words]
+    return [f"{'i64' if position else 'ptr'} {name}" for position, name in enumerate(names)]
+
+
+def _floor(f: FunctionWriter) -> str:
+    """Where the stack must end, for the calls of this entry or task."""
+    if not f.floor:
+        f.floor = "%floor"
+        f.slots += f.module.floor
+    return f.floor
+
+
+@emits(Returned)
+def _returned(f: FunctionWriter, op: Returned) -> str:
+    assert isinstance(op.call, Invoke)
+    return f.set(f"extractvalue {_result(op.call.results)} {f.use(op.call)}, {op.part}")
+
+
+# ---- the function itself ---------------------------------------------------------------------------------------------
+
+
+class _Parameters:
+    """The registers of a function's parameters, and the ops that read them."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.spelled: list[str] = []
+        self.starts: list[int] = []
+        self.axes: list[int] = []
+        for param in kernel.params:
+            self.starts.append(len(self.spelled))
+            array = isinstance(param.type, Array)
+            self.axes.append(param.type.ndim if isinstance(param.type, Array) else 0)
+            types = ["ptr", *["i64"] * (2 * self.axes[-1])] if array else map(in_register, flatten(param.type))
+            self.spelled += [f"{type} %a{len(self.spelled) + k}" for k, type in enumerate(types)]
+
+    def emitters(self) -> dict[type[Op], Callable[[Any, Any], str]]:
+        """How to write the ops that read parameters."""
+        starts, axes = self.starts, self.axes
+        return {
+            ScalarArg: lambda _, op: f"%a{starts[op.index] + op.part}",
+            ArrayBase: lambda _, op: f"%a{starts[op.index]}",
+            ArrayExtent: lambda _, op: f"%a{starts[op.index] + 1 + op.axis}",
+            ArrayStride: lambda _, op: f"%a{starts[op.index] + 1 + axes[op.index] + op.axis}",
+        }
+
+
+def write_function(
+    module: ModuleWriter, callee: Callee, writer: Callable[..., FunctionWriter], emitters: Emitters
+) -> None:
+    """The LLVM function of a lowered kernel that others call; `writer` and `emitters` are those of the arch. (No other
+    code may read its fields meanwhile, but its callers write them between calls: no load of it is invariant.)"""
+    kernel = callee.kernel
+    results = [prim for type in kernel.results for prim in flatten(type)]
+    parameters = _Parameters(kernel)
+
+    def store_result(f: FunctionWriter, op: StoreResult) -> None:
+        f.do(f"store {f.typed(op.value)}, ptr {slots[op.part]}")
+
+    own = {**emitters, **parameters.emitters(), StoreResult: store_result}
+    joined = frozenset(field.tree for field in kernel.fields)  # its callers may touch them as well
+    f = writer(module, emitters=own, draws="%draws", lane="%lane", stream="%stream", floor="%floor", joined=joined)
+    slots = [f.stack(in_register(prim)) for prim in results]
+    for slot, prim in zip(slots, results, strict=True):
+        f.do(f"store {in_register(prim)} zeroinitializer, ptr {slot}")
+    if callee.recursive:
+        _check_stack(f, kernel)
+    for task in kernel.body:
+        assert isinstance(task, Task)
+        for op in task.walk():
+            if isinstance(op, Load):
+                op.invariant = False
+        f.block(task.body)
+    known = ["ptr %ctx", "i64 %floor", "ptr %draws", "i64 %lane", "i32 %stream"]
+    name, takes = identifier(kernel.symbol), ", ".join([*known, *parameters.spelled])
+    signature = f"define internal {_result(results)} @weft_fn_{name}({takes})"
+    body = f.text(f"{signature} {module.attributes}").removesuffix("  ret void\n}\n")
+    module.functions.append(body + _return(slots, results))
+
+
+def _check_stack(f: FunctionWriter, kernel: Kernel) -> None:
+    """Fail where the stack has grown down to the floor: the address of a local says how far it is."""
+    here = f.set(f"ptrtoint ptr {f.stack('i64')} to i64")
+    sound = Const(True, type=u1)
+    f.values[sound] = f.set(f"icmp ugt i64 {here}, %floor")
+    message = _TOO_DEEP.format(kernel.symbol.rpartition("_")[0])
+    if f.module.config.arch == "cuda":
+        message += _MORE_STACK
+    f.op(Assert(sound, [], message, kind="recursion", span=kernel.span))
+
+
+def _return(slots: list[str], results: list[Prim]) -> str:
+    whole, lines, before = _result(results), list[str](), "undef"
+    for part, (slot, prim) in enumerate(zip(slots, results, strict=True)):
+        lines.append(f"  %r{part} = load {in_register(prim)}, ptr {slot}")
+        lines.append(f"  %w{part} = insertvalue {whole} {before}, {in_register(prim)} %r{part}, {part}")
+        before = f"%w{part}"
+    lines.append(f"  ret {whole} {before}" if results else "  ret void")
+    return "\n".join([*lines, "}\n"])

@@ -1,0 +1,289 @@
+"""The host's half of a CUDA kernel: `entry(ctx)` sizes a grid for each launch and calls the driver, all in native code.
+
+It reads the context that the launcher filled (see `ir/artifact.py`) and hands it to the device by value. It waits for
+the device only if there is something to wait for: results, or assertions that may have failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from weft.codegen.cpu.vector_math import CpuMath
+from weft.codegen.gpu.coarsening import Group, group_of
+from weft.codegen.gpu.simt import MOST_THREADS, arena_of, threads_together
+from weft.codegen.gpu.task import Launch, box_of
+from weft.codegen.gpu.warps_per_row import LANES, team_of
+from weft.codegen.llvm import machine
+from weft.codegen.llvm.function import FunctionWriter
+from weft.codegen.llvm.module import ModuleWriter
+from weft.codegen.llvm.overlap_check import write_check
+from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, STATE_ERROR, STATE_RESULTS, Slots
+from weft.ir.config import CompileConfig
+from weft.ir.core import Value
+from weft.ir.ops import Const, Kernel, Task
+from weft.ir.types import flat_size
+
+__all__ = ["host_module", "threads_of"]
+
+_THREADS = 256
+_WAVES = 8  # blocks for each multiprocessor, where a block is not made for each piece of the box
+_MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
+
+
+def threads_of(task: Task | None) -> int:
+    """How many threads a block has: what `loop_config(block_dim=)` says, in whole warps unless the program counts its
+    threads; one for serial tasks."""
+    if task is None:
+        return 1
+    if exactly := threads_together(task):
+        return exactly
+    wanted = task.config.block_dim
+    return min(-(-wanted // 32) * 32, MOST_THREADS) if wanted else _THREADS
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The threads of a block along x, y and z."""
+
+    x: int
+    y: int
+    z: int
+
+
+def _shape(task: Task, fast_math: bool) -> _Shape:
+    """Wide along the innermost axis, unless that one is known to be short."""
+    limits, threads = box_of(task), threads_of(task)
+    axes = len(limits.begins)
+    if axes == 1 or threads_together(task) or team_of(task, fast_math) is not None:
+        return _Shape(threads, 1, 1)
+    begin, end = limits.begins[-1], limits.ends[-1]
+    width = 32
+    if isinstance(begin, Const) and isinstance(end, Const):
+        length = max(1, int(end.value) - int(begin.value))
+        width = min(32, 1 << (length - 1).bit_length())
+    rest = threads // width
+    depth = 2 if axes == 3 and rest >= 8 else 1
+    return _Shape(width, rest // depth, depth)
+
+
+def host_module(
+    config: CompileConfig, kernel: Kernel, slots: Slots, launches: Sequence[Launch], wary: bool, flagged: bool
+) -> tuple[str, str]:
+    """The module with `weft_entry`, and the name of its function that checks for overlaps (see `write_check`). `wary`:
+    assertions may fail; `flagged`: the state begins with zeros."""
+    module = ModuleWriter(config, slots, CpuMath(frozenset(), False))
+    f = FunctionWriter(module)
+    services = _Services(f)
+    leave = _enter(f, services)
+    for slot, name in ((0, "state"), (1, "prints")):
+        place = f.set(f"getelementptr inbounds i8, ptr %ctx, i64 {8 * slot}")
+        f.do(f"store ptr {services.word(name)}, ptr {place}, align 8")
+    if flagged:
+        words = 2 * STATE_RESULTS
+        services.call("memset", f"ptr {services.word('state')}, i32 0, i64 {words}, ptr {services.word('stream')}")
+    for number, launch in enumerate(launches):
+        _launch(f, services, launch, number, len(launches))
+    if launches:
+        _flush(f, services)
+    _answer(f, services, slots, wary)
+    services.write_failure()
+    leave()
+    module.functions.append(f.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
+    check = write_check(module, kernel)
+    return module.text(machine.host_cpu(1).header), check
+
+
+def _enter(f: FunctionWriter, services: _Services) -> Callable[[], None]:
+    """Make the device's context current, unless it is. Gives what writes, behind all else, how the thread gets back the
+    one it had: other libraries take the current context for the device that their user chose."""
+    place, context = f.stack("ptr"), services.word("context")
+    f.do(f"call i32 {services.word('get_current')}(ptr {place})")
+    before = f.set(f"load ptr, ptr {place}, align 8")
+    other, on = f.fresh_label("other"), f.fresh_label("on")
+    same = f.set(f"icmp eq ptr {before}, {context}")
+    f.branch(same, on, other)
+    f.start(other)
+    f.do(f"call i32 {services.word('set_current')}(ptr {context})")
+    f.jump(on)
+    f.start(on)
+    ends, f.exit_label = f.exit_label, f.fresh_label("leave")
+
+    def leave() -> None:
+        back = f.fresh_label("back")
+        f.jump(f.exit_label)
+        f.start(f.exit_label)
+        f.exit_label = ends
+        f.branch(same, ends, back)
+        f.start(back)
+        f.do(f"call i32 {services.word('set_current')}(ptr {before})")
+
+    return leave
+
+
+class _Services:
+    """The table of driver functions; a call that fails leaves the entry."""
+
+    def __init__(self, f: FunctionWriter) -> None:
+        self.f = f
+        self.status, self.params = f.stack("i32", 4), f.stack("ptr")
+        self.failed = f.fresh_label("failed")
+        self.table = f.set("load ptr, ptr %ctx, align 8")
+        record = f.set("getelementptr inbounds i8, ptr %ctx, i64 8")
+        self.record = f.set(f"load ptr, ptr {record}, align 8")
+        f.do(f"store ptr %ctx, ptr {self.params}, align 8")
+
+    def word(self, name: str, type: str = "ptr", number: int = 0) -> str:
+        """The word of that name in the table, or the one `number` words after it."""
+        index = CUDA_SERVICES.index(name) + number
+        place = self.f.set(f"getelementptr inbounds i8, ptr {self.table}, i64 {8 * index}")
+        return self.f.set(f"load {type}, ptr {place}, align 8")
+
+    def call(self, name: str, arguments: str) -> None:
+        """Call a driver function; on failure, leave."""
+        f, well = self.f, self.f.fresh_label("well")
+        function = self.word(name)
+        status = f.set(f"call i32 {function}({arguments})")
+        f.do(f"store i32 {status}, ptr {self.status}, align 4")
+        f.branch(f.set(f"icmp eq i32 {status}, 0"), well, self.failed)
+        f.start(well)
+
+    def write_failure(self) -> None:
+        """Where failed calls end up: the error record gets the driver's status."""
+        f = self.f
+        f.jump(f.exit_label)
+        f.start(self.failed)
+        status = f.set(f"zext i32 {f.set(f'load i32, ptr {self.status}, align 4')} to i64")
+        word = f.set(f"getelementptr inbounds i8, ptr {self.record}, i64 8")
+        f.do(f"store i64 {status}, ptr {word}, align 8")
+        f.do(f"store i64 3, ptr {self.record}, align 8")
+
+
+def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int, count: int) -> None:
+    after = f.fresh_label("after")
+    shape, grid = _Shape(1, 1, 1), ["1", "1", "1"]
+    if launch.loop is not None:
+        shape = _shape(launch.loop, f.module.config.fast_math)
+        grid = (
+            _unknown_grid(f, services, launch.loop)
+            if launch.box
+            else _grid(f, services, launch, launch.loop, shape, after, count + number)
+        )
+    blocks = ", ".join(f"i32 {count}" for count in grid)
+    threads = f"i32 {shape.x}, i32 {shape.y}, i32 {shape.z}"
+    _, shared = arena_of(launch.loop)
+    function, queue = services.word("functions", number=number), services.word("queue")
+    services.call(
+        "launch", f"ptr {function}, {blocks}, {threads}, i32 {shared}, ptr {queue}, ptr {services.params}, ptr null"
+    )
+    f.start(after)
+
+
+def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[str]:
+    """The box is known to the device only: a grid that fills it."""
+    processors = services.word("processors", "i32")
+    axes = len(box_of(task).begins)
+    if axes == 1 or threads_together(task):
+        return [f.set(f"mul i32 {processors}, {_WAVES}"), "1", "1"]
+    if axes == 2:
+        return [str(_WAVES), processors, "1"]
+    return [str(_WAVES // 2), str(_WAVES), processors]
+
+
+def _grid(
+    f: FunctionWriter, services: _Services, launch: Launch, task: Task, shape: _Shape, after: str, resident: int
+) -> list[str]:
+    """Blocks along x, y and z for the box; goes on after the launch where the box is empty. `resident`: which word
+    behind the functions says how many blocks a multiprocessor holds."""
+    limits = box_of(task)
+    for op in task.bounds:
+        if op is not limits:
+            f.op(op)
+    lengths = [_length(f, begin, end) for begin, end in zip(limits.begins, limits.ends, strict=True)]
+    outer = lengths[0] if len(lengths) > 2 else "1"
+    for length in lengths[1:-2]:
+        outer = f.set(f"mul i64 {outer}, {length}")
+    middle = lengths[-2] if len(lengths) > 1 else "1"
+    area = f.set(f"mul i64 {f.set(f'mul i64 {outer}, {middle}')}, {lengths[-1]}")
+    some = f.fresh_label("some")
+    f.branch(f.set(f"icmp eq i64 {area}, 0"), after, some)
+    f.start(some)
+    team = team_of(task, f.module.config.fast_math)
+    if threads_together(task) or team is not None:
+        threads = f.set(f"mul i64 {area}, {LANES}") if team is not None else area
+        return [f.set(f"trunc i64 {_blocks(f, threads, shape.x, 'x')} to i32"), "1", "1"]
+    group = group_of(task)
+    each = _group_sizes(f, services, area, group)
+    across = _blocks(f, lengths[-1], shape.x, "x", each(group.across))
+    down = _blocks(f, middle, shape.y, "y", each(group.rows))
+    deep = _blocks(f, outer, shape.z, "z")
+    if launch.shares or task.epilogue.first is not None:  # each block adds to the total: few blocks, of long threads
+        each_holds = services.word("functions", "i64", resident) if launch.shares else str(_WAVES)
+        enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {each_holds}")
+        across = _least(f, across, enough)
+        down = _least(f, down, _share(f, enough, across))
+        deep = _least(f, deep, _share(f, enough, f.set(f"mul i64 {across}, {down}")))
+    return [f.set(f"trunc i64 {count} to i32") for count in (across, down, deep)]
+
+
+def _length(f: FunctionWriter, begin: Value, end: Value) -> str:
+    size = f.set(f"sub nsw i64 {f.use(end)}, {f.use(begin)}")
+    return f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {size}, i64 0)")
+
+
+def _group_sizes(f: FunctionWriter, services: _Services, area: str, group: Group) -> Callable[[int], str]:
+    """Gives how many of a group's neighbours a thread shall take: all, unless that leaves processors idle."""
+    enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {group.busy * group.across * group.rows}")
+    many = f.set(f"icmp uge i64 {area}, {enough}")
+    return lambda size: f.set(f"select i1 {many}, i64 {size}, i64 1") if size > 1 else "1"
+
+
+def _blocks(f: FunctionWriter, length: str, threads: int, axis: str, each: str = "1") -> str:
+    """Blocks along an axis, where each thread takes `each` places."""
+    covered = str(threads) if each == "1" else f.set(f"mul i64 {each}, {threads}")
+    blocks = _share(f, f.set(f"add i64 {length}, {f.set(f'sub i64 {covered}, 1')}"), covered)
+    return _least(f, blocks, str(_MOST_BLOCKS[axis]))
+
+
+def _share(f: FunctionWriter, total: str, among: str) -> str:
+    """total / among, at least 1."""
+    part = f.set(f"udiv i64 {total}, {among}")
+    return f.set(f"call i64 @{f.module.declare('i64 @llvm.umax.i64(i64, i64)')}(i64 {part}, i64 1)")
+
+
+def _least(f: FunctionWriter, a: str, b: str) -> str:
+    return f.set(f"call i64 @{f.module.declare('i64 @llvm.umin.i64(i64, i64)')}(i64 {a}, i64 {b})")
+
+
+def _flush(f: FunctionWriter, services: _Services) -> None:
+    """What was launched is sent off now, where it was only collected."""
+    collected, sent = f.fresh_label("collected"), f.fresh_label("sent")
+    f.branch(f.set(f"icmp ne ptr {services.word('flush')}, null"), collected, sent)
+    f.start(collected)
+    services.call("flush", f"ptr {services.word('queue')}")
+    f.jump(sent)
+    f.start(sent)
+
+
+def _answer(f: FunctionWriter, services: _Services, slots: Slots, wary: bool) -> None:
+    """Fetch the error record and the results, if there can be any, and put them where the launcher looks for them."""
+    results = sum(map(flat_size, slots.results))
+    if not results and not wary:
+        return
+    first = STATE_ERROR if wary else STATE_RESULTS
+    count = STATE_RESULTS + results - first
+    answer = f.stack(f"[{count} x i64]")
+    stream, state = services.word("stream"), services.word("state")
+    place = f.set(f"getelementptr inbounds i8, ptr {state}, i64 {8 * first}")
+    services.call("copy_out", f"ptr {answer}, ptr {place}, i64 {8 * count}, ptr {stream}")
+    services.call("synchronize", f"ptr {stream}")
+    if wary:
+        _copy(f, answer, 0, services.record, 0, ERROR_WORDS)
+    _copy(f, answer, count - results, "%ctx", slots.result_start, results)
+
+
+def _copy(f: FunctionWriter, source: str, first: int, target: str, to: int, words: int) -> None:
+    for word in range(words):
+        here = f.set(f"getelementptr inbounds i8, ptr {source}, i64 {8 * (first + word)}")
+        there = f.set(f"getelementptr inbounds i8, ptr {target}, i64 {8 * (to + word)}")
+        f.do(f"store i64 {f.set(f'load i64, ptr {here}, align 8')}, ptr {there}, align 8")

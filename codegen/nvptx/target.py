@@ -1,0 +1,154 @@
+"""NVIDIA GPUs as a target of LLVM: which compute capabilities and PTX versions there are, and NVIDIA's math library.
+
+PTX is assembled by the driver for the GPU at hand, so older PTX runs on newer GPUs. It must not be newer than the
+driver; so the target is the newest that device, driver and LLVM all know.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from weft.codegen.llvm import machine
+from weft.ir.artifact import CudaTarget
+from weft.ir.errors import WeftError
+
+__all__ = [
+    "LIBDEVICE",
+    "OLDEST",
+    "device_machine",
+    "header",
+    "libdevice",
+    "link_math",
+    "most_arguments",
+    "most_shared",
+    "newest",
+    "optimize",
+]
+
+OLDEST = CudaTarget(70, 63)
+LIBDEVICE = "libdevice.10.bc"
+_TRIPLE = "nvptx64-nvidia-cuda"
+
+# Compute capability, and the first PTX version that knows it.
+_FIRST_PTX = {70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 103: 88, 120: 87, 121: 88}
+# KiB of shared memory that a block may have, where that is not 96.
+_SHARED = {75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99, 121: 99}
+_PTX = (63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88)
+
+
+def newest(device: CudaTarget) -> CudaTarget:
+    """The target to compile for, given the device's compute capability and the newest PTX that its driver takes."""
+    ptx = max((version for version in _PTX if version <= device.ptx), default=_PTX[0])
+    known = [sm for sm, first in _FIRST_PTX.items() if sm <= device.sm and first <= ptx]
+    if not known:
+        raise WeftError(f"sm_{device.sm} is too old: Weft needs a GPU of compute capability 7.0 (Volta) or newer")
+    return CudaTarget(max(known), ptx)
+
+
+def most_shared(target: CudaTarget) -> int:
+    """How many bytes of shared memory a block may have."""
+    return _SHARED.get(target.sm, 96) << 10
+
+
+def most_arguments(target: CudaTarget) -> int:
+    """How many bytes a launch may hand over."""
+    return 32764 if target.ptx >= 81 else 4096
+
+
+@cache
+def device_machine(target: CudaTarget, opt_level: int = 3) -> Any:
+    """LLVM's target machine."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    kind = llvm.Target.from_triple(_TRIPLE)
+    return kind.create_target_machine(cpu=f"sm_{target.sm}", features=f"+ptx{target.ptx}", opt=opt_level)
+
+
+def header(target: CudaTarget, opt_level: int = 3) -> str:
+    """The first lines of a module."""
+    layout = device_machine(target, opt_level).target_data
+    return f'target datalayout = "{layout}"\ntarget triple = "{_TRIPLE}"\n'
+
+
+# ---- libdevice -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def libdevice() -> Path | None:
+    """Where NVIDIA's math library is: WEFT_LIBDEVICE, a package of NVIDIA's, a CUDA toolkit, or another package that
+    brings one."""
+    named = os.environ.get("WEFT_LIBDEVICE")
+    if named:
+        return Path(named)
+    site = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
+    toolkits = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
+    toolkits += [Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"), reverse=True), Path("/opt/cuda")]
+    places = [
+        *((folder, "nvidia/*/nvvm/libdevice") for folder in site),
+        *((folder, "nvidia/cu*/nvvm/libdevice") for folder in site),
+        *((folder, "nvvm/libdevice") for folder in toolkits),
+        (Path("/usr/lib"), "cuda/nvvm/libdevice"),
+        (Path("/usr/lib"), "nvidia-cuda-toolkit/libdevice"),
+        *((folder, "triton/backends/nvidia/lib") for folder in site),
+        *((folder, "*/native/libdevice") for folder in site),
+        *((folder, "*/backends/nvidia/lib") for folder in site),
+    ]
+    for folder, pattern in places:
+        for found in sorted(folder.glob(f"{pattern}/{LIBDEVICE}")):
+            return found
+    return None
+
+
+@cache
+def _functions_of(names: frozenset[str], target: CudaTarget, opt_level: int) -> bytes:
+    """The part of libdevice that those functions need, as bitcode."""
+    import llvmlite.binding as llvm
+
+    path = libdevice()
+    if path is None or not path.exists():
+        raise WeftError(
+            f"{sorted(names)[0]} is in NVIDIA's math library, and no {LIBDEVICE} was found: "
+            "`pip install nvidia-nvvm`, or name the file in WEFT_LIBDEVICE"
+        )
+    module = llvm.parse_bitcode(path.read_bytes())
+    module.triple, module.data_layout = _TRIPLE, str(device_machine(target, opt_level).target_data)
+    for function in module.functions:
+        if not function.is_declaration and function.name not in names:
+            function.linkage = "internal"
+    for variable in module.global_variables:
+        variable.linkage = "internal"
+    _drop_dead(module, target, opt_level)
+    return bytes(module.as_bitcode())
+
+
+def _drop_dead(module: Any, target: CudaTarget, opt_level: int) -> None:
+    import llvmlite.binding as llvm
+
+    builder = llvm.create_pass_builder(device_machine(target, opt_level), llvm.create_pipeline_tuning_options())
+    with machine.disposing(llvm.create_new_module_pass_manager()) as passes:
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(module, builder)
+
+
+def link_math(module: Any, names: frozenset[str], target: CudaTarget, opt_level: int) -> None:
+    """Link those functions of libdevice into `module`; they are its own then."""
+    import llvmlite.binding as llvm
+
+    if not names:
+        return
+    part = llvm.parse_bitcode(_functions_of(names, target, opt_level))
+    inside = [function.name for function in part.functions if not function.is_declaration]
+    module.link_in(part)
+    for name in inside:
+        module.get_function(name).linkage = "internal"
+
+
+def optimize(module: Any, target: CudaTarget, level: int) -> None:
+    """LLVM's pipeline for a GPU: threads are the vector, so loops are not vectorized."""
+    machine.optimize(module, device_machine(target, level), level, vectorize=False)
