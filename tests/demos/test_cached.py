@@ -9,25 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.machine_code import DEMOS
 from weft.demos.runner import NAMES
 
-PROGRAM = """
+PROGRAM = f"""
 import importlib, sys
 import weft as ti
 from weft.demos.runner import NAMES
-SMALL = {
-    "mpm3d": {"grid": 16, "side": 32}, "sph": {"across": 6, "up": 6}, "pbf": {"counts": (4, 4, 4)},
-    "smoke": {"width": 16, "height": 32}, "vortex_street": {"width": 64, "height": 32},
-    "fem": {"across": 2, "around": 16}, "cloth": {"n": 8}, "waves": {"width": 64, "height": 40},
-    "reaction": {"n": 32}, "physarum": {"n": 32, "agents": 64}, "cornell": {"size": 16, "paths": 1},
-    "mandelbrot": {"width": 16, "height": 16}, "contours": {"cells": 6, "size": 16}, "sorting": {"n": 16, "rows": 4},
-}
+SMALL = {DEMOS!r}
 ti.init(arch=ti.cpu, opt_level=0, log_level=ti.WARN)
 for name in NAMES:
-    module = importlib.import_module(f"weft.demos.{name}")
+    module = importlib.import_module(f"weft.demos.{{name}}")
     if hasattr(module, "STEPS"):
         module.STEPS = 2
-    module.build(**SMALL.get(name, {}))(0)
+    module.build(**SMALL.get(name, {{}}))(0)
     print(name, flush=True)
 """
 
