@@ -9,9 +9,41 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from weft.lang import compat, types
-from weft.lang.argpack import ArgPack, ArgPackType
-from weft.lang.builtins import (
+from weft.lang import compat
+from weft.lang.data.field import Field, MatrixField, ScalarField
+from weft.lang.data.make_field import field
+from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, ndarray
+from weft.lang.data.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
+from weft.lang.deferred import deferred as _deferred
+from weft.lang.library import mathlib as math
+from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig
+from weft.lang.library.indices import rescale_index
+from weft.lang.logs.levels import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
+from weft.lang.logs.topics import set_logs
+from weft.lang.program.init import (
+    amdgpu,
+    arm64,
+    cfg,
+    cpu,
+    cuda,
+    dx11,
+    dx12,
+    gles,
+    gpu,
+    init,
+    metal,
+    opengl,
+    python,
+    reset,
+    seed,
+    sync,
+    vulkan,
+    x64,
+    x86_64,
+)
+from weft.lang.values import types
+from weft.lang.values.argpack import ArgPack, ArgPackType
+from weft.lang.values.builtins import (
     abs,
     acos,
     asin,
@@ -79,41 +111,10 @@ from weft.lang.builtins import (
     trunc,
     zero,
 )
-from weft.lang.color import hex_to_rgb, rgb_to_hex
-from weft.lang.deferred import deferred as _deferred
-from weft.lang.field import Field, MatrixField, ScalarField
-from weft.lang.init import (
-    amdgpu,
-    arm64,
-    cfg,
-    cpu,
-    cuda,
-    dx11,
-    dx12,
-    gles,
-    gpu,
-    init,
-    metal,
-    opengl,
-    python,
-    reset,
-    seed,
-    sync,
-    vulkan,
-    x64,
-    x86_64,
-)
-from weft.lang.library import mathlib as math
-from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig
-from weft.lang.library.indices import rescale_index
-from weft.lang.logs.levels import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
-from weft.lang.logs.topics import set_logs
-from weft.lang.make_field import field
-from weft.lang.matrix import Matrix, Vector
-from weft.lang.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, ndarray
-from weft.lang.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
-from weft.lang.struct import Struct, StructField, dataclass
-from weft.lang.types import (
+from weft.lang.values.color import hex_to_rgb, rgb_to_hex
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.struct import Struct, StructField, dataclass
+from weft.lang.values.types import (
     NDArray,
     Template,
     f16,
@@ -162,7 +163,7 @@ if TYPE_CHECKING:
         TaichiTypeError,
         WeftError,
     )
-    from weft.lang.kernel import data_oriented, func, kernel, real_func, warm
+    from weft.lang.kernels.kernel import data_oriented, func, kernel, real_func, warm
 
 __version__ = "0.1.0"
 
@@ -175,12 +176,12 @@ sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
 
-algorithms = _deferred("weft.lang.library.algorithms", "weft.algorithms")
-graph = _deferred("weft.lang.graph", "weft.graph")
+algorithms = _deferred("weft.lang.algorithms.algorithms", "weft.algorithms")
+graph = _deferred("weft.lang.kernels.graph", "weft.graph")
 profiler = _deferred("weft.lang.measure.profiler", "weft.profiler")
 simt = _deferred("weft.lang.simt", "weft.simt")
 testing = _deferred("weft.lang.measure.testing", "weft.testing")
-tools = _deferred("weft.lang.tools", "weft.tools")
+tools = _deferred("weft.lang.ui.tools", "weft.tools")
 torch = _deferred("weft.lang.arrays.torch_op", "weft.torch")  # not in __all__: `import *` leaves `torch` what it was
 ui = _deferred("weft.lang.ui", "weft.ui")
 sys.modules[f"{__name__}.compat"] = compat
@@ -189,13 +190,13 @@ extension = compat.Extension
 
 _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
-    "Timer": "weft.lang.tools",
+    "Timer": "weft.lang.ui.tools",
     "elementwise": "weft.lang.arrays.elementwise",
     "reduce": "weft.lang.arrays.reduction",
     "global_thread_idx": "weft.lang.simt.block",
     "profile": "weft.lang.measure.profile",
-    **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.measure.autotune"),
-    **dict.fromkeys(("data_oriented", "func", "kernel", "real_func", "warm"), "weft.lang.kernel"),
+    **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.tuning.autotune"),
+    **dict.fromkeys(("data_oriented", "func", "kernel", "real_func", "warm"), "weft.lang.kernels.kernel"),
     **dict.fromkeys(
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
@@ -211,7 +212,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         if waits := compat.later(name):
             raise AttributeError(f"weft has no attribute '{name}' yet: it belongs to {waits}")
-        from weft.lang.options import did_you_mean
+        from weft.lang.program.options import did_you_mean
 
         meant = f": it is in ti.math, as ti.math.{name}" if hasattr(math, name) else did_you_mean(name, __all__, 0.75)
         raise AttributeError(f"weft has no attribute '{name}'{meant}")

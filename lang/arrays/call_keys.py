@@ -16,10 +16,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.arrays.export import Lender
-from weft.lang.arrays.libraries import is_contiguous, lent
-from weft.lang.init import cuda, program
-from weft.lang.struct_ndarray import StructNdarray
+from weft.lang.data.export import Lender
+from weft.lang.data.libraries import is_contiguous, lent
+from weft.lang.data.struct_ndarray import StructNdarray
+from weft.lang.program.init import cuda, program
 
 __all__ = ["Calls", "look", "seen"]
 

@@ -13,7 +13,8 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.arrays.call_keys import Calls, look, seen
 from weft.lang.arrays.generated_kernels import AXES, Pattern, Results, Text, elementwise_kernel, pattern_of, results_of
-from weft.lang.arrays.libraries import (
+from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operands
+from weft.lang.data.libraries import (
     Maker,
     Shape,
     arguments_as,
@@ -24,11 +25,10 @@ from weft.lang.arrays.libraries import (
     span,
     view,
 )
-from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operands
+from weft.lang.data.ndarray import Ndarray
 from weft.lang.errors import ArgumentError
-from weft.lang.init import program
-from weft.lang.kernel import Kernel
-from weft.lang.ndarray import Ndarray
+from weft.lang.kernels.kernel import Kernel
+from weft.lang.program.init import program
 
 __all__ = ["ElementwiseFunction", "elementwise"]
 

@@ -21,18 +21,18 @@ from typing import Any
 from weft.ir.errors import GENERATED, CompilationError, Span, TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.arrays.operands import Operand
-from weft.lang.builtins import Builtin, cast
-from weft.lang.captures import Captures
 from weft.lang.errors import PrecisionWarning
-from weft.lang.init import Program
-from weft.lang.kernel import Kernel, kernel
+from weft.lang.functions.captures import Captures
+from weft.lang.functions.lost_source import keep_text
+from weft.lang.functions.source import source_of
+from weft.lang.kernels.kernel import Kernel, kernel
+from weft.lang.program.init import Program
 from weft.lang.translate import Argument, translate_kernel
 from weft.lang.translate.functions import FUNCTIONS, Call
-from weft.lang.translate.lost_source import keep_text
-from weft.lang.translate.source import source_of
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import kind_of, to_expr
-from weft.lang.types import NdarrayType
+from weft.lang.values.builtins import Builtin, cast
+from weft.lang.values.types import NdarrayType
 
 __all__ = [
     "AXES",

@@ -13,14 +13,14 @@ import numpy as np
 from weft.ir.errors import CompilationError, TypeMismatch
 from weft.ir.scalar import promote, range_of
 from weft.ir.types import Prim, f64, i64, u1, u64
-from weft.lang.arrays.libraries import Shape, prim_of, view
-from weft.lang.builtins import Builtin, PyFunc
+from weft.lang.data.libraries import Shape, prim_of, view
 from weft.lang.errors import ArgumentError
-from weft.lang.init import program
-from weft.lang.kernel import Func
-from weft.lang.translate.annotations import evaluate_annotations
-from weft.lang.translate.lost_source import find_lost
-from weft.lang.types import prim_of_numpy
+from weft.lang.functions.annotations import evaluate_annotations
+from weft.lang.functions.lost_source import find_lost
+from weft.lang.kernels.kernel import Func
+from weft.lang.program.init import program
+from weft.lang.values.builtins import Builtin, PyFunc
+from weft.lang.values.types import prim_of_numpy
 
 __all__ = ["Operand", "ScalarFunction", "broadcast", "operands"]
 

@@ -20,7 +20,6 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import promote
 from weft.ir.types import Prim, i32, i64, u1
 from weft.lang.arrays.call_keys import Calls, look, seen
-from weft.lang.arrays.export import Lender
 from weft.lang.arrays.generated_kernels import (
     AXES,
     Results,
@@ -30,16 +29,17 @@ from weft.lang.arrays.generated_kernels import (
     pattern_of,
     results_of,
 )
-from weft.lang.arrays.libraries import Maker, Shape, arguments_as, is_contiguous, reshaped, result_library
 from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operands
 from weft.lang.arrays.team_reduction import Stage, lines_of_team, stage_of
-from weft.lang.builtins import loop_config, ndrange
+from weft.lang.data.export import Lender
+from weft.lang.data.libraries import Maker, Shape, arguments_as, is_contiguous, reshaped, result_library
+from weft.lang.data.ndarray import Ndarray, ndarray
 from weft.lang.errors import ArgumentError
-from weft.lang.init import Program, cuda, program
-from weft.lang.kernel import Kernel
-from weft.lang.ndarray import Ndarray, ndarray
+from weft.lang.kernels.kernel import Kernel
+from weft.lang.program.init import Program, cuda, program
 from weft.lang.simt.block import SharedArray, sync
-from weft.lang.types import primitive
+from weft.lang.values.builtins import loop_config, ndrange
+from weft.lang.values.types import primitive
 from weft.runtime.forks import forkable
 
 __all__ = ["Reduction", "reduce"]

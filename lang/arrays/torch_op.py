@@ -17,10 +17,10 @@ from weft.ir import types as ir
 from weft.ir.errors import CompilationError, WeftError
 from weft.ir.transforms.lower_tree_facts import written_arrays
 from weft.ir.types import Prim, Tensor, f32, i32, u1
+from weft.lang.calls.parameters import ArrayParameter, Compound, Parameter, Scalar, make_parameter
 from weft.lang.errors import ArgumentError, PrecisionWarning
-from weft.lang.init import program
-from weft.lang.kernel import Kernel
-from weft.lang.parameters import ArrayParameter, Compound, Parameter, Scalar, make_parameter
+from weft.lang.kernels.kernel import Kernel
+from weft.lang.program.init import program
 from weft.lang.translate import Argument, translate_kernel
 
 __all__ = ["op"]

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.translate.source import text_of
+from weft.lang.functions.source import text_of
 from weft.runtime.forks import forkable
 
 __all__ = [

@@ -27,8 +27,6 @@ from typing import Any, get_args, get_origin
 import numpy as np
 
 from weft.ir.types import Type
-from weft.lang.argpack import ArgPackType
-from weft.lang.builtins import Builtin, PyFunc
 from weft.lang.cache.fingerprint import Fingerprint
 from weft.lang.cache.fingerprint_code import (
     MAKING,
@@ -43,14 +41,16 @@ from weft.lang.cache.fingerprint_code import (
     module_of,
     package_of,
 )
-from weft.lang.field import Field, Slot
-from weft.lang.init import Program
-from weft.lang.matrix import Matrix
-from weft.lang.ndarray import Ndarray
-from weft.lang.snode_api import FieldTree, SNode
-from weft.lang.struct import Struct, StructField
+from weft.lang.data.field import Field, Slot
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.snode_api import FieldTree, SNode
+from weft.lang.program.init import Program
 from weft.lang.translate.contract import REMEMBERING
-from weft.lang.types import CompoundType, NdarrayType, Template
+from weft.lang.values.argpack import ArgPackType
+from weft.lang.values.builtins import Builtin, PyFunc
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import Struct, StructField
+from weft.lang.values.types import CompoundType, NdarrayType, Template
 
 __all__ = ["describe"]
 
@@ -331,7 +331,7 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
 
 
 # Modules of Weft in which kernels look further: `ti.math.clamp`, `ti.simt.block.sync`.
-_OPEN = ("weft.lang.library.mathlib", "weft.lang.types", "weft.lang.simt")
+_OPEN = ("weft.lang.library.mathlib", "weft.lang.values.types", "weft.lang.simt")
 
 
 def _is_open(part: Any) -> bool:

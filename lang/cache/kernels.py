@@ -29,9 +29,9 @@ from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.lang.cache.fingerprint import Fingerprint, TooLarge, fingerprint
-from weft.lang.captures import Attributes
-from weft.lang.init import imported_at, threads_of
+from weft.lang.functions.captures import Attributes
 from weft.lang.logs.topics import CACHE
+from weft.lang.program.init import imported_at, threads_of
 from weft.lang.translate.contract import WARNINGS, Loss
 
 __all__ = ["Found", "Lookup", "keeping", "key_of", "look_up", "open_store", "tell_why", "version_stamp"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.lang.cli.programs import run_program
-from weft.lang.options import did_you_mean
+from weft.lang.program.options import did_you_mean
 
 __all__ = ["main"]
 

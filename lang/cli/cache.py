@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from weft.lang.options import environment
+from weft.lang.program.options import environment
 from weft.runtime.cache import Store, cache_folder
 from weft.runtime.memory import readable_size
 

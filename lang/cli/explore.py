@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from weft.lang.recipe import ON_COMPILED, Recipe
+from weft.lang.calls.recipe import ON_COMPILED, Recipe
 from weft.lang.stages import Stages
 
 __all__ = ["add_commands"]

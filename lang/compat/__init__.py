@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from weft.ir.types import Prim
-from weft.lang.init import cfg, cpu, cuda, program, python
-from weft.lang.types import CompoundType, primitive
+from weft.lang.program.init import cfg, cpu, cuda, program, python
+from weft.lang.values.types import CompoundType, primitive
 
 __all__ = ["LATER", "install", "later", "register", "uninstall"]
 
@@ -104,7 +104,7 @@ def get_host_arch_list() -> list[str]:
 
 def is_arch_supported(arch: Any) -> bool:
     """Whether `init(arch=arch)` would run on that arch."""
-    from weft.lang.init import cuda_missing
+    from weft.lang.program.init import cuda_missing
 
     return arch in (cpu, python) or (arch == cuda and not cuda_missing())
 
@@ -140,16 +140,16 @@ def to_taichi_type(dt: Any) -> Any:
 
 def is_taichi_class(rhs: Any) -> bool:
     """Whether a value is a matrix, a struct or a field of Weft."""
-    from weft.lang.field import Field
-    from weft.lang.matrix import Matrix
-    from weft.lang.struct import Struct, StructField
+    from weft.lang.data.field import Field
+    from weft.lang.values.matrix import Matrix
+    from weft.lang.values.struct import Struct, StructField
 
     return isinstance(rhs, Matrix | Struct | Field | StructField)
 
 
 def is_matrix_class(rhs: Any) -> bool:
     """Whether a class is Matrix or Vector."""
-    from weft.lang.matrix import Matrix
+    from weft.lang.values.matrix import Matrix
 
     return isinstance(rhs, type) and issubclass(rhs, Matrix)
 
@@ -229,10 +229,10 @@ _MODULES: dict[str, str] = {
     **dict.fromkeys(("_ndrange", "common_ops", "kernel_impl", "runtime_ops", "util"), "weft"),
     "exception": "weft.lang.errors",
 }
-_LINALG = ("library.solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
+_LINALG = ("algorithms.solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
 _NAMESPACES = {
-    "experimental": "weft.lang.kernel",
-    "argpack": "weft.lang.argpack",
+    "experimental": "weft.lang.kernels.kernel",
+    "argpack": "weft.lang.values.argpack",
     "_lib": "weft.lang.compat",
     "_lib.core": "weft.lang.compat.core",
     "_logging": "weft",
@@ -250,11 +250,11 @@ _NUMBERS = "weft.lang.compat.numbers"
 def register() -> None:
     """Make `weft.lang.misc`, `weft.lang.impl`, `weft.types.primitive_types` ... importable."""
     for name, source in _MODULES.items():
-        _register("weft.lang", name, (source, "weft.lang.types", _NUMBERS))
+        _register("weft.lang", name, (source, "weft.lang.values.types", _NUMBERS))
     for name in _TYPE_MODULES:
-        _register("weft.types", name, ("weft.lang.types", _NUMBERS))
+        _register("weft.types", name, ("weft.lang.values.types", _NUMBERS))
     for name in _TOOL_MODULES:
-        _register("weft.tools", name, ("weft.lang.tools",))
+        _register("weft.tools", name, ("weft.lang.ui.tools",))
     for name, source in _NAMESPACES.items():
         owner, _, own = f"weft.{name}".rpartition(".")
         _register(owner, own, (source,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.lang.init import cuda_missing
+from weft.lang.program.init import cuda_missing
 
 __all__ = ["GGUI_AVAILABLE", "with_cuda", "with_metal", "with_opengl", "with_vulkan"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.types import FLOATS, INTEGERS
-from weft.lang.builtins import pyfunc
+from weft.lang.values.builtins import pyfunc
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers a template argument is what it is bound to
 else:
-    from weft.lang.types import Template
+    from weft.lang.values.types import Template
 
 __all__ = ["all_types", "integer_types", "loop_unique", "real_types"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.lang.builtins import pyfunc
-from weft.lang.matrix import Vector
+from weft.lang.values.builtins import pyfunc
+from weft.lang.values.matrix import Vector
 
 __all__ = ["taichi_logo"]
 

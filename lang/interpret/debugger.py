@@ -12,8 +12,8 @@ import sys
 from types import FrameType, TracebackType
 
 from weft.lang.cli.programs import breaks, running, wants_pdb
+from weft.lang.functions.source import LIBRARY
 from weft.lang.interpret.rewrite import HELPER
-from weft.lang.translate.source import LIBRARY
 
 __all__ = ["standard", "stop", "trimmed"]
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from weft.ir.errors import Span
 from weft.ir.transforms.check_arithmetic import DIVIDES, FINITE, SPELLING
-from weft.lang.init import program
+from weft.lang.functions.source import LIBRARY
 from weft.lang.interpret.places import FieldCells, flat_index
-from weft.lang.matrix import Matrix
-from weft.lang.translate.source import LIBRARY
+from weft.lang.program.init import program
+from weft.lang.values.matrix import Matrix
 from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault
 
 __all__ = ["Loop", "indices", "out_of_bounds", "place_of", "placed", "sound", "spelled", "text_of"]

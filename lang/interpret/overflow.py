@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir.scalar import range_of
-from weft.lang.init import program
 from weft.lang.interpret.faults import indices, place_of, spelled, text_of
-from weft.lang.types import prim_of_numpy
+from weft.lang.program.init import program
+from weft.lang.values.types import prim_of_numpy
 from weft.runtime.errors import warn_overflow
 
 __all__ = ["OVERFLOWS", "silently", "tell_overflow"]

@@ -12,15 +12,15 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.intervals import type_interval
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, i32, i64, shape_of, tensor
-from weft.lang.arrays.borrow import view_of
-from weft.lang.builtins import ndrange
-from weft.lang.field import Field
-from weft.lang.matrix import Matrix, Vector
-from weft.lang.ndarray import Ndarray
-from weft.lang.snode_api import SNode
-from weft.lang.struct import StructField
-from weft.lang.struct_ndarray import StructMembers
-from weft.lang.types import NdarrayType, prim_of_numpy
+from weft.lang.data.borrow import view_of
+from weft.lang.data.field import Field
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.snode_api import SNode
+from weft.lang.data.struct_ndarray import StructMembers
+from weft.lang.values.builtins import ndrange
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.struct import StructField
+from weft.lang.values.types import NdarrayType, prim_of_numpy
 
 __all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index", "index_type"]
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from weft.ir.philox import launch_key, number
 from weft.ir.types import Prim
-from weft.lang.field import Field
-from weft.lang.init import program
-from weft.lang.struct import StructField
+from weft.lang.data.field import Field
+from weft.lang.program.init import program
+from weft.lang.values.struct import StructField
 
 __all__ = ["Draws", "draws", "order_numbers"]
 

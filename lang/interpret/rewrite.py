@@ -18,16 +18,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from weft.ir.types import Prim
-from weft.lang.builtins import Builtin
+from weft.lang.functions.annotations import annotation_of, is_template
+from weft.lang.functions.lambdas import LAMBDA
+from weft.lang.functions.source import reads
 from weft.lang.interpret.faults import Loop
 from weft.lang.interpret.references import changeable, ending, places, putting_back
 from weft.lang.interpret.updates import KINDS, atomic, augmented, by_steps, called
-from weft.lang.matrix import Matrix, Vector
-from weft.lang.struct import Struct
-from weft.lang.translate.annotations import annotation_of, is_template
-from weft.lang.translate.lambdas import LAMBDA
-from weft.lang.translate.source import reads
-from weft.lang.types import CompoundType
+from weft.lang.values.builtins import Builtin
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.struct import Struct
+from weft.lang.values.types import CompoundType
 
 __all__ = ["HELPER", "Rewriter", "is_written"]
 

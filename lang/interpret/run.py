@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from weft.ir.python_tree import python_tree
+from weft.lang.functions.annotations import annotation_of, is_template
+from weft.lang.functions.source import source_of
 from weft.lang.interpret.debugger import trimmed
 from weft.lang.interpret.faults import indices, placed
 from weft.lang.interpret.random import draws
 from weft.lang.interpret.rewrite import HELPER, Rewriter
 from weft.lang.interpret.values import Semantics
-from weft.lang.scope import choices, with_types
-from weft.lang.translate.annotations import annotation_of, is_template
-from weft.lang.translate.source import source_of
+from weft.lang.values.scope import choices, with_types
 from weft.runtime.errors import KernelFault, RecursionFault
 
 __all__ = ["InterpretedKernel", "interpret_kernel", "interpreted"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.formats import Piece, parse_braces, parse_percent
-from weft.lang.matrix import Matrix
-from weft.lang.struct import Struct
+from weft.lang.values.formats import Piece, parse_braces, parse_percent
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import Struct
 from weft.runtime.errors import KernelFault
 
 __all__ = ["Texts"]

@@ -11,14 +11,14 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, f64, i64
-from weft.lang.argpack import ArgPackType, Members
-from weft.lang.init import program
+from weft.lang.functions.annotations import is_template
 from weft.lang.interpret.places import as_array
-from weft.lang.matrix import Matrix
-from weft.lang.numbers import array_of
-from weft.lang.struct import Struct, convert
-from weft.lang.translate.annotations import is_template
-from weft.lang.types import MatrixType, NdarrayType, StructType, prim_of_numpy, primitive
+from weft.lang.program.init import program
+from weft.lang.values.argpack import ArgPackType, Members
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.numbers import array_of
+from weft.lang.values.struct import Struct, convert
+from weft.lang.values.types import MatrixType, NdarrayType, StructType, prim_of_numpy, primitive
 
 __all__ = ["assigned", "captured", "fit", "is_known", "is_value", "keeping", "own", "stored", "strong"]
 

@@ -20,10 +20,8 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, promote, unary_type
 from weft.ir.types import Prim, Tensor, u1
-from weft.lang.argpack import Members
-from weft.lang.builtins import Builtin, ndrange
-from weft.lang.field import Field
-from weft.lang.init import program
+from weft.lang.data.field import Field
+from weft.lang.data.snode_api import SNode
 from weft.lang.interpret.debugger import standard, stop
 from weft.lang.interpret.faults import Loop, out_of_bounds, sound
 from weft.lang.interpret.overflow import OVERFLOWS, silently, tell_overflow
@@ -34,11 +32,13 @@ from weft.lang.interpret.rewrite import HELPER, is_written
 from weft.lang.interpret.text import Texts
 from weft.lang.interpret.types import captured, fit, is_known, is_value, keeping, own, stored, strong
 from weft.lang.interpret.updates import Updates
-from weft.lang.matrix import Matrix, Vector
-from weft.lang.scope import choices
-from weft.lang.snode_api import SNode
-from weft.lang.struct import Struct, StructElement
-from weft.lang.types import CompoundType, MatrixType, prim_of_numpy, primitive
+from weft.lang.program.init import program
+from weft.lang.values.argpack import Members
+from weft.lang.values.builtins import Builtin, ndrange
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.scope import choices
+from weft.lang.values.struct import Struct, StructElement
+from weft.lang.values.types import CompoundType, MatrixType, prim_of_numpy, primitive
 from weft.runtime.errors import KernelFault
 
 __all__ = ["Semantics"]

@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.types import f16, f32, f64, i16, i32, i64
-from weft.lang.builtins import abs, bit_cast, cast, max, min, pyfunc, select, sqrt, static, static_assert
 from weft.lang.library.linalg import inverse
-from weft.lang.matrix import Matrix, Vector
+from weft.lang.values.builtins import abs, bit_cast, cast, max, min, pyfunc, select, sqrt, static, static_assert
+from weft.lang.values.matrix import Matrix, Vector
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers a template argument is what it is bound to
 else:
-    from weft.lang.types import Template
+    from weft.lang.values.types import Template
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.lang.builtins import grouped, pyfunc, static
+from weft.lang.values.builtins import grouped, pyfunc, static
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers a template argument is what it is bound to
 else:
-    from weft.lang.types import Template
+    from weft.lang.values.types import Template
 
 __all__ = ["fill_field", "rescale_index"]
 

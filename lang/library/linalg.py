@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.lang.builtins import PyFunc, pyfunc, sqrt, static, static_assert
-from weft.lang.matrix import Matrix, Vector
+from weft.lang.values.builtins import PyFunc, pyfunc, sqrt, static, static_assert
+from weft.lang.values.matrix import Matrix, Vector
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers a template argument is what it is bound to
 else:
-    from weft.lang.types import Template
+    from weft.lang.values.types import Template
 
 __all__ = [
     "METHODS",

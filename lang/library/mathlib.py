@@ -5,7 +5,9 @@ from __future__ import annotations
 import math as _math
 from typing import TYPE_CHECKING, Any
 
-from weft.lang.builtins import (
+from weft.lang.library.linalg import cross, determinant, dot, inverse
+from weft.lang.library.linalg import norm as length
+from weft.lang.values.builtins import (
     acos,
     asin,
     atan2,
@@ -32,15 +34,13 @@ from weft.lang.builtins import (
     tan,
     tanh,
 )
-from weft.lang.library.linalg import cross, determinant, dot, inverse
-from weft.lang.library.linalg import norm as length
-from weft.lang.matrix import Matrix, Vector
-from weft.lang.types import MatrixType, VectorType, unsigned
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.types import MatrixType, VectorType, unsigned
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers a template argument is what it is bound to
 else:
-    from weft.lang.types import Template
+    from weft.lang.values.types import Template
 
 __all__ = [
     "acos",

@@ -138,7 +138,7 @@ _launches = _Quick(LAUNCH, "%s: %.1f us")
 
 def _retake() -> None:
     """Calls that native code has taken over come by Python once more, to be told of, or to be taken over again."""
-    from weft.lang import init
+    from weft.lang.program import init
 
     current = init.current_program()
     if current is not None:

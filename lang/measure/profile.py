@@ -19,12 +19,12 @@ from time import perf_counter
 from typing import ParamSpec, TypeVar
 
 from weft.ir.errors import TypeMismatch
-from weft.lang import init as program_state
 from weft.lang.arguments import flag_of, path_of, shown
 from weft.lang.measure import recording
 from weft.lang.measure.recording import COMPILE, COPY, LAUNCH, MEMORY, RANGE, TASK, Event, Recording
 from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.measure.trace_events import write_trace
+from weft.lang.program import init as program_state
 from weft.runtime.memory import readable_size
 from weft.runtime.nvtx import in_range
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from weft.lang.arguments import is_one, shown, text_of
-from weft.lang.init import program
 from weft.lang.measure import watching
 from weft.lang.measure.metrics import (
     CuptiMetric,
@@ -27,6 +26,7 @@ from weft.lang.measure.metrics import (
 from weft.lang.measure.recording import LAUNCH, Event, this_thread
 from weft.lang.measure.scopes import ScopedProfiler, clear_scoped_profiler_info, print_scoped_profiler_info, timed
 from weft.lang.measure.trace_events import write_trace
+from weft.lang.program.init import program
 from weft.runtime.errors import Overlapping
 from weft.runtime.forks import forkable
 from weft.runtime.nvtx import in_range

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import WeftError
-from weft.lang import init as program_state
 from weft.lang.logs.levels import logger
 from weft.lang.measure import watching
+from weft.lang.program import init as program_state
 from weft.runtime.call_ir import Callable as DirectCallable
 from weft.runtime.direct import native_type
 from weft.runtime.forks import forkable

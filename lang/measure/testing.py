@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.init import program
+from weft.lang.program.init import program
 
 __all__ = ["Benchmark", "Mark", "assert_close", "do_bench", "perf_report"]
 

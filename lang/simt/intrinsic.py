@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.ir.errors import CompilationError
-from weft.lang.builtins import Builtin
+from weft.lang.values.builtins import Builtin
 
 __all__ = ["intrinsic"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.lang.builtins import select, static
-from weft.lang.kernel import Func, func
+from weft.lang.kernels.kernel import Func, func
 from weft.lang.simt import warp as warp
 from weft.lang.simt.block import mem_sync
 from weft.lang.simt.intrinsic import intrinsic
+from weft.lang.values.builtins import select, static
 
 __all__ = [
     "all_equal",

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.argpack import ArgPackType
 from weft.lang.arguments import is_one, shown
+from weft.lang.data.ndarray import ndarray
 from weft.lang.errors import ArgumentError
-from weft.lang.ndarray import ndarray
+from weft.lang.library.triplets import MEMBERS
 from weft.lang.sparse_matrices.matrix import STORAGE_FORMATS, SparseMatrix, shape_of
-from weft.lang.sparse_matrices.triplets import MEMBERS
-from weft.lang.types import NdarrayType, VectorType, f32, i32, primitive
+from weft.lang.values.argpack import ArgPackType
+from weft.lang.values.types import NdarrayType, VectorType, f32, i32, primitive
 
 __all__ = ["BuilderType", "SparseMatrixBuilder"]
 

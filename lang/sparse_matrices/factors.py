@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir.types import Prim
-from weft.lang.builtins import abs, loop_config, max, min
-from weft.lang.kernel import kernel
-from weft.lang.kinds import Integers, Longs, Numbers, Table, i32
+from weft.lang.kernels.kernel import kernel
+from weft.lang.values.builtins import abs, loop_config, max, min
+from weft.lang.values.kinds import Integers, Longs, Numbers, Table, i32
 
 __all__ = ["Band", "Envelope"]
 

@@ -12,14 +12,14 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.arguments import any_number, is_one, path_of, shown
-from weft.lang.builtins import zero
+from weft.lang.data.field import ScalarField
+from weft.lang.data.ndarray import Ndarray, ndarray
 from weft.lang.errors import ArgumentError
-from weft.lang.field import ScalarField
-from weft.lang.init import program
-from weft.lang.kernel import kernel
-from weft.lang.kinds import Integers, Numbers
-from weft.lang.ndarray import Ndarray, ndarray
-from weft.lang.types import f32, i32, primitive
+from weft.lang.kernels.kernel import kernel
+from weft.lang.program.init import program
+from weft.lang.values.builtins import zero
+from weft.lang.values.kinds import Integers, Numbers
+from weft.lang.values.types import f32, i32, primitive
 
 __all__ = ["STORAGE_FORMATS", "SparseMatrix", "shape_of", "vector_of"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.lang.kernel import kernel
-from weft.lang.kinds import Integers, i32
-from weft.lang.types import VectorType
+from weft.lang.kernels.kernel import kernel
+from weft.lang.values.kinds import Integers, i32
+from weft.lang.values.types import VectorType
 
 if TYPE_CHECKING:
     from typing import TypeAlias

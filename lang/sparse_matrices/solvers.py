@@ -9,12 +9,12 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import is_one, number_of, shown, whole_of
+from weft.lang.data.ndarray import Ndarray, ndarray
 from weft.lang.errors import ArgumentError
-from weft.lang.ndarray import Ndarray, ndarray
 from weft.lang.sparse_matrices.factors import Band, Envelope
 from weft.lang.sparse_matrices.matrix import SparseMatrix, vector_of
 from weft.lang.sparse_matrices.ordering import reverse_cuthill_mckee
-from weft.lang.types import f32, primitive
+from weft.lang.values.types import f32, primitive
 
 __all__ = ["SparseCG", "SparseSolver"]
 

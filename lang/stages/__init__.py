@@ -23,10 +23,10 @@ from weft.ir.ops import Kernel
 from weft.ir.pipeline import STAGES, TO_LOWERED, lower
 from weft.ir.text import Lister
 from weft.ir.treetext import tree_lines
+from weft.lang.calls.recipe import Recipe
 from weft.lang.errors import ArgumentError
-from weft.lang.recipe import Recipe
+from weft.lang.functions.source import source_lines, source_of
 from weft.lang.stages.listing import Listing, Spots, of_assembly, of_llvm, with_places
-from weft.lang.translate.source import source_lines, source_of
 
 if TYPE_CHECKING:
     from weft.lang.stages.disassembly import Cubin

@@ -10,20 +10,20 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Tensor, tensor
-from weft.lang.captures import is_watched, space_of
+from weft.lang.data.field import Field, MatrixField
+from weft.lang.data.ndarray import Ndarray
 from weft.lang.errors import UnknownName
-from weft.lang.field import Field, MatrixField
+from weft.lang.functions.captures import is_watched, space_of
+from weft.lang.functions.source import LIBRARY
 from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
-from weft.lang.matrix import Matrix, swizzle
-from weft.lang.ndarray import Ndarray
-from weft.lang.options import did_you_mean
-from weft.lang.struct import Struct, StructField, known_member
+from weft.lang.program.options import did_you_mean
 from weft.lang.translate.indexing import constant_element, dotted
 from weft.lang.translate.objects import attribute_of
 from weft.lang.translate.operators import run_now
-from weft.lang.translate.source import LIBRARY
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Made, Parent, Record, Unfinished, evaluated, has_effects, kind_of, to_expr
+from weft.lang.values.matrix import Matrix, swizzle
+from weft.lang.values.struct import Struct, StructField, known_member
 
 __all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
 

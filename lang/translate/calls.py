@@ -12,11 +12,9 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim, Tensor
-from weft.lang.builtins import BUILTINS, Builtin, ndrange
-from weft.lang.field import Field
+from weft.lang.data.field import Field
 from weft.lang.library.indices import fill_field
 from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
-from weft.lang.matrix import Matrix
 from weft.lang.translate import constructors, float_parts, functions, methods, simt
 from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.contract import Loss
@@ -32,7 +30,9 @@ from weft.lang.translate.real_calls import invoke
 from weft.lang.translate.refused import why_refused
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Made, Parent, is_known, kind_of, settled, to_expr
-from weft.lang.types import MatrixType, StructType
+from weft.lang.values.builtins import BUILTINS, Builtin, ndrange
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.types import MatrixType, StructType
 
 __all__ = ["call"]
 

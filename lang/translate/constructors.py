@@ -9,8 +9,6 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim, Tensor, Type, element, shape_of, struct, tensor
-from weft.lang.matrix import Matrix, Vector
-from weft.lang.struct import Struct
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import Call, Handler, arguments, cast_value_to
 from weft.lang.translate.methods import transposed
@@ -28,7 +26,9 @@ from weft.lang.translate.values import (
     tensor_elements,
     to_expr,
 )
-from weft.lang.types import MatrixType, StructType, VectorType, primitive, to_ir
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.struct import Struct
+from weft.lang.values.types import MatrixType, StructType, VectorType, primitive, to_ir
 
 __all__ = ["CLASSES", "construct"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Tensor
-from weft.lang.captures import is_ours, is_watched
-from weft.lang.ndarray import Ndarray
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.functions.captures import is_ours, is_watched
 from weft.lang.translate.names import Binding
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates

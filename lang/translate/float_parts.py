@@ -11,11 +11,11 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.types import Prim, f16, f32, f64, i16, i32, i64, with_element
-from weft.lang.builtins import BUILTINS
 from weft.lang.translate.functions import Call, arguments, cast_value_to, element_type, function
 from weft.lang.translate.operators import binary, run_now, select, unary
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import is_constant, scalar_of, to_expr
+from weft.lang.values.builtins import BUILTINS
 
 __all__: list[str] = []
 

@@ -14,7 +14,6 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, range_of
 from weft.ir.symbols import LoopConfig
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, u1, u16, u32, u64, with_element
-from weft.lang.builtins import BUILTINS
 from weft.lang.errors import StaticAssertion
 from weft.lang.translate.operators import binary, condition, run_now, select, truth, unary
 from weft.lang.translate.precision import warn_of_loss
@@ -37,7 +36,8 @@ from weft.lang.translate.values import (
     settled_place,
     to_expr,
 )
-from weft.lang.types import MatrixType, primitive
+from weft.lang.values.builtins import BUILTINS
+from weft.lang.values.types import MatrixType, primitive
 
 __all__ = ["FUNCTIONS", "Call", "Grouped", "RangeOf", "cast_to", "cast_value_to", "function"]
 

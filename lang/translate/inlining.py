@@ -15,15 +15,13 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import VOID, Array, Prim, Tensor, Type, struct, with_element
-from weft.lang.matrix import Matrix
-from weft.lang.struct import Struct
-from weft.lang.translate.annotations import MISSING, annotation_of, is_template, result_annotations
+from weft.lang.functions.annotations import MISSING, annotation_of, is_template, result_annotations
+from weft.lang.functions.source import Source, source_of
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.functions import Call
 from weft.lang.translate.names import Names
 from weft.lang.translate.operators import note_choice
 from weft.lang.translate.precision import warn_of_loss
-from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Returned, Translator
 from weft.lang.translate.values import (
     Record,
@@ -37,7 +35,9 @@ from weft.lang.translate.values import (
     struct_kind,
     to_expr,
 )
-from weft.lang.types import CompoundType, NdarrayType, Ref, StructType, to_ir
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import Struct
+from weft.lang.values.types import CompoundType, NdarrayType, Ref, StructType, to_ir
 
 __all__ = ["DEEPEST", "argument_node", "declared_type", "inline", "inline_body", "matched"]
 

@@ -10,17 +10,17 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import LoopConfig, Param
 from weft.ir.types import Array
-from weft.lang.argpack import Members
+from weft.lang.functions.source import source_of
 from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, statements
 from weft.lang.translate.contract import Argument, Translation, loops_of
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.names import Binding, Names
 from weft.lang.translate.races import warn_of_races
 from weft.lang.translate.real_calls import finish_functions
-from weft.lang.translate.source import source_of
 from weft.lang.translate.translator import Translator, Unit
 from weft.lang.translate.values import wrap
-from weft.lang.types import StructType
+from weft.lang.values.argpack import Members
+from weft.lang.values.types import StructType
 
 __all__ = ["translate"]
 

@@ -11,12 +11,9 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.intervals import type_interval
 from weft.ir.symbols import FieldSymbol, LoopConfig
 from weft.ir.types import Array, Prim, Tensor, i32, i64, tensor
-from weft.lang.builtins import ndrange
+from weft.lang.data.field import Field
+from weft.lang.data.snode_api import Root, SNode
 from weft.lang.errors import UnsupportedSyntax
-from weft.lang.field import Field
-from weft.lang.matrix import Matrix
-from weft.lang.snode_api import Root, SNode
-from weft.lang.struct import StructField
 from weft.lang.translate.expressions import iterate, unpack
 from weft.lang.translate.functions import Grouped, RangeOf
 from weft.lang.translate.indexing import dotted
@@ -24,6 +21,9 @@ from weft.lang.translate.operators import condition, run_now, tested
 from weft.lang.translate.statements import is_static_call
 from weft.lang.translate.translator import Loop, Translator, translates
 from weft.lang.translate.values import Record, evaluated, is_known, is_number, kind_of, to_expr
+from weft.lang.values.builtins import ndrange
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import StructField
 
 __all__ = ["UNROLL_LIMIT"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.lang.errors import UnknownName
-from weft.lang.translate.source import captured
+from weft.lang.functions.source import captured
 
 __all__ = ["Binding", "Names"]
 

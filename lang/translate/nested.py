@@ -12,12 +12,12 @@ from typing import Any
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.errors import UnsupportedSyntax
-from weft.lang.translate.annotations import MISSING
+from weft.lang.functions.annotations import MISSING
+from weft.lang.functions.lambdas import LAMBDA, as_function
+from weft.lang.functions.source import Source
 from weft.lang.translate.functions import Call
 from weft.lang.translate.inlining import inline_body
-from weft.lang.translate.lambdas import LAMBDA, as_function
 from weft.lang.translate.names import Names
-from weft.lang.translate.source import Source
 from weft.lang.translate.translator import Translator, translates
 
 __all__ = ["NestedFunction"]

@@ -17,16 +17,16 @@ from typing import Any, cast
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.lang.errors import UnknownName
-from weft.lang.options import did_you_mean
-from weft.lang.translate.annotations import annotation_of
+from weft.lang.functions.annotations import annotation_of
+from weft.lang.functions.source import Source, source_of
+from weft.lang.program.options import did_you_mean
 from weft.lang.translate.functions import Call
 from weft.lang.translate.inlining import inline, inline_body, matched
 from weft.lang.translate.names import Names
-from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Made, Parent, Record, is_number, to_expr
 from weft.lang.translate.variables import kept
-from weft.lang.types import Template
+from weft.lang.values.types import Template
 
 __all__ = ["add_attribute", "attribute_of", "check_assignable", "initialize", "make", "makes_objects"]
 

@@ -18,13 +18,13 @@ from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.symbols import Param
 from weft.ir.types import Array, Prim, Tensor, Type, exposed, i32
-from weft.lang.translate.annotations import MISSING, is_template
+from weft.lang.functions.annotations import MISSING, is_template
 from weft.lang.translate.functions import Call
 from weft.lang.translate.inlining import argument_node, check_reference, declared_type
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, coerce, in_memory, is_number, settled_place, struct_kind, to_expr
-from weft.lang.types import CompoundType, NdarrayType, Ref, StructType
+from weft.lang.values.types import CompoundType, NdarrayType, Ref, StructType
 
 __all__ = ["Passed", "Passing"]
 
@@ -231,8 +231,8 @@ def _known(name: str, value: Any) -> Passed:
 
 def _is_object(value: Any) -> bool:
     """Whether `value` exists at compile time only: a field, a function, a string."""
-    from weft.lang.matrix import Matrix
-    from weft.lang.struct import Struct
+    from weft.lang.values.matrix import Matrix
+    from weft.lang.values.struct import Struct
 
     return not isinstance(value, (tree.Expr, Record, Matrix, Struct)) and not is_number(value)
 

@@ -10,10 +10,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim, Tensor, i32
-from weft.lang.field import Field
-from weft.lang.matrix import Matrix
-from weft.lang.struct import Struct as PyStruct
-from weft.lang.struct import StructField
+from weft.lang.data.field import Field
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import (
     FUNCTIONS,
@@ -30,6 +27,9 @@ from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.printing import print_call
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Made, Record, evaluated, is_known, kind_of, to_expr
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import Struct as PyStruct
+from weft.lang.values.struct import StructField
 
 __all__ = ["PYTHON"]
 

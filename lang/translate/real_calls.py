@@ -16,16 +16,16 @@ from weft.ir.errors import CompilationError
 from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import VOID, Type, struct
-from weft.lang.translate.annotations import annotation_of, result_annotations
+from weft.lang.functions.annotations import annotation_of, result_annotations
+from weft.lang.functions.source import Source, source_of
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.functions import Call
 from weft.lang.translate.inlining import DEEPEST, matched
 from weft.lang.translate.names import Names
 from weft.lang.translate.passing import Passed, Passing
-from weft.lang.translate.source import Source, source_of
 from weft.lang.translate.translator import Translator, Unit
 from weft.lang.translate.values import wrap
-from weft.lang.types import to_ir
+from weft.lang.values.types import to_ir
 
 __all__ = ["finish_functions", "invoke"]
 

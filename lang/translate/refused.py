@@ -6,15 +6,15 @@ import builtins
 from types import MethodType
 from typing import Any
 
-from weft.lang import init as program
-from weft.lang import make_field
-from weft.lang import ndarray as ndarrays
-from weft.lang.field import Field
-from weft.lang.matrix import Matrix, Vector
-from weft.lang.ndarray import Ndarray
-from weft.lang.snode_api import FieldsBuilder, Root, SNode
-from weft.lang.struct import Struct, StructField
-from weft.lang.types import MatrixType, StructType
+from weft.lang.data import make_field
+from weft.lang.data import ndarray as ndarrays
+from weft.lang.data.field import Field
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.snode_api import FieldsBuilder, Root, SNode
+from weft.lang.program import init as program
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.struct import Struct, StructField
+from weft.lang.values.types import MatrixType, StructType
 
 __all__ = ["why_refused"]
 

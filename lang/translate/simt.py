@@ -14,7 +14,7 @@ from weft.lang.translate.functions import Call, Handler, arguments, cast_value_t
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import as_int, is_number, kind_of, scalar_of, to_expr
-from weft.lang.types import to_ir
+from weft.lang.values.types import to_ir
 
 __all__ = ["INTRINSICS"]
 

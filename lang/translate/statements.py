@@ -11,9 +11,9 @@ from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Struct, Tensor, Type, element, shape_of
+from weft.lang.data.field import Field
 from weft.lang.errors import UnsupportedSyntax
-from weft.lang.field import Field
-from weft.lang.struct import StructField
+from weft.lang.functions.source import reads
 from weft.lang.translate.attributes import swizzle_positions
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.indexing import constant_element, keys_of, sliced, subscripts
@@ -22,7 +22,6 @@ from weft.lang.translate.objects import add_attribute, check_assignable
 from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now, tested
 from weft.lang.translate.precision import warn_of_loss, warn_of_update
 from weft.lang.translate.printing import assertion
-from weft.lang.translate.source import reads
 from weft.lang.translate.translator import Returned, Translator, translates
 from weft.lang.translate.triplets import adds_triplet
 from weft.lang.translate.values import (
@@ -43,7 +42,8 @@ from weft.lang.translate.values import (
     to_expr,
 )
 from weft.lang.translate.variables import define, right_of
-from weft.lang.types import StructType, to_ir
+from weft.lang.values.struct import StructField
+from weft.lang.values.types import StructType, to_ir
 
 __all__ = ["is_static_call", "store"]
 

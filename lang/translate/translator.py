@@ -20,9 +20,9 @@ from weft.ir.errors import CompilationError, Span
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
 from weft.lang.errors import UnsupportedSyntax
+from weft.lang.functions.source import Source
 from weft.lang.translate.contract import Loss, Place, Ran
 from weft.lang.translate.names import Binding, Names
-from weft.lang.translate.source import Source
 
 __all__ = ["EXPRESSIONS", "STATEMENTS", "Loop", "Returned", "Translator", "Unit", "translates"]
 
@@ -268,7 +268,7 @@ class Translator:
 
     def finish(self, span: Span) -> tree.KernelTree:
         """The kernel."""
-        from weft.lang.types import to_ir
+        from weft.lang.values.types import to_ir
 
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
         fields = tuple(self.unit.symbols.values())

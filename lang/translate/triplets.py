@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.sparse_matrices.triplets import HOW, add_triplet, is_builder
+from weft.lang.library.triplets import HOW, add_triplet, is_builder
 from weft.lang.translate.functions import Call
 from weft.lang.translate.inlining import inline
 from weft.lang.translate.operators import unary

@@ -14,12 +14,12 @@ from weft.ir.errors import CompilationError, Span, TypeMismatch
 from weft.ir.scalar import promote, range_of
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, f64, i64, shape_of, tensor, u1, with_element
-from weft.lang.field import Field
-from weft.lang.matrix import Matrix
-from weft.lang.struct import Struct as PyStruct
-from weft.lang.struct import StructField
+from weft.lang.data.field import Field
 from weft.lang.translate.translator import Translator
-from weft.lang.types import CompoundType, StructType, to_ir
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import Struct as PyStruct
+from weft.lang.values.struct import StructField
+from weft.lang.values.types import CompoundType, StructType, to_ir
 
 __all__ = [
     "EFFECTS",
@@ -210,7 +210,7 @@ def _literal(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
 
 
 def _unsigned(value: Any) -> Prim:
-    from weft.lang.types import prim_of_numpy
+    from weft.lang.values.types import prim_of_numpy
 
     return prim_of_numpy(value.dtype)
 

@@ -8,11 +8,11 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import VOID, Array, Type
-from weft.lang.matrix import Matrix
 from weft.lang.translate.precision import warn_of_literal
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, coerce, is_number, settled, struct_kind, to_expr
-from weft.lang.types import StructType
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.types import StructType
 
 __all__ = ["define", "kept", "right_of"]
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import any_number, number_of, shown, text_of
-from weft.lang.matrix import Vector
 from weft.lang.ui.render.eye import Eye
+from weft.lang.values.matrix import Vector
 
 __all__ = ["Camera", "ProjectionMode", "make_camera"]
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import any_number, number_of, shown
-from weft.lang.matrix import Vector
 from weft.lang.ui.colormaps import colored, numbers
 from weft.lang.ui.render.flat import draw_circles, draw_lines, draw_triangles
 from weft.lang.ui.render.frame import Frame
 from weft.lang.ui.scene import Scene
 from weft.lang.ui.vertices import arrows_of, color_of, colors_for, groups, longest, points, sizes_for
+from weft.lang.values.matrix import Vector
 
 __all__ = ["Canvas"]
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.lang.arguments import flag_of, number_of, numbers_of, path_of, shown, size_of, text_of
-from weft.lang.color import rgb_to_hex
 from weft.lang.ui import events, widgets
 from weft.lang.ui.colormaps import colored, numbers
 from weft.lang.ui.desktop import DesktopWindow, has_display
@@ -21,6 +20,7 @@ from weft.lang.ui.gui_canvas import GuiCanvas, colors_of, one_each
 from weft.lang.ui.images import as_floats, imresize, save
 from weft.lang.ui.inputs import Countdown, Inputs
 from weft.lang.ui.vertices import arrows_of, longest
+from weft.lang.values.color import rgb_to_hex
 
 __all__ = ["GUI", "rgb_to_hex"]
 

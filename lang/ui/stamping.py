@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.lang.builtins import cast, ceil, floor, isinf, isnan, loop_config, max, min, sqrt
-from weft.lang.init import cpu, program
-from weft.lang.kernel import func, kernel
-from weft.lang.kinds import f32, i32
+from weft.lang.kernels.kernel import func, kernel
+from weft.lang.program.init import cpu, program
+from weft.lang.values.builtins import cast, ceil, floor, isinf, isnan, loop_config, max, min, sqrt
+from weft.lang.values.kinds import f32, i32
 from weft.runtime.system import threads_available
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Shades: TypeAlias = Any
     Vec2: TypeAlias = Any
 else:
-    from weft.lang.types import NdarrayType, VectorType, f64
+    from weft.lang.values.types import NdarrayType, VectorType, f64
 
     Vec2 = VectorType(2, f64)
     Pixels, Shades = NdarrayType(VectorType(3, f32), 2), NdarrayType(VectorType(3, f32), 1)

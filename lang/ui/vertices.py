@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from weft.lang.arguments import any_number, numbers_of, shown, whole_of
-from weft.lang.init import cuda, program
-from weft.lang.kernel import kernel
+from weft.lang.kernels.kernel import kernel
+from weft.lang.program.init import cuda, program
 from weft.lang.ui.render.kinds import Colors
 from weft.lang.ui.render.rooms import in_place, on_device, room
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import any_number, flag_of, numbers_of, shown, size_of, text_of
-from weft.lang.field import ScalarField
-from weft.lang.ndarray import ScalarNdarray
+from weft.lang.data.field import ScalarField
+from weft.lang.data.ndarray import ScalarNdarray
 from weft.lang.ui.canvas import Canvas
 from weft.lang.ui.desktop import DesktopWindow, has_display
 from weft.lang.ui.events import Event

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import weft as ti
-from weft.lang.kernel import Kernel
+from weft.lang.kernels.kernel import Kernel
 
 ROUNDS, CALLS = 15, 1000
 

@@ -12,7 +12,7 @@ from weft.codegen.cpu import fold_choice, lane_choice
 from weft.codegen.cpu import kernel as cpu
 from weft.codegen.cpu.lane_choice import FoldPlan
 from weft.codegen.llvm.machine import host_cpu
-from weft.lang.init import program
+from weft.lang.program.init import program
 
 __all__ = ["folding", "has_lanes"]
 

@@ -14,7 +14,7 @@ import pytest
 import weft as ti
 from tests.assembling import ptxas
 from weft.ir.artifact import Artifact, CudaTarget
-from weft.lang import init as state
+from weft.lang.program import init as state
 from weft.runtime.null import NullDevice
 
 __all__ = ["Recorder", "assembled", "compiled", "compiling"]

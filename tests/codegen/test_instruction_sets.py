@@ -72,7 +72,7 @@ def test_what_llvm_knows_of_a_level_is_what_the_table_says(level: str) -> None:
 
 def test_the_cache_keeps_them_apart(kept_kernels: None) -> None:
     from weft.lang.cache.kernels import _words
-    from weft.lang.init import program
+    from weft.lang.program.init import program
 
     words = set[str]()
     for level in ("native", *levels_here()):

@@ -19,7 +19,7 @@ from weft.codegen.nvptx.target import libdevice
 from weft.ir.config import CompileConfig
 from weft.ir.overlaps import Apart, apart, span_of, written_arrays
 from weft.ir.parse import parse
-from weft.lang import init as state
+from weft.lang.program import init as state
 
 __all__ = ["compiling"]  # a fixture
 

@@ -14,7 +14,7 @@ from ctypes import byref, c_char, c_int64, c_uint, c_void_p
 from typing import Any
 
 import weft as ti
-from weft.lang.init import program
+from weft.lang.program.init import program
 from weft.runtime.jit import Loader, emit
 
 _PTX = b""".version 7.0

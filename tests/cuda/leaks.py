@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 
 import weft as ti
-from weft.lang.init import program
+from weft.lang.program.init import program
 
 
 def used() -> int:

@@ -18,7 +18,7 @@ from launches import calls
 from workloads import SORTED, SUMMED, WORKLOADS
 
 import weft as ti
-from weft.lang.init import program
+from weft.lang.program.init import program
 
 
 def seconds(run: Callable[[], Any], least: float = 0.15, sync: Callable[[], Any] = ti.sync) -> float:

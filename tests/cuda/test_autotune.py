@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.init import program
+from weft.lang.program.init import program
 
 
 def test_sizes_of_blocks(ti: Any) -> None:

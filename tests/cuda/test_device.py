@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.lang.init import program
+from weft.lang.program.init import program
 
 N = 100_003
 RESERVED_NOW = 5  # CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
@@ -344,7 +344,7 @@ def test_ndarrays_live_on_the_device(ti: Any) -> None:
 
 
 def test_memory_is_given_back(ti: Any) -> None:
-    from weft.lang.init import program
+    from weft.lang.program.init import program
 
     memory = program().device.memory
     before = memory.total

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.sampling import only
-from weft.lang.init import program
+from weft.lang.program.init import program
 
 RADIUS = 2
 WIDTHS = [128, 129, 130, 131, 135]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.lang.init import program
+from weft.lang.program.init import program
 from weft.runtime import dlpack
 
 

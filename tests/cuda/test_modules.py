@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.lang.cached_programs import Session
-from weft.lang.init import program
+from tests.lang.cache.cached_programs import Session
+from weft.lang.program.init import program
 from weft.runtime import cuda_driver
 from weft.runtime.cache import Store
 from weft.runtime.cuda_driver import CudaError, Driver

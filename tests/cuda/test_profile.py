@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.lang.trace_format import check_trace
-from weft.lang.init import program as ti_program
+from tests.lang.measure.trace_format import check_trace
+from weft.lang.program.init import program as ti_program
 from weft.runtime import cuda_timer
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import weft
-from weft.lang.init import program
+from weft.lang.program.init import program
 from weft.runtime import cuda_driver, cuda_gpu, nvtx
 from weft.runtime.cuda_driver import CudaError, Driver
 from weft.runtime.cuda_graph import graph_of

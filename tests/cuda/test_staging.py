@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.lang.init import program
+from weft.lang.program.init import program
 from weft.runtime.cuda_staging import Staging
 
 ROOM = np.zeros(400, np.uint8)

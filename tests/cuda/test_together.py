@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.sampling import only
-from weft.lang.init import program
+from weft.lang.program.init import program
 
 SHAPES = [(37, 50), (300, 1024), (2100, 516)]
 

@@ -13,7 +13,7 @@ import weft
 from tests import emulated
 from tests.emulated import blocks
 from weft.codegen.gpu import ops as cuda_ops
-from weft.lang.init import program
+from weft.lang.program.init import program
 from weft.runtime.cuda_driver import CudaError
 
 pytestmark = [

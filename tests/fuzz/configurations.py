@@ -13,7 +13,7 @@ from typing import Any
 import weft as ti
 from weft.ir.passes import PASSES
 from weft.ir.pipeline import find_pass
-from weft.lang.options import OPTIONS
+from weft.lang.program.options import OPTIONS
 
 __all__ = ["OPTIONAL", "Configuration", "applied", "drawn"]
 

@@ -201,7 +201,7 @@ def _machine(kernel: Any, data: Data) -> dict[str, Any] | str:
 
 
 def _judged(kernel: Any, data: Data, found: dict[str, Any] | str, schedules: Sequence[int]) -> Outcome:
-    judge = Judge(kernel, data, ti.lang.init.program().config)
+    judge = Judge(kernel, data, ti.lang.program.init.program().config)
     try:
         wanted = judge.run(*judge.lowered())
     except Fault as error:
@@ -225,7 +225,7 @@ def blame(program: Program, configuration: Configuration) -> str:
     """The first pass after which the evaluator computes something else, "" if none: then it is the machine code."""
     with warnings.catch_warnings(), applied(configuration), prepared(program) as (data, kernel):
         warnings.simplefilter("ignore")
-        judge = Judge(kernel, data, ti.lang.init.program().config)
+        judge = Judge(kernel, data, ti.lang.program.init.program().config)
         main, functions = judge.lowered()
         wanted = judge.run(main, functions)
         first: list[str] = []
@@ -248,5 +248,5 @@ def listing(program: Program, configuration: Configuration) -> str:
     """The kernel as CHI, and the functions that it calls."""
     with warnings.catch_warnings(), applied(configuration), prepared(program) as (data, kernel):
         warnings.simplefilter("ignore")
-        main, functions = Judge(kernel, data, ti.lang.init.program().config).lowered()
+        main, functions = Judge(kernel, data, ti.lang.program.init.program().config).lowered()
         return "\n".join(print_ir(one) for one in (main, *functions))

@@ -145,7 +145,7 @@ PROGRAM = """
 import sys
 import weft as ti
 import weft.ui
-import weft.lang.graph
+import weft.lang.kernels.graph
 from weft import algorithms, tools
 from types import ModuleType
 

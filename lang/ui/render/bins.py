@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.builtins import atomic_add, atomic_max, atomic_min, cast, max, min
-from weft.lang.kernel import func, kernel
+from weft.lang.kernels.kernel import func, kernel
 from weft.lang.ui.render.kinds import BinsPack, Boxes, Floats, Ints, f32, i32
 from weft.lang.ui.render.rooms import Rooms, on_host, put
 from weft.lang.ui.render.tiles import TILE
+from weft.lang.values.builtins import atomic_add, atomic_max, atomic_min, cast, max, min
 
 __all__ = ["SLICES", "begin_of", "note", "sort_into_bins"]
 

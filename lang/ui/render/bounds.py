@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.lang.builtins import max, min, sqrt
-from weft.lang.kernel import func, kernel
+from weft.lang.kernels.kernel import func, kernel
 from weft.lang.library.linalg import cross
-from weft.lang.matrix import Matrix, Vector
 from weft.lang.ui.render.bins import note
 from weft.lang.ui.render.kinds import (
     Boxes,
@@ -25,6 +23,8 @@ from weft.lang.ui.render.kinds import (
     i32,
 )
 from weft.lang.ui.render.tiles import box_of
+from weft.lang.values.builtins import max, min, sqrt
+from weft.lang.values.matrix import Matrix, Vector
 
 __all__ = ["mark_balls", "mark_faces", "mark_rods"]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.builtins import cast, max, min, ndrange, popcnt, sqrt
-from weft.lang.kernel import func, kernel
-from weft.lang.matrix import Vector
+from weft.lang.kernels.kernel import func, kernel
 from weft.lang.ui.render.frame import Frame
 from weft.lang.ui.render.kinds import Boxes, Colors, Floats, Ints, Pixels, Points, Vec2, f32, i32
 from weft.lang.ui.render.rooms import on_device, room
 from weft.lang.ui.render.tiles import TILE, box_of, pixel_of, sort_into_tiles, tiles_of
+from weft.lang.values.builtins import cast, max, min, ndrange, popcnt, sqrt
+from weft.lang.values.matrix import Vector
 
 __all__ = ["draw_circles", "draw_lines", "draw_triangles"]
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.lang.builtins import cast, max, min
-from weft.lang.init import program
-from weft.lang.kernel import func, kernel
+from weft.lang.kernels.kernel import func, kernel
+from weft.lang.program.init import program
 from weft.lang.ui.images import as_floats, pillow
 from weft.lang.ui.render.kinds import Depths, Packed, Pixels, Vec3
 from weft.lang.ui.render.rooms import Rooms, in_place, on_device, on_host, room
+from weft.lang.values.builtins import cast, max, min
 
 if TYPE_CHECKING:
     u32 = Any
 else:
-    from weft.lang.types import u32
+    from weft.lang.values.types import u32
 
 __all__ = ["Frame"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.lang.argpack import ArgPackType
-from weft.lang.kinds import Mat3, Vec2, Vec3, Vec4, f32, i32
+from weft.lang.values.argpack import ArgPackType
+from weft.lang.values.kinds import Mat3, Vec2, Vec3, Vec4, f32, i32
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     RodsPack: TypeAlias = _Pack
     LampsPack: TypeAlias = _Pack
 else:
-    from weft.lang.types import NdarrayType, VectorType, u32
+    from weft.lang.values.types import NdarrayType, VectorType, u32
 
     Ints, Floats = NdarrayType(dtype=i32, ndim=1), NdarrayType(dtype=f32, ndim=1)
     Points, Colors, Quads = (NdarrayType(dtype=kind, ndim=1) for kind in (Vec2, Vec3, Vec4))

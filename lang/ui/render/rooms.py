@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.arrays.borrow import view_of
-from weft.lang.init import cuda, program
-from weft.lang.ndarray import MatrixNdarray, VectorNdarray, ndarray
-from weft.lang.types import prim_of_numpy
+from weft.lang.data.borrow import view_of
+from weft.lang.data.ndarray import MatrixNdarray, VectorNdarray, ndarray
+from weft.lang.program.init import cuda, program
+from weft.lang.values.types import prim_of_numpy
 
 __all__ = ["Rooms", "in_place", "on_device", "on_host", "put", "room"]
 

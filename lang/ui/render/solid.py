@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.lang.builtins import max, ndrange, sqrt, static
-from weft.lang.kernel import func, kernel
-from weft.lang.matrix import Matrix, Vector
+from weft.lang.kernels.kernel import func, kernel
 from weft.lang.ui.render.bins import sort_into_bins
 from weft.lang.ui.render.bounds import mark_balls, mark_faces, mark_rods
 from weft.lang.ui.render.eye import Eye
@@ -46,6 +44,8 @@ from weft.lang.ui.render.rays import (
 )
 from weft.lang.ui.render.rooms import on_device
 from weft.lang.ui.render.tiles import TILE, pixel_of, tiles_of
+from weft.lang.values.builtins import max, ndrange, sqrt, static
+from weft.lang.values.matrix import Matrix, Vector
 
 __all__ = ["Balls", "Lights", "Rods", "Surfaces", "draw_solids"]
 

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.lang.builtins import cast, ceil, floor, max, min
-from weft.lang.init import cuda, program
-from weft.lang.kernel import func, kernel
-from weft.lang.matrix import Vector
+from weft.lang.kernels.kernel import func, kernel
+from weft.lang.program.init import cuda, program
 from weft.lang.ui.render.kinds import Boxes, Ints, Vec2, i32
 from weft.lang.ui.render.rooms import on_device, on_host, room
+from weft.lang.values.builtins import cast, ceil, floor, max, min
+from weft.lang.values.matrix import Vector
 
 __all__ = ["TILE", "Tiles", "box_of", "pixel_of", "sort_into_tiles", "tiles_of"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.elements import FieldIndexError
+from weft.lang.data.elements import FieldIndexError
 
 TYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "u1")
 

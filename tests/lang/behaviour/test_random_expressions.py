@@ -60,11 +60,11 @@ def test_random_expressions(ti, trees):
 def test_random_expressions_in_the_evaluator(trees):
     ti = weft
     ti.init(arch="cpu", fast_math=False)
-    config = ti.lang.init.program().config
+    config = ti.lang.program.init.program().config
 
     def run(*arrays):
         kernel = compiled(ti, program(trees))
-        kernel._start_over(ti.lang.init.program())
+        kernel._start_over(ti.lang.program.init.program())
         arguments = [parameter.argument(array) for parameter, array in zip(kernel._parameters, arrays)]
         chi = lower_tree(translate_kernel(kernel.function, arguments, (), config).tree, config)
         run_passes(chi, ["infer_types"], config, level="untyped")

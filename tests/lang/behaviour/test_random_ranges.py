@@ -50,7 +50,7 @@ def test_random_ranges_in_debug(ti, nest):
 @given(nest=nests())
 def test_random_ranges_in_the_evaluator(nest):
     weft.init(arch="cpu")
-    kernel, program, out = compiled(nest), weft.lang.init.program(), np.zeros(CELLS, np.int64)
+    kernel, program, out = compiled(nest), weft.lang.program.init.program(), np.zeros(CELLS, np.int64)
     kernel._start_over(program)
     given = [*nest.arguments, out]
     arguments = [parameter.argument(value) for parameter, value in zip(kernel._parameters, given)]

@@ -131,7 +131,7 @@ def test_without_memory_for_copies(ti):
     def refuse(_pool, size):
         refusals.append(size)
 
-    from weft.lang.init import program
+    from weft.lang.program.init import program
 
     program().device.pool.scratch = ctypes.cast(refuse, ctypes.c_void_p).value
     n, bins = 100_000, ti.field(ti.i32, 10)

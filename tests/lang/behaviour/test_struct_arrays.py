@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from weft.ir.errors import WeftError
-from weft.lang.struct_ndarray import current_layout
+from weft.lang.data.struct_ndarray import current_layout
 
 
 @pytest.fixture

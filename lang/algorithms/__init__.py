@@ -1,0 +1,1 @@
+"""Algorithms as kernels: sorting, prefix sums, solvers."""

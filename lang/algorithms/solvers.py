@@ -1,0 +1,171 @@
+"""`ti.linalg`: solving A x = b where A is only known by what it does to a vector.
+
+The vectors are dense fields of floats, of any shape; A is a `LinearOperator` around a kernel. Sums are kept in f64,
+so that f32 fields converge as far as their own precision goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import flag_of, number_of, shown, whole_of
+from weft.lang.data.field import Field, MatrixField, ScalarField
+from weft.lang.data.make_field import field, make_matrix_field
+from weft.lang.errors import ArgumentError
+from weft.lang.kernels.kernel import kernel
+from weft.lang.values.builtins import cast, grouped, static
+
+if TYPE_CHECKING:
+    Template = Any  # to type checkers: what the arguments are bound to, what comes back
+    f64 = Any
+else:
+    from weft.lang.values.types import Template, f64
+
+__all__ = ["LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG", "taichi_cg_solver"]
+
+
+class LinearOperator:
+    """A matrix as a kernel `matvec_kernel(x, Ax)`, both `ti.template()`, that sets the field Ax to A times x."""
+
+    def __init__(self, matvec_kernel: Callable[[Any, Any], None]) -> None:
+        if not callable(matvec_kernel):
+            raise TypeMismatch(f"LinearOperator takes a kernel of two fields, not {matvec_kernel!r}")
+        self._apply = matvec_kernel
+
+    def matvec(self, x: Any, Ax: Any) -> None:
+        """Set Ax to A times x. TypeMismatch for what is no field, ArgumentError if their shapes differ."""
+        for name, vector in (("x", x), ("Ax", Ax)):
+            if not isinstance(vector, Field):
+                raise TypeMismatch(f"matvec: {name} is a field, not {shown(vector)}")
+        if x.shape != Ax.shape:
+            raise ArgumentError(f"matvec: x has shape {x.shape}, Ax has shape {Ax.shape}: they must be equal")
+        self._apply(x, Ax)
+
+
+@kernel
+def _dot(a: Template, b: Template, vectors: Template) -> f64:
+    total = cast(0, f64)
+    for at in grouped(a):
+        if static(vectors):
+            total += cast(a[at].dot(b[at]), f64)
+        else:
+            total += cast(a[at] * b[at], f64)
+    return total
+
+
+@kernel
+def _combine(out: Template, a: Template, s: f64, b: Template) -> None:
+    """out = a + s b; `out` may be one of them."""
+    for at in grouped(out):
+        out[at] = a[at] + cast(s, out.dtype) * b[at]
+
+
+class _Space:
+    """The vectors like `b`: new ones, their products and sums; and when to stop."""
+
+    def __init__(self, name: str, A: Any, b: Any, x: Any, tol: Any, maxiter: Any, quiet: Any) -> None:
+        if not isinstance(A, LinearOperator):
+            raise TypeMismatch(f"{name}: A is a LinearOperator around a kernel, not {A!r}")
+        for label, vector in (("b", b), ("x", x)):
+            if not isinstance(vector, ScalarField | MatrixField) or not vector.dtype.is_float:
+                raise TypeMismatch(f"{name}: {label} is a field of f32 or f64, not {vector!r}")
+        if b.dtype != x.dtype:
+            raise TypeMismatch(f"{name}: b is of {b.dtype}, x of {x.dtype}: they must be equal")
+        if b.shape != x.shape:
+            raise ArgumentError(f"{name}: b has shape {b.shape}, x has shape {x.shape}: they must be equal")
+        self.b, self.vectors = b, isinstance(b, MatrixField)
+        self.tol, self.maxiter = number_of(tol, "tol", 0), whole_of(maxiter, "maxiter", 0)
+        self.quiet = flag_of(quiet, "quiet")
+
+    def new(self) -> Field:
+        """A vector of zeros."""
+        made: Field = (
+            make_matrix_field(self.b.ir.shape, self.b.dtype, self.b.shape)
+            if self.vectors
+            else field(self.b.dtype, self.b.shape)
+        )
+        return made
+
+    def dot(self, a: Any, b: Any) -> float:
+        """The sum of products."""
+        return float(_dot(a, b, self.vectors))
+
+    def residual(self, A: LinearOperator, x: Any, r: Any) -> None:
+        """r = b - A x."""
+        A.matvec(x, r)
+        _combine(r, self.b, -1.0, r)
+
+
+def MatrixFreeCG(  # noqa: N802 - as Taichi spells it
+    A: LinearOperator, b: Any, x: Any, tol: float = 1e-6, maxiter: int = 5000, quiet: bool = True
+) -> bool:
+    """Solve A x = b by conjugate gradients: A symmetric and positive definite. `x` holds the first guess, then the
+    solution. Gives whether the norm of the residual came below `tol` within `maxiter` steps; `quiet=False` prints it.
+    """
+    space = _Space("MatrixFreeCG", A, b, x, tol, maxiter, quiet)
+    r, p, Ap = space.new(), space.new(), space.new()
+    space.residual(A, x, r)
+    p.copy_from(r)
+    rr = space.dot(r, r)
+    for step in range(space.maxiter):
+        if sqrt(rr) < space.tol:
+            return True
+        A.matvec(p, Ap)
+        curvature = space.dot(p, Ap)
+        if curvature == 0.0:
+            return False
+        _combine(x, x, rr / curvature, p)
+        _combine(r, r, -rr / curvature, Ap)
+        before, rr = rr, space.dot(r, r)
+        _combine(p, r, rr / before, p)
+        _report(space.quiet, step, rr)
+    return sqrt(rr) < space.tol
+
+
+def MatrixFreeBICGSTAB(  # noqa: N802
+    A: LinearOperator, b: Any, x: Any, tol: float = 1e-6, maxiter: int = 5000, quiet: bool = True
+) -> bool:
+    """Solve A x = b by stabilised biconjugate gradients, for any invertible A; arguments and result as MatrixFreeCG.
+
+    Each step goes along p as far as makes the residual s normal to the shadow r0, then along s as far as makes it
+    short."""
+    space = _Space("MatrixFreeBICGSTAB", A, b, x, tol, maxiter, quiet)
+    r, r0, p, Ap, As = space.new(), space.new(), space.new(), space.new(), space.new()
+    space.residual(A, x, r)
+    r0.copy_from(r)
+    p.copy_from(r)
+    rho, rr = space.dot(r0, r), space.dot(r, r)
+    for step in range(space.maxiter):
+        if sqrt(rr) < space.tol:
+            return True
+        A.matvec(p, Ap)
+        against = space.dot(r0, Ap)
+        if against == 0.0 or rho == 0.0:
+            return False  # the shadow has lost what it measures
+        alpha = rho / against
+        _combine(x, x, alpha, p)
+        _combine(r, r, -alpha, Ap)
+        A.matvec(r, As)
+        length = space.dot(As, As)
+        omega = space.dot(As, r) / length if length else 0.0
+        _combine(x, x, omega, r)
+        _combine(r, r, -omega, As)
+        rr = space.dot(r, r)
+        _report(space.quiet, step, rr)
+        if omega == 0.0:
+            break
+        before, rho = rho, space.dot(r0, r)
+        _combine(p, p, -omega, Ap)
+        _combine(p, r, rho / before * (alpha / omega), p)
+    return sqrt(rr) < space.tol
+
+
+taichi_cg_solver = MatrixFreeCG
+
+
+def _report(quiet: bool, step: int, rr: float) -> None:
+    if not quiet:
+        print(f"step {step + 1}: residual {sqrt(rr):.6e}")

@@ -1,0 +1,61 @@
+"""Numbers as unsigned words of the same order, which are sorted digit by digit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.ir.types import Prim, f32, f64, i32, i64, u32, u64
+from weft.lang.kernels.kernel import func
+from weft.lang.values.builtins import bit_cast, cast, static
+
+__all__ = ["DIGIT", "DIGITS", "digits_of", "order", "word_type"]
+
+DIGIT = 8  # bits
+DIGITS = 1 << DIGIT  # how many there are
+
+
+def word_type(dtype: Prim) -> Prim:
+    """The type of the words of such numbers."""
+    return u64 if dtype.bits > 32 else u32
+
+
+def digits_of(dtype: Prim) -> int:
+    """In how many digits the words of such numbers differ."""
+    bits = _seen_as(dtype).bits if dtype.is_float else dtype.bits
+    return -(-bits // DIGIT)
+
+
+def _is_unsigned(dtype: Prim) -> bool:
+    return dtype.text[0] == "u"
+
+
+def _least(dtype: Prim) -> int:
+    """What is added to such an integer to make the least one 0."""
+    return 0 if _is_unsigned(dtype) else 2 ** (dtype.bits - 1)
+
+
+def _seen_as(dtype: Prim) -> Prim:
+    return f64 if dtype.bits > 32 else f32
+
+
+def _signed(dtype: Prim) -> Prim:
+    return i64 if dtype.bits > 32 else i32
+
+
+def _infinity(dtype: Prim) -> int:
+    """The bits of an infinite float."""
+    return 0x7FF << 52 if dtype.bits > 32 else 0xFF << 23
+
+
+@func
+def order(key: Any, dtype: Any) -> Any:
+    """The word of a number. That of a float is its magnitude's bits, negated below zero, so that both zeros have one
+    word; minus infinity has the first, and NaN those behind infinity's, if its sign is set by wrapping round."""
+    if static(dtype.is_float):
+        bits = bit_cast(cast(key, static(_seen_as(dtype))), static(_signed(dtype)))
+        sign = bits >> static(_signed(dtype).bits - 1)
+        magnitude = bits & cast(static(2 ** (_signed(dtype).bits - 1) - 1), static(_signed(dtype)))
+        number = (magnitude ^ sign) - sign
+        return cast(number + cast(static(_infinity(dtype)), static(_signed(dtype))), static(word_type(dtype)))
+    else:
+        return cast(key, static(word_type(dtype))) + cast(static(_least(dtype)), static(word_type(dtype)))

@@ -1,0 +1,1 @@
+"""From a call of a kernel to its compiled code: parameters, instances, compilation, launches, results."""

@@ -1,0 +1,350 @@
+"""Where the floors meet: translate, lower, generate code, load, launch.
+
+An `Instance` is a kernel compiled for one combination of compile-time arguments. Compiled code holds no addresses: the
+base of each field tree is looked up at each launch.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from weft.ir.artifact import Artifact
+from weft.ir.config import CompileConfig
+from weft.ir.errors import WeftError
+from weft.ir.trace import Listener, Trace
+from weft.ir.types import Array
+from weft.lang.cache.kernels import Found, Lookup, look_up, tell_why
+from weft.lang.calls.collecting import uncollected
+from weft.lang.calls.parameters import ArrayParameter, Parameter
+from weft.lang.calls.results import giver
+from weft.lang.checks.tally import skipped
+from weft.lang.errors import ArgumentError
+from weft.lang.functions.captures import Captures
+from weft.lang.logs.compilations import trace_of
+from weft.lang.logs.topics import CACHE
+from weft.lang.measure import recording
+from weft.lang.measure.profiler import measured, named
+from weft.lang.measure.recording import COMPILE
+from weft.lang.measure.scopes import ScopedProfiler
+from weft.lang.program.init import threads_of
+from weft.lang.translate import Argument, Translation, translate_kernel
+
+if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from the disk cache need none of it
+    from weft.codegen.llvm.crew import Helpers
+    from weft.ir import tree
+    from weft.ir.ops import Kernel
+
+__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rehearse"]
+
+
+class FieldDropped(WeftError):
+    """Nothing refers any more to a field that an instance was compiled for."""
+
+
+class Instance:
+    """A compiled kernel, bound to the field trees it reaches. `instance(args)` launches it; `alive()`: whether it still
+    means what the program says."""
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[int], Sequence[Any]], Any],
+        trees: Sequence[Any],
+        parameters: Sequence[Parameter],
+        results: Sequence[Any],
+        captures: Captures,
+    ) -> None:
+        self.run: Any = run
+        self.results, self.captures = tuple(results), captures
+        self.trees = [weakref.ref(one) for one in trees]
+        self._addresses: list[int] | None = None
+        self._packs = [(position, p.pack) for position, p in enumerate(parameters) if p.packed]
+        self._arrays = {position for position, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
+        self.give = giver(results)
+        self.guards: list[Any] = []
+        self.program: Callable[[], Any] = _never  # gives the program that it was compiled for
+        self.recipe: Any = None  # how to compile it again, see `Recipe`
+        self.choices: dict[Any, Any] = {}  # of a rehearsed kernel, see `Translation`
+        self.plans: dict[Any, Any] = {}  # how native code calls it, by the arguments' classes, see `direct.py`
+        self.plans_made = 0
+        self.careful: Instance | None = None  # the variant for arguments that overlap, from the first such call on
+
+    def alive(self) -> bool:
+        """Whether every field tree still exists, and every captured constant is what it was. (A tree that was dropped
+        means that names mean other fields now.)"""
+        for ref in self.trees:
+            if ref() is None:
+                return False
+        return not self.captures.changed()
+
+    def overlap(self, args: Sequence[Any], with_fields: bool = False) -> bool:
+        """Whether among those arguments some overlap that must not; `with_fields`: one another, or a field. (Without,
+        fields are not asked where they are: they may have no memory yet.)"""
+        overlap = getattr(self.run, "overlap", None)
+        if overlap is None:
+            return False
+        values = [pack(args[position]) if position in self._arrays else None for position, pack in self._packs]
+        bases = [address for address, _ in self.memory()] if with_fields else [0] * len(self.trees)
+        return bool(overlap(bases, values))
+
+    def forget_plans(self) -> None:
+        """Let Python make the next calls."""
+        self.plans = {}
+        if self.careful is not None:
+            self.careful.plans = {}
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        """Launch it. Overlapping, before anything ran, where arguments overlap that must not."""
+        values = [pack(args[position]) for position, pack in self._packs]
+        memory = self.memory()  # held until the launch is over: another thread may let go of a field meanwhile
+        return self.give(self.run([address for address, _ in memory], values))
+
+    def memory(self) -> list[tuple[int, Any]]:
+        """The address of each tree, and the object that holds the memory there; an error if one was destroyed."""
+        if self._addresses is None:
+            self._addresses = [_address(ref()) for ref in self.trees]
+        return [(address, _buffer(ref())) for address, ref in zip(self._addresses, self.trees)]
+
+
+def _buffer(tree: Any) -> Any:
+    if tree is None:
+        raise FieldDropped("another thread dropped a field that this kernel uses")
+    return tree.buffer()
+
+
+def _address(tree: Any) -> int:
+    buffer = _buffer(tree)
+    return int(tree.program.device.memory.address(buffer))
+
+
+def compile_instance(
+    program: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    parameters: Sequence[Parameter],
+    results: Sequence[Any],
+) -> Instance:
+    """A kernel for the program's device: from the disk cache, or else compiled, showing what WEFT_DUMP and WEFT_TIME
+    ask for."""
+    trace = trace_of(program, function.__name__)
+    trace.listener = _listener()
+    with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
+        began = perf_counter()
+        kept = not (trace.active or _watches(program) or program.verifies_results)
+        lookup = look_up(program, function, arguments, results) if kept else None
+        with program.lock:  # what the device makes at its first use, it makes once
+            made = lookup and lookup.find(program.device)
+        if lookup is not None and recording.current is not None:
+            recording.current.span(COMPILE, "cache lookup", began, perf_counter(), found=bool(made))
+        found = bool(made)
+        if not made:
+            with uncollected(), program.seats:
+                made = _compile(program, function, arguments, results, trace, lookup)
+    if CACHE.on and lookup is not None:
+        CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
+    run = measured(function.__name__, made.run) if program.profiling and program.arch == "cuda" else made.run
+    if program.chosen.get("nvtx"):
+        run = named(function, run)
+    return Instance(run, made.trees, parameters, results, Captures(made.captures))
+
+
+def _listener() -> Listener | None:
+    """Who hears of the compiler's passes."""
+    record = recording.current
+    return None if record is None else lambda name, began, ended: record.span(COMPILE, name, began, ended)
+
+
+def _compile(
+    program: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    results: Sequence[Any],
+    trace: Trace,
+    lookup: Lookup | None,
+) -> Found:
+    """Compile a kernel, and keep it where `lookup` says."""
+    with ScopedProfiler("translate", COMPILE), trace.stage("translate"):
+        translation = translate_kernel(function, arguments, tuple(results), program.config)
+    _refuse_writes(translation, arguments)
+    with ScopedProfiler("generate code", COMPILE):
+        if _watches(program):
+            run = _watched(translation.tree, program, trace)
+            if program.verifies_results:
+                run = skipped(translation.tree.name, run, "with checks of races or of uninitialised elements")
+            return Found(run, translation.trees, translation.captures)
+        if program.verifies_results:
+            run = _verified(translation.tree, program, trace)
+            return Found(run, translation.trees, translation.captures)
+        artifact = make_artifact(translation.tree, program.config, program.device, trace, _helpers(program, trace))
+        with program.lock:
+            run = load_artifact(artifact, program.config, program.device, trace)
+    if lookup is not None:
+        began = perf_counter()
+        why = lookup.keep(artifact, translation)
+        if why:
+            tell_why(function.__name__, why)
+        if trace.listener is not None:
+            trace.listener("cache store", began, perf_counter())
+    return Found(run, translation.trees, translation.captures)
+
+
+def rehearse(
+    program: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    parameters: Sequence[Parameter],
+    results: Sequence[Any],
+) -> Instance:
+    """For a kernel that will run as Python: translate it, so that what no compiled kernel may do is an error here too,
+    with the same words. What is given back keeps what the translation depended on; it cannot be launched."""
+    trace = trace_of(program, function.__name__)
+    translation = translate_kernel(function, arguments, tuple(results), program.config)
+    _refuse_writes(translation, arguments)
+    _show_tree(translation.tree, trace)
+    made = Instance(_never, translation.trees, parameters, results, Captures(translation.captures))
+    made.choices = translation.choices
+    return made
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("a rehearsed kernel runs as Python")
+
+
+def _watches(program: Any) -> bool:
+    """Whether kernels have checks that need more than the kernel: memory of their own."""
+    return bool(program.config.check_races or program.config.check_uninitialised)
+
+
+def counts_on_nothing(program: Any) -> bool:
+    """Whether there is but one variant of each kernel, which arguments that overlap run as well: where speed does not
+    matter."""
+    return _watches(program)
+
+
+def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
+    """From tree to something that runs, with such checks in it. What runs as Python elsewhere is compiled too."""
+    from weft.ir.pipeline import lower
+    from weft.ir.symbols import Marks
+    from weft.lang.checks.races import Checked, lower_checked
+    from weft.lang.data.marks import Marking
+
+    config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
+    config = replace(config, boundary_check=True)  # what lies out of bounds is nobody's to watch
+    trees = 1 + max((symbol.tree for symbol in root.fields), default=-1)
+    if config.check_uninitialised:
+        config = replace(config, marks=Marks(trees, trees + 1))  # between them is the shadow of the race check
+    _show_tree(root, trace)
+    table = None
+    if config.check_races:
+        kernel, functions, table = lower_checked(root, config, trace)
+    else:
+        kernel, functions = lower(root, config, trace.observer), [lower(one, config) for one in root.functions]
+    helpers = _helpers(program, trace)
+    artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions, helpers)
+    with program.lock:
+        run = load_artifact(artifact, config, program.device, trace)
+    if config.marks is not None:
+        run = Marking(program, run, artifact, config.marks)
+    return run if table is None else Checked(program, run, artifact, table)
+
+
+def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
+    """From tree to something that runs, each launch of which is evaluated as well."""
+    from weft.ir.shadow.stages import lower_kept
+    from weft.lang.checks.results import Verified
+
+    config = program.config
+    _show_tree(root, trace)
+    kernel, functions, kept = lower_kept(root, config, trace.observer)
+    helpers = _helpers(program, trace)
+    artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions, helpers)
+    with program.lock:
+        run = load_artifact(artifact, config, program.device, trace)
+    return Verified(program, run, root, config, kept)
+
+
+def make_artifact(
+    root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace, helpers: Helpers | None = None
+) -> Artifact:
+    """From tree to code."""
+    from weft.ir.pipeline import lower
+
+    _show_tree(root, trace)
+    functions = [lower(function, config) for function in root.functions]
+    return _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device, functions, helpers)
+
+
+def _helpers(program: Any, trace: Trace) -> Helpers | None:
+    """The threads that compile a kernel beside its own."""
+    from weft.codegen.llvm.crew import Helpers
+
+    return Helpers(program.seats, trace.beside) if program.seats.count > 1 else None
+
+
+def _show_tree(root: tree.KernelTree, trace: Trace) -> None:
+    if trace.wants("tree"):
+        from weft.ir.treetext import print_tree
+
+        trace.show("tree", root.name, lambda: print_tree(root))
+
+
+def load_artifact(artifact: Artifact, config: CompileConfig, device: Any, trace: Trace) -> Callable[..., Any]:
+    """From code to something that runs on the device."""
+    from weft.codegen.llvm.machine import assembly
+
+    trace.lap("load")
+    loaded: Callable[..., Any] = device.load(artifact)
+    trace.lap()
+    trace.show("llvm", artifact.name, lambda: artifact.llvm)
+    trace.show("asm", artifact.name, lambda: artifact.ptx or assembly(artifact.llvm, config.opt_level))
+    trace.report(artifact.name)
+    return loaded
+
+
+def _for_cpu(
+    kernel: Kernel,
+    config: CompileConfig,
+    timer: Any,
+    device: Any,
+    functions: Sequence[Kernel],
+    helpers: Helpers | None,
+) -> Artifact:
+    from weft.codegen.cpu.kernel import compile_kernel
+
+    return compile_kernel(kernel, replace(config, threads=threads_of(device)), timer, functions, helpers)
+
+
+def _for_cuda(
+    kernel: Kernel,
+    config: CompileConfig,
+    timer: Any,
+    device: Any,
+    functions: Sequence[Kernel],
+    helpers: Helpers | None,
+) -> Artifact:
+    from weft.codegen.nvptx.kernel import compile_kernel
+
+    del helpers
+    return compile_kernel(kernel, config, timer, device.target, functions)
+
+
+_BACKENDS = {"cpu": _for_cpu, "cuda": _for_cuda}
+
+
+def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> None:
+    """An array that numpy says is read-only is not written to behind its back."""
+    frozen = {
+        position
+        for position, argument in enumerate(a for a in arguments if a.type is not None)
+        if isinstance(argument.type, Array) and argument.value == "read-only"
+    }
+    if not frozen:
+        return
+    from weft.ir.transforms.lower_tree_facts import written_arrays
+
+    for index in sorted(frozen & written_arrays(translation.tree)):
+        name = translation.tree.params[index].name
+        raise ArgumentError(f"argument '{name}' is a read-only array, and the kernel writes to it")

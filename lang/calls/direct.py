@@ -1,0 +1,360 @@
+"""Direct calls: from a kernel's instance to a plan that native code follows (`runtime/call_ir.py`).
+
+A plan holds for the kinds of arguments that the instance was just called with: exact Python numbers, ndarrays, numpy
+arrays of the same type and layout, the same template arguments, structs and matrices (Python packs unusual ones). What
+the instance depends on and may lose - fields, templates - is not kept alive: when it dies, the program's epoch goes on,
+and no plan is good any more.
+"""
+
+from __future__ import annotations
+
+import struct
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from types import CellType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.scalar import cast_value, range_of
+from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten, u1
+from weft.lang.calls.compile import Instance
+from weft.lang.calls.parameters import (
+    ArrayParameter,
+    Compound,
+    Parameter,
+    Scalar,
+    Template,
+    template_key,
+    told_by_identity,
+)
+from weft.lang.data.direct_tensors import packer_of
+from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
+from weft.lang.data.struct_ndarray import StructNdarray
+from weft.lang.functions.captures import Captures
+from weft.lang.values.argpack import ArgPack, ArgPackType
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.struct import Struct as PyStruct
+from weft.lang.values.types import to_ir
+from weft.runtime.compound import (
+    Node,
+    scalar_node,
+    struct_node,
+    tensor_node,
+    tensors_supported,
+)
+from weft.runtime.direct import (
+    Guard,
+    PackNode,
+    Plan,
+    accepted,
+    compound,
+    equal,
+    exact,
+    number,
+    numpy_array,
+    packed,
+    recorded,
+    scalars_supported,
+)
+from weft.runtime.errors import FORMATS
+from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
+from weft.runtime.recorded import Record
+from weft.runtime.retired import keep
+
+__all__ = ["kinds_of", "plan_for", "write_records"]
+
+_NDARRAYS = (ScalarNdarray, VectorNdarray, MatrixNdarray, StructNdarray)
+_KINDS: dict[Prim, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
+
+
+class _Unfit(Exception):
+    """Such a call is Python's."""
+
+
+class _Build:
+    """Collects the rules of a plan: `keeps` what they point to, `watches` what makes the plan bad when it dies."""
+
+    def __init__(self, program: Any) -> None:
+        self.program = program
+        self.keeps: list[Any] = [program]
+        self.watches: list[Any] = []
+
+    def same(self, value: Any) -> list[int]:
+        """The rule for a compile-time argument: that object, where its identity tells it from others, else any that
+        is alike. (Python compares what can change.)"""
+        if type(value) is float or (type(value) is int and -(2**63) <= value < 2**63):
+            self.keeps.append(value)
+            return equal(value)
+        key = template_key(value)
+        if isinstance(key, int):
+            return self.identical(value)
+        if isinstance(value, (bool, int, float, str, type(None), np.generic, Type)):
+            self.keeps.append(value)
+            return exact(value)
+        for part in told_by_identity(value):
+            self.watch(part)
+        alike = _alike(key)
+        self.keeps += [type(value), alike]
+        return accepted(type(value), alike)
+
+    def identical(self, value: Any) -> list[int]:
+        """The rule for that very object."""
+        self.watch(value)
+        return exact(value)
+
+    def watch(self, value: Any) -> None:
+        """Nothing is kept alive that the instance does not keep."""
+        program = self.program
+        try:
+            self.watches.append(weakref.ref(value, lambda _: program.touch()))
+        except TypeError:
+            self.keeps.append(value)
+
+    def guards(self, captures: Captures) -> Iterator[Guard]:
+        """What the names that the kernel took from around it must mean."""
+        for space, name, value, weak in captures.watched():
+            is_cell = isinstance(space, CellType)
+            if not is_cell and type(space) is not dict:
+                raise _Unfit
+            if weak:
+                self.watch(value)
+            self.keeps.append((space, name, None if weak else value))
+            yield space, None if is_cell else name, value
+
+    def scalar(self, parameter: Scalar, value: Any) -> list[int]:
+        """The rule for a number."""
+        if parameter.prim is f16:
+            return self._packed(_packer(f16, parameter.pack), 1)
+        return number(_KINDS.get(parameter.prim, INTEGER), *(parameter.range or ()))
+
+    def compound(self, parameter: Compound, value: Any) -> list[int]:
+        """The rule for a matrix or struct."""
+        pack, words = _packer(parameter.type, parameter.pack), len(flatten(parameter.type))
+        node = _node(parameter.type, parameter.annotation)
+        if node is None:
+            return self._packed(pack, words)
+        self.keeps += [pack, node]
+        return compound(pack, words, node.address)
+
+    def pack(self, pack: ArgPack, parameters: Iterator[Parameter]) -> list[int]:
+        """The rule for an argument pack, whose members are the next parameters."""
+        if type(pack) is not ArgPack:
+            raise _Unfit
+        rules: list[list[int]] = []
+        for name, annotation in pack.pack_type.members.items():
+            inner = pack.entries[name]
+            if isinstance(annotation, ArgPackType):
+                rules.append(self.pack(inner, parameters))
+            else:
+                rules.append(self.rule(next(parameters), inner))
+        node = PackNode(ArgPack, pack.pack_type, list(pack.pack_type.members), rules)
+        self.keeps += [node, pack.pack_type]
+        return node.rule
+
+    def rule(self, parameter: Parameter, value: Any) -> list[int]:
+        """The rule for an argument."""
+        made: list[int] = _RULES[type(parameter)](self, parameter, value)
+        return made
+
+    def _packed(self, pack: Any, words: int, kind: type | None = None) -> list[int]:
+        self.keeps += [pack, kind]
+        return packed(pack, words, kind)
+
+    def array(self, parameter: ArrayParameter, value: Any) -> list[int]:
+        """The rule for an array."""
+        rule = None
+        if type(value) in _NDARRAYS:
+            rule = recorded(_record(self.program, parameter, value))
+        elif isinstance(kind := parameter.argument(value).type, Array) and not kind.wide:
+            rule = self._foreign(value, kind)
+        if rule is None:
+            raise _Unfit
+        return rule
+
+    def _foreign(self, value: Any, kind: Array) -> list[int] | None:
+        """The rule for an array of another library."""
+        on_cpu = self.program.arch == "cpu"
+        if isinstance(value, np.ndarray):  # a subclass's memory is an array's
+            self.keeps += [value.dtype, type(value)]
+            return numpy_array(value, value.ndim - kind.ndim) if on_cpu else None
+        pack = packer_of(value, kind, None if on_cpu else self.program.device.gpu.index)
+        return self._packed(pack, 1 + 2 * kind.ndim, type(value)) if pack is not None and pack(value) else None
+
+
+def _alike(key: Any) -> Callable[[Any], bool]:
+    return lambda value: template_key(value) == key
+
+
+def _record(program: Any, parameter: ArrayParameter, value: Ndarray | StructNdarray) -> Ndarray | StructNdarray:
+    """That array, with its record written: a number for its kind, its address, extents and strides."""
+    kind, words = parameter.key(value), parameter.pack(value)
+    if not isinstance(words, tuple):
+        words = words.ctypes.data, words.shape[: value.ndim], words.strides[: value.ndim]
+    address, shape, strides = words
+    record = Record(struct.pack(f"=2Q{2 * value.ndim}q", program.kind(kind), address, *shape, *strides))
+    record.memory = value.array() if isinstance(value, Ndarray) else value.first.array()
+    before = getattr(value, "record", None)
+    value.record = record
+    if before is not None:
+        keep(before)  # other threads may be reading it
+    return value
+
+
+def write_records(program: Any, parameters: Sequence[Parameter], args: Sequence[Any]) -> None:
+    """Let native code know the ndarrays among the arguments of a call that came by Python for want of that."""
+    for parameter, value in zip(parameters, args):
+        if type(value) in _NDARRAYS and isinstance(parameter, ArrayParameter) and not hasattr(value, "record"):
+            _record(program, parameter, value)
+
+
+_RULES: dict[type, Any] = {
+    Scalar: _Build.scalar,
+    Compound: _Build.compound,
+    ArrayParameter: _Build.array,
+    Template: lambda build, parameter, value: build.same(value),
+}
+
+
+def plan_for(
+    program: Any, instance: Instance, parameters: Sequence[Parameter], owner: Any, args: Sequence[Any]
+) -> Plan | None:
+    """The plan for calls of `instance` like this one; None if there can be none. `parameters` has those of packs one by
+    one."""
+    native = getattr(instance.run, "native", None)
+    if native is None:
+        return None
+    build, right = _Build(program), program.epoch.value  # first: other threads may drop what is looked at below
+    try:
+        rules = [] if owner is None else [build.identical(owner)]
+        left = iter(parameters)
+        rules += [build.pack(arg, left) if isinstance(arg, ArgPack) else build.rule(next(left), arg) for arg in args]
+        guards = [*build.guards(instance.captures)]
+    except _Unfit:
+        return None
+    for tree in instance.trees:
+        build.watch(tree())
+    check = instance.captures.changed_inside if instance.captures.may_change_inside else None
+    keeps = (build.keeps, build.watches, instance.run)
+    conclude = _conclusion(instance.run.conclude, instance.give)
+    single = len(instance.results) == 1 and isinstance(kind := to_ir(instance.results[0]), Prim) and kind is not f16
+    trees = [address for address, _ in instance.memory()]
+    return Plan(native, trees, guards, rules, program.epoch, right, conclude, check, single, keeps)
+
+
+def _conclusion(finish: Callable[[Any], Any], give: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The answer of a kernel, from the tuple of its results' scalars or from its error record. (No method of the
+    instance's: the plan is the instance's own.)"""
+    return lambda outcome: give(finish(outcome))
+
+
+def kinds_of(args: Iterable[Any]) -> Iterator[Any]:
+    """What tells apart arguments for which one instance has several plans: the types of all, and of what packs have."""
+    for arg in args:  # (an ndarray and a tensor may run the same code, and are read otherwise)
+        yield type(arg)
+        if isinstance(arg, ArgPack):
+            yield arg.pack_type
+            yield from kinds_of(arg.entries.values())
+
+
+@cache
+def _plain() -> bool:
+    """Whether vectors, matrices and members of structs lie in memory as native code has it."""
+    return tensors_supported(Matrix([1.0])) and scalars_supported()
+
+
+def _node(type: Type, annotation: Any) -> Node | None:
+    """How native code reads a value of that type; None where Python must."""
+    if not _plain():
+        return None
+    if isinstance(type, Struct):
+        made = {name: _member(member, annotation.members[name]) for name, member in type.members}
+        nodes = {name: node for name, node in made.items() if node is not None}
+        return struct_node(PyStruct, annotation, nodes) if len(nodes) == len(made) else None
+    assert isinstance(type, Tensor)
+    if type.elem in (f16, u1):
+        return None
+    least, greatest = range_of(type.elem) if type.elem.is_int else (0, 0)
+    return tensor_node(Matrix, Vector, type.shape, _KINDS.get(type.elem, INTEGER), int(least), int(greatest))
+
+
+def _member(type: Type, annotation: Any) -> Node | None:
+    return scalar_node(type.np) if isinstance(type, Prim) else _node(type, annotation)
+
+
+def _packer(type: Type, pack: Callable[[Any], Any]) -> Callable[[Any], bytes]:
+    """Makes the slots of an argument: at once where its numbers have the kinds that are wanted, else by way of `pack`,
+    which refuses what does not fit."""
+    layout = struct.Struct("=" + "".join(FORMATS[prim.text] for prim in flatten(type)))
+    flat = _FLAT[type.__class__](type)
+
+    def slots(value: Any) -> bytes:
+        try:
+            return layout.pack(*flat(value))
+        except _NOT_PLAIN:
+            numbers = pack(value)
+            return layout.pack(*([cast_value(numbers, type).item()] if isinstance(type, Prim) else numbers))
+
+    return slots
+
+
+# What `_FLAT`'s functions raise for a value whose kind is not plainly the one that is wanted.
+_NOT_PLAIN = (AttributeError, KeyError, TypeError, struct.error, OverflowError)
+
+
+def _flat_prim(prim: Prim) -> Callable[[Any], Sequence[Any]]:
+    wanted = float if prim.is_float else int
+
+    def flat(value: Any) -> Sequence[Any]:
+        number = value.item() if isinstance(value, np.generic) else value
+        if number.__class__ is not wanted:
+            raise TypeError
+        return (number,)
+
+    return flat
+
+
+def _flat_tensor(tensor: Tensor) -> Callable[[Any], Sequence[Any]]:
+    shape, kinds = tensor.shape, "iuf" if tensor.elem.is_float else "iu"
+    plain = {float, int} if tensor.elem.is_float else {int}
+
+    def flat(value: Any) -> Sequence[Any]:
+        if value.__class__ in (list, tuple):
+            if (len(value),) != shape or not plain.issuperset(map(type, value)):
+                raise TypeError
+            given: Sequence[Any] = value
+            return given
+        values = getattr(value, "values", value)
+        if values.shape != shape or values.dtype.kind not in kinds:
+            raise TypeError
+        numbers: list[Any] = values.ravel().tolist()
+        return numbers
+
+    return flat
+
+
+def _flat_struct(whole: Struct) -> Callable[[Any], Sequence[Any]]:
+    members = [(name, _FLAT[member.__class__](member)) for name, member in whole.members]
+
+    def flat(value: Any) -> Sequence[Any]:
+        if value.__class__ is dict and len(value) == len(members):
+            entries: dict[str, Any] = value
+        elif value.__class__ is PyStruct:
+            entries = value.entries
+        else:
+            raise TypeError
+        numbers = list[Any]()
+        for name, member in members:
+            numbers += member(entries[name])
+        return numbers
+
+    return flat
+
+
+# By the class of a type: what makes a function that lists the numbers of a value.
+_FLAT: dict[Any, Callable[[Any], Callable[[Any], Sequence[Any]]]] = {
+    Prim: _flat_prim,
+    Tensor: _flat_tensor,
+    Struct: _flat_struct,
+}

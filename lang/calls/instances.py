@@ -1,0 +1,109 @@
+"""The instances of one kernel, for one program.
+
+    x, y = y, x; step()        ->        found: what `step` was compiled to when `x` meant that field before
+
+The key of an instance is what a call fixes: templates, kinds of arrays, the object of a method. Under one key there can
+be several, as the names that the kernel takes from the program around it meant one thing or another: the latest first,
+and few. An instance goes when an object that it was compiled for is gone, and keeps none alive.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from threading import RLock
+from typing import Any
+
+from weft.lang.calls.compile import Instance
+from weft.lang.calls.parameters import told_by_identity
+from weft.runtime.direct import Plan
+from weft.runtime.forks import forkable
+
+__all__ = ["Instances"]
+
+_MOST_MEANINGS = 8
+
+
+class Instances:
+    """Instances by their keys. Finding one needs no lock.
+
+    `changed` is called when one was dropped."""
+
+    def __init__(self, changed: Callable[[], Callable[[], None] | None]) -> None:
+        self._of: dict[Any, tuple[Instance, ...]] = {}
+        self._lock = forkable(RLock())  # held while they change: objects die on any thread
+        self._changed = changed  # a weak reference: the kernel owns this
+
+    def values(self) -> Iterator[Instance]:
+        """All of them; of one key's, the latest last."""
+        return (one for several in [*self._of.values()] for one in reversed(several))
+
+    def plans(self, most: int) -> list[Plan]:
+        """What native code tries, in order: the latest plans, and behind all of them those of the variants for
+        arguments that overlap, which fit any others as well."""
+        latest = [(one, kinds, plan) for one in self.values() for kinds, plan in [*one.plans.items()] if plan.good]
+        latest = latest[-most:]
+        careful = [one.careful.plans.get(kinds) for one, kinds, _ in latest if one.careful is not None]
+        return [*(plan for _, _, plan in latest), *(plan for plan in careful if plan is not None and plan.good)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._of.values()))
+
+    def latest(self, key: Any) -> Instance | None:
+        """The one that was used last, if it still means what the program says."""
+        several = self._of.get(key)
+        return several[0] if several is not None and several[0].alive() else None
+
+    def earlier(self, key: Any) -> Instance | None:
+        """Any that means what the program says, now the latest."""
+        with self._lock:
+            before = self._of.get(key, ())
+            found = next((one for one in before if one.alive()), None)
+            if found is not None:
+                self._of[key] = (found, *(one for one in before if one is not found))
+            return found
+
+    def add(self, key: Any, instance: Instance, watched: Iterable[Any]) -> None:
+        """A new one, the latest: to be dropped when something that it was compiled for is gone, of which `watched` are
+        the objects in its key."""
+        with self._lock:
+            before = self._of.get(key, ())
+            for one in before:
+                if one.captures.containers:
+                    one.forget_plans()  # they keep what is in them
+            kept = [one for one in before if not one.captures.keeps_more()]
+            self._of[key] = (instance, *kept[: _MOST_MEANINGS - 1])
+        mine = weakref.ref(instance)
+        trees = (tree for ref in instance.trees if (tree := ref()) is not None)
+        instance.guards = [
+            *_guards(chain.from_iterable(map(told_by_identity, watched)), lambda _: self._drop(key)),
+            *_guards(chain(trees, instance.captures.objects()), lambda _: self._drop(key, mine)),
+        ]
+
+    def _drop(
+        self, key: Any, only: weakref.ref[Instance] | None = None, ends: Callable[[], bool] = sys.is_finalizing
+    ) -> None:
+        """Drop that instance; None: all with that key."""
+        if ends():  # when Python ends, modules lose what they hold
+            return
+        with self._lock:
+            before = self._of.get(key, ())
+            left = tuple(one for one in before if only is not None and one is not only())
+            if left:
+                self._of[key] = left
+            else:
+                self._of.pop(key, None)
+        if len(left) < len(before) and (again := self._changed()) is not None:
+            again()
+
+
+def _guards(objects: Iterable[Any], drop: Callable[[Any], None]) -> Iterator[Any]:
+    """Weak references that call `drop` when one of the objects is gone; strong ones to what cannot be referenced
+    weakly, so that its identity stays its own."""
+    for one in objects:
+        try:
+            yield weakref.ref(one, drop)
+        except TypeError:
+            yield one

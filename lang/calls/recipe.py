@@ -1,0 +1,91 @@
+"""What an instance of a kernel was compiled from, so that `stages` can compile it again."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from weft.ir.errors import WeftError
+from weft.lang.calls.parameters import template_key
+from weft.lang.program.init import threads_of
+from weft.lang.translate import Argument, Translation, translate_kernel
+
+if TYPE_CHECKING:
+    from weft.ir.artifact import CudaTarget
+    from weft.ir.config import CompileConfig
+    from weft.lang.stages import Stages
+
+__all__ = ["ON_COMPILED", "Recipe"]
+
+# Hears of every instance of a kernel, as soon as it is compiled.
+ON_COMPILED: ContextVar[Callable[[Recipe], None] | None] = ContextVar("ON_COMPILED", default=None)
+
+
+class Recipe:
+    """What an instance of a kernel was compiled from: enough to compile it again, as long as the program lives. Fields
+    and objects are not kept alive."""
+
+    def __init__(
+        self,
+        program: Any,
+        function: Callable[..., Any],
+        arguments: Sequence[Argument],
+        results: Sequence[Any],
+    ) -> None:
+        self.function, self.results = function, tuple(results)
+        self.config: CompileConfig = program.config
+        self._program = weakref.ref(program)
+        self._arguments = [_weakly(one) for one in arguments]
+
+    def translate(self) -> Translation:
+        """The kernel's tree, made anew. WeftError where what it was compiled for is gone."""
+        program = self._program()
+        if program is None or not program.alive:
+            raise WeftError(f"kernel '{self.function.__name__}' was compiled before the last `init` or `reset`")
+        arguments = [self._again(*one) for one in self._arguments]
+        return translate_kernel(self.function, arguments, self.results, self.config)
+
+    def stages(self) -> Stages:
+        """What the kernel becomes on its way to machine code; compiles it when first asked for something."""
+        stages: Any = import_module("weft.lang.stages")
+        made: Stages = stages.Stages(self)
+        return made
+
+    def target(self) -> CudaTarget:
+        """The GPU to compile for: that of the program, or else the oldest that will do."""
+        from weft.ir.artifact import CudaTarget
+
+        program = self._program()
+        if self.config.arch != "cuda" or program is None:
+            return CudaTarget()
+        target: CudaTarget = program.device.target
+        return target
+
+    def threads(self) -> int:
+        """How many threads of a CPU to compile for."""
+        program = self._program()
+        return 0 if program is None or not program.alive else threads_of(program.device)
+
+    def _again(self, argument: Argument, ref: Any) -> Argument:
+        if ref is None:
+            return argument
+        value = ref()
+        if value is None:
+            name = self.function.__name__
+            raise WeftError(f"kernel '{name}' was compiled for an object that is gone: its argument '{argument.name}'")
+        return replace(argument, value=value)
+
+
+def _weakly(argument: Argument) -> tuple[Argument, Any]:
+    """The argument without an object that the kernel is compiled for by identity, and a weak reference to that; None
+    beside plain values."""
+    if not isinstance(template_key(argument.value), int):
+        return argument, None
+    try:
+        return replace(argument, value=None), weakref.ref(argument.value)
+    except TypeError:
+        return argument, None

@@ -1,0 +1,63 @@
+"""What a kernel gives, from the scalars of its results: numbers, vectors, matrices, structs, or a tuple of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.types import Prim, Tensor, flat_size
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import Struct as PyStruct
+from weft.lang.values.types import StructType, to_ir
+
+__all__ = ["giver"]
+
+_Make = Callable[[Sequence[Any]], Any]  # takes all scalars, and looks at its own
+
+
+def giver(results: Sequence[Any]) -> _Make:
+    """What makes a kernel's answer of the tuple of all scalars, for results of those annotations."""
+    if not results:
+        return lambda out: None
+    if len(results) > 1 and all(isinstance(to_ir(one), Prim) for one in results):
+        return tuple
+    makes, at = list[_Make](), 0
+    for annotation in results:
+        makes.append(_maker(annotation, at))
+        at += flat_size(to_ir(annotation))
+    return makes[0] if len(makes) == 1 else lambda out: tuple([make(out) for make in makes])
+
+
+def _maker(annotation: Any, at: int) -> _Make:
+    """What makes a value of that type of the scalars from number `at` on."""
+    if isinstance(annotation, StructType):
+        return _struct_maker(annotation, at)
+    type = to_ir(annotation)
+    return _tensor_maker(type, at) if isinstance(type, Tensor) else lambda out: out[at]
+
+
+def _tensor_maker(type: Tensor, at: int) -> _Make:
+    dtype, shape, end = type.elem.np, type.shape, at + type.count
+    wrap, array = Matrix.wrap, np.array
+    if len(shape) == 1:
+        return lambda out: wrap(array(out[at:end], dtype))
+    return lambda out: wrap(array(out[at:end], dtype).reshape(shape))
+
+
+def _struct_maker(annotation: StructType, at: int) -> _Make:
+    makes = list[tuple[str, _Make]]()
+    for name, member in annotation.members.items():
+        makes.append((name, _member_maker(member, at)))
+        at += flat_size(to_ir(member))
+    return lambda out: PyStruct.of(annotation, {name: make(out) for name, make in makes})
+
+
+def _member_maker(annotation: Any, at: int) -> _Make:
+    """Numbers within a struct are numpy's, of the member's exact type."""
+    type = to_ir(annotation)
+    if not isinstance(type, Prim):
+        return _maker(annotation, at)
+    number = type.np.type
+    return lambda out: number(out[at])

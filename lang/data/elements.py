@@ -1,0 +1,166 @@
+"""Elements in Python scope: from `x[i, j]` to a place in memory, checked; and the quick way where nothing is unusual.
+
+The quick way is a memoryview of the cells: it finds an element by an index and converts it in one C call, and refuses
+what it does not know (an index out of bounds, a type to be cast). Everything refused goes the careful way, which casts
+by the kernel's rules or says what is wrong. A negative index, which means something else to a memoryview, is never
+given to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch, WeftError
+from weft.ir.scalar import cast_value
+from weft.ir.types import Prim, f16, f32, u1
+from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.types import cast_numbers
+
+__all__ = [
+    "FieldIndexError",
+    "ScalarElements",
+    "check_bounds",
+    "element_index",
+    "element_value",
+    "quick_items",
+    "scalar_value",
+]
+
+_INTEGERS, _FLOATS = {int}, {float}
+_NUMBERS = (int, float, np.number, np.bool_)
+_LARGEST = 3e38  # some number that is finite as an f32
+_REFUSALS = (TypeError, IndexError, ValueError, NotImplementedError, WeftError)
+
+
+class FieldIndexError(WeftError, IndexError):
+    """An index outside of a field, or too many or too few indices."""
+
+
+class ScalarElements:
+    """What is indexed and gives numbers. `_items` reads and writes them quickly (None: not known yet, or there is no
+    quick way); `_exact` is the type of the Python numbers that are stored as they are."""
+
+    _items: Any = None
+    _exact: type | None = None
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            if key.__class__ is tuple:
+                if min(key) >= 0:
+                    return self._items[key]
+            elif key is None:
+                return self._items[()]
+            elif key >= 0:
+                return self._items[key]
+        except _REFUSALS:
+            pass  # the careful way knows what is wrong, if anything is
+        return self._get(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if value.__class__ is self._exact:
+            try:
+                if key.__class__ is tuple:
+                    if min(key) >= 0:
+                        self._items[key] = value
+                        return
+                elif key is None:
+                    self._items[()] = value
+                    return
+                elif key >= 0:
+                    self._items[key] = value
+                    return
+            except _REFUSALS:
+                pass  # as above
+        self._set(key, value)
+
+    def _get(self, key: Any) -> Any:
+        """The careful way to read."""
+        raise NotImplementedError
+
+    def _set(self, key: Any, value: Any) -> None:
+        """The careful way to write."""
+        raise NotImplementedError
+
+
+def quick_items(cells: Any, dtype: Prim) -> tuple[Any, type | None]:
+    """What `ScalarElements` needs to know of cells (a numpy array, or a window onto a GPU's memory)."""
+    if dtype is f16:
+        return None, None  # a memoryview does not know it before Python 3.14
+    exact = None if dtype is u1 else float if dtype.is_float else int
+    if not isinstance(cells, np.ndarray):
+        return cells.items(), exact
+    plain: Any = cells.view(np.uint8) if dtype is u1 else cells
+    return memoryview(plain), exact
+
+
+def element_index(key: Any) -> tuple[int, ...]:
+    """The integers of an index: `x[i, j]`, `x[(i, j)]`, `x[vector]`, `x[None]`, `x[i, vector]`."""
+    if key.__class__ is int:
+        return (key,)
+    if key.__class__ is tuple and {*map(type, key)} == _INTEGERS:
+        return key
+    items: Iterable[Any] = key if type(key) is tuple else () if key is None else (key,)
+    result: list[int] = []
+    for item in items:
+        if isinstance(item, int | np.integer):
+            result.append(int(item))
+        elif isinstance(item, Matrix) and item.dtype.is_int:
+            result.extend(item.values.tolist())
+        elif isinstance(item, list | tuple):
+            result.extend(element_index(tuple(item)))
+        elif isinstance(item, slice) or item is Ellipsis:
+            raise FieldIndexError("an element is indexed with integers, one for each axis; slices work on x.to_numpy()")
+        else:
+            raise FieldIndexError(f"an element is indexed with integers, not {item!r}")
+    return tuple(result)
+
+
+def check_bounds(indices: tuple[int, ...], shape: tuple[int, ...], offset: tuple[int, ...], label: str) -> None:
+    """FieldIndexError, naming the axis, the index and the shape, unless `offset <= indices < offset + shape`."""
+    if len(indices) != len(shape):
+        raise FieldIndexError(f"{label} of shape {shape} takes {_count(len(shape))}, got {len(indices)}")
+    for axis, (index, low, extent) in enumerate(zip(indices, offset, shape)):
+        if not low <= index < low + extent:
+            hint = (
+                f" (the last one is {low + extent - 1}; there are no negative indices)" if -extent <= index < 0 else ""
+            )
+            raise FieldIndexError(
+                f"index {index} of axis {axis} is out of bounds for {label} of shape {shape}: "
+                f"it must be in [{low}, {low + extent}){hint}"
+            )
+
+
+def _count(n: int) -> str:
+    return "no index: x[None]" if n == 0 else "1 index" if n == 1 else f"{n} indices"
+
+
+def scalar_value(value: Any, dtype: Prim, label: str) -> Any:
+    """`value` cast to `dtype`; TypeMismatch if it is no number."""
+    if isinstance(value, _NUMBERS) or (isinstance(value, np.ndarray) and not value.ndim):
+        return cast_value(value, dtype)
+    item = getattr(value, "item", None)  # a tensor without axes
+    if item is not None and getattr(value, "shape", None) == ():
+        return cast_value(item(), dtype)
+    raise TypeMismatch(f"an element of {label} is a number of type {dtype}, not {type(value).__name__}")
+
+
+def _all_small(values: Sequence[Any]) -> bool:
+    """Whether they are Python's floats, and finite as an f32."""
+    return {*map(type, values)} == _FLOATS and min(values) > -_LARGEST and max(values) < _LARGEST
+
+
+def element_value(value: Any, dtype: Prim, shape: tuple[int, ...], label: str) -> Any:
+    """A vector or matrix of that shape, or a number for all its scalars, as a numpy array of `dtype`. TypeMismatch for
+    another shape."""
+    if value.__class__ in (int, float):
+        return np.asarray(cast_value(value, dtype))
+    given = value.values.tolist() if value.__class__ is Vector else value
+    if dtype is f32 and given.__class__ in (list, tuple) and shape == (len(given),) and _all_small(given):
+        return np.array(given, np.float32)  # as the cast below would make it
+    element = cast_numbers(value, dtype, label)
+    if element.ndim and element.shape != shape:
+        raise TypeMismatch(f"an element of {label} has shape {shape}, the value has {element.shape}")
+    return element

@@ -1,0 +1,436 @@
+"""Fields: arrays of scalars, vectors, matrices or structs that kernels read and write.
+
+A field is a set of scalar components, each a place in an SNode tree. In Python scope its elements are read and written
+through a numpy window onto the tree's bytes; nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.ir.errors import LIBRARY, TypeMismatch
+from weft.ir.scalar import cast_value
+from weft.ir.snode import SNode as Node
+from weft.ir.types import Prim, Tensor, Type, tensor
+from weft.lang.data import tensors
+from weft.lang.data.elements import (
+    FieldIndexError,
+    ScalarElements,
+    check_bounds,
+    element_index,
+    element_value,
+    quick_items,
+    scalar_value,
+)
+from weft.lang.data.export import Lender
+from weft.lang.data.marked import Marked
+from weft.lang.data.snode_api import FieldError, FieldTree, SNode
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.numbers import array_of
+from weft.lang.values.types import prim_of_numpy, primitive
+
+if TYPE_CHECKING:
+    from weft.ir.layout import PlaceLayout
+    from weft.ir.symbols import Term
+
+__all__ = [
+    "Field",
+    "FieldIndexError",
+    "FieldSymbolParts",
+    "MatrixField",
+    "ScalarField",
+    "Slot",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class FieldSymbolParts:
+    """What a kernel's FieldSymbol of this field says; `tree` becomes a number there."""
+
+    name: str
+    dtype: Type
+    shape: tuple[int, ...]
+    components: tuple[int, ...]
+    terms: tuple[Term, ...]
+    offset: tuple[int, ...]
+    order: tuple[int, ...]
+    tree: FieldTree
+
+
+@dataclass(eq=False)
+class Slot:
+    """One scalar component of a field: its type, and where it was placed, once it was. `whole` is the same for all
+    components of a field; None where there is one."""
+
+    dtype: Prim
+    name: str
+    whole: object = None
+    node: Node | None = None
+    tree: FieldTree | None = None
+    offset: tuple[int, ...] | None = None
+
+    def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
+        """Put this component into `node`'s cell. FieldError if it has a place already."""
+        if self.node is not None:
+            raise FieldError(f"{self.name or 'this field'} is placed already")
+        self.node, self.tree, self.offset = node.add(self._place()), tree, offset
+
+    def _place(self) -> Node:
+        return Node("place", dtype=self.dtype, name=self.name, whole=self.whole)
+
+
+class Field(Marked, Lender):
+    """What all fields have. `dtype`, `shape`, `name`, `grad`; see `ScalarField`, `MatrixField`, `StructField`."""
+
+    def __init__(self, dtype: Prim, inner: tuple[int, ...], slots: list[Slot], name: str) -> None:
+        self.name, self.grad = name, None
+        self._dtype, self._inner, self._slots = dtype, inner, slots
+        self._created = _user_line()
+        self._parts: FieldSymbolParts | None = None
+        self._cells: Any = None
+
+    name: str
+    grad: Any
+
+    @property
+    def dtype(self) -> Prim:
+        """The type of its scalars."""
+        return self._dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents; () for a 0-D field. FieldError if not placed."""
+        return self._node().shape() if self._parts is None else self._parts.shape
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The index of the first element along each axis."""
+        return self._slots[0].offset or (0,) * len(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return len(self.shape)
+
+    @property
+    def snode(self) -> SNode:
+        """The place of the (first) scalar component."""
+        tree = self._slots[0].tree
+        node = self._node()
+        assert tree is not None
+        return SNode(node, tree, self.offset)
+
+    def parent(self, levels: int = 1) -> SNode | None:
+        """The node `levels` above the place."""
+        return self.snode.parent(levels)
+
+    def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
+        """What `SNode.place` does for a field: its components side by side in `node`'s cell, then its gradient's."""
+        for slot in self._slots:
+            slot.attach(node, tree, offset)
+        if self.grad is not None:
+            self.grad.attach(node, tree, offset)
+
+    def describe(self) -> FieldSymbolParts:
+        """How the field lies in memory; finalizes its tree. FieldError if it is not placed or was destroyed, or if
+        its components lie in different trees or unlike one another."""
+        if self._parts is None:
+            self._parts = self._measure()
+        self._parts.tree.check(self._label())
+        return self._parts
+
+    def _measure(self) -> FieldSymbolParts:
+        self._node()
+        tree = self._slots[0].tree
+        assert tree is not None
+        tree.check(self._label())
+        if any(slot.node is None or slot.tree is not tree for slot in self._slots):
+            raise FieldError(f"the components of {self._label()} must all be placed in one SNode tree")
+        places: list[PlaceLayout] = [tree.layout.places[slot.node] for slot in self._slots if slot.node is not None]
+        first = places[0]
+        if any((place.terms, place.shape) != (first.terms, first.shape) for place in places):
+            raise FieldError(f"the components of {self._label()} must all be laid out alike")
+        dtype = tensor(self._dtype, self._inner) if self._inner else self._dtype
+        components = tuple(place.offset for place in places)
+        return FieldSymbolParts(self.name, dtype, first.shape, components, first.terms, self.offset, first.order, tree)
+
+    def _node(self) -> Node:
+        node = self._slots[0].node
+        if node is None:
+            raise FieldError(f"{self._label()} has no place: give it a shape, or `ti.root.dense(...).place(it)`")
+        return node
+
+    def _label(self) -> str:
+        return f"field '{self.name}'" if self.name else f"the field made at {self._created}"
+
+    def _window(self) -> Any:
+        """The elements as a numpy array: an axis per term, axis by axis from the most significant digit, then the
+        component axes. A view of the tree's bytes; on a GPU, something that is indexed alike and copies."""
+        if self._cells is None:
+            parts = self.describe()
+            terms = sorted(parts.terms, key=lambda term: (term.axis, -term.divisor))
+            self._digits = [(term.axis, term.divisor, term.modulus) for term in terms]
+            self._plain = [axis for axis, _, _ in self._digits] == list(range(len(parts.shape)))
+            self._simple = self._plain and not any(parts.offset)
+            parts.tree.read_by(self)
+            memory, buffer, marks = parts.tree.program.device.memory, parts.tree.buffer(), parts.tree.marks
+            first, shape = parts.components[0], (*(term.modulus for term in terms), *self._inner)
+            inner = _component_strides(parts.components, self._inner, self._label())
+            strides = (*(term.stride for term in terms), *inner)
+            self._marks = memory.view(buffer, self._dtype.np, shape, first + marks, strides) if marks else None
+            self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)  # last: others look at it first
+            if parts.tree.destroyed:  # by another thread, just now
+                self.forget()
+                parts.tree.check(self._label())
+        return self._cells
+
+    def forget(self) -> None:
+        """Let go of the tree's bytes."""
+        self._cells = self._marks = None
+
+    def _position(self, key: Any) -> tuple[int, ...]:
+        """The window position of element `key`; FieldIndexError if there is none."""
+        if self._cells is None:
+            self._window()
+        parts = self._parts
+        assert parts is not None
+        indices = element_index(key)
+        shape, offset = parts.shape, parts.offset
+        if len(indices) != len(shape):
+            check_bounds(indices, shape, offset, self._label())
+        for index, low, extent in zip(indices, offset, shape):
+            if not low <= index < low + extent:
+                check_bounds(indices, shape, offset, self._label())
+        if self._simple:
+            return indices
+        position = [index - low for index, low in zip(indices, offset)]
+        return tuple(position[axis] // divisor % modulus for axis, divisor, modulus in self._digits)
+
+    def to_numpy(self, dtype: Any = None) -> Any:
+        """A new numpy array of shape `(*shape, *component shape)`; `dtype` (numpy's or ours) converts it."""
+        array = self._window().copy().reshape(self._full_shape())
+        self._check_all()
+        return array if dtype is None else cast_value(array, primitive(dtype))
+
+    def _copied(self) -> Any:
+        return self.to_numpy()
+
+    def _lend(self) -> Any:
+        window = self._window()
+        if not self._plain:
+            raise BufferError(f"{self._label()} lies in nested blocks, not as a strided array: use to_numpy()")
+        return window
+
+    def from_numpy(self, arr: Any) -> None:
+        """Set all elements from an array of shape `(*shape, *component shape)`, cast to the field's type; a vector may
+        also be an n x 1 matrix, and the other way round. ValueError for another shape, TypeMismatch for what is no
+        array of numbers."""
+        array, full = array_of(arr), self._full_shape()
+        prim_of_numpy(array.dtype)
+        if array.shape != full and not self._is_column(array.shape):
+            raise ValueError(f"{self._label()} takes an array of shape {full}, but the array has shape {array.shape}")
+        window = self._window()
+        window[...] = np.asarray(cast_value(array, self._dtype)).reshape(window.shape)
+        self._mark()
+
+    def _is_column(self, shape: tuple[int, ...]) -> bool:
+        """Whether the two shapes are those of vectors, as such and as n x 1 matrices."""
+        axes, count = len(self.shape), math.prod(self._inner)
+        vector, column = (*self.shape, count), (*self.shape, count, 1)
+        return self._inner in ((count,), (count, 1)) and len(shape) > axes and shape in (vector, column)
+
+    def to_torch(self, device: Any = None) -> Any:
+        """As `to_numpy`, a torch tensor, on `device` if given. On the GPU the bytes do not leave it."""
+        return tensors.to_torch(self, device)
+
+    def from_torch(self, arr: Any) -> None:
+        """As `from_numpy`, from a torch tensor on any device."""
+        tensors.from_torch(self, arr)
+
+    def fill(self, val: Any) -> None:
+        """Set every element: a number for all scalars, or one element's value (a vector, matrix or list)."""
+        self._window()[...] = element_value(val, self._dtype, self._inner, self._label())
+        self._mark()
+
+    def copy_from(self, other: Any) -> None:
+        """Set all elements from another field of this shape. ValueError for another shape."""
+        if not isinstance(other, Field) or other._inner != self._inner:
+            raise TypeMismatch(f"{self._label()} can copy only from a field with the same kind of elements")
+        if other.shape != self.shape:
+            raise ValueError(f"{self._label()} has shape {self.shape}, but the source has shape {other.shape}")
+        target, source = self._window(), other._window()
+        if self._dtype is other._dtype and self._digits == other._digits:
+            target[...] = source
+            if self._marks is not None:
+                self._marks[...] = other._marks
+        else:
+            self.from_numpy(other.to_numpy())
+
+    def __copy__(self) -> Any:
+        """Another name for the same elements."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.forget()  # its window is its own, or it would not hear of the end of its tree
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        from weft.lang.data.make_field import remake
+
+        made = memo[id(self)] = remake(*self._recipe())
+        made.copy_from(self)
+        if self.grad is not None:
+            made.grad.copy_from(self.grad)
+        return made
+
+    def __reduce__(self) -> Any:
+        gradient = None if self.grad is None else self.grad.to_numpy()
+        from weft.lang.data.make_field import unpickled
+
+        return unpickled, (*self._recipe(), self.to_numpy(), gradient)
+
+    def _recipe(self) -> tuple[Any, ...]:
+        """What `remake` needs to make a field like this one, in a dense tree of its own."""
+        options = {"name": self.name, "offset": self._slots[0].offset, "needs_grad": self.grad is not None}
+        return self._dtype, self._inner, self.shape, options
+
+    def _called(self) -> str:
+        return self.name or self._label()
+
+    def _user_index(self, position: tuple[int, ...]) -> tuple[int, ...]:
+        index = list(self.offset)
+        for (axis, divisor, _), digit in zip(self._digits, position):
+            index[axis] += digit * divisor
+        return tuple(index)
+
+    def _full_shape(self) -> tuple[int, ...]:
+        return (*self.describe().shape, *self._inner)
+
+    def __iter__(self) -> Any:
+        raise TypeError("a loop over a field works only inside kernels; in Python use ti.ndrange(*x.shape)")
+
+    def __str__(self) -> str:
+        return str(self.to_numpy()) if self._slots[0].node is not None else repr(self)
+
+
+class ScalarField(ScalarElements, Field):
+    """A field of numbers: `x[i, j]` reads a Python number, `x[i, j] = v` casts v to the field's type; `x[None]` is the
+    element of a 0-D field. FieldIndexError for wrong indices (negative ones too, unless `offset` allows them)."""
+
+    def __init__(self, dtype: Any, name: str = "", slot: Slot | None = None) -> None:
+        if not isinstance(dtype, Prim):
+            raise TypeMismatch("fields of numbers are made by ti.field")
+        super().__init__(dtype, (), [slot or Slot(dtype, name)], name)
+
+    def _window(self) -> Any:
+        if self._cells is None:
+            cells = super()._window()
+            if self._simple and self._marks is None:
+                self._items, self._exact = quick_items(cells, self._dtype)
+        return self._cells
+
+    def forget(self) -> None:
+        super().forget()
+        self._items = None
+
+    def _get(self, key: Any) -> Any:
+        value = self.load(key).item()
+        return int(value) if value is True or value is False else value
+
+    def _set(self, key: Any, value: Any) -> None:
+        position = self._position(key)
+        self._window()[position] = scalar_value(value, self._dtype, self._label())
+        self._mark(position)
+
+    def load(self, key: Any) -> Any:
+        """The element as a numpy scalar of the field's type."""
+        position = self._position(key)
+        self._check(position, key)
+        return self._window()[position]
+
+    def __repr__(self) -> str:
+        return _repr(self, self._dtype.text)
+
+
+class MatrixField(Field):
+    """A field of vectors or matrices: `x[i]` is a Matrix that is a window onto the field (`x[i][0] = 1` and
+    `x[i].xy = ...` write to it); `x[i] = [..]` sets one, from a Matrix, a list, or a number for all scalars."""
+
+    def __init__(self, inner: Any, dtype: Any, name: str = "") -> None:
+        if not isinstance(inner, tuple) or not isinstance(dtype, Prim):
+            raise TypeMismatch("fields of vectors and matrices are made by ti.Vector.field and ti.Matrix.field")
+        self.n, self.m = inner[0], inner[1] if len(inner) > 1 else 1
+        whole = object()
+        super().__init__(dtype, inner, [Slot(dtype, name, whole) for _ in range(self.n * self.m)], name)
+
+    def __getitem__(self, key: Any) -> Matrix:
+        position = self._position(key)
+        return self._element(self._window(), position, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        position = self._position(key)
+        self._window()[position] = element_value(value, self._dtype, self._inner, self._label())
+        self._mark(position)
+
+    load = __getitem__
+
+    def to_numpy(self, keep_dims: Any = False, dtype: Any = None) -> Any:  # type: ignore[override]
+        """A new numpy array of shape `(*shape, n)` for vectors and n x 1 matrices, else `(*shape, n, m)`. With
+        `keep_dims` always the latter. `dtype` (numpy's or ours) converts it."""
+        array = super().to_numpy(dtype)
+        shape = (*self.shape, self.n, self.m) if keep_dims or self.m > 1 else (*self.shape, self.n)
+        return array.reshape(shape)
+
+    def to_torch(self, device: Any = None, keep_dims: bool = False) -> Any:
+        """As `to_numpy`, a torch tensor, on `device` if given. On the GPU the bytes do not leave it."""
+        shape = (*self.shape, self.n, self.m) if keep_dims or self.m > 1 else (*self.shape, self.n)
+        return super().to_torch(device).reshape(shape)
+
+    @property
+    def ir(self) -> Tensor:
+        """The type of an element."""
+        return tensor(self._dtype, self._inner)
+
+    def get_scalar_field(self, *indices: Any) -> ScalarField:
+        """The field of one scalar component, sharing its place: `(i)` of a vector, `(i, j)` of a matrix."""
+        if not indices or not all(isinstance(index, int | np.integer) for index in indices):
+            raise TypeMismatch(f"{self._label()}: get_scalar_field takes the indices of a component, not {indices}")
+        i, j = (*indices, 0)[:2]
+        if not (0 <= i < self.n and 0 <= j < self.m):
+            raise FieldIndexError(f"{self._label()} has no component {indices}: elements have shape {self._inner}")
+        return ScalarField(self._dtype, self.name, self._slots[i * self.m + j])
+
+    def __repr__(self) -> str:
+        return _repr(self, self.ir.text)
+
+
+def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], label: str) -> tuple[int, ...]:
+    """Byte strides along the component axes; FieldError if the components are not evenly spaced."""
+    if not inner:
+        return ()
+    table = np.array(components, np.int64).reshape(inner)
+    strides = tuple(int(table.take(1, axis).flat[0] - table.flat[0]) if n > 1 else 0 for axis, n in enumerate(inner))
+    steps = sum(
+        np.arange(n).reshape([-1 if a == axis else 1 for a in range(len(inner))]) * strides[axis]
+        for axis, n in enumerate(inner)
+    )
+    if not np.array_equal(table, components[0] + steps):
+        raise FieldError(f"the components of {label} must be placed at even distances")
+    return strides
+
+
+def _repr(made: Field, element: str) -> str:
+    shape = made.shape if made._slots[0].node is not None else "not placed"
+    return f"<field {made.name + ': ' if made.name else ''}{element}, shape={shape}>"
+
+
+def _user_line() -> str:
+    """file:line of the nearest caller outside of this package's language folder."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

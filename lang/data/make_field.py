@@ -1,0 +1,116 @@
+"""`ti.field` and its kin: fields from a type, a shape and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.types import Prim
+from weft.lang.data.field import Field, MatrixField, ScalarField, Slot
+from weft.lang.data.snode_api import FieldTree, Layout, offset_tuple, shaped_node
+from weft.lang.values.types import MatrixType, StructType, primitive, shape_tuple
+
+__all__ = ["all_slots", "field", "make_matrix_field", "make_struct_field", "place_shaped", "remake", "unpickled"]
+
+
+def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
+    """A field. `dtype`: a primitive, `int`, `float`, or a vector, matrix or struct type.
+
+    `shape`: a number, a tuple, or () for a single element `x[None]`; None leaves it to `root...place(x)`.
+    `order`: memory order of the axes, "ij" (last fastest, the default), "ji" ...; `offset`: the index of the first
+    element per axis; `needs_grad`: make `x.grad` too; `name`: for messages. CompilationError where these do not fit."""
+    if isinstance(dtype, StructType):
+        return make_struct_field(dtype, shape, **keywords)
+    if isinstance(dtype, MatrixType):
+        return make_matrix_field(dtype.shape, dtype.dtype, shape, **keywords)
+    name = keywords.get("name", "")
+    prim = primitive(dtype)
+    return _settle(ScalarField(prim, name), lambda: ScalarField(prim, name and name + ".grad"), shape, keywords)
+
+
+def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **keywords: Any) -> MatrixField:
+    """What `Vector.field` and `Matrix.field` do: `inner` is the shape of an element."""
+    keywords.pop("ndim", None)
+    element = MatrixType(inner[0], inner[-1] if len(inner) == 2 else 1, dtype)  # checks the extents
+    prim, name = element.dtype, keywords.get("name", "")
+    made: MatrixField = _settle(
+        MatrixField(inner, prim, name), lambda: MatrixField(inner, prim, name and name + ".grad"), shape, keywords
+    )
+    return made
+
+
+def make_struct_field(struct_type: Any, shape: Any = None, **keywords: Any) -> Any:
+    """What `StructType.field` and `Struct.field` do."""
+    from weft.lang.values.struct import StructField
+
+    _check_options(keywords)
+    made = StructField(struct_type, keywords.get("name", ""), bool(keywords.get("needs_grad")))
+    return _placed(made, shape, keywords)
+
+
+_KEYWORDS = ("name", "order", "offset", "needs_grad", "needs_dual", "layout")
+
+
+def _settle(made: Field, gradient: Callable[[], Field], shape: Any, keywords: dict[str, Any]) -> Any:
+    _check_options(keywords)
+    if keywords.get("needs_grad"):
+        if not made.dtype.is_float:
+            raise TypeMismatch(f"only float fields have gradients, not {made.dtype}")
+        made.grad = gradient()
+    return _placed(made, shape, keywords)
+
+
+def _check_options(keywords: dict[str, Any]) -> None:
+    for keyword in keywords:
+        if keyword not in _KEYWORDS:
+            raise TypeError(f"a field has no option '{keyword}'; it takes shape, {', '.join(_KEYWORDS)}")
+    if not isinstance(keywords.get("name", ""), str):
+        raise TypeMismatch(f"the name of a field is a string, not {keywords['name']!r}")
+
+
+def _placed(made: Any, shape: Any, keywords: dict[str, Any]) -> Any:
+    layout = keywords.get("layout", Layout.AOS)
+    if not isinstance(layout, Layout):
+        raise TypeMismatch(f"layout is ti.Layout.AOS or ti.Layout.SOA, not {layout!r}")
+    place_shaped(made, shape, keywords.get("order"), keywords.get("offset"), layout)
+    return made
+
+
+def remake(dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any]) -> Any:
+    """A field from the recipe of another one (see `Field._recipe`)."""
+    return make_matrix_field(inner, dtype, shape, **options) if inner else field(dtype, shape, **options)
+
+
+def unpickled(
+    dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any], values: Any, gradient: Any
+) -> Any:
+    """A field made anew, with those elements."""
+    made = remake(dtype, inner, shape, options)
+    made.from_numpy(values)
+    if gradient is not None:
+        made.grad.from_numpy(gradient)
+    return made
+
+
+def place_shaped(made: Any, shape: Any, order: str | None, offset: Any, layout: Layout) -> None:
+    """Place a field that was given a shape, in a tree of its own; with SOA each scalar in a dense node of its own."""
+    if shape is None:
+        for what, value in (("offset", offset), ("order", order)):
+            if value is not None:
+                raise CompilationError(f"{what} needs a shape; a field to be placed takes it from `place` or `dense`")
+        return
+    extents = shape_tuple(shape)
+    start = None if offset is None else offset_tuple(offset, len(extents))
+    tree = FieldTree()
+    if layout is Layout.SOA:
+        for slot in all_slots(made):
+            slot.attach(shaped_node(tree, extents, order).node, tree, start)
+    else:
+        made.attach(shaped_node(tree, extents, order).node, tree, start)
+
+
+def all_slots(made: Any) -> list[Slot]:
+    """The scalar components of a field, its gradient's last."""
+    own: list[Slot] = made._slots
+    return own if made.grad is None else own + all_slots(made.grad)

@@ -1,0 +1,117 @@
+"""Elements in Python scope, where marks are kept of what was written (`init(check_uninitialised=True)`, `marks.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.types import Prim
+from weft.lang.values.matrix import Matrix, Vector
+from weft.runtime.errors import UninitialisedRead
+
+__all__ = ["Marked"]
+
+
+class Marked:
+    """What has elements and may keep marks of them: `_marks`, indexed as the elements are; None: all count as
+    written."""
+
+    _marks: Any = None
+
+    def _check(self, position: Any, key: Any) -> None:
+        """UninitialisedRead unless element `key`, at `position` of the marks, was written."""
+        if self._marks is not None and not self._marks[position]:
+            raise _missing(self._called(), key)
+
+    def _check_all(self) -> None:
+        """UninitialisedRead unless everything was written."""
+        if self._marks is not None:
+            marks = np.asarray(self._marks[...])
+            if not marks.all():
+                where = np.unravel_index(int(np.argmin(marks != 0)), marks.shape)
+                raise _missing(self._called(), self._user_index(tuple(int(i) for i in where)))
+
+    def _mark(self, position: Any = ...) -> None:
+        """What is there has been written."""
+        if self._marks is not None:
+            self._marks[position] = 1
+
+    def _element(self, cells: Any, position: Any, key: Any) -> Matrix:
+        """The vector or matrix at `position` as a window."""
+        if self._marks is None or np.all(self._marks[position]):
+            return Matrix.wrap(cells[position])
+        made: type[_Window] = _VectorWindow if cells[position].ndim == 1 else _MatrixWindow
+        window = object.__new__(made)
+        window.cells, window.marks, window.place = cells[position], self._marks[position], (self._called(), key)
+        return window
+
+    def _called(self) -> str:
+        """What a message calls it."""
+        raise NotImplementedError
+
+    def _user_index(self, position: tuple[int, ...]) -> Any:
+        """What the program calls the element there."""
+        raise NotImplementedError
+
+
+def _missing(name: str, key: Any, part: Any = None) -> UninitialisedRead:
+    """The error for reading element `key` of what is called that, or a part of the element."""
+    shown = [", ".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in (key, part)]
+    index = f"[{shown[0] or None}]" + (f"[{shown[1]}]" if part is not None else "")
+    what = f"{name}{index}" if name.isidentifier() else f"{index} of {name}"
+    return UninitialisedRead(f"{what} is read, but nothing has written it")
+
+
+class _Window(Matrix):
+    """A vector or matrix of which not all elements were written. `place`: what has it, and where."""
+
+    __slots__ = ("cells", "marks", "place")
+    cells: Any
+    marks: Any
+    place: tuple[str, Any]
+
+    @property
+    def values(self) -> Any:
+        """The elements, all of which must have been written."""
+        marks = np.asarray(self.marks)
+        if not marks.all():
+            part = tuple(int(i) for i in np.unravel_index(int(np.argmin(marks != 0)), marks.shape))
+            raise _missing(*self.place, part)
+        return self.cells
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.cells.shape)
+
+    @property
+    def dtype(self) -> Prim:
+        return Matrix.wrap(self.cells).dtype
+
+    def __getitem__(self, key: Any) -> Any:
+        item = Matrix.wrap(self.cells)[key]
+        if not np.all(self.marks[key]):
+            raise _missing(*self.place, key)
+        return item
+
+    def _put(self, key: Any, value: Any) -> None:
+        self.cells[key] = value
+        self.marks[key] = 1
+
+    def _pick(self, positions: Sequence[int]) -> Any:
+        for position in positions:
+            self[position]
+        return self.cells[list(positions)]
+
+
+class _VectorWindow(_Window, Vector):
+    """A vector of which not all elements were written."""
+
+    __slots__ = ()
+
+
+class _MatrixWindow(_Window):
+    """A matrix of which not all elements were written."""
+
+    __slots__ = ()

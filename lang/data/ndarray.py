@@ -1,0 +1,301 @@
+"""`ti.ndarray`: an n-D array of scalars, vectors, matrices or structs that kernels take as an argument."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import cast_value
+from weft.ir.types import Prim, Type
+from weft.lang.data import tensors
+from weft.lang.data.elements import (
+    ScalarElements,
+    check_bounds,
+    element_index,
+    element_value,
+    quick_items,
+    scalar_value,
+)
+from weft.lang.data.export import Lender
+from weft.lang.data.marked import Marked
+from weft.lang.data.marks import allocate, behind
+from weft.lang.data.snode_api import FieldError, Layout
+from weft.lang.logs.topics import MEMORY
+from weft.lang.program.init import Program, program
+from weft.lang.values.numbers import array_of
+from weft.lang.values.types import (
+    MatrixType,
+    NdarrayType,
+    StructType,
+    VectorType,
+    prim_of_numpy,
+    primitive,
+    shape_tuple,
+)
+from weft.runtime.recorded import Recorded
+from weft.runtime.retired import keep
+
+__all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
+
+
+class Ndarray(Recorded, Marked, Lender):
+    """An array of `shape` with elements of a primitive, vector or matrix type, zero at first.
+
+    `a[i, j]` reads a number or a Matrix that is a window onto the array; assignment casts. Indices are checked:
+    FieldIndexError. `array()` is its numpy array of shape `(*shape, *element_shape)`, not copied. numpy, PyTorch, JAX
+    and CuPy take it as an array of theirs, without a copy (see `export.py`)."""
+
+    def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False) -> None:
+        self._describe(dtype, shape_tuple(shape))
+        if needs_grad and not self._prim.is_float:
+            raise TypeMismatch(f"only float arrays have gradients, not {self._prim}")
+        full = self.shape + self.element_shape
+        memory = self._program.device.memory
+        size, label = math.prod(full) * self._prim.size, f"ndarray {self.ir} {self.shape}"
+        reach = size // self.shape[0] if size and self.shape else 0
+        buffer, marks = allocate(self._program, size, label, reach), behind(self._program, size)
+        if MEMORY.on:
+            MEMORY.info("%s: %d bytes", label, size)
+        self._cells = memory.view(buffer, self._prim.np, full)
+        self._marks = memory.view(buffer, self._prim.np, full, marks) if marks else None
+        self.grad: Ndarray | None = ndarray(dtype, shape) if needs_grad else None
+
+    _cells: Any = None
+
+    def _describe(self, dtype: Any, shape: tuple[int, ...]) -> None:
+        compound = isinstance(dtype, MatrixType)
+        self.element_type: Any = dtype if compound else primitive(dtype)
+        self._prim: Prim = dtype.dtype if compound else primitive(dtype)
+        self.element_shape: tuple[int, ...] = dtype.shape if compound else ()
+        self.shape = shape
+        self._zeros = (0,) * len(shape)
+        self._gone = ""
+        self._program: Program = program()
+        self._program.adopt(self)
+
+    @property
+    def dtype(self) -> Prim:
+        """The type of its scalars."""
+        return self._prim
+
+    @property
+    def layout(self) -> Layout:
+        """`Layout.AOS`: the scalars of an element lie together."""
+        return Layout.AOS
+
+    @property
+    def ir(self) -> Type:
+        """The IR type of an element."""
+        result: Type = self.element_type.ir if self.element_shape else self._prim
+        return result
+
+    @property
+    def ndim(self) -> int:
+        """How many axes, those of an element not counted."""
+        return len(self.shape)
+
+    def get_type(self) -> Any:
+        """The annotation that fits exactly this array."""
+        return NdarrayType(self.element_type, self.ndim)
+
+    def array(self) -> Any:
+        """The memory as a numpy array; on a GPU, what is indexed alike and copies. FieldError after a reset."""
+        if self._cells is None:
+            raise FieldError(f"this {self!r} no longer exists: {self._gone}")
+        return self._cells
+
+    def end(self, why: str) -> None:
+        """Let go of the memory. Every later use is a FieldError that says why."""
+        self._gone = why.replace("this field", "it")
+        self._cells = self._marks = None
+        before = getattr(self, "record", None)
+        self.record = bytes(8)
+        if before is not None:
+            keep(before)  # calls may be reading it, and the memory that it keeps
+
+    _lend = array
+
+    def __getitem__(self, key: Any) -> Any:
+        position = self._position(key)
+        return self._element(self.array(), position, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        position = self._position(key)
+        self.array()[position] = element_value(value, self._prim, self.element_shape, repr(self))
+        self._mark(position)
+
+    load = __getitem__
+
+    def _position(self, key: Any) -> tuple[int, ...]:
+        self.array()
+        indices = element_index(key)
+        check_bounds(indices, self.shape, self._zeros, "this ndarray")
+        return indices
+
+    def to_numpy(self) -> Any:
+        """A copy of shape `(*shape, *element_shape)`."""
+        cells = self.array()
+        self._check_all()
+        return cells.copy()
+
+    _copied = to_numpy
+
+    def from_numpy(self, arr: Any) -> None:
+        """Set all elements from an array of that shape, cast to this type. ValueError for another shape, TypeMismatch
+        for what is no array of numbers."""
+        array, expected = array_of(arr), self.shape + self.element_shape
+        prim_of_numpy(array.dtype)
+        if array.shape != expected:
+            raise ValueError(f"{self!r} takes an array of shape {expected}, but the array has shape {array.shape}")
+        self.array()[...] = cast_value(array, self._prim)
+        self._mark()
+
+    def to_torch(self, device: Any = None) -> Any:
+        """As `to_numpy`, a torch tensor, on `device` if given."""
+        return tensors.to_torch(self, device)
+
+    def from_torch(self, arr: Any) -> None:
+        """As `from_numpy`, from a torch tensor on any device."""
+        tensors.from_torch(self, arr)
+
+    def copy_from(self, other: Any) -> None:
+        """Set all elements from an ndarray of the same shape. TypeMismatch for what is no ndarray with such elements,
+        ValueError for another shape."""
+        if not isinstance(other, Ndarray) or other.element_shape != self.element_shape:
+            raise TypeMismatch(f"{self!r} can copy only from an ndarray with elements of the same shape, not {other!r}")
+        if other.shape != self.shape:
+            raise ValueError(f"{self!r} cannot copy from {other!r}: the shapes differ")
+        if other._prim is self._prim:
+            self.array()[...] = other.array()
+            if self._marks is not None:
+                self._marks[...] = 1 if other._marks is None else other._marks
+        else:
+            self.from_numpy(other.to_numpy())
+
+    def fill(self, val: Any) -> None:
+        """Set every element: a number for all scalars, or one element's value."""
+        self.array()[...] = element_value(val, self._prim, self.element_shape, repr(self))
+        self._mark()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
+        made = memo[id(self)] = ndarray(self.element_type, self.shape, self.grad is not None)
+        made.copy_from(self)
+        if self.grad is not None:
+            made.grad.copy_from(self.grad)
+        return made  # type: ignore[no-any-return]
+
+    def __copy__(self) -> Ndarray:
+        made: Ndarray = object.__new__(type(self))  # another handle of the same memory
+        made.__dict__.update(self.__dict__)
+        self._program.adopt(made)
+        return made
+
+    def __reduce__(self) -> Any:
+        gradient = None if self.grad is None else self.grad.to_numpy()
+        return _unpickled, (self.element_type, self.shape, self.to_numpy(), gradient)
+
+    def _called(self) -> str:
+        return repr(self)
+
+    def _user_index(self, position: tuple[int, ...]) -> tuple[int, ...]:
+        return position[: self.ndim]
+
+    def __repr__(self) -> str:
+        return f"<ndarray {self.ir}, shape={self.shape}>"
+
+
+class ScalarNdarray(ScalarElements, Ndarray):
+    """An ndarray of numbers."""
+
+    def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False) -> None:
+        super().__init__(dtype, shape, needs_grad)
+
+    def _get(self, key: Any) -> Any:
+        value = self.load(key).item()
+        return int(value) if value is True or value is False else value
+
+    def _set(self, key: Any, value: Any) -> None:
+        position = self._position(key)
+        self._quicken()
+        self._cells[position] = scalar_value(value, self._prim, repr(self))
+        self._mark(position)
+
+    def _quicken(self) -> None:
+        if self._items is None and self._marks is None:
+            self._items, self._exact = quick_items(self._cells, self._prim)
+
+    def load(self, key: Any) -> Any:
+        """The element as a numpy scalar of the array's type."""
+        position = self._position(key)
+        self._quicken()
+        self._check(position, key)
+        return self._cells[position]
+
+    def end(self, why: str) -> None:
+        super().end(why)
+        self._items = None
+
+
+class VectorNdarray(Ndarray):
+    """An ndarray of vectors of `n` elements: `VectorNdarray(3, ti.f32, shape)`."""
+
+    @property
+    def n(self) -> int:
+        """How many elements a vector has."""
+        return self.element_shape[0]
+
+    def __init__(self, n: int, dtype: Any, shape: Any) -> None:
+        super().__init__(VectorType(n, dtype), shape)
+
+
+class MatrixNdarray(Ndarray):
+    """An ndarray of `n` x `m` matrices: `MatrixNdarray(2, 3, ti.f32, shape)`."""
+
+    @property
+    def n(self) -> int:
+        """How many rows a matrix has."""
+        return self.element_shape[0]
+
+    @property
+    def m(self) -> int:
+        """How many columns a matrix has."""
+        return self.element_shape[1]
+
+    def __init__(self, n: int, m: int, dtype: Any, shape: Any) -> None:
+        super().__init__(MatrixType(n, m, dtype), shape)
+
+
+def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Any:
+    """A zeroed array of `shape` (a number or a tuple) with elements of `dtype`: a primitive, vector, matrix or struct
+    type."""
+    if isinstance(dtype, StructType):
+        from weft.lang.data.struct_ndarray import StructNdarray
+
+        return StructNdarray(dtype, shape)
+    if not isinstance(dtype, MatrixType):
+        return ScalarNdarray(dtype, shape, needs_grad)
+    made: type[Ndarray] = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
+    array = made.__new__(made)
+    Ndarray.__init__(array, dtype, shape, needs_grad)
+    return array
+
+
+def ndarray_over(dtype: Any, shape: tuple[int, ...], cells: Any, marks: Any = None) -> Any:
+    """The ndarray with those elements (see `array()`) and marks, not copied: a member of an ndarray of structs."""
+    made: type[Ndarray] = ScalarNdarray
+    if isinstance(dtype, MatrixType):
+        made = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
+    array = made.__new__(made)
+    array._describe(dtype, shape)
+    array._cells, array._marks, array.grad = cells, marks, None
+    return array
+
+
+def _unpickled(dtype: Any, shape: tuple[int, ...], values: Any, gradient: Mapping[str, Any] | Any = None) -> Any:
+    made = ndarray(dtype, shape, gradient is not None)
+    made.from_numpy(values)
+    if gradient is not None:
+        made.grad.from_numpy(gradient)
+    return made

@@ -1,0 +1,458 @@
+"""Where fields lie: `ti.root.dense(ti.ij, (n, m)).place(x)`, `FieldsBuilder`, axes, layouts.
+
+A `FieldTree` is one SNode tree with its memory. Fields given a shape have a tree each, so their memory goes when they
+do; what is placed under `root` shares one tree until the first use, then `root` starts another. A tree is measured and
+closed (finalized) when first used, and allocated when its bytes are first needed.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from weft.ir.errors import CompilationError, TypeMismatch, WeftError
+from weft.ir.snode import MAX_AXES
+from weft.ir.snode import SNode as Node
+from weft.ir.types import Prim
+from weft.lang.data.marks import allocate, behind
+from weft.lang.logs.topics import MEMORY
+from weft.lang.program.init import program
+from weft.lang.values.types import shape_tuple
+from weft.runtime.forks import forkable
+from weft.runtime.retired import keep
+
+if TYPE_CHECKING:
+    from weft.ir.layout import TreeLayout
+
+__all__ = ["AXES", "Axes", "FieldError", "FieldTree", "FieldsBuilder", "Layout", "Placeable", "SNode", "axes", "root"]
+
+
+class FieldError(WeftError, RuntimeError):
+    """A field, tree or builder used in a state that does not allow it: not placed, placed twice, destroyed."""
+
+
+class Layout(enum.Enum):
+    """How the components of vectors, matrices and structs lie: element by element, or component by component."""
+
+    AOS = 0
+    SOA = 1
+
+
+class Axes(tuple[int, ...]):
+    """Axis numbers, as `ti.ij` is (0, 1)."""
+
+    __slots__ = ()
+
+
+def axes(*numbers: Any) -> Axes:
+    """The axes with those numbers (0..7), slowest first. CompilationError for others or for repeats."""
+    known = all(isinstance(number, int | np.integer) and 0 <= number < MAX_AXES for number in numbers)
+    if not known or len(set(numbers)) != len(numbers):
+        raise CompilationError(f"axes are distinct numbers from 0 to {MAX_AXES - 1}, not {numbers}")
+    return Axes(numbers)
+
+
+# i, j, k, l and their ascending combinations: the names `ti.i` .. `ti.ijkl`.
+AXES: dict[str, Axes] = {
+    "".join(name for bit, name in enumerate("ijkl") if mask >> bit & 1): Axes(
+        bit for bit in range(4) if mask >> bit & 1
+    )
+    for mask in range(1, 16)
+}
+
+
+_LETTERS = "ijklmnop"  # of all axes, as `order` names them
+
+
+class Placeable(Protocol):
+    """What `place` takes: a field."""
+
+    def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
+        """Put this field's scalar components into `node`'s cell."""
+
+
+class FieldTree:
+    """One SNode tree and its memory. `node` is its root. Also what `FieldsBuilder.finalize` returns."""
+
+    def __init__(self) -> None:
+        self._buffer: Any = None
+        self.node = Node("root")
+        self.program = program()
+        self._layout: TreeLayout | None = None
+        self._gone = ""
+        self._reading = forkable(Lock())
+        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a window onto the bytes
+        self.program.adopt(self)
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the tree was measured; nothing can be placed any more."""
+        return self._layout is not None
+
+    @property
+    def layout(self) -> TreeLayout:
+        """The measured tree; finalizes it."""
+        if self._layout is None:
+            from weft.ir.layout import layout_tree
+
+            self._layout = layout_tree(self.node)
+        return self._layout
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether its memory is gone for good."""
+        return bool(self._gone)
+
+    def check(self, name: str = "this field") -> None:
+        """FieldError if the tree was destroyed: says why."""
+        if self._gone:
+            raise FieldError(f"{name} no longer exists: {self._gone}")
+
+    def check_open(self) -> None:
+        """FieldError if nothing can be placed any more."""
+        self.check("this SNode tree")
+        if self.finalized:
+            raise FieldError(
+                "this SNode tree is finalized: place every field before the first use of any of them, "
+                "or start another tree (`ti.root` or `ti.FieldsBuilder()`)"
+            )
+
+    def buffer(self) -> Any:
+        """The tree's bytes: a zeroed, 64-byte aligned uint8 array, allocated at the first call. FieldError when
+        destroyed; OutOfMemory when there is no room."""
+        if self._buffer is None:
+            with self.program.lock:  # two threads may come here at once
+                if self._buffer is None:
+                    self.check()
+                    self._buffer = allocate(self.program, self.layout.size, self._label(), self.layout.reach)
+                    if MEMORY.on:
+                        MEMORY.info("%s: %d bytes", self._label(), self.layout.size)
+        return self._buffer
+
+    @property
+    def marks(self) -> int:
+        """How far behind a scalar its mark is; 0 if the program keeps none."""
+        return behind(self.program, self.layout.size)
+
+    def destroy(self) -> None:
+        """Free the memory. Every later use of its fields is a FieldError, and so is destroying it again."""
+        self.check("this SNode tree")
+        self.end("its SNode tree was destroyed")
+
+    def end(self, why: str) -> None:
+        """Free the memory, if it is not gone yet; `why` is what a later use of its fields says."""
+        self._gone = self._gone or why
+        if MEMORY.on and self._buffer is not None:
+            MEMORY.info("%s: freed", self._label())
+        self._let_go()
+        with self._reading:
+            readers = list(self.readers)
+        for reader in readers:
+            reader.forget()
+
+    def read_by(self, reader: Any) -> None:
+        """A field has a window onto the bytes, and is to `forget` it when these go."""
+        with self._reading:
+            self.readers.add(reader)
+
+    def _let_go(self) -> None:
+        before, self._buffer = self._buffer, None
+        self.program.touch()  # first, so that no call can find it
+        if before is not None:
+            keep(before)
+
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._buffer is not None and not ends():
+            self._let_go()
+
+    def _label(self) -> str:
+        """Its fields, for messages: by their names, else by their types and shapes."""
+        places = self.layout.places
+        nameless = Counter(f"{place.dtype} {place.shape()}" for place in places if not place.name)
+        told = list(dict.fromkeys(place.name for place in places if place.name))
+        told += [what if count == 1 else f"{count} x {what}" for what, count in nameless.items()]
+        return ", ".join(told[:4]) + (", ..." if len(told) > 4 else "") or "an empty tree"
+
+
+class SNode:
+    """A node of the layout: its cells repeat over `extents`; fields and further nodes are put into its cell.
+
+    A loop over it in a kernel goes over the indices of its cells; over the place of a field, over that field's.
+    What begins with an underscore is there under Taichi's names, for programs that look at layouts."""
+
+    def __init__(self, node: Node, tree: FieldTree, offset: tuple[int, ...] = ()) -> None:
+        self.node, self.tree, self._first = node, tree, offset
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of a field placed here."""
+        return self.node.shape()
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """(begin, end) of a loop over the cells, for each axis."""
+        first = self._first or (0,) * len(self.shape)
+        return [(begin, begin + extent) for begin, extent in zip(first, self.shape, strict=True)]
+
+    def parent(self, levels: Any = 1) -> SNode | None:
+        """The node `levels` above, itself for 0; None above the root. TypeMismatch unless levels is 0 or more."""
+        if not isinstance(levels, int | np.integer) or levels < 0:
+            raise TypeMismatch(f"parent takes how many levels above, 0 or more, not {levels!r}")
+        path = self.node.path()
+        return SNode(path[-1 - levels], self.tree) if levels < len(path) else None
+
+    @property
+    def _name(self) -> str:
+        return self.node.name
+
+    @property
+    def _dtype(self) -> Prim | None:
+        return self.node.dtype
+
+    @property
+    def _cell_size_bytes(self) -> int:
+        """Bytes of one cell. (Finalizes the tree.)"""
+        return self.tree.layout.cells[self.node][0]
+
+    @property
+    def _offset_bytes_in_parent_cell(self) -> int:
+        """Where this node begins in its parent's cell. (Finalizes the tree.)"""
+        return self.tree.layout.cells[self.node][1]
+
+    @property
+    def _num_dynamically_allocated(self) -> int:
+        """How many cells came into being since the tree was allocated: dense nodes have theirs from the start."""
+        return 0
+
+    def _path_from_root(self) -> list[SNode]:
+        return [SNode(node, self.tree) for node in self.node.path()]
+
+    def _get_children(self) -> list[SNode]:
+        return [SNode(node, self.tree) for node in self.node.children]
+
+    def _physical_index_position(self) -> dict[int, int]:
+        """Which index of a field placed here runs along each axis: {axis number: position among the indices}."""
+        axes = {axis for node in self.node.path() for axis in node.axes}
+        return {axis: position for position, axis in enumerate(sorted(axes))}
+
+    def _loop_range(self) -> SNode:
+        """What a loop over it goes over."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        same_root = isinstance(other, Root) and self.node.parent is None
+        return same_root or (isinstance(other, SNode) and other.node is self.node)
+
+    def __hash__(self) -> int:
+        return hash(Root) if self.node.parent is None else id(self.node)
+
+    def dense(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
+        """A dense node in this one's cell: `dimensions` (one number for all axes, or one each) along `axes`, the
+        first axis slowest. CompilationError where the two do not match or an extent is not positive."""
+        self.tree.check_open()
+        numbers: tuple[Any, ...] = tuple(axes) if isinstance(axes, Iterable) else (axes,)
+        if not isinstance(axes, Iterable) or not all(isinstance(number, int | np.integer) for number in numbers):
+            raise CompilationError(f"axes are given as ti.i, ti.ij, ti.axes(...): not {numbers}")
+        if not set(numbers) <= set(range(MAX_AXES)):
+            raise CompilationError(f"a field has at most {MAX_AXES} axes, numbered from 0: not {numbers}")
+        extents = shape_tuple(dimensions)
+        if not isinstance(dimensions, Iterable):
+            extents = extents * len(numbers)
+        if len(extents) != len(numbers):
+            raise CompilationError(f"dense takes an extent for each axis: {len(numbers)} axes, {len(extents)} extents")
+        return SNode(self.node.add(Node("dense", numbers, extents)), self.tree)
+
+    def place(self, *fields: Any, offset: int | Iterable[int] | None = None) -> SNode:
+        """Put fields (or tuples of fields) into this node's cell, one after another. `offset`: the index of the first
+        element along each axis. FieldError for a field placed before. Gives this node back."""
+        self.tree.check_open()
+        start = None if offset is None else offset_tuple(offset, len(self.shape))
+        for field in fields:
+            if isinstance(field, tuple | list):
+                self.place(*field, offset=start)
+            elif hasattr(field, "attach"):
+                field.attach(self.node, self.tree, start)
+            else:
+                hint = ": a field has `x.grad` if it was made with needs_grad=True" if field is None else ""
+                raise CompilationError(f"place takes fields, not {type(field).__name__}{hint}")
+        return self
+
+    def pointer(self, *_: Any, **__: Any) -> SNode:
+        """A sparse node: not there yet."""
+        raise _not_yet("pointer", "sparse SNodes")
+
+    def bitmasked(self, *_: Any, **__: Any) -> SNode:
+        """A node with an activity mask: not there yet."""
+        raise _not_yet("bitmasked", "sparse SNodes")
+
+    def dynamic(self, *_: Any, **__: Any) -> SNode:
+        """A growing list: not there yet."""
+        raise _not_yet("dynamic", "sparse SNodes")
+
+    def quant_array(self, *_: Any, **__: Any) -> SNode:
+        """A node whose cells share words of memory: not there yet."""
+        raise _not_yet("quant_array", "quantized types")
+
+    def deactivate_all(self) -> None:
+        """Zero the memory of a sparse tree; dense nodes are always active, so nothing happens."""
+
+    def lazy_grad(self) -> None:
+        """Place the gradients of fields made with `needs_grad`; they are placed beside their fields anyway."""
+
+    def __str__(self) -> str:
+        return " => ".join(
+            f"{node.kind} {list(node.shape())}" if node.parent else "ti.root" for node in self.node.path()
+        )
+
+    def __repr__(self) -> str:
+        return f"<SNode {self}>"
+
+
+def _not_yet(kind: str, what: str) -> CompilationError:
+    return CompilationError(f"there is no {kind} yet: it belongs to {what}; use dense nodes")
+
+
+class FieldsBuilder:
+    """Builds one SNode tree of its own: place fields, `finalize()`, use them, `destroy()` the tree that gave."""
+
+    def __init__(self) -> None:
+        self.tree = FieldTree()
+
+    @property
+    def finalized(self) -> bool:
+        """Whether `finalize` was called (or a field was used, which does it)."""
+        return self.tree.finalized
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was put into the tree yet."""
+        return not self.tree.node.children
+
+    @property
+    def node(self) -> SNode:
+        """The root of the tree."""
+        return SNode(self.tree.node, self.tree)
+
+    root = node
+
+    def dense(self, axes: Iterable[int], dimensions: int | Iterable[int]) -> SNode:
+        """As `SNode.dense`, at the root."""
+        return self.node.dense(axes, dimensions)
+
+    def place(self, *fields: Any, offset: int | Iterable[int] | None = None) -> SNode:
+        """0-D fields, at the root."""
+        return self.node.place(*fields, offset=offset)
+
+    def pointer(self, *args: Any, **keywords: Any) -> SNode:
+        """As `SNode.pointer`."""
+        return self.node.pointer(*args, **keywords)
+
+    def bitmasked(self, *args: Any, **keywords: Any) -> SNode:
+        """As `SNode.bitmasked`."""
+        return self.node.bitmasked(*args, **keywords)
+
+    def dynamic(self, *args: Any, **keywords: Any) -> SNode:
+        """As `SNode.dynamic`."""
+        return self.node.dynamic(*args, **keywords)
+
+    def quant_array(self, *args: Any, **keywords: Any) -> SNode:
+        """As `SNode.quant_array`."""
+        return self.node.quant_array(*args, **keywords)
+
+    def lazy_grad(self) -> None:
+        """As `SNode.lazy_grad`."""
+
+    def finalize(self, raise_warning: bool = True) -> FieldTree:
+        """Close the tree and give it. FieldError if that was done before."""
+        del raise_warning
+        self.tree.check_open()
+        self.tree.layout  # noqa: B018 - measures, which closes it
+        return self.tree
+
+
+class Root:
+    """`ti.root`: the tree that is being built. Its first use closes it; then `root` is a new one. Equal to the root of
+    every tree, which is what `parent` gives at the top."""
+
+    finalized = False
+
+    def _open(self) -> FieldsBuilder:
+        current = program()
+        if current.builder is None or current.builder.finalized:
+            current.builder = FieldsBuilder()
+        builder: FieldsBuilder = current.builder
+        return builder
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """()."""
+        return ()
+
+    def parent(self, levels: int = 1) -> None:
+        """None: nothing is above the root."""
+        del levels
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was put into it since its last use."""
+        return self._open().empty
+
+    def deactivate_all(self) -> None:
+        """As `SNode.deactivate_all`."""
+
+    def _get_children(self) -> list[SNode]:
+        return self._open().node._get_children()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Root) or (isinstance(other, SNode) and other == self)
+
+    def __hash__(self) -> int:
+        return hash(Root)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._open().node, name)
+
+    def __repr__(self) -> str:
+        return "ti.root"
+
+
+root = Root()
+
+
+def offset_tuple(offset: int | Iterable[int], ndim: int) -> tuple[int, ...]:
+    """An offset, checked: `ndim` integers."""
+    values: tuple[Any, ...] = tuple(offset) if isinstance(offset, Iterable) else (offset,)
+    if len(values) != ndim:
+        raise CompilationError(f"offset has {len(values)} numbers, shape has {ndim}: they must be as many")
+    if not all(isinstance(value, int | np.integer) for value in values):
+        raise CompilationError(f"an offset consists of integers, not {values}")
+    return tuple(int(value) for value in values)
+
+
+def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
+    """The axis numbers of `order` ("ij": first axis slowest, "ji": first axis fastest; the letters go on to p), checked
+    against `ndim`."""
+    if order is None:
+        return tuple(range(ndim))
+    numbers = tuple(map(_LETTERS.find, order))
+    if len(order) != ndim:
+        raise CompilationError(f"order={order!r} names {len(order)} axes, shape has {ndim}: they must be as many")
+    if sorted(numbers) != list(range(ndim)):
+        raise CompilationError(f"order is a permutation of {_LETTERS[:ndim]!r}, not {order!r}")
+    return numbers
+
+
+def shaped_node(tree: FieldTree, shape: tuple[int, ...], order: str | None) -> SNode:
+    """A node of extents `shape` in that memory order at the root of `tree`; the root itself for shape ()."""
+    numbers = order_axes(order, len(shape))
+    top = SNode(tree.node, tree)
+    return top.dense(numbers, [shape[number] for number in numbers]) if shape else top

@@ -1,0 +1,248 @@
+"""Ndarrays of structs: one element after another, each laid out as C lays out a struct.
+
+A member is an ndarray of its own over the same memory, strided: `s.pos` can be read, filled, exported and given to a
+kernel by itself. Kernels see the array as one of a packed IR struct, whose gaps are members without a name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from weft.ir import types as ir
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import Type, u8
+from weft.lang.data.elements import check_bounds, element_index
+from weft.lang.data.marks import allocate, behind
+from weft.lang.data.ndarray import Ndarray, ndarray_over
+from weft.lang.logs.topics import MEMORY
+from weft.lang.program.init import program
+from weft.lang.values.struct import StructElement, convert
+from weft.lang.values.types import NdarrayType, StructType, shape_tuple, to_ir
+from weft.runtime.recorded import Recorded
+
+__all__ = ["StructLayout", "StructMembers", "StructNdarray", "current_layout", "struct_layout"]
+
+
+@dataclass(frozen=True)
+class StructLayout:
+    """How a struct lies in an ndarray: the byte offsets of its members by dotted name, its size, and the packed IR
+    struct that has the same layout."""
+
+    offsets: Mapping[str, int]
+    size: int
+    ir: ir.Struct
+
+
+@cache
+def struct_layout(struct_type: StructType, default_fp: Any, default_ip: Any) -> StructLayout:
+    """The layout of C: each scalar at a multiple of its size, the whole as long as a multiple of the largest. The
+    defaults are those that `float` and `int` mean."""
+    members: list[tuple[str, Type]] = []
+    offsets: dict[str, int] = {}
+    size, widest = 0, 1
+
+    def pad(to: int) -> None:
+        nonlocal size
+        if gap := -size % to:
+            members.append((f"gap {size}", u8 if gap == 1 else ir.tensor(u8, (gap,))))
+            size += gap
+
+    def add(prefix: str, kind: StructType) -> None:
+        nonlocal size, widest
+        for name, annotation in kind.members.items():
+            if isinstance(annotation, StructType):
+                pad(_alignment(annotation))
+                add(f"{prefix}{name}.", annotation)
+                pad(_alignment(annotation))
+                continue
+            type = to_ir(annotation)
+            widest = max(widest, ir.element(type).size)
+            pad(ir.element(type).size)
+            members.append((prefix + name, type))
+            offsets[prefix + name] = size
+            size += ir.element(type).size * ir.flat_size(type)
+
+    add("", struct_type)
+    pad(widest)
+    return StructLayout(offsets, size, ir.struct(tuple(members)))
+
+
+def _alignment(annotation: Any) -> int:
+    if isinstance(annotation, StructType):
+        return max(map(_alignment, annotation.members.values()))
+    return ir.element(to_ir(annotation)).size
+
+
+def current_layout(struct_type: StructType) -> StructLayout:
+    """The layout under the current defaults."""
+    config = program().config
+    return struct_layout(struct_type, config.default_fp, config.default_ip)
+
+
+class StructMembers:
+    """What structs of arrays have, outermost and nested: `members`, and elements that write through."""
+
+    def __init__(self, struct_type: StructType, shape: tuple[int, ...], members: dict[str, Any]) -> None:
+        self.struct_type, self.shape, self.members = struct_type, shape, members
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The index of the first element along each axis: zeros."""
+        return (0,) * len(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return len(self.shape)
+
+    @property
+    def keys(self) -> list[str]:
+        """The members' names."""
+        return list(self.members)
+
+    @property
+    def dtype(self) -> StructType:
+        """The type of its elements."""
+        return self.struct_type
+
+    def __getattr__(self, name: str) -> Any:
+        members = self.__dict__.get("members", {})
+        if name in members:
+            return members[name]
+        raise AttributeError(f"this ndarray of {self.__dict__.get('struct_type')!r} has no member '{name}'")
+
+    def get_member_field(self, key: Any) -> Any:
+        """The ndarray of member `key`; KeyError if there is none."""
+        if not isinstance(key, str) or key not in self.members:
+            raise KeyError(f"{self.struct_type!r} has no member {key!r}")
+        return self.members[key]
+
+    def __getitem__(self, key: Any) -> StructElement:
+        check_bounds(element_index(key), self.shape, (0,) * len(self.shape), "this ndarray")
+        return StructElement(self, key)
+
+    load = __getitem__
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        for name, member in convert(value, self.struct_type).items:
+            self.members[name][key] = member
+
+    def fill(self, val: Any) -> None:
+        """Set every element: a number for all scalars, or a struct's value."""
+        if isinstance(val, (int, float, np.generic)):
+            for member in self.members.values():
+                member.fill(val)
+            return
+        for name, value in convert(val, self.struct_type).items:
+            self.members[name].fill(value)
+
+    def to_numpy(self) -> dict[str, Any]:
+        """A numpy array for each member, copied."""
+        return {name: member.to_numpy() for name, member in self.members.items()}
+
+    def from_numpy(self, array_dict: Any) -> None:
+        """Set members from arrays by name. KeyError for an unknown member, ValueError for another shape."""
+        for name, array in self._arrays(array_dict):
+            self.get_member_field(name).from_numpy(array)
+
+    def _arrays(self, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            raise TypeMismatch(f"{self!r} takes a dict with arrays by the names of members, not {given!r}")
+        return given.items()
+
+    def to_torch(self, device: Any = None) -> dict[str, Any]:
+        """{member: torch tensor}, copies, on `device` if given."""
+        return {name: member.to_torch(device) for name, member in self.members.items()}
+
+    def from_torch(self, array_dict: Any) -> None:
+        """Set members from {member: torch tensor}."""
+        for name, tensor in self._arrays(array_dict):
+            self.get_member_field(name).from_torch(tensor)
+
+    def copy_from(self, other: Any) -> None:
+        """Set all elements from an ndarray of the same structs and shape."""
+        if not isinstance(other, StructMembers) or other.struct_type != self.struct_type:
+            raise TypeMismatch(f"{self!r} can copy only from an ndarray of the same structs")
+        for name, member in self.members.items():
+            member.copy_from(other.members[name])
+
+    def __repr__(self) -> str:
+        return f"<ndarray {self.struct_type!r}, shape={self.shape}>"
+
+
+class StructNdarray(Recorded, StructMembers):
+    """An ndarray of structs, zero at first. `s[i].pos` reads and writes elements, `s.pos` is the ndarray of a member.
+
+    FieldIndexError for a wrong index, FieldError after a reset. Structs have no gradients."""
+
+    grad = None
+
+    def __init__(self, struct_type: StructType, shape: Any) -> None:
+        extents, layout = shape_tuple(shape), current_layout(struct_type)
+        self._memory = program().device.memory
+        size, label = math.prod(extents) * layout.size, f"ndarray {struct_type!r} {extents}"
+        self._steps = tuple(layout.size * math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
+        reach = max(self._steps, default=0)
+        self._buffer, self._marks = allocate(program(), size, label, reach), behind(program(), size)
+        if MEMORY.on:
+            MEMORY.info("%s: %d bytes", label, size)
+        super().__init__(struct_type, extents, self._parts("", struct_type, extents, layout.offsets))
+
+    def _parts(
+        self, prefix: str, kind: StructType, extents: tuple[int, ...], offsets: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """The members: strided ndarrays over the buffer, or more structs."""
+        made: dict[str, Any] = {}
+        for name, annotation in kind.members.items():
+            if isinstance(annotation, StructType):
+                parts = self._parts(f"{prefix}{name}.", annotation, extents, offsets)
+                made[name] = StructMembers(annotation, extents, parts)
+                continue
+            type = to_ir(annotation)
+            inner, prim = ir.shape_of(type), ir.element(type)
+            rows = tuple(prim.size * math.prod(inner[axis + 1 :]) for axis in range(len(inner)))
+            place = offsets[prefix + name]
+            strides = (*self._steps, *rows)
+            cells, marks = (
+                self._memory.view(self._buffer, prim.np, extents + inner, place + distance, strides)
+                for distance in (0, self._marks)
+            )
+            made[name] = ndarray_over(annotation, extents, cells, marks if self._marks else None)
+        return made
+
+    @property
+    def first(self) -> Ndarray:
+        """The ndarray of the first member that is no struct."""
+        found: Any = next(iter(self.members.values()))
+        while isinstance(found, StructMembers):
+            found = next(iter(found.members.values()))
+        return found  # type: ignore[no-any-return]
+
+    def get_type(self) -> NdarrayType:
+        """The annotation that fits exactly this array."""
+        return NdarrayType(self.struct_type, self.ndim)
+
+    def place(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """Address, extents and byte strides. FieldError after a reset."""
+        self.first.array()
+        return self._memory.address(self._buffer), self.shape, self._steps
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StructNdarray:
+        made = memo[id(self)] = StructNdarray(self.struct_type, self.shape)
+        made.copy_from(self)
+        return made
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.struct_type, self.shape, self.to_numpy())
+
+
+def _unpickled(struct_type: StructType, shape: tuple[int, ...], values: Any) -> StructNdarray:
+    made = StructNdarray(struct_type, shape)
+    made.from_numpy(values)
+    return made

@@ -1,0 +1,159 @@
+"""The text of functions that are in no file: from `python -c`, `exec`, standard input, or an interactive session.
+
+Wherever such a text may still lie - the command line, the strings in reach of the frames that run it, the lines typed
+so far - it is compiled again: the text that gives the very same code is the one. Looked for once, where a decorator is
+applied, because later the frames are gone. The text of a file is kept from then on as well: who edits a program while
+it runs still runs what was imported.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from types import CodeType, FrameType
+from typing import Any
+from weakref import WeakKeyDictionary, finalize
+
+from weft.lang.functions.lambdas import FUTURES, LAMBDA
+
+__all__ = ["file_of", "find_lost", "keep_text", "lines_of_lost"]
+
+_found: WeakKeyDictionary[CodeType, list[str]] = WeakKeyDictionary()
+_named: WeakKeyDictionary[CodeType, str] = WeakKeyDictionary()  # see `file_of`
+
+
+def find_lost(function: Callable[..., Any], depth: int) -> None:
+    """Look for the text of `function` if no file has it; `depth` frames up is where it is defined."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    if not code.co_filename.startswith("<"):
+        _keep_file(function, code)
+        return
+    if _is_kept(code):
+        return
+    for text in _candidates(code, sys._getframe(depth + 1)):
+        if _begins(code) in text and _gives(text, code):
+            _found[code] = text.splitlines(keepends=True)
+            return
+
+
+def keep_text(function: Callable[..., Any], text: str) -> None:
+    """Say that `text` is what `function` was compiled from."""
+    _found[function.__code__] = text.splitlines(keepends=True)
+
+
+def _keep_file(function: Callable[..., Any], code: CodeType) -> None:
+    """Keep the lines of the file, one list for all of its functions, as they are now."""
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if _defines(lines, code):
+        _found[code] = lines
+
+
+def _is_kept(code: CodeType) -> bool:
+    """Whether Python kept the text: that of a notebook cell, or (from 3.13 on) of `python -c`, which has the same
+    name, `<string>`, as any text given to `exec`."""
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    return any(_begins(code) in line for line in lines)
+
+
+def lines_of_lost(code: CodeType) -> list[str] | None:
+    """The lines of the text that `code` was compiled from, if it was found: for it, or for a kernel beside it (a plain
+    function has no decorator to look for its own)."""
+    known = _found.get(code)
+    if known is not None:
+        return known
+    texts = {id(lines): lines for other, lines in _found.items() if other.co_filename == code.co_filename}
+    if not code.co_filename.startswith("<"):
+        return next((lines for lines in reversed(texts.values()) if _defines(lines, code)), None)
+    typed = (text.splitlines(keepends=True) for text in (_typed() if code.co_filename == "<stdin>" else ()))
+    for lines in (*texts.values(), *typed):
+        if _gives("".join(lines), code):
+            _found[code] = lines
+            return lines
+    return None
+
+
+def file_of(code: CodeType) -> str:
+    """The name of the file of `code`, under which `linecache` has its text. One that is in no file gets a name of its
+    own, `<string 1f3a9c>`, by which messages, warnings, tracebacks and pdb find it: `<string>` may be many texts."""
+    lines = lines_of_lost(code) if code.co_filename.startswith("<") else None
+    if lines is None:
+        return code.co_filename
+    text = "".join(lines)
+    name = f"{code.co_filename.removesuffix('>')} {sha256(text.encode()).hexdigest()[:6]}>"
+    linecache.cache.setdefault(name, (len(text), None, lines, name))
+    if code not in _named:
+        _named[code] = name
+        finalize(code, _forget, name)
+    return name
+
+
+def _forget(name: str) -> None:
+    """A function of that text is gone."""
+    if name not in _named.values():
+        linecache.cache.pop(name, None)
+
+
+def _defines(lines: list[str], code: CodeType) -> bool:
+    """Whether a function of that name begins where it should."""
+    last = max(line or 0 for _, _, line in code.co_lines())
+    return any(_begins(code) in line for line in lines[code.co_firstlineno - 1 : last])
+
+
+def _begins(code: CodeType) -> str:
+    """What the text of a function has in it."""
+    return "lambda" if code.co_name == LAMBDA else f"def {code.co_name}"
+
+
+def _gives(text: str, code: CodeType) -> bool:
+    """Whether compiling `text` gives `code`, among others."""
+    try:
+        pending: list[Any] = [compile(text, code.co_filename, "exec", code.co_flags & FUTURES, dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return False
+    while pending:
+        inner = pending.pop()
+        if inner == code:
+            return True
+        pending += [constant for constant in inner.co_consts if isinstance(constant, CodeType)]
+    return False
+
+
+def _candidates(code: CodeType, frame: FrameType | None) -> Iterator[str]:
+    yield from sys.orig_argv
+    while frame is not None:
+        named = [frame.f_globals.get(name) for name in frame.f_code.co_names]
+        places = (frame.f_locals.values(), frame.f_code.co_consts, named)
+        yield from (text for place in places for text in list(place) if isinstance(text, str))
+        frame = frame.f_back
+    if code.co_filename == "<stdin>":
+        yield from _standard_input()
+        yield from _typed()
+
+
+def _standard_input() -> Iterator[str]:
+    """All of standard input, if it is a file: read without moving its position."""
+    try:
+        status = os.fstat(0)
+        if stat.S_ISREG(status.st_mode) and hasattr(os, "pread"):
+            yield os.pread(0, status.st_size, 0).decode()
+    except (OSError, UnicodeDecodeError):
+        return
+
+
+def _typed() -> Iterator[str]:
+    """The last lines of an interactive session, from each decorator or definition on."""
+    readline = sys.modules.get("readline")
+    if readline is None:
+        return
+    count: int = readline.get_current_history_length()
+    lines = [readline.get_history_item(number) or "" for number in range(max(1, count - 500), count + 1)]
+    for start in range(len(lines) - 1, -1, -1):
+        if lines[start].startswith(("@", "def ")):
+            yield "\n".join(lines[start:]) + "\n"

@@ -1,0 +1,1 @@
+"""The decorators of kernels and functions, and sequences of kernel calls."""

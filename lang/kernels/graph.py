@@ -1,0 +1,161 @@
+"""`ti.graph`: a sequence of kernel calls that is written down once and run with other arguments each time.
+
+    x, dt = graph.Arg(graph.ArgKind.NDARRAY, "x", ti.f32, ndim=1), graph.Arg(graph.ArgKind.SCALAR, "dt", ti.f32)
+    builder = graph.GraphBuilder()
+    builder.dispatch(advance, x, dt)
+    step = builder.compile()
+    step.run({"x": positions, "dt": 0.1})
+
+Arguments are checked once for each run, under the names that the graph gives them. The calls are those of the kernels
+themselves: they compile at the first run, and later ones go to the machine code at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import Prim
+from weft.lang.calls.parameters import ArrayParameter, Compound, Parameter, Scalar, make_parameter
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.errors import ArgumentError
+from weft.lang.values.types import MatrixType, primitive, to_ir
+
+__all__ = ["Arg", "ArgKind", "Graph", "GraphBuilder", "Sequential"]
+
+
+class ArgKind(Enum):
+    """What an argument of a graph is."""
+
+    SCALAR = "a number"
+    MATRIX = "a vector or matrix"
+    NDARRAY = "an ndarray"
+    TEXTURE = "a texture"
+    RWTEXTURE = "a texture that is written"
+
+
+class Arg:
+    """An argument of a graph, by name. `dtype`: a primitive for SCALAR, a vector or matrix type for MATRIX, either for
+    NDARRAY, which has `ndim` axes. TypeMismatch where these do not fit."""
+
+    def __init__(self, tag: Any, name: Any, dtype: Any = None, ndim: Any = None) -> None:
+        if not isinstance(tag, ArgKind) or not isinstance(name, str):
+            raise TypeMismatch(f"Arg takes an ArgKind and a name, not {tag!r} and {name!r}")
+        if tag in (ArgKind.TEXTURE, ArgKind.RWTEXTURE):
+            raise TypeMismatch(f"argument '{name}': there are no textures yet")
+        self.tag: ArgKind = tag
+        self.name: str = name
+        self.ndim = ndim
+        self.dtype: Any = dtype if isinstance(dtype, MatrixType) else primitive(dtype)
+        if (tag is ArgKind.MATRIX and isinstance(self.dtype, Prim)) or (
+            tag is ArgKind.SCALAR and not isinstance(self.dtype, Prim)
+        ):
+            raise TypeMismatch(f"argument '{name}' is {tag.value}: its dtype cannot be {dtype!r}")
+        if ndim is not None and (not isinstance(ndim, int | np.integer) or ndim < 0):
+            raise TypeMismatch(f"argument '{name}': ndim is a number of axes, not {ndim!r}")
+        if (ndim is not None) is not (tag is ArgKind.NDARRAY):
+            raise TypeMismatch(f"argument '{name}' is {tag.value}: {'say its' if ndim is None else 'it has no'} ndim")
+
+    def __repr__(self) -> str:
+        axes = f", ndim={self.ndim}" if self.ndim is not None else ""
+        return f"Arg({self.tag.name}, '{self.name}', {self.dtype!r}{axes})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arg) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.tag, self.name, to_ir(self.dtype), self.ndim
+
+    def check(self, value: Any) -> None:
+        """ArgumentError unless `value` is what this argument is. (Numbers and vectors are checked by the kernels.)"""
+        if not isinstance(value, Ndarray) or self.tag is not ArgKind.NDARRAY:
+            return
+        if (to_ir(value.element_type), len(value.shape)) != (to_ir(self.dtype), self.ndim):
+            found = f"an ndarray of {value.element_type!r} with {len(value.shape)} axes"
+            raise ArgumentError(f"the graph's argument {self!r} cannot be {found}")
+
+
+class Sequential:
+    """Calls, one after the other."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def dispatch(self, kernel_fn: Any, *args: Any) -> None:
+        """Call `kernel_fn` here; each of `args` is an Arg, or a value that is the same in every run. ArgumentError
+        where the kernel takes other ones."""
+        if not getattr(kernel_fn, "is_kernel", False):
+            raise ArgumentError(f"a graph dispatches kernels, not {kernel_fn!r}")
+        kernel = getattr(kernel_fn, "kernel", kernel_fn)  # of a method
+        if len(args) != len(kernel.params):
+            raise ArgumentError(f"kernel '{kernel.__name__}' takes {len(kernel.params)} arguments, got {len(args)}")
+        for (name, annotation), arg in zip(kernel.params, args, strict=True):
+            if isinstance(arg, Arg) and not _fits(arg, make_parameter(name, annotation)):
+                raise ArgumentError(f"parameter '{name}' of kernel '{kernel.__name__}' is {annotation!r}, not {arg!r}")
+        self.calls.append((kernel_fn, args))
+
+
+def _fits(arg: Arg, parameter: Parameter) -> bool:
+    if isinstance(parameter, ArrayParameter):
+        wanted = parameter.annotation
+        of_elements = wanted.element_dim or wanted.element in (None, to_ir(arg.dtype))
+        return arg.tag is ArgKind.NDARRAY and bool(of_elements) and wanted.ndim in (None, arg.ndim)
+    if isinstance(parameter, Scalar):
+        return arg.tag is ArgKind.SCALAR
+    return not isinstance(parameter, Compound) or (
+        arg.tag is ArgKind.MATRIX and to_ir(parameter.annotation) is to_ir(arg.dtype)
+    )
+
+
+class GraphBuilder(Sequential):
+    """Collects calls: its own, and those of the sequences that are appended."""
+
+    def create_sequential(self) -> Sequential:
+        """A sequence that can be appended, any number of times."""
+        return Sequential()
+
+    def append(self, node: Any) -> None:
+        """All calls of `node`, as they are now. ArgumentError unless `create_sequential` made it."""
+        if not isinstance(node, Sequential):
+            raise ArgumentError(f"append takes a sequence that create_sequential made, not {node!r}")
+        self.calls.extend(node.calls)
+
+    def compile(self) -> Graph:
+        """The graph. ArgumentError if one name stands for two different arguments."""
+        return Graph(self.calls)
+
+
+class Graph:
+    """What `GraphBuilder.compile` gives: calls whose arguments come with each run."""
+
+    def __init__(self, calls: Any) -> None:
+        if not isinstance(calls, list):
+            raise ArgumentError(f"GraphBuilder.compile makes graphs, of its calls; {calls!r} is no list of calls")
+        if not all(isinstance(call, tuple) and len(call) == 2 for call in calls):
+            raise ArgumentError("a graph is made of pairs of a kernel and its arguments: GraphBuilder.compile does so")
+        self._args: dict[str, Arg] = {}
+        for arg in (arg for _, args in calls for arg in args if isinstance(arg, Arg)):
+            known = self._args.setdefault(arg.name, arg)
+            if known != arg:
+                raise ArgumentError(f"'{arg.name}' is {known!r} in one call and {arg!r} in another")
+        self._calls: list[tuple[Any, tuple[Any, ...]]] = list(calls)
+
+    def run(self, args: Any) -> None:
+        """Run all calls, with the arguments by name. ArgumentError for one that is missing, unknown or unfit."""
+        if not isinstance(args, Mapping):
+            raise ArgumentError(f"a graph runs with a dict of names and arguments, not {args!r}")
+        missing, unknown = self._args.keys() - args.keys(), args.keys() - self._args.keys()
+        if missing or unknown:
+            what = f"needs '{min(missing)}'" if missing else f"has no argument '{min(unknown)}'"
+            raise ArgumentError(f"the graph {what}; its arguments are {', '.join(self._args) or 'none'}")
+        for name, arg in self._args.items():
+            arg.check(args[name])
+        for kernel, given in self._calls:
+            kernel(*[args[one.name] if isinstance(one, Arg) else one for one in given])

@@ -1,0 +1,494 @@
+"""`@kernel`, `@func`, `@pyfunc`, `@data_oriented`: what turns Python functions into Weft's.
+
+A `Kernel` compiles at its first call, and again for each new combination of what is fixed at compile time: the values
+of `template()` parameters, the types of array arguments, the object it is a method of. Such an *instance* is kept as
+long as what it was compiled for; a call finds it by one dictionary lookup.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from dataclasses import replace
+from itertools import chain
+from threading import RLock
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from weakref import WeakMethod, ref
+
+from weft.ir.errors import CompilationError, WeftError
+from weft.ir.types import Array
+from weft.ir.types import exposed as exposed_type
+from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
+from weft.lang.calls.direct import kinds_of, plan_for, write_records
+from weft.lang.calls.instances import Instances
+from weft.lang.calls.parameters import Parameter, Template, make_parameter
+from weft.lang.calls.recipe import ON_COMPILED, Recipe
+from weft.lang.errors import ArgumentError, UnknownName, without_compiler
+from weft.lang.functions.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
+from weft.lang.functions.lost_source import find_lost
+from weft.lang.functions.source import source_of
+from weft.lang.kernels.bound_kernel import BoundKernel
+from weft.lang.measure import recording, watching
+from weft.lang.program import init as program_state
+from weft.lang.translate import Argument
+from weft.lang.values.argpack import ArgPackType, unpacked
+from weft.lang.values.builtins import PyFunc, pyfunc
+from weft.lang.values.struct import check_class
+from weft.lang.values.types import to_ir
+from weft.runtime.direct import Callable as DirectCallable
+from weft.runtime.direct import Plan, Signature, follow, native_type
+from weft.runtime.errors import Overlapping
+from weft.runtime.forks import forkable
+from weft.runtime.retired import keep
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from weft.lang.stages import Stages
+
+__all__ = ["BoundKernel", "Func", "Kernel", "PyFunc", "data_oriented", "func", "kernel", "pyfunc", "real_func", "warm"]
+
+C = TypeVar("C", bound=type)
+
+_MOST_PLANS = 16  # that are made for one instance, if time and again something happens to what it depends on
+_MOST_FOLLOWED = 32
+
+
+class Func:
+    """A function for kernels, inlined where it is called. `function` is the plain one."""
+
+    is_pyfunc = False
+
+    def __init__(self, function: Callable[..., Any], is_real: bool = False) -> None:
+        functools.update_wrapper(self, function)
+        self.__name__ = function.__name__
+        self.function, self.is_real = function, is_real
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        raise CompilationError(
+            f"'{self.function.__name__}' is a @func: call it from a kernel or another @func (a @pyfunc also works here)"
+        )
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # as functions are copied and pickled: by their names
+
+    def __repr__(self) -> str:
+        return f"<func {self.function.__qualname__}>"
+
+
+def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
+    """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
+    _check_function(function, "func")
+    evaluate_annotations(function, 1)
+    find_lost(function, 1)
+    return Func(function, is_real_function)
+
+
+def real_func(function: Callable[..., Any]) -> Func:
+    """Make `function` callable from kernels by real calls: compiled once, and it may call itself. Parameters and result
+    are annotated, and passed by value."""
+    _check_function(function, "real_func")
+    evaluate_annotations(function, 1)
+    find_lost(function, 1)
+    return Func(function, True)
+
+
+class Kernel(DirectCallable):
+    """A compiled function, called from Python. `params` are (name, annotation) pairs, without `self`.
+
+    `@kernel` makes objects of a native subclass: calls like earlier ones go to the machine code and never come here."""
+
+    is_kernel = True
+    class_instance: Any = None
+
+    @property
+    def grad(self) -> Any:
+        """The kernel that differentiates this one: not there yet."""
+        raise AttributeError(f"kernel '{self.__name__}' has no 'grad' yet: it belongs to automatic differentiation")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.__name__ = function.__name__
+        self.function = function
+        self._signature = inspect.signature(function)
+        self._has_self = _is_method(function)
+        self._generation = -1
+        self._interpreted = False
+        self._instances = Instances(WeakMethod(self._follow))
+        self._lock = forkable(RLock())  # held while an instance is made
+        self._plans: list[Plan] = []
+        self._following = forkable(RLock())  # held while native code is told of other plans
+        self._latest: Recipe | None = None
+        self._is_native = type(self) is not Kernel
+        self._recorded: recording.Recorded | None = None
+        self._check_signature()
+        if self._is_native:
+            self._names = Signature(
+                [(p.name, p.default) for p in self._signature.parameters.values()], inspect.Parameter.empty
+            )
+            self._names.tell(self)
+
+    # -- what it takes -------------------------------------------------------------------------------------------------
+
+    def _check_signature(self) -> None:
+        for position, (name, parameter) in enumerate(self._signature.parameters.items()):
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                self._fail(f"kernel '{self.__name__}' cannot take '*{name}': a kernel has a fixed number of parameters")
+            if parameter.annotation is parameter.empty and not (position == 0 and self._has_self):
+                self._fail(
+                    f"parameter '{name}' of kernel '{self.__name__}' has no type: annotate it, as in '{name}: ti.f32', "
+                    f"'{name}: ti.template()' or '{name}: ti.types.ndarray()'"
+                )
+
+    def _fail(self, message: str, kind: type[CompilationError] = CompilationError) -> NoReturn:
+        try:
+            span = source_of(self.function).header()
+        except CompilationError:
+            span = None
+        raise kind(message, span)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the parameters, `self` included."""
+        return list(self._signature.parameters)
+
+    @functools.cached_property
+    def params(self) -> list[tuple[str, Any]]:
+        """(name, annotation) of each parameter, `self` left out."""
+        names = list(self._signature.parameters)[1 if self._has_self else 0 :]
+        return [(name, self._annotation(name)) for name in names]
+
+    def _annotation(self, name: str) -> Any:
+        try:
+            return annotation_of(self.function, name)
+        except UnknownName as error:
+            return self._fail(error.message, UnknownName)
+
+    @functools.cached_property
+    def results(self) -> tuple[Any, ...]:
+        """What it returns: annotations of the results."""
+        results = result_annotations(self._annotation("return"))
+        for result in results:
+            try:
+                to_ir(result)
+            except WeftError as error:
+                self._fail(f"kernel '{self.__name__}' cannot return {result!r}: {error}")
+        return results
+
+    # -- calling -------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        watches = watching.watches
+        if not watches:
+            return self.run(*args, **keywords)
+        call = self._recorded
+        if call is None:
+            call = self._recorded = recording.Recorded.of(self.run, self._is_native)
+            if self._is_native:
+                self._names.tell(call)
+        return (watches[0] if len(watches) == 1 else watching.all_watch)(self, call, args, keywords)
+
+    def run(self, *args: Any, **keywords: Any) -> Any:
+        """A call that comes by Python."""
+        if self._has_self:
+            if not args:
+                raise ArgumentError(f"kernel '{self.__name__}' is a method: call it on an instance of its class")
+            return self.call_on(args[0], args[1:], keywords)
+        return self.call_on(None, args, keywords)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is not None and not self._has_self:
+            self._fail(
+                f"kernel '{self.__name__}' is a method without 'self': add it, or put @staticmethod above @ti.kernel"
+            )
+        return self if instance is None else BoundKernel(self, instance)
+
+    def call_on(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run it, as a method of `owner` unless that is None."""
+        program = self._program()
+        if keywords or len(args) != len(self.params):
+            args = self._matched(owner, args, keywords)
+        flat = self._unpacked(args)
+        try:
+            return self._launched(program, self._instance(program, owner, flat), owner, args, flat)
+        except FieldDropped:  # by another thread, just now: the name means another field
+            return self.call_on(owner, args, {})
+
+    def _launched(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
+        if not self._interpreted and instance.plans_made < _MOST_PLANS + program.retakes:
+            self._plan(program, instance, owner, args)
+        watching.launch_begins()
+        if self._interpreted:
+            return self._interpret(instance, owner, args, flat)
+        try:
+            return instance(flat)
+        except Overlapping:
+            careful = self._careful(program, instance, owner, flat)
+        if careful.plans_made < _MOST_PLANS + program.retakes:
+            self._plan(program, careful, owner, args)
+        return careful(flat)
+
+    def compile(self, *args: Any, **keywords: Any) -> None:
+        """Compile for a call with arguments like these, without running it: a later call finds the code. What counts
+        is what a call looks at: values of `template()` parameters, kinds of arrays and whether they overlap; numbers
+        can be any. Errors are those of a call. Any thread may do this; other kernels compile meanwhile."""
+        self._prepared(args, keywords)
+
+    def _prepared(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Instance:
+        """The code for a call with arguments like these."""
+        owner = None
+        if self._has_self:
+            if not args:
+                raise ArgumentError(f"kernel '{self.__name__}' is a method: compile it for an instance of its class")
+            owner, *args = args  # type: ignore[assignment]
+        program = self._program()
+        matched = self._matched(owner, tuple(args), keywords)
+        flat = self._unpacked(matched)
+        instance = self._instance(program, owner, flat)
+        return self._careful(program, instance, owner, flat) if instance.overlap(flat) else instance
+
+    def stages(self, *args: Any, **keywords: Any) -> Stages:
+        """What the kernel becomes, stage by stage, for a call with arguments like these (see `compile`); compiles it,
+        runs nothing. See `Stages`."""
+        made: Stages = self._prepared(args, keywords).recipe.stages()
+        return made
+
+    @property
+    def last(self) -> Stages:
+        """The stages of the instance that was compiled or found last. (Calls like earlier ones go to the machine code
+        at once: they do not count.) WeftError before the first."""
+        if self._latest is None:
+            raise WeftError(f"kernel '{self.__name__}' was not compiled yet: call it, or use stages(...)")
+        return self._latest.stages()
+
+    def explore(self, path: str, *args: Any, **keywords: Any) -> None:
+        """Write a page (HTML, all in one file) that shows what becomes of each line of the kernel, for a call with
+        arguments like these. Compiles it, runs nothing."""
+        from weft.lang.explore import write_page
+
+        write_page(path, [self.stages(*args, **keywords)])
+
+    def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
+        """As `compile`, on another thread. Gives a future: its `result()` waits, and raises what `compile` would. Who
+        does not look at it meets an error at the first call, and a call meanwhile waits for the code."""
+        here = copy_context()  # who listens on this thread listens on the other
+        future: Future[None] = program_state.program().compilers.submit(here.run, self.compile, *args, **keywords)
+        return future
+
+    def _program(self) -> Any:
+        """The current program, this kernel being ready for it."""
+        program = program_state.program()
+        while program.generation != self._generation:
+            with program_state.compiling, self._following:
+                program = program_state.program()
+                self._start_over(program)
+        return program
+
+    def _instance(self, program: Any, owner: Any, flat: Sequence[Any]) -> Instance:
+        """The code for such arguments; compiled if need be."""
+        key: Any = ()
+        if self._keyed or owner is not None:
+            key = (id(owner), *(p.key(flat[position]) for position, p in self._keyed))
+        instance = self._instances.latest(key)
+        if instance is None:
+            try:
+                with program_state.compiling, self._lock:
+                    instances = self._instances  # before the generation: who starts over changes that first
+                    if program.generation == self._generation:
+                        instance = instances.earlier(key) or self._compile(instances, program, key, owner, flat)
+            except CompilationError as error:
+                raise without_compiler(error)  # noqa: B904 - it is the same
+            if instance is None:  # a new program began
+                return self._instance(self._program(), owner, flat)
+        self._latest = instance.recipe
+        return instance
+
+    def _careful(self, program: Any, instance: Instance, owner: Any, flat: Sequence[Any]) -> Instance:
+        """The variant of an instance for arguments that overlap; compiled if need be."""
+        careful = instance.careful
+        if careful is None or not careful.alive():
+            try:
+                with program_state.compiling, self._lock:
+                    careful = instance.careful
+                    current = program.generation == self._generation
+                    if current and (careful is None or not careful.alive()):
+                        careful = instance.careful = self._make(program, self._arguments(owner, flat, exposed=True))
+            except CompilationError as error:
+                raise without_compiler(error)  # noqa: B904 - it is the same
+            if careful is None or not current:  # a new program began
+                program = self._program()
+                return self._careful(program, self._instance(program, owner, flat), owner, flat)
+        self._latest = careful.recipe
+        return careful
+
+    def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
+        """Let native code make the next calls like this one."""
+        if not self._has_plans or instance.program() is not program:  # (which another thread ended)
+            return
+        kinds = tuple(kinds_of(args))
+        if (known := instance.plans.get(kinds)) is not None and known.good:
+            write_records(program, self._parameters, self._unpacked(args))
+            return
+        if getattr(instance.run, "native", None) is None:
+            return
+        instance.plans_made += 1
+        plan = plan_for(program, instance, self._parameters, owner, args)
+        with self._following:
+            kept = {k: one for k, one in instance.plans.items() if one.good and k != kinds}
+            instance.plans = kept if plan is None else {**kept, kinds: plan}
+            self._follow()
+
+    def _follow(self) -> None:
+        if not self._is_native:
+            return
+        with self._following:
+            plans = self._instances.plans(_MOST_FOLLOWED)
+            target = self._recorded if watching.watches else self
+            for one in (self, self._recorded):
+                if one is not None:
+                    follow(one, plans if one is target else [])
+            before, self._plans = self._plans, plans
+        keep(before)  # other threads may be following them
+
+    def _start_over(self, program: Any) -> None:
+        """A new program: nothing compiled before is of use."""
+        if program.generation == self._generation:  # another thread was first
+            return
+        self._generation = -1  # what follows is of no program yet
+        self._instances = Instances(WeakMethod(self._follow))
+        self._follow()
+        self._interpreted = program.interprets
+        self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
+        self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
+        self._parameters = self._make_parameters()
+        self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
+        self._generation = program.generation  # last: other threads look at it first
+
+    def _make_parameters(self) -> list[Parameter]:
+        made: list[Parameter] = []
+        flat = [((n, a),) if not isinstance(a, ArgPackType) else a.leaves(n) for n, a in self.params]
+        for name, annotation in chain.from_iterable(flat):
+            if annotation is MISSING:
+                self._fail(f"parameter '{name}' of kernel '{self.__name__}' has no type")
+            try:
+                made.append(make_parameter(name, annotation))
+            except WeftError as error:
+                self._fail(f"parameter '{name}' of kernel '{self.__name__}': {error}")
+        return made
+
+    def _matched(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            bound = self._signature.bind(*([owner] if self._has_self else []), *args, **keywords)
+        except TypeError as error:
+            wanted = ", ".join(name for name, _ in self.params) or "no arguments"
+            for name in keywords:
+                if name not in self._signature.parameters:
+                    raise ArgumentError(f"kernel '{self.__name__}' takes {wanted}: it has no '{name}'") from None
+            raise ArgumentError(f"kernel '{self.__name__}' takes {wanted}: {error}") from None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())[1 if self._has_self else 0 :]
+
+    def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
+        return unpacked(self.params, args) if self._packs else args
+
+    def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
+        from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
+
+        for parameter, value in zip(self._parameters, flat, strict=True):
+            _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes
+        return interpret_kernel(InterpretedKernel(self.function, self.params, owner, instance.choices), args)
+
+    def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
+        instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))
+        watched = [value for parameter, value in zip(self._parameters, args) if isinstance(parameter, Template)]
+        instances.add(key, instance, [owner, *watched] if self._has_self else watched)
+        return instance
+
+    def _arguments(self, owner: Any, args: Sequence[Any], exposed: bool) -> list[Argument]:
+        """What the translator is given for those; `exposed`: arrays may overlap."""
+        arguments = [parameter.argument(value) for parameter, value in zip(self._parameters, args, strict=True)]
+        if exposed:
+            arguments = [replace(a, type=exposed_type(a.type)) if isinstance(a.type, Array) else a for a in arguments]
+        return [Argument(self.names[0], value=owner), *arguments] if self._has_self else arguments
+
+    def _make(self, program: Any, arguments: Sequence[Argument]) -> Instance:
+        make = rehearse if self._interpreted else compile_instance
+        try:
+            instance = make(program, self.function, arguments, self._parameters, self.results)
+        except RecursionError:
+            self._fail(
+                f"kernel '{self.__name__}' is nested too deeply to be compiled within Python's recursion limit "
+                f"({sys.getrecursionlimit()}): raise that with sys.setrecursionlimit, or nest less (each 'elif' is an "
+                f"'if' in the 'else' before, each term of a sum an expression in the next)"
+            )
+        instance.program = ref(program)
+        instance.recipe = Recipe(program, self.function, arguments, self.results)
+        if (told := ON_COMPILED.get()) is not None:
+            told(instance.recipe)
+        return instance
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.function.__qualname__}>"
+
+
+def _is_method(function: Callable[..., Any]) -> bool:
+    """Whether a function is defined in a class body."""
+    parts = function.__qualname__.split(".")
+    first = next(iter(inspect.signature(function).parameters), "")
+    return first == "self" or (len(parts) > 1 and parts[-2] != "<locals>" and first != "")
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Make `function` a kernel: it is compiled, and its outermost loops run in parallel.
+
+    Parameters are annotated: a primitive, vector, matrix or struct type (passed by value), `ti.types.ndarray()` (an
+    array, not copied), or `ti.template()` (fixed at compile time). `-> type` says what it returns. CompilationError
+    for what is no kernel; ArgumentError for a call that does not fit."""
+    _check_function(function, "kernel")
+    evaluate_annotations(function, 1)
+    find_lost(function, 1)
+    make: type[Kernel] = native_type(Kernel, _is_method(function))
+    return make(function)
+
+
+def warm(*calls: Any) -> None:
+    """Compile several kernels at once, before their first use: `ti.warm(step, (draw, image), (solver.solve, 0.1))`.
+
+    Each of `calls` is a kernel without parameters, or a tuple of a kernel and arguments as in `Kernel.compile`. Returns
+    when all are compiled; raises the first error in the order of `calls`."""
+    asked = [call if isinstance(call, tuple) else (call,) for call in calls]
+    for one, *_ in asked:
+        if not getattr(one, "is_kernel", False):
+            raise ArgumentError(f"warm takes kernels, and tuples of a kernel and arguments, not {one!r}")
+    futures = [one.compile_async(*args) for one, *args in asked]
+    for error in [future.exception() for future in futures]:  # waits for all of them
+        if error is not None:
+            raise error
+
+
+def _check_function(function: Any, decorator: str) -> None:
+    """CompilationError unless `function` is one that can be decorated."""
+    if isinstance(function, (Kernel, Func, PyFunc)):
+        name = function.function.__name__
+        raise CompilationError(f"'{name}' is a kernel or @func already: a function takes one of these decorators")
+    if isinstance(function, (staticmethod, classmethod)):
+        raise CompilationError(f"put @{type(function).__name__} above @ti.{decorator}, not below")
+    if not isinstance(function, (FunctionType, MethodType)):
+        raise CompilationError(f"@ti.{decorator} goes on a function written with 'def', not on {function!r}")
+
+
+def data_oriented(cls: C) -> C:
+    """Mark a class whose methods are kernels and `@func`s: in them `self` is fixed at compile time."""
+    check_class(cls, "data_oriented")
+    setattr(cls, "_data_oriented", True)  # noqa: B010 - checkers know no such attribute
+    return cls

@@ -1,0 +1,1 @@
+"""The program: the options of `init`, what it sets up and `reset` drops."""

@@ -1,0 +1,479 @@
+"""The program: what `init` sets up and `reset` drops. The only global state of Weft lives in this file.
+
+`program()` gives the current one; a first use without `init` is `init(arch=cpu)`. Every `init` and `reset` starts a new
+generation: fields and compiled kernels of older generations say so when used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import random
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from weft.ir.config import MANY_THREADS, CompileConfig
+from weft.ir.errors import TypeMismatch, WeftError
+from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
+from weft.lang.logs.levels import ERROR, logger, set_logging_level
+from weft.lang.program.options import OPTIONS, checked, collect, did_you_mean, environment, inert, mention_inert, parse
+from weft.runtime.forks import forkable
+from weft.runtime.forks import gate as compiling
+
+__all__ = [
+    "Program",
+    "amdgpu",
+    "arm64",
+    "cfg",
+    "compiling",
+    "cpu",
+    "cuda",
+    "current_program",
+    "dx11",
+    "dx12",
+    "gles",
+    "gpu",
+    "init",
+    "metal",
+    "opengl",
+    "program",
+    "python",
+    "reset",
+    "seed",
+    "sync",
+    "threads_of",
+    "vulkan",
+    "x64",
+    "x86_64",
+]
+
+cpu, cuda, python, gpu = "cpu", "cuda", "python", "gpu"
+x64 = x86_64 = arm64 = cpu
+vulkan, metal, opengl, gles, dx11, dx12, amdgpu = "vulkan", "metal", "opengl", "gles", "dx11", "dx12", "amdgpu"
+
+_CONFIG = (
+    "check_nan",
+    "check_races",
+    "check_uninitialised",
+    "cpu_features",
+    "debug",
+    "cuda_stack_limit",
+    "fast_math",
+    "line_info",
+    "mask_out_of_bounds",
+    "opt_level",
+    "advanced_optimization",
+    "random_seed",
+    "threads",
+)
+
+# Options that show texts of the compiler, by the names that WEFT_DUMP knows them by.
+_DUMPS = {
+    "print_ir": "all",
+    "print_preprocessed_ir": "tree",
+    "print_kernel_llvm_ir": "llvm",
+    "print_kernel_llvm_ir_optimized": "llvm",
+    "print_kernel_asm": "asm",
+}
+
+on_open: list[Callable[[Any], None]] = []  # told of each device when it is opened
+
+imported_at = time.time()  # files of Weft that are newer may not be what runs
+
+_ON = ("offline_cache", "verbose")  # options that passes do not read, and that are true unless given
+
+_FOLLOWS = "1.7.4"
+_ARCHES = (cpu, cuda, gpu, python)
+_ALIASES = {"x64": cpu, "x86_64": cpu, "arm64": cpu}
+_ELSEWHERE = (vulkan, metal, opengl, gles, dx11, dx12, amdgpu)
+
+
+def _new_lock() -> Any:
+    return forkable(threading.RLock())
+
+
+@dataclass(eq=False)
+class Program:
+    """The state between two resets. `arch` is what runs ("cpu", "cuda" or "python"); `generation` counts them;
+    `trees` are the SNode trees still alive, `builder` is the one that `root` is building; `dumps` are the compiler's
+    texts to show, as WEFT_DUMP names them; `profiling`: `init(kernel_profiler=True)`; `gpu`: which one; `chosen`: the
+    options of `init` that were given."""
+
+    config: CompileConfig
+    generation: int
+    dumps: frozenset[str] = frozenset()
+    profiling: bool = False
+    gpu: int = 0
+    trees: weakref.WeakSet[Any] = field(default_factory=lambda: weakref.WeakSet[Any]())
+    random: random.Random = field(default_factory=random.Random)
+    told: set[Any] = field(default_factory=set[Any])  # where arch=python has warned of an overflow
+    draws: Any = None  # where the random numbers of arch=python stand
+    alive: bool = True
+    builder: Any = None
+    shadow: Any = None  # of the race check, see `checks/races.py`
+    marks: Any = None  # of the check of uninitialised elements, see `data/marks.py`
+    lock: Any = field(default_factory=_new_lock)  # held while something is made at its first use
+    epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
+    retakes: int = 0
+    chosen: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
+    _counting: Any = field(default_factory=_new_lock)  # (what is collected meanwhile may count, too)
+    _device: Any = None
+    _compilers: Any = None
+    _kinds: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
+
+    @property
+    def interprets(self) -> bool:
+        """Whether kernels run as Python. (Some checks compile them: one check for all arches.)"""
+        return self.arch == python and not (self.config.check_races or self.config.check_uninitialised)
+
+    @property
+    def verifies_results(self) -> bool:
+        """Whether launches are evaluated as well: see `checks/results.py`."""
+        return bool(self.chosen.get("verify") == "results" and self.arch != python)
+
+    def touch(self) -> None:
+        """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
+        with self._counting:
+            self.epoch.value += 1
+
+    def adopt(self, data: Any) -> None:
+        """`data` is to `end` when the program does; at once if it has ended meanwhile."""
+        with self._counting:
+            self.trees.add(data)
+            alive = self.alive
+        if not alive:
+            data.end(_RESET)
+
+    def end(self) -> None:
+        """All its fields are destroyed."""
+        with self._counting:
+            self.alive = False
+            trees = list(self.trees)
+        for tree in trees:
+            tree.end(_RESET)
+
+    def retake(self) -> None:
+        """Calls of kernels shall come by Python once more, though nothing happened: `retakes` counts that."""
+        with self._counting:
+            self.retakes += 1
+            self.touch()
+
+    def kind(self, facts: Any) -> int:
+        """A number for those facts about an argument, of this program alone."""
+        with self._counting:
+            return self._kinds.setdefault(facts, (self.generation << 32) + len(self._kinds))
+
+    @property
+    def arch(self) -> str:
+        """What runs kernels: "cpu", "cuda" or "python"."""
+        return self.config.arch
+
+    @property
+    def device(self) -> Any:
+        """The device that runs this program's kernels; opened at first use."""
+        if self._device is None:
+            with compiling, self.lock:
+                if self._device is None:
+                    device = self._open()
+                    if self.profiling:
+                        device.time_tasks()
+                    self._device = device
+                    for tell in list(on_open):
+                        tell(device)
+        return self._device
+
+    def _open(self) -> Any:
+        emit = importlib.import_module("weft.lang.cache.kernels").keeping(self)
+        if self.arch == cuda:
+            module = importlib.import_module("weft.runtime.cuda")
+            return module.CudaDevice(self.config.random_seed, self.gpu, emit, self.store)
+        from weft.runtime.cpu import CpuDevice
+
+        return CpuDevice(self.config.threads, self.config.random_seed, emit=emit)
+
+    @cached_property
+    def store(self) -> Any:
+        """The disk cache of compiled kernels; None if the options want none."""
+        return importlib.import_module("weft.lang.cache.kernels").open_store(self.chosen)
+
+    @property
+    def compilers(self) -> Any:
+        """The threads that compile kernels ahead of their use."""
+        with compiling, self.lock:
+            if self._compilers is None:
+                futures = importlib.import_module("concurrent.futures")
+                self._compilers = futures.ThreadPoolExecutor(self.compile_threads, "weft-compiler")
+        return self._compilers
+
+    @cached_property
+    def compile_threads(self) -> int:
+        """How many of these there are."""
+        return max(0, self.chosen.get("compile_threads", 0)) or _cores()
+
+    @cached_property
+    def seats(self) -> Any:
+        """For threads that compile: others than these help where a kernel is long and there is a core."""
+        return importlib.import_module("weft.codegen.llvm.crew").Seats(min(self.compile_threads, _cores()))
+
+    def forget_compilers(self) -> None:
+        """They are threads of another process."""
+        self._compilers = None
+
+    def opened(self) -> Any:
+        """The device if one was opened already, else None."""
+        return self._device
+
+
+def _cores() -> int:
+    count: int = importlib.import_module("weft.runtime.system").threads_available()
+    return count
+
+
+def threads_of(device: Any) -> int:
+    """How many threads kernels are compiled for, on that device; 0: any number. (Others have none of the CPU's.)"""
+    return min(getattr(device, "threads", 0), MANY_THREADS)
+
+
+_current: Program | None = None
+_generation = 0
+_starting = forkable(threading.RLock())  # held while a program begins or ends
+_RESET = "the program was reset (by `init` or `reset`) after this field was made"
+
+
+def _in_child() -> None:
+    """After a fork: the threads that compile are the parent's."""
+    if _current is not None:
+        _current.forget_compilers()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def program() -> Program:
+    """The current program; makes one with the defaults if there is none yet."""
+    current = _current
+    if current is not None:
+        return current
+    with _starting:  # another thread may be making one
+        if _current is None:
+            init()
+        assert _current is not None
+        return _current
+
+
+def current_program() -> Program | None:
+    """The current program, if there is one."""
+    return _current
+
+
+def init(
+    arch: str | None = None,
+    default_fp: Any = None,
+    default_ip: Any = None,
+    *,
+    enable_fallback: bool = True,
+    require_version: str | None = None,
+    **options: Any,
+) -> None:
+    """Start afresh: fields and kernels made before this call are gone.
+
+    `arch` is `cpu` (the default), `cuda`, `gpu` (cuda if it works, else cpu) or `python` (kernel bodies run as plain
+    Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
+    (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
+    Options: `debug` (bounds checks, integer divisions by zero, asserts, overflows of integers), `check_out_of_bound`
+    (only the first), `check_overflow` (only the last; or, where False, all but that),
+    `check_nan` (the first NaN or infinity that is computed is an error), `check_races` (find iterations that touch one
+    element without an order; slow), `check_uninitialised` (reading what nothing has written is an error),
+    `mask_out_of_bounds` (True; elements that are not there read 0 and take no stores, with a warning), `fast_math`
+    (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once,
+    several kernels or the loops of a long one), `cpu_features` ("native": all that the CPU has; "x86-64-v2",
+    "x86-64-v3", "x86-64-v4", or "v2" ...: no more than SSE4.2, AVX2, AVX-512), `device` (0: which GPU),
+    `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools which line of the
+    program an instruction comes from), `log_level`, `verbose` (False: only errors), `print_ir` and its kin (texts of
+    the compiler on stderr), `offline_cache` (True: keep compiled kernels on disk), `offline_cache_file_path` (in which
+    folder), `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version",
+    "never"), `offline_cache_cleaning_factor` (0.25), `opt_level` (3), `advanced_optimization`, `verify` (check the IR
+    after each pass; "results": evaluate each launch as well, and compare), `verify_limit` (200 000; how many operations
+    such an evaluation may take). Taichi's other options are taken, and said to mean nothing here. The environment has
+    the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ...
+    UnknownOption (a KeyError) for a name that is no option; WrongOption (a TypeError and a ValueError) for a value of
+    another type or one that the option cannot have; WeftError for instructions that the CPU lacks.
+    """
+    global _current, _generation
+    chosen = collect(options)
+    if "cpu_features" in chosen:
+        chosen["cpu_features"] = _instruction_sets().named(chosen["cpu_features"])
+    enable_fallback = checked("enable_fallback", bool, enable_fallback)
+    _set_level(chosen)
+    mention_inert(options)
+    _check_version(require_version)
+    config = CompileConfig(
+        arch=_resolve_arch(environment("arch") or arch or cpu, enable_fallback, chosen.get("device", 0)),
+        default_fp=_default_type("default_fp", default_fp, f32),
+        default_ip=_default_type("default_ip", default_ip, i32),
+        boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
+        check_overflow=chosen.get("check_overflow", chosen.get("debug", False)),
+        verify=chosen.get("verify") is True,
+        **{name: chosen[name] for name in _CONFIG if name in chosen},
+    )
+    dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
+    profiling, number = chosen.get("kernel_profiler", False), chosen.get("device", 0)
+    with compiling, _starting:
+        reset()
+        _generation += 1
+        begun = Program(config, _generation, dumps, profiling, number, chosen=chosen)
+        begun.random.seed(config.random_seed)
+        _watch_launches(begun, True)
+        _current = begun
+    logger.info("running on arch=%s", config.arch)
+
+
+def reset() -> None:
+    """Drop the program: all fields of it are destroyed, whoever holds them. The next use starts one with defaults."""
+    global _current
+    with compiling, _starting:
+        old, _current = _current, None
+        if old is not None:
+            _drop(old)
+
+
+def _drop(old: Program) -> None:
+    old.end()
+    _watch_launches(old, False)
+    if old._compilers is not None:
+        old._compilers.shutdown(wait=False, cancel_futures=True)
+    old.touch()
+    device = old.opened()
+    if device is not None:
+        device.close()
+
+
+def _watch_launches(current: Program, on: bool) -> None:
+    """For the profiler of kernels. (On a GPU each kernel measures its tasks.)"""
+    if current.profiling and current.arch != cuda:
+        importlib.import_module("weft.lang.measure.profiler").watch_launches(on)
+
+
+def seed(random_seed: Any) -> None:
+    """Start the random numbers of kernels and of Python scope anew, as `init(random_seed=...)` does, but keep the
+    program. The same seed and the same launches give the same numbers on every arch."""
+    if not isinstance(random_seed, int | np.integer):
+        raise TypeMismatch(f"the seed of random numbers is an integer, not {random_seed!r}")
+    random_seed = int(random_seed)
+    current = program()
+    current.config = replace(current.config, random_seed=random_seed)
+    current.random.seed(random_seed)
+    current.draws = None
+    device = current.opened()
+    if device is not None:
+        device.reseed(random_seed)
+
+
+def sync() -> None:
+    """Wait until every kernel launched so far has finished."""
+    device = None if _current is None else _current.opened()
+    if device is not None:
+        device.synchronize()
+
+
+class _CurrentConfig:
+    """`cfg.debug`, `cfg.arch`, ...: the current program's settings."""
+
+    def __getattr__(self, name: str) -> Any:
+        current = program()
+        if name == "verify":
+            return current.chosen.get(name, False)
+        if hasattr(current.config, name):
+            return getattr(current.config, name)
+        if name == "cpu_max_num_threads":
+            return current.config.threads or os.cpu_count()
+        if name in _DUMPS:
+            return _DUMPS[name] in current.dumps
+        if name in OPTIONS:
+            usual = name in _ON if OPTIONS[name] is bool else None
+            return current.chosen.get(name, usual)
+        what = f"the option '{name}' of init has no meaning in Weft" if inert(name) else f"cfg has no '{name}'"
+        raise AttributeError(what)
+
+    def __repr__(self) -> str:
+        return repr(program().config)
+
+
+cfg = _CurrentConfig()
+
+
+def _default_type(name: str, given: Any, usual: Prim) -> Prim:
+    text = environment(name)
+    prim = PRIMS.get(text) if text else given
+    if prim is None and not text:
+        return usual
+    prim = {float: f32, int: i32}.get(prim, prim) if isinstance(prim, type) else prim
+    wants_float = usual.is_float
+    if not isinstance(prim, Prim) or (prim in FLOATS) != wants_float:
+        raise TypeError(f"{name} is {'f16, f32 or f64' if wants_float else 'an integer type'}, not {text or given!r}")
+    return prim
+
+
+def _instruction_sets() -> Any:
+    """The module that knows the names of instruction sets; nothing imports it until an option names one."""
+    return importlib.import_module("weft.codegen.llvm.instruction_sets")
+
+
+def _set_level(chosen: dict[str, Any]) -> None:
+    if "log_level" in chosen:
+        set_logging_level(chosen["log_level"])
+    elif not chosen.get("verbose", True):
+        set_logging_level(ERROR)
+
+
+def _check_version(required: Any) -> None:
+    if required is not None:
+        checked("require_version", str, required)
+    if required is not None and required != _FOLLOWS:
+        logger.warning("init: require_version=%r: Weft follows Taichi %s", required, _FOLLOWS)
+
+
+def _resolve_arch(arch: Any, fallback: bool, number: int) -> str:
+    """The arch that will run: `arch`, or cpu where it is missing."""
+    wanted = arch[0] if isinstance(arch, list | tuple) else arch
+    wanted = _ALIASES.get(wanted, wanted) if isinstance(wanted, str) else wanted
+    if wanted in (cpu, python):
+        return str(wanted)
+    if wanted not in (*_ARCHES, *_ELSEWHERE):
+        raise WeftError(f"arch is one of {', '.join(_ARCHES)}, not {wanted!r}{did_you_mean(wanted, _ARCHES)}")
+    why = cuda_missing(number) if wanted in (cuda, gpu) else "Weft has no such backend"
+    if not why:
+        return cuda
+    if not fallback:
+        raise WeftError(f"arch={wanted} is not available: {why}")
+    warnings.warn(f"arch={wanted} is not available ({why}); running on cpu", stacklevel=3)
+    return cpu
+
+
+def cuda_missing(number: int = 0) -> str:
+    """Why GPU `number` cannot be used, "" if it can."""
+    if (text := environment("enable_cuda")) and not parse("enable_cuda", bool, text):
+        return "the environment turns it off"
+    try:
+        module = importlib.import_module("weft.runtime.cuda")
+    except ImportError as error:
+        return str(error)
+    return str(module.missing(number))
+
+
+def python_random(dtype: Prim) -> Any:
+    """A random number in Python scope: [0, 1) for floats, the whole range for integers."""
+    source = program().random
+    if dtype.is_float:
+        return dtype.np.type(source.random())
+    return np.frombuffer(source.randbytes(8), np.uint64)[0].astype(dtype.np)

@@ -1,0 +1,1 @@
+"""`ti.autotune`: which configuration of a kernel is the fastest."""

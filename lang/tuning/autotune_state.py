@@ -1,0 +1,82 @@
+"""What a kernel may change, put back: trees of fields, arrays, the seed of the random numbers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from weft.lang.data.field import Field
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_ndarray import StructNdarray
+from weft.lang.values.struct import StructField
+
+__all__ = ["Kept", "Saved", "saver"]
+
+
+class Saved:
+    """The contents of something; `put_back` makes it hold them again."""
+
+    def __init__(self, put_back: Callable[[], Any]) -> None:
+        self.put_back = put_back
+
+
+def saver(program: Any, value: Any) -> Saved:
+    """What a field, an ndarray or another library's array holds now. TypeError for what holds nothing."""
+    if isinstance(value, (Field, StructField)):
+        several = [_tree(program, tree) for tree in {id(tree): tree for tree in _trees(value)}.values()]
+        return Saved(lambda: [one.put_back() for one in several])
+    if isinstance(value, (Ndarray, StructNdarray)):
+        held = copy.deepcopy(value)
+        return Saved(lambda: value.copy_from(held))
+    if hasattr(value, "clone"):  # a tensor of PyTorch
+        tensor = value.detach()
+        there = tensor.clone()
+        return Saved(lambda: tensor.copy_(there))
+    if hasattr(value, "copy") and hasattr(value, "shape"):
+        array = value.copy()
+        return Saved(lambda: value.__setitem__(..., array))
+    raise TypeError(f"{type(value).__name__} holds nothing that could be restored")
+
+
+def _trees(field: Field | StructField) -> list[Any]:
+    """Those that the members of a field lie in."""
+    if isinstance(field, Field):
+        return [field.describe().tree]
+    return [tree for member in field.members.values() for tree in _trees(member)]
+
+
+def _tree(program: Any, tree: Any) -> Saved:
+    """All fields of a tree, where they lie."""
+    memory, buffer = program.device.memory, tree.buffer()
+    held = memory.duplicate(buffer)
+    return Saved(lambda: memory.assign(buffer, held))
+
+
+class Kept:
+    """What was kept of a program, once each."""
+
+    def __init__(self, program: Any) -> None:
+        self._program = program
+        self._trees: dict[int, tuple[Any, Saved]] = {}
+        self._arrays: list[Saved] = []
+        self._seed = program.device.launcher.key
+
+    def argument(self, value: Any) -> None:
+        """Keep an array; fields come with the trees that a kernel reaches."""
+        writable = getattr(getattr(value, "flags", None), "writeable", True)
+        holds = hasattr(value, "dtype") and hasattr(value, "shape") and bool(value.shape)
+        if isinstance(value, StructNdarray) or (holds and writable and not isinstance(value, Field)):
+            self._arrays.append(saver(self._program, value))
+
+    def reached(self, trees: Iterable[Any]) -> None:
+        """Keep trees of fields, unless they are kept already."""
+        for tree in trees:
+            if id(tree) not in self._trees:
+                self._trees[id(tree)] = tree, _tree(self._program, tree)
+
+    def put_back(self) -> None:
+        """Let everything hold what it held."""
+        for one in (*self._arrays, *(saved for _, saved in self._trees.values())):
+            one.put_back()
+        self._program.device.launcher.reseed(self._seed)

@@ -1,0 +1,378 @@
+"""Functions that mean the same in kernels and in Python: `ti.sin`, `ti.select`, `ti.atomic_add`, `ti.ndrange` ...
+
+Each is a `Builtin`: a name, and what it does in Python scope. The translator and the interpreter dispatch on the name
+(where it is a row of the UNARY or BINARY table, on that row); Python just calls it. In Python scope numpy scalars and
+matrices keep to the kernel's rules; Python's own numbers stay 64 bits wide where they meet no typed value.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.boxes import points
+from weft.ir.errors import CompilationError, TypeMismatch, WeftError
+from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
+from weft.ir.types import Prim, f64, i64, u1
+from weft.lang.arguments import FAULTS, unfit
+from weft.lang.errors import StaticAssertion
+from weft.lang.program.init import program, python_random
+from weft.lang.values.scope import result, with_types
+from weft.lang.values.types import prim_of_numpy, primitive
+
+__all__ = ["BUILTINS", "Builtin", "PyFunc", "apply_binary", "apply_unary", "ndrange", "pyfunc", "strong_type"]
+
+BUILTINS: dict[str, Builtin] = {}
+
+
+class Builtin:
+    """A function of the language. `name` is what the translator dispatches on, `python` what a call in Python does;
+    `names_type` says that a call names the type of what it gives, which keeps it then."""
+
+    def __init__(self, name: str, python: Callable[..., Any], doc: str, names_type: bool = False) -> None:
+        self.name, self.python, self.names_type, self.__doc__ = name, python, names_type, doc
+        self.__name__ = name
+        BUILTINS[name] = self
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        try:
+            value = self.python(*args, **keywords)
+            return value if self.names_type else result(value, args)
+        except WeftError:
+            raise
+        except FAULTS as fault:
+            raise unfit(self.__name__, (*args, *keywords.values()), fault) from None
+
+    def __repr__(self) -> str:
+        return f"<builtin {self.name}>"
+
+
+class PyFunc:
+    """A function usable in kernels (inlined, as a `@func`) and in Python (called). `function` is the plain one."""
+
+    is_pyfunc = True
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._is_ours = (function.__module__ or "").startswith("weft.lang.")
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if self._is_ours:
+            try:
+                return result(with_types(self.function, *args, **keywords), args)
+            except WeftError:
+                raise
+            except FAULTS as fault:
+                raise self._unfit((*args, *keywords.values()), fault) from None
+        return self.function(*args, **keywords)
+
+    def _unfit(self, arguments: tuple[Any, ...], fault: Exception) -> TypeMismatch:
+        name = self.function.__name__
+        if isinstance(fault, AttributeError) and any(fault.obj is one for one in arguments):
+            return TypeMismatch(f"{name} takes a vector or matrix, not a value of type {type(fault.obj).__name__}")
+        return unfit(name, arguments, fault)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # as functions are copied and pickled: by their names
+
+
+def pyfunc(function: Callable[..., Any]) -> PyFunc:
+    """Make `function` callable both in kernels and in Python."""
+    if not isinstance(function, FunctionType):
+        raise CompilationError(f"@ti.pyfunc goes on a function written with 'def', not on {function!r}")
+    return PyFunc(function)
+
+
+def _values(x: Any) -> Any:
+    return getattr(x, "values", x)
+
+
+def _rewrap(result: Any) -> Any:
+    if isinstance(result, np.ndarray) and result.ndim:
+        from weft.lang.values.matrix import Matrix
+
+        return Matrix.wrap(result)
+    return result
+
+
+def strong_type(x: Any) -> Prim | None:
+    """The primitive of a numpy value or matrix; None for a Python number, which adapts to what it meets."""
+    values = _values(x)
+    # By exact type: numpy.float64 is a Python float too.
+    return None if type(values) in (bool, int, float) else prim_of_numpy(np.asarray(values).dtype)
+
+
+def _weak_type(x: Any) -> Prim:
+    return u1 if isinstance(x, bool) else i64 if isinstance(x, int) else f64
+
+
+def _common(a: Any, b: Any) -> tuple[Prim, Prim]:
+    """The types of both operands, a Python number taking the other's type unless that would lose its fraction."""
+    left, right = strong_type(a), strong_type(b)
+    if left is None and right is None:
+        return _weak_type(a), _weak_type(b)
+    if left is None or right is None:
+        number, strong = (a, right) if left is None else (b, left)
+        assert strong is not None
+        fits = strong.is_float or isinstance(number, bool) or (isinstance(number, int) and strong is not u1)
+        weak = strong if fits else _weak_type(number)
+        return (weak, strong) if left is None else (strong, weak)
+    return left, right
+
+
+def _float_for(*prims: Prim) -> Prim:
+    """The float that integers become: `default_fp`, or f64 where one is as wide as Python's numbers."""
+    return f64 if builtins.any(prim.bits == 64 for prim in prims) else program().config.default_fp
+
+
+def apply_unary(kind: str, x: Any) -> Any:
+    """Row `kind` of UNARY on a number or matrix. TypeError if it takes no such operand."""
+    values = _values(x)
+    prim = strong_type(x) or _weak_type(values)
+    operand, _ = unary_type(kind, prim, _float_for(prim))
+    return _rewrap(UNARY[kind].evaluate(cast_value(values, operand)))
+
+
+def apply_binary(kind: str, a: Any, b: Any) -> Any:
+    """Row `kind` of BINARY on numbers or matrices, elementwise; a scalar pairs with every element. TypeMismatch for
+    different shapes, TypeError for types the row does not take."""
+    left, right = _values(a), _values(b)
+    if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
+        raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
+    prims = _common(a, b)
+    lhs, rhs, _ = binary_type(kind, *prims, _float_for(*prims))
+    return _rewrap(BINARY[kind].evaluate(cast_value(left, lhs), cast_value(right, rhs)))
+
+
+def _unary(name: str, doc: str) -> Builtin:
+    return Builtin(name, lambda x: apply_unary(name, x), doc)
+
+
+def _rounding(name: str, doc: str) -> Builtin:
+    def run(x: Any, dtype: Any = None) -> Any:
+        result = apply_unary(name, x)
+        return result if dtype is None else _cast(result, dtype)
+
+    return Builtin(name, run, doc + " `dtype` casts the result.")
+
+
+def _binary(name: str, doc: str) -> Builtin:
+    return Builtin(name, lambda a, b: apply_binary(name, a, b), doc)
+
+
+def _nary(name: str, doc: str) -> Builtin:
+    def run(*values: Any) -> Any:
+        if len(values) < 2:
+            raise TypeMismatch(f"{name} takes at least two values, got {len(values)}")
+        return functools.reduce(lambda a, b: apply_binary(name, a, b), values)
+
+    return Builtin(name, run, doc)
+
+
+abs = _unary("abs", "Absolute value, elementwise; the type stays.")
+sign = _unary("sign", "-1, 0 or 1, elementwise; the type stays.")
+bit_not = _unary("bit_not", "Every bit inverted; integers only.")
+logical_not = _unary("not", "Whether x is zero, elementwise.")
+floor = _rounding("floor", "The largest integral value <= x.")
+ceil = _rounding("ceil", "The smallest integral value >= x.")
+trunc = _rounding("trunc", "x without its fraction.")
+round = _rounding("round", "The nearest integral value, halves away from zero.")
+sqrt = _unary("sqrt", "Square root; integers become default_fp.")
+rsqrt = _unary("rsqrt", "1 / sqrt(x); integers become default_fp.")
+sin = _unary("sin", "Sine of an angle in radians.")
+cos = _unary("cos", "Cosine of an angle in radians.")
+tan = _unary("tan", "Tangent of an angle in radians.")
+asin = _unary("asin", "Arcsine in radians, in [-pi/2, pi/2].")
+acos = _unary("acos", "Arccosine in radians, in [0, pi].")
+atan = _unary("atan", "Arctangent in radians, in (-pi/2, pi/2).")
+sinh = _unary("sinh", "Hyperbolic sine.")
+cosh = _unary("cosh", "Hyperbolic cosine.")
+tanh = _unary("tanh", "Hyperbolic tangent.")
+exp = _unary("exp", "e to the power x.")
+exp2 = _unary("exp2", "2 to the power x.")
+log = _unary("log", "Natural logarithm.")
+log2 = _unary("log2", "Logarithm to base 2.")
+popcnt = _unary("popcnt", "How many bits are set; integers only.")
+clz = _unary("clz", "How many leading bits are zero; integers only.")
+
+atan2 = _binary("atan2", "The angle of the point (b, a) in radians, in [-pi, pi].")
+pow = _binary("pow", "a to the power b.")
+raw_div = _binary("raw_div", "Quotient that truncates for integers, as in C; 0 where b is 0.")
+raw_mod = _binary("raw_mod", "Remainder with the sign of a, as in C; 0 where an integer b is 0.")
+bit_shr = _binary("bit_shr", "a shifted right by b, zeros coming in.")
+bit_sar = _binary("shr", "a shifted right by b, copies of the sign coming in for signed types.")
+bit_shl = _binary("shl", "a shifted left by b.")
+max = _nary("max", "The largest of two or more values, elementwise; numbers win over NaN.")
+min = _nary("min", "The smallest of two or more values, elementwise; numbers win over NaN.")
+
+
+def _truth(x: Any) -> Any:
+    return cast_value(_values(x), u1)
+
+
+logical_and = Builtin("logical_and", lambda a, b: _rewrap(_truth(a) & _truth(b)), "Whether both are nonzero.")
+logical_or = Builtin("logical_or", lambda a, b: _rewrap(_truth(a) | _truth(b)), "Whether one of them is nonzero.")
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    shapes = {np.shape(_values(x)) for x in (condition, a, b)} - {()}
+    if len(shapes) > 1:
+        raise TypeMismatch(f"'select' of shapes {', '.join(map(str, sorted(shapes)))}: they must be equal")
+    common = promote(*_common(a, b))
+    left, right = cast_value(_values(a), common), cast_value(_values(b), common)
+    return _rewrap(np.where(_truth(condition), left, right)[()])
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    return _rewrap(cast_value(_values(x), primitive(dtype)))
+
+
+def _bit_cast(x: Any, dtype: Any) -> Any:
+    prim = primitive(dtype)
+    config = program().config
+    values = _values(x)
+    if strong_type(x) is None:
+        values = cast_value(values, config.default_fp if isinstance(values, float) else config.default_ip)
+    array = np.asarray(values)
+    if array.dtype.itemsize != prim.size:
+        raise TypeMismatch(f"bit_cast keeps the size: {prim_of_numpy(array.dtype)} cannot become {prim}")
+    return _rewrap(array.view(prim.np)[()])
+
+
+def _randn(dtype: Any = float) -> Any:
+    return primitive(dtype).np.type(program().random.gauss(0.0, 1.0))
+
+
+def _frexp(x: Any) -> tuple[Any, Any]:
+    prim = strong_type(x) or _weak_type(x)
+    mantissa, exponent = np.frexp(cast_value(_values(x), prim if prim.is_float else _float_for(prim)))
+    return _rewrap(mantissa), _rewrap(exponent)
+
+
+select = Builtin("select", _select, "a where the condition holds, else b, elementwise; both sides are evaluated.")
+ifte = Builtin("ifte", lambda c, a, b: a if c else b, "a if the scalar condition holds, else b.")
+cast = Builtin("cast", _cast, "x converted to dtype; floats saturate into integers, NaN becomes 0.", names_type=True)
+bit_cast = Builtin("bit_cast", _bit_cast, "The bits of x read as dtype, which has the same size.", names_type=True)
+random = Builtin("random", lambda dtype=float: python_random(primitive(dtype)), "Uniform: floats in [0, 1), all ints.")
+randn = Builtin("randn", _randn, "A number of the standard normal distribution.")
+frexp = Builtin("frexp", _frexp, "(m, e) with x = m * 2**e, 0.5 <= |m| < 1, e an i32, elementwise; else (x, 0).")
+
+
+def _kernel_only(name: str) -> Callable[..., Any]:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise CompilationError(f"{name} works only inside kernels: in Python scope it could not change its target")
+
+    return refuse
+
+
+def _atomic(kind: str) -> Builtin:
+    name = f"atomic_{kind}"
+    return Builtin(name, _kernel_only(name), f"`target = target {kind} value` at once; gives the old value.")
+
+
+atomic_add, atomic_sub, atomic_mul = _atomic("add"), _atomic("sub"), _atomic("mul")
+atomic_min, atomic_max = _atomic("min"), _atomic("max")
+atomic_and, atomic_or, atomic_xor = _atomic("and"), _atomic("or"), _atomic("xor")
+ATOMIC_NAMES: tuple[str, ...] = tuple(f"atomic_{kind}" for kind in ATOMICS if f"atomic_{kind}" in BUILTINS)
+
+
+class ndrange:
+    """The box of all index tuples: `ndrange(n, (begin, end), ...)`, last axis fastest. In kernels a loop over it is
+    one parallel loop; in Python it iterates tuples. `bounds` holds (begin, end) for each axis."""
+
+    def __init__(self, *extents: Any) -> None:
+        self.bounds: list[tuple[Any, Any]] = []
+        for extent in extents:
+            if isinstance(extent, tuple | list):
+                if len(extent) != 2:
+                    raise TypeMismatch(f"an axis of ndrange is an extent or (begin, end), not {extent!r}")
+                self.bounds.append((extent[0], extent[1]))
+            else:
+                self.bounds.append((0, extent))
+        for bound in (bound for axis in self.bounds for bound in axis):
+            if bound is None or isinstance(bound, str | tuple | list | dict | set):
+                raise TypeMismatch(f"an axis of ndrange is an extent or (begin, end) in whole numbers, not {bound!r}")
+
+    @property
+    def dimensions(self) -> list[Any]:
+        """The extent of each axis."""
+        return [builtins.max(0, end - begin) for begin, end in self.bounds]
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return points([range(int(begin), int(end)) for begin, end in self.bounds])
+
+    def __len__(self) -> int:
+        return int(np.prod(self.dimensions, dtype=np.int64))
+
+    def grouped(self) -> Iterator[Any]:
+        """The index tuples as vectors."""
+        return _grouped(self)
+
+
+def _grouped(over: Any) -> Iterator[Any]:
+    from weft.lang.values.matrix import Vector
+
+    if not isinstance(over, ndrange) and not isinstance(getattr(over, "shape", None), tuple | list):
+        raise TypeMismatch(f"grouped takes an ndrange, a field or an array, not {over!r}")
+    indices = over if isinstance(over, ndrange) else ndrange(*over.shape)
+    return (Vector(list(index), primitive(int)) for index in indices)
+
+
+def _static(x: Any, *more: Any) -> Any:
+    return (x, *more) if more else x
+
+
+def _static_assert(condition: Any, message: Any = None) -> None:
+    if not condition:
+        raise StaticAssertion(str(message) if message is not None else "static_assert failed")
+
+
+def _filled(value: int) -> Callable[[Any], Any]:
+    def run(x: Any) -> Any:
+        if hasattr(x, "values"):
+            return _rewrap(np.full_like(x.values, value))
+        if not isinstance(x, int | float | np.number | np.bool_):
+            raise TypeMismatch(f"a number, vector or matrix is needed, not {x!r}")
+        return type(x)(value)
+
+    return run
+
+
+def _predicate(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: _rewrap(function(_values(x)))
+
+
+static = Builtin("static", _static, "Its argument, decided at compile time: loops over it unroll, ifs are pruned.")
+grouped = Builtin("grouped", _grouped, "Loops over an ndrange or field with the indices as one vector.")
+
+
+def _loop_config(
+    *, block_dim: Any = None, serialize: Any = None, parallelize: Any = None, block_dim_adaptive: Any = None, **_: Any
+) -> Any:
+    raise CompilationError("loop_config is about the next loop of a kernel: it goes right before that loop, inside")
+
+
+loop_config = Builtin("loop_config", _loop_config, "Settings of the next loop: serialize, block_dim, parallelize.")
+static_print = Builtin("static_print", print, "Prints at compile time.")
+static_assert = Builtin("static_assert", _static_assert, "An error at compile time unless the condition holds.")
+zero = Builtin("zero", _filled(0), "0 of the type (and shape) of x.")
+one = Builtin("one", _filled(1), "1 of the type (and shape) of x.")
+isnan = Builtin("isnan", _predicate(np.isnan), "Whether x is NaN, elementwise.")
+isinf = Builtin("isinf", _predicate(np.isinf), "Whether x is infinite, elementwise.")
+any = Builtin("any", lambda x: bool(np.any(_values(x))), "Whether some element of a matrix is nonzero.")
+all = Builtin("all", lambda x: bool(np.all(_values(x))), "Whether every element of a matrix is nonzero.")
+block_local = Builtin("block_local", lambda *_: None, "A hint to keep fields in fast memory; changes no result.")
+cache_read_only = Builtin("cache_read_only", lambda *_: None, "A hint that fields are only read; changes no result.")
+assume_in_range = Builtin(
+    "assume_in_range", lambda x, base, low, high: x, "x, promised to lie in [base + low, base + high)."
+)
+stop_grad = Builtin("stop_grad", lambda *_: None, "No gradients flow to this field.")

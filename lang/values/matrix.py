@@ -1,0 +1,436 @@
+"""Vectors and matrices in Python scope: values over numpy arrays, with the operators and methods they have in kernels.
+
+An element of a vector field is such a value whose array is a window onto the field: writing to it writes to the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, reduce
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import cast_value, promote
+from weft.ir.types import Prim, u1
+from weft.lang.arguments import is_several
+from weft.lang.errors import WrongIndex
+from weft.lang.values.builtins import apply_binary, apply_unary, strong_type
+from weft.lang.values.scope import number, typed
+from weft.lang.values.types import extent_of, prim_of_numpy, primitive
+
+__all__ = ["SWIZZLES", "Matrix", "Vector", "swizzle"]
+
+SWIZZLES: tuple[str, ...] = ("xyzw", "rgba", "stpq")
+
+
+@cache
+def swizzle(name: str) -> tuple[int, ...] | None:
+    """The element numbers that `name` (as `xy`, `bgr`) stands for; None if it is no swizzle. Up to four letters of one
+    alphabet."""
+    if 1 <= len(name) <= 4:
+        for alphabet in SWIZZLES:
+            if all(letter in alphabet for letter in name):
+                return tuple(alphabet.index(letter) for letter in name)
+    return None
+
+
+class _Methods(type):
+    """Methods of linear algebra by the name of the class, as in `Vector.cross(a, b)`."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from weft.lang.library.linalg import METHODS
+
+        if name not in METHODS:
+            raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
+        return METHODS[name]
+
+
+class Matrix(metaclass=_Methods):
+    """`Matrix([[1, 2], [3, 4]], dt=None)`: an n x m matrix; from a flat list, a vector.
+
+    `arr` is a list of numbers, a list of equally long rows (lists or vectors), a numpy array or a matrix; it is copied.
+    `dt` is the element type; without it Python ints are i64, floats f64, and numpy scalars combine by the kernel's
+    rules. Operators work elementwise with matrices of equal shape and with scalars; `@` is the matrix product.
+    TypeMismatch for anything else."""
+
+    __slots__ = ("values",)
+    values: Any
+    __array_ufunc__ = None  # numpy's operators leave it to ours
+
+    if TYPE_CHECKING:  # made from the table of operators below
+
+        def _operator(self, other: Any) -> Any: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _operator
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __rand__ = _operator
+        __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _operator
+        __lt__ = __le__ = __gt__ = __ge__ = _operator
+
+    def __init__(self, arr: Any, dt: Any = None) -> None:
+        array = _array(arr, None if dt is None else primitive(dt))
+        if array.ndim not in (1, 2):
+            raise TypeMismatch(
+                f"a vector or matrix has one or two axes, not {array.ndim}: give a list or a list of rows"
+            )
+        self.values = array
+
+    @staticmethod
+    def wrap(values: Any) -> Matrix:
+        """The vector or matrix whose storage is the array `values` itself."""
+        matrix: Matrix = object.__new__(Vector if values.ndim == 1 else Matrix)
+        matrix.values = values
+        return matrix
+
+    @property
+    def n(self) -> int:
+        """Rows, or the length of a vector."""
+        return self.shape[0]
+
+    @property
+    def m(self) -> int:
+        """Columns; 1 for a vector."""
+        return self.shape[1] if self.ndim == 2 else 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n,) or (n, m)."""
+        return tuple(self.values.shape)
+
+    @property
+    def ndim(self) -> int:
+        """1 for a vector, 2 for a matrix."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> Prim:
+        """The element type."""
+        return prim_of_numpy(self.values.dtype)
+
+    @property
+    def entries(self) -> Any:
+        """The elements as a numpy array, not copied."""
+        return self.values
+
+    def get_shape(self) -> tuple[int, ...]:
+        """(n,) or (n, m)."""
+        return self.shape
+
+    def copy(self) -> Matrix:
+        """A value of its own."""
+        return Matrix.wrap(self.values.copy())
+
+    def to_numpy(self) -> Any:
+        """The elements as a new numpy array."""
+        return self.values.copy()
+
+    def to_list(self) -> list[Any]:
+        """The elements as Python numbers; a list of rows for a matrix."""
+        result: list[Any] = self.values.tolist()
+        return result
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.values, dtype) if copy or dtype is not None else self.values
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __iter__(self) -> Iterator[Any]:
+        if not typed.get():
+            return iter(self.to_list())
+        return iter(self.values) if self.values.ndim == 1 else iter([list(row) for row in self.values])
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            item = self.values[self._key(key)]
+        except IndexError as fault:
+            raise self._outside(fault) from None
+        return Matrix.wrap(item.copy()) if isinstance(item, np.ndarray) else number(item)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._put(self._key(key), cast_value(getattr(value, "values", value), self.dtype))
+
+    def _key(self, key: Any) -> Any:
+        count = len(key) if isinstance(key, tuple) else 1
+        if count != self.ndim:
+            raise TypeMismatch(f"a matrix of shape {self.shape} takes {self.ndim} indices, got {count}")
+        for part in key if isinstance(key, tuple) else (key,):
+            if not isinstance(part, int | np.integer | slice | list | np.ndarray):
+                raise TypeMismatch(f"an index is an integer or a slice, not {part!r}")
+        return key
+
+    def _outside(self, fault: IndexError) -> WrongIndex:
+        return WrongIndex(f"{'a vector' if self.ndim == 1 else 'a matrix'} of shape {self.shape}: {fault}")
+
+    def _put(self, key: Any, value: Any) -> None:
+        try:
+            self.values[key] = value
+        except IndexError as fault:
+            raise self._outside(fault) from None
+        except ValueError as fault:
+            raise TypeMismatch(f"elements of a matrix of shape {self.shape}: {fault}") from None
+
+    def _pick(self, positions: tuple[int, ...]) -> Any:
+        return self.values[list(positions)]
+
+    def __getattr__(self, name: str) -> Any:
+        positions = None if name.startswith("__") else swizzle(name)
+        if positions is None:
+            from weft.lang.library.linalg import METHODS
+
+            if name in METHODS:
+                return MethodType(METHODS[name], self)
+            raise AttributeError(f"a matrix has no attribute '{name}'")
+        self._check_swizzle(name, positions)
+        return self[positions[0]] if len(positions) == 1 else Matrix.wrap(self._pick(positions))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        positions = None if name == "values" else swizzle(name)
+        if positions is None:
+            object.__setattr__(self, name, value)
+            return
+        self._check_swizzle(name, positions)
+        if len(set(positions)) != len(positions):
+            raise AttributeError(f"'{name}' names an element twice: it cannot be assigned to")
+        new = np.asarray(cast_value(getattr(value, "values", value), self.dtype))
+        if new.ndim and new.shape != (len(positions),):
+            raise TypeMismatch(f"'{name}' takes {len(positions)} values, got shape {new.shape}")
+        self._put(list(positions), new)
+
+    def _check_swizzle(self, name: str, positions: tuple[int, ...]) -> None:
+        if self.ndim != 1 or max(positions) >= self.n:
+            kind = f"a vector of {self.n}" if self.ndim == 1 else f"a matrix of shape {self.shape}"
+            raise AttributeError(f"{kind} has no element '{name}'")
+
+    def __str__(self) -> str:
+        return str(self.values)
+
+    def __repr__(self) -> str:
+        return str(self.values)
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        rows = [self.values] if self.ndim == 1 else list(self.values)
+        texts = ["[" + ", ".join(format(item, spec) for item in row.tolist()) + "]" for row in rows]
+        return texts[0] if self.ndim == 1 else "[" + ", ".join(texts) + "]"
+
+    def __bool__(self) -> bool:
+        if self.values.size == 1:
+            return bool(self.values.ravel()[0])
+        raise TypeMismatch("a matrix is neither true nor false: use .any() or .all()")
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return apply_binary("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return apply_binary("ne", self, other)
+
+    def __neg__(self) -> Any:
+        return apply_unary("neg", self)
+
+    def __pos__(self) -> Any:
+        return self.copy()
+
+    def __invert__(self) -> Any:
+        return apply_unary("bit_not", self)
+
+    def __abs__(self) -> Any:
+        return apply_unary("abs", self)
+
+    def __matmul__(self, other: Any) -> Any:
+        a, b = self.values, np.asarray(getattr(other, "values", other))
+        column = a.ndim == 1 and b.shape[:1] == (1,) and b.ndim == 2 and a.shape != (1,)
+        if not column and (not b.ndim or a.shape[-1] != b.shape[0]):
+            raise TypeMismatch(f"@ of shapes {a.shape} and {b.shape}: columns of the left must be rows of the right")
+        if column:
+            a = a[:, np.newaxis]
+        common = promote(self.dtype, prim_of_numpy(b.dtype))
+        product = _product(cast_value(a, common), cast_value(b, common))
+        return Matrix.wrap(product) if product.ndim else product
+
+    def transpose(self) -> Matrix:
+        """Rows and columns of a matrix swapped. TypeMismatch for a vector: use `a.outer_product(b)`."""
+        if self.ndim == 1:
+            raise TypeMismatch("a vector has no transpose; `a @ b.transpose()` is `a.outer_product(b)`")
+        return Matrix.wrap(self.values.T.copy())
+
+    def sum(self) -> Any:
+        """All elements added."""
+        return self._reduce("add")
+
+    def max(self) -> Any:
+        """The largest element."""
+        return self._reduce("max")
+
+    def min(self) -> Any:
+        """The smallest element."""
+        return self._reduce("min")
+
+    def any(self) -> bool:
+        """Whether some element is nonzero."""
+        return bool(np.any(self.values))
+
+    def all(self) -> bool:
+        """Whether every element is nonzero."""
+        return bool(np.all(self.values))
+
+    def _reduce(self, kind: str) -> Any:
+        return number(reduce(lambda a, b: apply_binary(kind, a, b), self.values.ravel()))
+
+    def cast(self, dtype: Any) -> Matrix:
+        """The elements converted to `dtype`."""
+        return Matrix.wrap(np.asarray(cast_value(self.values, primitive(dtype))))
+
+    def fill(self, value: Any) -> None:
+        """Set every element."""
+        self._put(..., cast_value(value, self.dtype))
+
+    @staticmethod
+    def zero(dt: Any, n: int, m: int | None = None) -> Matrix:
+        """Zeros of type `dt`: a vector of n, or an n x m matrix."""
+        return Matrix.wrap(np.zeros(_shape(n, m), primitive(dt).np))
+
+    @staticmethod
+    def one(dt: Any, n: int, m: int | None = None) -> Matrix:
+        """Ones of type `dt`: a vector of n, or an n x m matrix."""
+        return Matrix.wrap(np.ones(_shape(n, m), primitive(dt).np))
+
+    @staticmethod
+    def unit(n: int, i: Any, dt: Any = int) -> Matrix:
+        """The vector of n with 1 at `i`, else 0."""
+        if not isinstance(i, int | np.integer) or not 0 <= i < extent_of(n):
+            raise TypeMismatch(f"unit({n}, {i}): there is no element {i}")
+        result = Matrix.zero(dt, n)
+        result.values[i] = 1
+        return result
+
+    @staticmethod
+    def identity(dt: Any, n: int) -> Matrix:
+        """The n x n identity matrix."""
+        return Matrix.wrap(np.eye(extent_of(n), dtype=primitive(dt).np))
+
+    @staticmethod
+    def diag(dim: int, val: Any) -> Matrix:
+        """The dim x dim matrix with `val` on its diagonal, else 0."""
+        return Matrix.wrap(np.asarray(np.eye(extent_of(dim), dtype=prim_of_numpy(np.asarray(val).dtype).np) * val))
+
+    @staticmethod
+    def rows(rows: Any) -> Matrix:
+        """The matrix with those rows, vectors or lists of one length."""
+        if not is_several(rows):
+            raise TypeMismatch(f"a list of vectors is needed, not {rows!r}")
+        given = [row if isinstance(row, Matrix) or not isinstance(row, Iterable) else list(row) for row in rows]
+        wrong = next((row for row in given if not isinstance(row, Matrix | list)), None)
+        if wrong is not None:
+            raise TypeMismatch(f"a row or column is a vector or a list, not {wrong!r}")
+        return Matrix(given)
+
+    @staticmethod
+    def cols(cols: Any) -> Matrix:
+        """The matrix with those columns, vectors or lists of one length."""
+        return Matrix.rows(cols).transpose()
+
+    @staticmethod
+    def field(n: int, m: int, dtype: Any, shape: Any = None, **keywords: Any) -> Any:
+        """A field of n x m matrices of `dtype`. `shape` (a number, a tuple, () for one element; None: to be placed),
+        `order` ("ij", "ji" ...), `offset`, `layout` (Layout.AOS or SOA), `needs_grad`, `name` as in `ti.field`."""
+        from weft.lang.data.make_field import make_matrix_field
+
+        return make_matrix_field((n, m), dtype, shape, **keywords)
+
+    @staticmethod
+    def ndarray(n: int, m: int, dtype: Any, shape: Any) -> Any:
+        """An ndarray of n x m matrices of `dtype`."""
+        from weft.lang.values.types import MatrixType
+
+        return MatrixType(n, m, dtype).ndarray(shape)
+
+
+def _binary_operator(kind: str, swapped: bool) -> Callable[[Any, Any], Any]:
+    if swapped:
+        return lambda self, other: apply_binary(kind, other, self)
+    return lambda self, other: apply_binary(kind, self, other)
+
+
+# One row per Python operator: its method's name, the BINARY row, and whether Python also has the swapped method.
+_OPERATORS: tuple[tuple[str, str, bool], ...] = (
+    *(("add", "add", True), ("sub", "sub", True), ("mul", "mul", True), ("truediv", "div", True)),
+    *(("floordiv", "floordiv", True), ("mod", "mod", True), ("pow", "pow", True), ("and", "and", True)),
+    *(("or", "or", True), ("xor", "xor", True), ("lshift", "shl", True), ("rshift", "shr", True)),
+    *(("lt", "lt", False), ("le", "le", False), ("gt", "gt", False), ("ge", "ge", False)),
+)
+for _method, _kind, _has_swapped in _OPERATORS:
+    setattr(Matrix, f"__{_method}__", _binary_operator(_kind, False))
+    if _has_swapped:
+        setattr(Matrix, f"__r{_method}__", _binary_operator(_kind, True))
+
+
+class Vector(Matrix):
+    """`Vector([1, 2, 3], dt=None)`: a vector; everything as `Matrix`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def field(n: int, dtype: Any, shape: Any = None, **keywords: Any) -> Any:  # type: ignore[override]
+        """A field of vectors of n elements of `dtype`; keywords as in `Matrix.field`."""
+        from weft.lang.data.make_field import make_matrix_field
+
+        return make_matrix_field((n,), dtype, shape, **keywords)
+
+    @staticmethod
+    def ndarray(n: int, dtype: Any, shape: Any) -> Any:  # type: ignore[override]
+        """An ndarray of vectors of n elements of `dtype`."""
+        from weft.lang.values.types import VectorType
+
+        return VectorType(n, dtype).ndarray(shape)
+
+
+def _shape(n: int, m: int | None) -> tuple[int, ...]:
+    return (extent_of(n),) if m is None else (extent_of(n), extent_of(m))
+
+
+def _array(arr: Any, wanted: Prim | None = None) -> Any:
+    """A new numpy array with the elements of `arr`, of type `wanted` or else their common one."""
+    if isinstance(arr, Matrix | np.ndarray):
+        array = np.asarray(getattr(arr, "values", arr))
+        return np.array(cast_value(array, wanted or prim_of_numpy(array.dtype)))
+    if not isinstance(arr, list | tuple | range):
+        raise TypeMismatch(f"a vector or matrix is made from a list, a tuple or an array, not {type(arr).__name__}")
+    rows = [_array(item, wanted) if isinstance(item, Matrix | np.ndarray | list | tuple) else item for item in arr]
+    if not rows:
+        return np.zeros(0, None if wanted is None else wanted.np)
+    shapes = {np.shape(row) for row in rows}
+    if len(shapes) != 1:
+        raise TypeMismatch(f"the rows of a matrix have one length, not {sorted(shapes)}")
+    inner: list[Any] = [row for row in rows if isinstance(row, np.ndarray)]
+    common = reduce(promote, (prim_of_numpy(row.dtype) for row in inner)) if inner else wanted or _element_type(rows)
+    return np.stack([np.asarray(cast_value(row, common)) for row in rows])
+
+
+def _element_type(items: list[Any]) -> Prim:
+    """The type of a list of numbers: typed ones combine by the kernel's rules, Python's follow numpy's."""
+    strong = [prim for item in items if (prim := strong_type(item)) is not None]
+    weak = [prim_of_numpy(np.asarray(item).dtype) for item in items if strong_type(item) is None]
+    if not strong:
+        return reduce(promote, weak)
+    common = reduce(promote, strong)
+    fits = common.is_float or all(prim.is_int for prim in weak)
+    return common if fits and (common is not u1 or not weak) else reduce(promote, weak, common)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """`a @ b`, summed from the first product on, as kernels do. (numpy begins with 0.0, and so loses a -0.0.)"""
+    rows = a if a.ndim == 2 else a[np.newaxis]
+    column = (slice(None), np.newaxis) if b.ndim == 2 else slice(None)
+    with np.errstate(all="ignore"):
+        total = rows[:, 0][column] * b[0]
+        for k in range(1, rows.shape[1]):
+            total = total + rows[:, k][column] * b[k]
+    return total if a.ndim == 2 else total[0]

@@ -1,0 +1,437 @@
+"""Structs: values with named members, `@dataclass`, and fields of them."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import CompilationError, TypeMismatch
+from weft.ir.scalar import cast_value, range_of
+from weft.ir.snode import SNode as Node
+from weft.ir.types import element, f64, i64, u1
+from weft.lang.data.field import Field, Slot
+from weft.lang.data.make_field import all_slots, field, make_struct_field
+from weft.lang.data.snode_api import FieldTree, SNode
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.types import MatrixType, StructType, VectorType, prim_of_numpy, primitive, to_ir
+
+__all__ = ["Struct", "StructField", "check_class", "dataclass", "known_member", "make_struct"]
+
+
+class Struct:
+    """`Struct({"a": 1, "v": vec3(0)})` or `Struct(a=1, v=vec3(0))`: a value with those members.
+
+    Members are read and assigned as attributes; an assigned value is cast to the member's type. Equal in meaning to the
+    structs of kernels."""
+
+    entries: dict[str, Any]
+    struct_type: StructType
+    _inferred = False
+
+    def __init__(self, *args: Any, **members: Any) -> None:
+        given = _given(args) if args and not members else dict(members)
+        if len(args) > (not members):
+            raise TypeMismatch("ti.Struct takes members by name, or one dict of them")
+        given.pop("__struct_methods", None)
+        values = {name: _value(value) for name, value in given.items()}
+        self._fill(StructType({name: _type_of(value) for name, value in values.items()}), values)
+        object.__setattr__(self, "_inferred", True)
+
+    def _fill(self, struct_type: StructType, entries: dict[str, Any]) -> None:
+        object.__setattr__(self, "struct_type", struct_type)
+        object.__setattr__(self, "entries", entries)
+
+    @staticmethod
+    def of(struct_type: StructType, entries: dict[str, Any]) -> Struct:
+        """The struct of that type with those members: numpy's scalars, matrices and structs of the members' types."""
+        made: Struct = object.__new__(Struct)
+        made._fill(struct_type, entries)
+        return made
+
+    @property
+    def keys(self) -> list[str]:
+        """The members' names."""
+        return list(self.struct_type.members)
+
+    @property
+    def items(self) -> Any:
+        """(name, value) pairs."""
+        return {name: self[name] for name in self.keys}.items()
+
+    @property
+    def methods(self) -> dict[str, Callable[..., Any]]:
+        """The methods by name."""
+        return self.struct_type.methods
+
+    def __getitem__(self, name: Any) -> Any:
+        return _number(self._get(self._known(name)))
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        self._set(self._known(name), value)
+
+    def _known(self, name: Any) -> str:
+        if not isinstance(name, str) or name not in self.struct_type.members:
+            raise KeyError(f"{self.struct_type.__name__} has no member {name!r}; it has {', '.join(self.keys)}")
+        return name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("entries", "struct_type"):
+            raise AttributeError(name)
+        if name in self.struct_type.members:
+            return _number(self._get(name))
+        if name in self.struct_type.methods:
+            return self.struct_type.bound(name, self)
+        raise AttributeError(f"{self.struct_type.__name__} has no member '{name}'; it has {', '.join(self.keys)}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.struct_type.members:
+            raise AttributeError(f"{self.struct_type.__name__} has no member '{name}'; it has {', '.join(self.keys)}")
+        self._set(name, value)
+
+    def _get(self, name: str) -> Any:
+        return self.entries[name]
+
+    def _set(self, name: str, value: Any) -> None:
+        self.entries[name] = convert(value, self.struct_type.members[name])
+
+    def typed(self, name: str) -> Any:
+        """Member `name` as a value of its exact type: a number is numpy's."""
+        return self._get(name)
+
+    def copy(self) -> Struct:
+        """A value of its own."""
+        return make_struct(self.struct_type, (), {name: self._get(name) for name in self.keys})
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Struct:
+        del memo  # members are values: none is shared
+        return self.copy()
+
+    def as_constant(self) -> Struct:
+        """What a kernel takes it for: numbers that Python made 64 bits wide, in no declared type, get the defaults."""
+        if not self._inferred:
+            return self
+        values = {name: value.as_constant() if isinstance(value, Struct) else value for name, value in self.items}
+        return make_struct(StructType({name: _default_type(value) for name, value in values.items()}), (), values)
+
+    def to_dict(self, include_methods: bool = False) -> dict[str, Any]:
+        """Members as Python numbers, lists and dicts."""
+        plain = {name: _plain(self[name]) for name in self.keys}
+        return plain | self.methods if include_methods else plain
+
+    def __str__(self) -> str:
+        return str(self.to_dict())
+
+    __repr__ = __str__
+
+    @staticmethod
+    def field(
+        members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, shape: Any = None, **keywords: Any
+    ) -> StructField:
+        """A field of structs with those members (name to type) and methods; keywords as in `ti.field`."""
+        made: StructField = make_struct_field(StructType(members, methods), shape, **keywords)
+        return made
+
+
+def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Struct:
+    """What calling a StructType does: members in order, by name, or all from one Struct or dict; the rest is zero."""
+    names = list(struct_type.members)
+    given: dict[str, Any]
+    if len(args) == 1 and isinstance(args[0], Struct) and set(args[0].keys) <= set(names):
+        given = {name: args[0].typed(name) for name in args[0].keys}
+    elif len(args) == 1 and isinstance(args[0], dict):
+        given = dict(args[0])
+    else:
+        if len(args) > len(names):
+            raise TypeMismatch(f"{struct_type!r} has {len(names)} members, got {len(args)} values")
+        given = dict(zip(names, args))
+    for name, value in keywords.items():
+        if name in given:
+            raise TypeMismatch(f"{struct_type.__name__}: member '{name}' is given twice")
+        given[name] = value
+    for name in given:
+        if name not in struct_type.members:
+            raise TypeMismatch(f"{struct_type!r} has no member '{name}'")
+    entries = {name: convert(given.get(name, 0), annotation) for name, annotation in struct_type.members.items()}
+    return Struct.of(struct_type, entries)
+
+
+def convert(value: Any, annotation: Any) -> Any:
+    """`value` as a member of that type: a numpy scalar, a Matrix or a Struct. A number fills a vector, and is the first
+    member of a struct, as in a call of its type."""
+    if isinstance(annotation, StructType):
+        if isinstance(value, Struct | dict):
+            return make_struct(annotation, (value,), {})
+        first = (value,) if annotation.members else ()
+        return make_struct(annotation, tuple(value) if isinstance(value, tuple | list) else first, {})
+    if isinstance(annotation, MatrixType):
+        return annotation(value)
+    if np.ndim(value) or not isinstance(value, int | float | np.generic | np.ndarray):
+        raise TypeMismatch(f"a member of type {annotation!r} is a number, not {type(value).__name__}")
+    return cast_value(value, primitive(annotation))
+
+
+def _given(args: tuple[Any, ...]) -> dict[str, Any]:
+    """The members of the struct or dict that is all of the arguments."""
+    one: Any = dict(args[0].items) if isinstance(args[0], Struct) else args[0]
+    if len(args) > 1 or not isinstance(one, dict):
+        raise TypeMismatch("ti.Struct takes members by name, or one dict of them")
+    given: dict[Any, Any] = dict(one)
+    if not all(isinstance(name, str) for name in given):
+        raise TypeMismatch(f"the names of a struct's members are texts, not {[*given]}")
+    return given
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Struct(value)
+    if isinstance(value, list | tuple | np.ndarray):
+        return Matrix(value)
+    return value
+
+
+def _type_of(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return value.struct_type
+    if isinstance(value, Matrix):
+        return MatrixType(value.n, value.m, value.dtype) if value.ndim == 2 else VectorType(value.n, value.dtype)
+    return prim_of_numpy(np.asarray(value).dtype)
+
+
+def known_member(base: Struct, name: str) -> Any:
+    """The member of a constant struct, where Python's number or matrix stands for it; None where that would be of
+    another type in a kernel: numbers known beforehand have the default types."""
+    annotation = base.as_constant().struct_type.members.get(name)
+    if annotation is None:
+        return None
+    value, own = base.typed(name), element(to_ir(annotation)) if not isinstance(annotation, StructType) else None
+    is_default = own in (None, u1, primitive(int), primitive(float))
+    if isinstance(value, Matrix):
+        return value if is_default or own not in (f64, i64) else None
+    return _number(value) if is_default else None
+
+
+def _default_type(value: Any) -> Any:
+    """The type of a member, or what stands for the default type."""
+    if isinstance(value, Struct):
+        return value.struct_type
+    if isinstance(value, Matrix):
+        prim: Any = float if value.dtype is f64 else int if value.dtype is i64 else value.dtype
+        return MatrixType(value.n, value.m, prim) if value.ndim == 2 else VectorType(value.n, prim)
+    own = _type_of(value)
+    low, high = range_of(primitive(int))
+    return float if own is f64 else int if own is i64 and low <= value <= high else own
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return value.to_dict()
+    if isinstance(value, Matrix):
+        return value.to_list()
+    return _number(value)
+
+
+def _number(value: Any) -> Any:
+    """A numpy scalar as Python's number."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def dataclass(cls: type) -> StructType:
+    """Make a struct type of a class: its annotations are the members, its functions the methods. CompilationError for
+    what structs do not have: default values, and members or methods that are inherited."""
+    check_class(cls, "dataclass")
+    base = next((base for base in cls.__mro__[1:-1] if inspect.get_annotations(base) or _functions(base)), None)
+    if base is not None:
+        raise CompilationError(
+            f"{cls.__name__} inherits from {base.__name__}: structs do not inherit; make it a member, or copy its lines"
+        )
+    # Annotations that are strings may name what is local to the caller.
+    members = inspect.get_annotations(cls, locals=sys._getframe(1).f_locals, eval_str=True)
+    for name in members:
+        if name in vars(cls):
+            raise CompilationError(f"{cls.__name__}.{name}: a member of a struct has no default value")
+    made = StructType(members, _functions(cls), cls.__name__)
+    made.__doc__, made.__module__ = cls.__doc__, cls.__module__
+    return made
+
+
+_OF_PROGRAMS = 1 << 9  # CPython's flag of types that a `class` statement made
+
+
+def check_class(cls: Any, decorator: str) -> None:
+    """CompilationError unless `cls` is a class of the program."""
+    if not isinstance(cls, type) or not cls.__flags__ & _OF_PROGRAMS:
+        raise CompilationError(f"@ti.{decorator} goes on a class, not on {cls!r}")
+
+
+def _functions(cls: type) -> dict[str, Any]:
+    return {name: value for name, value in vars(cls).items() if not name.startswith("__") and callable(value)}
+
+
+class StructElement(Struct):
+    """One element of a StructField or an ndarray of structs: reads and writes go there."""
+
+    def __init__(self, over: Any, key: Any) -> None:
+        object.__setattr__(self, "struct_type", over.struct_type)
+        object.__setattr__(self, "_over", over)
+        object.__setattr__(self, "_at", key)
+
+    @property
+    def entries(self) -> dict[str, Any]:  # type: ignore[override]
+        """The members' values now."""
+        return {name: self._get(name) for name in self.keys}
+
+    def _get(self, name: str) -> Any:
+        return self._over.members[name][self._at]
+
+    def _set(self, name: str, value: Any) -> None:
+        self._over.members[name][self._at] = value
+
+
+class StructField:
+    """A field of structs. `S[i]` is a struct that writes through; `S.a` (or `S.members["a"]`) is the field of member
+    `a`. Members lie together in each cell, or apart with `layout=Layout.SOA`."""
+
+    grad = None
+
+    def __init__(self, struct_type: Any, name: str = "", needs_grad: bool = False) -> None:
+        if not isinstance(struct_type, StructType):
+            raise TypeMismatch(
+                "fields of structs are made by the `field` of their type, as in Particle.field(shape=100)"
+            )
+        self.struct_type: StructType = struct_type
+        self.name = name
+        self.members: dict[str, Any] = {}
+        for member, annotation in struct_type.members.items():
+            full = f"{name}.{member}" if name else member
+            grad = needs_grad and not isinstance(annotation, StructType) and _is_real(annotation)
+            keywords = {"needs_grad": True} if grad else {}
+            self.members[member] = field(annotation, None, name=full, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        members = self.__dict__.get("members", {})
+        if name in members:
+            return members[name]
+        raise AttributeError(f"this field of {self.__dict__.get('struct_type')!r} has no member '{name}'")
+
+    @property
+    def _slots(self) -> list[Slot]:
+        return [slot for member in self.members.values() for slot in all_slots(member)]
+
+    @property
+    def _first(self) -> Field:
+        first: Any = next(iter(self.members.values()))
+        return first._first if isinstance(first, StructField) else first
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._first.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return self._first.ndim
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The index of the first element along each axis."""
+        return self._first.offset
+
+    @property
+    def dtype(self) -> StructType:
+        """The type of its elements."""
+        return self.struct_type
+
+    @property
+    def keys(self) -> list[str]:
+        """The members' names."""
+        return list(self.members)
+
+    @property
+    def snode(self) -> SNode:
+        """The place of the first scalar component."""
+        return self._first.snode
+
+    def parent(self, levels: int = 1) -> SNode | None:
+        """The node `levels` above the first place."""
+        return self.snode.parent(levels)
+
+    def get_member_field(self, key: Any) -> Any:
+        """The field of member `key`; KeyError if there is none."""
+        if not isinstance(key, str) or key not in self.members:
+            raise KeyError(f"{self.struct_type!r} has no member {key!r}")
+        return self.members[key]
+
+    def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
+        """What `SNode.place` does: all members into `node`'s cell."""
+        for member in self.members.values():
+            member.attach(node, tree, offset)
+
+    def __getitem__(self, key: Any) -> StructElement:
+        self._first._position(key)
+        return StructElement(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        for name, member in convert(value, self.struct_type).items:
+            self.members[name][key] = member
+
+    load = __getitem__
+
+    def to_numpy(self, dtype: Any = None) -> dict[str, Any]:
+        """A numpy array for each member."""
+        return {name: member.to_numpy(dtype=dtype) for name, member in self.members.items()}
+
+    def from_numpy(self, array_dict: Any) -> None:
+        """Set all elements from {member: array}, a dict within it for a struct. KeyError unless it has the members,
+        all and only."""
+        for name, member in self._matched(array_dict):
+            member.from_numpy(array_dict[name])
+
+    def _matched(self, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            raise TypeMismatch(f"{self!r} takes a dict with an array for each member, not {given!r}")
+        if set(given) != set(self.members):
+            raise KeyError(f"{self!r} takes the keys {', '.join(self.members)}, got {', '.join(map(str, given))}")
+        return self.members.items()
+
+    def to_torch(self, device: Any = None) -> dict[str, Any]:
+        """{member: torch tensor}, copies, on `device` if given."""
+        return {key: member.to_torch(device) for key, member in self.members.items()}
+
+    def from_torch(self, array_dict: Mapping[str, Any]) -> None:
+        """Set all members from {member: torch tensor}, as `from_numpy`."""
+        for key, member in self._matched(array_dict):
+            member.from_torch(array_dict[key])
+
+    def fill(self, val: Any) -> None:
+        """Set every element: a number for all scalars, or a struct's value."""
+        if isinstance(val, (int, float)):
+            for member in self.members.values():
+                member.fill(val)
+            return
+        for name, value in convert(val, self.struct_type).items:
+            self.members[name].fill(value)
+
+    def copy_from(self, other: Any) -> None:
+        """Set all elements from a struct field with the same members and shape."""
+        if not isinstance(other, StructField) or other.keys != self.keys:
+            raise TypeMismatch("a struct field can copy only from one with the same members")
+        for name, member in self.members.items():
+            member.copy_from(other.members[name])
+
+    def __str__(self) -> str:
+        return str(self.to_numpy())
+
+    def __repr__(self) -> str:
+        return f"<field of {self.struct_type!r}>"
+
+
+def _is_real(annotation: Any) -> bool:
+    prim = annotation.dtype if isinstance(annotation, MatrixType) else primitive(annotation)
+    return bool(prim.is_float)

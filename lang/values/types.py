@@ -1,0 +1,499 @@
+"""Compile-time types a user writes: `ti.types.vector(3, ti.f32)`, `ti.types.struct(...)`, `ti.types.ndarray(...)`.
+
+The primitive types are the IR's own objects (`ti.f32 is weft.ir.types.f32`). A compound type keeps what the user wrote,
+so that `float` and `int` follow the current `default_fp` and `default_ip`; its `.ir` is the IR type they mean now.
+Calling a compound type makes a value of it: `vec3(1, 2, 3)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from weft.ir import types as ir
+from weft.ir.errors import TypeMismatch
+from weft.ir.types import PRIMS, Prim, Tensor, Type, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from weft.lang.arguments import is_several
+from weft.lang.values.numbers import array_of
+
+__all__ = [
+    "CompoundType",
+    "MatrixType",
+    "NDArray",
+    "NdarrayType",
+    "Ref",
+    "StructType",
+    "Template",
+    "VectorType",
+    "argpack",
+    "f16",
+    "f32",
+    "f64",
+    "float16",
+    "float32",
+    "float64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_integral",
+    "is_real",
+    "is_signed",
+    "is_tensor",
+    "matrix",
+    "ndarray",
+    "primitive",
+    "ref",
+    "sparse_matrix_builder",
+    "struct",
+    "template",
+    "to_ir",
+    "u1",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "uint1",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "vector",
+]
+
+float16, float32, float64 = f16, f32, f64
+int8, int16, int32, int64 = i8, i16, i32, i64
+uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
+
+_BY_NUMPY: dict[Any, Prim] = {prim.np: prim for prim in PRIMS.values()}
+
+
+class unsigned:
+    """Annotates, as `int` and `float` do, numbers of the current default: `default_ip`, without a sign."""
+
+
+def primitive(annotation: Any) -> Prim:
+    """The primitive type that `annotation` means: a primitive, `int`, `float`, `bool` (these two by the current
+    `default_ip`, `default_fp`), or a numpy scalar type. TypeMismatch for anything else."""
+    if isinstance(annotation, Prim):
+        return annotation
+    if annotation is bool:
+        return u1
+    if annotation is int or annotation is float:
+        from weft.lang.program.init import program
+
+        config = program().config
+        return config.default_ip if annotation is int else config.default_fp
+    if annotation is unsigned:
+        return u64 if primitive(int).bits == 64 else u32
+    if isinstance(annotation, (type, np.dtype)):
+        try:
+            known = _BY_NUMPY.get(np.dtype(annotation))
+        except TypeError:
+            known = None
+        if known is not None:
+            return known
+    raise TypeMismatch(_not_primitive(annotation))
+
+
+def _not_primitive(annotation: Any) -> str:
+    """What to say of an annotation that is no type of a value, with what was probably meant."""
+    name = getattr(annotation, "__name__", "")
+    if isinstance(annotation, str) and annotation in PRIMS:
+        return f"the text '{annotation}' is not a type: write ti.{annotation}"
+    if name in ("Vector", "Matrix"):
+        size = "n, dtype" if name == "Vector" else "n, m, dtype"
+        return f"ti.{name} makes values, it is not a type: write ti.types.{name.lower()}({size})"
+    if name == "field":
+        return "ti.field makes fields, it is not a type: a kernel takes a field as ti.template()"
+    if any(annotation is container for container in (list, tuple, dict)):
+        return f"a {name} is not a type of values: write ti.types.vector(n, dtype), ti.types.ndarray() or a struct type"
+    shown = f"class {name}" if isinstance(annotation, type) else repr(annotation)
+    return f"{shown} is not a primitive type: use one of {', '.join(PRIMS)}, int, float or bool"
+
+
+def to_ir(annotation: Any) -> Type:
+    """The IR type of a user's annotation of a value: a primitive, vector, matrix or struct type. TypeMismatch if it
+    is none of these."""
+    if isinstance(annotation, CompoundType):
+        return annotation.ir
+    if isinstance(annotation, Type):
+        return annotation
+    return primitive(annotation)
+
+
+def _check_number(annotation: Any) -> None:
+    """TypeMismatch where it is no type of numbers. Of a default type nobody asks yet which one that is."""
+    if not any(annotation is known for known in (int, float, bool, unsigned)):
+        primitive(annotation)
+
+
+class CompoundType:
+    """A type made of others; `ir` is the IR type it means under the current defaults."""
+
+    @property
+    def ir(self) -> Type:
+        """The IR type."""
+        raise NotImplementedError
+
+
+class MatrixType(CompoundType):
+    """`types.matrix(n, m, dtype)`: an n x m matrix. Equal arguments make equal types."""
+
+    ndim = 2
+
+    def __init__(self, n: int, m: int, dtype: Any) -> None:
+        self.n, self.m, self._dtype = extent_of(n), extent_of(m), dtype
+        _check_number(dtype)
+
+    @property
+    def dtype(self) -> Prim:
+        """The element type; `float` and `int` by the current defaults."""
+        return primitive(self._dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, m)."""
+        return (self.n, self.m)
+
+    @property
+    def ir(self) -> Tensor:
+        """The IR's tensor type."""
+        return ir.tensor(self.dtype, self.shape)
+
+    def get_shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self.shape
+
+    def __call__(self, *args: Any) -> Any:
+        """A value: from one scalar (all elements), one array-like of this shape, all scalars, or scalars and vectors
+        that together have as many scalars. Elements are cast to `dtype`. TypeMismatch for another count."""
+        from weft.lang.values.matrix import Matrix
+
+        return Matrix.wrap(self.gather(args))
+
+    def gather(self, args: tuple[Any, ...]) -> Any:
+        """The numpy array that a call with `args` makes."""
+        from weft.ir.scalar import cast_value
+
+        pieces = [array_of(arg) for arg in args]
+        count = int(np.prod(self.shape))
+        flat = [scalar for piece in pieces for scalar in piece.ravel().tolist()]
+        wrong = [scalar for scalar in flat if not isinstance(scalar, int | float)]
+        if wrong:
+            raise TypeMismatch(f"{self!r} consists of numbers, not {wrong[0]!r}")
+        if len(pieces) == 1 and pieces[0].ndim == 0:
+            flat = flat * count
+        if len(flat) != count:
+            raise TypeMismatch(f"{self!r} takes 1 or {count} scalars, got {len(flat)}")
+        return np.asarray(cast_value(array_of(flat), self.dtype)).reshape(self.shape)
+
+    def field(self, shape: Any = None, **keywords: Any) -> Any:
+        """A field of this element type; keywords as `Matrix.field`."""
+        from weft.lang.data.make_field import make_matrix_field
+
+        return make_matrix_field(self.shape, self._dtype, shape, **keywords)
+
+    def ndarray(self, shape: Any, **keywords: Any) -> Any:
+        """An ndarray of this element type."""
+        from weft.lang.data.ndarray import ndarray
+
+        return ndarray(self, shape, **keywords)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*self.shape, self._dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MatrixType) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"matrix({self.n}, {self.m}, {_type_name(self._dtype)})"
+
+
+class VectorType(MatrixType):
+    """`types.vector(n, dtype)`: a vector of n elements; `m` is 1."""
+
+    ndim = 1
+
+    def __init__(self, n: int, dtype: Any) -> None:
+        super().__init__(n, 1, dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n,)."""
+        return (self.n,)
+
+    def __repr__(self) -> str:
+        return f"vector({self.n}, {_type_name(self._dtype)})"
+
+
+class StructType(CompoundType):
+    """`types.struct(name=type, ...)`, or what `@dataclass` makes: named members, and methods.
+
+    `members` maps names to types as the user wrote them, `methods` maps names to functions (usually `@func`).
+    Calling it makes a Struct from positional or keyword members; what is left out is zero."""
+
+    def __init__(self, members: Any, methods: Any = None, name: str = "struct") -> None:
+        if isinstance(members, str):  # `class members(struct): ...` makes an object of what stands in the parentheses
+            raise TypeMismatch(f"{members}: no class can inherit from a struct; give it a member of that type")
+        if not isinstance(members, Mapping):
+            raise TypeMismatch(f"{name}: members are a dict of names and types, not {members!r}")
+        if methods is not None and not isinstance(methods, Mapping):
+            raise TypeMismatch(f"{name}: methods are a dict of names and functions, not {methods!r}")
+        self.members: dict[str, Any] = dict(members)
+        self.methods: dict[str, Callable[..., Any]] = dict(methods or {})
+        self.__name__ = name
+        for member, annotation in self.members.items():
+            if annotation not in (int, float, bool) and not isinstance(annotation, Prim | CompoundType):
+                raise TypeMismatch(f"member '{member}' of {name}: {annotation!r} is not a type of a value")
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        """`isinstance(s, S)`: whether `s` is a struct with the members of `S`, of their types. (The members of a free
+        struct, `ti.Struct(a=1.0)`, have Python's types: a float stands for each type of floats.)"""
+        from weft.lang.values.struct import Struct
+
+        if not isinstance(instance, Struct):
+            return False
+        own, wanted = instance.struct_type.ir, self.ir
+        return own == wanted or (instance._inferred and _without_bits(own) == _without_bits(wanted))
+
+    @property
+    def ir(self) -> ir.Struct:
+        """The IR's struct type."""
+        return ir.struct(tuple((name, to_ir(annotation)) for name, annotation in self.members.items()))
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """A Struct. TypeMismatch for an unknown name or too many members."""
+        from weft.lang.values.struct import make_struct
+
+        return make_struct(self, args, keywords)
+
+    def bound(self, method: str, owner: Any) -> Callable[..., Any]:
+        """A method as `owner` has it: a static one takes no owner."""
+        function = self.methods[method]
+        return function.__func__ if isinstance(function, staticmethod) else MethodType(function, owner)
+
+    def field(self, shape: Any = None, **keywords: Any) -> Any:
+        """A StructField of this type; keywords as `Struct.field`."""
+        from weft.lang.data.make_field import make_struct_field
+
+        if not self.members:
+            raise TypeMismatch(f"{self.__name__} has no members: a field of it would hold nothing")
+        return make_struct_field(self, shape, **keywords)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StructType) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return (tuple(self.members.items()), tuple(self.methods.items()))
+
+    def __repr__(self) -> str:
+        members = ", ".join(f"{name}: {_type_name(annotation)}" for name, annotation in self.members.items())
+        return f"{self.__name__}({members})"
+
+
+def _without_bits(kind: ir.Type) -> Any:
+    """A type as free structs know it: no sizes of numbers."""
+    if isinstance(kind, ir.Struct):
+        return [(name, _without_bits(member)) for name, member in kind.members]
+    return ir.shape_of(kind), ir.element(kind).is_float
+
+
+class NdarrayType:
+    """`types.ndarray(dtype=None, ndim=None)`: annotates an array parameter; what is None fits anything.
+
+    `dtype` may be a vector or matrix type; without it, `element_dim` says how many of an array's last axes make up an
+    element. The array may be a numpy array (no copy), or a `ti.ndarray`. `boundary="clamp"`: an index outside of the
+    array means the nearest one inside."""
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        ndim: int | None = None,
+        element_dim: int | None = None,
+        element_shape: tuple[int, ...] | None = None,
+        field_dim: int | None = None,
+        needs_grad: bool | None = None,
+        boundary: str = "unsafe",
+    ) -> None:
+        ndim = field_dim if ndim is None else ndim
+        if element_shape is not None and element_dim not in (None, len(element_shape)):
+            raise TypeMismatch(f"element_shape {element_shape} has {len(element_shape)} axes, not {element_dim}")
+        if element_shape and dtype is not None and not isinstance(dtype, CompoundType):
+            dtype = (
+                MatrixType(*element_shape, dtype) if len(element_shape) == 2 else VectorType(element_shape[0], dtype)
+            )
+        if dtype is not None and not isinstance(dtype, CompoundType | Type):
+            _check_number(dtype)
+        if ndim is not None:
+            extent_of(ndim, "the number of an array's axes", 0)
+        if boundary not in ("unsafe", "clamp"):
+            raise TypeMismatch(f"boundary is 'unsafe' or 'clamp', not {boundary!r}")
+        self.dtype, self.ndim, self.needs_grad, self.boundary = dtype, ndim, needs_grad, boundary
+        self.element_dim = len(element_shape) if element_shape is not None else element_dim or 0
+        self.element_shape = element_shape
+        if self.element_dim not in (0, 1, 2):
+            raise TypeMismatch(f"an element is a number, a vector or a matrix: it has no {self.element_dim} axes")
+
+    @property
+    def element(self) -> Type | None:
+        """The IR type of an element, None if any fits."""
+        return None if self.dtype is None else to_ir(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"ndarray(dtype={_type_name(self.dtype)}, ndim={self.ndim})"
+
+
+class _Subscriptable(type):
+    def __getitem__(cls, parameters: Any) -> NdarrayType:
+        pair = parameters if isinstance(parameters, tuple) else (parameters,)
+        return NdarrayType(*pair)
+
+
+class NDArray(NdarrayType, metaclass=_Subscriptable):
+    """`NDArray[ti.f32, 2]` is `ndarray(ti.f32, 2)`."""
+
+
+class Template:
+    """`ti.template()`: the parameter is bound at compile time; each new value compiles the kernel anew."""
+
+    def __init__(self, tensor: Any = None, dim: int | None = None) -> None:
+        self.tensor, self.dim = tensor, dim
+
+    def __repr__(self) -> str:
+        return "template()"
+
+
+class Ref(Template):
+    """`ti.ref(ti.f32)`: a function's parameter that is the caller's variable or element itself, a number of type
+    `dtype`: the function may assign it. TypeMismatch where `dtype` is no primitive."""
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__()
+        self.dtype = primitive(dtype)
+
+    def __repr__(self) -> str:
+        return f"ref({self.dtype})"
+
+
+template = Template
+ref = Ref
+ndarray = NdarrayType
+
+
+def vector(n: int, dtype: Any = float) -> VectorType:
+    """The type of vectors of `n` elements of `dtype`."""
+    return VectorType(n, dtype)
+
+
+def matrix(n: int, m: int, dtype: Any = float) -> MatrixType:
+    """The type of n x m matrices of `dtype`."""
+    return MatrixType(n, m, dtype)
+
+
+def struct(**members: Any) -> StructType:
+    """The type of structs with those members, in that order. `__struct_methods={name: function}` adds methods."""
+    methods = members.pop("__struct_methods", {})
+    return StructType(members, methods)
+
+
+def __getattr__(name: str) -> Any:
+    waits = ""
+    if not name.startswith("_"):
+        from weft.lang.compat import later
+
+        waits = later(f"types.{name}")
+    raise AttributeError(f"weft.types has no attribute '{name}'" + (f" yet: it belongs to {waits}" if waits else ""))
+
+
+def sparse_matrix_builder() -> Any:
+    """Annotates a kernel's parameter that is a `ti.linalg.SparseMatrixBuilder`."""
+    from weft.lang.sparse_matrices.builder import BuilderType
+
+    return BuilderType()
+
+
+def argpack(**members: Any) -> Any:
+    """The type of argument packs with those members: of values, arrays, inner packs."""
+    from weft.lang.values.argpack import ArgPackType
+
+    return ArgPackType(members)
+
+
+def is_real(dtype: Any) -> bool:
+    """Whether `dtype` is a floating point type."""
+    return primitive(dtype).is_float
+
+
+def is_integral(dtype: Any) -> bool:
+    """Whether `dtype` is an integer type (u1 included)."""
+    return primitive(dtype).is_int
+
+
+def is_signed(dtype: Any) -> bool:
+    """Whether `dtype` is a signed integer type; TypeMismatch for a float."""
+    prim = primitive(dtype)
+    if prim.is_float:
+        raise TypeMismatch(f"{prim} is not an integer type")
+    return prim.is_signed
+
+
+def is_tensor(dtype: Any) -> bool:
+    """Whether `dtype` is a vector or matrix type."""
+    return isinstance(dtype, MatrixType | Tensor)
+
+
+def prim_of_numpy(dtype: Any) -> Prim:
+    """The primitive with that numpy dtype; TypeMismatch if there is none."""
+    try:
+        return _BY_NUMPY[np.dtype(dtype)]
+    except KeyError:
+        kind = np.dtype(dtype).kind
+        if kind in "USO":
+            raise TypeMismatch(f"a number is needed, not {'text' if kind != 'O' else 'another object'}") from None
+        raise TypeMismatch(f"numpy's {np.dtype(dtype)} has no counterpart among {', '.join(PRIMS)}") from None
+
+
+def cast_numbers(value: Any, dtype: Prim, label: str) -> Any:
+    """A number, matrix or nested list as a numpy array of `dtype`; TypeMismatch where something is no number."""
+    from weft.ir.scalar import cast_value
+
+    array = array_of(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeMismatch(f"an element of {label} consists of numbers ({dtype}), not {type(value).__name__} {value!r}")
+    return np.asarray(cast_value(array, dtype))
+
+
+def shape_tuple(shape: Any) -> tuple[int, ...]:
+    """A shape given as a number or a sequence, checked: integers of at least 1."""
+    values: tuple[Any, ...] = tuple(shape) if is_several(shape) else (shape,)
+    for axis, extent in enumerate(values):
+        if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
+            raise TypeMismatch(f"a shape consists of integers, got {extent!r} in dimension {axis}")
+        if extent < 1:
+            raise TypeMismatch(f"every dimension of a shape is at least 1, got {extent} in dimension {axis}")
+    return tuple(int(extent) for extent in values)
+
+
+def extent_of(n: Any, what: str = "a vector or matrix extent", least: int = 1) -> int:
+    """An extent, checked."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < least:
+        raise TypeMismatch(f"{what} is an integer of at least {least}, not {n!r}")
+    return int(n)
+
+
+def _type_name(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else repr(annotation)
