@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from weft.ir.addresses import element_steps
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.errors import LIBRARY
 from weft.ir.intervals import interval, type_interval
@@ -31,7 +32,6 @@ from weft.ir.ops import (
     For,
     If,
     Load,
-    MemberPtr,
     Select,
     Shared,
     Simt,
@@ -168,14 +168,9 @@ class Survey:
             return
         axes: list[Axis] = []
         needs: list[Form] = []
-        ptr: Value = op.ptr
-        while isinstance(ptr, ElementPtr | MemberPtr | FieldPtr | ArrayPtr):
-            if not isinstance(ptr, MemberPtr):
-                for position in range(len(ptr.indices)):
-                    self._axis(ptr, position, axes, needs)
-            if isinstance(ptr, FieldPtr | ArrayPtr):
-                break
-            ptr = ptr.base
+        for ptr in _indexed(op.ptr):
+            for position in range(len(ptr.indices)):
+                self._axis(ptr, position, axes, needs)
         if axes:
             doubt = Doubt(op, axes, needs)
             self._settle(doubt)
@@ -373,16 +368,18 @@ def in_range(ptr: Value, build: Builder) -> Value | None:
 
 def _axes(ptr: Value, build: Builder) -> Iterator[Axis]:
     """The axes of the address of which intervals do not tell that the index is in range."""
-    while isinstance(ptr, ElementPtr | MemberPtr | FieldPtr | ArrayPtr):
-        if isinstance(ptr, MemberPtr):
-            ptr = ptr.base
-            continue
-        for position, index in enumerate(ptr.indices):
-            first, extent = range_of(ptr, position, lambda array, axis: build.add(ArrayShape(array.array, axis)))
+    for step in _indexed(ptr):
+        for position, index in enumerate(step.indices):
+            first, extent = range_of(step, position, lambda array, axis: build.add(ArrayShape(array.array, axis)))
             low, high = interval(index)
             above = not isinstance(extent, int) or high >= first + extent
             if low < first or above:
-                yield Axis(ptr, position, first, extent, low < first, above)
-        if not isinstance(ptr, ElementPtr):
-            return
-        ptr = ptr.base
+                yield Axis(step, position, first, extent, low < first, above)
+
+
+def _indexed(ptr: Value) -> Iterator[FieldPtr | ArrayPtr | ElementPtr]:
+    """The steps of an address that have indices, the last one first, and its root, if that is an element."""
+    root, steps = element_steps(ptr)
+    yield from (step for step in reversed(steps) if isinstance(step, ElementPtr))
+    if isinstance(root, FieldPtr | ArrayPtr):
+        yield root

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from weft.ir.addresses import is_index
 from weft.ir.core import Value
 from weft.ir.intervals import interval, type_interval
 from weft.ir.ops import Arg, ArrayPtr, ArrayShape, Binary, Cast, Const, ElementPtr, FieldPtr, MemberPtr, TempPtr, Unary
@@ -87,12 +88,12 @@ def _cast(value: Value) -> Sum | None:
 
 def _negation(value: Value) -> Sum | None:
     assert isinstance(value, Unary)
-    return _combined(({}, 0), _sum(value.x), -1) if value.kind == "neg" and _is_index(value) else None
+    return _combined(({}, 0), _sum(value.x), -1) if value.kind == "neg" and is_index(value.type) else None
 
 
 def _binary(value: Value) -> Sum | None:
     assert isinstance(value, Binary)
-    if not _is_index(value):
+    if not is_index(value.type):
         return None
     if value.kind in ("add", "sub"):
         return _combined(_sum(value.lhs), _sum(value.rhs), 1 if value.kind == "add" else -1)
@@ -103,10 +104,6 @@ def _binary(value: Value) -> Sum | None:
         return None
     factor, other = (lhs[1], rhs) if not lhs[0] else (rhs[1], lhs)
     return _combined(({}, 0), other, factor)
-
-
-def _is_index(value: Value) -> bool:
-    return isinstance(value.type, Prim) and value.type.is_int and value.type.bits >= 32
 
 
 def _combined(a: Sum, b: Sum, factor: int) -> Sum:

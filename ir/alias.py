@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeGuard
 
+from weft.ir.addresses import STEPS, byte_sum, element_steps, split
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
     SIMT,
@@ -24,8 +25,6 @@ from weft.ir.ops import (
     ArrayPtr,
     Assert,
     Atomic,
-    Binary,
-    Cast,
     Const,
     ElementPtr,
     FieldPtr,
@@ -45,7 +44,7 @@ from weft.ir.ops import (
 )
 from weft.ir.scopes import UNKNOWN, array_scope
 from weft.ir.symbols import FieldSymbol
-from weft.ir.types import Array, Pointer, Prim, Tensor, Type, element, flat_size
+from weft.ir.types import Array, Pointer, Prim, Tensor, element, flat_size
 
 __all__ = [
     "ANYWHERE",
@@ -55,7 +54,6 @@ __all__ = [
     "is_place",
     "may_alias",
     "memory_effects",
-    "root_of",
     "same_address",
     "space_of",
     "space_of_array",
@@ -70,21 +68,11 @@ ANYWHERE = "anywhere"  # memory of the caller that we cannot place; meets every 
 Effects = tuple[list[Value], list[Value], bool]
 
 
-def root_of(ptr: Value) -> Value:
-    """The start of the chain: an Alloca, SharedLocal, FieldPtr, ArrayPtr, TempPtr, TreeBase or ArrayBase."""
-    while type(ptr) in _STEPS:
-        ptr = ptr.operands[0]  # type: ignore[attr-defined]
-    return ptr
-
-
-_STEPS = frozenset({ElementPtr, MemberPtr, Address})
-
-
 def space_of(ptr: Value) -> Hashable:
     """The space of an address: the Alloca or SharedLocal, the FieldSymbol, the Shared array, EXPOSED (all exposed
     arrays and fields together), TEMPS, the scope of an array argument or of an Address, or ANYWHERE."""
     scope = UNKNOWN
-    while type(ptr) in _STEPS:
+    while type(ptr) in STEPS:
         if type(ptr) is Address:
             scope = ptr.scope if scope is UNKNOWN else scope
         ptr = ptr.operands[0]  # type: ignore[attr-defined]
@@ -139,8 +127,8 @@ def may_alias(p: Value, q: Value) -> bool:
         return True
     if not spaces_meet(space_of(p), space_of(q)):
         return False
-    p_root, p_steps = _chain(p)
-    q_root, q_steps = _chain(q)
+    p_root, p_steps = element_steps(p)
+    q_root, q_steps = element_steps(q)
     if not _roots_overlap(p_root, q_root):
         return False
     if isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr):
@@ -210,15 +198,6 @@ _SPELLED = frozenset(
 )
 
 
-def _chain(ptr: Value) -> tuple[Value, list[ElementPtr | MemberPtr]]:
-    """The part of the chain under the element and member steps, and those steps, outermost object first."""
-    steps: list[ElementPtr | MemberPtr] = []
-    while isinstance(ptr, (ElementPtr, MemberPtr)):
-        steps.append(ptr)
-        ptr = ptr.base
-    return ptr, steps[::-1]
-
-
 def _step_apart(a: ElementPtr | MemberPtr, b: ElementPtr | MemberPtr) -> bool:
     if isinstance(a, MemberPtr) and isinstance(b, MemberPtr):
         return a.index != b.index
@@ -247,44 +226,17 @@ def _difference(a: Value, b: Value) -> int | None:
     """`b - a` where it is a constant, else None."""
     if a is b:
         return 0
-    (base_a, constant_a), (base_b, constant_b) = _split(a), _split(b)
-    if a.type is not b.type or (base_a is None) != (base_b is None):
+    if a.type is not b.type:
         return None
-    if base_a is not None and base_b is not None and not _same_value(base_a, base_b):
+    if isinstance(a, Const) and isinstance(b, Const):
+        return int(b.value) - int(a.value)
+    (value_a, constant_a), (value_b, constant_b) = split(a), split(b)
+    if (value_a is None) != (value_b is None):
         return None
-    difference = constant_b - constant_a
-    return difference if base_a is None or abs(difference) < 2**31 else None
-
-
-def _split(index: Value) -> tuple[Value | None, int]:
-    """`index` as (value, constant): their sum, up to a multiple of 2**32. Such a wrap only takes indices further
-    apart, so casts that widen 32 bits and sums of at least 32 bits are looked through, narrower ones are not."""
-    index = _unwiden(index)
-    if isinstance(index, Const):
-        return None, int(index.value)
-    if isinstance(index, Binary) and index.kind in ("add", "sub") and element(index.type).bits >= 32:
-        lhs, rhs = index.lhs, index.rhs
-        if isinstance(rhs, Const) and isinstance(rhs.value, int):
-            return _unwiden(lhs), rhs.value if index.kind == "add" else -rhs.value
-        if isinstance(lhs, Const) and isinstance(lhs.value, int) and index.kind == "add":
-            return _unwiden(rhs), lhs.value
-    return index, 0
-
-
-def _unwiden(index: Value) -> Value:
-    while isinstance(index, Cast) and _widens(index.x.type, index.type):
-        index = index.x
-    return index
-
-
-def _widens(source: Type, target: Type) -> bool:
-    return (
-        isinstance(source, Prim)
-        and isinstance(target, Prim)
-        and source.is_int
-        and target.is_int
-        and target.bits > source.bits >= 32
-    )
+    if value_a is not None and value_b is not None and not _same_value(value_a, value_b):
+        return None
+    difference = constant_b - constant_a  # modulo 2**32
+    return difference if abs(difference) < 2**31 else None
 
 
 def _bytes_apart(a: Value, b: Value) -> bool:
@@ -307,17 +259,12 @@ def _bytes_apart(a: Value, b: Value) -> bool:
     return distance >= _extent(a) or -distance >= _extent(b)
 
 
-def _linear(ptr: Value) -> tuple[Value | None, list[tuple[Value, Value]], int]:
-    """(base, [(index, stride)], bytes) of a chain of Addresses; the base of temporaries is None."""
-    terms: list[tuple[Value, Value]] = []
-    start = 0
-    while isinstance(ptr, Address):
-        terms += zip(ptr.indices, ptr.strides)
-        start += ptr.offset
-        ptr = ptr.base
-    if isinstance(ptr, TempPtr):
-        return None, terms, start + ptr.offset
-    return ptr, terms, start
+def _linear(ptr: Value) -> tuple[Value | None, tuple[tuple[Value, Value], ...], int]:
+    """The sum of an address: base, [(index, stride)], bytes; the base of temporaries is None."""
+    found = byte_sum(ptr)
+    if isinstance(found.base, TempPtr):
+        return None, found.terms, found.offset + found.base.offset
+    return found.base, found.terms, found.offset
 
 
 def _extent(ptr: Value) -> int:

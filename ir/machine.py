@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from weft.ir import ops
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError

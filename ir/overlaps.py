@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.ops import Arg, ArrayBase, Invoke, Kernel, Load, TreeBase
 from weft.ir.tasks import accesses
 from weft.ir.types import Array, element

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from weft.ir.addresses import root_of
 from weft.ir.affine import affine, leaf_key
-from weft.ir.alias import root_of, space_of, space_of_array, space_of_field
+from weft.ir.alias import space_of, space_of_array, space_of_field
 from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.intervals import interval
 from weft.ir.ops import (

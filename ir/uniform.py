@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.ir.alias import root_of
+from weft.ir.addresses import is_index, root_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.intervals import interval
 from weft.ir.ops import (
@@ -104,7 +104,7 @@ class Uniformity:
         step = self.step(value)
         if step is not None:
             return step
-        if isinstance(value, Cast) and _is_index(value):
+        if isinstance(value, Cast) and is_index(value.type):
             step = self.index_step(value.x)
             if step is None or _bits(value) < _bits(value.x) or _wraps(value):
                 return None
@@ -118,7 +118,7 @@ class Uniformity:
         step = self.index_step(value)
         if step is not None:
             return step
-        if isinstance(value, Cast) and _is_index(value):
+        if isinstance(value, Cast) and is_index(value.type):
             return self.likely_step(value.x)
         if not isinstance(value, Binary):
             return None
@@ -275,10 +275,6 @@ def _is_stale(old: Op, store: Store) -> bool:
     return False
 
 
-def _is_index(value: Value) -> bool:
-    return isinstance(value.type, Prim) and value.type.is_int and value.type.bits >= 32
-
-
 def _wraps(cast: Cast) -> bool:
     """Whether the cast makes numbers far apart of unsigned ones that follow one another, at 2**32."""
     assert isinstance(cast.x.type, Prim)
@@ -326,7 +322,7 @@ def _binary(facts: Uniformity, op: Binary) -> None:
 def _cast(facts: Uniformity, op: Cast) -> None:
     """Narrowing keeps the step, modulo the width; widening does if no lane wrapped."""
     step = facts.step(op.x)
-    if step and not (_is_index(op) and (_bits(op) <= _bits(op.x) or _near(op.x))):
+    if step and not (is_index(op.type) and (_bits(op) <= _bits(op.x) or _near(op.x))):
         step = None
     facts._set(op, step)
 

@@ -10,7 +10,7 @@ disagree; "lowering" is between "tasks" and "lowered", when both kinds of ops ma
 from __future__ import annotations
 
 from weft.ir import ops
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.levels import LEVELS

@@ -8,7 +8,7 @@ from weft.codegen.cpu.lane_folds import InnerLoop
 from weft.codegen.cpu.lane_price import Price, is_straight, ops_of
 from weft.codegen.cpu.lane_vectors import vectors_of_rounds
 from weft.codegen.llvm.cost import trips
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value
 from weft.ir.ops import Alloca, Atomic, Binary, Break, Const, For, If, Load, Random, Store, Task, While
 from weft.ir.types import Pointer, Prim, i32, i64, u1

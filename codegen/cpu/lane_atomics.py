@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from weft.codegen.cpu.lane_gathers import anchor_of
 from weft.codegen.cpu.lanes import LaneWriter
 from weft.codegen.llvm.spelling import in_memory
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Op
 from weft.ir.ops import Address, Alloca, Atomic, Load, Store
 from weft.ir.scopes import Scope

@@ -19,7 +19,7 @@ from weft.codegen.cpu.lane_layouts import Layouts
 from weft.codegen.cpu.lane_price import Price, ops_of
 from weft.codegen.cpu.lane_strides import likely_stride
 from weft.codegen.cpu.lane_vectors import vectors_at_once, waits
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
     Alloca,

@@ -14,6 +14,7 @@ from weft.codegen.cpu.lane_layouts import Cell, Layouts
 from weft.codegen.cpu.lane_rows import in_cell, join, pick
 from weft.codegen.cpu.lanes import LaneWriter
 from weft.codegen.llvm.spelling import in_memory
+from weft.ir.addresses import element_of
 from weft.ir.core import Block, Value
 from weft.ir.ops import Address, Const, Load
 from weft.ir.scopes import Scope
@@ -78,9 +79,8 @@ def _pointers_of_lanes(f: LaneWriter, ptr: Address, inner: int) -> list[str]:
 
 def anchor_of(f: LaneWriter, ptr: Address) -> tuple[str, int]:
     """A vector of addresses, and how far all of `ptr` are from it."""
-    start, distance = ptr, 0
-    while not start.indices and isinstance(start.base, Address):
-        start, distance = start.base, distance + start.offset
+    start, distance = element_of(ptr)
+    assert isinstance(start, Address)
     known = f.spread.get((f.which, start.base, *start.indices, *start.strides))
     if known is None:
         return pointers_of(f, start), distance

@@ -13,7 +13,7 @@ from weft.codegen.llvm.function import EMITTERS
 from weft.codegen.llvm.memory_ops import access_tag, store
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import in_memory
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import Address, Alloca, Atomic, Cast, Const, Load, Random, Store

@@ -9,7 +9,7 @@ from weft.codegen.cpu.lane_math import over_root
 from weft.codegen.cpu.lane_rows import is_row
 from weft.codegen.cpu.lane_strides import likely_stride
 from weft.codegen.llvm.cost import SLOW, TRANSCENDENTAL, trips
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.ops import (
     Address,

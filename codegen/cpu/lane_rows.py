@@ -15,6 +15,7 @@ from itertools import zip_longest
 
 from weft.codegen.cpu.lanes import LaneWriter, Row, Waiting
 from weft.codegen.llvm.spelling import in_memory
+from weft.ir.addresses import byte_sum
 from weft.ir.core import Value
 from weft.ir.ops import Address
 from weft.ir.types import Pointer, Prim, element
@@ -113,10 +114,7 @@ def in_cell(f: LaneWriter, ptr: Value, step: int, type: Prim) -> tuple[int, int]
     cell = f.layouts.cells.get(ptr.scope.whole) if isinstance(ptr, Address) else None
     if cell is None or cell.size != step:
         return 0, type.size
-    offset, place = -cell.low, ptr
-    while isinstance(place, Address):
-        offset, place = offset + place.offset, place.base
-    return offset % cell.size, cell.span
+    return (byte_sum(ptr).offset - cell.low) % cell.size, cell.span
 
 
 def load_adjacent(f: LaneWriter, pointer: str, type: Prim, tag: str, mask: str = "") -> str:

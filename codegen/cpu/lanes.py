@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.codegen.cpu.lane_layouts import Layouts
 from weft.codegen.llvm.function import EMITTERS, Body, FunctionWriter, Turn, spell
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
 from weft.ir.types import Pointer, Prim, i32, u1

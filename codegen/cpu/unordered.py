@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
+from weft.ir.addresses import byte_sum
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.ops import Address, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase, While
 from weft.ir.scopes import Scope
@@ -92,17 +93,14 @@ def _comes_back(accesses: Sequence[_Access]) -> bool:
 
 def _parts(place: Address) -> tuple[Hashable, tuple[Hashable, ...], int]:
     """The memory that an address is in, what tells it from others but for constants, and these, in bytes."""
-    terms, offset, base = list[Hashable](), 0, place.base
-    step: Value = place
-    while isinstance(step, Address):
-        offset, base = offset + step.offset, step.base
-        for index, stride in zip(step.indices, step.strides, strict=True):
-            if isinstance(index, Const) and isinstance(stride, Const):
-                offset += int(index.value) * int(stride.value)
-            else:
-                terms += [int(x.value) if isinstance(x, Const) else id(x) for x in (index, stride)]
-        step = base
-    memory = _memory(base)
+    found, terms = byte_sum(place), list[Hashable]()
+    offset = found.offset
+    for index, stride in found.terms:
+        if isinstance(index, Const) and isinstance(stride, Const):
+            offset += int(index.value) * int(stride.value)
+        else:
+            terms += [int(x.value) if isinstance(x, Const) else id(x) for x in (index, stride)]
+    memory = _memory(found.base)
     return memory, (memory, *terms), offset
 
 

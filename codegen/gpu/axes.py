@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weft.codegen.gpu.simt import threads_together
+from weft.ir.addresses import element_of, root_of, split
 from weft.ir.core import Value
-from weft.ir.ops import Address, Alloca, Atomic, Binary, Cast, Const, Store, Task, Yield
+from weft.ir.ops import Address, Alloca, Atomic, Const, Store, Task, Yield
 
-__all__ = ["moved_from", "write_along"]
+__all__ = ["write_along"]
 
 _NEAR, _FAR = 16, 64  # bytes from one index to the next: side by side, on another line
 
@@ -45,17 +46,10 @@ def _written(task: Task) -> Iterator[Address]:
     """The places outside of the thread that it writes, of components the whole's."""
     for top in task.body:
         for op in top.walk():
-            place = op.ptr if isinstance(op, Store | Atomic) else None
-            while isinstance(place, Address) and isinstance(place.base, Address) and not place.indices:
-                place = place.base
-            if isinstance(place, Address) and not isinstance(_root(place), Alloca):
-                yield place
-
-
-def _root(place: Value) -> Value:
-    while isinstance(place, Address):
-        place = place.base
-    return place
+            if isinstance(op, Store | Atomic):
+                place, _ = element_of(op.ptr)
+                if isinstance(place, Address) and not isinstance(root_of(place), Alloca):
+                    yield place
 
 
 def _along(task: Task, place: Address) -> int | None:
@@ -74,18 +68,4 @@ def _along(task: Task, place: Address) -> int | None:
 
 def _axis_of(task: Task, index: Value) -> int | None:
     """The axis whose index it is, moved by a constant perhaps."""
-    return next((axis for axis, arg in enumerate(task.body.args) if arg is moved_from(index)), None)
-
-
-def moved_from(index: Value) -> Value:
-    """What an index is but for constants that are added to it."""
-    while isinstance(index, Cast | Binary):
-        if isinstance(index, Cast):
-            index = index.x
-        elif index.kind in ("add", "sub") and isinstance(index.rhs, Const):
-            index = index.lhs
-        elif index.kind == "add" and isinstance(index.lhs, Const):
-            index = index.rhs
-        else:
-            break
-    return index
+    return next((axis for axis, arg in enumerate(task.body.args) if arg is split(index)[0]), None)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from weft.codegen.gpu.boundary_peeling import clamps_of
 from weft.codegen.gpu.row_phases import WORD, cell, whole_words
 from weft.codegen.gpu.unroll_and_jam import ORDERED, is_long, is_shared, is_short, size_of
+from weft.ir.addresses import element_of
 from weft.ir.affine import affine, leaf_key
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
@@ -128,12 +129,11 @@ def _rows_of(task: Task, ops: list[Op], anyhow: bool) -> Iterator[_Row]:
     begin at whole words."""
     inner = task.body.args[-1]
     for op in ops:
-        place, offset = op.ptr if isinstance(op, Load | Store | Atomic) else None, 0
-        while isinstance(place, Address) and isinstance(place.base, Address) and not place.indices:
-            place, offset = place.base, offset + place.offset
+        if not isinstance(op, Load | Store | Atomic):
+            continue
+        place, offset = element_of(op.ptr)
         if not isinstance(place, Address) or inner not in place.indices:
             continue
-        assert isinstance(op, Load | Store | Atomic)
         strides = dict(zip(place.indices, place.strides, strict=True))
         own = strides.pop(inner)
         others = [stride for stride in strides.values() if not whole_words(stride)]

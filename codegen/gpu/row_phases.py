@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weft.ir.addresses import element_of
 from weft.ir.core import Op, Value
 from weft.ir.ops import Address, ArrayBase, Const, Load, Store, TreeBase
 from weft.ir.types import Pointer, element
@@ -72,9 +73,8 @@ def phased_row(ops: Sequence[Op], kind: type[Load | Store], places: Sequence[Val
 
 def cell(place: Value) -> Address | None:
     """The address of the element that a place is in, or is, if it has one."""
-    while isinstance(place, Address) and isinstance(place.base, Address) and not place.indices:
-        place = place.base
-    return place if isinstance(place, Address) else None
+    element, _ = element_of(place)
+    return element if isinstance(element, Address) else None
 
 
 def _known(index: Value, ops: Sequence[Op], places: Sequence[Values]) -> bool:

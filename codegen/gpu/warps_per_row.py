@@ -17,11 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft.codegen.gpu.axes import moved_from
 from weft.codegen.gpu.block_reduce import warp_reduce
 from weft.codegen.gpu.simt import threads_together
 from weft.codegen.gpu.unroll_and_jam import ORDERED, apart_and_in_turn, trips_of, write_together
 from weft.codegen.llvm.spelling import constant, in_register
+from weft.ir.addresses import element_of, split
 from weft.ir.core import Op, Value
 from weft.ir.ops import Address, Alloca, Binary, Const, For, Load, Store, Task
 from weft.ir.transforms.thread_local import identity
@@ -123,13 +123,11 @@ def _along_rows(task: Task, loop: For) -> bool:
     with the iterations."""
     index, inner, some = loop.body.args[0], task.body.args[-1], False
     for op in loop.body:
-        place = op.ptr if isinstance(op, Load) else None
-        while isinstance(place, Address) and isinstance(place.base, Address) and not place.indices:
-            place = place.base
+        place = element_of(op.ptr)[0] if isinstance(op, Load) else None
         if not isinstance(place, Address):
             continue
         strides = {
-            moved_from(at): abs(int(step.value)) if isinstance(step, Const) else _FAR
+            split(at)[0]: abs(int(step.value)) if isinstance(step, Const) else _FAR
             for at, step in zip(place.indices, place.strides, strict=True)
         }
         if 0 < strides.get(inner, 0) < _FAR:

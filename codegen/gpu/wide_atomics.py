@@ -19,7 +19,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.llvm.function import FunctionWriter
-from weft.ir.alias import root_of
+from weft.ir.addresses import byte_steps, element_of, root_of
 from weft.ir.artifact import CudaTarget
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, ArrayBase, Atomic, Const, Load, Task, TreeBase
@@ -93,15 +93,10 @@ def _is_sum(op: Atomic, copied: Collection[Scope]) -> bool:
 
 def _place(op: Atomic) -> tuple[Hashable, int]:
     """The address of a sum: what is the same for neighbours, and a number of bytes."""
-    address: Value = op.ptr
-    offset = 0
-    while isinstance(address, Address) and not address.indices:
-        offset += address.offset
-        address = address.base
-    if not isinstance(address, Address):
-        return address, offset
+    address, inside = element_of(op.ptr)
+    assert isinstance(address, Address)  # see `_is_sum`
     strides = tuple(int(stride.value) if isinstance(stride, Const) else stride for stride in address.strides)
-    return (address.base, tuple(address.indices), strides), offset + address.offset
+    return (address.base, tuple(address.indices), strides), inside + address.offset
 
 
 def _together(places: Places) -> Iterator[Run]:
@@ -143,12 +138,11 @@ def _neighbours(units: Iterable[tuple[int, Unit]], width: int) -> Iterator[list[
 
 def _alignment(ptr: Value, size: int) -> bool:
     """Whether the address is a multiple of `size`."""
-    while isinstance(ptr, Address):
-        strides = [int(stride.value) if isinstance(stride, Const) else 1 for stride in ptr.strides]
-        if ptr.offset % size or any(stride % size for stride in strides):
+    for step in byte_steps(ptr):
+        strides = [int(stride.value) if isinstance(stride, Const) else 1 for stride in step.strides]
+        if step.offset % size or any(stride % size for stride in strides):
             return False
-        ptr = ptr.base
-    return isinstance(ptr, TreeBase)
+    return isinstance(root_of(ptr), TreeBase)
 
 
 def write_run(f: FunctionWriter, run: Run, op: Atomic) -> None:

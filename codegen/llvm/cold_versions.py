@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from weft.codegen.llvm.function import FunctionWriter, spell
 from weft.codegen.llvm.outline import USED, defined, labels
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Block, Value, ops_of
 from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
 from weft.ir.types import Pointer, Prim

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value
 from weft.ir.ops import Address, Atomic, Load, Store, TreeBase
 from weft.ir.scopes import Scope

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
+from weft.ir.addresses import root_of
 from weft.ir.affine import address_key
-from weft.ir.alias import may_alias, root_of
+from weft.ir.alias import may_alias
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.intervals import in_bounds, interval

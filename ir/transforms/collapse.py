@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from weft.ir.addresses import root_of
 from weft.ir.affine import leaf_key
-from weft.ir.alias import EXPOSED, root_of, space_of
+from weft.ir.alias import EXPOSED, space_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg, Builder, Op, Value
 from weft.ir.ops import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.ops import Alloca, Atomic, For, If, Kernel, Load, ParallelFor, SharedLocal, Store, StructFor

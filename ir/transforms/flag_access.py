@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.ops import Arg, ArrayPtr, FieldPtr, Invoke, Kernel, Load, Task

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from weft.ir.alias import root_of
+from weft.ir.addresses import element_steps, root_of, split
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.errors import InternalError
@@ -42,7 +42,7 @@ from weft.ir.passes import pass_
 from weft.ir.scopes import Scope, array_scope
 from weft.ir.symbols import FieldSymbol, Term, scopes_of
 from weft.ir.tasks import tasks_of
-from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, i32, i64, pointer, u1
+from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, pointer, u1
 from weft.ir.widen import FARTHEST, Widener
 
 __all__ = ["lower_access"]
@@ -308,7 +308,7 @@ class _Lowering:
     def index(self, place: _Place, op: Op, index: Value, stride: int, start: int = 0) -> None:
         """Add `(index - start) * stride` before `op`; constants go into the offset, unless they are too large."""
         assert op.block is not None
-        rest, constant = _peel(index)
+        rest, constant = split(index, exact=True)
         if rest is None or abs(constant - start) * stride <= FARTHEST:
             place.offset += (constant - start) * stride
         else:
@@ -321,12 +321,8 @@ class _Lowering:
 
     def inner(self, place: _Place, op: Op, packed: bool) -> None:
         """Add the steps from the root to `op`: members of structs, elements of tensors."""
-        steps: list[ElementPtr | MemberPtr] = []
-        ptr: Value = op
-        while isinstance(ptr, (ElementPtr, MemberPtr)):
-            steps.append(ptr)
-            ptr = ptr.base
-        for step in reversed(steps):
+        _, steps = element_steps(op)
+        for step in steps:
             assert isinstance(step.base.type, Pointer)
             whole = step.base.type.elem
             if isinstance(step, MemberPtr):
@@ -388,18 +384,3 @@ def _even_strides(places: tuple[int, ...], shape: tuple[int, ...]) -> list[int] 
 def _packed_offset(whole: Struct, index: int) -> int:
     """The scalars of an array's element lie side by side."""
     return sum(size_of(scalar) for _, member in whole.members[:index] for scalar in flatten(member))
-
-
-def _peel(index: Value) -> tuple[Value | None, int]:
-    """(rest, constant): an index without the constant added to it; no rest if it is one altogether."""
-    constant = 0
-    while isinstance(index, Binary) and index.kind in ("add", "sub") and index.type in (i32, i64):
-        if isinstance(index.rhs, Const):
-            constant += int(index.rhs.value) * (1 if index.kind == "add" else -1)
-            index = index.lhs
-        elif isinstance(index.lhs, Const) and index.kind == "add":
-            constant += int(index.lhs.value)
-            index = index.rhs
-        else:
-            break
-    return (None, constant + int(index.value)) if isinstance(index, Const) else (index, constant)

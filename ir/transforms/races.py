@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir import ops
-from weft.ir.alias import root_of
+from weft.ir.addresses import element_steps, root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.passes import pass_
@@ -219,17 +219,16 @@ def _within(build: Builder, ptr: Value) -> tuple[Value, int]:
     """Which scalar of its element `ptr` begins at, and how many it has."""
     assert isinstance(ptr.type, Pointer)
     width, found = flat_size(ptr.type.elem), [_const(build, 0)]
-    while isinstance(ptr, (ops.ElementPtr, ops.MemberPtr)):
-        assert isinstance(ptr.base.type, Pointer)
-        whole = ptr.base.type.elem
-        if isinstance(ptr, ops.MemberPtr):
-            found.append(_const(build, _members_before(whole, ptr.index)))
+    for step in reversed(element_steps(ptr)[1]):
+        assert isinstance(step.base.type, Pointer)
+        whole = step.base.type.elem
+        if isinstance(step, ops.MemberPtr):
+            found.append(_const(build, _members_before(whole, step.index)))
         else:
             number: Value = _const(build, 0)
-            for index, extent in zip(ptr.indices, shape_of(whole), strict=True):
+            for index, extent in zip(step.indices, shape_of(whole), strict=True):
                 number = _sum(build, [_mul(build, number, _const(build, extent)), _wide(build, index)])
             found.append(number)
-        ptr = ptr.base
     return _sum(build, found), width
 
 

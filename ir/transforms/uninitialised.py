@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from weft.ir import ops
-from weft.ir.alias import root_of
+from weft.ir.addresses import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value
 from weft.ir.passes import pass_

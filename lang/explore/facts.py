@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.codegen.llvm.cost import cost_of
 from weft.codegen.llvm.remarks import Remark, remarks
+from weft.ir.addresses import byte_sum, root_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import WeftError
 from weft.ir.ops import Address, Alloca, Atomic, Const, For, Load, Store, Task, While, Yield
@@ -155,9 +156,7 @@ def _memory(block: Block, deep: bool) -> Iterator[tuple[Load | Store | Atomic, b
 
 
 def _local(ptr: Value) -> bool:
-    while isinstance(ptr, Address):
-        ptr = ptr.base
-    return isinstance(ptr, Alloca)
+    return isinstance(root_of(ptr), Alloca)
 
 
 def _steps(task: Task) -> list[str]:
@@ -184,13 +183,11 @@ def _inside(op: Op, block: Block) -> bool:
 def _step(ptr: Value, index: Value) -> int | None:
     """Bytes from one iteration's place to its neighbour's; None where that varies."""
     total = 0
-    while isinstance(ptr, Address):
-        for factor, stride in zip(ptr.indices, ptr.strides, strict=True):
-            if factor is index and isinstance(stride, Const):
-                total += int(stride.value)
-            elif _depends(factor, index):
-                return None
-        ptr = ptr.base
+    for factor, stride in byte_sum(ptr).terms:
+        if factor is index and isinstance(stride, Const):
+            total += int(stride.value)
+        elif _depends(factor, index):
+            return None
     return total
 
 

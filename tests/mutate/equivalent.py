@@ -23,38 +23,32 @@ _NOT_CHOSEN = "what a vector without a lane that is here gives is not chosen"
 _KIND = "steps into two objects of one type are of one kind as long as those before them are the same"
 
 EQUIVALENT: dict[str, dict[str, str]] = {
+    "weft.ir.addresses": {
+        "is_index: isinstance(type, Prim) -> True": _TYPES,
+    },
     "weft.ir.alias": {
         "may_alias: p is q -> False": _QUICK,
         "_difference: a is b -> False": _QUICK,
-        "_difference: base_a is not None -> True": "both are None or neither: two None are one value",
-        "_difference: base_b is not None -> True": "both are None or neither: two None are one value",
+        "_difference: value_a is not None -> True": "both are None or neither: two None are one value",
+        "_difference: value_b is not None -> True": "both are None or neither: two None are one value",
         "memory_effects: op.regions -> True": _QUICK,
         "_step_apart: isinstance(a, MemberPtr) -> True": _KIND,
         "_step_apart: isinstance(b, MemberPtr) -> True": _KIND,
         "_step_apart: isinstance(a, ElementPtr) -> True": _KIND,
         "_step_apart: isinstance(b, ElementPtr) -> True": _KIND,
-        "_widens: isinstance(source, Prim) -> True": _TYPES,
-        "_split: isinstance(lhs.value, int) -> True": _TYPES,
-        "_split: isinstance(rhs.value, int) -> True": _TYPES,
-        "_widens: isinstance(target, Prim) -> True": _TYPES,
-        "_widens: source.is_int -> True": "no constant of a float is an int: sums of floats are not looked into",
-        "_widens: target.is_int -> True": "what ends as an index and widens an integer widens it to an integer",
         "_bytes_apart: base_a -> True": "None is the base of temporaries, whose space meets no other",
         "_bytes_apart: base_b -> True": "None is the base of temporaries, whose space meets no other",
     },
     "weft.ir.affine": {
         "_cast: isinstance(source, Prim) -> True": _TYPES,
         "_cast: isinstance(target, Prim) -> True": _TYPES,
-        "_is_index: isinstance(value.type, Prim) -> True": _TYPES,
         "_cast: target.is_int -> True": _INTEGERS,
-        "_is_index: value.type.is_int -> True": _INTEGERS,
     },
     "weft.ir.linear": {
         "_keeps: isinstance(source, Prim) -> True": _TYPES,
         "conditions: isinstance(x.type, Prim) -> True": _TYPES,
     },
     "weft.ir.uniform": {
-        "_is_index: isinstance(value.type, Prim) -> True": _TYPES,
         "reads_common: isinstance(op, Load) -> True": "it is asked of loads only",
         "__init__: self.reason -> False": "nobody asks for steps then",
         "_set: known != 0 -> False": "what changes once more has become None, since a load of a local has",
@@ -348,7 +342,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.codegen.cpu.lane_gathers": ("joint: len(self._parts[block][_place(ptr)]) > 1",),
     "weft.codegen.cpu.lane_memory": ("_load_global: step == type.size",),
     "weft.codegen.cpu.lane_rows": ("is_row: type.size >= 4",),
-    "weft.codegen.gpu.axes": ("_written", "_along", "_axis_of", "moved_from"),
+    "weft.codegen.gpu.axes": ("_written", "_along", "_axis_of"),
     "weft.codegen.gpu.coarsening": ("has_long_loop", "_shares_loop", "_alike"),
     "weft.codegen.gpu.warps_per_row": ("_along_rows",),
     "weft.codegen.gpu.unroll_and_jam": (

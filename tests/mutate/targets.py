@@ -57,6 +57,7 @@ _BOUNDS = (
 _SHARED = ("tests/ir/test_shared_locals.py", "tests/ir/test_lower_tree.py", "tests/ir/test_lower_tree_meaning.py")
 
 TARGETS: dict[str, tuple[str, ...]] = {
+    "weft.ir.addresses": ("tests/ir/test_addresses.py", "tests/ir/test_alias.py", *_PASSES, *_MEANING, *_RUN),
     "weft.ir.alias": ("tests/ir/test_alias.py", *_PASSES, *_MEANING, *_RUN),
     "weft.ir.tasks": ("tests/ir/test_private_spaces.py", *_PASSES, "tests/ir/test_index_analyses.py", *_MEANING, *_RUN),
     "weft.ir.affine": ("tests/ir/test_index_analyses.py", *_PASSES, *_MEANING, *_RUN),
