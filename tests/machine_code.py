@@ -35,7 +35,7 @@ from weft.demos.runner import NAMES
 from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
 from weft.ir.pipeline import lower
-from weft.lang import compile as compiler
+from weft.lang.calls import compile as compiler
 
 DEMOS = {
     "mpm3d": {"grid": 16, "side": 32},
