@@ -13,33 +13,35 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.codegen.cpu import lane_math, lane_memory
-from weft.codegen.cpu.lane_choice import LanePlan, Plan, lane_decision, length
 from weft.codegen.cpu.lane_control import write_body
-from weft.codegen.cpu.lane_layouts import layouts_of
+from weft.codegen.cpu.lane_folds import write_fold
 from weft.codegen.cpu.lanes import LaneWriter
 from weft.codegen.cpu.privatization import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.cpu.saturating_casts import saturated
-from weft.codegen.cpu.unordered import is_unordered
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
-from weft.codegen.cpu.wide_cells import in_wide_cells
 from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_ops
 from weft.codegen.llvm.call_ops import calls_one, survey, write_function
-from weft.codegen.llvm.cost import Cost, cost_of
 from weft.codegen.llvm.crew import Crew, Helpers
 from weft.codegen.llvm.function import EMITTERS, FunctionWriter, Turn
-from weft.codegen.llvm.interrupts import NEVER, Stretches, even_part, look, stretches
-from weft.codegen.llvm.joined_trees import joined_trees
+from weft.codegen.llvm.interrupts import look, stretches
 from weft.codegen.llvm.line_table import LineTable
 from weft.codegen.llvm.memory_ops import service
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.outline import outline
 from weft.codegen.llvm.overlap_check import write_check
 from weft.codegen.llvm.parts import Parts, cuts_of
-from weft.codegen.llvm.privatizable import Limits, Share, shares_of
 from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.errors import InternalError
+from weft.ir.mapping.cost import Cost, cost_of, length
+from weft.ir.mapping.joined_trees import joined_trees
+from weft.ir.mapping.lane_choice import LanePlan, Plan, lane_decision
+from weft.ir.mapping.layouts import layouts_of
+from weft.ir.mapping.privatizable import Limits, Share, shares_of
+from weft.ir.mapping.stretches import NEVER, Stretches, even_part
+from weft.ir.mapping.unordered import is_unordered
+from weft.ir.mapping.wide_cells import in_wide_cells
 from weft.ir.ops import Address, Atomic, Const, For, Kernel, Random, Task, While, Yield
 from weft.ir.types import f32, f64
 
@@ -375,7 +377,14 @@ def _writer(module: ModuleWriter, plan: Plan | None) -> FunctionWriter:
         return LaneWriter(module, lanes=plan.lanes, many=plan.many, facts=plan.facts, layouts=plan.layouts)
     group = module.node("distinct !{}")
     if plan is not None:
-        return LaneWriter(module, access_group=group, lanes=plan.lanes, folds=plan.loops, layouts=plan.layouts)
+        return LaneWriter(
+            module,
+            access_group=group,
+            lanes=plan.lanes,
+            folds=plan.loops,
+            write_fold=write_fold,
+            layouts=plan.layouts,
+        )
     return FunctionWriter(module, access_group=group)
 
 

@@ -6,8 +6,8 @@ from weft.codegen.cpu.lanes import LaneWriter, Masks, by_lane
 from weft.codegen.llvm.cold_versions import write_by_lane
 from weft.codegen.llvm.control_ops import counted_turn, last_but_one, looks, more_rounds
 from weft.codegen.llvm.function import EMITTERS, Jump
-from weft.codegen.llvm.interrupts import may_overflow
 from weft.ir.core import Block, Op
+from weft.ir.mapping.stretches import may_overflow
 from weft.ir.ops import Binary, Break, Continue, For, If, Load, Store, Task, Unary, Warn, While
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim

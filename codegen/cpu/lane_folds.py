@@ -19,7 +19,6 @@ better for long ones, the loop is written twice: for whole groups of vectors, an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from weft.codegen.cpu.lane_control import write_body
 from weft.codegen.cpu.lane_memory import combined
@@ -29,34 +28,26 @@ from weft.codegen.llvm.function import Turn
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.core import Op, Value
+from weft.ir.mapping.fold_choice import InnerLoop
 from weft.ir.ops import For
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import FAMILY, Uniformity
 
-__all__ = ["InnerLoop"]
+__all__ = ["write_fold"]
 
 
-@dataclass
-class InnerLoop:
-    """A loop whose rounds run in lanes, by those facts, if there are any, `many` vectors at once if it is long; and the
-    locals that are vectors as long as it runs, each with how its elements are combined."""
-
-    facts: Uniformity | None = None
-    many: int = 1
-    totals: dict[Value, str] = field(default_factory=dict[Value, str])
-
-    def write(self, f: LaneWriter, op: Op, alone: Callable[[Op], None]) -> None:
-        """Write it; `alone` writes an op the usual way."""
-        for local, kind in self.totals.items():
-            f.totals[local] = _cleared(f, local, kind)
-        if self.facts is None:
-            alone(op)
-        else:
-            assert isinstance(op, For)
-            _rounds(f, op, self.facts, self.many)
-        for local, kind in self.totals.items():
-            _hand_in(f, local, kind, f.totals.pop(local)[0])
+def write_fold(f: LaneWriter, loop: InnerLoop, op: Op, alone: Callable[[Op], None]) -> None:
+    """Write a loop of that kind; `alone` writes an op the usual way."""
+    for local, kind in loop.totals.items():
+        f.totals[local] = _cleared(f, local, kind)
+    if loop.facts is None:
+        alone(op)
+    else:
+        assert isinstance(op, For)
+        _rounds(f, op, loop.facts, loop.many)
+    for local, kind in loop.totals.items():
+        _hand_in(f, local, kind, f.totals.pop(local)[0])
 
 
 def _rounds(f: LaneWriter, op: For, facts: Uniformity, many: int) -> None:

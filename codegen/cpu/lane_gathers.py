@@ -8,54 +8,26 @@ from one pointer for each lane.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
-from weft.codegen.cpu.lane_layouts import Cell, Layouts
-from weft.codegen.cpu.lane_rows import in_cell, join, pick
+from weft.codegen.cpu.lane_rows import join, pick
 from weft.codegen.cpu.lanes import LaneWriter
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.addresses import element_of
-from weft.ir.core import Block, Value
-from weft.ir.ops import Address, Const, Load
-from weft.ir.scopes import Scope
+from weft.ir.core import Value
+from weft.ir.mapping.cell_parts import constant_terms, place_of
+from weft.ir.mapping.rows import in_cell
+from weft.ir.ops import Address
 from weft.ir.types import Prim, i64
 
-__all__ = ["CellParts", "anchor_of", "constant_terms", "gather_part", "pointers_of"]
-
-_SPANS = (8, 12, 16)  # bytes of a cell that one load takes
-
-
-class CellParts:
-    """Which parts of the same cells a block loads; found out for a block when it is first asked for."""
-
-    def __init__(self, layouts: Layouts) -> None:
-        self.layouts = layouts
-        self._parts: dict[Block, dict[Hashable, set[int]]] = {}
-
-    def joint(self, op: Load) -> Cell | None:
-        """The cell that a load takes a part of, if it is one to load whole: the block loads other parts of it, too."""
-        ptr, block = op.ptr, op.block
-        if not isinstance(ptr, Address) or block is None or not isinstance(op.type, Prim) or op.type.size != 4:
-            return None
-        cell = self.layouts.cells.get(ptr.scope.whole)
-        if cell is None or cell.span not in _SPANS:
-            return None
-        if block not in self._parts:
-            self._parts[block] = parts = dict[Hashable, set[int]]()
-            for place in (x.ptr for x in block if isinstance(x, Load) and isinstance(x.ptr, Address)):
-                parts.setdefault(_place(place), set()).add(place.offset)
-        return cell if len(self._parts[block][_place(ptr)]) > 1 else None
-
-
-def _place(ptr: Address) -> tuple[Value | Scope, ...]:
-    return (ptr.base, *ptr.indices, *ptr.strides, ptr.scope.whole)
+__all__ = ["anchor_of", "gather_part", "pointers_of"]
 
 
 def gather_part(f: LaneWriter, ptr: Address, size: int, type: Prim) -> str:
     """The lanes' parts at `ptr`, which are in cells of `size` bytes; what was loaded for other parts is not loaded
     again."""
-    inner, span = in_cell(f, ptr, size, type)
-    key, count = (*_place(ptr), ptr.offset - inner, f.mask, f.which), span // type.size
+    inner, span = in_cell(f.layouts, ptr, size, type)
+    key, count = (*place_of(ptr), ptr.offset - inner, f.mask, f.which), span // type.size
     if key not in f.gathered:
         cells = [_cell(f, pointer, ptr, count, type) for pointer in _pointers_of_lanes(f, ptr, inner)]
         f.gathered[key] = _parts_of(f, cells, count, type)
@@ -85,12 +57,6 @@ def anchor_of(f: LaneWriter, ptr: Address) -> tuple[str, int]:
     if known is None:
         return pointers_of(f, start), distance
     return known, distance + start.offset + constant_terms(start)
-
-
-def constant_terms(ptr: Address) -> int:
-    """What of an address is known, but for its offset."""
-    terms = zip(ptr.indices, ptr.strides, strict=True)
-    return sum(int(i.value) * int(s.value) for i, s in terms if isinstance(i, Const) and isinstance(s, Const))
 
 
 def _some_lane(f: LaneWriter, ptr: Address) -> str:

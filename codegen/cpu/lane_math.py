@@ -6,23 +6,13 @@ from weft.codegen.cpu.lanes import LaneWriter, by_lane
 from weft.codegen.cpu.vector_math import CpuMath, piece, put_piece
 from weft.codegen.llvm.function import EMITTERS
 from weft.codegen.llvm.scalar_ops import binary
-from weft.ir.core import Value
+from weft.ir.mapping.lane_price import over_root
 from weft.ir.ops import Binary, Unary
 from weft.ir.types import f32
 
-__all__ = ["over_root"]
+__all__: list[str] = []
 
 _ESTIMATE = 16  # floats that the instruction takes
-
-
-def over_root(op: Binary | Unary) -> Value | None:
-    """The x of `y / sqrt(x)` and of `rsqrt(x)`, for floats."""
-    if op.type is not f32:
-        return None
-    if isinstance(op, Unary):
-        return op.x if op.kind == "rsqrt" else None
-    root = op.rhs
-    return root.x if op.kind == "div" and isinstance(root, Unary) and root.kind == "sqrt" else None
 
 
 def _estimates(f: LaneWriter) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from weft.codegen.cpu.lane_atomics import Together, can_wait
-from weft.codegen.cpu.lane_gathers import CellParts, constant_terms, gather_part, pointers_of
-from weft.codegen.cpu.lane_rows import in_cell, is_row, load_adjacent, load_row, short, store_adjacent, store_row
+from weft.codegen.cpu.lane_gathers import gather_part, pointers_of
+from weft.codegen.cpu.lane_rows import load_adjacent, load_row, short, store_adjacent, store_row
 from weft.codegen.cpu.lane_strides import find_row, row_of
 from weft.codegen.cpu.lanes import LaneWriter, Waiting, by_lane
 from weft.codegen.llvm.function import EMITTERS
@@ -16,6 +16,8 @@ from weft.codegen.llvm.spelling import in_memory
 from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
+from weft.ir.mapping.cell_parts import CellParts, constant_terms
+from weft.ir.mapping.rows import in_cell, is_row
 from weft.ir.ops import Address, Alloca, Atomic, Cast, Const, Load, Random, Store
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Pointer, Prim, Tensor, i32, i64, u1
@@ -238,7 +240,7 @@ def _scatter(f: LaneWriter, ptr: Value, type: Prim, value: str, tag: str) -> Non
 def _join(f: LaneWriter, op: Store, step: int, value: str) -> None:
     """A part of cells: stored together with the other parts that are stored next."""
     type = _pointee(op.ptr)
-    inner, _ = in_cell(f, op.ptr, step, type)
+    inner, _ = in_cell(f.layouts, op.ptr, step, type)
     key, place = _cell_key(op.ptr, inner), inner // type.size
     waiting = f.waiting.get(f.which)
     if waiting is not None and (waiting.key != key or place in waiting.values):

@@ -15,15 +15,12 @@ from itertools import zip_longest
 
 from weft.codegen.cpu.lanes import LaneWriter, Row, Waiting
 from weft.codegen.llvm.spelling import in_memory
-from weft.ir.addresses import byte_sum
 from weft.ir.core import Value
+from weft.ir.mapping.rows import in_cell
 from weft.ir.ops import Address
 from weft.ir.types import Pointer, Prim, element
 
 __all__ = [
-    "WIDEST",
-    "in_cell",
-    "is_row",
     "join",
     "load_adjacent",
     "load_row",
@@ -33,26 +30,19 @@ __all__ = [
     "store_row",
 ]
 
-WIDEST = 8  # elements from lane to lane, up to which moving all between beats moving each by itself
-
 
 def load_row(f: LaneWriter, row: Row, ptr: Value, type: Prim) -> str:
     """What the lanes have at `ptr`. Addresses in the same cells load the same, which LLVM does once."""
     count, tag = row.step // type.size, _tag(f, ptr)
     if count == 1:
         return load_adjacent(f, row.first, type, tag)
-    inner, span = in_cell(f, ptr, row.step, type)
+    inner, span = in_cell(f.layouts, ptr, row.step, type)
     first, used = _moved(f, row.first, -inner), range(span // type.size)
     pieces = [
         load_adjacent(f, _moved(f, first, part * f.lanes * type.size), type, tag, _mask(f, part, count, used))
         for part in range(count)
     ]
     return pick(f, pieces, f.lanes, range(inner // type.size, f.lanes * count, count), type)
-
-
-def is_row(step: int, type: Prim) -> bool:
-    """Whether places so far apart, with gaps between them, are worth moving as a row."""
-    return type.size < step <= WIDEST * type.size and step % type.size == 0 and type.size >= 4
 
 
 def store_row(f: LaneWriter, row: Waiting) -> None:
@@ -107,14 +97,6 @@ def join(f: LaneWriter, vectors: Sequence[str], size: int, type: Prim) -> tuple[
             joined.append(f.set(f"shufflevector {vector} {low}, {vector} {high}, <{2 * size} x i32> <{order}>"))
         left, size = joined, 2 * size
     return left[0], size
-
-
-def in_cell(f: LaneWriter, ptr: Value, step: int, type: Prim) -> tuple[int, int]:
-    """Where in its cell the address is, and how much of the cell is the field's, both in bytes."""
-    cell = f.layouts.cells.get(ptr.scope.whole) if isinstance(ptr, Address) else None
-    if cell is None or cell.size != step:
-        return 0, type.size
-    return (byte_sum(ptr).offset - cell.low) % cell.size, cell.span
 
 
 def load_adjacent(f: LaneWriter, pointer: str, type: Prim, tag: str, mask: str = "") -> str:

@@ -9,43 +9,19 @@ The second kind is tested where the address is computed; where the test fails, t
 
 from __future__ import annotations
 
-from weft.codegen.cpu.lane_rows import WIDEST
 from weft.codegen.cpu.lanes import LaneWriter, Row
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.core import Value
-from weft.ir.ops import Address, Const
-from weft.ir.types import Pointer, Prim
-from weft.ir.uniform import Uniformity
+from weft.ir.mapping.rows import likely_bytes, likely_stride
+from weft.ir.ops import Address
+from weft.ir.types import Prim
 
-__all__ = ["find_row", "likely_stride", "row_of"]
-
-
-def likely_stride(facts: Uniformity, ptr: Value) -> int:
-    """How many elements lie from lane to lane, most of the time, if that is worth a row; else 0."""
-    step = _likely(facts, ptr)
-    if step is None or not isinstance(ptr.type, Pointer) or not isinstance(ptr.type.elem, Prim):
-        return 0
-    size = ptr.type.elem.size
-    fits = step > 0 and step % size == 0 and step // size <= WIDEST and size >= 4
-    return step // size if fits else 0
-
-
-def _likely(facts: Uniformity, ptr: Value) -> int | None:
-    step = facts.step(ptr)
-    if step is not None or not isinstance(ptr, Address):
-        return step
-    total = _likely(facts, ptr.base)
-    for index, stride in zip(ptr.indices, ptr.strides, strict=True):
-        step = facts.likely_step(index)
-        if step is None or total is None or (step and not isinstance(stride, Const)) or facts.varies(stride):
-            return None
-        total += step * int(stride.value) if isinstance(stride, Const) else 0
-    return total
+__all__ = ["find_row", "row_of"]
 
 
 def find_row(f: LaneWriter, op: Address) -> None:
     """Note where the lanes of an uneven address are if its indices are as even as they look."""
-    likely = _likely(f.facts, op)
+    likely = likely_bytes(f.facts, op)
     if f.facts.step(op) is not None or not likely:
         return
     base = f.rows.get((op.base, f.which))

@@ -26,20 +26,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from weft.codegen.cpu.lane_layouts import Layouts
 from weft.codegen.llvm.function import EMITTERS, Body, FunctionWriter, Turn, spell
 from weft.ir.addresses import root_of
 from weft.ir.core import Block, Op, Value
+from weft.ir.mapping.layouts import Layouts
 from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
 from weft.ir.types import Pointer, Prim, i32, u1
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from weft.codegen.cpu.lane_gathers import CellParts
+    from weft.ir.mapping.cell_parts import CellParts
+    from weft.ir.mapping.fold_choice import InnerLoop
     from weft.ir.uniform import Uniformity
 
-__all__ = ["LANE_EMITTERS", "Fold", "LaneWriter", "Mask", "Masks", "Row", "Waiting", "by_lane"]
+__all__ = ["LANE_EMITTERS", "LaneWriter", "Mask", "Masks", "Row", "Waiting", "by_lane"]
 
 Mask = tuple[str, ...]  # of each vector that runs: which of its lanes are meant
 
@@ -107,24 +108,17 @@ class Together(Protocol):
         ...
 
 
-class Fold(Protocol):
-    """How a loop is written whose rounds run in lanes, or that holds one (see `lane_folds.py`)."""
-
-    def write(self, f: LaneWriter, op: Op, alone: Callable[[Op], None]) -> None:
-        """Write it; `alone` writes an op the usual way."""
-        ...
-
-
 @dataclass
 class LaneWriter(FunctionWriter):
-    """A function whose iterations run in `lanes`, in `many` vectors. `here`: the lanes that are here; `region`: where
-    to go when none is left; `homes`: the mask where each split local was made; `common`: where it is kept what lanes
-    have in common in it; `leaving`: the loop that lanes missing in `here` have left; `rows`: addresses that may stand
-    in a row (see `lane_strides`); `waiting`: stores that others may join; `folds`: loops whose rounds run in lanes, and
-    loops around these; `totals`: the vectors that they sum up in; `parts`: what is loaded of the same cells;
-    `gathered`: cells that were loaded here, while nothing is written; `spread`: vectors of addresses computed here, but
-    for constant distances, by what of; `anchors`: the address of each lane of such a vector; `together`: atomics that
-    wait for others. `which` of the vectors is being written; what each has of its `own`."""
+    """A function whose iterations run in `lanes`, in `many` vectors. `here`: the lanes that are here; `region`:
+    where to go when none is left; `homes`: the mask where each split local was made; `common`: where it is kept
+    what lanes have in common in it; `leaving`: the loop that lanes missing in `here` have left; `rows`: addresses
+    that may stand in a row (see `lane_strides`); `waiting`: stores that others may join; `folds`: loops whose
+    rounds run in lanes, and loops around these, which `write_fold` writes; `totals`: the vectors that they sum up
+    in; `parts`: what is loaded of the same cells; `gathered`: cells that were loaded here, while nothing is
+    written; `spread`: vectors of addresses computed here, but for constant distances, by what of; `anchors`: the
+    address of each lane of such a vector; `together`: atomics that wait for others. `which` of the vectors is being
+    written; what each has of its `own`."""
 
     lanes: int = 1
     many: int = 1
@@ -140,7 +134,8 @@ class LaneWriter(FunctionWriter):
     layouts: Layouts = field(default_factory=Layouts)
     rows: dict[tuple[Value, int], Row] = field(default_factory=dict[tuple[Value, int], "Row"])
     waiting: dict[int, Waiting] = field(default_factory=dict[int, Waiting])
-    folds: Mapping[Op, Fold] = field(default_factory=dict[Op, "Fold"])
+    folds: Mapping[Op, InnerLoop] = field(default_factory=dict[Op, "InnerLoop"])
+    write_fold: Callable[[LaneWriter, InnerLoop, Op, Callable[[Op], None]], None] | None = None
     totals: dict[Value, Mask] = field(default_factory=dict[Value, Mask])
     parts: CellParts | None = None
     gathered: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])
@@ -267,7 +262,8 @@ class LaneWriter(FunctionWriter):
         fold = self.folds.get(op)
         if fold is None:
             return super().write(op)
-        return fold.write(self, op, super().write)
+        assert self.write_fold is not None
+        return self.write_fold(self, fold, op, super().write)
 
     def use(self, value: Value) -> str:
         """The operand text of a value, in the width that is being written."""

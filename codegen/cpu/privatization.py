@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot, service
 from weft.codegen.llvm.module import ModuleWriter
-from weft.codegen.llvm.privatizable import Share
 from weft.codegen.llvm.scalar_ops import binary
+from weft.ir.mapping.privatizable import Share
 from weft.ir.scopes import Scope
 from weft.ir.transforms.thread_local import identity
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from weft.codegen.gpu.block_reduce import thread_number, threads_in_block
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot
-from weft.codegen.llvm.privatizable import Limits, Share
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import constant, in_register
+from weft.ir.mapping.privatizable import Limits, Share
 from weft.ir.ops import Atomic
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import f32, i32, u32

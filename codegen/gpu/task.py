@@ -25,11 +25,11 @@ from weft.codegen.llvm.call_ops import Callee, calls_one
 from weft.codegen.llvm.function import Jump
 from weft.codegen.llvm.line_table import LineTable
 from weft.codegen.llvm.module import ModuleWriter
-from weft.codegen.llvm.privatizable import Share
 from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.intervals import interval
+from weft.ir.mapping.privatizable import Share
 from weft.ir.ops import Const, For, Load, Random, Store, Task, Yield
 from weft.ir.types import Pointer
 

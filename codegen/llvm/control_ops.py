@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from weft.codegen.llvm.cold_versions import write_apart
 from weft.codegen.llvm.function import EMITTERS, FunctionWriter, Jump, Turn, emits
-from weft.codegen.llvm.interrupts import LIKELY, NEVER, Stretches, counted, look, may_overflow, stretches
+from weft.codegen.llvm.interrupts import counted, look, stretches
 from weft.codegen.llvm.memory_ops import read_slot, service
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.artifact import Site
 from weft.ir.core import Value
+from weft.ir.mapping.stretches import LIKELY, NEVER, Stretches, may_overflow
 from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, Warn, While
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim, Type, u1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from weft.codegen.llvm.function import FunctionWriter, emits
-from weft.codegen.llvm.joined_trees import scope_in
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import constant, in_memory, in_register
 from weft.ir.artifact import SERVICES
 from weft.ir.core import Value
 from weft.ir.errors import InternalError
+from weft.ir.mapping.joined_trees import scope_in
 from weft.ir.ops import (
     Address,
     Alloca,

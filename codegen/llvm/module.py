@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from weft.codegen.llvm.call_ops import Callee
     from weft.codegen.llvm.function import FunctionWriter
-    from weft.codegen.llvm.interrupts import Stretches
+    from weft.ir.mapping.stretches import Stretches
     from weft.ir.types import Prim
 
 __all__ = ["MathLibrary", "ModuleWriter"]

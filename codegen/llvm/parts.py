@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.codegen.cpu.lane_choice import length
+from weft.ir.mapping.cost import length
 from weft.ir.ops import Invoke, Kernel, Task
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from weft.codegen.llvm import machine
 from weft.codegen.llvm.call_ops import Callee, calls_one, survey, write_function
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.module import ModuleWriter
-from weft.codegen.llvm.privatizable import shares_of
 from weft.codegen.llvm.spelling import identifier
 from weft.codegen.nvptx.host import host_module, threads_of
 from weft.codegen.nvptx.lost_borrows import keep_borrows
@@ -30,6 +29,7 @@ from weft.codegen.nvptx.target import device_machine, header, link_math, most_ar
 from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Artifact, CudaTarget, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
+from weft.ir.mapping.privatizable import shares_of
 from weft.ir.ops import Assert, Exit, Kernel, Task
 from weft.ir.overlaps import written_arrays
 from weft.ir.types import flat_size

@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from weft.codegen.llvm.cost import cost_of
 from weft.codegen.llvm.remarks import Remark, remarks
 from weft.ir.addresses import byte_sum, root_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import WeftError
+from weft.ir.mapping.cost import cost_of
 from weft.ir.ops import Address, Alloca, Atomic, Const, For, Load, Store, Task, While, Yield
 from weft.ir.tasks import accesses, tasks_of
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:
-    from weft.codegen.cpu.lane_choice import Plan
+    from weft.ir.mapping.lane_choice import Plan
     from weft.lang.stages import Stages
 
 __all__ = ["facts_text", "task_facts"]

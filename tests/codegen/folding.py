@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.cpu import fold_choice, lane_choice
 from weft.codegen.cpu import kernel as cpu
-from weft.codegen.cpu.lane_choice import FoldPlan
 from weft.codegen.llvm.machine import host_cpu
+from weft.ir.mapping import fold_choice, lane_choice
+from weft.ir.mapping.lane_choice import FoldPlan
 from weft.lang.program.init import program
 
 __all__ = ["folding", "has_lanes"]

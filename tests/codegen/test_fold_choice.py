@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from weft.codegen.cpu.fold_choice import _could_fold, _sums_fold, inner_loops
 from weft.ir.core import Op, Value, ops_of
+from weft.ir.mapping.fold_choice import _could_fold, _sums_fold, inner_loops
 from weft.ir.ops import Alloca, For, While
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of

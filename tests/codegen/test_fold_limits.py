@@ -10,7 +10,7 @@ import pytest
 import weft as ti
 from tests.codegen.folding import folding, has_lanes
 from tests.codegen.test_folds import N, rows
-from weft.codegen.cpu.lane_choice import FoldPlan
+from weft.ir.mapping.lane_choice import FoldPlan
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import weft as ti
 from tests.codegen.folding import folding, has_lanes
-from weft.codegen.cpu import lane_choice
+from weft.ir.mapping import lane_choice
 from weft.ir.ops import If
 
 N = 53

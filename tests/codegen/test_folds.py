@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import weft as ti
 from tests.codegen.folding import folding, has_lanes
 from tests.sampling import draws, only
-from weft.codegen.cpu.lane_choice import FoldPlan
+from weft.ir.mapping.lane_choice import FoldPlan
 
 N = 53
 RNG = np.random.default_rng(0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.codegen.llvm.joined_trees import joined_trees, scope_in
 from weft.ir.core import Op, ops_of
+from weft.ir.mapping.joined_trees import joined_trees, scope_in
 from weft.ir.ops import Address, Load, Store
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope

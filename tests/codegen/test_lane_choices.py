@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from weft.codegen.cpu.kernel import emit_kernel
-from weft.codegen.cpu.lane_choice import FoldPlan, LanePlan, lane_decision
-from weft.codegen.cpu.lane_layouts import Cell, Layouts
-from weft.codegen.cpu.lane_rows import in_cell, is_row
 from weft.ir.config import CompileConfig
+from weft.ir.mapping.lane_choice import FoldPlan, LanePlan, lane_decision
+from weft.ir.mapping.layouts import Cell, Layouts
+from weft.ir.mapping.rows import in_cell, is_row
 from weft.ir.ops import Address, Arg, Const, TreeBase
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope
@@ -108,17 +106,17 @@ def test_what_is_a_row(step: int, type: Prim, row: bool) -> None:
 
 def test_where_in_its_cell_an_address_is() -> None:
     cells = {Scope("field:x"): Cell(12, 100, 8)}
-    f: Any = SimpleNamespace(layouts=Layouts(cells=cells))
+    layouts = Layouts(cells=cells)
     index, step = Arg(0, type=i64), Const(12, type=i64)
 
     def place(offset: int, scope: str = "field:x") -> Address:
         return Address(TreeBase(0), [index], [step], offset, Scope(scope), type=pointer(f32))
 
-    assert in_cell(f, place(100), 12, f32) == (0, 8)
-    assert in_cell(f, place(104), 12, f32) == (4, 8)
-    assert in_cell(f, place(124 + 4), 12, f32) == (4, 8)
+    assert in_cell(layouts, place(100), 12, f32) == (0, 8)
+    assert in_cell(layouts, place(104), 12, f32) == (4, 8)
+    assert in_cell(layouts, place(124 + 4), 12, f32) == (4, 8)
     part = Address(place(100), [], [], 4, Scope("field:x", 1), type=pointer(f32))
-    assert in_cell(f, part, 12, f32) == (4, 8)
-    assert in_cell(f, place(104), 24, f32) == (0, 4)  # every other cell
-    assert in_cell(f, place(104, "field:y"), 12, f32) == (0, 4)
-    assert in_cell(f, index, 12, f32) == (0, 4)
+    assert in_cell(layouts, part, 12, f32) == (4, 8)
+    assert in_cell(layouts, place(104), 24, f32) == (0, 4)  # every other cell
+    assert in_cell(layouts, place(104, "field:y"), 12, f32) == (0, 4)
+    assert in_cell(layouts, index, 12, f32) == (0, 4)

@@ -11,7 +11,7 @@ import pytest
 
 import weft as ti
 from tests.codegen.folding import has_lanes
-from weft.codegen.cpu.lane_strides import _likely, likely_stride
+from weft.ir.mapping.rows import likely_bytes, likely_stride
 from weft.ir.ops import Address
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
@@ -84,7 +84,7 @@ def one(indices: str, strides: str, base: str = "%base", name: str = "p", type: 
 def test_how_far_apart(body: str, bytes: int | None, elements: int) -> None:
     facts, found = addresses(body)
     assert facts.reason == ""
-    assert _likely(facts, found[-1]) == bytes
+    assert likely_bytes(facts, found[-1]) == bytes
     assert likely_stride(facts, found[-1]) == elements
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from weft.codegen.cpu.fold_choice import fold_prices
 from weft.codegen.cpu.kernel import emit_kernel
-from weft.codegen.cpu.lane_choice import FoldPlan, LanePlan, lane_decision
-from weft.codegen.cpu.lane_layouts import Layouts
 from weft.codegen.llvm import machine
 from weft.ir.config import CompileConfig
+from weft.ir.mapping.fold_choice import fold_prices
+from weft.ir.mapping.lane_choice import FoldPlan, LanePlan, lane_decision
+from weft.ir.mapping.layouts import Layouts
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import weft as ti
-from weft.codegen.llvm import control_ops, interrupts
+from weft.codegen.llvm import control_ops
+from weft.ir.mapping import stretches
 
 STEPS = (1, -1, 2, -3, 7)
 
@@ -18,7 +19,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rounds are many already, and stretches are short."""
     monkeypatch.setattr(control_ops, "LIKELY", 3)
     monkeypatch.setattr(control_ops, "_PATIENCE", 2)
-    monkeypatch.setattr(interrupts, "_STRETCH", 40.0)
+    monkeypatch.setattr(stretches, "_STRETCH", 40.0)
     ti.init(arch=ti.cpu, offline_cache=False)
 
 
@@ -95,7 +96,7 @@ def test_long_ones_as_they_come() -> None:
             for i in range(k, ends[k], 2):
                 out[1, k] += i ^ k
 
-    lengths = [interrupts.LIKELY - 1, interrupts.LIKELY, 3 * interrupts.LIKELY, 5_000_001]
+    lengths = [stretches.LIKELY - 1, stretches.LIKELY, 3 * stretches.LIKELY, 5_000_001]
     ends.from_numpy(np.array(lengths))
     run()
     assert out.to_numpy().tolist() == [

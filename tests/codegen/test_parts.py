@@ -19,10 +19,10 @@ from tests.generate import Program, chi_kernels
 from tests.sampling import draws
 from weft.codegen.cpu import kernel as cpu
 from weft.codegen.llvm import machine, parts
-from weft.codegen.llvm.cost import Cost
 from weft.codegen.llvm.crew import Crew, Helpers, Seats
 from weft.ir.artifact import Artifact
 from weft.ir.config import MANY_THREADS, CompileConfig
+from weft.ir.mapping.cost import Cost
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes

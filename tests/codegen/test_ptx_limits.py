@@ -11,10 +11,10 @@ import pytest
 
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
-from weft.codegen.cpu.lane_layouts import Cell, layouts_of
 from weft.codegen.gpu.privatization import LIMITS, copies_of
-from weft.codegen.llvm.privatizable import Share
 from weft.codegen.nvptx.target import libdevice
+from weft.ir.mapping.layouts import Cell, layouts_of
+from weft.ir.mapping.privatizable import Share
 from weft.ir.ops import Kernel
 from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol, Term

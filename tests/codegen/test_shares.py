@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from weft.codegen.llvm.privatizable import Limits, shares_of
 from weft.codegen.nvptx.kernel import emit_kernel
 from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
+from weft.ir.mapping.privatizable import Limits, shares_of
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.symbols import FieldSymbol, Term, scopes_of

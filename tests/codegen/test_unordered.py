@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from weft.codegen.cpu.unordered import is_unordered
+from weft.ir.mapping.unordered import is_unordered
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 

@@ -155,11 +155,25 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "load_anyway: index.type not in (i32, i64) -> True": "a cast to the type that it has, or to 64 bits",
         "_worst: behind.type is i32 -> False": "64 bits hold it as well; cut off it is what it was",
     },
-    "weft.codegen.cpu.fold_choice": {
+    "weft.ir.mapping.fold_choice": {
         "_sums_fold: isinstance(local.type, Pointer) -> True": _TYPES,
         "_sums_fold: isinstance(local.type.elem, Prim) -> True": _TYPES,
         "_sums_fold: len(types) == len(kinds) -> True": _TYPES,
         "_could_fold: isinstance(step, Const) -> True": "what counts in steps that are not known counts trips instead",
+    },
+    "weft.ir.mapping.cell_parts": {
+        "joint: block not in self._parts -> True": "the parts are found again",
+        "joint: isinstance(ptr, Address) -> True": _ADDRESS,
+        "joint: block is None -> False": _TYPES,
+        "joint: isinstance(op.type, Prim) -> True": _TYPES,
+    },
+    "weft.ir.mapping.rows": {
+        "in_cell: isinstance(ptr, Address) -> True": _ADDRESS,
+        "likely_stride: isinstance(ptr.type, Pointer) -> True": _TYPES,
+        "likely_stride: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
+        "likely_bytes: isinstance(ptr, Address) -> True": _ADDRESS,
+        "likely_bytes: step is not None -> False": "it is the sum of the steps of its terms",
+        "likely_bytes: facts.varies(stride) -> False": _STRIDES,
     },
     "weft.codegen.cpu.lane_atomics": {
         "sees: isinstance(op, Alloca) -> False": _EARLY,
@@ -180,30 +194,20 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "minds: FAMILY.get(other.kind) != FAMILY.get(op.kind) -> True": _EARLY,
     },
     "weft.codegen.cpu.lane_gathers": {
-        "joint: block not in self._parts -> True": "the parts are found again",
         "_some_lane: f.many == 1 -> True": _NOT_CHOSEN,
         "_some_lane: f.many > 1 -> False": _NOT_CHOSEN,
-        "joint: isinstance(ptr, Address) -> True": _ADDRESS,
-        "joint: block is None -> False": _TYPES,
-        "joint: isinstance(op.type, Prim) -> True": _TYPES,
     },
     "weft.codegen.cpu.lane_rows": {
         "load_row: count == 1 -> False": "one vector, of which each lane takes its own element",
         "_tag: isinstance(ptr, Address) -> True": _ADDRESS,
-        "in_cell: isinstance(ptr, Address) -> True": _ADDRESS,
     },
     "weft.codegen.cpu.lane_strides": {
-        "likely_stride: isinstance(ptr.type, Pointer) -> True": _TYPES,
-        "likely_stride: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
-        "_likely: isinstance(ptr, Address) -> True": _ADDRESS,
-        "_likely: step is not None -> False": "it is the sum of the steps of its terms",
         "find_row: f.facts.step(op) is not None -> True": _GATHERS,
         "find_row: likely -> False": _GATHERS,
         "find_row: base is None -> True": _GATHERS,
         "find_row: f.facts.step(op.base) is None -> True": _GATHERS,
         "find_row: f.facts.index_step(index) is None -> True": "what is surely even is found to be",
         "find_row: op.offset -> True": "0 is added",
-        "_likely: facts.varies(stride) -> False": _STRIDES,
     },
     "weft.codegen.cpu.lane_memory": {
         "_address: f.facts.step(stride) == 0 -> True": _STRIDES,
@@ -313,7 +317,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.mask_accesses": ("group: len(copied) > _LONG",),
     "weft.ir.transforms.offload": ("_price: total <= _CHEAP",),
     "weft.ir.transforms.thread_local": ("_reduce: scalars > _MOST",),
-    "weft.codegen.cpu.fold_choice": (
+    "weft.ir.mapping.fold_choice": (
         "fold_prices: known",
         "fold_prices: isinstance(x, Const)",
         "fold_prices: facts.sums",
@@ -323,7 +327,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "fold_prices: cost * _MARGIN < ",
     ),
     "weft.codegen.cpu.lane_folds": ("_rounds: many > 1",),
-    "weft.codegen.cpu.lane_choice": (
+    "weft.ir.mapping.lane_choice": (
         *(
             "_too_dear",
             "_is_long",
@@ -339,9 +343,9 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "lane_decision: 'avx",
         "lane_decision: asked",
     ),
-    "weft.codegen.cpu.lane_gathers": ("joint: len(self._parts[block][_place(ptr)]) > 1",),
+    "weft.ir.mapping.cell_parts": ("joint: len(self._parts[block][place_of(ptr)]) > 1",),
     "weft.codegen.cpu.lane_memory": ("_load_global: step == type.size",),
-    "weft.codegen.cpu.lane_rows": ("is_row: type.size >= 4",),
+    "weft.ir.mapping.rows": ("is_row: type.size >= 4",),
     "weft.codegen.gpu.axes": ("_written", "_along", "_axis_of"),
     "weft.codegen.gpu.coarsening": ("has_long_loop", "_shares_loop", "_alike"),
     "weft.codegen.gpu.warps_per_row": ("_along_rows",),

@@ -9,8 +9,8 @@ like, vectors of that are worth the gathers.
 
 from __future__ import annotations
 
-from weft.codegen.llvm.cost import TRANSCENDENTAL
 from weft.ir.core import ops_of
+from weft.ir.mapping.cost import TRANSCENDENTAL
 from weft.ir.ops import Binary, Load, Store, Task, Unary
 from weft.ir.types import Prim
 from weft.ir.uniform import Uniformity

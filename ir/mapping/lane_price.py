@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weft.codegen.cpu.lane_math import over_root
-from weft.codegen.cpu.lane_rows import is_row
-from weft.codegen.cpu.lane_strides import likely_stride
-from weft.codegen.llvm.cost import SLOW, TRANSCENDENTAL, trips
 from weft.ir.addresses import root_of
 from weft.ir.core import Block, Op, Value, ops_of
+from weft.ir.mapping.cost import SLOW, TRANSCENDENTAL, trips
+from weft.ir.mapping.rows import is_row, likely_stride
 from weft.ir.ops import (
     Address,
     Alloca,
@@ -30,10 +28,10 @@ from weft.ir.ops import (
     While,
 )
 from weft.ir.tasks import is_masked, usual_ops
-from weft.ir.types import Pointer, Prim
+from weft.ir.types import Pointer, Prim, f32
 from weft.ir.uniform import FAMILY, Uniformity
 
-__all__ = ["Price", "is_chained", "is_straight", "ops_of", "scalar_price"]
+__all__ = ["Price", "is_chained", "is_straight", "over_root", "scalar_price"]
 
 _GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
 _GUESS, _LEAVE = 15.0, 30.0  # a wrong guess now and then; at the end of a loop whose length varies
@@ -230,3 +228,13 @@ def scalar_price(op: Op) -> float:
     if op.kind == "rsqrt":
         return 12.0
     return 20.0 if op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2") else 6.0 if op.kind in SLOW else 1.0
+
+
+def over_root(op: Binary | Unary) -> Value | None:
+    """The x of `y / sqrt(x)` and of `rsqrt(x)`, for floats."""
+    if op.type is not f32:
+        return None
+    if isinstance(op, Unary):
+        return op.x if op.kind == "rsqrt" else None
+    root = op.rhs
+    return root.x if op.kind == "div" and isinstance(root, Unary) and root.kind == "sqrt" else None

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.codegen.cpu.fold_choice import fold_prices, inner_loops
-from weft.codegen.cpu.lane_folds import InnerLoop
-from weft.codegen.cpu.lane_gathers import CellParts
-from weft.codegen.cpu.lane_layouts import Layouts
-from weft.codegen.cpu.lane_price import Price, ops_of
-from weft.codegen.cpu.lane_strides import likely_stride
-from weft.codegen.cpu.lane_vectors import vectors_at_once, waits
 from weft.ir.addresses import root_of
-from weft.ir.core import Op, Value
+from weft.ir.core import Op, Value, ops_of
+from weft.ir.mapping.cell_parts import CellParts
+from weft.ir.mapping.cost import length
+from weft.ir.mapping.fold_choice import InnerLoop, fold_prices, inner_loops
+from weft.ir.mapping.lane_price import Price
+from weft.ir.mapping.lane_vectors import vectors_at_once, waits
+from weft.ir.mapping.layouts import Layouts
+from weft.ir.mapping.rows import likely_stride
 from weft.ir.ops import (
     Alloca,
     Binary,
@@ -37,7 +37,7 @@ from weft.ir.tasks import is_masked, usual_ops
 from weft.ir.types import Prim
 from weft.ir.uniform import Uniformity
 
-__all__ = ["FoldPlan", "LanePlan", "Plan", "lane_decision", "length"]
+__all__ = ["FoldPlan", "LanePlan", "Plan", "lane_decision"]
 
 _MARGIN = 1.2  # prices are guesses: lanes must be cheaper by this factor
 _LONG = 1000  # ops of a body
@@ -121,11 +121,6 @@ def _too_dear(task: Task, facts: Uniformity, bits: int, vector_math: bool, folds
 def _is_long(task: Task) -> bool:
     """Whether the body has no branches, and LLVM's loop vectorizer would take a good part of the time of compiling."""
     return length(task) > _LONG and not any(op.region_names for op in task.body)
-
-
-def length(task: Task) -> int:
-    """How many ops the body usually runs, those of inner blocks too."""
-    return len(usual_ops(task.body))
 
 
 def _asks(op: Op) -> bool:

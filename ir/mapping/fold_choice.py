@@ -1,26 +1,44 @@
-"""Which inner loops run their rounds in lanes (see `lane_folds.py`)."""
+"""Which inner loops run their rounds in lanes: those that only sum up into locals.
+
+for %k in %b..%e {                          %s = zeros, a vector
+  %d = ... x[%k] ...                        for %k in %b..%e, 16 rounds at once {
+  if %d < %r { total += f(%d) }      ->       ... %mask ... %s += f(%d)
+}                                           }
+                                            total += the sum of %s
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from weft.codegen.cpu.lane_folds import InnerLoop
-from weft.codegen.cpu.lane_price import Price, is_straight, ops_of
-from weft.codegen.cpu.lane_vectors import vectors_of_rounds
-from weft.codegen.llvm.cost import trips
 from weft.ir.addresses import root_of
-from weft.ir.core import Op, Value
+from weft.ir.core import Op, Value, ops_of
+from weft.ir.mapping.cost import trips
+from weft.ir.mapping.lane_price import Price, is_straight
+from weft.ir.mapping.lane_vectors import vectors_of_rounds
 from weft.ir.ops import Alloca, Atomic, Binary, Break, Const, For, If, Load, Random, Store, Task, While
 from weft.ir.types import Pointer, Prim, i32, i64, u1
 from weft.ir.uniform import FAMILY, Uniformity
 
-__all__ = ["fold_prices", "inner_loops"]
+__all__ = ["InnerLoop", "fold_prices", "inner_loops"]
 
 _MARGIN = 1.3  # prices are guesses
 _GUESS = 8.0  # rounds of a loop of unknown length: few, so that folding does not lose much
 _SHORT, _LONG = 8, 64  # rounds: not worth a vector; as many as LLVM would take at once
 _GATHER = 4.0  # a load of each lane by itself: few lanes may be here, but they cost as much as all
 _START, _ROUND, _COMBINE = 6.0, 3.0, 10.0  # what a loop, a round of it, and adding up a vector cost
+
+
+@dataclass
+class InnerLoop:
+    """A loop whose rounds run in lanes, or a loop around one."""
+
+    facts: Uniformity | None = None  # of its rounds; None: the loop is only around one
+    many: int = 1  # vectors that run at once where the loop is long
+    totals: dict[Value, str] = field(
+        default_factory=dict[Value, str]
+    )  # locals that are vectors while it runs: operator
 
 
 def fold_prices(task: Task, lanes: int, bits: int, vector_math: bool) -> dict[For, tuple[Uniformity, float]]:

@@ -9,8 +9,8 @@ Rounds that do not need one another are enough by themselves, and more of them w
 
 from __future__ import annotations
 
-from weft.codegen.cpu.lane_price import is_chained, ops_of, scalar_price
-from weft.ir.core import Block, Op
+from weft.ir.core import Block, Op, ops_of
+from weft.ir.mapping.lane_price import is_chained, scalar_price
 from weft.ir.ops import Alloca, Atomic, Binary, Cast, For, Load, Random, Select, Store, Task, Unary, While
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import Uniformity

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.ir.core import Block
-from weft.ir.ops import Atomic, Binary, Const, For, Invoke, Load, Random, Store, Unary, While
-from weft.ir.tasks import is_masked
+from weft.ir.ops import Atomic, Binary, Const, For, Invoke, Load, Random, Store, Task, Unary, While
+from weft.ir.tasks import is_masked, usual_ops
 from weft.ir.types import Prim
 
-__all__ = ["SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "price", "trips"]
+__all__ = ["SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "length", "price", "trips"]
 
 # How often we guess a loop of unknown length runs.
 _UNKNOWN_TRIPS = 16
@@ -75,3 +75,8 @@ def trips(op: For | While) -> float:
         begin, end, step = (v.value for v in (op.begin, op.end, op.step) if isinstance(v, Const))
         return max(0.0, (end - begin) / step) if step else 0.0
     return _UNKNOWN_TRIPS
+
+
+def length(task: Task) -> int:
+    """How many ops the body usually runs, those of inner blocks too."""
+    return len(usual_ops(task.body))

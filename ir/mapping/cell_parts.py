@@ -1,0 +1,51 @@
+"""Which loads of a block take parts of the same cells: lanes may load such cells whole.
+
+load x[%k].x ; load x[%k].y ; load x[%k].z        one cell of three parts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from weft.ir.core import Block, Value
+from weft.ir.mapping.layouts import Cell, Layouts
+from weft.ir.ops import Address, Const, Load
+from weft.ir.scopes import Scope
+from weft.ir.types import Prim
+
+__all__ = ["CellParts", "constant_terms", "place_of"]
+
+_SPANS = (8, 12, 16)  # bytes of a cell that one load takes
+
+
+class CellParts:
+    """Which parts of the same cells a block loads; found out for a block when it is first asked for."""
+
+    def __init__(self, layouts: Layouts) -> None:
+        self.layouts = layouts
+        self._parts: dict[Block, dict[Hashable, set[int]]] = {}
+
+    def joint(self, op: Load) -> Cell | None:
+        """The cell that a load takes a part of, if it is one to load whole: the block loads other parts of it, too."""
+        ptr, block = op.ptr, op.block
+        if not isinstance(ptr, Address) or block is None or not isinstance(op.type, Prim) or op.type.size != 4:
+            return None
+        cell = self.layouts.cells.get(ptr.scope.whole)
+        if cell is None or cell.span not in _SPANS:
+            return None
+        if block not in self._parts:
+            self._parts[block] = parts = dict[Hashable, set[int]]()
+            for place in (x.ptr for x in block if isinstance(x, Load) and isinstance(x.ptr, Address)):
+                parts.setdefault(place_of(place), set()).add(place.offset)
+        return cell if len(self._parts[block][place_of(ptr)]) > 1 else None
+
+
+def place_of(ptr: Address) -> tuple[Value | Scope, ...]:
+    """What parts of the same cell have in common."""
+    return (ptr.base, *ptr.indices, *ptr.strides, ptr.scope.whole)
+
+
+def constant_terms(ptr: Address) -> int:
+    """What of an address is known, but for its offset."""
+    terms = zip(ptr.indices, ptr.strides, strict=True)
+    return sum(int(i.value) * int(s.value) for i, s in terms if isinstance(i, Const) and isinstance(s, Const))
