@@ -69,8 +69,8 @@ def _for_cpu(level: str) -> Callable[[Any, CompileConfig], str]:
 def _for_gpu(root: Any, config: CompileConfig) -> str:
     config = replace(config, arch="cuda")
     functions = [lower(one, config) for one in root.functions]
-    module, *_ = emit_for_gpu(lower(root, config), config, _GPU, functions)
-    return str(module.text(header(_GPU, config.opt_level)))
+    emitted, _ = emit_for_gpu(lower(root, config), config, _GPU, functions)
+    return str(emitted.module.text(header(_GPU, config.opt_level)))
 
 
 TARGETS: dict[str, Callable[[Any, CompileConfig], str]] = {

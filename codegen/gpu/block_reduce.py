@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft.codegen.gpu.dialect import SHARED, dialect_of
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import constant, in_register
@@ -21,31 +22,25 @@ __all__ = [
     "block_reduce",
     "by_words",
     "is_first_thread",
-    "sreg",
     "thread_number",
     "threads_in_block",
     "warp_reduce",
 ]
 
-_FULL, _CLAMP = -1, 31
-
-
-def sreg(f: FunctionWriter, name: str) -> str:
-    """A special register (i32): "tid.x", "ntid.y", "ctaid.x", "nctaid.z" ..."""
-    intrinsic = f.module.declare(f"i32 @llvm.nvvm.read.ptx.sreg.{name}()")
-    return f.set(f"call i32 @{intrinsic}()")
+_FULL = -1  # the mask of all lanes
 
 
 def thread_number(f: FunctionWriter) -> str:
     """The number of this thread in its block (i32)."""
-    x, y, z = (sreg(f, f"tid.{axis}") for axis in "xyz")
-    row = f.set(f"add i32 {f.set(f'mul i32 {z}, ' + sreg(f, 'ntid.y'))}, {y}")
-    return f.set(f"add i32 {f.set(f'mul i32 {row}, ' + sreg(f, 'ntid.x'))}, {x}")
+    place = dialect_of(f).place
+    x, y, z = (place(f, "thread", axis) for axis in "xyz")
+    row = f.set(f"add i32 {f.set(f'mul i32 {z}, ' + place(f, 'threads', 'y'))}, {y}")
+    return f.set(f"add i32 {f.set(f'mul i32 {row}, ' + place(f, 'threads', 'x'))}, {x}")
 
 
 def threads_in_block(f: FunctionWriter) -> str:
     """How many threads the block has (i32)."""
-    x, y, z = (sreg(f, f"ntid.{axis}") for axis in "xyz")
+    x, y, z = (dialect_of(f).place(f, "threads", axis) for axis in "xyz")
     return f.set(f"mul i32 {f.set(f'mul i32 {x}, {y}')}, {z}")
 
 
@@ -56,8 +51,7 @@ def is_first_thread(f: FunctionWriter) -> str:
 
 def barrier(f: FunctionWriter) -> None:
     """All threads of the block wait here for one another, and see each other's shared memory."""
-    wait = f.module.declare("void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)", "convergent nounwind")
-    body = f"call void @{wait}(i32 0)\n  ret void"
+    body = "\n  ".join([*dialect_of(f).barrier(f.module), "ret void"])
     name = "weft_barrier"
     f.module.declarations.setdefault(name, f"define internal void @{name}() convergent nounwind {{\n  {body}\n}}\n")
     f.do(f"call void @{name}()")
@@ -75,7 +69,7 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     f = FunctionWriter(caller.module)
     name, word = in_register(type), f"i{max(8, type.bits)}"
     share = f"weft_share_{word}"
-    f.module.declarations.setdefault(share, f"@{share} = internal addrspace(3) global [32 x {word}] poison, align 8")
+    f.module.declarations.setdefault(share, f"@{share} = internal {SHARED} global [32 x {word}] poison, align 8")
     result = f.stack(name, type.size)
     mine = warp_reduce(f, kind, type, "%value")
     f.do(f"store {name} {mine}, ptr {result}, align {type.size}")
@@ -84,15 +78,15 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     lead, led, first, done = (f.fresh_label(hint) for hint in ("lead", "led", "first", "done"))
     f.branch(f.set(f"icmp eq i32 {lane}, 0"), lead, led)
     f.start(lead)
-    place = f.set(f"getelementptr [32 x {word}], ptr addrspace(3) @{share}, i32 0, i32 {warp}")
-    f.do(f"store {word} {_to_bits(f, type, mine, word)}, ptr addrspace(3) {place}, align {max(1, type.size)}")
+    place = f.set(f"getelementptr [32 x {word}], ptr {SHARED} @{share}, i32 0, i32 {warp}")
+    f.do(f"store {word} {_to_bits(f, type, mine, word)}, ptr {SHARED} {place}, align {max(1, type.size)}")
     f.start(led)
     barrier(f)
     f.branch(f.set(f"icmp eq i32 {warp}, 0"), first, done)
     f.start(first)
     warps = f.set(f"lshr i32 {threads_in_block(f)}, 5")
-    there = f.set(f"getelementptr [32 x {word}], ptr addrspace(3) @{share}, i32 0, i32 {lane}")
-    bits = f.set(f"load {word}, ptr addrspace(3) {there}, align {max(1, type.size)}")
+    there = f.set(f"getelementptr [32 x {word}], ptr {SHARED} @{share}, i32 0, i32 {lane}")
+    bits = f.set(f"load {word}, ptr {SHARED} {there}, align {max(1, type.size)}")
     present = f.set(f"icmp ult i32 {lane}, {warps}")
     shared = _from_bits(f, type, bits, word)
     each = f.set(f"select i1 {present}, {name} {shared}, {name} {constant(neutral, type)}")
@@ -133,8 +127,7 @@ def by_words(f: FunctionWriter, bits: str, move: Callable[[str], str]) -> str:
 
 
 def _shuffle_word(f: FunctionWriter, word: str, offset: int) -> str:
-    name = f.module.declare("i32 @llvm.nvvm.shfl.sync.down.i32(i32, i32, i32, i32)", "convergent nounwind")
-    return f.set(f"call i32 @{name}(i32 {_FULL}, i32 {word}, i32 {offset}, i32 {_CLAMP})")
+    return dialect_of(f).shuffle(f, "shuffle_down", str(_FULL), word, str(offset))
 
 
 def _to_bits(f: FunctionWriter, type: Prim, value: str, word: str) -> str:

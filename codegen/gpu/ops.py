@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from weft.codegen.gpu.block_reduce import block_reduce, is_first_thread
+from weft.codegen.gpu.dialect import DEVICE_MEMORY, dialect_of
 from weft.codegen.gpu.privatization import OpenShare, add_to_share
 from weft.codegen.gpu.row_phases import WORD, Phase
 from weft.codegen.gpu.simt import SIMT_EMITTERS, Arena
@@ -153,9 +154,9 @@ def _print(f: DeviceWriter, op: Print) -> None:
 
 def _warn(f: DeviceWriter, op: Warn) -> None:
     """The first is noted where a note is free; where none is, another time."""
-    site, told = warning_site(f, op, "addrspace(1) ")
+    site, told = warning_site(f, op, f"{DEVICE_MEMORY} ")
     ask, look, mine, further, busy, after = map(f.fresh_label, ("ask", "look", "mine", "further", "busy", "after"))
-    told = f"ptr addrspace(1) {told}"
+    told = f"ptr {DEVICE_MEMORY} {told}"
     seen = f.set(f"load atomic i32, {told} {f.module.sync_scope}monotonic, align 4")
     f.branch(f.set(f"icmp eq i32 {seen}, 0"), ask, after, f.module.odds(False))
     f.start(ask)
@@ -217,7 +218,7 @@ def _extreme(f: DeviceWriter, op: Atomic, type: Prim) -> str:
     some, clear, number, up, down, done = (
         f.fresh_label(hint) for hint in ("some", "clear", "number", "up", "down", "done")
     )
-    near = scope if op.users else 'syncscope("block") '
+    near = scope if op.users else dialect_of(f).block_scope
     seen = f.set(f"load atomic {bits}, ptr {address} {near}monotonic, align {type.size}")
     there = f.set(f"bitcast {bits} {seen} to {name}")
     better = f.set(f"fcmp u{'gt' if op.kind == 'min' else 'lt'} {name} {there}, {value}")

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from weft.codegen.gpu.block_reduce import thread_number, threads_in_block
+from weft.codegen.gpu.dialect import SHARED, dialect_of
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot
 from weft.codegen.llvm.scalar_ops import binary
@@ -58,13 +59,13 @@ def copies_of(shares: Sequence[Share]) -> list[int]:
 def open_share(f: FunctionWriter, share: Share, variable: str, copies: int) -> OpenShare:
     """Make the block's copies, neutral everywhere; a barrier must follow."""
     words = share.words * copies
-    f.module.declarations[variable] = f"@{variable} = internal addrspace(3) global [{words} x i32] poison, align 16"
+    f.module.declarations[variable] = f"@{variable} = internal {SHARED} global [{words} x i32] poison, align 16"
     base = read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.module.tree_base)
     home = f.set(f"getelementptr inbounds i8, ptr {base}, i64 {share.low}")
     copy = f.set(f"and i32 {thread_number(f)}, {copies - 1}")
     opened = OpenShare(share, variable, copies, f.set(f"shl i32 {copy}, 2"), home)
     with _each_word(f, words) as number:
-        f.do(f"store {in_register(share.type)} {_neutral(share)}, ptr addrspace(3) {_word(f, opened, number)}, align 4")
+        f.do(f"store {in_register(share.type)} {_neutral(share)}, ptr {SHARED} {_word(f, opened, number)}, align 4")
     return opened
 
 
@@ -74,11 +75,12 @@ def add_to_share(f: FunctionWriter, opened: OpenShare, op: Atomic) -> None:
     here, start = (f.set(f"ptrtoint ptr {place} to i64") for place in (f.use(op.ptr), opened.home))
     distance = f.set(f"trunc i64 {f.set(f'sub i64 {here}, {start}')} to i32")
     among = f.set(f"add i32 {f.set(f'mul i32 {distance}, {opened.copies}')}, {opened.own}")
-    place = f.set(f"getelementptr i8, ptr addrspace(3) @{opened.variable}, i32 {among}")
+    place = f.set(f"getelementptr i8, ptr {SHARED} @{opened.variable}, i32 {among}")
     name, value = in_register(share.type), f.use(op.value)
     if op.kind == "sub":
         value = f.set(f"fneg {name} {value}" if share.type.is_float else f"sub {name} 0, {value}")
-    f.do(f'atomicrmw {_native(share)} ptr addrspace(3) {place}, {name} {value} syncscope("block") monotonic')
+    scope = dialect_of(f).block_scope
+    f.do(f"atomicrmw {_native(share)} ptr {SHARED} {place}, {name} {value} {scope}monotonic")
 
 
 def flush(f: FunctionWriter, opened: OpenShare) -> None:
@@ -105,7 +107,7 @@ def _total(f: FunctionWriter, opened: OpenShare, number: str) -> str:
     with f.loop("0", str(opened.copies), type="i32") as ahead:
         copy = f.set(f"and i32 {f.set(f'add i32 {number}, {ahead}')}, {opened.copies - 1}")
         place = _word(f, opened, f.set(f"add i32 {first}, {copy}"))
-        part = f.set(f"load {name}, ptr addrspace(3) {place}, align {_SIZE}")
+        part = f.set(f"load {name}, ptr {SHARED} {place}, align {_SIZE}")
         before = f.set(f"load {name}, ptr {total}, align {_SIZE}")
         f.do(f"store {name} {binary(f, share.kind, share.type, before, part)}, ptr {total}, align {_SIZE}")
     return f.set(f"load {name}, ptr {total}, align {_SIZE}")
@@ -140,4 +142,4 @@ def _native(share: Share) -> str:
 
 
 def _word(f: FunctionWriter, opened: OpenShare, number: str) -> str:
-    return f.set(f"getelementptr i32, ptr addrspace(3) @{opened.variable}, i32 {number}")
+    return f.set(f"getelementptr i32, ptr {SHARED} @{opened.variable}, i32 {number}")

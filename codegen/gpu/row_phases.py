@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weft.codegen.gpu.dialect import DEVICE_MEMORY
 from weft.ir.addresses import element_of
 from weft.ir.core import Op, Value
 from weft.ir.ops import Address, ArrayBase, Const, Load, Store, TreeBase
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["WORD", "Phase", "cell", "phased_row", "whole_words", "write_by_phase"]
 
 WORD = 16  # bytes that one instruction moves
-_GLOBAL = "ptr addrspace(1)"
+_GLOBAL = f"ptr {DEVICE_MEMORY}"
 _SIZES = (4, 8)  # of an element: of smaller ones a row may begin at too many places
 
 

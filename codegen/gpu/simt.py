@@ -11,7 +11,8 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from weft.codegen.gpu.block_reduce import barrier, by_words, sreg
+from weft.codegen.gpu.block_reduce import barrier, by_words
+from weft.codegen.gpu.dialect import SHARED, SimtEmitter, dialect_of, to_bits
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.core import Op
 from weft.ir.errors import CompilationError
@@ -21,7 +22,7 @@ from weft.ir.types import Prim
 if TYPE_CHECKING:
     from weft.codegen.gpu.ops import DeviceWriter
 
-__all__ = ["MOST_THREADS", "SIMT_EMITTERS", "Arena", "arena_of", "threads_together"]
+__all__ = ["MOST_THREADS", "SHUFFLES", "SIMT_EMITTERS", "Arena", "arena_of", "threads_together"]
 
 MOST_THREADS = 1024  # of a block
 STATIC = 48 << 10  # bytes that code may bring
@@ -55,143 +56,57 @@ def arena_of(task: Task | None) -> tuple[Arena, int]:
 
 def _shared_base(f: DeviceWriter, op: SharedBase) -> str:
     if op.number in f.arena:
-        f.module.declarations[_DYNAMIC] = f"@{_DYNAMIC} = external addrspace(3) global [0 x i8], align {_ALIGN}"
-        place = f.set(f"getelementptr i8, ptr addrspace(3) @{_DYNAMIC}, i32 {f.arena[op.number]}")
+        f.module.declarations[_DYNAMIC] = f"@{_DYNAMIC} = external {SHARED} global [0 x i8], align {_ALIGN}"
+        place = f.set(f"getelementptr i8, ptr {SHARED} @{_DYNAMIC}, i32 {f.arena[op.number]}")
     else:
         name = f"weft_shared_{op.number}"
-        memory = f"internal addrspace(3) global [{op.bytes} x i8] poison, align {_ALIGN}"
+        memory = f"internal {SHARED} global [{op.bytes} x i8] poison, align {_ALIGN}"
         f.module.declarations[name] = f"@{name} = {memory}"
         place = f"@{name}"
-    return f.set(f"addrspacecast ptr addrspace(3) {place} to ptr")
+    return f.set(f"addrspacecast ptr {SHARED} {place} to ptr")
 
 
 def _simt(f: DeviceWriter, op: Simt) -> str | None:
-    return _KINDS[op.kind](f, op, *map(f.use, op.values))
+    emit = _KINDS.get(op.kind) or dialect_of(f).simt.get(op.kind)
+    if emit is None:
+        raise CompilationError(f"{op.kind}: {dialect_of(f).name} has no way to do that", op.span)
+    return emit(f, op, *map(f.use, op.values))
 
 
 SIMT_EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {SharedBase: _shared_base, Simt: _simt}
-_Emit = Callable[..., "str | None"]
-
-
-def _call(f: DeviceWriter, result: str, name: str, *operands: str) -> str:
-    """Call an intrinsic of NVVM on operands written "type value"."""
-    takes = ", ".join(operand.split()[0] for operand in operands)
-    intrinsic = f.module.declare(f"{result} @llvm.nvvm.{name}({takes})", "convergent nounwind")
-    call = f"call {result} @{intrinsic}({', '.join(operands)})"
-    if result == "void":
-        f.do(call)
-        return ""
-    return f.set(call)
-
-
-def _nothing(name: str, *more: str) -> _Emit:
-    """An intrinsic for its effect."""
-
-    def emit(f: DeviceWriter, op: Simt, *values: str) -> None:
-        _call(f, "void", name, *more, *(f"i32 {value}" for value in values))
-
-    return emit
-
-
-def _number(name: str) -> _Emit:
-    """A number that a special register or an intrinsic without operands has."""
-    return lambda f, op: _call(f, "i32", name)
 
 
 def _sync(f: DeviceWriter, op: Simt) -> None:
     barrier(f)
 
 
-def _sync_count(f: DeviceWriter, op: Simt, predicate: str) -> str:
-    return _call(f, "i32", "barrier.cta.red.popc.aligned.all", "i32 0", f"i1 {_truth(f, predicate)}")
-
-
-def _sync_truth(how: str) -> _Emit:
-    def emit(f: DeviceWriter, op: Simt, predicate: str) -> str:
-        agreed = _call(f, "i1", f"barrier.cta.red.{how}.aligned.all", "i32 0", f"i1 {_truth(f, predicate)}")
-        return f.set(f"zext i1 {agreed} to i32")
-
-    return emit
-
-
-def _vote(how: str) -> _Emit:
-    def emit(f: DeviceWriter, op: Simt, mask: str, predicate: str) -> str:
-        agreed = _call(f, "i1", f"vote.{how}.sync", f"i32 {mask}", f"i1 {_truth(f, predicate)}")
-        return f.set(f"zext i1 {agreed} to i32")
-
-    return emit
-
-
-def _ballot(f: DeviceWriter, op: Simt, predicate: str) -> str:
-    here = _call(f, "i32", "activemask")
-    return _call(f, "i32", "vote.ballot.sync", f"i32 {here}", f"i1 {_truth(f, predicate)}")
-
-
-def _truth(f: DeviceWriter, predicate: str) -> str:
-    return f.set(f"icmp ne i32 {predicate}, 0")
+def _thread(f: DeviceWriter, op: Simt) -> str:
+    return dialect_of(f).place(f, "thread", "x")
 
 
 def _global_thread(f: DeviceWriter, op: Simt) -> str:
-    first = f.set(f"mul i32 {sreg(f, 'ctaid.x')}, {sreg(f, 'ntid.x')}")
-    return f.set(f"add i32 {first}, {sreg(f, 'tid.x')}")
+    place = dialect_of(f).place
+    first = f.set(f"mul i32 {place(f, 'block', 'x')}, {place(f, 'threads', 'x')}")
+    return f.set(f"add i32 {first}, {place(f, 'thread', 'x')}")
 
 
-def _match_any(f: DeviceWriter, op: Simt, mask: str, value: str) -> str:
-    word = _bits(f, op, 1, value)
-    return _call(f, "i32", f"match.any.sync.{word.split()[0]}", f"i32 {mask}", word)
+def _shuffle(f: DeviceWriter, op: Simt, mask: str, value: str, lane: str) -> str:
+    """The value of another lane: 64 bits move as two words."""
 
+    def moved(part: str) -> str:
+        return dialect_of(f).shuffle(f, op.kind, mask, part, lane)
 
-def _match_all(f: DeviceWriter, op: Simt, mask: str, value: str) -> str:
-    word = _bits(f, op, 1, value)
-    name = f.module.declare(
-        f"{{ i32, i1 }} @llvm.nvvm.match.all.sync.{word.split()[0]}p(i32, {word.split()[0]})", "convergent nounwind"
-    )
-    pair = f.set(f"call {{ i32, i1 }} @{name}(i32 {mask}, {word})")
-    return f.set(f"extractvalue {{ i32, i1 }} {pair}, 0")
-
-
-def _bits(f: DeviceWriter, op: Simt, position: int, value: str) -> str:
-    """The bits of an operand, as "i32 %v" or "i64 %v"."""
-    type = op.values[position].type
+    type = op.type
     assert isinstance(type, Prim)
-    word = f"i{type.bits}"
-    return f"{word} {f.set(f'bitcast {in_register(type)} {value} to {word}')}" if type.is_float else f"{word} {value}"
+    word, bits = to_bits(f, op, 1, value)
+    result = moved(bits) if word == "i32" else by_words(f, bits, moved)
+    return f.set(f"bitcast {word} {result} to {in_register(type)}") if type.is_float else result
 
 
-def _shuffle(way: str, clamp: int) -> _Emit:
-    def emit(f: DeviceWriter, op: Simt, mask: str, value: str, lane: str) -> str:
-        def moved(part: str) -> str:
-            return _call(f, "i32", f"shfl.sync.{way}.i32", f"i32 {mask}", f"i32 {part}", f"i32 {lane}", f"i32 {clamp}")
-
-        type = op.type
-        assert isinstance(type, Prim)
-        word, bits = _bits(f, op, 1, value).split()
-        result = moved(bits) if word == "i32" else by_words(f, bits, moved)
-        return f.set(f"bitcast {word} {result} to {in_register(type)}") if type.is_float else result
-
-    return emit
-
-
-_KINDS: dict[str, _Emit] = {
+SHUFFLES = ("shuffle", "shuffle_up", "shuffle_down", "shuffle_xor")
+_KINDS: dict[str, SimtEmitter] = {
     "block_sync": _sync,
-    "block_sync_all": _sync_truth("and"),
-    "block_sync_any": _sync_truth("or"),
-    "block_sync_count": _sync_count,
-    "block_fence": _nothing("membar.cta"),
-    "thread_idx": _number("read.ptx.sreg.tid.x"),
+    "thread_idx": _thread,
     "global_thread_idx": _global_thread,
-    "grid_fence": _nothing("membar.gl"),
-    "warp_sync": _nothing("bar.warp.sync"),
-    "warp_lane": _number("read.ptx.sreg.laneid"),
-    "warp_active": _number("activemask"),
-    "warp_ballot": _ballot,
-    "warp_all": _vote("all"),
-    "warp_any": _vote("any"),
-    "warp_uniform": _vote("uni"),
-    "warp_match_any": _match_any,
-    "warp_match_all": _match_all,
-    "shuffle": _shuffle("idx", 31),
-    "shuffle_up": _shuffle("up", 0),
-    "shuffle_down": _shuffle("down", 31),
-    "shuffle_xor": _shuffle("bfly", 31),
+    **dict.fromkeys(SHUFFLES, _shuffle),
 }

@@ -11,9 +11,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from weft.codegen.gpu.block_reduce import barrier, sreg
+from weft.codegen.gpu.block_reduce import barrier
 from weft.codegen.gpu.boundary_peeling import clamps_of, write_inside
 from weft.codegen.gpu.coarsening import accumulators, group_of, has_long_loop, split_at_shared
+from weft.codegen.gpu.dialect import DeviceModule, GpuDialect, dialect_of
 from weft.codegen.gpu.ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.gpu.privatization import copies_of, flush, open_share
 from weft.codegen.gpu.row_phases import phased_row, write_by_phase
@@ -24,7 +25,6 @@ from weft.codegen.gpu.wide_atomics import runs_of
 from weft.codegen.llvm.call_ops import Callee, calls_one
 from weft.codegen.llvm.function import Jump
 from weft.codegen.llvm.line_table import LineTable
-from weft.codegen.llvm.module import ModuleWriter
 from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
@@ -82,13 +82,15 @@ def measured_first(task: Task) -> bool:
     return any(isinstance(op, Load) for op in task.bounds)
 
 
-def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int, wide: bool) -> None:
-    """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`; `wide`:
-    whether the GPU adds several floats at once."""
+def write_launch(module: DeviceModule, launch: Launch, temps: int, threads: int) -> None:
+    """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`."""
+    dialect = module.dialect
     arena, _ = arena_of(launch.loop)
     copied = {share.scope for share in launch.shares}
-    runs = runs_of(launch.loop, copied) if launch.loop is not None and wide else {}
+    runs = runs_of(launch.loop, copied) if launch.loop is not None and dialect.add_floats else {}
     f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps, arena=arena, runs=runs)
+    entry = dialect.entry(launch.name, module.slots.result_start, bool(module.callees))
+    f.slots += entry.first
     if module.config.line_info:
         f.lines_from = LineTable(module, launch.name, launch.tasks()[0].span if launch.tasks() else None)
     if launch.guards:
@@ -97,28 +99,23 @@ def write_launch(module: ModuleWriter, launch: Launch, temps: int, threads: int,
         _write_serial(f, launch)
     else:
         _write_loop(f, launch, launch.loop)
-    words = module.slots.result_start
-    shared = ' "nvvm.grid_constant"' if module.callees else ""  # functions read it where it is, not a copy
-    signature = f"define ptx_kernel void @{launch.name}(ptr byval([{words} x i64]) align 8{shared} %ctx)"
     where = ""
     if f.lines_from is not None:  # what belongs to no op, such as the heads of loops, comes from the line of the task
         f.lines_from.mark(f.lines, 0, launch.tasks()[0].span if launch.tasks() else None)
         where = f" !dbg {f.lines_from.subprogram}"
-    module.functions.append(
-        f.text(f"{signature} nounwind {_block_size(launch.loop, threads, module.config.fast_math)}{where}")
-    )
+    size = _block_size(dialect, launch.loop, threads, module.config.fast_math)
+    module.functions.append(f.text(f"{entry.signature} nounwind {size}{where}"))
 
 
-def _block_size(task: Task | None, threads: int, fast_math: bool) -> str:
-    """What NVIDIA's assembler is told of the blocks: their size, exactly where the program counts its threads. Left to
-    itself it saves registers so that many fit a multiprocessor; loops that live on what one thread has under way at a
+def _block_size(dialect: GpuDialect, task: Task | None, threads: int, fast_math: bool) -> str:
+    """What the target is told of the blocks: their size, exactly where the program counts its threads. Left to itself
+    it saves registers so that many blocks fit a multiprocessor. Loops that live on what one thread has under way at a
     time get all that they want, but not where threads wait for one another: meanwhile other blocks must have work."""
     if task is None:
-        return '"nvvm.maxntid"="1"'
+        return dialect.block_size(1, False, False)
     together = threads_together(task) > 0
-    size = f'"nvvm.{"reqntid" if together else "maxntid"}"="{threads}"'
     alone = has_long_loop(task) and not together and team_of(task, fast_math) is None
-    return f'{size} "nvvm.minctasm"="1"' if alone else size
+    return dialect.block_size(threads, together, alone)
 
 
 def _leave_if_ended(f: DeviceWriter) -> None:
@@ -294,7 +291,8 @@ def _positions(
             yield [_moved(f, position, axis)]
         return
     digits = size.bit_length() - 1
-    reach = f.set(f"mul i32 {sreg(f, f'nctaid.{letter}')}, {sreg(f, f'ntid.{letter}')}")
+    place = dialect_of(f).place
+    reach = f.set(f"mul i32 {place(f, 'blocks', letter)}, {place(f, 'threads', letter)}")
     low = f.set(f"ashr i64 {f.set(f'add nsw i64 {axis.begin}, {size - 1}')}, {digits}")
     high = f.set(f"ashr i64 {axis.end}, {digits}")
     count = f.set(f"sub nsw i64 {high}, {low}")
@@ -450,8 +448,8 @@ def _strided(f: DeviceWriter, axis: str, length: str, short: bool) -> Generator[
     counter itself is 32 bits wide where that is enough."""
     type = "i32" if short else "i64"
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
-    block, size, count = sreg(f, f"ctaid.{axis}"), sreg(f, f"ntid.{axis}"), sreg(f, f"nctaid.{axis}")
-    thread = sreg(f, f"tid.{axis}")
+    place = dialect_of(f).place
+    block, size, count, thread = (place(f, what, axis) for what in ("block", "threads", "blocks", "thread"))
     if not short:  # before they are multiplied: all threads of the largest grid are more than 32 bits count
         block, size, count, thread = (f.set(f"zext i32 {one} to i64") for one in (block, size, count, thread))
     first = f.set(f"add {type} {f.set(f'mul {type} {block}, {size}')}, {thread}")

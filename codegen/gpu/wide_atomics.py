@@ -1,6 +1,6 @@
 """Sums into neighbours in memory, by one instruction: Hopper and newer add two or four floats at once.
 
-    atomic add %p + 0, %a            red.global.add.v2.f32 [%p], {%a, %b}
+    atomic add %p + 0, %a            one instruction adds {%a, %b}
     atomic add %p + 4, %b     ->
 
 Where nobody wants the old values, all are sums of f32 in one block, at places that differ by constants, and nothing
@@ -8,7 +8,7 @@ between them could tell. Such an instruction needs an address that is a multiple
 three neighbours or more find out as they run, without branching: of three, two lie well together, the first two or the
 last two.
 
-    odd = %p & 4;   red.add.v2 [%p + odd], {odd ? %b : %a, odd ? %c : %b};   red.add [%p + (8 - 2 * odd)], odd ? %a : %c
+    odd = %p & 4;   add2 [%p + odd], {odd ? %b : %a, odd ? %c : %b};   add1 [%p + (8 - 2 * odd)], odd ? %a : %c
 
 A scatter of vectors costs half as much, one of rows of three cells two thirds.
 """
@@ -18,17 +18,16 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from weft.codegen.gpu.dialect import dialect_of
 from weft.codegen.llvm.function import FunctionWriter
 from weft.ir.addresses import byte_steps, element_of, root_of
-from weft.ir.artifact import CudaTarget
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, ArrayBase, Atomic, Const, Load, Task, TreeBase
 from weft.ir.scopes import Scope
 from weft.ir.types import f32
 
-__all__ = ["FIRST", "Run", "Runs", "runs_of", "write_run"]
+__all__ = ["Run", "Runs", "runs_of", "write_run"]
 
-FIRST = CudaTarget(90, 81)
 _SIZE = 4
 _WIDTHS = (4, 2, 1)
 _FEWEST = 3  # neighbours of which two lie well together, wherever they lie
@@ -178,14 +177,8 @@ def _add(f: FunctionWriter, place: str, values: Sequence[str]) -> None:
 
 
 def _helper(f: FunctionWriter, width: int) -> str:
-    name = f"weft_add_v{width}"
-    takes = ", ".join(f"float %v{k}" for k in range(width))
-    places = ", ".join(f"${k + 1}" for k in range(width))
-    code = f'"red.relaxed.gpu.global.add.v{width}.f32 [$0], {{{places}}};", "l{",f" * width},~{{memory}}"'
-    f.module.declarations.setdefault(
-        name,
-        f"define internal void @{name}(ptr %p, {takes}) nounwind alwaysinline {{\n"
-        f"  %g = addrspacecast ptr %p to ptr addrspace(1)\n"
-        f"  call void asm sideeffect {code}(ptr addrspace(1) %g, {takes})\n  ret void\n}}\n",
-    )
+    """The function that adds so many."""
+    name, define = f"weft_add_v{width}", dialect_of(f).add_floats
+    assert define is not None
+    f.module.declarations.setdefault(name, define(name, width))
     return name

@@ -123,8 +123,12 @@ class FunctionWriter:
 
     def stack(self, type: str, align: int = 8) -> str:
         """A stack slot: written into the entry block, where LLVM turns it into registers."""
-        name = self.register("s")
-        self.slots.append(f"  {name} = alloca {type}, align {align}")
+        name, space = self.register("s"), self.module.local_space
+        if not space:
+            self.slots.append(f"  {name} = alloca {type}, align {align}")
+            return name
+        self.slots.append(f"  {name}.local = alloca {type}, align {align}, {space}")
+        self.slots.append(f"  {name} = addrspacecast ptr {space} {name}.local to ptr")
         return name
 
     def scratch(self, words: int) -> str:

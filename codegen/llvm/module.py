@@ -44,7 +44,8 @@ class ModuleWriter:
     whether the launch shall end, if they do.
 
     What an arch wants otherwise: `own` writes an operator on a type in its own way, `sync_scope` says who else takes
-    part in atomics (nothing: everybody), `tree_base` is metadata on the addresses of SNode trees."""
+    part in atomics (nothing: everybody), `tree_base` is metadata on the addresses of SNode trees, `local_space` the
+    address space of locals (nothing: the default one)."""
 
     config: CompileConfig
     slots: Slots
@@ -64,6 +65,7 @@ class ModuleWriter:
     stretches: Stretches | None = None
     sync_scope: str = ""
     tree_base: str = ""
+    local_space: str = ""
 
     @property
     def fast(self) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from weft.codegen.cpu.vector_math import CpuMath
 from weft.codegen.gpu.coarsening import Group, group_of
-from weft.codegen.gpu.simt import MOST_THREADS, arena_of, threads_together
+from weft.codegen.gpu.kernel import threads_of
+from weft.codegen.gpu.simt import arena_of, threads_together
 from weft.codegen.gpu.task import Launch, box_of
 from weft.codegen.gpu.warps_per_row import LANES, team_of
 from weft.codegen.llvm import machine
@@ -24,22 +25,10 @@ from weft.ir.core import Value
 from weft.ir.ops import Const, Kernel, Task
 from weft.ir.types import flat_size
 
-__all__ = ["host_module", "threads_of"]
+__all__ = ["host_module"]
 
-_THREADS = 256
 _WAVES = 8  # blocks for each multiprocessor, where a block is not made for each piece of the box
 _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
-
-
-def threads_of(task: Task | None) -> int:
-    """How many threads a block has: what `loop_config(block_dim=)` says, in whole warps unless the program counts its
-    threads; one for serial tasks."""
-    if task is None:
-        return 1
-    if exactly := threads_together(task):
-        return exactly
-    wanted = task.config.block_dim
-    return min(-(-wanted // 32) * 32, MOST_THREADS) if wanted else _THREADS
 
 
 @dataclass(frozen=True)

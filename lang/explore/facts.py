@@ -221,9 +221,8 @@ def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:
 
 
 def _on_cuda(stages: Stages, task: Task, _: int) -> Rows:
+    from weft.codegen.gpu.kernel import plan, threads_of
     from weft.codegen.llvm.call_ops import survey
-    from weft.codegen.nvptx.host import threads_of
-    from weft.codegen.nvptx.kernel import plan
 
     rows: Rows = [("block", f"{threads_of(task)} threads")]
     launches, _words = plan(stages.kernel, survey(stages.functions))

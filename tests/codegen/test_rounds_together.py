@@ -18,9 +18,9 @@ from weft.codegen.gpu.unroll_and_jam import (
     write_sum,
     write_together,
 )
-from weft.codegen.llvm.module import ModuleWriter
+from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.math_library import CudaMath
-from weft.ir.artifact import Slots
+from weft.ir.artifact import CudaTarget, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Binary, For, Task
 from weft.ir.parse import parse
@@ -70,7 +70,8 @@ def task_of(body: str) -> Task:
 
 
 def writer() -> DeviceWriter:
-    module = ModuleWriter(CompileConfig(arch="cuda"), Slots(1, (), (), 0), CudaMath())
+    spellings = dialect(CudaTarget())
+    module = DeviceModule(CompileConfig(arch="cuda"), Slots(1, (), (), 0), CudaMath(), dialect=spellings)
     return DeviceWriter(module, emitters=DEVICE)
 
 

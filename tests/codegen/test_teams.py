@@ -142,7 +142,7 @@ def test_each_op_is_written_where_it_is_needed(rounds: int) -> None:
             text = text.replace("%true = const", "%step = const 1 : i32\n    %true = const")
         for place in PLACES:
             text = text.replace(place, "")
-        module, *_ = emit_kernel(parse(text), CompileConfig(arch="cuda"), CudaTarget(90, 83))
+        emitted, _ = emit_kernel(parse(text), CompileConfig(arch="cuda"), CudaTarget(90, 83))
         code = "\n".join(module.functions)
         assert f"phi {kind} [ 0" in code
         assert f", {rounds // 32 // 4}\n" in code

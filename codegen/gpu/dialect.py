@@ -1,0 +1,83 @@
+"""What GPUs spell differently in LLVM IR, as one record for each target. `codegen/gpu` writes everything else.
+
+    place(f, "thread", "x")         call i32 @llvm.nvvm.read.ptx.sreg.tid.x()           NVIDIA
+                                    call i32 @llvm.amdgcn.workitem.id.x()               AMD
+
+Both number their address spaces alike: 1 is the memory of the device, 3 that of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from weft.codegen.llvm.module import ModuleWriter
+from weft.codegen.llvm.spelling import in_register
+from weft.ir.ops import Simt
+from weft.ir.types import Prim
+
+if TYPE_CHECKING:
+    from weft.codegen.llvm.function import FunctionWriter
+
+__all__ = ["DEVICE_MEMORY", "SHARED", "DeviceModule", "Entry", "GpuDialect", "SimtEmitter", "dialect_of", "to_bits"]
+
+DEVICE_MEMORY = "addrspace(1)"  # of fields and arrays
+SHARED = "addrspace(3)"  # memory that the threads of one block have in common
+
+SimtEmitter = Callable[..., "str | None"]  # of a writer, the op and the registers of its operands
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How the function of a launch begins."""
+
+    signature: str  # `define ... @name(...)`
+    first: tuple[str, ...] = ()  # the instructions that make `%ctx`, where the signature does not
+
+
+@dataclass(frozen=True)
+class GpuDialect:
+    """The spellings of one target."""
+
+    name: str  # of the target, for error messages
+    device_scope: str  # of atomics that all threads of the device take part in; ends in a space
+    block_scope: str  # of atomics that only threads of the block take part in; ends in a space
+    entry: Callable[[str, int, bool], Entry]  # of that name, for so many words of arguments; whether it calls functions
+    block_size: Callable[[int, bool, bool], str]  # attributes for blocks of so many threads: exactly so; without others
+    place: Callable[[FunctionWriter, str, str], str]  # i32 "thread", "threads", "block" or "blocks" along "x", "y", "z"
+    barrier: Callable[[ModuleWriter], Sequence[str]]  # the instructions with which a block waits for its threads
+    shuffle: Callable[
+        [FunctionWriter, str, str, str, str], str
+    ]  # one of `simt.SHUFFLES`; mask, i32 word, lane
+    simt: Mapping[str, SimtEmitter]  # the other ops on blocks and warps, by kind
+    add_floats: Callable[[str, int], str] | None = None  # defines a function of that name that adds so many floats
+    local_space: str = ""  # address space of locals, where that is not the default one
+    tree_base: str = ""  # metadata on the addresses of SNode trees
+    stack_bytes: int = 0  # of a thread, where functions may call themselves; 0: they may not
+
+
+@dataclass
+class DeviceModule(ModuleWriter):
+    """A module for a GPU."""
+
+    dialect: GpuDialect = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.sync_scope, self.tree_base = self.dialect.device_scope, self.dialect.tree_base
+        self.local_space = self.dialect.local_space
+
+
+def dialect_of(f: FunctionWriter) -> GpuDialect:
+    """The dialect that a function of a GPU is written in."""
+    module = f.module
+    assert isinstance(module, DeviceModule)
+    return module.dialect
+
+
+def to_bits(f: FunctionWriter, op: Simt, position: int, value: str) -> tuple[str, str]:
+    """The bits of an operand of 32 or 64 bits: their type and register."""
+    type: Any = op.values[position].type
+    assert isinstance(type, Prim)
+    word = f"i{type.bits}"
+    return word, f.set(f"bitcast {in_register(type)} {value} to {word}") if type.is_float else value

@@ -1,0 +1,157 @@
+"""A lowered kernel becomes an LLVM module with a function for each launch, in the dialect of a GPU.
+
+Serial tasks that follow one another are one launch of a single thread; a parallel loop is a launch of a grid. Where the
+box of a loop depends on memory, the single thread before it measures the box, so that a loop may change what its own
+bounds were read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.codegen.gpu.axes import write_along
+from weft.codegen.gpu.dialect import DeviceModule, GpuDialect
+from weft.codegen.gpu.ops import DEVICE, DeviceWriter, state_word
+from weft.codegen.gpu.privatization import LIMITS
+from weft.codegen.gpu.simt import MOST_THREADS, arena_of, threads_together
+from weft.codegen.gpu.task import Launch, box_of, contains, draws, measured_first, write_launch
+from weft.codegen.llvm.call_ops import Callee, calls_one, survey, write_function
+from weft.codegen.llvm.function import FunctionWriter
+from weft.codegen.llvm.module import MathLibrary
+from weft.codegen.llvm.spelling import identifier
+from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Slots
+from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError
+from weft.ir.mapping.privatizable import shares_of
+from weft.ir.ops import Assert, Exit, Kernel, Task
+from weft.ir.types import Prim, flat_size
+
+__all__ = ["Emitted", "check_limits", "emit_kernel", "plan", "threads_of"]
+
+_THREADS = 256  # of a block, where the program does not say
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A kernel as an LLVM module."""
+
+    module: DeviceModule
+    launches: tuple[Launch, ...]  # in order
+    words: int  # of the state, before the temporaries
+
+    @property
+    def calls_itself(self) -> bool:
+        """Whether a function that the kernel calls may call itself."""
+        return any(callee.recursive for callee in self.module.callees.values())
+
+
+def emit_kernel(
+    kernel: Kernel,
+    config: CompileConfig,
+    dialect: GpuDialect,
+    math: MathLibrary,
+    own: dict[tuple[str, Prim], Callable[..., str]],
+    functions: Sequence[Kernel] = (),
+) -> Emitted:
+    """The LLVM module of a lowered kernel. `math` writes calls of functions, `own` the operators that the target writes
+    in its own way."""
+    trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
+    module = DeviceModule(
+        config,
+        Slots(trees, kernel.params, kernel.results, 0),
+        math,
+        own=own,
+        callees=survey(functions),
+        floor=_floor(dialect.stack_bytes),
+        leave_if_failed=_leave_if_failed,
+        dialect=dialect,
+    )
+    for callee in module.callees.values():
+        if callee.recursive and not dialect.stack_bytes:
+            raise CompilationError(f"{dialect.name} has no functions that call themselves", callee.kernel.span)
+        write_function(module, callee, DeviceWriter, DEVICE)
+    launches, words = plan(kernel, module.callees)
+    for launch in launches:
+        write_launch(module, launch, words, threads_of(launch.loop))
+    return Emitted(module, tuple(launches), words)
+
+
+def _leave_if_failed(f: FunctionWriter) -> None:
+    after = f.fresh_label("returned")
+    state = f.set(f"load i64, ptr {state_word(f, STATE_ERROR)}, align 8")
+    f.branch(f.set(f"icmp eq i64 {state}, 0"), after, f.exit_label)
+    f.start(after)
+
+
+def _floor(room: int) -> tuple[str, ...]:
+    """How an entry finds where the stack of its thread must end: a quarter is left for what does not call itself."""
+    return (
+        "  %floor.local = alloca i64, align 8",
+        "  %floor.here = ptrtoint ptr %floor.local to i64",
+        f"  %floor = sub i64 %floor.here, {room - room // 4}",
+    )
+
+
+def threads_of(task: Task | None) -> int:
+    """How many threads a block has: what `loop_config(block_dim=)` says, in whole warps unless the program counts its
+    threads; one for serial tasks."""
+    if task is None:
+        return 1
+    if exactly := threads_together(task):
+        return exactly
+    wanted = task.config.block_dim
+    return min(-(-wanted // 32) * 32, MOST_THREADS) if wanted else _THREADS
+
+
+def check_limits(kernel: Kernel, emitted: Emitted, gpu: str, arguments: int, shared: int) -> None:
+    """CompilationError for more than so many bytes of arguments, or of arrays that the threads of a block share, on
+    that GPU."""
+    used = 8 * emitted.module.slots.result_start
+    if used > arguments:
+        raise CompilationError(
+            f"the arguments of this kernel take {used} bytes, and a launch on this GPU may have {arguments}: "
+            "pass large matrices as fields or arrays",
+            kernel.span,
+        )
+    for launch in emitted.launches:
+        used = arena_of(launch.loop)[1]
+        if launch.loop is not None and used > shared:
+            raise CompilationError(
+                f"the SharedArrays of this loop take {used} bytes, and a block of this GPU ({gpu}) has {shared}",
+                launch.loop.span,
+            )
+
+
+def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], int]:
+    """The launches of a kernel in order, and how many words of the state they and the results take."""
+    name = identifier(kernel.symbol)
+    launches: list[Launch] = []
+    words = STATE_RESULTS + sum(map(flat_size, kernel.results))
+
+    def single() -> Launch:
+        if not launches or launches[-1].loop is not None:
+            launches.append(Launch(f"{name}_{len(launches)}"))
+        return launches[-1]
+
+    for task in (op for op in kernel.body if isinstance(op, Task)):
+        if task.kind == "serial":
+            single().serial.append(task)
+            continue
+        if not draws(task, callees):  # iterations are numbered by their place: it must be the same on every arch
+            write_along(task)
+        box = 0
+        if measured_first(task):
+            box = words
+            words += 2 * len(box_of(task).begins)
+            single().boxes.append((task, box))
+        shares = () if threads_together(task) else shares_of(task, kernel.fields, LIMITS)
+        launches.append(Launch(f"{name}_{len(launches)}", loop=task, box=box, shares=shares))
+    ended = False
+    for position, launch in enumerate(launches):
+        launch.guards = ended
+        may_end = any(contains(task, kind) for task in launch.tasks() for kind in (Exit, Assert))
+        may_end |= any(calls_one(task, callees, lambda callee: callee.fails) for task in launch.tasks())
+        launch.stops = may_end and position < len(launches) - 1
+        ended |= may_end
+    return launches, words
