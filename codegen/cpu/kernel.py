@@ -16,6 +16,7 @@ from weft.codegen.cpu import lane_math, lane_memory
 from weft.codegen.cpu.lane_control import write_body
 from weft.codegen.cpu.lane_folds import write_fold
 from weft.codegen.cpu.lanes import LaneWriter
+from weft.codegen.cpu.parts import Parts, cuts_of
 from weft.codegen.cpu.privatization import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
@@ -29,7 +30,6 @@ from weft.codegen.llvm.memory_ops import service
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.outline import outline
 from weft.codegen.llvm.overlap_check import write_check
-from weft.codegen.llvm.parts import Parts, cuts_of
 from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Op, Value, ops_of

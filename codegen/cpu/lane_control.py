@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from weft.codegen.cpu.cold_lanes import write_by_lane
 from weft.codegen.cpu.lanes import LaneWriter, Masks, by_lane
-from weft.codegen.llvm.cold_versions import write_by_lane
 from weft.codegen.llvm.control_ops import counted_turn, last_but_one, looks, more_rounds
 from weft.codegen.llvm.function import EMITTERS, Jump
 from weft.ir.core import Block, Op

@@ -1,9 +1,12 @@
 """What GPUs spell differently in LLVM IR, as one record for each target. `codegen/gpu` writes everything else.
 
-    place(f, "thread", "x")         call i32 @llvm.nvvm.read.ptx.sreg.tid.x()           NVIDIA
-                                    call i32 @llvm.amdgcn.workitem.id.x()               AMD
+A target makes its record in a file `dialect.py` of its own folder and hands it to `emit_kernel` (`gpu/kernel.py`). The
+record says how a kernel begins, how a thread learns its number, how a block waits for its threads, how lanes of a warp
+exchange values, and who takes part in an atomic. What a target does not have is missing in `simt`, and a kernel that
+asks for it is refused with a message that names the target.
 
-Both number their address spaces alike: 1 is the memory of the device, 3 that of a block.
+A warp has 32 lanes. Of a target whose hardware runs 64 lanes together, each half is a warp. All targets number their
+address spaces alike: 1 is the memory of the device, 3 that of a block.
 """
 
 from __future__ import annotations
@@ -47,9 +50,7 @@ class GpuDialect:
     block_size: Callable[[int, bool, bool], str]  # attributes for blocks of so many threads: exactly so; without others
     place: Callable[[FunctionWriter, str, str], str]  # i32 "thread", "threads", "block" or "blocks" along "x", "y", "z"
     barrier: Callable[[ModuleWriter], Sequence[str]]  # the instructions with which a block waits for its threads
-    shuffle: Callable[
-        [FunctionWriter, str, str, str, str], str
-    ]  # one of `simt.SHUFFLES`; mask, i32 word, lane
+    shuffle: Callable[[FunctionWriter, str, str, str, str], str]  # one of `simt.SHUFFLES`; mask, i32 word, lane
     simt: Mapping[str, SimtEmitter]  # the other ops on blocks and warps, by kind
     add_floats: Callable[[str, int], str] | None = None  # defines a function of that name that adds so many floats
     local_space: str = ""  # address space of locals, where that is not the default one

@@ -4,8 +4,7 @@
     else: <hundreds of lines> br label %done   ->    else: call fastcc void @f_apart1(float %v3, ptr %ctx) br %done
 
 LLVM takes time by more than the length of a function, most of it for registers; and where both versions are in one, the
-seldom one takes registers from the other. In lanes it is written for one lane, in a loop over them: a masked access of
-all lanes is many times as long as that of one.
+seldom one takes registers from the other.
 
 The function takes the registers that it uses as parameters. Where it may end the task (a failed assertion, an
 interrupt), it says whether it did. It stays where it was if it is short, if it leaves the block by another way than
@@ -15,24 +14,15 @@ could not live in registers any more. Not with debug lines, which belong to one 
 
 from __future__ import annotations
 
-from collections import ChainMap
-from typing import TYPE_CHECKING
-
 from weft.codegen.llvm.function import FunctionWriter, spell
 from weft.codegen.llvm.outline import USED, defined, labels
-from weft.ir.addresses import root_of
-from weft.ir.core import Block, Value, ops_of
-from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
+from weft.ir.core import Block, ops_of
+from weft.ir.ops import For, While
 from weft.ir.types import Pointer, Prim
-from weft.ir.uniform import target_of
 
-if TYPE_CHECKING:
-    from weft.codegen.cpu.lanes import LaneWriter
-
-__all__ = ["write_apart", "write_by_lane"]
+__all__ = ["write_apart"]
 
 _LEAST = 60  # lines: a shorter one is not worth a call
-_BY_LANE = (Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While)  # and what is pure
 
 
 def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
@@ -83,31 +73,4 @@ def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effor
         if ends_task
         else [f"  {call}", f"  br label %{done}"]
     )
-    return True
-
-
-def write_by_lane(f: LaneWriter, block: Block, done: str) -> bool:
-    """The same in lanes: one lane that is here after another. False, and nothing is written, where that is not
-    possible."""
-    inside = ops_of(block)
-    own: set[Value] = {*inside, *(arg for op in inside for region in op.regions for arg in region.args)}
-    taken = dict.fromkeys(value for op in inside for value in op.operands if value not in own)
-    if f.many > 1 or not f.apart or not all(op.pure or isinstance(op, _BY_LANE) for op in inside):
-        return False
-    if any(target_of(op) not in own for op in inside if isinstance(op, Break | Continue)):
-        return False
-    if any(isinstance(root_of(value), Alloca) for value in taken if isinstance(value.type, Pointer)):
-        return False
-    if not all(value in f.values or isinstance(value, Const) for value in taken):
-        return False
-    with f.each() as number:
-        mine = {value: f.of_lane(value, number) for value in taken}
-        before = f.here, f.values
-        f.here, f.values = (), ChainMap({}, mine, f.values)
-        label, end = f.fresh_label("one"), f.fresh_label("rest")
-        f.start(label)
-        write_apart(f, block, end)
-        f.start(end)
-        f.here, f.values = before
-    f.jump(done)
     return True

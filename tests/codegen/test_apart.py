@@ -12,8 +12,9 @@ import pytest
 
 import weft as ti
 from tests.codegen.folding import has_lanes
+from weft.codegen.cpu import parts
 from weft.codegen.llvm import cold_versions as apart
-from weft.codegen.llvm import machine, parts
+from weft.codegen.llvm import machine
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.runtime.errors.OutOfBoundsWarning")
 

@@ -18,7 +18,8 @@ from tests.codegen.test_lanes import EXACT, native
 from tests.generate import Program, chi_kernels
 from tests.sampling import draws
 from weft.codegen.cpu import kernel as cpu
-from weft.codegen.llvm import machine, parts
+from weft.codegen.cpu import parts
+from weft.codegen.llvm import machine
 from weft.codegen.llvm.crew import Crew, Helpers, Seats
 from weft.ir.artifact import Artifact
 from weft.ir.config import MANY_THREADS, CompileConfig

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from weft.codegen.gpu.dialect import DeviceModule
 from weft.codegen.gpu.ops import DEVICE, DeviceWriter
 from weft.codegen.gpu.unroll_and_jam import (
     _fetched,

@@ -135,6 +135,6 @@ def test_how_a_block_adds(type: Prim, kind: str, written: str) -> None:
     made = kernel(ADD.replace("add", kind).format(type), type)
     made.fields = (field("x", type),)
     emitted, _ = emit_kernel(made, CompileConfig(arch="cuda"), CudaTarget(90, 83))
-    text = "\n".join(module.functions)
+    text = "\n".join(emitted.module.functions)
     assert set(re.findall(r"atomicrmw (\w+) ptr", text)) == {written}
     assert re.search(r"atomicrmw \w+ ptr addrspace\(3\)", text)

@@ -143,7 +143,7 @@ def test_each_op_is_written_where_it_is_needed(rounds: int) -> None:
         for place in PLACES:
             text = text.replace(place, "")
         emitted, _ = emit_kernel(parse(text), CompileConfig(arch="cuda"), CudaTarget(90, 83))
-        code = "\n".join(module.functions)
+        code = "\n".join(emitted.module.functions)
         assert f"phi {kind} [ 0" in code
         assert f", {rounds // 32 // 4}\n" in code
         assert code.count("sitofp i64") == 1

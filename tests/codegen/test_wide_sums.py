@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
+from weft.codegen.gpu.dialect import DeviceModule
 from weft.codegen.gpu.wide_atomics import runs_of, write_run
+from weft.codegen.nvptx.dialect import dialect
+from weft.codegen.nvptx.math_library import CudaMath
+from weft.ir.artifact import CudaTarget, Slots
+from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope
 from weft.ir.tasks import tasks_of
@@ -140,8 +145,8 @@ class Writer:
 
     def __init__(self) -> None:
         self.added = list[str]()
-        self.module: Any = self
-        self.declarations, self.sync_scope = dict[str, str](), ""
+        spellings = dialect(CudaTarget(90, 81))
+        self.module = DeviceModule(CompileConfig(arch="cuda"), Slots(1, (), (), 0), CudaMath(), dialect=spellings)
 
     def set(self, text: str) -> str:
         return f"({text})"

@@ -13,7 +13,8 @@ import pytest
 import weft as ti
 from tests.lang.cache.cached_programs import Session
 from tests.lang.measure.trace_format import check_trace
-from weft.codegen.llvm import machine, parts
+from weft.codegen.cpu import parts
+from weft.codegen.llvm import machine
 from weft.ir.config import MANY_THREADS
 from weft.runtime import system
 

@@ -130,7 +130,7 @@ work = [lambda: make()(), lambda: fill(1.0)]
 """
 
 HELPERS = """
-from weft.codegen.llvm import parts
+from weft.codegen.cpu import parts
 from weft.runtime import system
 parts._LEAST, system.threads_available = 1, lambda: 4
 ti.init(arch=ti.cpu, offline_cache=False, cpu_max_num_threads=2)

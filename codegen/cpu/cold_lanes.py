@@ -1,0 +1,52 @@
+"""In lanes, the version of a block that is seldom needed is written for one lane, in a loop over the lanes.
+
+    if %mask { <hundreds of masked accesses> }   ->    for lane in lanes of %mask { call @f_apart1(its values) }
+
+A masked access of all lanes is many times as long as that of one. `llvm/cold_versions.py` makes the function.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import TYPE_CHECKING
+
+from weft.codegen.llvm.cold_versions import write_apart
+from weft.ir.addresses import root_of
+from weft.ir.core import Block, Value, ops_of
+from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
+from weft.ir.types import Pointer
+from weft.ir.uniform import target_of
+
+if TYPE_CHECKING:
+    from weft.codegen.cpu.lanes import LaneWriter
+
+__all__ = ["write_by_lane"]
+
+_BY_LANE = (Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While)  # and what is pure
+
+
+def write_by_lane(f: LaneWriter, block: Block, done: str) -> bool:
+    """Write such a block: one lane that is here after another, then on to `done`. False where that is not possible;
+    nothing is written then."""
+    inside = ops_of(block)
+    own: set[Value] = {*inside, *(arg for op in inside for region in op.regions for arg in region.args)}
+    taken = dict.fromkeys(value for op in inside for value in op.operands if value not in own)
+    if f.many > 1 or not f.apart or not all(op.pure or isinstance(op, _BY_LANE) for op in inside):
+        return False
+    if any(target_of(op) not in own for op in inside if isinstance(op, Break | Continue)):
+        return False
+    if any(isinstance(root_of(value), Alloca) for value in taken if isinstance(value.type, Pointer)):
+        return False
+    if not all(value in f.values or isinstance(value, Const) for value in taken):
+        return False
+    with f.each() as number:
+        mine = {value: f.of_lane(value, number) for value in taken}
+        before = f.here, f.values
+        f.here, f.values = (), ChainMap({}, mine, f.values)
+        label, end = f.fresh_label("one"), f.fresh_label("rest")
+        f.start(label)
+        write_apart(f, block, end)
+        f.start(end)
+        f.here, f.values = before
+    f.jump(done)
+    return True
