@@ -10,10 +10,45 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from weft.lang import compat
+from weft.lang.compat import types
+from weft.lang.compat.later import later as _later
+from weft.lang.compat.types import (
+    NDArray,
+    Template,
+    f16,
+    f32,
+    f64,
+    float16,
+    float32,
+    float64,
+    i8,
+    i16,
+    i32,
+    i64,
+    int8,
+    int16,
+    int32,
+    int64,
+    ref,
+    sparse_matrix_builder,
+    template,
+    u1,
+    u8,
+    u16,
+    u32,
+    u64,
+    uint1,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from weft.lang.data.field import Field, MatrixField, ScalarField
 from weft.lang.data.make_field import field
-from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, ndarray
+from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
 from weft.lang.data.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
+from weft.lang.data.struct_field import StructField
 from weft.lang.deferred import deferred as _deferred
 from weft.lang.library import mathlib as math
 from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig
@@ -41,7 +76,6 @@ from weft.lang.program.init import (
     x64,
     x86_64,
 )
-from weft.lang.values import types
 from weft.lang.values.argpack import ArgPack, ArgPackType
 from weft.lang.values.builtins import (
     abs,
@@ -113,38 +147,7 @@ from weft.lang.values.builtins import (
 )
 from weft.lang.values.color import hex_to_rgb, rgb_to_hex
 from weft.lang.values.matrix import Matrix, Vector
-from weft.lang.values.struct import Struct, StructField, dataclass
-from weft.lang.values.types import (
-    NDArray,
-    Template,
-    f16,
-    f32,
-    f64,
-    float16,
-    float32,
-    float64,
-    i8,
-    i16,
-    i32,
-    i64,
-    int8,
-    int16,
-    int32,
-    int64,
-    ref,
-    sparse_matrix_builder,
-    template,
-    u1,
-    u8,
-    u16,
-    u32,
-    u64,
-    uint1,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from weft.lang.values.struct import Struct, dataclass
 
 if TYPE_CHECKING:
     from weft.lang.errors import (
@@ -210,7 +213,7 @@ _LAZY: dict[str, str] = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        if waits := compat.later(name):
+        if waits := _later(name):
             raise AttributeError(f"weft has no attribute '{name}' yet: it belongs to {waits}")
         from weft.lang.program.options import did_you_mean
 

@@ -13,12 +13,13 @@ from weft.lang.algorithms.sort_on_cpu import sort_on_cpu
 from weft.lang.algorithms.sort_on_gpu import sort_on_gpu
 from weft.lang.data.field import Field, MatrixField
 from weft.lang.data.libraries import prim_of, view
-from weft.lang.data.ndarray import Ndarray, ndarray
+from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_field import StructField
 from weft.lang.data.struct_ndarray import StructNdarray
 from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import cuda, program
 from weft.lang.values.kinds import FieldOf, Numbers, i32
-from weft.lang.values.struct import StructField
 from weft.lang.values.types import MatrixType, VectorType
 
 __all__ = ["PrefixSumExecutor", "parallel_sort"]

@@ -33,7 +33,8 @@ from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operan
 from weft.lang.arrays.team_reduction import Stage, lines_of_team, stage_of
 from weft.lang.data.export import Lender
 from weft.lang.data.libraries import Maker, Shape, arguments_as, is_contiguous, reshaped, result_library
-from weft.lang.data.ndarray import Ndarray, ndarray
+from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.ndarray import Ndarray
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.kernel import Kernel
 from weft.lang.program.init import Program, cuda, program

@@ -44,12 +44,13 @@ from weft.lang.cache.fingerprint_code import (
 from weft.lang.data.field import Field, Slot
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.snode_api import FieldTree, SNode
+from weft.lang.data.struct_field import StructField
 from weft.lang.program.init import Program
 from weft.lang.translate.contract import REMEMBERING
 from weft.lang.values.argpack import ArgPackType
 from weft.lang.values.builtins import Builtin, PyFunc
 from weft.lang.values.matrix import Matrix
-from weft.lang.values.struct import Struct, StructField
+from weft.lang.values.struct import Struct
 from weft.lang.values.types import CompoundType, NdarrayType, Template
 
 __all__ = ["describe"]
@@ -331,7 +332,7 @@ def _module(walk: Fingerprint, x: ModuleType) -> None:
 
 
 # Modules of Weft in which kernels look further: `ti.math.clamp`, `ti.simt.block.sync`.
-_OPEN = ("weft.lang.library.mathlib", "weft.lang.values.types", "weft.lang.simt")
+_OPEN = ("weft.lang.library.mathlib", "weft.lang.compat.types", "weft.lang.simt")
 
 
 def _is_open(part: Any) -> bool:

@@ -22,34 +22,15 @@ from typing import Any
 import numpy as np
 
 from weft.ir.types import Prim
-from weft.lang.program.init import cfg, cpu, cuda, program, python
+from weft.lang.compat.later import later
+from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
+from weft.lang.program.init import cfg, cpu, cuda, cuda_missing, program, python
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import Struct
 from weft.lang.values.types import CompoundType, primitive
 
-__all__ = ["LATER", "install", "later", "register", "uninstall"]
-
-# What Weft does not have yet: first parts of names, under the reason.
-LATER: dict[str, tuple[str, ...]] = {
-    "sparse SNodes": (
-        *("activate", "append", "deactivate", "deactivate_all_snodes", "get_addr", "is_active", "length"),
-        *("no_activate", "sparse", "FieldsBuilder.deactivate_all"),
-    ),
-    "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
-    "automatic differentiation": (
-        *("ad", "FieldsBuilder.lazy_dual", "FieldsBuilder.lazy_grad", "SNode.lazy_dual", "SNode.lazy_grad"),
-    ),
-    "compilation ahead of time": ("aot", "DeviceCapability"),
-    "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),
-    "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
-}
-
-
-def later(name: str) -> str:
-    """What `name` (without `ti.`) waits for: "sparse SNodes" for `activate`; "" if Weft does not know of it."""
-    for what, names in LATER.items():
-        if any(name == known or name.startswith(known + ".") for known in names):
-            return what
-    return ""
-
+__all__ = ["install", "register", "uninstall"]
 
 # -- inner modules -----------------------------------------------------------------------------------------------------
 
@@ -104,8 +85,6 @@ def get_host_arch_list() -> list[str]:
 
 def is_arch_supported(arch: Any) -> bool:
     """Whether `init(arch=arch)` would run on that arch."""
-    from weft.lang.program.init import cuda_missing
-
     return arch in (cpu, python) or (arch == cuda and not cuda_missing())
 
 
@@ -140,17 +119,11 @@ def to_taichi_type(dt: Any) -> Any:
 
 def is_taichi_class(rhs: Any) -> bool:
     """Whether a value is a matrix, a struct or a field of Weft."""
-    from weft.lang.data.field import Field
-    from weft.lang.values.matrix import Matrix
-    from weft.lang.values.struct import Struct, StructField
-
     return isinstance(rhs, Matrix | Struct | Field | StructField)
 
 
 def is_matrix_class(rhs: Any) -> bool:
     """Whether a class is Matrix or Vector."""
-    from weft.lang.values.matrix import Matrix
-
     return isinstance(rhs, type) and issubclass(rhs, Matrix)
 
 
@@ -250,9 +223,9 @@ _NUMBERS = "weft.lang.compat.numbers"
 def register() -> None:
     """Make `weft.lang.misc`, `weft.lang.impl`, `weft.types.primitive_types` ... importable."""
     for name, source in _MODULES.items():
-        _register("weft.lang", name, (source, "weft.lang.values.types", _NUMBERS))
+        _register("weft.lang", name, (source, "weft.lang.compat.types", _NUMBERS))
     for name in _TYPE_MODULES:
-        _register("weft.types", name, ("weft.lang.values.types", _NUMBERS))
+        _register("weft.types", name, ("weft.lang.compat.types", _NUMBERS))
     for name in _TOOL_MODULES:
         _register("weft.tools", name, ("weft.lang.ui.tools",))
     for name, source in _NAMESPACES.items():

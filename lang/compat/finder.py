@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from weft.lang.compat import later
+from weft.lang.compat.later import later
 
 __all__ = ["FINDER", "TaichiFinder"]
 

@@ -30,6 +30,7 @@ from weft.lang.data.elements import (
 from weft.lang.data.export import Lender
 from weft.lang.data.marked import Marked
 from weft.lang.data.snode_api import FieldError, FieldTree, SNode
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.numbers import array_of
 from weft.lang.values.types import prim_of_numpy, primitive
@@ -45,6 +46,8 @@ __all__ = [
     "MatrixField",
     "ScalarField",
     "Slot",
+    "all_slots",
+    "unpickled",
 ]
 
 
@@ -279,9 +282,7 @@ class Field(Marked, Lender):
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        from weft.lang.data.make_field import remake
-
-        made = memo[id(self)] = remake(*self._recipe())
+        made = memo[id(self)] = _remake(*self._recipe())
         made.copy_from(self)
         if self.grad is not None:
             made.grad.copy_from(self.grad)
@@ -289,12 +290,10 @@ class Field(Marked, Lender):
 
     def __reduce__(self) -> Any:
         gradient = None if self.grad is None else self.grad.to_numpy()
-        from weft.lang.data.make_field import unpickled
-
         return unpickled, (*self._recipe(), self.to_numpy(), gradient)
 
     def _recipe(self) -> tuple[Any, ...]:
-        """What `remake` needs to make a field like this one, in a dense tree of its own."""
+        """What `_remake` needs to make a field like this one, in a dense tree of its own."""
         options = {"name": self.name, "offset": self._slots[0].offset, "needs_grad": self.grad is not None}
         return self._dtype, self._inner, self.shape, options
 
@@ -421,6 +420,28 @@ def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], labe
     if not np.array_equal(table, components[0] + steps):
         raise FieldError(f"the components of {label} must be placed at even distances")
     return strides
+
+
+def _remake(dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any]) -> Any:
+    """A field from the recipe of another one (see `Field._recipe`)."""
+    return MAKERS.matrix_field(inner, dtype, shape, **options) if inner else MAKERS.field(dtype, shape, **options)
+
+
+def unpickled(
+    dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any], values: Any, gradient: Any
+) -> Any:
+    """A field made anew, with those elements."""
+    made = _remake(dtype, inner, shape, options)
+    made.from_numpy(values)
+    if gradient is not None:
+        made.grad.from_numpy(gradient)
+    return made
+
+
+def all_slots(made: Any) -> list[Slot]:
+    """The scalar components of a field, its gradient's last."""
+    own: list[Slot] = made._slots
+    return own if made.grad is None else own + all_slots(made.grad)
 
 
 def _repr(made: Field, element: str) -> str:

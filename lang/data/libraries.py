@@ -19,7 +19,8 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.data.borrow import view_of
 from weft.lang.data.export import Lender
-from weft.lang.data.ndarray import Ndarray, ndarray, ndarray_over
+from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.ndarray import Ndarray, ndarray_over
 from weft.lang.data.struct_ndarray import StructNdarray
 from weft.lang.program.init import cuda, program
 from weft.lang.values.types import prim_of_numpy

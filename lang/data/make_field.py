@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.ir.errors import CompilationError, TypeMismatch
-from weft.ir.types import Prim
-from weft.lang.data.field import Field, MatrixField, ScalarField, Slot
+from weft.lang.data.field import Field, MatrixField, ScalarField, all_slots
 from weft.lang.data.snode_api import FieldTree, Layout, offset_tuple, shaped_node
+from weft.lang.data.struct_field import StructField
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.types import MatrixType, StructType, primitive, shape_tuple
 
-__all__ = ["all_slots", "field", "make_matrix_field", "make_struct_field", "place_shaped", "remake", "unpickled"]
+__all__ = ["field", "make_matrix_field", "make_struct_field", "place_shaped"]
 
 
 def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
@@ -42,11 +43,14 @@ def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **k
 
 def make_struct_field(struct_type: Any, shape: Any = None, **keywords: Any) -> Any:
     """What `StructType.field` and `Struct.field` do."""
-    from weft.lang.values.struct import StructField
-
     _check_options(keywords)
-    made = StructField(struct_type, keywords.get("name", ""), bool(keywords.get("needs_grad")))
-    return _placed(made, shape, keywords)
+    name = keywords.get("name", "")
+    members: dict[str, Any] = {}
+    for member, annotation in struct_type.members.items():
+        grad = keywords.get("needs_grad") and not isinstance(annotation, StructType) and _is_real(annotation)
+        options = {"needs_grad": True} if grad else {}
+        members[member] = field(annotation, None, name=f"{name}.{member}" if name else member, **options)
+    return _placed(StructField(struct_type, name, members), shape, keywords)
 
 
 _KEYWORDS = ("name", "order", "offset", "needs_grad", "needs_dual", "layout")
@@ -77,22 +81,6 @@ def _placed(made: Any, shape: Any, keywords: dict[str, Any]) -> Any:
     return made
 
 
-def remake(dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any]) -> Any:
-    """A field from the recipe of another one (see `Field._recipe`)."""
-    return make_matrix_field(inner, dtype, shape, **options) if inner else field(dtype, shape, **options)
-
-
-def unpickled(
-    dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any], values: Any, gradient: Any
-) -> Any:
-    """A field made anew, with those elements."""
-    made = remake(dtype, inner, shape, options)
-    made.from_numpy(values)
-    if gradient is not None:
-        made.grad.from_numpy(gradient)
-    return made
-
-
 def place_shaped(made: Any, shape: Any, order: str | None, offset: Any, layout: Layout) -> None:
     """Place a field that was given a shape, in a tree of its own; with SOA each scalar in a dense node of its own."""
     if shape is None:
@@ -110,7 +98,9 @@ def place_shaped(made: Any, shape: Any, order: str | None, offset: Any, layout: 
         made.attach(shaped_node(tree, extents, order).node, tree, start)
 
 
-def all_slots(made: Any) -> list[Slot]:
-    """The scalar components of a field, its gradient's last."""
-    own: list[Slot] = made._slots
-    return own if made.grad is None else own + all_slots(made.grad)
+def _is_real(annotation: Any) -> bool:
+    prim = annotation.dtype if isinstance(annotation, MatrixType) else primitive(annotation)
+    return bool(prim.is_float)
+
+
+MAKERS.field, MAKERS.matrix_field, MAKERS.struct_field = field, make_matrix_field, make_struct_field

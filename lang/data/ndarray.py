@@ -24,11 +24,11 @@ from weft.lang.data.marks import allocate, behind
 from weft.lang.data.snode_api import FieldError, Layout
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import Program, program
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.numbers import array_of
 from weft.lang.values.types import (
     MatrixType,
     NdarrayType,
-    StructType,
     VectorType,
     prim_of_numpy,
     primitive,
@@ -37,7 +37,7 @@ from weft.lang.values.types import (
 from weft.runtime.recorded import Recorded
 from weft.runtime.retired import keep
 
-__all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray", "ndarray"]
+__all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray"]
 
 
 class Ndarray(Recorded, Marked, Lender):
@@ -60,7 +60,7 @@ class Ndarray(Recorded, Marked, Lender):
             MEMORY.info("%s: %d bytes", label, size)
         self._cells = memory.view(buffer, self._prim.np, full)
         self._marks = memory.view(buffer, self._prim.np, full, marks) if marks else None
-        self.grad: Ndarray | None = ndarray(dtype, shape) if needs_grad else None
+        self.grad: Ndarray | None = MAKERS.ndarray(dtype, shape) if needs_grad else None
 
     _cells: Any = None
 
@@ -180,7 +180,7 @@ class Ndarray(Recorded, Marked, Lender):
         self._mark()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
-        made = memo[id(self)] = ndarray(self.element_type, self.shape, self.grad is not None)
+        made = memo[id(self)] = MAKERS.ndarray(self.element_type, self.shape, self.grad is not None)
         made.copy_from(self)
         if self.grad is not None:
             made.grad.copy_from(self.grad)
@@ -267,21 +267,6 @@ class MatrixNdarray(Ndarray):
         super().__init__(MatrixType(n, m, dtype), shape)
 
 
-def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Any:
-    """A zeroed array of `shape` (a number or a tuple) with elements of `dtype`: a primitive, vector, matrix or struct
-    type."""
-    if isinstance(dtype, StructType):
-        from weft.lang.data.struct_ndarray import StructNdarray
-
-        return StructNdarray(dtype, shape)
-    if not isinstance(dtype, MatrixType):
-        return ScalarNdarray(dtype, shape, needs_grad)
-    made: type[Ndarray] = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
-    array = made.__new__(made)
-    Ndarray.__init__(array, dtype, shape, needs_grad)
-    return array
-
-
 def ndarray_over(dtype: Any, shape: tuple[int, ...], cells: Any, marks: Any = None) -> Any:
     """The ndarray with those elements (see `array()`) and marks, not copied: a member of an ndarray of structs."""
     made: type[Ndarray] = ScalarNdarray
@@ -294,7 +279,7 @@ def ndarray_over(dtype: Any, shape: tuple[int, ...], cells: Any, marks: Any = No
 
 
 def _unpickled(dtype: Any, shape: tuple[int, ...], values: Any, gradient: Mapping[str, Any] | Any = None) -> Any:
-    made = ndarray(dtype, shape, gradient is not None)
+    made = MAKERS.ndarray(dtype, shape, gradient is not None)
     made.from_numpy(values)
     if gradient is not None:
         made.grad.from_numpy(gradient)

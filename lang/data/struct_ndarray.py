@@ -20,9 +20,10 @@ from weft.ir.types import Type, u8
 from weft.lang.data.elements import check_bounds, element_index
 from weft.lang.data.marks import allocate, behind
 from weft.lang.data.ndarray import Ndarray, ndarray_over
+from weft.lang.data.struct_field import StructElement
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import program
-from weft.lang.values.struct import StructElement, convert
+from weft.lang.values.struct import convert
 from weft.lang.values.types import NdarrayType, StructType, shape_tuple, to_ir
 from weft.runtime.recorded import Recorded
 

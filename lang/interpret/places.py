@@ -16,10 +16,10 @@ from weft.lang.data.borrow import view_of
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.snode_api import SNode
+from weft.lang.data.struct_field import StructField
 from weft.lang.data.struct_ndarray import StructMembers
 from weft.lang.values.builtins import ndrange
 from weft.lang.values.matrix import Matrix, Vector
-from weft.lang.values.struct import StructField
 from weft.lang.values.types import NdarrayType, prim_of_numpy
 
 __all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index", "index_type"]

@@ -14,8 +14,8 @@ import numpy as np
 from weft.ir.philox import launch_key, number
 from weft.ir.types import Prim
 from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
 from weft.lang.program.init import program
-from weft.lang.values.struct import StructField
 
 __all__ = ["Draws", "draws", "order_numbers"]
 

@@ -17,12 +17,12 @@ from typing import Any, Protocol
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import ATOMICS, BINARY
+from weft.lang.data.struct_field import StructElement
 from weft.lang.interpret.places import cells_of, flat_index
 from weft.lang.interpret.types import assigned, own
 from weft.lang.library.triplets import HOW, append, is_builder
 from weft.lang.values.builtins import Builtin
 from weft.lang.values.matrix import Matrix
-from weft.lang.values.struct import StructElement
 
 __all__ = ["KINDS", "Updates", "atomic", "augmented", "by_steps", "called"]
 

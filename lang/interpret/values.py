@@ -22,6 +22,7 @@ from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, promote, unar
 from weft.ir.types import Prim, Tensor, u1
 from weft.lang.data.field import Field
 from weft.lang.data.snode_api import SNode
+from weft.lang.data.struct_field import StructElement
 from weft.lang.interpret.debugger import standard, stop
 from weft.lang.interpret.faults import Loop, out_of_bounds, sound
 from weft.lang.interpret.overflow import OVERFLOWS, silently, tell_overflow
@@ -37,7 +38,7 @@ from weft.lang.values.argpack import Members
 from weft.lang.values.builtins import Builtin, ndrange
 from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.scope import choices
-from weft.lang.values.struct import Struct, StructElement
+from weft.lang.values.struct import Struct
 from weft.lang.values.types import CompoundType, MatrixType, prim_of_numpy, primitive
 from weft.runtime.errors import KernelFault
 

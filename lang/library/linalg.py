@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.lang.values.builtins import PyFunc, pyfunc, sqrt, static, static_assert
-from weft.lang.values.matrix import Matrix, Vector
+from weft.lang.values.builtins import pyfunc, sqrt, static, static_assert
+from weft.lang.values.matrix import METHODS, Matrix, Vector
 
 if TYPE_CHECKING:
     Template = Any  # to type checkers a template argument is what it is bound to
@@ -183,7 +183,7 @@ def inverse4(a: Any) -> Any:
     ) * (1.0 / det)
 
 
-METHODS: dict[str, PyFunc] = {
+_METHODS = {
     "norm": norm,
     "norm_sqr": norm_sqr,
     "norm_inv": norm_inv,
@@ -195,3 +195,4 @@ METHODS: dict[str, PyFunc] = {
     "determinant": determinant,
     "inverse": inverse,
 }
+METHODS.update(_METHODS)

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import is_one, shown
-from weft.lang.data.ndarray import ndarray
+from weft.lang.data.make_ndarray import ndarray
 from weft.lang.errors import ArgumentError
 from weft.lang.library.triplets import MEMBERS
 from weft.lang.sparse_matrices.matrix import STORAGE_FORMATS, SparseMatrix, shape_of

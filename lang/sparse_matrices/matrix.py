@@ -13,7 +13,8 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.arguments import any_number, is_one, path_of, shown
 from weft.lang.data.field import ScalarField
-from weft.lang.data.ndarray import Ndarray, ndarray
+from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.ndarray import Ndarray
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import program

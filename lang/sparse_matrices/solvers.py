@@ -9,7 +9,8 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import is_one, number_of, shown, whole_of
-from weft.lang.data.ndarray import Ndarray, ndarray
+from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.ndarray import Ndarray
 from weft.lang.errors import ArgumentError
 from weft.lang.sparse_matrices.factors import Band, Envelope
 from weft.lang.sparse_matrices.matrix import SparseMatrix, vector_of

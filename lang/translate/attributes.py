@@ -12,6 +12,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Tensor, tensor
 from weft.lang.data.field import Field, MatrixField
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_field import StructField
 from weft.lang.errors import UnknownName
 from weft.lang.functions.captures import is_watched, space_of
 from weft.lang.functions.source import LIBRARY
@@ -23,7 +24,7 @@ from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Made, Parent, Record, Unfinished, evaluated, has_effects, kind_of, to_expr
 from weft.lang.values.matrix import Matrix, swizzle
-from weft.lang.values.struct import Struct, StructField, known_member
+from weft.lang.values.struct import Struct, known_member
 
 __all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
 

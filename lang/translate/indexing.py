@@ -14,13 +14,13 @@ from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Prim, Tensor, element, i32, shape_of, tensor
 from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
 from weft.lang.errors import WrongIndex
 from weft.lang.library.triplets import HOW, is_builder
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Record, evaluated, has_effects, is_known, kind_of, tensor_elements, to_expr
 from weft.lang.values.matrix import Matrix
-from weft.lang.values.struct import StructField
 from weft.lang.values.types import StructType, to_ir
 
 __all__ = ["constant_element", "dotted", "element_of", "field_element", "keys_of", "sliced", "subscripts"]

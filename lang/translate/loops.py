@@ -13,6 +13,7 @@ from weft.ir.symbols import FieldSymbol, LoopConfig
 from weft.ir.types import Array, Prim, Tensor, i32, i64, tensor
 from weft.lang.data.field import Field
 from weft.lang.data.snode_api import Root, SNode
+from weft.lang.data.struct_field import StructField
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.translate.expressions import iterate, unpack
 from weft.lang.translate.functions import Grouped, RangeOf
@@ -23,7 +24,6 @@ from weft.lang.translate.translator import Loop, Translator, translates
 from weft.lang.translate.values import Record, evaluated, is_known, is_number, kind_of, to_expr
 from weft.lang.values.builtins import ndrange
 from weft.lang.values.matrix import Matrix
-from weft.lang.values.struct import StructField
 
 __all__ = ["UNROLL_LIMIT"]
 

@@ -12,10 +12,10 @@ from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.ir.scalar import binary_type, unary_type
 from weft.ir.types import Prim, Struct, Tensor, Type, element, shape_of, tensor, u1, with_element
 from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
 from weft.lang.errors import UnsupportedSyntax, WrongIndex, beneath_compiler
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Record, coerce, common_type, is_known, kind_of, tensor_elements, to_expr
-from weft.lang.values.struct import StructField
 
 __all__ = ["OPERATORS", "binary", "condition", "matmul", "note_choice", "run_now", "tested", "truth", "unary"]
 

@@ -9,6 +9,7 @@ from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim, Struct, Tensor, element, i64, u1, with_element
 from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
 from weft.lang.translate.functions import Call
 from weft.lang.translate.operators import condition, run_now, tested
 from weft.lang.translate.translator import Translator
@@ -16,7 +17,6 @@ from weft.lang.translate.values import Record, is_known, is_number, to_expr
 from weft.lang.values.formats import parse_braces, parse_percent
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct as PyStruct
-from weft.lang.values.struct import StructField
 
 __all__ = ["Piece", "Pieces", "assertion", "format_braces", "format_percent", "format_pieces", "print_call"]
 

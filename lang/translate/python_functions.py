@@ -11,6 +11,7 @@ from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim, Tensor, i32
 from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
 from weft.lang.translate.expressions import unpack
 from weft.lang.translate.functions import (
     FUNCTIONS,
@@ -29,7 +30,6 @@ from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Made, Record, evaluated, is_known, kind_of, to_expr
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct as PyStruct
-from weft.lang.values.struct import StructField
 
 __all__ = ["PYTHON"]
 

@@ -6,14 +6,14 @@ import builtins
 from types import MethodType
 from typing import Any
 
-from weft.lang.data import make_field
-from weft.lang.data import ndarray as ndarrays
+from weft.lang.data import make_field, make_ndarray
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.snode_api import FieldsBuilder, Root, SNode
+from weft.lang.data.struct_field import StructField
 from weft.lang.program import init as program
 from weft.lang.values.matrix import Matrix, Vector
-from weft.lang.values.struct import Struct, StructField
+from weft.lang.values.struct import Struct
 from weft.lang.values.types import MatrixType, StructType
 
 __all__ = ["why_refused"]
@@ -24,7 +24,15 @@ _PYTHON = "what talks to the world outside or to the interpreter stays in Python
 
 _REASONS: dict[Any, str] = {
     **dict.fromkeys(
-        (make_field.field, ndarrays.ndarray, Matrix.field, Vector.field, Struct.field, Matrix.ndarray, Vector.ndarray),
+        (
+            make_field.field,
+            make_ndarray.ndarray,
+            Matrix.field,
+            Vector.field,
+            Struct.field,
+            Matrix.ndarray,
+            Vector.ndarray,
+        ),
         _PLACES,
     ),
     **dict.fromkeys((MatrixType.field, MatrixType.ndarray, StructType.field), _PLACES),

@@ -12,6 +12,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Struct, Tensor, Type, element, shape_of
 from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.functions.source import reads
 from weft.lang.translate.attributes import swizzle_positions
@@ -42,7 +43,6 @@ from weft.lang.translate.values import (
     to_expr,
 )
 from weft.lang.translate.variables import define, right_of
-from weft.lang.values.struct import StructField
 from weft.lang.values.types import StructType, to_ir
 
 __all__ = ["is_static_call", "store"]

@@ -15,10 +15,10 @@ from weft.ir.scalar import promote, range_of
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, f64, i64, shape_of, tensor, u1, with_element
 from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
 from weft.lang.translate.translator import Translator
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct as PyStruct
-from weft.lang.values.struct import StructField
 from weft.lang.values.types import CompoundType, StructType, to_ir
 
 __all__ = [

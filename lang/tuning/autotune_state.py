@@ -8,8 +8,8 @@ from typing import Any
 
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_field import StructField
 from weft.lang.data.struct_ndarray import StructNdarray
-from weft.lang.values.struct import StructField
 
 __all__ = ["Kept", "Saved", "saver"]
 

@@ -22,6 +22,7 @@ from weft.ir.types import Prim, f64, i64, u1
 from weft.lang.arguments import FAULTS, unfit
 from weft.lang.errors import StaticAssertion
 from weft.lang.program.init import program, python_random
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.scope import result, with_types
 from weft.lang.values.types import prim_of_numpy, primitive
 
@@ -98,9 +99,7 @@ def _values(x: Any) -> Any:
 
 def _rewrap(result: Any) -> Any:
     if isinstance(result, np.ndarray) and result.ndim:
-        from weft.lang.values.matrix import Matrix
-
-        return Matrix.wrap(result)
+        return MAKERS.matrix(result)
     return result
 
 
@@ -319,12 +318,11 @@ class ndrange:
 
 
 def _grouped(over: Any) -> Iterator[Any]:
-    from weft.lang.values.matrix import Vector
-
     if not isinstance(over, ndrange) and not isinstance(getattr(over, "shape", None), tuple | list):
         raise TypeMismatch(f"grouped takes an ndrange, a field or an array, not {over!r}")
     indices = over if isinstance(over, ndrange) else ndrange(*over.shape)
-    return (Vector(list(index), primitive(int)) for index in indices)
+    whole = primitive(int).np
+    return (MAKERS.matrix(np.array(index, whole)) for index in indices)
 
 
 def _static(x: Any, *more: Any) -> Any:

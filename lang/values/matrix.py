@@ -17,11 +17,15 @@ from weft.ir.scalar import cast_value, promote
 from weft.ir.types import Prim, u1
 from weft.lang.arguments import is_several
 from weft.lang.errors import WrongIndex
-from weft.lang.values.builtins import apply_binary, apply_unary, strong_type
+from weft.lang.values.builtins import PyFunc, apply_binary, apply_unary, strong_type
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.scope import number, typed
-from weft.lang.values.types import extent_of, prim_of_numpy, primitive
+from weft.lang.values.types import MatrixType, VectorType, extent_of, prim_of_numpy, primitive
 
-__all__ = ["SWIZZLES", "Matrix", "Vector", "swizzle"]
+__all__ = ["METHODS", "SWIZZLES", "Matrix", "Vector", "swizzle"]
+
+# Methods that are written in the language, by name: `library/linalg.py` adds them.
+METHODS: dict[str, PyFunc] = {}
 
 SWIZZLES: tuple[str, ...] = ("xyzw", "rgba", "stpq")
 
@@ -43,8 +47,6 @@ class _Methods(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        from weft.lang.library.linalg import METHODS
-
         if name not in METHODS:
             raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
         return METHODS[name]
@@ -180,8 +182,6 @@ class Matrix(metaclass=_Methods):
     def __getattr__(self, name: str) -> Any:
         positions = None if name.startswith("__") else swizzle(name)
         if positions is None:
-            from weft.lang.library.linalg import METHODS
-
             if name in METHODS:
                 return MethodType(METHODS[name], self)
             raise AttributeError(f"a matrix has no attribute '{name}'")
@@ -341,15 +341,11 @@ class Matrix(metaclass=_Methods):
     def field(n: int, m: int, dtype: Any, shape: Any = None, **keywords: Any) -> Any:
         """A field of n x m matrices of `dtype`. `shape` (a number, a tuple, () for one element; None: to be placed),
         `order` ("ij", "ji" ...), `offset`, `layout` (Layout.AOS or SOA), `needs_grad`, `name` as in `ti.field`."""
-        from weft.lang.data.make_field import make_matrix_field
-
-        return make_matrix_field((n, m), dtype, shape, **keywords)
+        return MAKERS.matrix_field((n, m), dtype, shape, **keywords)
 
     @staticmethod
     def ndarray(n: int, m: int, dtype: Any, shape: Any) -> Any:
         """An ndarray of n x m matrices of `dtype`."""
-        from weft.lang.values.types import MatrixType
-
         return MatrixType(n, m, dtype).ndarray(shape)
 
 
@@ -380,16 +376,15 @@ class Vector(Matrix):
     @staticmethod
     def field(n: int, dtype: Any, shape: Any = None, **keywords: Any) -> Any:  # type: ignore[override]
         """A field of vectors of n elements of `dtype`; keywords as in `Matrix.field`."""
-        from weft.lang.data.make_field import make_matrix_field
-
-        return make_matrix_field((n,), dtype, shape, **keywords)
+        return MAKERS.matrix_field((n,), dtype, shape, **keywords)
 
     @staticmethod
     def ndarray(n: int, dtype: Any, shape: Any) -> Any:  # type: ignore[override]
         """An ndarray of vectors of n elements of `dtype`."""
-        from weft.lang.values.types import VectorType
-
         return VectorType(n, dtype).ndarray(shape)
+
+
+MAKERS.matrix = Matrix.wrap
 
 
 def _shape(n: int, m: int | None) -> tuple[int, ...]:

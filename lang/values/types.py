@@ -17,6 +17,8 @@ from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import PRIMS, Prim, Tensor, Type, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from weft.lang.arguments import is_several
+from weft.lang.program.init import program
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.numbers import array_of
 
 __all__ = [
@@ -28,7 +30,6 @@ __all__ = [
     "StructType",
     "Template",
     "VectorType",
-    "argpack",
     "f16",
     "f32",
     "f64",
@@ -51,7 +52,6 @@ __all__ = [
     "ndarray",
     "primitive",
     "ref",
-    "sparse_matrix_builder",
     "struct",
     "template",
     "to_ir",
@@ -87,8 +87,6 @@ def primitive(annotation: Any) -> Prim:
     if annotation is bool:
         return u1
     if annotation is int or annotation is float:
-        from weft.lang.program.init import program
-
         config = program().config
         return config.default_ip if annotation is int else config.default_fp
     if annotation is unsigned:
@@ -175,9 +173,7 @@ class MatrixType(CompoundType):
     def __call__(self, *args: Any) -> Any:
         """A value: from one scalar (all elements), one array-like of this shape, all scalars, or scalars and vectors
         that together have as many scalars. Elements are cast to `dtype`. TypeMismatch for another count."""
-        from weft.lang.values.matrix import Matrix
-
-        return Matrix.wrap(self.gather(args))
+        return MAKERS.matrix(self.gather(args))
 
     def gather(self, args: tuple[Any, ...]) -> Any:
         """The numpy array that a call with `args` makes."""
@@ -197,15 +193,11 @@ class MatrixType(CompoundType):
 
     def field(self, shape: Any = None, **keywords: Any) -> Any:
         """A field of this element type; keywords as `Matrix.field`."""
-        from weft.lang.data.make_field import make_matrix_field
-
-        return make_matrix_field(self.shape, self._dtype, shape, **keywords)
+        return MAKERS.matrix_field(self.shape, self._dtype, shape, **keywords)
 
     def ndarray(self, shape: Any, **keywords: Any) -> Any:
         """An ndarray of this element type."""
-        from weft.lang.data.ndarray import ndarray
-
-        return ndarray(self, shape, **keywords)
+        return MAKERS.ndarray(self, shape, **keywords)
 
     def _key(self) -> tuple[Any, ...]:
         return (*self.shape, self._dtype)
@@ -260,12 +252,7 @@ class StructType(CompoundType):
     def __instancecheck__(self, instance: Any) -> bool:
         """`isinstance(s, S)`: whether `s` is a struct with the members of `S`, of their types. (The members of a free
         struct, `ti.Struct(a=1.0)`, have Python's types: a float stands for each type of floats.)"""
-        from weft.lang.values.struct import Struct
-
-        if not isinstance(instance, Struct):
-            return False
-        own, wanted = instance.struct_type.ir, self.ir
-        return own == wanted or (instance._inferred and _without_bits(own) == _without_bits(wanted))
+        return MAKERS.is_struct(self, instance)
 
     @property
     def ir(self) -> ir.Struct:
@@ -274,9 +261,7 @@ class StructType(CompoundType):
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """A Struct. TypeMismatch for an unknown name or too many members."""
-        from weft.lang.values.struct import make_struct
-
-        return make_struct(self, args, keywords)
+        return MAKERS.struct(self, args, keywords)
 
     def bound(self, method: str, owner: Any) -> Callable[..., Any]:
         """A method as `owner` has it: a static one takes no owner."""
@@ -285,11 +270,9 @@ class StructType(CompoundType):
 
     def field(self, shape: Any = None, **keywords: Any) -> Any:
         """A StructField of this type; keywords as `Struct.field`."""
-        from weft.lang.data.make_field import make_struct_field
-
         if not self.members:
             raise TypeMismatch(f"{self.__name__} has no members: a field of it would hold nothing")
-        return make_struct_field(self, shape, **keywords)
+        return MAKERS.struct_field(self, shape, **keywords)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StructType) and self._key() == other._key()
@@ -303,13 +286,6 @@ class StructType(CompoundType):
     def __repr__(self) -> str:
         members = ", ".join(f"{name}: {_type_name(annotation)}" for name, annotation in self.members.items())
         return f"{self.__name__}({members})"
-
-
-def _without_bits(kind: ir.Type) -> Any:
-    """A type as free structs know it: no sizes of numbers."""
-    if isinstance(kind, ir.Struct):
-        return [(name, _without_bits(member)) for name, member in kind.members]
-    return ir.shape_of(kind), ir.element(kind).is_float
 
 
 class NdarrayType:
@@ -408,29 +384,6 @@ def struct(**members: Any) -> StructType:
     """The type of structs with those members, in that order. `__struct_methods={name: function}` adds methods."""
     methods = members.pop("__struct_methods", {})
     return StructType(members, methods)
-
-
-def __getattr__(name: str) -> Any:
-    waits = ""
-    if not name.startswith("_"):
-        from weft.lang.compat import later
-
-        waits = later(f"types.{name}")
-    raise AttributeError(f"weft.types has no attribute '{name}'" + (f" yet: it belongs to {waits}" if waits else ""))
-
-
-def sparse_matrix_builder() -> Any:
-    """Annotates a kernel's parameter that is a `ti.linalg.SparseMatrixBuilder`."""
-    from weft.lang.sparse_matrices.builder import BuilderType
-
-    return BuilderType()
-
-
-def argpack(**members: Any) -> Any:
-    """The type of argument packs with those members: of values, arrays, inner packs."""
-    from weft.lang.values.argpack import ArgPackType
-
-    return ArgPackType(members)
 
 
 def is_real(dtype: Any) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.data.borrow import view_of
-from weft.lang.data.ndarray import MatrixNdarray, VectorNdarray, ndarray
+from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.ndarray import MatrixNdarray, VectorNdarray
 from weft.lang.program.init import cuda, program
 from weft.lang.values.types import prim_of_numpy
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import weft as ti
-from weft.lang.compat import later
+from weft.lang.compat.later import later
 from weft.lang.program.options import OPTIONS, inert
 
 NAMES = (Path(__file__).parent / "taichi_names.txt").read_text(encoding="utf-8").split()

@@ -1,0 +1,28 @@
+"""Taichi's names that Weft does not have yet, and what each of them waits for."""
+
+from __future__ import annotations
+
+__all__ = ["LATER", "later"]
+
+# What Weft does not have yet: first parts of names, under the reason.
+LATER: dict[str, tuple[str, ...]] = {
+    "sparse SNodes": (
+        *("activate", "append", "deactivate", "deactivate_all_snodes", "get_addr", "is_active", "length"),
+        *("no_activate", "sparse", "FieldsBuilder.deactivate_all"),
+    ),
+    "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
+    "automatic differentiation": (
+        *("ad", "FieldsBuilder.lazy_dual", "FieldsBuilder.lazy_grad", "SNode.lazy_dual", "SNode.lazy_grad"),
+    ),
+    "compilation ahead of time": ("aot", "DeviceCapability"),
+    "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),
+    "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),
+}
+
+
+def later(name: str) -> str:
+    """What `name` (without `ti.`) waits for: "sparse SNodes" for `activate`; "" if Weft does not know of it."""
+    for what, names in LATER.items():
+        if any(name == known or name.startswith(known + ".") for known in names):
+            return what
+    return ""

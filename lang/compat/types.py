@@ -1,0 +1,125 @@
+"""`ti.types`: the types of values, arrays and parameters.
+
+    vec3 = ti.types.vector(3, ti.f32)
+    particle = ti.types.struct(pos=vec3, mass=ti.f32)
+
+Calling a vector, matrix or struct type makes a value of it: `vec3(1, 2, 3)`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from weft.lang.compat.later import later
+from weft.lang.values.argpack import ArgPackType
+from weft.lang.values.types import (
+    CompoundType,
+    MatrixType,
+    NDArray,
+    NdarrayType,
+    Ref,
+    StructType,
+    Template,
+    VectorType,
+    f16,
+    f32,
+    f64,
+    float16,
+    float32,
+    float64,
+    i8,
+    i16,
+    i32,
+    i64,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_integral,
+    is_real,
+    is_signed,
+    is_tensor,
+    matrix,
+    ndarray,
+    primitive,
+    ref,
+    struct,
+    template,
+    to_ir,
+    u1,
+    u8,
+    u16,
+    u32,
+    u64,
+    uint1,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    vector,
+)
+
+__all__ = [
+    "CompoundType",
+    "MatrixType",
+    "NDArray",
+    "NdarrayType",
+    "Ref",
+    "StructType",
+    "Template",
+    "VectorType",
+    "argpack",
+    "f16",
+    "f32",
+    "f64",
+    "float16",
+    "float32",
+    "float64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_integral",
+    "is_real",
+    "is_signed",
+    "is_tensor",
+    "matrix",
+    "ndarray",
+    "primitive",
+    "ref",
+    "sparse_matrix_builder",
+    "struct",
+    "template",
+    "to_ir",
+    "u1",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "uint1",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "vector",
+]
+
+
+def argpack(**members: Any) -> ArgPackType:
+    """The type of argument packs with those members: of values, arrays, inner packs."""
+    return ArgPackType(members)
+
+
+def sparse_matrix_builder() -> Any:
+    """Annotates a kernel's parameter that is a `ti.linalg.SparseMatrixBuilder`."""
+    return importlib.import_module("weft.lang.sparse_matrices.builder").BuilderType()
+
+
+def __getattr__(name: str) -> Any:
+    waits = "" if name.startswith("_") else later(f"types.{name}")
+    raise AttributeError(f"weft.types has no attribute '{name}'" + (f" yet: it belongs to {waits}" if waits else ""))

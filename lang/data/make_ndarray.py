@@ -1,0 +1,29 @@
+"""`ti.ndarray`: an array of the class that its elements want."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
+from weft.lang.values.makers import MAKERS
+from weft.lang.values.types import MatrixType, StructType
+
+__all__ = ["ndarray"]
+
+
+def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Any:
+    """A zeroed array of `shape` (a number or a tuple) with elements of `dtype`: a primitive, vector, matrix or struct
+    type."""
+    if isinstance(dtype, StructType):
+        from weft.lang.data.struct_ndarray import StructNdarray  # which few programs need
+
+        return StructNdarray(dtype, shape)
+    if not isinstance(dtype, MatrixType):
+        return ScalarNdarray(dtype, shape, needs_grad)
+    made: type[Ndarray] = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
+    array = made.__new__(made)
+    Ndarray.__init__(array, dtype, shape, needs_grad)
+    return array
+
+
+MAKERS.ndarray = ndarray

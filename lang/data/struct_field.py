@@ -1,0 +1,169 @@
+"""Fields of structs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weft.ir.errors import TypeMismatch
+from weft.ir.snode import SNode as Node
+from weft.lang.data.field import Field, Slot, all_slots
+from weft.lang.data.snode_api import FieldTree, SNode
+from weft.lang.values.struct import Struct, convert
+from weft.lang.values.types import StructType
+
+__all__ = ["StructElement", "StructField"]
+
+
+class StructElement(Struct):
+    """One element of a StructField or an ndarray of structs: reads and writes go there."""
+
+    def __init__(self, over: Any, key: Any) -> None:
+        object.__setattr__(self, "struct_type", over.struct_type)
+        object.__setattr__(self, "_over", over)
+        object.__setattr__(self, "_at", key)
+
+    @property
+    def entries(self) -> dict[str, Any]:  # type: ignore[override]
+        """The members' values now."""
+        return {name: self._get(name) for name in self.keys}
+
+    def _get(self, name: str) -> Any:
+        return self._over.members[name][self._at]
+
+    def _set(self, name: str, value: Any) -> None:
+        self._over.members[name][self._at] = value
+
+
+class StructField:
+    """A field of structs. `S[i]` is a struct that writes through; `S.a` (or `S.members["a"]`) is the field of member
+    `a`. Members lie together in each cell, or apart with `layout=Layout.SOA`."""
+
+    grad = None
+
+    def __init__(self, struct_type: Any, name: str = "", members: Mapping[str, Any] | None = None) -> None:
+        if not isinstance(struct_type, StructType) or members is None:
+            raise TypeMismatch(
+                "fields of structs are made by the `field` of their type, as in Particle.field(shape=100)"
+            )
+        self.struct_type: StructType = struct_type
+        self.name = name
+        self.members: dict[str, Any] = dict(members)
+
+    def __getattr__(self, name: str) -> Any:
+        members = self.__dict__.get("members", {})
+        if name in members:
+            return members[name]
+        raise AttributeError(f"this field of {self.__dict__.get('struct_type')!r} has no member '{name}'")
+
+    @property
+    def _slots(self) -> list[Slot]:
+        return [slot for member in self.members.values() for slot in all_slots(member)]
+
+    @property
+    def _first(self) -> Field:
+        first: Any = next(iter(self.members.values()))
+        return first._first if isinstance(first, StructField) else first
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._first.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return self._first.ndim
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The index of the first element along each axis."""
+        return self._first.offset
+
+    @property
+    def dtype(self) -> StructType:
+        """The type of its elements."""
+        return self.struct_type
+
+    @property
+    def keys(self) -> list[str]:
+        """The members' names."""
+        return list(self.members)
+
+    @property
+    def snode(self) -> SNode:
+        """The place of the first scalar component."""
+        return self._first.snode
+
+    def parent(self, levels: int = 1) -> SNode | None:
+        """The node `levels` above the first place."""
+        return self.snode.parent(levels)
+
+    def get_member_field(self, key: Any) -> Any:
+        """The field of member `key`; KeyError if there is none."""
+        if not isinstance(key, str) or key not in self.members:
+            raise KeyError(f"{self.struct_type!r} has no member {key!r}")
+        return self.members[key]
+
+    def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
+        """What `SNode.place` does: all members into `node`'s cell."""
+        for member in self.members.values():
+            member.attach(node, tree, offset)
+
+    def __getitem__(self, key: Any) -> StructElement:
+        self._first._position(key)
+        return StructElement(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        for name, member in convert(value, self.struct_type).items:
+            self.members[name][key] = member
+
+    load = __getitem__
+
+    def to_numpy(self, dtype: Any = None) -> dict[str, Any]:
+        """A numpy array for each member."""
+        return {name: member.to_numpy(dtype=dtype) for name, member in self.members.items()}
+
+    def from_numpy(self, array_dict: Any) -> None:
+        """Set all elements from {member: array}, a dict within it for a struct. KeyError unless it has the members,
+        all and only."""
+        for name, member in self._matched(array_dict):
+            member.from_numpy(array_dict[name])
+
+    def _matched(self, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            raise TypeMismatch(f"{self!r} takes a dict with an array for each member, not {given!r}")
+        if set(given) != set(self.members):
+            raise KeyError(f"{self!r} takes the keys {', '.join(self.members)}, got {', '.join(map(str, given))}")
+        return self.members.items()
+
+    def to_torch(self, device: Any = None) -> dict[str, Any]:
+        """{member: torch tensor}, copies, on `device` if given."""
+        return {key: member.to_torch(device) for key, member in self.members.items()}
+
+    def from_torch(self, array_dict: Mapping[str, Any]) -> None:
+        """Set all members from {member: torch tensor}, as `from_numpy`."""
+        for key, member in self._matched(array_dict):
+            member.from_torch(array_dict[key])
+
+    def fill(self, val: Any) -> None:
+        """Set every element: a number for all scalars, or a struct's value."""
+        if isinstance(val, (int, float)):
+            for member in self.members.values():
+                member.fill(val)
+            return
+        for name, value in convert(val, self.struct_type).items:
+            self.members[name].fill(value)
+
+    def copy_from(self, other: Any) -> None:
+        """Set all elements from a struct field with the same members and shape."""
+        if not isinstance(other, StructField) or other.keys != self.keys:
+            raise TypeMismatch("a struct field can copy only from one with the same members")
+        for name, member in self.members.items():
+            member.copy_from(other.members[name])
+
+    def __str__(self) -> str:
+        return str(self.to_numpy())
+
+    def __repr__(self) -> str:
+        return f"<field of {self.struct_type!r}>"
