@@ -21,9 +21,10 @@ import numpy as np
 from weft.ir.artifact import CUDA_SERVICES, NOTE_WORDS, NOTES, PRINT_END, Artifact, CudaTarget
 from weft.ir.philox import launch_key
 from weft.ir.types import Array, flat_size
-from weft.runtime import cuda_driver, cuda_gpu
+from weft.runtime import cuda_gpu
 from weft.runtime.console import format_print
-from weft.runtime.cuda_driver import CudaUnavailable, Driver
+from weft.runtime.cuda_driver import CudaUnavailable
+from weft.runtime.cuda_gpu import Gpu
 from weft.runtime.cuda_graph import Graph, graph_of
 from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 from weft.runtime.cuda_module import Keeper, load_module
@@ -71,7 +72,7 @@ class CudaDevice:
             raise CudaUnavailable(why)
         self._open(cuda_gpu.gpu(index), random_seed, emit, store)
 
-    def _open(self, gpu: Any, random_seed: int, emit: Callable[[str], bytes], store: Keeper | None) -> None:
+    def _open(self, gpu: Gpu, random_seed: int, emit: Callable[[str], bytes], store: Keeper | None) -> None:
         self.gpu, self._seed, self._emit, self._store = gpu, random_seed, emit, store
         self.lock = threading.RLock()  # held while a print buffer fills and is shown
         self.turn = np.zeros(PLACES["owner"] // 8 + 1, np.int64)  # native launches take turns; see `pool.py`
@@ -86,8 +87,7 @@ class CudaDevice:
     @property
     def target(self) -> CudaTarget:
         """What to compile for."""
-        target: CudaTarget = self.gpu.target
-        return target
+        return self.gpu.target
 
     @cached_property
     def native(self) -> Code:
@@ -113,14 +113,14 @@ class CudaDevice:
 
     def load_functions(self, artifact: Artifact) -> tuple[int, list[int]]:
         """A module of the driver with the artifact's PTX, and the handles of its entries. The context is current."""
-        driver: Driver = self.gpu.driver
+        driver = self.gpu.driver
         if artifact.stack_bytes:
             self.gpu.reserve_stack(artifact.stack_bytes)
         module = load_module(driver, artifact.name, artifact.code, self.gpu.capability, self._store)
-        handles = [driver.made("cuModuleGetFunction", module, name.encode()) for name in artifact.tasks]
+        handles = [driver.function(module, name) for name in artifact.tasks]
         for handle, shared in zip(handles, artifact.shared):
             if shared:
-                driver.call("cuFuncSetAttribute", handle, cuda_driver.MOST_DYNAMIC_SHARED, shared)
+                driver.allow_shared(handle, shared)
         return module, handles
 
     def unload(self, module: int) -> None:
@@ -129,7 +129,7 @@ class CudaDevice:
             return
         with self.gpu.enter():
             self.gpu.synchronize()
-            self.gpu.driver.function("cuModuleUnload")(module)
+            self.gpu.driver.unload_module(module)
 
     def synchronize(self) -> None:
         """Returns when everything launched so far is done. Gives the warnings of kernels."""
@@ -218,7 +218,7 @@ class CudaKernel:
         self.artifact, self._device = artifact, device
         module, self._functions = device.load_functions(artifact)
         self._resident = [
-            max(device.gpu.driver.number("cuOccupancyMaxActiveBlocksPerMultiprocessor", *facts), 1)
+            max(device.gpu.driver.resident_blocks(*facts), 1)
             for facts in zip(self._functions, artifact.threads, artifact.shared, strict=True)
         ]
         self._module = _Module(device, module)
@@ -254,7 +254,7 @@ class CudaKernel:
     def _hosted(self, launching: dict[str, int]) -> CpuKernel:
         """The host's half, its service table having those words about launches."""
         device, artifact = self._device, self.artifact
-        driver: Driver = device.gpu.driver
+        driver = device.gpu.driver
         words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()} | launching
         words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
         words |= {"pool": device.turn.ctypes.data, "state": self._state.address, "prints": 0}

@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Any
 
 from weft.runtime import system
 from weft.runtime.cuda_driver import Driver, Enter
@@ -63,8 +62,8 @@ class _Lane:
 
     def __init__(self, driver: Driver, stream: int, enter: Enter) -> None:
         self._driver, self._stream, self._enter = driver, stream, enter
-        self._buffers = [driver.made("cuMemHostAlloc", _CHUNK, 0) for _ in range(2)]
-        self._events = [driver.made("cuEventCreate", 2) for _ in range(2)]  # without times
+        self._buffers = [driver.allocate_pinned(_CHUNK) for _ in range(2)]
+        self._events = [driver.create_event(timed=False) for _ in range(2)]
         weakref.finalize(self, _free, driver, enter, self._buffers, self._events).atexit = False
 
     def copy_in(self, starts: Sequence[int], address: int, source: int, size: int) -> None:
@@ -76,7 +75,8 @@ class _Lane:
                 count = min(_CHUNK, size - start)
                 buffer = self._buffers[number % 2]
                 ctypes.memmove(buffer, source + start, count)
-                self._send(number, "cuMemcpyHtoDAsync_v2", address + start, buffer, count)
+                self._driver.copy_in(address + start, buffer, count, self._stream)
+                self._record(number)
             for number in range(max(0, len(starts) - 2), len(starts)):
                 self._wait(number)
 
@@ -87,7 +87,8 @@ class _Lane:
             if number < len(starts):
                 start = starts[number]
                 buffer = self._buffers[number % 2]
-                self._send(number, "cuMemcpyDtoHAsync_v2", buffer, address + start, min(_CHUNK, size - start))
+                self._driver.copy_out(buffer, address + start, min(_CHUNK, size - start), self._stream)
+                self._record(number)
 
         with self._enter():
             fetch(0)
@@ -97,18 +98,16 @@ class _Lane:
                 ctypes.memmove(target + start, self._buffers[number % 2], min(_CHUNK, size - start))
                 fetch(number + 2)
 
-    def _send(self, number: int, function: str, *arguments: Any) -> None:
-        self._driver.call(function, *arguments, self._stream)
-        self._driver.call("cuEventRecord", self._events[number % 2], self._stream)
+    def _record(self, number: int) -> None:
+        self._driver.record_event(self._events[number % 2], self._stream)
 
     def _wait(self, number: int) -> None:
-        self._driver.call("cuEventSynchronize", self._events[number % 2])
+        self._driver.synchronize_event(self._events[number % 2])
 
 
 def _free(driver: Driver, enter: Enter, buffers: list[int], events: list[int]) -> None:
-    free: Callable[..., int] = driver.function("cuMemFreeHost")
     with enter():
         for buffer in buffers:
-            free(buffer)
+            driver.free_pinned(buffer)
         for event in events:
-            driver.function("cuEventDestroy_v2")(event)
+            driver.destroy_event(event)

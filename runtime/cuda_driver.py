@@ -1,104 +1,39 @@
-"""The CUDA driver's C interface, called directly: nothing but the driver needs to be installed.
+"""What Weft asks of the CUDA driver: the protocol `Driver`, and the exceptions that its errors become.
 
-`driver()` loads it once. `check` turns a status into an exception that says what to do about it.
+`cuda_bindings.py` implements the protocol with NVIDIA's package `cuda.bindings`; the tests implement it in software.
+Handles and device addresses are plain integers on both sides of the protocol.
 """
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_ulonglong, c_ushort, c_void_p
-from functools import cache
-from typing import Any
+from typing import NamedTuple, Protocol
 
 from weft.ir.errors import WeftError
 
-__all__ = ["PROTOTYPES", "CudaError", "CudaUnavailable", "Driver", "Enter", "device_count", "driver", "missing"]
+__all__ = [
+    "BROKEN",
+    "FORKED",
+    "NO_DEVICE",
+    "OUT_OF_MEMORY",
+    "CudaError",
+    "CudaUnavailable",
+    "DeviceFacts",
+    "Dim3",
+    "Driver",
+    "Enter",
+    "failure",
+]
 
-LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-OLDEST_DRIVER = 11_000  # CUDA 11.0: PTX 7.0, the stream-ordered allocator came with 11.2
-OLDEST_CAPABILITY = 70
-
+# Values of CUresult that Weft distinguishes.
 OUT_OF_MEMORY, NO_DEVICE = 2, 100
-CAPABILITY_MAJOR, CAPABILITY_MINOR, PROCESSORS, POOLS = 75, 76, 16, 115  # CU_DEVICE_ATTRIBUTE_*
-MOST_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-NOT_READY = 600
 # Illegal address, launch timeout, assertion, stack, illegal instruction, misaligned, address space, PC, launch failure.
 BROKEN = frozenset((700, 702, 710, 714, 715, 716, 717, 718, 719))
-RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-STACK_SIZE = 0  # CU_LIMIT_STACK_SIZE
-
-_HANDLE, _OUT = c_void_p, POINTER(c_void_p)
-PROTOTYPES: dict[str, tuple[Any, ...]] = {
-    "cuInit": (c_uint,),
-    "cuDriverGetVersion": (POINTER(c_int),),
-    "cuGetErrorName": (c_int, POINTER(c_char_p)),
-    "cuGetErrorString": (c_int, POINTER(c_char_p)),
-    "cuDeviceGetCount": (POINTER(c_int),),
-    "cuDeviceGet": (POINTER(c_int), c_int),
-    "cuDeviceGetName": (c_char_p, c_int, c_int),
-    "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
-    "cuDeviceTotalMem_v2": (POINTER(c_size_t), c_int),
-    "cuDevicePrimaryCtxRetain": (_OUT, c_int),
-    "cuDevicePrimaryCtxReset_v2": (c_int,),
-    "cuCtxGetCurrent": (_OUT,),
-    "cuCtxSetCurrent": (_HANDLE,),
-    "cuCtxSynchronize": (),
-    "cuPointerGetAttribute": (c_void_p, c_int, c_void_p),
-    "cuCtxGetLimit": (POINTER(c_size_t), c_int),
-    "cuCtxSetLimit": (c_int, c_size_t),
-    "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
-    "cuStreamCreate": (_OUT, c_uint),
-    "cuStreamSynchronize": (_HANDLE,),
-    "cuStreamQuery": (_HANDLE,),
-    "cuStreamWaitEvent": (_HANDLE, _HANDLE, c_uint),
-    "cuEventCreate": (_OUT, c_uint),
-    "cuEventDestroy_v2": (_HANDLE,),
-    "cuEventRecord": (_HANDLE, _HANDLE),
-    "cuEventSynchronize": (_HANDLE,),
-    "cuEventElapsedTime": (POINTER(c_float), _HANDLE, _HANDLE),
-    "cuDeviceGetDefaultMemPool": (_OUT, c_int),
-    "cuMemPoolGetAttribute": (_HANDLE, c_int, c_void_p),
-    "cuMemPoolSetAttribute": (_HANDLE, c_int, c_void_p),
-    "cuMemPoolTrimTo": (_HANDLE, c_size_t),
-    "cuMemAllocAsync": (_OUT, c_size_t, _HANDLE),
-    "cuMemFreeAsync": (_HANDLE, _HANDLE),
-    "cuMemHostAlloc": (_OUT, c_size_t, c_uint),
-    "cuMemFreeHost": (_HANDLE,),
-    "cuMemcpyHtoDAsync_v2": (_HANDLE, c_void_p, c_size_t, _HANDLE),
-    "cuMemcpyDtoHAsync_v2": (c_void_p, _HANDLE, c_size_t, _HANDLE),
-    "cuMemcpyDtoDAsync_v2": (_HANDLE, _HANDLE, c_size_t, _HANDLE),
-    "cuMemsetD8Async": (_HANDLE, c_ubyte, c_size_t, _HANDLE),
-    "cuMemsetD16Async": (_HANDLE, c_ushort, c_size_t, _HANDLE),
-    "cuMemsetD32Async": (_HANDLE, c_uint, c_size_t, _HANDLE),
-    "cuModuleLoadDataEx": (_OUT, c_char_p, c_uint, POINTER(c_int), _OUT),
-    "cuModuleLoadData": (_OUT, c_char_p),
-    "cuLinkCreate_v2": (c_uint, POINTER(c_int), _OUT, _OUT),
-    "cuLinkAddData_v2": (_HANDLE, c_int, c_char_p, c_size_t, c_char_p, c_uint, POINTER(c_int), _OUT),
-    "cuLinkComplete": (_HANDLE, _OUT, POINTER(c_size_t)),
-    "cuLinkDestroy": (_HANDLE,),
-    "cuModuleUnload": (_HANDLE,),
-    "cuModuleGetFunction": (_OUT, _HANDLE, c_char_p),
-    "cuFuncGetAttribute": (POINTER(c_int), c_int, _HANDLE),
-    "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
-    "cuOccupancyMaxActiveBlocksPerMultiprocessor": (POINTER(c_int), _HANDLE, c_int, c_size_t),
-    "cuGraphCreate": (_OUT, c_uint),
-    "cuGraphAddKernelNode": (_OUT, _HANDLE, _OUT, c_size_t, c_void_p),
-    "cuGraphInstantiateWithFlags": (_OUT, _HANDLE, c_ulonglong),
-    "cuGraphExecKernelNodeSetParams": (_HANDLE, _HANDLE, c_void_p),
-    "cuGraphNodeSetEnabled": (_HANDLE, _HANDLE, c_uint),
-    "cuGraphLaunch": (_HANDLE, _HANDLE),
-    "cuGraphExecDestroy": (_HANDLE,),
-    "cuGraphDestroy": (_HANDLE,),
-    "cuLaunchKernel": (_HANDLE, *[c_uint] * 7, _HANDLE, _OUT, _OUT),
-}
 
 
 class CudaError(WeftError, RuntimeError):
-    """The CUDA driver reported an error."""
+    """The CUDA driver reported an error. `status` is its CUresult; 0 if the error is not the driver's."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -126,105 +61,244 @@ _ADVICE = {
     "CUDA_ERROR_INVALID_PTX": "Weft generated invalid PTX, which is an error of Weft's: please report it",
 }
 
-
 _LOST = (
     "With that the context of the GPU is lost, with all fields and ndarrays. init() tries to start afresh, but after "
     "most such errors CUDA allows this process no other context: then restart it, or go on with arch=cpu"
 )
 
 
+def failure(status: int, name: str, text: str, what: str, forked: bool = False) -> CudaError:
+    """The exception for a CUresult. `name` and `text` are the driver's for it; `what` failed."""
+    advice = FORKED if forked else _ADVICE.get(name, "")
+    lost = f". {_LOST}" if status in BROKEN else ""
+    return CudaError(f"{what}: {name} ({text})" + (f": {advice}" if advice else "") + lost, status)
+
+
 Enter = Callable[[], AbstractContextManager[None]]  # makes a device's context current; what puts back another one
+Dim3 = tuple[int, int, int]
 
 
-class Driver:
-    """The driver's functions, checked: `driver.call("cuCtxSetCurrent", context)`."""
+class DeviceFacts(NamedTuple):
+    """What a device is like."""
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
-        self._functions: dict[str, Any] = {}
-        self.forked = False
+    name: str
+    memory: int  # bytes
+    capability: int  # compute capability: 90 is 9.0
+    processors: int  # streaming multiprocessors
+    has_pools: bool  # whether it has the stream-ordered allocator
 
-    def function(self, name: str) -> Any:
-        """The bare function; gives the status."""
-        known = self._functions.get(name)
-        if known is None:
-            known = getattr(self._library, name)
-            known.argtypes, known.restype = PROTOTYPES[name], c_int
-            self._functions[name] = known
-        return known
 
-    def address(self, name: str) -> int:
-        """The address of a function, for native code."""
-        return ctypes.cast(self.function(name), c_void_p).value or 0
+class Driver(Protocol):
+    """The calls of the CUDA driver that Weft makes. A call that fails raises CudaError.
 
-    def call(self, name: str, *arguments: Any) -> None:
-        """Call it. CudaError where the status is not 0."""
-        status = self.function(name)(*arguments)
-        if status:
-            raise self.error(status, name)
+    Calls that give something back (`free`, `destroy_*`, `unload_module`, `reset_context`) ignore errors instead: they
+    fail where the context is broken, and then the resource is gone with it.
+    """
 
-    def made(self, name: str, *arguments: Any) -> int:
-        """Call a function whose first argument is where to put a handle or an address; gives that."""
-        result = c_void_p()
-        self.call(name, ctypes.byref(result), *arguments)
-        return result.value or 0
+    forked: bool  # whether this process was forked after the driver was started
 
-    def number(self, name: str, *arguments: Any) -> int:
-        """The same for an int."""
-        result = c_int()
-        self.call(name, ctypes.byref(result), *arguments)
-        return result.value
+    def version(self) -> int:
+        """The newest CUDA version that the driver supports: 12080 is 12.8."""
+        ...
+
+    def start(self) -> None:
+        """Initialize the driver for this process. May be called again."""
+        ...
+
+    def address(self, function: str) -> int:
+        """The address of an exported C function of the driver, for native code that calls it."""
+        ...
 
     def error(self, status: int, what: str) -> CudaError:
-        """The exception for a status."""
-        name, text = c_char_p(), c_char_p()
-        self.function("cuGetErrorName")(status, ctypes.byref(name))
-        self.function("cuGetErrorString")(status, ctypes.byref(text))
-        known = (name.value or b"").decode() or f"status {status}"
-        advice = FORKED if self.forked else _ADVICE.get(known, "")
-        described = (text.value or b"").decode()
-        lost = f". {_LOST}" if status in BROKEN else ""
-        return CudaError(f"{what}: {known} ({described})" + (f": {advice}" if advice else "") + lost, status)
+        """The exception for the CUresult that `what` ended with."""
+        ...
 
+    # ---- devices and contexts
 
-@cache
-def driver() -> Driver:
-    """The driver, ready to use. CudaUnavailable if there is none, or none that will do."""
-    try:
-        library = ctypes.CDLL(LIBRARY)
-    except OSError as error:
-        raise CudaUnavailable(f"no NVIDIA driver was found ({error}); install one, or use arch=cpu") from None
-    made = Driver(library)
-    version = made.number("cuDriverGetVersion")
-    if version < OLDEST_DRIVER:
-        found = f"{version // 1000}.{version % 1000 // 10}"
-        raise CudaUnavailable(f"the NVIDIA driver supports CUDA {found} only: update it to one that supports 11.2")
-    status = made.function("cuInit")(0)
-    if status == NO_DEVICE:
-        raise CudaUnavailable("the NVIDIA driver sees no GPU; look at nvidia-smi and CUDA_VISIBLE_DEVICES", status)
-    if status:
-        raise CudaUnavailable(str(made.error(status, "starting CUDA")), status)
-    return made
+    def device_count(self) -> int:
+        """How many devices the driver sees."""
+        ...
 
+    def device(self, index: int) -> int:
+        """The handle of device number `index`."""
+        ...
 
-def device_count() -> int:
-    """How many GPUs the driver sees."""
-    return driver().number("cuDeviceGetCount")
+    def facts(self, device: int) -> DeviceFacts:
+        """What the device is like."""
+        ...
 
+    def retain_context(self, device: int) -> int:
+        """The primary context of the device, which libraries share."""
+        ...
 
-def missing(index: int = 0) -> str:
-    """Why GPU number `index` cannot be used, "" if it can."""
-    try:
-        count = device_count()
-        if not 0 <= index < count:
-            return f"there is no CUDA device {index}: the driver sees {count}"
-        capability = [
-            driver().number("cuDeviceGetAttribute", attribute, driver().number("cuDeviceGet", index))
-            for attribute in (CAPABILITY_MAJOR, CAPABILITY_MINOR)
-        ]
-    except CudaError as error:
-        return str(error)
-    if 10 * capability[0] + capability[1] < OLDEST_CAPABILITY:
-        found = ".".join(map(str, capability))
-        return f"CUDA device {index} has compute capability {found}; Weft needs 7.0 (Volta) or newer"
-    return ""
+    def reset_context(self, device: int) -> None:
+        """Destroy the primary context and everything in it."""
+        ...
+
+    def current_context(self) -> int:
+        """The context of the calling thread; 0 if it has none."""
+        ...
+
+    def use_context(self, context: int) -> None:
+        """Make this the context of the calling thread."""
+        ...
+
+    def synchronize_context(self) -> None:
+        """Wait for all work in the current context."""
+        ...
+
+    def stack_limit(self) -> int:
+        """Bytes of stack that each thread of a kernel has."""
+        ...
+
+    def set_stack_limit(self, size: int) -> None:
+        """Reserve so many bytes of stack for each thread that the GPU can hold at once."""
+        ...
+
+    # ---- streams and events
+
+    def create_stream(self) -> int:
+        """A stream that waits for the legacy default stream, and that one for it."""
+        ...
+
+    def is_done(self, stream: int) -> bool:
+        """Whether all work of the stream is done."""
+        ...
+
+    def synchronize_stream(self, stream: int) -> None:
+        """Wait for all work of the stream."""
+        ...
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Work that enters the stream from now on waits for the event."""
+        ...
+
+    def create_event(self, timed: bool) -> int:
+        """An event. It has a time if it is `timed`, and is cheaper otherwise."""
+        ...
+
+    def record_event(self, event: int, stream: int) -> None:
+        """The event happens when the work is done that is in the stream now."""
+        ...
+
+    def synchronize_event(self, event: int) -> None:
+        """Wait for the event."""
+        ...
+
+    def seconds_between(self, begin: int, end: int) -> float:
+        """Seconds from one timed event to another; both must have happened."""
+        ...
+
+    def destroy_event(self, event: int) -> None:
+        """Destroy the event."""
+        ...
+
+    # ---- memory
+
+    def allocate(self, size: int, stream: int) -> int:
+        """Memory of the device, in the order of the stream."""
+        ...
+
+    def free(self, address: int, stream: int) -> None:
+        """Free such memory, in the order of the stream."""
+        ...
+
+    def free_memory(self) -> tuple[int, int]:
+        """Bytes of the device that are free, and bytes there are."""
+        ...
+
+    def default_pool(self, device: int) -> int:
+        """The memory pool that `allocate` takes from."""
+        ...
+
+    def keep_pool(self, pool: int) -> None:
+        """Freed memory stays in the pool until `trim_pool`."""
+        ...
+
+    def trim_pool(self, pool: int) -> None:
+        """Give the unused memory of the pool back to the system."""
+        ...
+
+    def allocate_pinned(self, size: int) -> int:
+        """Page-locked memory of the host."""
+        ...
+
+    def free_pinned(self, address: int) -> None:
+        """Free page-locked memory."""
+        ...
+
+    def copy_in(self, address: int, source: int | bytes, size: int, stream: int) -> None:
+        """Copy from the host (an address, or the bytes themselves) to the device."""
+        ...
+
+    def copy_out(self, target: int, address: int, size: int, stream: int) -> None:
+        """Copy from the device to an address of the host."""
+        ...
+
+    def copy(self, target: int, source: int, size: int, stream: int) -> None:
+        """Copy from one place on the device to another."""
+        ...
+
+    def fill(self, address: int, pattern: int, size: int, times: int, stream: int) -> None:
+        """Repeat a pattern of 1, 2 or 4 bytes."""
+        ...
+
+    def owner(self, address: int) -> int:
+        """The number of the device that has this memory. CudaError if the driver does not know the memory."""
+        ...
+
+    # ---- modules and functions
+
+    def load_ptx(self, ptx: bytes) -> int:
+        """Assemble PTX and load it. The CudaError has what the assembler says."""
+        ...
+
+    def load_cubin(self, cubin: bytes) -> int:
+        """Load machine code."""
+        ...
+
+    def assemble(self, ptx: bytes) -> bytes:
+        """The machine code (cubin) of PTX, for the device of the current context."""
+        ...
+
+    def unload_module(self, module: int) -> None:
+        """Unload a module; none of its functions may run."""
+        ...
+
+    def function(self, module: int, name: str) -> int:
+        """The kernel of that name."""
+        ...
+
+    def allow_shared(self, function: int, size: int) -> None:
+        """Let launches of the function ask for so many bytes of dynamic shared memory."""
+        ...
+
+    def resident_blocks(self, function: int, threads: int, shared: int) -> int:
+        """How many blocks of so many threads and bytes of dynamic shared memory a multiprocessor holds at once."""
+        ...
+
+    def launch(self, function: int, grid: Dim3, block: Dim3, shared: int, stream: int, params: int) -> None:
+        """Launch a kernel; `params` is the address of the array of the addresses of its parameters."""
+        ...
+
+    # ---- graphs
+
+    def create_graph(self) -> int:
+        """An empty graph."""
+        ...
+
+    def add_kernel(self, graph: int, after: int, function: int, threads: int, params: int) -> int:
+        """A node that launches one block of the function, when node `after` is done (0: at once)."""
+        ...
+
+    def instantiate(self, graph: int) -> int:
+        """The executable form of the graph."""
+        ...
+
+    def destroy_executable(self, executable: int) -> None:
+        """Destroy an executable graph."""
+        ...
+
+    def destroy_graph(self, graph: int) -> None:
+        """Destroy a graph."""
+        ...

@@ -8,7 +8,6 @@ drivers that were tried). A process that was forked after CUDA was started canno
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 import time
@@ -16,20 +15,13 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 from weft.ir.artifact import CudaTarget
-from weft.runtime import cuda_driver
-from weft.runtime.cuda_driver import (
-    BROKEN,
-    FORKED,
-    NOT_READY,
-    OUT_OF_MEMORY,
-    CudaError,
-    CudaUnavailable,
-    Driver,
-)
+from weft.runtime import cuda_bindings
+from weft.runtime.cuda_driver import BROKEN, FORKED, OUT_OF_MEMORY, CudaError, CudaUnavailable, Driver
 from weft.runtime.errors import OutOfMemory
 
 __all__ = ["Gpu", "gpu", "missing"]
 
+_OLDEST_CAPABILITY = 70
 _PATIENCE = 200e-6  # seconds of asking without a pause
 _LONGEST_PAUSE = 2e-3
 _NO_OTHER = (
@@ -48,7 +40,7 @@ class _Back:
         pass
 
     def __exit__(self, *_: object) -> None:
-        self._driver.call("cuCtxSetCurrent", self._context)
+        self._driver.use_context(self._context)
 
 
 _STAYS = nullcontext()
@@ -59,77 +51,62 @@ class Gpu:
 
     def __init__(self, driver: Driver, index: int) -> None:
         self.driver, self.index, self.usable = driver, index, True
-        self.device = driver.number("cuDeviceGet", index)
-        self.context = driver.made("cuDevicePrimaryCtxRetain", self.device)
+        self.device = driver.device(index)
+        self.context = driver.retain_context(self.device)
         self._stack: tuple[int, int] | None = None  # the limit that was found, and that which was asked for
         with self.enter():
-            self.stream = driver.made("cuStreamCreate", 0)
-        self.processors = self.fact(cuda_driver.PROCESSORS)
-        self.capability = 10 * self.fact(cuda_driver.CAPABILITY_MAJOR) + self.fact(cuda_driver.CAPABILITY_MINOR)
-        if not self.fact(cuda_driver.POOLS):
+            self.stream = driver.create_stream()
+        facts = driver.facts(self.device)
+        self.processors, self.capability = facts.processors, facts.capability
+        if not facts.has_pools:
             raise CudaUnavailable("this GPU or driver has no stream-ordered allocator: update the NVIDIA driver")
-        self._keep_pool()
-
-    def fact(self, attribute: int) -> int:
-        """A device attribute."""
-        return self.driver.number("cuDeviceGetAttribute", attribute, self.device)
+        driver.keep_pool(self.pool)  # giving freed memory back to the system at each wait would be slow
 
     def enter(self) -> AbstractContextManager[None]:
         """Make the context current for this thread, and give what puts back the one it had: other libraries take the
         current context for the device that their user chose. Where there is one GPU, it stays."""
         if not self.usable:
             raise CudaError(FORKED if self.driver.forked else "the context of the GPU was lost: init() starts afresh")
-        before = self.context if self._alone else self.driver.made("cuCtxGetCurrent")
-        self.driver.call("cuCtxSetCurrent", self.context)
+        before = self.context if self._alone else self.driver.current_context()
+        self.driver.use_context(self.context)
         return _STAYS if before == self.context else _Back(self.driver, before)
 
     @cached_property
     def _alone(self) -> bool:
-        return self.driver.number("cuDeviceGetCount") == 1
+        return self.driver.device_count() == 1
 
     def synchronize(self) -> None:
         """Wait until the stream is empty. Ctrl-C ends the wait, not the work: Python looks for it between the pauses,
         which grow with what was waited already."""
         with self.enter():
-            query, began = self.driver.function("cuStreamQuery"), time.perf_counter()
-            while (status := query(self.stream)) == NOT_READY:
+            began = time.perf_counter()
+            while not self.driver.is_done(self.stream):
                 waited = time.perf_counter() - began
                 if waited > _PATIENCE:
                     time.sleep(min(waited / 16, _LONGEST_PAUSE))
-            if status:
-                raise self.driver.error(status, "waiting for the GPU")
 
     @property
     def pool(self) -> int:
         """The memory pool that the allocator takes from."""
-        return self.driver.made("cuDeviceGetDefaultMemPool", self.device)
-
-    def _keep_pool(self) -> None:
-        """Freed memory stays in the pool until `trim`: giving it back to the system at each wait would be slow."""
-        most = ctypes.c_uint64(2**64 - 1)
-        self.driver.call("cuMemPoolSetAttribute", self.pool, cuda_driver.RELEASE_THRESHOLD, ctypes.byref(most))
+        return self.driver.default_pool(self.device)
 
     def reserve_stack(self, size: int) -> None:
         """Give each thread at least so many bytes of stack: what functions need that call themselves. OutOfMemory if
         the GPU has none for all the threads that it can hold at once."""
-        known = self._stack_limit()
+        known = self.driver.stack_limit()
         if known >= size:
             return
         self.trim()
-        status = self.driver.function("cuCtxSetLimit")(cuda_driver.STACK_SIZE, size)
-        if status == OUT_OF_MEMORY:
+        try:
+            self.driver.set_stack_limit(size)
+        except CudaError as error:
+            if error.status != OUT_OF_MEMORY:
+                raise
             raise OutOfMemory(
                 f"the GPU has no room for a stack of {size} bytes for each of its threads, which a function that calls "
                 "itself needs: ask for less by init(cuda_stack_limit=...), or free memory, also of other processes"
-            )
-        if status:
-            raise self.driver.error(status, "cuCtxSetLimit")
+            ) from None
         self._stack = (self._stack or (known,))[0], size
-
-    def _stack_limit(self) -> int:
-        known = ctypes.c_size_t(0)
-        self.driver.call("cuCtxGetLimit", ctypes.byref(known), cuda_driver.STACK_SIZE)
-        return known.value
 
     def release_stack(self) -> None:
         """Give back what `reserve_stack` took, which is gigabytes, unless another library has changed it since. No
@@ -138,8 +115,8 @@ class Gpu:
             return
         (before, asked), self._stack = self._stack, None
         with self.enter():
-            if self._stack_limit() == asked:
-                self.driver.call("cuCtxSetLimit", cuda_driver.STACK_SIZE, before)
+            if self.driver.stack_limit() == asked:
+                self.driver.set_stack_limit(before)
 
     def trim(self) -> None:
         """Give unused memory of the pool back. A context that turns out to be broken is given up instead."""
@@ -152,24 +129,23 @@ class Gpu:
                 raise
             self.give_up()
             return
-        self.driver.call("cuMemPoolTrimTo", self.pool, 0)
+        self.driver.trim_pool(self.pool)
 
     def give_up(self) -> None:
         """Drop the context with all that is in it; the next `gpu(index)` makes a new one."""
         self.usable = False
         _gpus.pop(self.index, None)
         _given_up.add(self.index)
-        self.driver.function("cuDevicePrimaryCtxReset_v2")(self.device)
+        self.driver.reset_context(self.device)
 
     @cached_property
     def target(self) -> CudaTarget:
         """What to compile for: the device's capability, and the newest PTX that the driver takes."""
-        version = self.driver.number("cuDriverGetVersion")
-        major, minor = version // 1000, version % 1000 // 10
-        return CudaTarget(self.capability, 10 * (major - 4) + minor if major < 12 else _ptx_of_12(major, minor))
+        version = self.driver.version()
+        return CudaTarget(self.capability, _newest_ptx(version // 1000, version % 1000 // 10))
 
 
-def _ptx_of_12(major: int, minor: int) -> int:
+def _newest_ptx(major: int, minor: int) -> int:
     """CUDA 12.0 came with PTX 8.0, 12.5 and 12.6 with 8.5, 12.8 with 8.7; CUDA 13.0 with 9.0."""
     if major > 12:
         return 90 + 10 * (major - 13) + minor
@@ -186,7 +162,7 @@ def gpu(index: int) -> Gpu:
     with _lock:
         if index not in _gpus:
             try:
-                _gpus[index] = Gpu(cuda_driver.driver(), index)
+                _gpus[index] = Gpu(cuda_bindings.driver(), index)
             except CudaError as error:
                 if error.status not in BROKEN:
                     raise
@@ -196,11 +172,17 @@ def gpu(index: int) -> Gpu:
 
 def missing(index: int = 0) -> str:
     """Why GPU number `index` cannot be used, "" if it can."""
-    why = cuda_driver.missing(index)
-    if why or index not in _given_up:
-        return why
     try:
-        gpu(index)
+        driver = cuda_bindings.driver()
+        count = driver.device_count()
+        if not 0 <= index < count:
+            return f"there is no CUDA device {index}: the driver sees {count}"
+        capability = driver.facts(driver.device(index)).capability
+        if capability < _OLDEST_CAPABILITY:
+            found = f"{capability // 10}.{capability % 10}"
+            return f"CUDA device {index} has compute capability {found}; Weft needs 7.0 (Volta) or newer"
+        if index in _given_up:
+            gpu(index)
     except CudaError as error:
         return str(error)
     return ""

@@ -14,21 +14,7 @@ from weft.runtime.cuda_driver import CudaError, Driver
 from weft.runtime.graph_ir import HEADER
 from weft.runtime.jit import Code
 
-__all__ = ["Graph", "NodeParams", "graph_of"]
-
-_OLDEST_DRIVER = 11_060  # cuGraphNodeSetEnabled
-
-
-class NodeParams(ctypes.Structure):
-    """CUDA_KERNEL_NODE_PARAMS_v1."""
-
-    _fields_ = (
-        ("function", ctypes.c_void_p),
-        *((f"{kind}_{axis}", ctypes.c_uint) for kind in ("grid", "block") for axis in "xyz"),
-        ("shared", ctypes.c_uint),
-        ("params", ctypes.c_void_p),
-        ("extra", ctypes.c_void_p),
-    )
+__all__ = ["Graph", "graph_of"]
 
 
 class Graph:
@@ -46,17 +32,15 @@ class Graph:
     ) -> None:
         """`entries`: each function, and how many threads a block of it has, since the driver refuses others where the
         code requires a number; `words`: the size of a function's parameters."""
-        self._driver, self._usable, self._made = driver, usable, list[tuple[str, int]]()
+        self._usable, self._made = usable, list[tuple[Callable[[int], None], int]]()
         block = (ctypes.c_int64 * words)()
         params = (ctypes.c_void_p * 1)(ctypes.addressof(block))
-        graph = self._own("cuGraphDestroy", driver.made("cuGraphCreate", 0))
+        graph = self._own(driver.destroy_graph, driver.create_graph())
         nodes: list[int] = []
         for function, threads in entries:
-            before = (ctypes.c_void_p * 1)(*nodes[-1:])
-            facts = NodeParams(function, 1, 1, 1, threads, 1, 1, 0, ctypes.addressof(params), None)
-            place = ctypes.addressof(facts)
-            nodes.append(driver.made("cuGraphAddKernelNode", graph, before, len(nodes[-1:]), place))
-        executable = self._own("cuGraphExecDestroy", driver.made("cuGraphInstantiateWithFlags", graph, 0))
+            after = nodes[-1] if nodes else 0
+            nodes.append(driver.add_kernel(graph, after, function, threads, ctypes.addressof(params)))
+        executable = self._own(driver.destroy_executable, driver.instantiate(graph))
         calls = ("cuGraphExecKernelNodeSetParams", "cuGraphLaunch", "cuGraphNodeSetEnabled")
         header = (*map(driver.address, calls), executable, stream, len(nodes), 0, 0)
         words_of_nodes = [word for (function, _), node in zip(entries, nodes) for word in (function, node, 1)]
@@ -64,14 +48,14 @@ class Graph:
         self.node, self.flush = runtime["graph_node"], runtime["graph_flush"]
         self.queue = ctypes.addressof(self._record)
 
-    def _own(self, destroy: str, handle: int) -> int:
+    def _own(self, destroy: Callable[[int], None], handle: int) -> int:
         self._made.append((destroy, handle))
         return handle
 
     def __del__(self) -> None:
         if self._usable():
             for destroy, handle in reversed(self._made):
-                self._driver.function(destroy)(handle)
+                destroy(handle)
 
 
 def graph_of(
@@ -83,7 +67,7 @@ def graph_of(
     usable: Callable[[], bool],
 ) -> Graph | None:
     """The graph of those entries; None where there is nothing to launch, or the driver cannot do it."""
-    if not entries or driver.number("cuDriverGetVersion") < _OLDEST_DRIVER:
+    if not entries:
         return None
     try:
         return Graph(driver, stream, runtime, entries, words, usable)

@@ -10,15 +10,18 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
+from collections.abc import Callable
 from operator import index, mul
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from weft.runtime.cuda_driver import Driver, Enter
+from weft.runtime.cuda_driver import CudaError, Driver, Enter
 
 __all__ = ["DeviceItems", "Word"]
+
+_FILLED = (1, 2, 4)  # bytes of what the driver can fill memory with
 
 
 class Word:
@@ -28,15 +31,11 @@ class Word:
     SIZE = 256  # bytes: a matrix, a struct
 
     def __init__(self, driver: Driver, stream: int, enter: Enter) -> None:
-        self._driver, self._stream, self._enter, self._lock = driver, ctypes.c_void_p(stream), enter, Lock()
+        self._driver, self._stream, self._enter, self._lock = driver, stream, enter, Lock()
         with enter():
-            self._place = driver.made("cuMemHostAlloc", self.SIZE, 0)
+            self._place = driver.allocate_pinned(self.SIZE)
         weakref.finalize(self, _free, driver, enter, self._place).atexit = False
         self._bytes: Any = memoryview((ctypes.c_uint8 * self.SIZE).from_address(self._place)).cast("B")
-        self._to_host = driver.function("cuMemcpyDtoHAsync_v2")
-        self._to_device = driver.function("cuMemcpyHtoDAsync_v2")
-        self._wait = driver.function("cuStreamSynchronize")
-        self._fills = {size: driver.function(f"cuMemsetD{8 * size}Async") for size in (1, 2, 4)}
 
     def values(self, format: str) -> Any:
         """The memory as a memoryview of numbers."""
@@ -55,24 +54,31 @@ class Word:
             return np.frombuffer(bytearray(self._bytes[:size]), np.uint8)
 
     def _fetch(self, address: int, size: int) -> None:
-        status = self._to_host(self._place, address, size, self._stream) or self._wait(self._stream)
-        if status:
-            with self._enter():
-                self._driver.call("cuMemcpyDtoHAsync_v2", self._place, address, size, self._stream)
-                self._driver.call("cuStreamSynchronize", self._stream)
+        def fetch() -> None:
+            self._driver.copy_out(self._place, address, size, self._stream)
+            self._driver.synchronize_stream(self._stream)
+
+        self._try(fetch)
 
     def write(self, address: int, data: bytes) -> None:
         """Put a few bytes there."""
-        fill = self._fills.get(len(data)) if address % len(data) == 0 else None
-        if fill is None:  # the driver takes the bytes away before it returns: they are not pinned
-            if self._to_device(address, data, len(data), self._stream):
-                with self._enter():
-                    self._driver.call("cuMemcpyHtoDAsync_v2", address, data, len(data), self._stream)
-            return
-        pattern = int.from_bytes(data, "little")
-        if fill(address, pattern, 1, self._stream):
+        size = len(data)
+
+        def put() -> None:
+            if size in _FILLED and address % size == 0:
+                self._driver.fill(address, int.from_bytes(data, "little"), size, 1, self._stream)
+            else:  # the driver takes the bytes away before it returns: they are not pinned
+                self._driver.copy_in(address, data, size, self._stream)
+
+        self._try(put)
+
+    def _try(self, call: Callable[[], None]) -> None:
+        """The call, in the thread's context; where that fails, in the device's own."""
+        try:
+            call()
+        except CudaError:
             with self._enter():
-                self._driver.call(f"cuMemsetD{8 * len(data)}Async", address, pattern, 1, self._stream)
+                call()
 
 
 class DeviceItems:
@@ -109,4 +115,4 @@ class DeviceItems:
 
 def _free(driver: Driver, enter: Enter, place: int) -> None:
     with enter():
-        driver.function("cuMemFreeHost")(place)
+        driver.free_pinned(place)

@@ -7,11 +7,11 @@ copies it back. Code that indexes fields need not know which of the two it has.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.cuda_copy import SMALL, PinnedCopies
-from weft.runtime.cuda_driver import DEVICE_ORDINAL, OUT_OF_MEMORY, Driver, Enter
+from weft.runtime.cuda_driver import OUT_OF_MEMORY, CudaError, Driver, Enter
 from weft.runtime.cuda_items import DeviceItems, Word
 from weft.runtime.cuda_streams import Events, ForeignArray, is_default
 from weft.runtime.errors import OutOfMemory
@@ -84,15 +84,15 @@ class CudaMemory:
         """A zeroed buffer of `size` bytes. `owner` names it in the account. On either side there are `slack` bytes that
         are nobody's, or as many as the buffer is worth."""
         around = _around(size, slack)
-        place, room = ctypes.c_void_p(), -(-max(size, 1) // _UNIT) * _UNIT + 2 * around
+        room = -(-max(size, 1) // _UNIT) * _UNIT + 2 * around
         with self._enter():
-            status = self._driver.function("cuMemAllocAsync")(ctypes.byref(place), room, self._stream)
-            if status == OUT_OF_MEMORY:
-                raise self._refuse(size, owner)
-            if status:
-                raise self._driver.error(status, f"allocating {readable_size(size)} for {owner}")
-            begin = place.value or 0
-            self._driver.call("cuMemsetD8Async", begin, 0, room, self._stream)
+            try:
+                begin = self._driver.allocate(room, self._stream)
+            except CudaError as error:
+                if error.status == OUT_OF_MEMORY:
+                    raise self._refuse(size, owner) from None
+                raise self._driver.error(error.status, f"allocating {readable_size(size)} for {owner}") from None
+            self._driver.fill(begin, 0, 1, room, self._stream)
         buffer, key = DeviceBuffer(self, begin + around, size), object()
         self._held[key] = (owner, size)
         weakref.finalize(buffer, self._free, key, begin + around, begin).atexit = False
@@ -109,8 +109,9 @@ class CudaMemory:
         with self._enter():
             if address in self._lent:  # other streams may still use it
                 self._lent.discard(address)
-                self._driver.function("cuCtxSynchronize")()
-            self._driver.function("cuMemFreeAsync")(begin, self._stream)
+                with suppress(CudaError):
+                    self._driver.synchronize_context()
+            self._driver.free(begin, self._stream)
 
     @cached_property
     def _pinned(self) -> PinnedCopies:
@@ -125,14 +126,13 @@ class CudaMemory:
         """The number of the GPU that memory of another library belongs to; None if that cannot be told."""
         if self._devices == 1 or not address:
             return None
-        number = ctypes.c_int()
-        with self._enter():
-            status = self._driver.function("cuPointerGetAttribute")(ctypes.byref(number), DEVICE_ORDINAL, address)
-        return None if status else number.value
+        with self._enter(), suppress(CudaError):
+            return self._driver.owner(address)
+        return None
 
     @cached_property
     def _devices(self) -> int:
-        return self._driver.number("cuDeviceGetCount")
+        return self._driver.device_count()
 
     def lend(self, buffer: Any) -> None:
         """Another library gets to know this buffer: it is not freed while work of any stream is under way."""
@@ -155,7 +155,7 @@ class CudaMemory:
         """From one place on the device to another; does not wait."""
         if size:
             with self._enter():
-                self._driver.call("cuMemcpyDtoDAsync_v2", target, source, size, self._stream)
+                self._driver.copy(target, source, size, self._stream)
 
     def duplicate(self, buffer: DeviceBuffer) -> DeviceBuffer:
         """A buffer with the same bytes."""
@@ -179,8 +179,8 @@ class CudaMemory:
             if size > SMALL:
                 self._pinned.copy_in(address, source, size)
             else:
-                self._driver.call("cuMemcpyHtoDAsync_v2", address, source, size, self._stream)
-                self._driver.call("cuStreamSynchronize", self._stream)
+                self._driver.copy_in(address, source, size, self._stream)
+                self._driver.synchronize_stream(self._stream)
         if self.observer is not None:
             self.observer.copied("host to device", size, began)
 
@@ -191,15 +191,15 @@ class CudaMemory:
             if size > SMALL:
                 self._pinned.copy_out(target, address, size)
             else:
-                self._driver.call("cuMemcpyDtoHAsync_v2", target, address, size, self._stream)
-                self._driver.call("cuStreamSynchronize", self._stream)
+                self._driver.copy_out(target, address, size, self._stream)
+                self._driver.synchronize_stream(self._stream)
         if self.observer is not None:
             self.observer.copied("device to host", size, began)
 
     def fill(self, address: int, pattern: int, size: int, times: int) -> None:
         """Put a pattern of 1, 2 or 4 bytes there, so many times."""
         with self._enter():
-            self._driver.call(f"cuMemsetD{8 * size}Async", address, pattern, times, self._stream)
+            self._driver.fill(address, pattern, size, times, self._stream)
 
     @property
     def total(self) -> int:
@@ -228,9 +228,8 @@ class CudaMemory:
         return DeviceView(buffer, type, extents, offset, steps)
 
     def _refuse(self, size: int, owner: str) -> OutOfMemory:
-        free, whole = ctypes.c_size_t(), ctypes.c_size_t()
-        self._driver.function("cuMemGetInfo_v2")(ctypes.byref(free), ctypes.byref(whole))
-        there = f"{readable_size(free.value)} of {readable_size(whole.value)} are free"
+        free, whole = self._driver.free_memory()
+        there = f"{readable_size(free)} of {readable_size(whole)} are free"
         return out_of_memory(f"{owner} asks for {readable_size(size)} of GPU memory: {there}.", self.holders())
 
 

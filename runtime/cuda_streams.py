@@ -36,13 +36,13 @@ class Events:
     def __init__(self, driver: Driver, enter: Enter) -> None:
         self._driver, self._enter, self._lock = driver, enter, Lock()
         with enter():
-            self._event = driver.made("cuEventCreate", 2)  # without times
-        weakref.finalize(self, driver.function("cuEventDestroy_v2"), self._event).atexit = False
+            self._event = driver.create_event(timed=False)
+        weakref.finalize(self, driver.destroy_event, self._event).atexit = False
 
     def order(self, first: int | None, then: int | None) -> None:
         """What comes into `then` now waits for what is in `first` already."""
         if first == then or is_default(first) or is_default(then):
             return
         with self._enter(), self._lock:  # a wait is for the last record before it
-            self._driver.call("cuEventRecord", self._event, first)
-            self._driver.call("cuStreamWaitEvent", then, self._event, 0)
+            self._driver.record_event(self._event, first or 0)
+            self._driver.wait_event(then or 0, self._event)

@@ -11,16 +11,17 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from ctypes import c_float, c_int
+from ctypes import c_int, c_uint, c_void_p
 from threading import Lock
 from typing import Any, NamedTuple
 
-from weft.runtime.cuda_driver import PROTOTYPES, Driver, Enter
+from weft.runtime.cuda_driver import CudaError, Driver, Enter
 
 __all__ = ["LaunchTimer", "Span", "Stamp", "Stamps"]
 
-_LAUNCH = ctypes.CFUNCTYPE(c_int, *PROTOTYPES["cuLaunchKernel"])
-_STREAM = 8  # which argument of a launch
+# What native code calls to launch a kernel: function, grid, block, bytes of shared memory, stream, parameters, extra.
+_LAUNCH = ctypes.CFUNCTYPE(c_int, c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p)
+_UNKNOWN = 999  # CUDA_ERROR_UNKNOWN
 _MOST_WAITING = 4096  # launches whose times nobody has asked for: their events are read now and then
 
 
@@ -53,14 +54,14 @@ class Stamps:
     def take(self) -> Stamp:
         """The point after all that was put into the stream so far."""
         with self.enter():
-            event = self._free.pop() if self._free else self._driver.made("cuEventCreate", 0)
-            self._driver.call("cuEventRecord", event, self._stream)
+            event = self._free.pop() if self._free else self._driver.create_event(timed=True)
+            self._driver.record_event(event, self._stream)
         return Stamp(event, self._free)
 
     def seconds(self, begin: Stamp, end: Stamp) -> float:
         """From one to the other; both must be passed."""
         with self.enter():
-            return _elapsed(self._driver, begin.event, end.event)
+            return self._driver.seconds_between(begin.event, end.event)
 
 
 class LaunchTimer:
@@ -75,7 +76,7 @@ class LaunchTimer:
         self._free: list[int] = []
         self._anchor = self._anchored()
         self._callback = _LAUNCH(_bound(driver, self._names, self._waiting, self._free))
-        self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        self.address = ctypes.cast(self._callback, c_void_p).value or 0
 
     def begin(self) -> None:
         """What was launched so far is of no interest."""
@@ -114,8 +115,8 @@ class LaunchTimer:
         event, then = self._anchor[0].event, self._anchor[1]
         with self._stamps.enter():
             for name, begin, end in [self._waiting.popleft() for _ in range(count)]:
-                after = _elapsed(self._driver, event, begin)
-                found.append(Span(name, then + after, _elapsed(self._driver, begin, end)))
+                after = self._driver.seconds_between(event, begin)
+                found.append(Span(name, then + after, self._driver.seconds_between(begin, end)))
                 self._free += [begin, end]
         late = max((span.began + span.seconds - now for span in found), default=0.0)  # that the host noticed the anchor
         self._done += [span._replace(began=span.began - late) for span in found] if late > 0 else found
@@ -123,30 +124,26 @@ class LaunchTimer:
             self._anchor = self._anchored()
 
 
-def _elapsed(driver: Driver, begin: int, end: int) -> float:
-    """Seconds between two events."""
-    spent = c_float()
-    driver.call("cuEventElapsedTime", ctypes.byref(spent), begin, end)
-    return spent.value * 1e-3
-
-
 def _destroy(driver: Driver, enter: Enter, usable: Callable[[], bool], events: list[int]) -> None:
     if usable():
         with enter():
             for event in events:
-                driver.function("cuEventDestroy_v2")(event)
+                driver.destroy_event(event)
 
 
 def _bound(driver: Driver, names: dict[int, str], waiting: deque[tuple[str, int, int]], free: list[int]) -> Any:
     """The launch function. (No method: the timer would keep itself alive.)"""
-    real, record = driver.function("cuLaunchKernel"), driver.function("cuEventRecord")
 
     def launch(function: int, *rest: Any) -> int:
-        begin, end = (free.pop() if free else driver.made("cuEventCreate", 0) for _ in range(2))
-        record(begin, rest[_STREAM - 1])
-        status: int = real(function, *rest)
-        record(end, rest[_STREAM - 1])
+        gx, gy, gz, bx, by, bz, shared, stream, params, _ = rest
+        try:
+            begin, end = (free.pop() if free else driver.create_event(timed=True) for _ in range(2))
+            driver.record_event(begin, stream)
+            driver.launch(function, (gx, gy, gz), (bx, by, bz), shared, stream, params)
+            driver.record_event(end, stream)
+        except CudaError as error:
+            return error.status or _UNKNOWN
         waiting.append((names.get(function, "?"), begin, end))
-        return status
+        return 0
 
     return launch

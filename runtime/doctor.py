@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import platform
-import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from weft.runtime import system
+from weft.runtime import cuda_bindings, system
 from weft.runtime.cache import cache_folder
+from weft.runtime.cuda_driver import CudaError
 from weft.runtime.memory import readable_size
 
 __all__ = ["CudaFacts", "cache_folder", "cuda_facts", "facts", "folder_size", "report"]
-
-_DRIVER = "nvcuda" if sys.platform == "win32" else "libcuda.so.1"
-_COMPUTE_MAJOR, _COMPUTE_MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
-_NAME_BYTES = 256
 
 
 @dataclass(frozen=True)
@@ -66,38 +61,17 @@ def folder_size(folder: Path) -> int:
 
 
 def cuda_facts() -> CudaFacts:
-    """Asks the CUDA driver itself; needs no package of NVIDIA's."""
+    """Asks the CUDA driver. Devices that are too old for Weft are listed as well."""
+    version = ""
     try:
-        driver: Any = ctypes.CDLL(_DRIVER)
-    except OSError as error:
-        return CudaFacts(reason=str(error))
-    version, count = ctypes.c_int(), ctypes.c_int()
-    driver.cuDriverGetVersion(ctypes.byref(version))
-    name = f"CUDA {version.value // 1000}.{version.value % 1000 // 10}"
-    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
-    if status:
-        return CudaFacts(driver=name, reason=_error_text(driver, status))
-    devices = tuple(_device(driver, number) for number in range(count.value))
-    return CudaFacts(driver=name, devices=devices, reason="" if devices else "the driver sees no device")
-
-
-def _device(driver: Any, number: int) -> str:
-    handle, size, name = ctypes.c_int(), ctypes.c_size_t(), ctypes.create_string_buffer(_NAME_BYTES)
-    driver.cuDeviceGet(ctypes.byref(handle), number)
-    driver.cuDeviceGetName(name, _NAME_BYTES, handle)
-    driver.cuDeviceTotalMem_v2(ctypes.byref(size), handle)
-    capability: list[int] = []
-    for attribute in (_COMPUTE_MAJOR, _COMPUTE_MINOR):
-        value = ctypes.c_int()
-        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
-        capability.append(value.value)
-    return f"{name.value.decode()}, sm_{capability[0]}{capability[1]}, {readable_size(size.value)}"
-
-
-def _error_text(driver: Any, status: int) -> str:
-    text = ctypes.c_char_p()
-    driver.cuGetErrorString(status, ctypes.byref(text))
-    return text.value.decode() if text.value else f"error {status}"
+        driver = cuda_bindings.open_driver()
+        version = f"CUDA {driver.version() // 1000}.{driver.version() % 1000 // 10}"
+        driver.start()
+        found = [driver.facts(driver.device(number)) for number in range(driver.device_count())]
+    except CudaError as error:
+        return CudaFacts(version, reason=str(error))
+    devices = tuple(f"{one.name}, sm_{one.capability}, {readable_size(one.memory)}" for one in found)
+    return CudaFacts(version, devices, "" if devices else "the driver sees no device")
 
 
 def _features() -> str:

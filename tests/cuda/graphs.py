@@ -9,8 +9,9 @@ host until the last call returns, and until the device is done. docs/adr/0009-gr
 from __future__ import annotations
 
 import ctypes
+import struct
 import time
-from ctypes import byref, c_char, c_int64, c_uint, c_void_p
+from ctypes import c_char, c_int64, c_void_p
 from typing import Any
 
 import weft as ti
@@ -64,28 +65,13 @@ done:
 """
 
 
-class _NodeParams(ctypes.Structure):
-    """CUDA_KERNEL_NODE_PARAMS_v1."""
-
-    _fields_ = (
-        ("function", c_void_p),
-        *((f"{kind}{axis}", c_uint) for kind in ("grid", "block") for axis in "xyz"),
-        ("shared", c_uint),
-        ("params", c_void_p),
-        ("extra", c_void_p),
-    )
-
-
 class _Bench:
     """A kernel, its graph of `tasks` nodes in a row, and the two loops."""
 
     def __init__(self, gpu: Any) -> None:
-        self.gpu, self.library = gpu, gpu.driver._library
+        self.gpu, self.driver = gpu, gpu.driver
         gpu.enter()
-        module, function = c_void_p(), c_void_p()
-        self.check(self.library.cuModuleLoadData(byref(module), _PTX))
-        self.check(self.library.cuModuleGetFunction(byref(function), module, b"nothing"))
-        self.function = function.value
+        self.function = self.driver.function(self.driver.load_ptx(_PTX), "nothing")
         self.block = (c_char * 256)()
         self.params = (c_void_p * 1)(ctypes.addressof(self.block))
         code = Loader().load(emit(_IR), ("launches", "graphs"))
@@ -100,21 +86,16 @@ class _Bench:
 
     def address(self, name: str) -> Any:
         """Of a function of the driver."""
-        return ctypes.cast(getattr(self.library, name), c_void_p)
+        return c_void_p(self.driver.address(name))
 
     def graph(self, tasks: int) -> tuple[Any, Any, Any]:
-        """An executable graph, its nodes, and parameters for any of them."""
-        graph, executable = c_void_p(), c_void_p()
-        self.check(self.library.cuGraphCreate(byref(graph), 0))
-        nodes = (c_void_p * tasks)()
-        made = _NodeParams(self.function, 1, 1, 1, 32, 1, 1, 0, ctypes.addressof(self.params), None)
-        for k in range(tasks):
-            before = (c_void_p * 1)(nodes[k - 1]) if k else None
-            node = c_void_p()
-            self.check(self.library.cuGraphAddKernelNode(byref(node), graph, before, c_uint(bool(k)), byref(made)))
-            nodes[k] = node.value
-        self.check(self.library.cuGraphInstantiateWithFlags(byref(executable), graph, ctypes.c_ulonglong(0)))
-        return executable, nodes, made
+        """An executable graph, its nodes, and parameters (CUDA_KERNEL_NODE_PARAMS_v1) for any of them."""
+        graph, nodes = self.driver.create_graph(), list[int]()
+        for _ in range(tasks):
+            after = nodes[-1] if nodes else 0
+            nodes.append(self.driver.add_kernel(graph, after, self.function, 32, ctypes.addressof(self.params)))
+        made = struct.pack("P7IPP", self.function, 1, 1, 1, 32, 1, 1, 0, ctypes.addressof(self.params), 0)
+        return c_void_p(self.driver.instantiate(graph)), (c_void_p * tasks)(*nodes), made
 
     def time(self, run: Any, n: int = 2000) -> tuple[float, float]:
         """Microseconds of one of `n` calls: on the host, and until the device is done; the best of five."""
@@ -137,8 +118,8 @@ def row(bench: _Bench, tasks: int) -> list[tuple[float, float]]:
     graph = (address("cuGraphExecKernelNodeSetParams"), address("cuGraphLaunch"), executable, nodes)
     ways = (
         lambda n: bench.launches(n, tasks, address("cuLaunchKernel"), bench.function, stream, bench.params),
-        lambda n: bench.graphs(n, tasks, *graph, ctypes.addressof(made), stream),
-        lambda n: bench.graphs(n, 0, *graph, ctypes.addressof(made), stream),
+        lambda n: bench.graphs(n, tasks, *graph, made, stream),
+        lambda n: bench.graphs(n, 0, *graph, made, stream),
     )
     return [bench.time(way) for way in ways]
 

@@ -5,7 +5,6 @@ python tests/cuda/leaks.py
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import threading
 from collections.abc import Callable
@@ -19,9 +18,8 @@ def used() -> int:
     gc.collect()
     gpu = program().device.gpu
     gpu.trim()
-    free, whole = ctypes.c_size_t(), ctypes.c_size_t()
-    gpu.driver.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(whole))
-    return whole.value - free.value
+    free, whole = gpu.driver.free_memory()
+    return whole - free
 
 
 def cycle() -> None:

@@ -53,7 +53,7 @@ def copy_rate() -> float:
     size = 1 << 30
     a, b = (device.memory.allocate(size, "copy") for _ in range(2))
     gpu = device.gpu
-    spent = seconds(lambda: gpu.driver.call("cuMemcpyDtoDAsync_v2", b.address, a.address, size, gpu.stream))
+    spent = seconds(lambda: gpu.driver.copy(b.address, a.address, size, gpu.stream))
     line("copy 1 GiB", spent, 2 * size, 2 * size / spent)
     return 2 * size / spent
 

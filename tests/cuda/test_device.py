@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import threading
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import pytest
 from weft.lang.program.init import program
 
 N = 100_003
-RESERVED_NOW = 5  # CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
 
 
 @pytest.mark.parametrize("shape", [(7,), (1000,), (33, 65), (5, 3), (9, 10, 11), (3, 4, 5, 6), (2, 3, 2, 3, 2)])
@@ -382,10 +381,12 @@ def test_cycles_leave_no_memory_behind(gpu: Any) -> None:
     """The pool of this process counts: others may use the same GPU. (`leaks.py` looks at the whole of it.)"""
 
     def held() -> int:
-        now, device = ctypes.c_uint64(), program().device.gpu
+        cuda, device = import_module("cuda.bindings.driver"), program().device.gpu
         device.trim()
-        device.driver.call("cuMemPoolGetAttribute", device.pool, RESERVED_NOW, ctypes.byref(now))
-        return now.value
+        reserved = cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
+        status, size = cuda.cuMemPoolGetAttribute(device.pool, reserved)
+        assert status == 0
+        return int(size)
 
     def cycle() -> None:
         gpu.init(arch=gpu.cuda)

@@ -3,7 +3,6 @@ in for the driver's; what only a GPU can tell is tried on one."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -12,71 +11,35 @@ from typing import Any
 
 import pytest
 
+from tests.emulated.driver import EmulatedDriver
 from tests.lang.cache.cached_programs import Session
 from weft.lang.program.init import program
-from weft.runtime import cuda_driver
 from weft.runtime.cache import Store
-from weft.runtime.cuda_driver import CudaError, Driver
+from weft.runtime.cuda_driver import CudaError
 from weft.runtime.cuda_module import load_module
 
 PTX = b".version 7.0\n.target sm_70\n"
 
 
-class _Assembler:
-    """libcuda, as far as PTX becomes modules there: a cubin is "cubin of " and the PTX. `failing`: what functions
-    answer; `refused`: what is no cubin for this driver."""
+class _Assembler(EmulatedDriver):
+    """Keeps what it loads in `modules`. `refused`: what is no cubin for this driver."""
 
     def __init__(self) -> None:
-        self.version, self.failing, self.refused = 12_080, dict[str, int](), b""
-        self.calls = list[str]()
-        self.modules, self.linkers = list[bytes](), 0
-        self._kept = list[Any]()
-        self._functions = dict[str, Any]()
+        super().__init__()
+        self.refused, self.modules = b"", list[bytes]()
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("cu"):
-            raise AttributeError(name)
-        if name not in self._functions:
-            kind = ctypes.CFUNCTYPE(ctypes.c_int, *cuda_driver.PROTOTYPES[name])
-            self._functions[name] = kind(lambda *arguments: self._answer(name, arguments))
-        return self._functions[name]
+    def load_cubin(self, cubin: bytes) -> int:
+        if not cubin.startswith(b"cubin of ") or cubin == self.refused:
+            raise self.error(200, "load_cubin")
+        return self.load(cubin)
 
-    def _answer(self, name: str, arguments: Any) -> int:
-        self.calls.append(name)
-        if name in self.failing:
-            return self.failing[name]
-        done: int | None = getattr(self, "do_" + name, lambda *_: 0)(*arguments)
-        return done or 0
+    def load_ptx(self, ptx: bytes) -> int:
+        return self.load(ptx)
 
-    def do_cuDriverGetVersion(self, out: Any) -> None:
-        out[0] = self.version
-
-    def do_cuLinkCreate_v2(self, count: int, options: Any, values: Any, out: Any) -> None:
-        self.linkers += 1
-        out[0] = 77
-
-    def do_cuLinkAddData_v2(self, state: int, kind: int, data: bytes, size: int, *_: Any) -> None:
-        assert (state, kind, size) == (77, 1, len(data) + 1)
-        self._kept.append(ctypes.create_string_buffer(b"cubin of " + data))
-
-    def do_cuLinkComplete(self, state: int, cubin: Any, size: Any) -> None:
-        cubin[0], size[0] = ctypes.addressof(self._kept[-1]), len(self._kept[-1]) - 1
-
-    def do_cuLinkDestroy(self, state: int) -> None:
-        self.linkers -= 1
-
-    def do_cuModuleLoadData(self, out: Any, image: bytes) -> int:
-        if not image.startswith(b"cubin of ") or image == self.refused:
-            return 200
-        return self._loaded(out, image)
-
-    def do_cuModuleLoadDataEx(self, out: Any, image: bytes, *_: Any) -> int:
-        return self._loaded(out, image)
-
-    def _loaded(self, out: Any, image: bytes) -> int:
+    def load(self, image: bytes) -> int:
+        """The number of the module."""
         self.modules.append(image)
-        out[0] = len(self.modules)
-        return 0
+        return len(self.modules)
 
 
 @pytest.fixture
@@ -87,12 +50,11 @@ def assembler() -> _Assembler:
 def load(assembler: _Assembler, store: Any, ptx: bytes = PTX, architecture: int = 90) -> list[str]:
     """Loads it; gives what the driver was called for."""
     assembler.calls.clear()
-    assert load_module(Driver(assembler), "k", ptx, architecture, store) == len(assembler.modules)
-    assert assembler.linkers == 0
-    return [name for name in assembler.calls if name.startswith(("cuLinkComplete", "cuModule"))]
+    assert load_module(assembler, "k", ptx, architecture, store) == len(assembler.modules)
+    return [name for name in assembler.calls if name in ("assemble", "load_cubin", "load_ptx")]
 
 
-ANEW, KEPT, PLAIN = ["cuLinkComplete", "cuModuleLoadData"], ["cuModuleLoadData"], ["cuModuleLoadDataEx"]
+ANEW, KEPT, PLAIN = ["assemble", "load_cubin"], ["load_cubin"], ["load_ptx"]
 
 
 def test_what_was_assembled_once_is_kept(assembler: _Assembler, tmp_path: Path) -> None:
@@ -102,7 +64,7 @@ def test_what_was_assembled_once_is_kept(assembler: _Assembler, tmp_path: Path) 
     assert assembler.modules == [b"cubin of " + PTX] * 2
     assert load(assembler, store, PTX + b"//") == ANEW
     assert load(assembler, store, PTX, 100) == ANEW
-    assembler.version = 13_000
+    assembler.supported = 13_000
     assert load(assembler, store) == ANEW
     assert load(assembler, store) == KEPT
 
@@ -130,7 +92,7 @@ def test_a_refused_cubin_is_made_anew(assembler: _Assembler, tmp_path: Path) -> 
     assert load(assembler, store) == ANEW
 
 
-@pytest.mark.parametrize("step", ["cuLinkCreate_v2", "cuLinkAddData_v2", "cuLinkComplete", "cuModuleLoadData"])
+@pytest.mark.parametrize("step", ["assemble", "load_cubin"])
 def test_a_driver_that_makes_no_cubins(assembler: _Assembler, tmp_path: Path, step: str) -> None:
     assembler.failing[step] = 801
     store = Store(tmp_path)
@@ -140,9 +102,9 @@ def test_a_driver_that_makes_no_cubins(assembler: _Assembler, tmp_path: Path, st
 
 
 def test_ptx_that_cannot_be_assembled(assembler: _Assembler, tmp_path: Path) -> None:
-    assembler.failing |= {"cuLinkAddData_v2": 218, "cuModuleLoadDataEx": 218}
-    with pytest.raises(CudaError, match="kernel k: cuModuleLoadDataEx"):
-        load_module(Driver(assembler), "k", PTX, 90, Store(tmp_path))
+    assembler.failing |= {"assemble": 218, "load_ptx": 218}
+    with pytest.raises(CudaError, match="kernel k: load_ptx"):
+        load_module(assembler, "k", PTX, 90, Store(tmp_path))
 
 
 # ---- kernels from the disk -------------------------------------------------------------------------------------------

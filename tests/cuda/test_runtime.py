@@ -3,8 +3,8 @@ for NVIDIA's, so that all of this is tried on every machine."""
 
 from __future__ import annotations
 
-import ctypes
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,108 +13,62 @@ from typing import Any
 import pytest
 
 import weft
+from tests.emulated.driver import EmulatedDriver
 from weft.lang.program.init import program
-from weft.runtime import cuda_driver, cuda_gpu, nvtx
-from weft.runtime.cuda_driver import CudaError, Driver
+from weft.runtime import cuda_bindings, cuda_gpu, doctor, nvtx
+from weft.runtime.cuda_driver import OUT_OF_MEMORY, CudaError
 from weft.runtime.cuda_graph import graph_of
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.launch import load_runtime
 
-_ERRORS = {3: b"CUDA_ERROR_NOT_INITIALIZED", 100: b"CUDA_ERROR_NO_DEVICE", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
-
-
-class _Machine:
-    """libcuda of a machine with so many GPUs. `status` is what the functions in `failing` answer."""
-
-    def __init__(self, gpus: int = 1, version: int = 12_080, capability: int = 90, pools: int = 1) -> None:
-        self.gpus, self.version = gpus, version
-        self.facts = {75: capability // 10, 76: capability % 10, 16: 132, 115: pools}
-        self.failing: dict[str, int] = {}
-        self.calls: list[str] = []
-        self.busy, self.stack, self.current = 0, 1024, 0
-        self.pinned = list[Any]()
-        self.watch: Any = lambda name: None
-        self._functions: dict[str, Any] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("cu"):
-            raise AttributeError(name)
-        if name not in self._functions:
-            kind = ctypes.CFUNCTYPE(ctypes.c_int, *cuda_driver.PROTOTYPES[name])
-            self._functions[name] = kind(lambda *arguments: self._answer(name, *arguments))
-        return self._functions[name]
-
-    def _answer(self, name: str, *arguments: Any) -> int:
-        self.calls.append(name)
-        self.watch(name)
-        if name == "cuGetErrorName":
-            arguments[1][0] = _ERRORS.get(arguments[0], b"CUDA_ERROR_UNKNOWN")
-        elif name == "cuDriverGetVersion":
-            arguments[0][0] = self.version
-        elif name == "cuDeviceGetCount":
-            arguments[0][0] = self.gpus
-        elif name == "cuDeviceGetAttribute":
-            arguments[0][0] = self.facts.get(arguments[1], 0)
-        elif name == "cuDeviceGet":
-            arguments[0][0] = arguments[1]
-        elif name == "cuMemHostAlloc":
-            self.pinned.append(ctypes.create_string_buffer(arguments[1]))
-            arguments[0][0] = ctypes.addressof(self.pinned[-1])
-        elif name == "cuDevicePrimaryCtxRetain":
-            arguments[0][0] = 0xC0DE0 + arguments[1]
-        elif name == "cuCtxGetCurrent":
-            arguments[0][0] = self.current
-        elif name == "cuCtxSetCurrent":
-            self.current = arguments[0]
-        elif name == "cuCtxGetLimit":
-            arguments[0][0] = self.stack
-        elif name == "cuCtxSetLimit" and name not in self.failing:
-            self.stack = arguments[1]
-        elif name == "cuStreamQuery" and self.busy:
-            self.busy -= 1
-            return cuda_driver.NOT_READY
-        return self.failing.get(name, 0)
-
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Puts a machine under the driver: `machine(gpus=2)`."""
+    """Puts a driver in software in place of NVIDIA's: `machine(gpus=2)`."""
 
-    real: Any = ctypes.CDLL
-
-    def install(**facts: Any) -> _Machine:
-        made = _Machine(**facts)
-
-        def load(name: str, *rest: Any, **keywords: Any) -> Any:
-            return made if name == cuda_driver.LIBRARY else real(name, *rest, **keywords)
-
-        monkeypatch.setattr(ctypes, "CDLL", load)
+    def install(**facts: Any) -> EmulatedDriver:
+        made = EmulatedDriver(**facts)
+        monkeypatch.setattr(cuda_bindings, "open_driver", lambda: made)
         return made
 
     monkeypatch.setattr(cuda_gpu, "_gpus", {})
     monkeypatch.setattr(cuda_gpu, "_given_up", set())
-    cuda_driver.driver.cache_clear()
+    cuda_bindings.driver.cache_clear()
     yield install
-    cuda_driver.driver.cache_clear()
+    cuda_bindings.driver.cache_clear()
 
 
 def test_no_driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> Any:
-        raise OSError(f"{name}: cannot open shared object file")
-
-    monkeypatch.setattr(ctypes, "CDLL", absent)
+    monkeypatch.setattr(cuda_bindings, "LIBRARY", "libnobodyhas.so.1")
     with pytest.raises(weft.WeftError, match=r"no NVIDIA driver was found .*; install one, or use arch=cpu"):
         weft.init(arch=weft.cuda, enable_fallback=False)
 
 
+def test_a_driver_without_the_package_that_calls_it(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_bindings, "LIBRARY", None)  # the program itself, which is there
+    for name in ("cuda", "cuda.bindings", "cuda.bindings.driver"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(weft.WeftError, match=r"there is an NVIDIA driver.*type `pip install weft\[cuda\]`"):
+        weft.init(arch=weft.cuda, enable_fallback=False)
+    with pytest.warns(UserWarning, match=r"`pip install weft\[cuda\]`.*running on cpu"):
+        weft.init(arch=weft.gpu)
+    assert "pip install weft[cuda]" in doctor.facts()["cuda driver"]
+
+
+def test_the_package_is_imported_only_for_a_gpu() -> None:
+    program = "import sys, weft; weft.init(arch=weft.cpu); print([n for n in sys.modules if n.split('.')[0] == 'cuda'])"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n")[-2] == "[]"
+
+
 def test_an_old_driver(machine: Any) -> None:
-    machine(version=10_020)
-    with pytest.raises(weft.WeftError, match=r"supports CUDA 10\.2 only: update it to one that supports 11\.2"):
+    machine(supported=11_080)
+    with pytest.raises(weft.WeftError, match=r"supports CUDA 11\.8 only: update it to one that supports 12\.0"):
         weft.init(arch=weft.cuda, enable_fallback=False)
 
 
 def test_no_gpu(machine: Any) -> None:
-    machine().failing["cuInit"] = 100
+    machine().failing["start"] = 100
     with pytest.raises(weft.WeftError, match="sees no GPU; look at nvidia-smi and CUDA_VISIBLE_DEVICES"):
         weft.init(arch=weft.cuda, enable_fallback=False)
 
@@ -144,7 +98,7 @@ def test_the_gpu_that_another_library_chose_stays(machine: Any, others: int | No
     array, memory = weft.ndarray(weft.f32, 4), program().device.memory
     buffer = memory.allocate(16, "a test")
     seen = []
-    made.watch = lambda name: seen.append((name, made.current)) if "Ctx" not in name else None
+    made.watch = lambda name: seen.append((name, made.current))
     array.fill(1.0)
     array.to_numpy()
     memory.assign(memory.duplicate(buffer), buffer)
@@ -154,11 +108,11 @@ def test_the_gpu_that_another_library_chose_stays(machine: Any, others: int | No
     weft.sync()
     weft.reset()
     assert made.current == others
-    work = [(name, current) for name, current in seen if "Async" in name or "Event" in name or "Stream" in name]
+    free_of_it = ("context", "device", "facts", "pool", "destroy_event")
+    work = [(name, current) for name, current in seen if not any(part in name for part in free_of_it)]
     assert len(work) > 10
     # What carries single elements goes by the stream, and makes the context current where the driver refuses that.
-    single = ["cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"]
-    assert [name for name, current in work if "Destroy" not in name and current != 0xC0DE1] == single
+    assert [name for name, current in work if current != 0xC0DE1] == ["copy_out", "synchronize_stream"]
 
 
 @pytest.mark.parametrize("others", [None, 0, 0xC0DE1])
@@ -175,30 +129,24 @@ def test_a_launch_gives_back_the_context_that_it_found(ti: Any, request: Any, ot
                 x[i] = n
 
     run(1)
-    library, own = program().device.gpu.library, program().device.gpu.context
-    library.current = own if others is None else others
-    before, seen, launch = library.current, [], library.do_LaunchKernel
-
-    def watched(*arguments: Any) -> int:
-        seen.append(library.current)
-        return launch(*arguments)
-
-    library.do_LaunchKernel = watched
+    driver, own = program().device.driver, program().device.gpu.context
+    driver.current = own if others is None else others
+    before, seen = driver.current, []
+    driver.watch = lambda name: seen.append(driver.current) if name == "launch" else None
     run(2)
-    assert library.current == before
+    assert driver.current == before
     assert set(seen) == {own}
-    library.current = before
     assert list(x.to_numpy()) == [2] * 4
 
 
 def test_no_stream_ordered_memory(machine: Any) -> None:
-    machine(pools=0)
+    machine(pools=False)
     with pytest.raises(CudaError, match="update the NVIDIA driver"):
         cuda_gpu.gpu(0)
 
 
 def test_gpu_falls_back_with_one_line(machine: Any) -> None:
-    machine().failing["cuInit"] = 100
+    machine().failing["start"] = 100
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         weft.init(arch=weft.gpu)
@@ -240,17 +188,17 @@ def test_a_broken_context_says_so_and_the_next_program_has_a_new_one(machine: An
     weft.init(arch=weft.cuda, enable_fallback=False)
     array = weft.ndarray(weft.f32, 4)
     old = cuda_gpu.gpu(0)
-    made.failing["cuStreamQuery"] = 700
+    made.failing["is_done"] = 700
     with pytest.raises(CudaError, match=r"ILLEGAL_ADDRESS.*debug=True.*the context of the GPU is lost.*restart"):
         weft.sync()
     with pytest.raises(CudaError, match="ILLEGAL_ADDRESS"):
         weft.sync()
     weft.reset()
-    assert made.calls.count("cuDevicePrimaryCtxReset_v2") == 1
+    assert made.calls.count("reset_context") == 1
     assert not old.usable
-    freed = made.calls.count("cuMemFreeAsync")
+    freed = made.calls.count("free")
     del array
-    assert made.calls.count("cuMemFreeAsync") == freed
+    assert made.calls.count("free") == freed
     made.failing.clear()
     weft.init(arch=weft.cuda, enable_fallback=False)
     assert cuda_gpu.gpu(0) is not old
@@ -266,7 +214,7 @@ def test_a_process_that_gets_no_other_context(machine: Any) -> None:
     made = machine()
     weft.init(arch=weft.cuda, enable_fallback=False)
     weft.ndarray(weft.f32, 4)
-    made.failing["cuStreamQuery"] = made.failing["cuDevicePrimaryCtxRetain"] = 700
+    made.failing["is_done"] = made.failing["retain_context"] = 700
     weft.reset()
     with pytest.raises(weft.WeftError, match="no other one: restart it, or use arch=cpu"):
         weft.init(arch=weft.cuda, enable_fallback=False)
@@ -277,7 +225,7 @@ def test_a_process_that_gets_no_other_context(machine: Any) -> None:
 def test_other_errors_are_not_forgiven(machine: Any) -> None:
     made = machine()
     gpu = cuda_gpu.gpu(0)
-    made.failing["cuStreamQuery"] = 1
+    made.failing["is_done"] = 1
     with pytest.raises(CudaError):
         gpu.trim()
     assert gpu.usable
@@ -303,7 +251,7 @@ def test_a_forked_child_is_told_what_to_do(machine: Any) -> None:
 
 
 def test_errors_without_advice_name_the_function() -> None:
-    error = Driver(_Machine()).error(999, "cuSomething")
+    error = EmulatedDriver().error(999, "cuSomething")
     assert str(error).startswith("cuSomething: CUDA_ERROR_UNKNOWN")
     assert "lost" not in str(error)
 
@@ -312,7 +260,7 @@ def test_errors_without_advice_name_the_function() -> None:
 
 
 def test_only_tasks_with_something_to_do_are_launched(ti: Any) -> None:
-    library = getattr(program().device.gpu, "library", None)
+    driver = getattr(program().device, "driver", None)  # of the emulated device
     x = ti.field(ti.i32, 8)
 
     @ti.kernel
@@ -326,9 +274,9 @@ def test_only_tasks_with_something_to_do_are_launched(ti: Any) -> None:
 
     expected = [0] * 8
     for lengths in ((8, 8, 8), (0, 3, 0), (2, 0, 0), (0, 0, 0), (1, 1, 8), (0, 0, 1)):
-        before = len(library.launches) if library else 0
+        before = len(driver.launches) if driver else 0
         steps(*lengths)
-        assert not library or len(library.launches) - before == sum(n > 0 for n in lengths)
+        assert not driver or len(driver.launches) - before == sum(n > 0 for n in lengths)
         for n, step in zip(lengths, (1, 10, 100)):
             expected = [value + step * (i < n) for i, value in enumerate(expected)]
     assert x.to_numpy().tolist() == expected
@@ -336,20 +284,17 @@ def test_only_tasks_with_something_to_do_are_launched(ti: Any) -> None:
 
 def test_drivers_that_cannot_do_graphs(machine: Any) -> None:
     made = machine()
-    driver = cuda_driver.driver()
+    driver = cuda_bindings.driver()
 
     def graph() -> Any:
         return graph_of(driver, 0, load_runtime(), [(5, 256), (6, 1)], 4, lambda: True)
 
     assert graph() is not None
-    assert made.calls.count("cuGraphAddKernelNode") == 2
-    assert made.calls.count("cuGraphDestroy") == 1  # it is gone already
-    made.failing["cuGraphInstantiateWithFlags"] = 801
+    assert made.calls.count("add_kernel") == 2
+    assert made.calls.count("destroy_graph") == 1  # it is gone already
+    made.failing["instantiate"] = 801
     assert graph() is None
-    assert made.calls.count("cuGraphDestroy") == 2
-    made.failing.clear()
-    made.version = 11_040
-    assert graph() is None
+    assert made.calls.count("destroy_graph") == 2
     assert graph_of(driver, 0, load_runtime(), [], 4, lambda: True) is None
 
 
@@ -429,13 +374,13 @@ def test_no_room_for_stacks(machine: Any) -> None:
     made = machine()
     gpu = cuda_gpu.gpu(0)
     gpu.reserve_stack(8192)
-    made.failing["cuCtxSetLimit"] = cuda_driver.OUT_OF_MEMORY
+    made.failing["set_stack_limit"] = OUT_OF_MEMORY
     made.calls.clear()
     with pytest.raises(OutOfMemory, match=r"stack of 65536 bytes.*init\(cuda_stack_limit=\.\.\.\)"):
         gpu.reserve_stack(65536)
-    assert made.calls.index("cuMemPoolTrimTo") < made.calls.index("cuCtxSetLimit")
-    made.failing["cuCtxSetLimit"] = 1
-    with pytest.raises(CudaError, match="cuCtxSetLimit"):
+    assert made.calls.index("trim_pool") < made.calls.index("set_stack_limit")
+    made.failing["set_stack_limit"] = 1
+    with pytest.raises(CudaError, match="set_stack_limit"):
         gpu.reserve_stack(65536)
 
 

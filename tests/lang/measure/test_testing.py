@@ -114,17 +114,17 @@ def test_a_real_kernel_takes_time() -> None:
 def test_the_events_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     emulated.use(monkeypatch)
     ti.init(arch=ti.cuda, enable_fallback=False)
-    library, now = program().device.gpu.library, 0.0
-    monkeypatch.setattr(library, "clock", lambda: now)
+    driver, now = program().device.driver, 0.0
+    monkeypatch.setattr(driver, "clock", lambda: now)
 
     def work() -> None:
         nonlocal now
         now += 2e-3
 
     assert ti.testing.do_bench(work, warmup=1, rep=4) == pytest.approx(2.0)
-    made = len(library.events)
+    made = len(driver.events)
     ti.testing.do_bench(work, warmup=1, rep=4)
-    assert len(library.events) <= made + 20, "events are not used again"
+    assert len(driver.events) <= made + 20, "events are not used again"
     ti.reset()
 
 
