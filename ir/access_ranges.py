@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from weft.ir.addresses import element_steps
+from weft.ir.alias import Access, is_access
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.errors import LIBRARY
 from weft.ir.intervals import interval, type_interval
@@ -23,7 +24,6 @@ from weft.ir.linear import Facts, Form, conditions, exact_form, index_form
 from weft.ir.ops import (
     ArrayPtr,
     ArrayShape,
-    Atomic,
     Binary,
     Cast,
     Const,
@@ -35,14 +35,13 @@ from weft.ir.ops import (
     Select,
     Shared,
     Simt,
-    Store,
     Task,
     TempPtr,
     Unary,
     While,
     Yield,
 )
-from weft.ir.tasks import Access, Region, accesses, memory_space
+from weft.ir.tasks import Region, accesses, memory_space
 from weft.ir.types import Pointer, Prim, i32, i64, shape_of, u1, u32, u64
 
 __all__ = ["Axis", "Doubt", "Survey", "computable", "in_range", "inside", "settle", "wraps_not"]
@@ -117,7 +116,7 @@ class Survey:
         """What is learnt from an `if` that one side leaves holds to the end of the block."""
         mark = self.facts.mark()
         for op in block:
-            if isinstance(op, Load | Store | Atomic):
+            if is_access(op):
                 self._access(op)
             elif isinstance(op, If):
                 for side, holds in ((op.then, True), (op.orelse, False)):

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weft.ir.core import Value
+from weft.ir.core import Value, classes_with
 from weft.ir.ops import Address, Binary, Cast, Const, ElementPtr, MemberPtr
 from weft.ir.types import Prim, Type
 
 __all__ = ["STEPS", "ByteSum", "byte_steps", "byte_sum", "element_of", "element_steps", "is_index", "root_of", "split"]
 
-STEPS = frozenset({ElementPtr, MemberPtr, Address})  # the ops that lead from one address to another
+STEPS = classes_with("steps_into")  # the ops that lead from one address to another
 
 Step = ElementPtr | MemberPtr
 

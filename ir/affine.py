@@ -15,7 +15,7 @@ from weft.ir.intervals import interval, type_interval
 from weft.ir.ops import Arg, ArrayPtr, ArrayShape, Binary, Cast, Const, ElementPtr, FieldPtr, MemberPtr, TempPtr, Unary
 from weft.ir.types import Prim
 
-__all__ = ["Affine", "address_key", "affine", "leaf_key"]
+__all__ = ["RULES", "Affine", "address_key", "affine", "leaf_key"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def address_key(ptr: Value) -> Hashable:
 
 
 def _sum(value: Value) -> Sum:
-    rule = _RULES.get(type(value))
+    rule = RULES.get(type(value))
     found = rule(value) if rule is not None else None
     return found if found is not None else ({leaf_key(value): 1}, 0)
 
@@ -113,7 +113,7 @@ def _combined(a: Sum, b: Sum, factor: int) -> Sum:
     return {leaf: coefficient for leaf, coefficient in terms.items() if coefficient}, a[1] + factor * b[1]
 
 
-_RULES: dict[type[Value], Callable[[Value], Sum | None]] = {
+RULES: dict[type[Value], Callable[[Value], Sum | None]] = {
     Const: _const,
     Cast: _cast,
     Unary: _negation,

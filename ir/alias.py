@@ -11,36 +11,26 @@ Each field is a space, and each array argument: a launch with arguments that ove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import TypeGuard
 
 from weft.ir.addresses import STEPS, byte_sum, element_steps, split
-from weft.ir.core import Op, Value
+from weft.ir.core import Op, Value, classes_with
 from weft.ir.ops import (
-    SIMT,
     Address,
     Alloca,
     Arg,
-    ArrayBase,
     ArrayPtr,
-    Assert,
     Atomic,
     Const,
     ElementPtr,
     FieldPtr,
     Load,
     MemberPtr,
-    Print,
-    Random,
     Shared,
-    SharedBase,
     SharedLocal,
-    Simt,
     Store,
-    StoreResult,
     TempPtr,
-    TreeBase,
-    Warn,
 )
 from weft.ir.scopes import UNKNOWN, array_scope
 from weft.ir.symbols import FieldSymbol
@@ -49,8 +39,11 @@ from weft.ir.types import Array, Pointer, Prim, Tensor, element, flat_size
 __all__ = [
     "ANYWHERE",
     "EXPOSED",
+    "LOCALS",
     "TEMPS",
+    "Access",
     "accesses",
+    "is_access",
     "is_place",
     "may_alias",
     "memory_effects",
@@ -65,7 +58,15 @@ EXPOSED = "exposed"  # all exposed arrays and fields together
 TEMPS = "temps"  # the kernel's temporaries; told apart by their bytes
 ANYWHERE = "anywhere"  # memory of the caller that we cannot place; meets every space but locals and temporaries
 
+LOCALS = classes_with("local")
+
+Access = Load | Store | Atomic
 Effects = tuple[list[Value], list[Value], bool]
+
+
+def is_access(op: Op) -> TypeGuard[Access]:
+    """Whether the op reads or writes memory at one address, its `ptr`."""
+    return op.effect == "address"
 
 
 def space_of(ptr: Value) -> Hashable:
@@ -159,24 +160,10 @@ def memory_effects(op: Op) -> Effects:
 
 def accesses(op: Op) -> Effects:
     """`memory_effects` of the op itself, without its regions."""
-    effects = _EFFECTS.get(type(op))
-    if effects is not None:
-        return effects(op)
-    return [], [], op.reads or op.writes
-
-
-_EFFECTS: dict[type[Op], Callable[[Op], Effects]] = {
-    Load: lambda op: ([op.operands[0]], [], False),
-    Store: lambda op: ([], [op.operands[0]], False),
-    Atomic: lambda op: ([op.operands[0]], [op.operands[0]], False),
-    # These have effects, but none on memory that a pointer reaches.
-    Random: lambda op: ([], [], False),
-    Simt: lambda op: ([], [], SIMT[op.kind].orders),  # type: ignore[attr-defined]
-    Print: lambda op: ([], [], False),
-    Assert: lambda op: ([], [], False),
-    Warn: lambda op: ([], [], False),
-    StoreResult: lambda op: ([], [], False),
-}
+    if op.effect != "address":
+        return [], [], op.orders()
+    ptr = [op.operands[0]]
+    return ptr if op.reads else [], ptr if op.writes else [], op.orders()
 
 
 def _same_value(a: Value, b: Value) -> bool:
@@ -193,9 +180,7 @@ def _same_value(a: Value, b: Value) -> bool:
     return all(_same_value(x, y) for x, y in zip(a.operands, b.operands))
 
 
-_SPELLED = frozenset(
-    {Const, Arg, FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr, TreeBase, ArrayBase, SharedBase, Address}
-)
+_SPELLED = classes_with("place")
 
 
 def _step_apart(a: ElementPtr | MemberPtr, b: ElementPtr | MemberPtr) -> bool:

@@ -42,6 +42,7 @@ __all__ = [
     "Op",
     "Value",
     "attr",
+    "classes_with",
     "operand",
     "operands",
     "ops_of",
@@ -119,13 +120,18 @@ class _Declared:
     region_names: ClassVar[tuple[str, ...]] = ()
     attribute_names: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, *, name: str = "", **traits: bool) -> None:
+    def __init_subclass__(cls, *, name: str = "", **traits: bool | str) -> None:
         super().__init_subclass__()
         if not name:
             return
         cls.opname = name  # type: ignore[attr-defined]
+        if shadowed := sorted({*cls.__annotations__} & {*vars(Op)}):
+            raise TypeError(f"op '{name}': the field '{shadowed[0]}' has the name of a trait")
         for trait, value in traits.items():
+            if type(getattr(cls, trait, None)) is not type(value):
+                raise TypeError(f"op '{name}': there is no trait {trait}={value!r}")
             setattr(cls, trait, value)
+        _check_traits(cls)
         cls.declared = tuple(_named(cls, field, note) for field, note in cls.__annotations__.items())
         cls.region_names = tuple(field.name for field in cls.declared if field.role == "region")
         cls.attribute_names = tuple(field.name for field in cls.declared if field.role == "attr")
@@ -136,6 +142,18 @@ class _Declared:
                 delattr(cls, field.name)
         cls.__init__ = _constructor(cls.declared)  # type: ignore[method-assign]
         OPS[name] = cls  # type: ignore[assignment]
+
+
+def _check_traits(cls: Any) -> None:
+    """What an op says of itself must agree: an op with an effect says where, so that no pass has to guess."""
+    if (cls.reads or cls.writes) != (cls.effect != ""):
+        raise TypeError(f"op '{cls.opname}': an op that reads or writes has an `effect`, and no other has one")
+    if cls.effect not in ("", "address", "elsewhere", "anywhere"):
+        raise TypeError(f"op '{cls.opname}': the effect {cls.effect!r} is none of the four")
+    if cls.pure and (cls.effect or cls.terminator or cls.exits or cls.fails):
+        raise TypeError(f"op '{cls.opname}': a pure op has no effect and does not jump")
+    if cls.lanes not in ("", "operands", "own", "rule"):
+        raise TypeError(f"op '{cls.opname}': {cls.lanes!r} says nothing of its values in lanes")
 
 
 def _named(cls: type, name: str, note: Any) -> Field:
@@ -195,14 +213,27 @@ class _Linked(Value):
 
 
 class Op(_Linked, _Declared):
-    """An instruction. Traits, given in the class line: `pure` (no effect, no memory read: may be moved, merged,
-    dropped), `reads`, `writes` (memory), `terminator` (ends its block's control flow)."""
+    """An instruction. Its traits are given in the class line; passes ask for traits, not for lists of classes."""
 
     opname: ClassVar[str] = ""
-    pure: ClassVar[bool] = False
-    reads: ClassVar[bool] = False
-    writes: ClassVar[bool] = False
-    terminator: ClassVar[bool] = False
+    pure: ClassVar[bool] = False  # no effect, and no memory read: it may be moved, merged with an equal op, dropped
+    reads: ClassVar[bool] = False  # its value depends on what happened before
+    writes: ClassVar[bool] = False  # it changes what later ops find
+    # Where the effect of an op that reads or writes is: "address": at the address that is its first operand, `ptr`;
+    # "elsewhere": on something that no address reaches (what is printed, the state of random numbers); "anywhere": on
+    # any memory. An op that writes "anywhere" is a barrier for passes: see `orders`.
+    effect: ClassVar[str] = ""
+    terminator: ClassVar[bool] = False  # it ends its block's control flow
+    exits: ClassVar[bool] = False  # it ends the whole kernel
+    fails: ClassVar[bool] = False  # it may stop the task
+    droppable: ClassVar[bool] = False  # not pure, but it may be dropped if nothing uses it or anything inside it
+    local: ClassVar[bool] = False  # it makes a mutable local of the kernel or of one iteration
+    steps_into: ClassVar[bool] = False  # it computes an address from the address that is its first operand
+    place: ClassVar[bool] = False  # it is an address, or a part of one: equal ops of equal operands are one value
+    elementwise: ClassVar[bool] = False  # on tensors it computes each element by itself
+    # Its value where iterations run in SIMD lanes: "": it cannot run in lanes; "operands": all lanes have one value if
+    # they have one value of each operand; "own": each lane has another one; "rule": `uniform.py` has a row for it.
+    lanes: ClassVar[str] = ""
 
     if TYPE_CHECKING:
         type: Type = common(default=None, kw_only=True)
@@ -212,6 +243,10 @@ class Op(_Linked, _Declared):
     def result_type(self) -> Type:
         """The type of the result where no `type=` is given. Ops with a value override this."""
         return VOID
+
+    def orders(self) -> bool:
+        """Whether other memory may hold something else after the op: no access moves across it."""
+        return self.effect == "anywhere"
 
     @property
     def regions(self) -> list[Block]:
@@ -389,6 +424,11 @@ class Block:
         for op in self:
             made.insert(op.clone(values))
         return made
+
+
+def classes_with(trait: str) -> frozenset[type[Op]]:
+    """The declared op classes that have a trait."""
+    return frozenset(cls for cls in OPS.values() if getattr(cls, trait))
 
 
 def ops_of(*blocks: Block) -> list[Op]:

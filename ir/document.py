@@ -12,7 +12,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from weft.ir import ops
+from weft.ir import lowered_ops, ops
 from weft.ir.core import OPS, Op
 from weft.ir.levels import LEVELS
 from weft.ir.pipeline import LEVEL_AFTER, TO_LOWERED, TO_TASKS, find_pass
@@ -98,8 +98,8 @@ def _ops() -> list[str]:
 
 
 def _sections() -> list[tuple[str, list[type[Op]]]]:
-    """The ops under the headings of `ops.py`."""
-    source = inspect.getsource(ops)
+    """The ops under the headings of `ops.py` and `lowered_ops.py`."""
+    source = inspect.getsource(ops) + inspect.getsource(lowered_ops)
     found: list[tuple[str, list[type[Op]]]] = []
     for heading, name in re.findall(r'^# ---- ([\w ,]+) -+$|^class \w+\(Op, name="(\w+)"', source, re.MULTILINE):
         if heading:
@@ -112,7 +112,7 @@ def _sections() -> list[tuple[str, list[type[Op]]]]:
 def _form(op: type[Op]) -> str:
     """The op's text form, operands by their field's names."""
     groups = sum(field.role == "operands" for field in op.declared)
-    value = op.pure or op.reads or op in (ops.Alloca, ops.SharedLocal)
+    value = op.pure or op.reads or op.local
     text = f"%result = {op.opname}" if value else op.opname
     regions = [field.name for field in op.declared if field.role == "region"]
     for field in op.declared:
@@ -127,7 +127,8 @@ def _form(op: type[Op]) -> str:
 
 
 def _traits(op: type[Op]) -> str:
-    traits = [trait for trait in ("pure", "reads", "writes", "terminator") if getattr(op, trait)]
+    traits = [trait for trait in ("pure", "reads", "writes", "terminator", "exits", "fails") if getattr(op, trait)]
+    traits += [f"effect: {op.effect}"] if op.effect else []
     levels = [level for level, allowed in LEVELS.items() if op.opname in allowed]
     said = f"{', '.join(traits)}; " if traits else ""
     return f"*{said}{'level' if len(levels) == 1 else 'levels'} {', '.join(levels)}*"

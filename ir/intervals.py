@@ -27,7 +27,7 @@ from weft.ir.ops import (
 )
 from weft.ir.types import Pointer, Prim, Tensor, i32, i64
 
-__all__ = ["in_bounds", "interval", "type_interval", "unclipped"]
+__all__ = ["RULES", "in_bounds", "interval", "type_interval", "unclipped"]
 
 Interval = tuple[int, int]  # both ends included
 _DEPTH = 8  # how far up an expression to look
@@ -36,7 +36,7 @@ _DEPTH = 8  # how far up an expression to look
 def interval(value: Value, depth: int = _DEPTH) -> Interval:
     """The least and the greatest value that `value`, a scalar integer, can have."""
     whole = type_interval(value.type)
-    rule = _RULES.get(type(value))
+    rule = RULES.get(type(value))
     if rule is None or depth == 0:
         return whole
     low, high = rule(value, depth - 1)
@@ -179,7 +179,7 @@ _ARITHMETIC: dict[str, Callable[[Interval, Interval], Interval | None]] = {
     "shr": _shifted,
     "shl": lambda a, b: _product(a, (1 << b[0], 1 << b[0])) if b[0] == b[1] and 0 <= b[0] < 31 else None,
 }
-_RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
+RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
     Const: _const,
     Cast: _cast,
     Select: _select,

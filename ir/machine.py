@@ -17,6 +17,7 @@ import numpy as np
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
+from weft.ir.alias import is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
@@ -179,8 +180,8 @@ class Machine:
         """Whether others see the op, and how it runs: at once, or in steps."""
         if type(op) in STEPPERS:
             return False, None, STEPPERS[type(op)](self, op)
-        access = isinstance(op, (ops.Load, ops.Store, ops.Atomic)) and type(root_of(op.ptr)) is not ops.Alloca
-        return access, self.op(op), _no_steps
+        private = is_access(op) and type(root_of(op.ptr)) is ops.Alloca
+        return op.effect == "address" and not private, self.op(op), _no_steps
 
     def op(self, op: Op) -> Run:
         """An op as one closure."""

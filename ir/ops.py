@@ -6,30 +6,54 @@ hold. Elementwise ops work on scalars and on whole tensors alike, until `scalari
 from __future__ import annotations
 
 from weft.ir.core import Block, Op, Value, attr, operand, operands, region
+from weft.ir.lowered_ops import (
+    Address,
+    ArrayBase,
+    ArrayExtent,
+    ArrayStride,
+    Exit,
+    ScalarArg,
+    SharedBase,
+    StoreResult,
+    TreeBase,
+)
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
-from weft.ir.scopes import Scope
 from weft.ir.simt import SIMT, result_of
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
-from weft.ir.types import Array, Pointer, Struct, Type, element, i32, i64, pointer, shape_of, tensor, with_element
+from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, tensor, with_element
 
-__all__ = ["ATOMICS", "BINARY", "SIMT", "UNARY"]
+__all__ = [
+    "ATOMICS",
+    "BINARY",
+    "SIMT",
+    "UNARY",
+    "Address",
+    "ArrayBase",
+    "ArrayExtent",
+    "ArrayStride",
+    "Exit",
+    "ScalarArg",
+    "SharedBase",
+    "StoreResult",
+    "TreeBase",
+]
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 
 
-class Const(Op, name="const", pure=True):
+class Const(Op, name="const", pure=True, place=True, lanes="operands"):
     """A scalar constant. `value` is a Python int, float or bool; the type is given."""
 
     value: int | float | bool = attr()
 
 
-class Arg(Op, name="arg", pure=True):
+class Arg(Op, name="arg", pure=True, place=True):
     """The value of kernel parameter number `index`: a scalar, tensor, struct or array."""
 
     index: int = attr()
 
 
-class Unary(Op, name="unary", pure=True):
+class Unary(Op, name="unary", pure=True, elementwise=True, lanes="operands"):
     """Operator `kind` of the UNARY table on a scalar, or on each element of a tensor."""
 
     kind: str = attr()
@@ -39,7 +63,7 @@ class Unary(Op, name="unary", pure=True):
         return with_element(self.x.type, unary_type(self.kind, element(self.x.type))[1])
 
 
-class Binary(Op, name="binary", pure=True):
+class Binary(Op, name="binary", pure=True, elementwise=True, lanes="rule"):
     """Operator `kind` of the BINARY table, elementwise. A scalar pairs with every element of a tensor.
     Before `infer_types` operands may differ in element type and in rank; after it they agree."""
 
@@ -53,7 +77,7 @@ class Binary(Op, name="binary", pure=True):
         return with_element(wide.type, result)
 
 
-class Select(Op, name="select", pure=True):
+class Select(Op, name="select", pure=True, elementwise=True, lanes="operands"):
     """`a` where `condition` (u1, or a tensor of u1) holds, else `b`. Both sides are computed."""
 
     condition: Value = operand()
@@ -64,19 +88,19 @@ class Select(Op, name="select", pure=True):
         return self.a.type
 
 
-class Cast(Op, name="cast", pure=True):
+class Cast(Op, name="cast", pure=True, elementwise=True, lanes="rule"):
     """The value of `x` in the op's type (a scalar, or a tensor of the same shape)."""
 
     x: Value = operand()
 
 
-class BitCast(Op, name="bit_cast", pure=True):
+class BitCast(Op, name="bit_cast", pure=True, elementwise=True, lanes="operands"):
     """The bits of `x` read as the op's type, of the same width."""
 
     x: Value = operand()
 
 
-class Random(Op, name="random", reads=True, writes=True):
+class Random(Op, name="random", reads=True, writes=True, effect="elsewhere", lanes="own"):
     """The next random number of this iteration: floats in [0, 1), integers over their whole range. `stream` is the
     number of the parallel loop it stands in, counted from 1 in program order; 0 outside of them (see `philox.py`)."""
 
@@ -151,7 +175,7 @@ class Member(Op, name="member", pure=True):
         return self.x.type.members[self.index][1]
 
 
-class Invoke(Op, name="invoke", reads=True, writes=True):
+class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
     """A call of the function `function`, which may write the fields and arrays named in `touched`; `stream`: see
     `random`. After `scalarize`, `results` has the types of the result's scalars, which only `returned` uses."""
 
@@ -162,7 +186,7 @@ class Invoke(Op, name="invoke", reads=True, writes=True):
     stream: int = attr(default=0)
 
 
-class Simt(Op, name="simt", reads=True, writes=True):
+class Simt(Op, name="simt", reads=True, writes=True, effect="elsewhere"):
     """Intrinsic `kind` of the SIMT table: what the threads of a block or warp do together. It stays where it stands."""
 
     kind: str = attr()
@@ -170,6 +194,9 @@ class Simt(Op, name="simt", reads=True, writes=True):
 
     def result_type(self) -> Type:
         return result_of(self.kind, [value.type for value in self.values])
+
+    def orders(self) -> bool:
+        return SIMT[self.kind].orders
 
 
 class Returned(Op, name="returned", pure=True):
@@ -182,11 +209,11 @@ class Returned(Op, name="returned", pure=True):
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
-class Alloca(Op, name="alloca"):
+class Alloca(Op, name="alloca", droppable=True, local=True, lanes="operands"):
     """A mutable local of the pointed-to type, uninitialised. It lives as long as its block runs."""
 
 
-class SharedLocal(Op, name="shared_local"):
+class SharedLocal(Op, name="shared_local", droppable=True, local=True):
     """A local of the kernel that iterations of a parallel loop write: memory that all of them share. It lives as long
     as the kernel. What they do to it at once must be atomic; `offload` makes it a temporary of the kernel."""
 
@@ -198,7 +225,7 @@ class Shared(Op, name="shared"):
     shape: tuple[int, ...] = attr()
 
 
-class FieldPtr(Op, name="field_ptr", pure=True):
+class FieldPtr(Op, name="field_ptr", pure=True, place=True):
     """The address of element `indices` of a field. 0-D fields take no index."""
 
     field: FieldSymbol = attr()
@@ -208,7 +235,7 @@ class FieldPtr(Op, name="field_ptr", pure=True):
         return pointer(self.field.dtype)
 
 
-class ArrayPtr(Op, name="array_ptr", pure=True):
+class ArrayPtr(Op, name="array_ptr", pure=True, place=True):
     """The address of element `indices` of an array argument."""
 
     array: Value = operand()
@@ -229,7 +256,7 @@ class ArrayShape(Op, name="array_shape", pure=True):
         return self.array.type.index if isinstance(self.array.type, Array) else i32
 
 
-class ElementPtr(Op, name="element_ptr", pure=True):
+class ElementPtr(Op, name="element_ptr", pure=True, place=True, steps_into=True):
     """The address of one element of the tensor at `base`; one index per axis of the tensor, constant or not."""
 
     base: Value = operand()
@@ -240,7 +267,7 @@ class ElementPtr(Op, name="element_ptr", pure=True):
         return pointer(element(self.base.type.elem))
 
 
-class MemberPtr(Op, name="member_ptr", pure=True):
+class MemberPtr(Op, name="member_ptr", pure=True, place=True, steps_into=True):
     """The address of member number `index` of the struct at `base`."""
 
     base: Value = operand()
@@ -252,7 +279,7 @@ class MemberPtr(Op, name="member_ptr", pure=True):
         return pointer(self.base.type.elem.members[self.index][1])
 
 
-class Load(Op, name="load", reads=True):
+class Load(Op, name="load", reads=True, effect="address", droppable=True, lanes="rule"):
     """The value at an address. `invariant`: no one writes it while the task runs."""
 
     ptr: Value = operand()
@@ -263,7 +290,7 @@ class Load(Op, name="load", reads=True):
         return self.ptr.type.elem
 
 
-class Store(Op, name="store", writes=True):
+class Store(Op, name="store", writes=True, effect="address", lanes="rule"):
     """Put `value` at an address. `relaxed`: other iterations may store there at the same time, and any of them may be
     the last; nothing is torn, and nothing is ordered by it."""
 
@@ -272,7 +299,7 @@ class Store(Op, name="store", writes=True):
     relaxed: bool = attr(default=False)
 
 
-class Atomic(Op, name="atomic", reads=True, writes=True):
+class Atomic(Op, name="atomic", reads=True, writes=True, effect="address", lanes="own"):
     """An atomic read-modify-write of kind ATOMICS; gives the old value. On a tensor: one per element."""
 
     kind: str = attr()
@@ -284,7 +311,7 @@ class Atomic(Op, name="atomic", reads=True, writes=True):
         return self.ptr.type.elem
 
 
-class TempPtr(Op, name="temp_ptr", pure=True):
+class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands"):
     """The address of a kernel-wide temporary at byte `offset`: how a value crosses from one task to a later one."""
 
     offset: int = attr()
@@ -293,7 +320,7 @@ class TempPtr(Op, name="temp_ptr", pure=True):
 # ---- control ---------------------------------------------------------------------------------------------------------
 
 
-class If(Op, name="if"):
+class If(Op, name="if", droppable=True, lanes="operands"):
     """Runs `then` where the u1 `condition` holds, else `orelse`. `versioned`: `orelse` would be right in any case, and
     is seldom needed (see `mask_accesses`)."""
 
@@ -303,7 +330,7 @@ class If(Op, name="if"):
     orelse: Block = region(default=None)
 
 
-class For(Op, name="for"):
+class For(Op, name="for", droppable=True, lanes="rule"):
     """A serial loop: `body` (argument: the index) for `begin`, `begin + step`, ... short of `end`."""
 
     begin: Value = operand()
@@ -312,7 +339,7 @@ class For(Op, name="for"):
     body: Block = region(default=None)
 
 
-class ParallelFor(Op, name="parallel_for"):
+class ParallelFor(Op, name="parallel_for", droppable=True):
     """Iterations over the box [begins, ends) in any order; `body` has one argument per axis, slowest axis first.
     Only at the top level of a kernel; `offload` turns each into a task."""
 
@@ -322,7 +349,7 @@ class ParallelFor(Op, name="parallel_for"):
     body: Block = region(default=None)
 
 
-class StructFor(Op, name="struct_for"):
+class StructFor(Op, name="struct_for", droppable=True):
     """Iterations over every element of a field, in any order; arguments: the user's indices (offset included)."""
 
     field: FieldSymbol = attr()
@@ -330,21 +357,21 @@ class StructFor(Op, name="struct_for"):
     body: Block = region(default=None)
 
 
-class While(Op, name="while"):
+class While(Op, name="while", lanes="operands"):
     """Runs `body` until a `break`."""
 
     body: Block = region(default=None)
 
 
-class Break(Op, name="break", terminator=True):
+class Break(Op, name="break", terminator=True, lanes="rule"):
     """Leaves the innermost For or While. In a parallel loop: not allowed."""
 
 
-class Continue(Op, name="continue", terminator=True):
+class Continue(Op, name="continue", terminator=True, lanes="rule"):
     """Starts the next iteration of the innermost For, While, parallel loop or task body."""
 
 
-class Return(Op, name="return", terminator=True):
+class Return(Op, name="return", terminator=True, exits=True):
     """Ends the kernel with those results; only outside parallel loops."""
 
     values: list[Value] = operands()
@@ -357,7 +384,7 @@ class Yield(Op, name="yield", terminator=True):
     ends: list[Value] = operands()
 
 
-class Print(Op, name="print", writes=True):
+class Print(Op, name="print", writes=True, effect="elsewhere"):
     """Prints the pieces in order: `parts` holds literal text, or a format spec (after a NUL) for the next operand.
     Once `scalarize` has cut tensor operands up, `types` has what the user wrote (empty before that)."""
 
@@ -366,7 +393,7 @@ class Print(Op, name="print", writes=True):
     types: tuple[Type, ...] = attr(default=())
 
 
-class Assert(Op, name="assert", writes=True):
+class Assert(Op, name="assert", writes=True, effect="elsewhere", fails=True):
     """Where the u1 `condition` is false: stops the task; the launch raises `message`, `{}` filled from the operands,
     as `kind` says: "assert", "bounds", "arithmetic", "recursion", "race" or "uninitialised". `types` as in Print."""
 
@@ -377,7 +404,7 @@ class Assert(Op, name="assert", writes=True):
     types: tuple[Type, ...] = attr(default=())
 
 
-class Warn(Op, name="warn", writes=True):
+class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
     """Tells, as a warning at the next synchronisation, with `message`, `{}` filled from the operands, and goes on.
     `kind`: "outside", an access that was left out, once a kernel; "overflow", once a place. `types` as in Print."""
 
@@ -416,85 +443,3 @@ class Task(Op, name="task"):
     prologue: Block = region(default=None)
     body: Block = region(default=None)
     epilogue: Block = region(default=None)
-
-
-# ---- lowered CHI -----------------------------------------------------------------------------------------------------
-
-
-class TreeBase(Op, name="tree_base", pure=True):
-    """The base address of the kernel's SNode tree number `tree`; comes with the launch."""
-
-    tree: int = attr()
-
-    def result_type(self) -> Type:
-        return pointer(i64)
-
-
-class ArrayBase(Op, name="array_base", pure=True):
-    """The address of the first element of the array argument `index`; comes with the launch."""
-
-    index: int = attr()
-
-    def result_type(self) -> Type:
-        return pointer(i64)
-
-
-class SharedBase(Op, name="shared_base", pure=True):
-    """The address of the task's array number `number` in the memory of the thread block, of so many `bytes`."""
-
-    number: int = attr()
-    bytes: int = attr()
-
-    def result_type(self) -> Type:
-        return pointer(i64)
-
-
-class ArrayExtent(Op, name="array_extent", pure=True):
-    """The extent (i64) of array argument `index` along `axis`; an i32 holds it unless the array is `wide`."""
-
-    index: int = attr()
-    axis: int = attr()
-    wide: bool = attr(default=False)
-
-    def result_type(self) -> Type:
-        return i64
-
-
-class ArrayStride(Op, name="array_stride", pure=True):
-    """The byte stride (i64) of array argument `index` along `axis`."""
-
-    index: int = attr()
-    axis: int = attr()
-
-    def result_type(self) -> Type:
-        return i64
-
-
-class ScalarArg(Op, name="scalar_arg", pure=True):
-    """Scalar number `part` of the flattened parameter `index`."""
-
-    index: int = attr()
-    part: int = attr()
-
-
-class Address(Op, name="address", pure=True):
-    """`base + offset + sum(indices[k] * strides[k])` bytes: pointer arithmetic spelled out, its structure kept.
-    Indices and strides are i64. The sum does not overflow (an access outside the field is the user's error, which
-    debug mode reports). `scope` says which memory the address is in."""
-
-    base: Value = operand()
-    indices: list[Value] = operands()
-    strides: list[Value] = operands()
-    offset: int = attr()
-    scope: Scope = attr()
-
-
-class StoreResult(Op, name="store_result", writes=True):
-    """Scalar number `part` of the flattened kernel results."""
-
-    value: Value = operand()
-    part: int = attr()
-
-
-class Exit(Op, name="exit", terminator=True):
-    """Ends the kernel (results are stored)."""

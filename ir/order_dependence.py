@@ -16,7 +16,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from weft.ir.alias import space_of, space_of_array, space_of_field
+from weft.ir.alias import Access, is_access, space_of, space_of_array, space_of_field
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import (
     Alloca,
@@ -113,7 +113,7 @@ class _Walk:
 
     def op(self, op: Op, control: Level) -> None:
         level = max((self.values.get(value, Level.EXACT) for value in op.operands), default=Level.EXACT)
-        if isinstance(op, (Load, Store, Atomic)):
+        if is_access(op):
             self.access(op, control)
         elif isinstance(op, Invoke):
             self.call(op, max(level, control))
@@ -150,7 +150,7 @@ class _Walk:
             if not isinstance(access, Load):
                 self.put(space_of(access.ptr), Level.ORDER)
 
-    def access(self, op: Load | Store | Atomic, control: Level) -> None:
+    def access(self, op: Access, control: Level) -> None:
         space = space_of(op.ptr)
         where = self.values.get(op.ptr, Level.EXACT)
         if isinstance(op, Load):

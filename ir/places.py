@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from weft.ir.alias import ANYWHERE, accesses, is_place, may_alias, space_of, spaces_meet
 from weft.ir.core import Block, Op, Value
-from weft.ir.ops import Alloca, Assert, Const, Exit, If, Load, Return
+from weft.ir.ops import Alloca, Const, If, Load
 from weft.ir.types import Pointer, Prim
 
 __all__ = ["Effects", "EffectsOf", "Place", "PlaceTable", "Places"]
@@ -176,5 +176,5 @@ class EffectsOf:
         total.reads.update((self._places(ptr), ptr) for ptr in reads)
         total.writes.update((self._places(ptr), ptr) for ptr in writes)
         total.barrier |= barrier
-        total.leaves |= isinstance(op, (Return, Exit))
-        total.fails |= isinstance(op, Assert)
+        total.leaves |= op.exits
+        total.fails |= op.fails

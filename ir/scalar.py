@@ -31,23 +31,26 @@ Scalar = Any  # a numpy scalar or array
 @dataclass(frozen=True)
 class UnaryRow:
     """`typing`: "same" (any type, result alike), "float" (integers become default_fp), "integer",
-    "truth" (gives u1)."""
+    "truth" (gives u1). `derivative` names the rule that differentiates the operator; None: there is no rule yet."""
 
     typing: str
     evaluate: Callable[[Scalar], Scalar]
     llvm: str | None = None
+    derivative: str | None = None
 
 
 @dataclass(frozen=True)
 class BinaryRow:
     """`typing`: "promote" (common type), "compare" (common type, gives u1), "float" (as promote, integers become
     default_fp), "bits" (common integer type), "shift" (the left operand's type), "power" (as promote).
-    `llvm` spells it for (float, signed, unsigned)."""
+    `llvm` spells it for (float, signed, unsigned). `derivative` names the rule that differentiates the operator by
+    each operand; None: there is no rule yet."""
 
     typing: str
     evaluate: Callable[[Scalar, Scalar], Scalar]
     llvm: tuple[str | None, str | None, str | None] = (None, None, None)
     commutative: bool = False
+    derivative: str | None = None
 
     def on_scalars(self, type: Prim) -> Callable[[Scalar, Scalar], Scalar]:
         """`evaluate` for two numpy scalars of that type, where numpy's warnings are off: numpy's own operator, if it

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from weft.ir.addresses import root_of
 from weft.ir.affine import affine, leaf_key
-from weft.ir.alias import space_of, space_of_array, space_of_field
+from weft.ir.alias import Access, is_access, space_of, space_of_array, space_of_field
 from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.intervals import interval
 from weft.ir.ops import (
     Alloca,
     ArrayPtr,
-    Atomic,
     FieldPtr,
     If,
     Invoke,
@@ -22,7 +20,6 @@ from weft.ir.ops import (
     ParallelFor,
     Shared,
     Simt,
-    Store,
     StructFor,
     Task,
     TempPtr,
@@ -43,8 +40,6 @@ __all__ = [
     "usual_ops",
 ]
 
-Access = Load | Store | Atomic
-
 
 def tasks_of(kernel: Kernel) -> list[Task]:
     """The tasks of an offloaded kernel, in order."""
@@ -62,9 +57,8 @@ def separate_tasks(kernel: Kernel) -> list[Task]:
 
 
 def accesses(root: Op) -> list[Access]:
-    """Every load, store and atomic inside `root`, in program order."""
-    found: list[Any] = root.all_of(Load, Store, Atomic)
-    return found
+    """Every op inside `root` that reads or writes memory at an address, in program order."""
+    return [op for op in ops_of(*root.regions) if is_access(op)]
 
 
 def is_masked(op: Op) -> bool:

@@ -25,12 +25,8 @@ from weft.ir.intervals import interval
 from weft.ir.ops import (
     Address,
     Alloca,
-    ArrayBase,
-    ArrayExtent,
-    ArrayStride,
     Atomic,
     Binary,
-    BitCast,
     Break,
     Cast,
     Const,
@@ -38,26 +34,15 @@ from weft.ir.ops import (
     For,
     If,
     Load,
-    Random,
-    ScalarArg,
-    Select,
     Store,
     Task,
-    TempPtr,
-    TreeBase,
-    Unary,
-    Warn,
     While,
 )
 from weft.ir.types import Prim, u1
 
-__all__ = ["FAMILY", "Uniformity", "target_of"]
+__all__ = ["FAMILY", "RULES", "Uniformity", "target_of"]
 
 Step = int | None
-_KNOWN = (
-    *(Address, Alloca, ArrayBase, ArrayExtent, ArrayStride, Atomic, Binary, BitCast, Break, Cast, Const, Continue),
-    *(For, If, Load, Random, ScalarArg, Select, Store, TempPtr, TreeBase, Unary, Warn, While),
-)
 _FAR = 2**30  # numbers below this stay clear of the end of an i32, whatever small thing is added
 _ROUND = 2**24  # steps of an i32 below this do not come round within 64 lanes
 FAMILY = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
@@ -140,7 +125,7 @@ class Uniformity:
         for op in body:
             for inner in op.walk():
                 self._inside[inner] = None
-                if not isinstance(inner, _KNOWN):
+                if not inner.lanes:
                     self.reason = f"it holds '{inner.opname}'"
                 elif (
                     isinstance(inner, Address)
@@ -200,10 +185,9 @@ class Uniformity:
 
     def _block(self, block: Block) -> None:
         for op in block:
-            rule = _RULES.get(type(op))
-            if rule is not None:
-                rule(self, op)
-            elif any(map(self.varies, op.operands)):
+            if op.lanes == "rule":
+                RULES[type(op)](self, op)
+            elif op.lanes == "own" or any(map(self.varies, op.operands)):
                 self._set(op, None)
             for name in op.region_names:
                 self._block(getattr(op, name))
@@ -348,10 +332,6 @@ def _store(facts: Uniformity, op: Store) -> None:
         facts.split.add(root)
 
 
-def _own(facts: Uniformity, op: Op) -> None:
-    facts._set(op, None)
-
-
 def _address(facts: Uniformity, op: Address) -> None:
     """In bytes; for a local, which may be split, only whether the lanes mean the same element."""
     total = facts.step(op.base)
@@ -381,13 +361,11 @@ def _jump(facts: Uniformity, op: Op) -> None:
         facts.divergent.add(loop)
 
 
-_RULES: dict[type[Op], Callable[[Uniformity, Any], None]] = {
+RULES: dict[type[Op], Callable[[Uniformity, Any], None]] = {
     Binary: _binary,
     Cast: _cast,
     Load: _load,
     Store: _store,
-    Atomic: _own,
-    Random: _own,
     Address: _address,
     For: _for,
     Break: _jump,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
+from weft.ir.alias import Access, is_access
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.levels import LEVELS
@@ -93,7 +94,7 @@ class _Verifier:
             uses[op] = uses.get(op, 0) + 1
         require(sum(op.groups) <= len(op.operands), op, "has groups larger than its operands")
         _place(op, around, self.level)
-        if isinstance(op, (ops.Store, ops.Atomic)):
+        if is_access(op) and op.writes:
             _shared_write(op, around)
         if self.level != "untyped":
             self.types(op)
@@ -120,15 +121,17 @@ class _Verifier:
             require(op.type is derived, op, f"has type {op.type}, its operands make it {derived}")
 
 
-def _shared_write(op: ops.Store | ops.Atomic, around: list[Op]) -> None:
+def _shared_write(op: Access, around: list[Op]) -> None:
     """Iterations of a parallel loop write a local of the kernel by atomics and relaxed stores only, and such a local is
     a shared_local."""
     loop = next((outer for outer in around if isinstance(outer, (ops.ParallelFor, ops.StructFor))), None)
     root = root_of(op.ptr)
-    if loop is None or not isinstance(root, (ops.Alloca, ops.SharedLocal)) or root.within(loop):
+    if loop is None or not isinstance(root, Op) or not root.local or root.within(loop):
         return
     require(isinstance(root, ops.SharedLocal), op, f"writes {show(root)}, a private local of the code around the loop")
-    require(isinstance(op, ops.Atomic) or op.relaxed, op, f"is a plain store to {show(root)}, which iterations share")
+    require(
+        not isinstance(op, ops.Store) or op.relaxed, op, f"is a plain store to {show(root)}, which iterations share"
+    )
 
 
 def _place(op: Op, around: list[Op], level: str) -> None:

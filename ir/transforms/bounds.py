@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from weft.ir import ops
 from weft.ir.affine import leaf_key
+from weft.ir.alias import is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.intervals import interval
@@ -49,7 +50,7 @@ class Checker:
         """Check the accesses of `block` and all inside it."""
         fresh: list[Value] = []
         for op in block:
-            if isinstance(op, (ops.Load, ops.Store, ops.Atomic)):
+            if is_access(op):
                 self.access(op, op.ptr, fresh)
             for inner in op.regions:
                 self.block(inner)

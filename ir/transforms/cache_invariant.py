@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 from weft.ir.addresses import root_of
 from weft.ir.affine import address_key
-from weft.ir.alias import may_alias
+from weft.ir.alias import Access, is_access, may_alias
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.intervals import in_bounds, interval
-from weft.ir.ops import Alloca, Assert, Atomic, Break, Continue, Exit, For, Kernel, Load, Return, Store, Task, While
+from weft.ir.ops import Alloca, Atomic, For, Kernel, Load, Store, Task, While
 from weft.ir.passes import pass_
 from weft.ir.tasks import Region, accesses, memory_space, private_spaces, separate_tasks
 from weft.ir.types import pointer
 
 __all__ = ["cache_invariant"]
-
-_LEAVES = (Break, Continue, Exit, Return, Assert)  # after these, the rest of a body may not run
 
 
 @pass_("cache_invariant")
@@ -96,7 +94,7 @@ class _Loop:
         self.loop, self.private, self.serial = loop, private, serial
 
     def run(self) -> bool:
-        spaces: dict[Hashable, list[Load | Store | Atomic]] = {}
+        spaces: dict[Hashable, list[Access]] = {}
         for op in accesses(self.loop):
             if not isinstance(root_of(op.ptr), Alloca):
                 spaces.setdefault(memory_space(op.ptr), []).append(op)
@@ -104,13 +102,13 @@ class _Loop:
             return False
         self.region = Region(self.loop.body)
         self.sure = _surely_run(self.loop)
-        self.leaves = bool(self.loop.all_of(Exit, Return, Assert))
+        self.leaves = any(op.exits or op.fails for op in ops_of(self.loop.body))
         changed = False
         for memory in spaces.values():
             changed |= self.space(memory)
         return changed
 
-    def space(self, memory: list[Load | Store | Atomic]) -> bool:
+    def space(self, memory: list[Access]) -> bool:
         """Look at one field: each invariant place in it, and what else may touch that place."""
         places: dict[Hashable, _Uses] = {}
         for op in memory:
@@ -167,14 +165,14 @@ class _Loop:
         while op is not None and not isinstance(op, Task):
             before = op.prev
             while before is not None:
-                if isinstance(before, (Load, Store, Atomic)) and address_key(before.ptr) == key:
+                if is_access(before) and address_key(before.ptr) == key:
                     return True
                 before = before.prev
             op = op.parent
         return False
 
 
-def _touched(memory: Sequence[Load | Store | Atomic], mine: set[Op], ptr: Value) -> bool:
+def _touched(memory: Sequence[Access], mine: set[Op], ptr: Value) -> bool:
     """Whether other ops than `mine` may touch what is at `ptr`."""
     return any(op not in mine and may_alias(op.ptr, ptr) for op in memory)
 
@@ -189,6 +187,6 @@ def _surely_run(loop: For | While) -> set[Op]:
     sure: set[Op] = set()
     for op in loop.body:
         sure.add(op)
-        if any(isinstance(inner, _LEAVES) for inner in op.walk()):
+        if any(inner.terminator or inner.fails for inner in op.walk()):  # the rest of the body may not run
             break
     return sure

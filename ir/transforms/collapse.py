@@ -6,27 +6,22 @@ from collections.abc import Hashable
 
 from weft.ir.addresses import root_of
 from weft.ir.affine import leaf_key
-from weft.ir.alias import EXPOSED, space_of
+from weft.ir.alias import EXPOSED, Access, space_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg, Builder, Op, Value
 from weft.ir.ops import (
     Alloca,
     ArrayPtr,
-    Assert,
     Atomic,
     Break,
     Const,
-    Exit,
     FieldPtr,
     For,
     If,
     Kernel,
     Load,
-    Print,
-    Random,
-    Return,
-    Store,
     Task,
+    Warn,
     While,
     Yield,
 )
@@ -105,7 +100,12 @@ def _simple(task: Task, inner: For) -> bool:
     not name its index), and nothing in the nest that depends on order."""
     if not all(op is inner or op.pure or isinstance(op, Load) for op in task.body):
         return False
-    return not any(isinstance(op, (Print, Random, Assert, Return, Exit)) for op in task.walk()) and not _left(inner)
+    return not any(_in_order(op) for op in task.walk()) and not _left(inner)
+
+
+def _in_order(op: Op) -> bool:
+    """Whether the order in which iterations do it shows, or whether it may end them. (A warning is told once.)"""
+    return op.exits or (op.effect == "elsewhere" and not isinstance(op, Warn))
 
 
 def _left(inner: For) -> bool:
@@ -134,7 +134,7 @@ def _independent(task: Task, inner: For) -> bool:
     return all(space in private or (len(kinds) == 1 and "" not in kinds) for space, kinds in done.items())
 
 
-def _kind(op: Load | Store | Atomic, nest: Region) -> str:
+def _kind(op: Access, nest: Region) -> str:
     """Of accesses of one kind the order does not matter: those that only read, or that sum into a fixed place, whose
     old value nobody wants; "" for others."""
     if isinstance(op, Load):

@@ -9,16 +9,13 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import (
     Alloca,
-    Assert,
     Break,
     Continue,
     ElementPtr,
-    Exit,
     If,
     Kernel,
     Load,
     MemberPtr,
-    Return,
     Store,
     Task,
 )
@@ -98,7 +95,7 @@ class _DeadStores:
         `keep`: the block's locals outlive it."""
         if isinstance(block.last, (Break, Continue)):
             later = jump.copy()
-        elif isinstance(block.last, (Return, Exit)):
+        elif block.last is not None and block.last.exits:
             later.may_stop()
         if not keep:
             later.gone.update((op, None) for op in block if isinstance(op, Alloca))
@@ -112,7 +109,7 @@ class _DeadStores:
                 later.read(self.place(op.operands[0])[0], op.operands[0])
             elif op.region_names:
                 later = self.control(op, later, jump)
-            elif kind is Assert:
+            elif op.fails:
                 later.may_fail()
             else:
                 reads, _, barrier = accesses(op)

@@ -7,18 +7,14 @@ from weft.ir.core import Builder, Op, Value
 from weft.ir.ops import (
     Alloca,
     ArrayPtr,
-    Atomic,
     Binary,
     Cast,
     Const,
     ElementPtr,
     FieldPtr,
-    Invoke,
     Load,
     MemberPtr,
-    Random,
     Select,
-    Simt,
     Store,
     Task,
 )
@@ -27,7 +23,6 @@ from weft.ir.types import Prim, i32, i64, pointer, u1, u32, u64
 __all__ = ["can_wait", "in_straight_body", "load_anyway"]
 
 _MOST_AXES = 2
-_BRANCHES = (Atomic, Invoke, Random, Simt)
 
 
 def can_wait(doubt: Doubt) -> bool:
@@ -42,7 +37,7 @@ def in_straight_body(op: Op) -> bool:
     task = op.parent
     if not isinstance(task, Task) or op.block is not task.body:
         return False
-    return not any(other.region_names or other.terminator or isinstance(other, _BRANCHES) for other in task.body)
+    return not any(other.region_names or other.terminator or (other.reads and other.writes) for other in task.body)
 
 
 def load_anyway(doubt: Doubt, task: Task, zero: Value) -> tuple[Value, list[tuple[Axis, Value, Value]]]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from weft.ir.addresses import root_of
+from weft.ir.alias import LOCALS
 from weft.ir.config import CompileConfig
 from weft.ir.core import Op, Value, ops_of
-from weft.ir.ops import Alloca, Atomic, For, If, Kernel, Load, ParallelFor, SharedLocal, Store, StructFor
+from weft.ir.ops import Kernel
 from weft.ir.passes import pass_
 
 __all__ = ["die"]
-
-
-# Alive only if something uses them, or something inside is alive.
-_LOCALS = (Alloca, SharedLocal)
-_DROPPABLE = (Load, *_LOCALS, If, For, ParallelFor, StructFor)
 
 
 @pass_("die")
@@ -51,14 +47,13 @@ def _roots(ops: list[Op]) -> tuple[dict[Op, None], dict[Value, list[Op]]]:
     for op in ops:
         if op.pure:
             continue
-        kind = type(op)
-        if kind is Store or kind is Atomic:
+        if op.droppable:
+            continue
+        if op.effect == "address" and not op.orders():
             root = root_of(op.operands[0])
-            if type(root) in _LOCALS:
+            if type(root) in LOCALS:
                 writers.setdefault(root, []).append(op)
                 continue
-        elif kind in _DROPPABLE:
-            continue
         live[op] = None
     return live, writers
 

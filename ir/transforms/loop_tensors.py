@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, classes_with
 from weft.ir.passes import pass_
 from weft.ir.types import Tensor, element, flat_size, i32, pointer, shape_of
 
@@ -32,7 +32,7 @@ Indices = Sequence[Value]
 View = Callable[[Builder, Indices], Value]  # the element of a tensor at those indices
 RuleT = TypeVar("RuleT", bound=Callable[..., None])
 RULES: dict[type[Op], Callable[[_Looper, Any], None]] = {}
-ELEMENTWISE = (ops.Unary, ops.Binary, ops.Select, ops.Cast, ops.BitCast)
+ELEMENTWISE = classes_with("elementwise")
 
 
 def loops(*kinds: type[Op]) -> Callable[[RuleT], RuleT]:
@@ -145,7 +145,7 @@ def _reached(op: Op) -> Op | None:
     user = next(iter(op.users))
     if user.block is not op.block:
         return None
-    if isinstance(user, ELEMENTWISE):
+    if type(user) in ELEMENTWISE:
         return _reached(user) or user
     return user if isinstance(user, (ops.Store, ops.Reduce)) else None
 
@@ -304,7 +304,7 @@ def _load(state: _Looper, op: ops.Load) -> None:
     """Read in place until its last use, if that stands in the same block and nothing is written before it."""
     read = _reader(op.ptr)
     users = [user for user in op.users if user.block is op.block and type(user) in RULES]
-    ends = [_reached(user) or user if isinstance(user, ELEMENTWISE) else user for user in users]
+    ends = [_reached(user) or user if type(user) in ELEMENTWISE else user for user in users]
     if len(users) == len(op.users) and _is_quiet(op, *ends):
         state.views[op] = read
         state.dead.append(op)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from weft.ir.addresses import element_steps, root_of, split
+from weft.ir.alias import is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.errors import InternalError
@@ -20,20 +21,17 @@ from weft.ir.ops import (
     ArrayPtr,
     ArrayShape,
     ArrayStride,
-    Atomic,
     Binary,
     Cast,
     Const,
     ElementPtr,
     FieldPtr,
     Kernel,
-    Load,
     MemberPtr,
     ScalarArg,
     Select,
     Shared,
     SharedBase,
-    Store,
     Task,
     TempPtr,
     TreeBase,
@@ -130,7 +128,7 @@ class _Lowering:
 
     def pointer(self, op: Op) -> None:
         """Give the loads, stores and atomics of a scalar its spelled-out address."""
-        accesses = [user for user in op.users if isinstance(user, (Load, Store, Atomic))]
+        accesses = [user for user in op.users if is_access(user)]
         if not accesses:
             return
         assert isinstance(op.type, Pointer)

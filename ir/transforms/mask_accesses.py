@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from weft.ir.access_ranges import Axis, Doubt, Survey, computable, inside, settle, wraps_not
+from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.intervals import interval
@@ -14,7 +15,6 @@ from weft.ir.ops import (
     Alloca,
     ArrayPtr,
     ArrayShape,
-    Atomic,
     Binary,
     Cast,
     Const,
@@ -35,11 +35,11 @@ from weft.ir.ops import (
     Yield,
 )
 from weft.ir.passes import pass_
-from weft.ir.tasks import Access, Region, tasks_of
+from weft.ir.tasks import Region, tasks_of
 from weft.ir.transforms.bounds import about, named
 from weft.ir.transforms.defer_warning import can_wait, in_straight_body, load_anyway
 from weft.ir.transforms.split_indices import split_indices
-from weft.ir.types import Array, Struct, Tensor, Type, element, i32, i64, pointer, shape_of, u1
+from weft.ir.types import VOID, Array, Struct, Tensor, Type, element, i32, i64, pointer, shape_of, u1
 from weft.ir.types import Pointer as PointerType
 
 __all__ = ["mask_accesses"]
@@ -202,7 +202,8 @@ class _Masking:
         """Mask the copies of those accesses."""
         for doubt in doubts:
             op = copies[doubt.op]
-            assert isinstance(op, Load | Store | Atomic)
+            assert isinstance(op, Op)
+            assert is_access(op)
             self.mask(op, [_copied(axis, copies) for axis in doubt.axes])
 
     # ---- masks
@@ -213,7 +214,7 @@ class _Masking:
         never = next((axis for axis in axes if _is_outside(axis)), None)
         if never is not None:
             self.warn(build, never.ptr)
-            if not isinstance(op, Store):
+            if op.type is not VOID:
                 self.masked[op] = _zero(op.type, build)
                 op.replace_uses(self.masked[op])
             op.erase()
@@ -226,7 +227,7 @@ class _Masking:
             steps[axis.ptr] = here if known is None else build.add(Binary("and", known, here, type=u1))
         holds = _combined("and", [*steps.values()], build)
         branch, old = If(holds), None
-        if not isinstance(op, Store) and op.users:
+        if op.users:
             old = build.add(Alloca(type=pointer(op.type), name=op.name))
             build.add(Store(old, _zero(op.type, build)))
         build.add(branch)

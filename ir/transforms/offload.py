@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from weft.ir.alias import space_of
+from weft.ir.alias import LOCALS, space_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.layout import size_of
@@ -15,7 +15,6 @@ from weft.ir.ops import (
     Kernel,
     Load,
     ParallelFor,
-    SharedLocal,
     Store,
     StructFor,
     Task,
@@ -197,7 +196,7 @@ class _Offload:
 
 
 def _is_local(value: Value) -> bool:
-    return isinstance(value, (Alloca, SharedLocal))
+    return type(value) in LOCALS
 
 
 def _users(ptr: Value) -> list[Op]:
@@ -237,7 +236,7 @@ def _ops_from(ops: list[Op]) -> list[Op]:
 def _drop_unused(segment: _Segment) -> None:
     """Values that only other tasks wanted are computed there now."""
     for op in reversed(list(segment.ops)):
-        if not op.users and (op.pure or isinstance(op, Load) or _is_local(op)):
+        if not op.users and (op.pure or (op.droppable and not op.region_names)):
             segment.ops.remove(op)
             op.erase()
 

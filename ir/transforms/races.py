@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of
+from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.passes import pass_
@@ -30,7 +31,6 @@ from weft.ir.types import VOID, Array, Pointer, Struct, Type, flat_size, i32, i6
 
 __all__ = ["races"]
 
-Access = ops.Load | ops.Store | ops.Atomic
 _LOOPS = (ops.ParallelFor, ops.StructFor)
 _KIND: dict[type[Op], str] = {ops.Load: "read", ops.Store: "write", ops.Atomic: "atomic"}
 
@@ -76,7 +76,7 @@ class _Watch:
             op.stream = 0  # in a serial loop
         elif isinstance(op, ops.Invoke):
             op.stream, op.touched = 0, (*op.touched, self.table.shadow.name)
-        elif isinstance(op, (ops.Load, ops.Store, ops.Atomic)):
+        elif is_access(op):
             root = root_of(op.ptr)
             if not (isinstance(root, ops.Alloca) and root in inside):
                 self.access(op, root)

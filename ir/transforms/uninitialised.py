@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
+from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value
 from weft.ir.passes import pass_
@@ -44,7 +45,7 @@ def uninitialised(root: ops.Kernel, config: CompileConfig) -> bool:
     for op in list(root.walk()):
         if isinstance(op, ops.Invoke):
             watch.hand_on(op)
-        elif isinstance(op, (ops.Load, ops.Store, ops.Atomic)) and watch.has_marks(root_of(op.ptr)):
+        elif is_access(op) and watch.has_marks(root_of(op.ptr)):
             watch.access(op)
     return watch.finish()
 
@@ -97,7 +98,7 @@ class _Watch:
         """The marks of an array parameter, as an array."""
         return build.add(ops.Arg(self.params[arg.index], type=_kind(arg.type)))
 
-    def access(self, op: ops.Load | ops.Store | ops.Atomic) -> None:
+    def access(self, op: Access) -> None:
         """Check what is read, mark what is written. (What an atomic writes has its mark, as it was read.)"""
         assert op.block is not None
         before = Builder.at(op)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from weft.codegen.llvm.remarks import Remark, remarks
 from weft.ir.addresses import byte_sum, root_of
+from weft.ir.alias import Access, is_access
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import WeftError
 from weft.ir.mapping.cost import cost_of
-from weft.ir.ops import Address, Alloca, Atomic, Const, For, Load, Store, Task, While, Yield
+from weft.ir.ops import Address, Alloca, Const, For, Load, Store, Task, While, Yield
 from weft.ir.tasks import accesses, tasks_of
 from weft.ir.types import Prim
 
@@ -147,9 +148,9 @@ def _bytes(task: Task, inside: bool) -> tuple[int, int]:
     return read, written
 
 
-def _memory(block: Block, deep: bool) -> Iterator[tuple[Load | Store | Atomic, bool]]:
+def _memory(block: Block, deep: bool) -> Iterator[tuple[Access, bool]]:
     for op in block:
-        if isinstance(op, (Load, Store, Atomic)) and not _local(op.ptr):
+        if is_access(op) and not _local(op.ptr):
             yield op, deep
         for inner in op.regions:
             yield from _memory(inner, deep or isinstance(op, (For, While)))

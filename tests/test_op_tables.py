@@ -1,0 +1,286 @@
+"""Every op has a row in every table that is keyed by op, or a default that is written here with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from weft.codegen.cpu import kernel as cpu_kernel
+from weft.codegen.cpu import lane_control, lane_math, lane_memory
+from weft.codegen.cpu.lanes import LANE_EMITTERS
+from weft.codegen.gpu.ops import DEVICE, EPILOGUE
+from weft.codegen.llvm.function import EMITTERS
+from weft.ir import affine, evaluate, intervals
+from weft.ir import uniform as uniform_module
+from weft.ir.core import OPS, Op, attr, operand
+from weft.ir.levels import LEVELS
+from weft.ir.machine import RUNNERS
+from weft.ir.ops import Kernel, Value
+from weft.ir.scalar import BINARY, UNARY
+from weft.ir.transforms import fold, infer_types, loop_tensors, scalarize
+from weft.ir.verify_types import CHECKS
+
+assert all((cpu_kernel, lane_control, lane_math, lane_memory, evaluate))  # their rows are there once they are imported
+
+Kind = type[Op]
+
+
+def _named(text: str) -> Callable[[Kind], bool]:
+    names = frozenset(text.split())
+    unknown = names - set(OPS)
+    assert not unknown, f"there is no op {sorted(unknown)}"
+    return lambda kind: kind.opname in names
+
+
+def _not_at(level: str) -> Callable[[Kind], bool]:
+    return lambda kind: kind.opname not in LEVELS[level]
+
+
+def _impure(kind: Kind) -> bool:
+    return not kind.pure
+
+
+def _computes_addresses(kind: Kind) -> bool:
+    return kind.place and kind.opname != "const"
+
+
+@dataclass(frozen=True)
+class Table:
+    """`rows`: the ops, by name, that have a row. `defaults`: which ops need none, and why; the first that holds counts."""
+
+    name: str
+    rows: Collection[str]
+    defaults: tuple[tuple[str, Callable[[Kind], bool]], ...] = ()
+
+
+def _rows(table: Mapping[Any, Any]) -> set[str]:
+    return {key if isinstance(key, str) else key.opname for key in table if isinstance(key, str) or issubclass(key, Op)}
+
+
+TABLES = (
+    Table("levels", set().union(*LEVELS.values())),
+    Table("evaluator", _rows(RUNNERS), (("`Machine.run` runs it", _named("kernel")),)),
+    Table(
+        "verifier of types",
+        CHECKS.keys(),
+        (
+            ("it has neither operands nor a free choice of type", _named("tree_base shared_base")),
+            ("only where it may stand is checked, in `verify.py`", _named("exit while break continue kernel")),
+            ("its type is any number's", _named("random")),
+            ("the function that it calls is not at hand", _named("invoke returned")),
+        ),
+    ),
+    Table(
+        "infer_types",
+        _rows(infer_types.RULES),
+        (
+            ("it comes into being after `infer_types`", _not_at("chi")),
+            ("its type is given where it is made", _named("const arg random alloca shared_local shared scalar_arg")),
+            ("its type follows from its declaration", _named("array_shape member_ptr load invoke")),
+            ("it takes what it is given", _named("print warn")),
+            ("it holds other ops and has no operands of its own to convert", _named("kernel while struct_for")),
+            ("it has no operands", _named("break continue")),
+        ),
+    ),
+    Table(
+        "scalarize",
+        _rows(scalarize.RULES),
+        (
+            ("it comes into being after `scalarize`", lambda kind: _not_at("tasks")(kind) and _not_at("chi")(kind)),
+            ("its operands and its value are scalars", _named("const simt scalar_arg store_result exit yield break continue")),
+            ("`offload` has replaced it", _named("shared_local parallel_for struct_for")),
+            ("its elements are cut up by the address of each scalar", _named("shared field_ptr array_ptr temp_ptr")),
+            ("its value is a scalar", _named("array_shape")),
+            ("only its blocks hold tensors", _named("kernel task if for while")),
+        ),
+    ),
+    Table(
+        "loop_tensors",
+        _rows(loop_tensors.RULES),
+        (
+            ("it comes into being later", lambda kind: _not_at("tasks")(kind) and _not_at("chi")(kind)),
+            ("its value is no tensor", lambda kind: kind.effect == "" and not kind.pure),
+            ("its value is a scalar or an address", lambda kind: kind.place or kind.opname in ("scalar_arg", "array_shape")),
+            ("structs stay whole until `scalarize`", _named("make_struct member")),
+            ("`scalarize` cuts its tensors up, which are small", _named("invoke print assert warn")),
+            ("it takes scalars", _named("simt store_result")),
+        ),
+    ),
+    Table(
+        "fold",
+        _rows(fold.FOLDERS),
+        (
+            ("an op with an effect or a jump is never a constant", _impure),
+            ("it is a constant, or nothing is known of its value", _named("const arg scalar_arg returned")),
+            ("its address or extent comes with the launch", _named("tree_base array_base shared_base array_extent array_stride")),
+            ("an address is no number", _computes_addresses),
+            ("its extent comes with the launch", _named("array_shape")),
+            ("its parts are taken out by the row of `extract` or `member`", _named("splat make_struct")),
+            ("`scalarize` makes scalar ops of it, which are folded", _named("matmul")),
+        ),
+    ),
+    Table(
+        "intervals",
+        _rows(intervals.RULES),
+        (
+            ("any number of its type, or no number", _impure),
+            ("an address is no number", _computes_addresses),
+            ("any number of its type", _named("arg scalar_arg returned bit_cast array_stride")),
+            ("a tensor or a struct, or a part of one", _named("make_tensor splat extract matmul transpose reduce make_struct member")),
+        ),
+    ),
+    Table(
+        "affine",
+        _rows(affine.RULES),
+        (
+            ("a leaf: nothing is known of how it is computed", _impure),
+            ("an address is no number", _computes_addresses),
+            ("a leaf", _named("arg scalar_arg returned select bit_cast array_extent array_stride array_shape")),
+            ("a tensor or a struct, or a part of one", _named("make_tensor splat extract matmul transpose reduce make_struct member")),
+        ),
+    ),
+    Table(
+        "uniformity",
+        _rows(uniform_module.RULES),
+        (
+            ("it cannot run in lanes", lambda kind: kind.lanes == ""),
+            ("each lane has a value of its own", lambda kind: kind.lanes == "own"),
+            ("one value if its operands have one", lambda kind: kind.lanes == "operands"),
+        ),
+    ),
+    Table(
+        "LLVM IR for CPUs",
+        _rows(EMITTERS),
+        (
+            ("it is not in lowered CHI", _not_at("lowered")),
+            ("the code around the tasks is written for it", _named("kernel task yield")),
+            ("only kernels for GPUs have blocks of threads", _named("simt shared_base")),
+        ),
+    ),
+    Table(
+        "LLVM IR for GPUs",
+        _rows(DEVICE),
+        (
+            ("it is not in lowered CHI", _not_at("lowered")),
+            ("the code around the tasks is written for it", _named("kernel task yield")),
+        ),
+    ),
+    Table(
+        "LLVM IR for GPUs, epilogues",
+        _rows(EPILOGUE),
+        (
+            ("it is not in lowered CHI", _not_at("lowered")),
+            ("the code around the tasks is written for it", _named("kernel task yield")),
+        ),
+    ),
+    Table(
+        "lanes of CPUs",
+        _rows(LANE_EMITTERS),
+        (
+            ("it is not in lowered CHI", _not_at("lowered")),
+            ("it cannot run in lanes", lambda kind: kind.lanes == ""),
+            ("`LaneWriter` writes the scalar op with vectors for operands", _named("select cast bit_cast const")),
+            ("all lanes share it", _named("tree_base array_base array_extent array_stride scalar_arg temp_ptr")),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_each_op_has_a_row_or_a_reason(table: Table) -> None:
+    missing = [
+        name
+        for name, kind in OPS.items()
+        if name not in table.rows and not any(holds(kind) for _, holds in table.defaults)
+    ]
+    assert not missing, f"the table '{table.name}' says nothing of {missing}: add a row, or a default with its reason"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_each_reason_is_needed(table: Table) -> None:
+    unlisted = {name: kind for name, kind in OPS.items() if name not in table.rows}
+    for reason, holds in table.defaults:
+        assert any(holds(kind) for kind in unlisted.values()), f"'{table.name}': no op needs '{reason}'"
+
+
+def test_rows_of_uniformity_are_those_of_the_trait() -> None:
+    assert _rows(uniform_module.RULES) == {name for name, kind in OPS.items() if kind.lanes == "rule"}
+
+
+def test_rows_in_lanes_are_of_ops_that_may_run_there() -> None:
+    assert all(OPS[name].lanes for name in _rows(LANE_EMITTERS))
+
+
+def test_what_passes_may_drop_or_merge_has_no_effect_of_its_own() -> None:
+    for kind in OPS.values():
+        assert not (kind.pure and kind.droppable), kind
+        assert not (kind.droppable and kind.writes), kind
+        assert kind.pure or not kind.place, kind
+        assert kind.effect != "address" or kind.declared[0].name == "ptr" or kind.declared[1].name == "ptr", kind
+
+
+# ---- declarations that contradict themselves -------------------------------------------------------------------------
+
+
+def test_an_op_that_reads_says_where() -> None:
+    with pytest.raises(TypeError, match="has an `effect`"):
+
+        class Peek(Op, name="peek", reads=True):
+            ptr: Value = operand()
+
+        raise AssertionError(Peek)
+    assert "peek" not in OPS
+
+
+def test_an_unknown_trait_is_refused() -> None:
+    with pytest.raises(TypeError, match="no trait pur=True"):
+
+        class Tidy(Op, name="tidy", pur=True):
+            x: Value = operand()
+
+        raise AssertionError(Tidy)
+
+
+def test_a_field_does_not_hide_a_trait() -> None:
+    with pytest.raises(TypeError, match="the field 'exits' has the name of a trait"):
+
+        class Door(Op, name="door", pure=True):
+            exits: int = attr()
+
+        raise AssertionError(Door)
+
+
+@pytest.mark.parametrize(
+    ("traits", "message"),
+    [
+        ({"pure": True, "writes": True, "effect": "anywhere"}, "a pure op has no effect"),
+        ({"reads": True, "effect": "somewhere"}, "none of the four"),
+        ({"effect": "address"}, "has an `effect`"),
+        ({"lanes": "maybe"}, "says nothing of its values in lanes"),
+    ],
+)
+def test_traits_agree(traits: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        type("Odd", (Op,), {"__annotations__": {}}, name="odd", **traits)
+
+
+# ---- scalar operators ------------------------------------------------------------------------------------------------
+
+# Operators without a rule for their derivative. A rule takes its operator off this list.
+WITHOUT_DERIVATIVE = (
+    "neg bit_not not abs sign floor ceil trunc round sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh exp exp2 log "
+    "log2 popcnt clz",
+    "add sub mul div floordiv mod raw_div raw_mod pow atan2 min max and or xor shl shr bit_shr lt le gt ge eq ne",
+)
+
+
+@pytest.mark.parametrize(("rows", "empty"), zip((UNARY, BINARY), WITHOUT_DERIVATIVE), ids=["unary", "binary"])
+def test_rows_without_a_derivative_are_listed(rows: Mapping[str, Any], empty: str) -> None:
+    assert [kind for kind, row in rows.items() if row.derivative is None] == empty.split()
+
+
+def test_a_kernel_is_an_op_like_others() -> None:
+    assert OPS["kernel"] is Kernel
