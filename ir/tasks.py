@@ -35,6 +35,7 @@ __all__ = [
     "memory_space",
     "private_spaces",
     "separate_tasks",
+    "shows_order",
     "tasks_of",
     "touched_spaces",
     "usual_ops",
@@ -59,6 +60,12 @@ def separate_tasks(kernel: Kernel) -> list[Task]:
 def accesses(root: Op) -> list[Access]:
     """Every op inside `root` that reads or writes memory at an address, in program order."""
     return [op for op in ops_of(*root.regions) if is_access(op)]
+
+
+def shows_order(op: Op) -> bool:
+    """Whether the order in which iterations do it shows: it orders memory, calls a function, draws a random number,
+    prints, or may stop the task. (A warning is given once, whichever iteration gives it.)"""
+    return op.orders() or (op.effect == "elsewhere" and not isinstance(op, Warn))
 
 
 def is_masked(op: Op) -> bool:

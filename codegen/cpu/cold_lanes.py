@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weft.codegen.llvm.cold_versions import write_apart
 from weft.ir.addresses import root_of
 from weft.ir.core import Block, Value, ops_of
-from weft.ir.ops import Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While
+from weft.ir.ops import Alloca, Break, Const, Continue, Random
 from weft.ir.types import Pointer
 from weft.ir.uniform import target_of
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write_by_lane"]
 
-_BY_LANE = (Alloca, Atomic, Break, Const, Continue, For, If, Load, Store, Warn, While)  # and what is pure
-
 
 def write_by_lane(f: LaneWriter, block: Block, done: str) -> bool:
     """Write such a block: one lane that is here after another, then on to `done`. False where that is not possible;
@@ -31,7 +29,7 @@ def write_by_lane(f: LaneWriter, block: Block, done: str) -> bool:
     inside = ops_of(block)
     own: set[Value] = {*inside, *(arg for op in inside for region in op.regions for arg in region.args)}
     taken = dict.fromkeys(value for op in inside for value in op.operands if value not in own)
-    if f.many > 1 or not f.apart or not all(op.pure or isinstance(op, _BY_LANE) for op in inside):
+    if f.many > 1 or not f.apart or not all(op.pure or (op.lanes and not isinstance(op, Random)) for op in inside):
         return False
     if any(target_of(op) not in own for op in inside if isinstance(op, Break | Continue)):
         return False

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 
 from weft.codegen.gpu.boundary_peeling import clamps_of
 from weft.codegen.gpu.row_phases import WORD, cell, whole_words
-from weft.codegen.gpu.unroll_and_jam import ORDERED, is_long, is_shared, is_short, size_of
+from weft.codegen.gpu.unroll_and_jam import is_long, is_ordered, is_shared, is_short, size_of
 from weft.ir.addresses import element_of
 from weft.ir.affine import affine, leaf_key
+from weft.ir.alias import is_access
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.scopes import Scope
@@ -69,7 +70,7 @@ def group_of(task: Task) -> Group:
     """What a thread takes together. Not where iterations can end early, loop on their own, or draw numbers in order;
     and only where 16-byte accesses are known to be aligned, or that is easily seen."""
     ops = [inner for op in task.body for inner in op.walk()]
-    if any(isinstance(op, ORDERED) for op in ops) or not task.body.args or not _alike(task):
+    if any(is_ordered(op) for op in ops) or not task.body.args or not _alike(task):
         return ALONE
     loops = [op for op in ops if isinstance(op, For)]
     filtered = list(_filtered(task, ops, {op.body.args[0] for op in loops}))
@@ -129,7 +130,7 @@ def _rows_of(task: Task, ops: list[Op], anyhow: bool) -> Iterator[_Row]:
     begin at whole words."""
     inner = task.body.args[-1]
     for op in ops:
-        if not isinstance(op, Load | Store | Atomic):
+        if not is_access(op):
             continue
         place, offset = element_of(op.ptr)
         if not isinstance(place, Address) or inner not in place.indices:

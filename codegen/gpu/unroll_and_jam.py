@@ -21,30 +21,26 @@ from weft.codegen.llvm.spelling import in_register
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
     Address,
-    Assert,
     Binary,
     Break,
     Const,
     Continue,
     Exit,
     For,
-    Invoke,
     Load,
-    Print,
-    Random,
-    Simt,
     Task,
     While,
 )
+from weft.ir.tasks import shows_order
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:
     from weft.codegen.gpu.ops import DeviceWriter
 
 __all__ = [
-    "ORDERED",
     "apart_and_in_turn",
     "is_long",
+    "is_ordered",
     "is_shared",
     "is_short",
     "size_of",
@@ -54,7 +50,6 @@ __all__ = [
     "write_together",
 ]
 
-ORDERED = (Assert, Break, Continue, Exit, Invoke, Print, Random, Simt, While)  # not at several places at once
 _MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
 _MOST_TRIPS = 32  # of a loop that is written out
 _ROUNDS, _SHARED_ROUNDS = 4, 8  # side by side
@@ -359,11 +354,16 @@ def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: in
     return places
 
 
+def is_ordered(op: Op) -> bool:
+    """Whether iterations that hold the op cannot be interleaved."""
+    return shows_order(op) or isinstance(op, (Break, Continue, Exit, While))
+
+
 def _worth_it(op: For, apart: list[Op]) -> bool:
     trips = trips_of(op)
     if not _counts_by_one(op) or not _is_innermost(op) or (trips is not None and trips < _FEWEST):
         return False
-    if size_of(op.body) > _MOST_SIDE_BY_SIDE or any(isinstance(inner, ORDERED) for inner in op.walk()):
+    if size_of(op.body) > _MOST_SIDE_BY_SIDE or any(is_ordered(inner) for inner in op.walk()):
         return False
     index = op.body.args[0]
     varying: set[Value] = {index}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from weft.codegen.gpu.block_reduce import warp_reduce
 from weft.codegen.gpu.simt import threads_together
-from weft.codegen.gpu.unroll_and_jam import ORDERED, apart_and_in_turn, trips_of, write_together
+from weft.codegen.gpu.unroll_and_jam import apart_and_in_turn, is_ordered, trips_of, write_together
 from weft.codegen.llvm.spelling import constant, in_register
 from weft.ir.addresses import element_of, split
 from weft.ir.core import Op, Value
@@ -62,7 +62,7 @@ def team_of(task: Task, fast_math: bool) -> Team | None:
     loops = [op for op in task.body if isinstance(op, For)]
     if len(loops) != 1 or threads_together(task) or any(isinstance(op, Load) for op in task.bounds):
         return None
-    if any(isinstance(op, ORDERED) for op in task.walk()) or task.epilogue.first is not None:
+    if any(is_ordered(op) for op in task.walk()) or task.epilogue.first is not None:
         return None
     (loop,) = loops
     if (trips_of(loop) or 0) < _FEWEST or not _along_rows(task, loop):

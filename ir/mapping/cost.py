@@ -6,14 +6,16 @@ not. Only the order of magnitude matters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from weft.ir.core import Block
+from weft.ir.core import Block, Op
 from weft.ir.ops import Atomic, Binary, Const, For, Invoke, Load, Random, Store, Task, Unary, While
 from weft.ir.tasks import is_masked, usual_ops
 from weft.ir.types import Prim
 
-__all__ = ["SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "length", "price", "trips"]
+__all__ = ["PRICES", "SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "length", "price", "trips"]
 
 # How often we guess a loop of unknown length runs.
 _UNKNOWN_TRIPS = 16
@@ -47,8 +49,7 @@ def cost_of(block: Block) -> Cost:
 def _add(block: Block, times: float, total: Cost) -> None:
     for op in block:
         if isinstance(op, Atomic):
-            assert isinstance(op.value.type, Prim)
-            total.atomics += times * (100.0 if op.value.type.is_float or op.kind == "mul" else 50.0)
+            total.atomics += times * price(op)
             total.plain += times * 12.0
         elif isinstance(op, (For, While)):
             _add(op.body, times * trips(op), total)
@@ -58,15 +59,32 @@ def _add(block: Block, times: float, total: Cost) -> None:
                 _add(inner, times, total)
 
 
-def price(op: object) -> float:
-    """What an op costs that is neither a loop nor an atomic; without what is inside of it."""
-    if isinstance(op, (Load, Store)):
-        return 2.0
-    if isinstance(op, (Invoke, Random)):
-        return 60.0
-    if isinstance(op, (Binary, Unary)):
-        return 20.0 if op.kind in TRANSCENDENTAL else 8.0 if op.kind in SLOW else 1.0
-    return 0.5
+def price(op: Op) -> float:
+    """What an op costs that is no loop, without what is inside of it."""
+    found = PRICES.get(type(op), CHEAP)
+    return found(op) if callable(found) else found
+
+
+def _operator(op: Binary | Unary) -> float:
+    return 20.0 if op.kind in TRANSCENDENTAL else 8.0 if op.kind in SLOW else 1.0
+
+
+def _atomic(op: Atomic) -> float:
+    """Where others may update the same place."""
+    assert isinstance(op.value.type, Prim)
+    return 100.0 if op.value.type.is_float or op.kind == "mul" else 50.0
+
+
+CHEAP = 0.5
+PRICES: dict[type[Op], float | Callable[[Any], float]] = {
+    Load: 2.0,
+    Store: 2.0,
+    Atomic: _atomic,
+    Invoke: 60.0,
+    Random: 60.0,
+    Binary: _operator,
+    Unary: _operator,
+}
 
 
 def trips(op: For | While) -> float:

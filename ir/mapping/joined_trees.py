@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.ir.addresses import root_of
+from weft.ir.alias import is_access
 from weft.ir.core import Op, Value
-from weft.ir.ops import Address, Atomic, Load, Store, TreeBase
+from weft.ir.ops import Address, Load, TreeBase
 from weft.ir.scopes import Scope
 
 __all__ = ["joined_trees", "scope_in"]
@@ -30,7 +31,7 @@ def joined_trees(ops: Iterable[Op]) -> frozenset[int]:
     """The trees whose parts get one scope in a function of these ops, which are in the order of the program."""
     parts, stored, joined = dict[int, set[Scope]](), set[Scope](), set[int]()
     for op in ops:
-        place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
+        place = op.ptr if is_access(op) else None
         root = root_of(place) if isinstance(place, Address) else None
         if not isinstance(place, Address) or not isinstance(root, TreeBase):
             continue

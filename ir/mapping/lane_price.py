@@ -3,7 +3,8 @@ arithmetic instruction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from weft.ir.addresses import root_of
 from weft.ir.core import Block, Op, Value, ops_of
@@ -31,7 +32,7 @@ from weft.ir.tasks import is_masked, usual_ops
 from weft.ir.types import Pointer, Prim, f32
 from weft.ir.uniform import FAMILY, Uniformity
 
-__all__ = ["Price", "is_chained", "is_straight", "over_root", "scalar_price"]
+__all__ = ["LANE_PRICES", "Price", "is_chained", "is_straight", "over_root", "scalar_price"]
 
 _GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
 _GUESS, _LEAVE = 15.0, 30.0  # a wrong guess now and then; at the end of a loop whose length varies
@@ -106,19 +107,19 @@ class Price:
 
     def _op(self, op: Op) -> tuple[float, float]:
         """(one iteration's, a vector's) price of an op without regions."""
-        if isinstance(op, (Address, Const)):
-            return 0.0, 0.0
-        if isinstance(op, (Load, Store)):
-            return self._access(op)
-        if isinstance(op, Atomic):
-            meet = self.facts.step(op.ptr) == 0 and not op.users
-            return 4.0, (16.0 if meet else self.lanes * _ATOMIC)
-        if isinstance(op, (Binary, Unary, Select, Cast)):
-            scalar = scalar_price(op)
-            return scalar, (self._vector(op) if self.facts.step(op) is None else scalar)
-        if isinstance(op, Random):
-            return 60.0, 60.0 * self.lanes
-        return 0.0, 0.0
+        found = LANE_PRICES.get(type(op))
+        return (0.0, 0.0) if found is None else found(self, op)
+
+    def _atomic(self, op: Atomic) -> tuple[float, float]:
+        meet = self.facts.step(op.ptr) == 0 and not op.users
+        return 4.0, (16.0 if meet else self.lanes * _ATOMIC)
+
+    def _operator(self, op: Op) -> tuple[float, float]:
+        scalar = scalar_price(op)
+        return scalar, (self._vector(op) if self.facts.step(op) is None else scalar)
+
+    def _random(self, op: Random) -> tuple[float, float]:
+        return 60.0, 60.0 * self.lanes
 
     def _vector(self, op: Op) -> float:
         pieces = self._pieces(op)
@@ -159,6 +160,18 @@ class Price:
         if isinstance(op, Store) and step is not None and isinstance(type.elem, Prim) and is_row(step, type.elem):
             return 1.0, _ROW
         return 1.0, self.lanes * (self.gather if isinstance(op, Load) else _SCATTER)
+
+
+LANE_PRICES: dict[type[Op], Callable[[Price, Any], tuple[float, float]]] = {
+    Load: Price._access,
+    Store: Price._access,
+    Atomic: Price._atomic,
+    Binary: Price._operator,
+    Unary: Price._operator,
+    Select: Price._operator,
+    Cast: Price._operator,
+    Random: Price._random,
+}
 
 
 def is_straight(block: Block) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from weft.ir.core import Block, BlockArg, Op, Value
+from weft.ir.core import Block, Op, Value
 from weft.ir.intervals import interval, type_interval
 from weft.ir.mapping.cost import price
 from weft.ir.ops import Alloca, Atomic, Const, For, Invoke, Kernel, While
@@ -67,7 +67,7 @@ class Stretches:
     def _most(self, block: Block) -> float:
         return sum(self._most_of(op) for op in block)
 
-    def _most_of(self, op: object) -> float:
+    def _most_of(self, op: Op) -> float:
         if isinstance(op, While):
             return math.inf
         if isinstance(op, For):
@@ -78,7 +78,7 @@ class Stretches:
             return whole if whole <= _STRETCH else math.inf
         if isinstance(op, Invoke):
             return self._most_of_call(op.function)
-        inner = sum(map(self._most, getattr(op, "regions", ())))
+        inner = sum(map(self._most, op.regions))
         return inner + (100.0 if isinstance(op, Atomic) else price(op))
 
     def _most_of_call(self, name: str) -> float:
@@ -108,9 +108,11 @@ def may_overflow(op: For) -> bool:
 
 def _found_out(value: Value, depth: int = _DEPTH) -> bool:
     """Whether the value comes from the index of a loop around, or may do so."""
-    if isinstance(value, (BlockArg, Alloca, Atomic, Invoke)):
+    if not isinstance(value, Op) or isinstance(value, Alloca):
         return True
-    return depth > 0 and isinstance(value, Op) and any(_found_out(operand, depth - 1) for operand in value.operands)
+    if value.writes and value.effect != "elsewhere":
+        return True
+    return depth > 0 and any(_found_out(operand, depth - 1) for operand in value.operands)
 
 
 def rounds_of(op: For) -> float:

@@ -18,8 +18,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.ir.addresses import byte_sum
+from weft.ir.alias import is_access
 from weft.ir.core import Op, Value, ops_of
-from weft.ir.ops import Address, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase, While
+from weft.ir.ops import Address, ArrayBase, Const, For, Load, Task, TreeBase, While
 from weft.ir.scopes import Scope
 
 __all__ = ["is_unordered"]
@@ -53,7 +54,7 @@ def is_unordered(task: Task) -> bool:
 
 def _accesses(task: Task) -> Iterator[_Access]:
     for op in ops_of(task.body):
-        place = op.ptr if isinstance(op, (Load, Store, Atomic)) else None
+        place = op.ptr if is_access(op) else None
         if isinstance(place, Address):
             memory, path, offset = _parts(place)
             yield _Access(place.scope.whole, memory, path, offset, not isinstance(op, Load), _is_in_a_loop(op, task))

@@ -21,12 +21,11 @@ from weft.ir.ops import (
     Kernel,
     Load,
     Task,
-    Warn,
     While,
     Yield,
 )
 from weft.ir.passes import pass_
-from weft.ir.tasks import Region, accesses, memory_space, private_spaces, separate_tasks
+from weft.ir.tasks import Region, accesses, memory_space, private_spaces, separate_tasks, shows_order
 from weft.ir.uniform import FAMILY
 
 __all__ = ["collapse"]
@@ -100,12 +99,7 @@ def _simple(task: Task, inner: For) -> bool:
     not name its index), and nothing in the nest that depends on order."""
     if not all(op is inner or op.pure or isinstance(op, Load) for op in task.body):
         return False
-    return not any(_in_order(op) for op in task.walk()) and not _left(inner)
-
-
-def _in_order(op: Op) -> bool:
-    """Whether the order in which iterations do it shows, or whether it may end them. (A warning is told once.)"""
-    return op.exits or (op.effect == "elsewhere" and not isinstance(op, Warn))
+    return not any(op.exits or shows_order(op) for op in task.walk()) and not _left(inner)
 
 
 def _left(inner: For) -> bool:
