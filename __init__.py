@@ -166,7 +166,8 @@ if TYPE_CHECKING:
         TaichiTypeError,
         WeftError,
     )
-    from weft.lang.kernels.kernel import data_oriented, func, kernel, real_func, warm
+    from weft.lang.functions.func import func, real_func
+    from weft.lang.kernels.kernel import data_oriented, kernel, warm
 
 __version__ = "0.1.0"
 
@@ -199,7 +200,8 @@ _LAZY: dict[str, str] = {
     "global_thread_idx": "weft.lang.simt.block",
     "profile": "weft.lang.measure.profile",
     **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.tuning.autotune"),
-    **dict.fromkeys(("data_oriented", "func", "kernel", "real_func", "warm"), "weft.lang.kernels.kernel"),
+    **dict.fromkeys(("func", "real_func"), "weft.lang.functions.func"),
+    **dict.fromkeys(("data_oriented", "kernel", "warm"), "weft.lang.kernels.kernel"),
     **dict.fromkeys(
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),

@@ -19,7 +19,8 @@ from typing import Any
 from weft.ir import types
 from weft.ir.types import Prim, f32
 from weft.lang.data.make_ndarray import ndarray
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import cuda, program
 from weft.lang.simt.block import SharedArray, sync
 from weft.lang.simt.subgroup import broadcast, inclusive_add, reduce_add

@@ -19,7 +19,8 @@ import numpy as np
 
 from weft.ir.types import Prim
 from weft.lang.algorithms.sort_order import DIGIT, DIGITS, order, word_type
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import program
 from weft.lang.values.builtins import atomic_max, atomic_min, cast, static
 from weft.lang.values.kinds import Constant, Numbers, i32, u64

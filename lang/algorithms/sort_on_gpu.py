@@ -20,7 +20,8 @@ from weakref import WeakKeyDictionary
 from weft.ir.types import Prim
 from weft.lang.algorithms.sort_order import DIGIT, DIGITS, digits_of, order
 from weft.lang.data.make_ndarray import ndarray
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.library.mathlib import popcnt
 from weft.lang.program.init import Program, program
 from weft.lang.simt.block import SharedArray, sync

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.ir.types import Prim, f32, f64, i32, i64, u32, u64
-from weft.lang.kernels.kernel import func
+from weft.lang.functions.func import func
 from weft.lang.values.builtins import bit_cast, cast, static
 
 __all__ = ["DIGIT", "DIGITS", "digits_of", "order", "word_type"]

@@ -16,8 +16,8 @@ from weft.ir.types import Prim, f64, i64, u1, u64
 from weft.lang.data.libraries import Shape, prim_of, view
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.annotations import evaluate_annotations
+from weft.lang.functions.func import Func
 from weft.lang.functions.lost_source import find_lost
-from weft.lang.kernels.kernel import Func
 from weft.lang.program.init import program
 from weft.lang.values.builtins import Builtin, PyFunc
 from weft.lang.values.types import prim_of_numpy

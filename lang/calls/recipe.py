@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
@@ -17,7 +16,6 @@ from weft.lang.translate import Argument, Translation, translate_kernel
 if TYPE_CHECKING:
     from weft.ir.artifact import CudaTarget
     from weft.ir.config import CompileConfig
-    from weft.lang.stages import Stages
 
 __all__ = ["ON_COMPILED", "Recipe"]
 
@@ -48,12 +46,6 @@ class Recipe:
             raise WeftError(f"kernel '{self.function.__name__}' was compiled before the last `init` or `reset`")
         arguments = [self._again(*one) for one in self._arguments]
         return translate_kernel(self.function, arguments, self.results, self.config)
-
-    def stages(self) -> Stages:
-        """What the kernel becomes on its way to machine code; compiles it when first asked for something."""
-        stages: Any = import_module("weft.lang.stages")
-        made: Stages = stages.Stages(self)
-        return made
 
     def target(self) -> CudaTarget:
         """The GPU to compile for: that of the program, or else the oldest that will do."""

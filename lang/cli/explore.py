@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
+from weft.lang.cli.programs import run_program
 from weft.lang.stages import Stages
 
 __all__ = ["add_commands"]
@@ -72,7 +73,7 @@ def _explore(given: argparse.Namespace) -> int:
 def _program(program: str) -> Callable[[], object] | None:
     """What runs it: a file as Python would, of a demo one frame; None where there is neither."""
     if Path(program).is_file():
-        return lambda: importlib.import_module("weft.lang.cli").run_program(program, [])
+        return lambda: run_program(program, [])
     runner: Any = importlib.import_module("weft.demos.runner")
     return (lambda: runner.start(program)(0)) if program in runner.NAMES else None
 

@@ -12,18 +12,16 @@ import os
 import runpy
 import sys
 from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 
 from weft.ir.errors import InternalError, WeftError
+from weft.lang.interpret.breakpoints import HOOKS, running, wants_pdb
 
-__all__ = ["breaks", "run_program", "running", "wants_pdb"]
+__all__ = ["run_program"]
 
 _PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _INTERRUPTED = 130  # the exit status that shells give after Ctrl-C
-
-running: ContextVar[FrameType | None] = ContextVar("running", default=None)  # the frame that runs a program
 
 
 def run_program(program: str, arguments: Sequence[str], debugs: bool = False) -> int:
@@ -32,7 +30,7 @@ def run_program(program: str, arguments: Sequence[str], debugs: bool = False) ->
     sys.argv = [program, *arguments]
     sys.path.insert(0, str(Path(program).resolve().parent))
     if debugs and sys.breakpointhook is sys.__breakpointhook__:
-        sys.breakpointhook = breaks
+        sys.breakpointhook = _breaks
     traced, token = sys.gettrace(), running.set(sys._getframe())
     try:
         runpy.run_path(program, run_name="__main__")
@@ -49,17 +47,17 @@ def run_program(program: str, arguments: Sequence[str], debugs: bool = False) ->
     return 0
 
 
-def wants_pdb() -> bool:
-    """Whether nobody asked for a debugger other than Python's."""
-    return os.environ.get("PYTHONBREAKPOINT", "") in ("", "pdb.set_trace")
-
-
-def breaks(*given: object, **named: object) -> None:
+def _breaks(*given: object, **named: object) -> None:
     """`breakpoint()` in a program that `weft debug` runs."""
     if wants_pdb():
-        importlib.import_module("weft.lang.interpret.debugger").stop(sys._getframe(1))
+        from weft.lang.interpret.debugger import stop  # only who stops somewhere needs pdb
+
+        stop(sys._getframe(1))
     else:
         sys.__breakpointhook__(*given, **named)
+
+
+HOOKS.append(_breaks)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

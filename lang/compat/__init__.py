@@ -204,7 +204,7 @@ _MODULES: dict[str, str] = {
 }
 _LINALG = ("algorithms.solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
 _NAMESPACES = {
-    "experimental": "weft.lang.kernels.kernel",
+    "experimental": "weft.lang.functions.func",
     "argpack": "weft.lang.values.argpack",
     "_lib": "weft.lang.compat",
     "_lib.core": "weft.lang.compat.core",

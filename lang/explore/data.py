@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
 from weft.ir.python_tree import python_tree
-from weft.lang.explore.facts import task_facts
+from weft.lang.stages.facts import task_facts
 
 if TYPE_CHECKING:
     from weft.lang.stages import Stages

@@ -11,8 +11,8 @@ import pdb
 import sys
 from types import FrameType, TracebackType
 
-from weft.lang.cli.programs import breaks, running, wants_pdb
 from weft.lang.functions.source import LIBRARY
+from weft.lang.interpret.breakpoints import HOOKS, running, wants_pdb
 from weft.lang.interpret.rewrite import HELPER
 
 __all__ = ["standard", "stop", "trimmed"]
@@ -76,7 +76,7 @@ def _serves(frame: FrameType | None, home: FrameType | None) -> bool:
 
 def standard() -> bool:
     """Whether `breakpoint()` means Python's own debugger."""
-    return sys.breakpointhook in (sys.__breakpointhook__, breaks) and wants_pdb()
+    return sys.breakpointhook in HOOKS and wants_pdb()
 
 
 def stop(frame: FrameType | None = None) -> None:

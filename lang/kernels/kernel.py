@@ -15,7 +15,6 @@ from contextvars import copy_context
 from dataclasses import replace
 from itertools import chain
 from threading import RLock
-from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakMethod, ref
 
@@ -29,14 +28,13 @@ from weft.lang.calls.parameters import Parameter, Template, make_parameter
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
 from weft.lang.errors import ArgumentError, UnknownName, without_compiler
 from weft.lang.functions.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
+from weft.lang.functions.func import check_function
 from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
-from weft.lang.kernels.bound_kernel import BoundKernel
 from weft.lang.measure import recording, watching
 from weft.lang.program import init as program_state
 from weft.lang.translate import Argument
 from weft.lang.values.argpack import ArgPackType, unpacked
-from weft.lang.values.builtins import PyFunc, pyfunc
 from weft.lang.values.struct import check_class
 from weft.lang.values.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
@@ -50,54 +48,12 @@ if TYPE_CHECKING:
 
     from weft.lang.stages import Stages
 
-__all__ = ["BoundKernel", "Func", "Kernel", "PyFunc", "data_oriented", "func", "kernel", "pyfunc", "real_func", "warm"]
+__all__ = ["BoundKernel", "Kernel", "data_oriented", "kernel", "warm"]
 
 C = TypeVar("C", bound=type)
 
 _MOST_PLANS = 16  # that are made for one instance, if time and again something happens to what it depends on
 _MOST_FOLLOWED = 32
-
-
-class Func:
-    """A function for kernels, inlined where it is called. `function` is the plain one."""
-
-    is_pyfunc = False
-
-    def __init__(self, function: Callable[..., Any], is_real: bool = False) -> None:
-        functools.update_wrapper(self, function)
-        self.__name__ = function.__name__
-        self.function, self.is_real = function, is_real
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        raise CompilationError(
-            f"'{self.function.__name__}' is a @func: call it from a kernel or another @func (a @pyfunc also works here)"
-        )
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __reduce__(self) -> str:
-        return self.function.__qualname__  # as functions are copied and pickled: by their names
-
-    def __repr__(self) -> str:
-        return f"<func {self.function.__qualname__}>"
-
-
-def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
-    """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
-    _check_function(function, "func")
-    evaluate_annotations(function, 1)
-    find_lost(function, 1)
-    return Func(function, is_real_function)
-
-
-def real_func(function: Callable[..., Any]) -> Func:
-    """Make `function` callable from kernels by real calls: compiled once, and it may call itself. Parameters and result
-    are annotated, and passed by value."""
-    _check_function(function, "real_func")
-    evaluate_annotations(function, 1)
-    find_lost(function, 1)
-    return Func(function, True)
 
 
 class Kernel(DirectCallable):
@@ -257,8 +213,7 @@ class Kernel(DirectCallable):
     def stages(self, *args: Any, **keywords: Any) -> Stages:
         """What the kernel becomes, stage by stage, for a call with arguments like these (see `compile`); compiles it,
         runs nothing. See `Stages`."""
-        made: Stages = self._prepared(args, keywords).recipe.stages()
-        return made
+        return _stages_of(self._prepared(args, keywords).recipe)
 
     @property
     def last(self) -> Stages:
@@ -266,7 +221,7 @@ class Kernel(DirectCallable):
         at once: they do not count.) WeftError before the first."""
         if self._latest is None:
             raise WeftError(f"kernel '{self.__name__}' was not compiled yet: call it, or use stages(...)")
-        return self._latest.stages()
+        return _stages_of(self._latest)
 
     def explore(self, path: str, *args: Any, **keywords: Any) -> None:
         """Write a page (HTML, all in one file) that shows what becomes of each line of the kernel, for a call with
@@ -441,6 +396,50 @@ class Kernel(DirectCallable):
         return f"<kernel {self.function.__qualname__}>"
 
 
+class BoundKernel:
+    """A kernel as a method of `class_instance`."""
+
+    is_kernel = True
+
+    def __init__(self, kernel: Kernel, owner: Any) -> None:
+        self.kernel = kernel
+        self.class_instance = owner
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.kernel(self.class_instance, *args, **keywords)
+
+    def compile(self, *args: Any, **keywords: Any) -> None:
+        """As `Kernel.compile`, for this object."""
+        self.kernel.compile(self.class_instance, *args, **keywords)
+
+    def stages(self, *args: Any, **keywords: Any) -> Stages:
+        """As `Kernel.stages`, for this object."""
+        return self.kernel.stages(self.class_instance, *args, **keywords)
+
+    def explore(self, path: str, *args: Any, **keywords: Any) -> None:
+        """As `Kernel.explore`, for this object."""
+        self.kernel.explore(path, self.class_instance, *args, **keywords)
+
+    def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
+        """As `Kernel.compile_async`, for this object."""
+        return self.kernel.compile_async(self.class_instance, *args, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel, name)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.class_instance, self.kernel.__name__)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.kernel.function.__qualname__} of {self.class_instance!r}>"
+
+
+def _stages_of(recipe: Recipe) -> Stages:
+    from weft.lang.stages import Stages  # programs that only run kernels never need it
+
+    return Stages(recipe)
+
+
 def _is_method(function: Callable[..., Any]) -> bool:
     """Whether a function is defined in a class body."""
     parts = function.__qualname__.split(".")
@@ -454,7 +453,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     Parameters are annotated: a primitive, vector, matrix or struct type (passed by value), `ti.types.ndarray()` (an
     array, not copied), or `ti.template()` (fixed at compile time). `-> type` says what it returns. CompilationError
     for what is no kernel; ArgumentError for a call that does not fit."""
-    _check_function(function, "kernel")
+    check_function(function, "kernel")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
     make: type[Kernel] = native_type(Kernel, _is_method(function))
@@ -474,17 +473,6 @@ def warm(*calls: Any) -> None:
     for error in [future.exception() for future in futures]:  # waits for all of them
         if error is not None:
             raise error
-
-
-def _check_function(function: Any, decorator: str) -> None:
-    """CompilationError unless `function` is one that can be decorated."""
-    if isinstance(function, (Kernel, Func, PyFunc)):
-        name = function.function.__name__
-        raise CompilationError(f"'{name}' is a kernel or @func already: a function takes one of these decorators")
-    if isinstance(function, (staticmethod, classmethod)):
-        raise CompilationError(f"put @{type(function).__name__} above @ti.{decorator}, not below")
-    if not isinstance(function, (FunctionType, MethodType)):
-        raise CompilationError(f"@ti.{decorator} goes on a function written with 'def', not on {function!r}")
 
 
 def data_oriented(cls: C) -> C:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.lang.kernels.kernel import func
+from weft.lang.functions.func import func
 from weft.lang.values.argpack import Members
 from weft.lang.values.builtins import atomic_add, cast
 from weft.lang.values.matrix import Vector

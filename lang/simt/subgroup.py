@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.lang.kernels.kernel import Func, func
+from weft.lang.functions.func import Func, func
 from weft.lang.simt import warp as warp
 from weft.lang.simt.block import mem_sync
 from weft.lang.simt.intrinsic import intrinsic

@@ -169,7 +169,7 @@ class Stages:
     @cached_property
     def facts(self) -> str:
         """Of each task: how often it runs, what it touches, how it is vectorized or why not."""
-        text: str = import_module("weft.lang.explore.facts").facts_text(self)
+        text: str = import_module("weft.lang.stages.facts").facts_text(self)
         return text
 
     @property

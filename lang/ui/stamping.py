@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import cpu, program
 from weft.lang.values.builtins import cast, ceil, floor, isinf, isnan, loop_config, max, min, sqrt
 from weft.lang.values.kinds import f32, i32

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.ui.render.kinds import BinsPack, Boxes, Floats, Ints, f32, i32
 from weft.lang.ui.render.rooms import Rooms, on_host, put
 from weft.lang.ui.render.tiles import TILE

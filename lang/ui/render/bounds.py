@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.library.linalg import cross
 from weft.lang.ui.render.bins import note
 from weft.lang.ui.render.kinds import (

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.ui.render.frame import Frame
 from weft.lang.ui.render.kinds import Boxes, Colors, Floats, Ints, Pixels, Points, Vec2, f32, i32
 from weft.lang.ui.render.rooms import on_device, room

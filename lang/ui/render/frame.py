@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import program
 from weft.lang.ui.images import as_floats, pillow
 from weft.lang.ui.render.kinds import Depths, Packed, Pixels, Vec3

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.lang.kernels.kernel import func
+from weft.lang.functions.func import func
 from weft.lang.ui.render.bins import SLICES, begin_of
 from weft.lang.ui.render.kinds import Vec2, Vec3, Vec4, f32, i32
 from weft.lang.values.builtins import max, min, pow, sqrt, static

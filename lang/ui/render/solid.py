@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.ui.render.bins import sort_into_bins
 from weft.lang.ui.render.bounds import mark_balls, mark_faces, mark_rods
 from weft.lang.ui.render.eye import Eye

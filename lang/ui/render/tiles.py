@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.lang.kernels.kernel import func, kernel
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import cuda, program
 from weft.lang.ui.render.kinds import Boxes, Ints, Vec2, i32
 from weft.lang.ui.render.rooms import on_device, on_host, room

@@ -1,10 +1,10 @@
-"""What the page tells of each task: how often it runs, what it touches, how it was vectorized or why not."""
+"""Facts about each task: how often it runs, what it touches, how it was vectorized or why not."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.codegen.llvm.remarks import Remark, remarks
 from weft.ir.addresses import byte_sum, root_of
@@ -12,15 +12,18 @@ from weft.ir.alias import Access, is_access
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import WeftError
 from weft.ir.mapping.cost import cost_of
-from weft.ir.ops import Address, Alloca, Const, For, Load, Store, Task, While, Yield
+from weft.ir.ops import Address, Alloca, Const, For, Kernel, Load, Store, Task, While, Yield
 from weft.ir.tasks import accesses, tasks_of
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:
+    from weft.ir.artifact import Artifact
+    from weft.ir.config import CompileConfig
     from weft.ir.mapping.lane_choice import Plan
-    from weft.lang.stages import Stages
+    from weft.lang.stages.disassembly import Cubin
+    from weft.lang.stages.listing import Spots
 
-__all__ = ["facts_text", "task_facts"]
+__all__ = ["Compiled", "facts_text", "task_facts"]
 
 Rows = list[tuple[str, str]]
 
@@ -47,7 +50,43 @@ _HINTS: tuple[tuple[str, str], ...] = (
 _GOOD, _BARE = "vectorized", "loop not vectorized"
 
 
-def task_facts(stages: Stages) -> list[dict[str, Any]]:
+class Compiled(Protocol):
+    """What the facts are about: see `Stages`."""
+
+    arch: str
+
+    @property
+    def config(self) -> CompileConfig:
+        """What the compiler was told."""
+        ...
+
+    @property
+    def kernel(self) -> Kernel:
+        """The lowered kernel."""
+        ...
+
+    @property
+    def functions(self) -> list[Kernel]:
+        """The lowered functions that it calls."""
+        ...
+
+    @property
+    def artifact(self) -> Artifact | None:
+        """The code; None for arch=python."""
+        ...
+
+    @property
+    def cubin(self) -> Cubin | None:
+        """What ptxas made of it; None on a CPU."""
+        ...
+
+    @property
+    def spots(self) -> Spots:
+        """The places that its lines refer to."""
+        ...
+
+
+def task_facts(stages: Compiled) -> list[dict[str, Any]]:
     """A card for each task: its kind, its place, rows of (what, how much), and remarks with their places."""
     artifact = stages.artifact
     kernel = stages.kernel
@@ -65,14 +104,14 @@ def task_facts(stages: Stages) -> list[dict[str, Any]]:
     return cards
 
 
-def _concerns(stages: Stages, task: Task, remark: Remark) -> bool:
+def _concerns(stages: Compiled, task: Task, remark: Remark) -> bool:
     """Whether a remark is about a loop of the task. In lanes vectors are ours: what LLVM leaves alone is no news."""
     if task.kind == "serial" or not any(op.span is not None and op.span.line == remark.line for op in task.walk()):
         return False
     return remark.text.startswith(_GOOD) or isinstance(_lanes(stages, task), str)
 
 
-def facts_text(stages: Stages) -> str:
+def facts_text(stages: Compiled) -> str:
     """The cards as text."""
     lines: list[str] = []
     for card in task_facts(stages):
@@ -84,7 +123,7 @@ def facts_text(stages: Stages) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _line_of(stages: Stages, spot: int, words: str) -> str:
+def _line_of(stages: Compiled, spot: int, words: str) -> str:
     chain = stages.spots.chains[spot]
     return words.format(chain[0][1]) if chain else ""
 
@@ -202,11 +241,11 @@ def _depends(value: Value, index: Value) -> bool:
 # ---- how each arch runs it -------------------------------------------------------------------------------------------
 
 
-def _nothing(_stages: Stages, _task: Task, _number: int) -> Rows:
+def _nothing(_stages: Compiled, _task: Task, _number: int) -> Rows:
     return []
 
 
-def _lanes(stages: Stages, task: Task) -> Plan | str:
+def _lanes(stages: Compiled, task: Task) -> Plan | str:
     from weft.codegen.cpu.kernel import lanes_of
     from weft.codegen.llvm.machine import host_cpu
 
@@ -214,14 +253,14 @@ def _lanes(stages: Stages, task: Task) -> Plan | str:
     return lanes_of(task, stages.kernel, host_cpu(config.opt_level, config.cpu_features).features, config)
 
 
-def _on_cpu(stages: Stages, task: Task, _: int) -> Rows:
+def _on_cpu(stages: Compiled, task: Task, _: int) -> Rows:
     plan, price = _lanes(stages, task), cost_of(task.body)
     each = max(1.0, price.work + price.plain)
     words = plan if isinstance(plan, str) else plan.words
     return [("price", f"about {each:,.0f} instructions per iteration"), ("lanes", words.removeprefix("no lanes: "))]
 
 
-def _on_cuda(stages: Stages, task: Task, _: int) -> Rows:
+def _on_cuda(stages: Compiled, task: Task, _: int) -> Rows:
     from weft.codegen.gpu.kernel import plan, threads_of
     from weft.codegen.llvm.call_ops import survey
 

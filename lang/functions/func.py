@@ -1,0 +1,68 @@
+"""`@func` and `@real_func`: functions that kernels call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+from weft.ir.errors import CompilationError
+from weft.lang.functions.annotations import evaluate_annotations
+from weft.lang.functions.lost_source import find_lost
+from weft.lang.values.builtins import PyFunc
+
+__all__ = ["Func", "check_function", "func", "real_func"]
+
+
+class Func:
+    """A function for kernels, inlined where it is called. `function` is the plain one."""
+
+    is_pyfunc = False
+
+    def __init__(self, function: Callable[..., Any], is_real: bool = False) -> None:
+        functools.update_wrapper(self, function)
+        self.__name__ = function.__name__
+        self.function, self.is_real = function, is_real
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        raise CompilationError(
+            f"'{self.function.__name__}' is a @func: call it from a kernel or another @func (a @pyfunc also works here)"
+        )
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # as functions are copied and pickled: by their names
+
+    def __repr__(self) -> str:
+        return f"<func {self.function.__qualname__}>"
+
+
+def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
+    """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
+    check_function(function, "func")
+    evaluate_annotations(function, 1)
+    find_lost(function, 1)
+    return Func(function, is_real_function)
+
+
+def real_func(function: Callable[..., Any]) -> Func:
+    """Make `function` callable from kernels by real calls: compiled once, and it may call itself. Parameters and result
+    are annotated, and passed by value."""
+    check_function(function, "real_func")
+    evaluate_annotations(function, 1)
+    find_lost(function, 1)
+    return Func(function, True)
+
+
+def check_function(function: Any, decorator: str) -> None:
+    """CompilationError unless `function` is one that can be decorated."""
+    if isinstance(function, (Func, PyFunc)) or getattr(function, "is_kernel", False):
+        name = function.function.__name__
+        raise CompilationError(f"'{name}' is a kernel or @func already: a function takes one of these decorators")
+    if isinstance(function, (staticmethod, classmethod)):
+        raise CompilationError(f"put @{type(function).__name__} above @ti.{decorator}, not below")
+    if not isinstance(function, (FunctionType, MethodType)):
+        raise CompilationError(f"@ti.{decorator} goes on a function written with 'def', not on {function!r}")
