@@ -369,3 +369,28 @@ def test_an_address_whose_index_does_not_move_evenly() -> None:
         return lambda: run(N), drawn
 
     made(make)
+
+
+@pytest.mark.parametrize("order", ["ij", "ji"])
+def test_two_clamped_indices_of_one_address(order: str) -> None:
+    """The lanes stand in a row only where both indices are even: behind index 3 one of them no longer grows."""
+
+    def make(lanes: int) -> tuple[Any, Any]:
+        shape = (4, 64) if order == "ji" else (64, 4)
+        x, out = ti.field(ti.f32, shape, order=order), ti.field(ti.f32, (2, N))
+        x.from_numpy(np.arange(256, dtype=np.float32).reshape(shape))
+
+        @ti.kernel
+        def run():
+            ti.loop_config(simd=lanes)
+            for i in range(N):
+                near, far = ti.min(i, 3), ti.min(i, 40)
+                if ti.static(order == "ji"):
+                    out[0, i] = x[near, far]
+                else:
+                    out[0, i] = x[far, near]
+                out[1, i] = 1
+
+        return run, out
+
+    made(make)

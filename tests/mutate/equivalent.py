@@ -103,6 +103,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "cache_invariant: loops -> True": _QUICK,
         "run: spaces -> True": _QUICK,
         "_to_prologue: loads -> True": _QUICK,
+        "space: op not in mine -> True": "what was moved counts as another access of the field: less is moved",
         "space: op not in mine -> True #2": "its stores reach a local now",
     },
     "weft.ir.transforms.die": {
@@ -129,6 +130,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.transforms.bounds": {
         "_tests: wide.type is end.type -> False": "a cast to the type that it has",
+        "_tests: index.type is i64 -> False": "a cast to the type that it has",
+        "_tests: isinstance(extent, ops.ArrayShape) -> True": "a number is not where a loop ends: `leaf_key` keeps it",
         "named: isinstance(ptr, ops.ElementPtr) -> False": "`_name` goes on to the base as well",
         "_runs_over: index.block is None -> False": _TYPES,
     },
@@ -210,6 +213,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.codegen.cpu.lane_memory": {
         "_address: f.facts.step(stride) == 0 -> True": _STRIDES,
+        "_address: uneven -> True #2": "only uneven addresses are looked up, and equal keys are of one kind",
         "_address: f.facts.step(stride) == 0 -> False": "a vector of equal offsets",
         "_pointee: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
         "_alloca: op not in f.facts.split -> False": "a local that lanes share may have room for more",

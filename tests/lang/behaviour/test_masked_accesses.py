@@ -419,3 +419,25 @@ def test_a_race_for_an_index_stays_in_its_field(ti):
 
     assert run() == n
     assert x.to_numpy().max() == 1
+
+
+def test_an_index_is_not_read_again_where_several_accesses_are_asked_about_at_once(ti):
+    n = 64
+    index, x, y = ti.field(ti.i32, n), ti.field(ti.i32, 40), ti.field(ti.i32, n)
+    numbers = np.random.default_rng(5).integers(-60, 90, n).astype(np.int32)
+    index.from_numpy(numbers)
+    start = np.arange(1, 41).astype(np.int32)
+    x.from_numpy(start)
+
+    @ti.kernel
+    def gather():
+        for i in y:
+            j = index[i]
+            index[i] = 10  # where `j` would not be out of bounds
+            y[i] = x[j] + 100 * x[j + 1] + 10000 * x[j + 2]
+
+    assert told(ti, gather)
+    padded = np.zeros(400, np.int32)
+    padded[100:140] = start
+    at = numbers + 100
+    assert y.to_numpy().tolist() == (padded[at] + 100 * padded[at + 1] + 10000 * padded[at + 2]).tolist()
