@@ -214,10 +214,11 @@ class BindingsDriver(Driver):
         self._release("cuMemFreeHost", address)
 
     def copy_in(self, address: int, source: int | bytes, size: int, stream: int) -> None:
-        self._call("cuMemcpyHtoDAsync", address, source, size, stream)
+        # The package takes anything with a buffer for an address, a numpy integer too: that would be its own address.
+        self._call("cuMemcpyHtoDAsync", address, source if isinstance(source, bytes) else int(source), size, stream)
 
     def copy_out(self, target: int, address: int, size: int, stream: int) -> None:
-        self._call("cuMemcpyDtoHAsync", target, address, size, stream)
+        self._call("cuMemcpyDtoHAsync", int(target), address, size, stream)
 
     def copy(self, target: int, source: int, size: int, stream: int) -> None:
         self._call("cuMemcpyDtoDAsync", target, source, size, stream)

@@ -20,6 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from weft.runtime.cuda_bindings import BindingsDriver
 from weft.runtime.cuda_driver import CudaError, DeviceFacts
 
@@ -300,6 +302,14 @@ CASES: dict[str, Case] = {
     ),
     "copy_out": Case(
         lambda d: d.copy_out(1 << 43, 1 << 45, 100, 1 << 41), [("cuMemcpyDtoHAsync", 1 << 43, 1 << 45, 100, 1 << 41)]
+    ),
+    "copy_in, numpy's integers": Case(
+        lambda d: d.copy_in(np.int64(1 << 45), np.int64(1 << 43), np.int64(100), 1 << 41),  # type: ignore[arg-type]
+        [("cuMemcpyHtoDAsync", 1 << 45, 1 << 43, 100, 1 << 41)],
+    ),
+    "copy_out, numpy's integers": Case(
+        lambda d: d.copy_out(np.int64(1 << 43), np.int64(1 << 45), np.int64(100), 1 << 41),  # type: ignore[arg-type]
+        [("cuMemcpyDtoHAsync", 1 << 43, 1 << 45, 100, 1 << 41)],
     ),
     "copy": Case(
         lambda d: d.copy(1 << 45, 1 << 44, 99, 1 << 41), [("cuMemcpyDtoDAsync", 1 << 45, 1 << 44, 99, 1 << 41)]
