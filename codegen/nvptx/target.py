@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -81,28 +82,31 @@ def header(target: CudaTarget, opt_level: int = 3) -> str:
 
 @cache
 def libdevice() -> Path | None:
-    """Where NVIDIA's math library is: WEFT_LIBDEVICE, a package of NVIDIA's, a CUDA toolkit, or another package that
-    brings one."""
+    """Where NVIDIA's math library is: the file in WEFT_LIBDEVICE, else a package of NVIDIA's (nvidia-nvvm), else what
+    `cuda.pathfinder` finds (conda, CUDA_HOME), else a CUDA toolkit of the system, else another package's copy."""
     named = os.environ.get("WEFT_LIBDEVICE")
     if named:
         return Path(named)
     site = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
-    toolkits = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
-    toolkits += [Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"), reverse=True), Path("/opt/cuda")]
-    places = [
-        *((folder, "nvidia/*/nvvm/libdevice") for folder in site),
-        *((folder, "nvidia/cu*/nvvm/libdevice") for folder in site),
-        *((folder, "nvvm/libdevice") for folder in toolkits),
-        (Path("/usr/lib"), "cuda/nvvm/libdevice"),
-        (Path("/usr/lib"), "nvidia-cuda-toolkit/libdevice"),
-        *((folder, "triton/backends/nvidia/lib") for folder in site),
-        *((folder, "*/native/libdevice") for folder in site),
-        *((folder, "*/backends/nvidia/lib") for folder in site),
-    ]
-    for folder, pattern in places:
-        for found in sorted(folder.glob(f"{pattern}/{LIBDEVICE}")):
-            return found
-    return None
+    system = [Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"), reverse=True), Path("/opt/cuda")]
+    places = [(folder, "nvvm/libdevice") for folder in system]
+    places += [(Path("/usr/lib"), "cuda/nvvm/libdevice"), (Path("/usr/lib"), "nvidia-cuda-toolkit/libdevice")]
+    places += [(folder, f"*/{inside}") for inside in ("backends/nvidia/lib", "native/libdevice") for folder in site]
+    packaged = _first([(folder, "nvidia/*/nvvm/libdevice") for folder in site])  # pathfinder takes long to import
+    return packaged or _by_pathfinder() or _first(places)
+
+
+def _first(places: list[tuple[Path, str]]) -> Path | None:
+    return next((found for folder, inside in places for found in sorted(folder.glob(f"{inside}/{LIBDEVICE}"))), None)
+
+
+def _by_pathfinder() -> Path | None:
+    """None where the package cuda-pathfinder is not installed, or is older than 1.4, or finds nothing."""
+    try:
+        pathfinder: Any = import_module("cuda.pathfinder")
+        return Path(pathfinder.find_bitcode_lib("device"))
+    except (ImportError, AttributeError, RuntimeError):  # its BitcodeLibNotFoundError is a RuntimeError
+        return None
 
 
 @cache
@@ -114,7 +118,7 @@ def _functions_of(names: frozenset[str], target: CudaTarget, opt_level: int) -> 
     if path is None or not path.exists():
         raise WeftError(
             f"{sorted(names)[0]} is in NVIDIA's math library, and no {LIBDEVICE} was found: "
-            "`pip install nvidia-nvvm`, or name the file in WEFT_LIBDEVICE"
+            "type `pip install weft[cuda]`, or name the file in WEFT_LIBDEVICE"
         )
     module = llvm.parse_bitcode(path.read_bytes())
     module.triple, module.data_layout = _TRIPLE, str(device_machine(target, opt_level).target_data)

@@ -17,7 +17,7 @@ import pytest
 from tests.cuda import software_library
 from tests.emulated.driver import CALLS, EmulatedDriver
 from weft.runtime.cuda_bindings import BindingsDriver
-from weft.runtime.cuda_driver import Driver
+from weft.runtime.cuda_driver import CudaError, Driver
 
 _PACKAGE = find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
 needs_the_package = pytest.mark.skipif(
@@ -51,6 +51,24 @@ def test_a_driver_that_is_older_than_the_package(tmp_path: Path) -> None:
     assert "cuMemPoolTrimTo" in problems["trim_pool"]
     assert "update the driver, or install the version of cuda-bindings that goes with it" in problems["trim_pool"]
     assert [name for name, problem in problems.items() if problem] == ["trim_pool"]
+
+
+class _Package:
+    """`cuda.bindings.driver`, as far as errors go."""
+
+    @staticmethod
+    def CUresult(status: int) -> Any:
+        raise ValueError(f"{status} is not a valid CUresult")
+
+    @staticmethod
+    def cuInit(flags: int) -> tuple[int]:
+        return (4711,)
+
+
+def test_an_error_that_the_package_does_not_know() -> None:
+    with pytest.raises(CudaError, match="cuInit: status 4711") as raised:
+        BindingsDriver(_Package, None).start()
+    assert raised.value.status == 4711
 
 
 def test_every_call_has_a_case() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import weft
+from tests import emulated
 from tests.emulated.driver import EmulatedDriver
 from weft.lang.program.init import program
 from weft.runtime import cuda_bindings, cuda_gpu, doctor, nvtx
@@ -220,6 +221,45 @@ def test_a_process_that_gets_no_other_context(machine: Any) -> None:
         weft.init(arch=weft.cuda, enable_fallback=False)
     with pytest.warns(UserWarning, match="running on cpu"):
         weft.init(arch=weft.gpu)
+
+
+def test_no_memory(machine: Any) -> None:
+    made = machine()
+    weft.init(arch=weft.cuda, enable_fallback=False)
+    array = weft.ndarray(weft.f32, 1 << 20)
+    made.failing["allocate"] = OUT_OF_MEMORY
+    with pytest.raises(OutOfMemory, match=r"asks for 8\.0 MiB of GPU memory: 4\.0 GiB of 8\.0 GiB are free"):
+        weft.ndarray(weft.f32, 1 << 21)
+    made.failing["allocate"] = 700
+    with pytest.raises(CudaError, match=r"allocating 8\.0 MiB for .*ILLEGAL_ADDRESS.*the context of the GPU is lost"):
+        weft.ndarray(weft.f32, 1 << 21)
+    made.failing.clear()
+    assert array.to_numpy().shape == (1 << 20,)
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize("call", ["launch", "record_event"])
+def test_a_launch_that_the_driver_refuses(monkeypatch: pytest.MonkeyPatch, timed: bool, call: str) -> None:
+    emulated.use(monkeypatch)
+    weft.init(arch=weft.cuda, kernel_profiler=timed, enable_fallback=False)
+    x = weft.field(weft.i32, 4)
+
+    @weft.kernel
+    def run(n: weft.i32):
+        for i in x:
+            x[i] = n
+
+    run(1)
+    driver = program().device.driver
+    driver.failing[call] = 1
+    if call == "launch" or timed:
+        with pytest.raises(CudaError, match="kernel run: CUDA_ERROR_INVALID_VALUE"):
+            run(2)
+    driver.failing.clear()
+    run(3)
+    assert list(x.to_numpy()) == [3] * 4
+    weft.reset()
 
 
 def test_other_errors_are_not_forgiven(machine: Any) -> None:
