@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.ir.addresses import split
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.ops import (
@@ -136,11 +137,10 @@ def _address(op: Address, build: Rewriter) -> Value | None:
     offset = op.offset
     for index, stride in zip(op.indices, op.strides):
         factor = literal(stride)
-        if factor is not None and isinstance(index, Binary) and index.kind == "add":
-            moved = literal(index.rhs)
-            if moved is not None and abs(int(moved) * int(factor)) <= FARTHEST:
-                offset += int(moved) * int(factor)
-                index = index.lhs
+        value, moved = split(index, exact=True)
+        if factor is not None and value is not None and moved and abs(moved * int(factor)) <= FARTHEST:
+            offset += moved * int(factor)
+            index = value
         fixed = literal(index)
         if factor is not None and fixed is not None:
             offset += int(fixed) * int(factor)
