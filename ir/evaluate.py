@@ -262,11 +262,11 @@ def _parallel_for(machine: Machine, op: ops.ParallelFor) -> Run:
 
 @runs(ops.StructFor)
 def _struct_for(machine: Machine, op: ops.StructFor) -> Run:
-    first = op.field.offset or (0,) * len(op.field.shape)
-    box = [range(start, start + extent) for start, extent in zip(first, op.field.shape, strict=True)]
-    order = op.field.order or tuple(range(len(box)))  # as the elements lie in memory
-    box, args = [box[axis] for axis in order], [op.body.args[axis] for axis in order]
-    spread = _spread(machine, args, op.body)
+    space = op.field.space
+    found = op.field.path.enumerate(space, int)
+    limits = zip(found.axes, found.begins, found.ends, strict=False)  # without axes: one iteration, and no index
+    box = [range(begin + space.first[axis], end + space.first[axis]) for axis, begin, end in limits]
+    spread = _spread(machine, [op.body.args[axis] for axis in found.axes], op.body)
     return lambda env: spread(env, box)
 
 

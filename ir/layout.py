@@ -1,4 +1,4 @@
-"""Turns an SNode tree into byte offsets and strides, once. Code generation, field views and the evaluator read this.
+"""Measures an SNode tree, once, and gives each place the path of levels that leads to it (see `ir/storage/`).
 
 Extents are exact. In a cell, children follow one another, each aligned to the largest scalar inside it; a cell's size
 is a multiple of its own alignment. In the root's, between children of different fields there is a gap that is nobody's:
@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.ir.snode import SNode
-from weft.ir.symbols import Term
-from weft.ir.types import Struct, Type, flatten
+from weft.ir.storage.cell import Cell
+from weft.ir.storage.dense import Dense, Term
+from weft.ir.storage.path import Path
+from weft.ir.types import Prim, Struct, Type, flatten
 
 __all__ = ["PlaceLayout", "TreeLayout", "alignment_of", "layout_tree", "member_offset", "size_of"]
 
@@ -21,11 +23,11 @@ _LINE, _MOST = 64, 64 << 10  # bytes: a cache line, at which what follows a gap 
 
 @dataclass(frozen=True)
 class PlaceLayout:
-    """Where a place's elements lie: `offset` bytes from the tree's base, plus its terms (axes renumbered from 0)."""
+    """How a place's elements are stored: their number along each axis (axes renumbered from 0), a level for each node
+    above the place, and the axes from the slowest to the fastest in memory."""
 
-    offset: int
     shape: tuple[int, ...]
-    terms: tuple[Term, ...]
+    path: Path
     order: tuple[int, ...]
 
 
@@ -46,7 +48,7 @@ def layout_tree(root: SNode) -> TreeLayout:
     cells: dict[SNode, tuple[int, int]] = {root: (0, 0)}
     size, _ = _measure(root, sizes, cells)
     places: dict[SNode, PlaceLayout] = {}
-    _descend(root, 0, [], sizes, cells, places)
+    _descend(root, [], sizes, cells, places)
     reach = max((_step(child, sizes) for child in root.children), default=0)
     return TreeLayout(size, places, cells, reach)
 
@@ -96,66 +98,46 @@ def _behind_gap(end: int, before: SNode, child: SNode, sizes: dict[SNode, tuple[
     return -(-(end + gap) // _LINE) * _LINE
 
 
-@dataclass(frozen=True)
-class _Digit:
-    axis: int
-    extent: int
-    stride: int
-
-
 def _descend(
     node: SNode,
-    offset: int,
-    digits: list[_Digit],
+    levels: list[Dense],
     sizes: dict[SNode, tuple[int, int]],
     cells: dict[SNode, tuple[int, int]],
     places: dict[SNode, PlaceLayout],
 ) -> None:
+    """Fill in the paths to all places under `node`, which the levels so far lead to. Digits are axis, extent and stride
+    at first, in terms without a divisor: that depends on the levels below."""
+    start = cells[node][1] if node.parent is not None else 0
     if node.kind == "place":
-        places[node] = _place(offset, digits)
+        assert node.dtype is not None
+        places[node] = _place(levels, node.dtype, start)
         return
     stride = _cell_size(node, sizes)
-    inner: list[_Digit] = []
+    terms: list[Term] = []
     for axis, extent in zip(reversed(node.axes), reversed(node.extents), strict=True):
-        inner.append(_Digit(axis, extent, stride))
+        terms.insert(0, Term(axis, 1, extent, stride))
         stride *= extent
+    below = levels if node.parent is None else [*levels, Dense(tuple(terms), start)]
     for child in node.children:
-        _descend(child, offset + cells[child][1], digits + inner[::-1], sizes, cells, places)
+        _descend(child, below, sizes, cells, places)
 
 
-def _place(offset: int, digits: list[_Digit]) -> PlaceLayout:
-    """Digits come outermost first; each axis' last digit varies fastest. A digit of extent 1 is always 0 and has no
-    term, unless the axis has no other: so no two terms of an axis have the same divisor."""
+def _place(levels: list[Dense], dtype: Prim, start: int) -> PlaceLayout:
+    """The path to a place: axes are numbered from 0, and each axis' last digit varies fastest."""
+    digits = [term for level in levels for term in level.terms]
     axes = sorted({digit.axis for digit in digits})
     number = {axis: position for position, axis in enumerate(axes)}
     divisor = dict.fromkeys(axes, 1)
-    alone = {axis for axis in axes if all(digit.extent == 1 for digit in digits if digit.axis == axis)}
-    terms: list[Term] = []
-    for digit in reversed(digits):
-        if digit.extent > 1 or digit.axis in alone:
-            terms.append(Term(number[digit.axis], divisor[digit.axis], digit.extent, digit.stride))
-            alone.discard(digit.axis)
-        divisor[digit.axis] *= digit.extent
+    found: list[Dense] = []
+    for level in reversed(levels):
+        terms: list[Term] = []
+        for digit in reversed(level.terms):
+            terms.insert(0, Term(number[digit.axis], divisor[digit.axis], digit.modulus, digit.stride))
+            divisor[digit.axis] *= digit.modulus
+        found.insert(0, Dense(tuple(terms), level.offset))
     last = {number[digit.axis]: position for position, digit in enumerate(digits)}
     order = tuple(sorted(last, key=last.__getitem__))
-    return PlaceLayout(offset, tuple(divisor[axis] for axis in axes), _merged(terms[::-1]), order)
-
-
-def _merged(terms: list[Term]) -> tuple[Term, ...]:
-    """Two digits of one axis that lie at one stride (blocks of one line) are one digit."""
-    merged: list[Term] = []
-    for term in terms:
-        previous = merged[-1] if merged else None
-        if (
-            previous is not None
-            and previous.axis == term.axis
-            and previous.divisor == term.divisor * term.modulus
-            and previous.stride == term.stride * term.modulus
-        ):
-            merged[-1] = Term(term.axis, term.divisor, term.modulus * previous.modulus, term.stride)
-        else:
-            merged.append(term)
-    return tuple(merged)
+    return PlaceLayout(tuple(divisor[axis] for axis in axes), Path(tuple(found), Cell(dtype, (start,))), order)
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------

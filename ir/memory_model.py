@@ -46,10 +46,7 @@ class Memory:
         """Zeroed trees just large enough for those fields."""
         sizes: dict[int, int] = {}
         for symbol in fields:
-            span = sum((term.modulus - 1) * term.stride for term in symbol.terms)
-            scalars = flatten(symbol.dtype)
-            end = max(start + prim.size for start, prim in zip(symbol.components, scalars, strict=True)) + span
-            sizes[symbol.tree] = max(sizes.get(symbol.tree, 0), end)
+            sizes[symbol.tree] = max(sizes.get(symbol.tree, 0), symbol.path.span[1])
         return Memory([np.zeros(sizes.get(tree, 0), np.uint8) for tree in range(max(sizes, default=-1) + 1)])
 
     def read(self, symbol: FieldSymbol) -> Any:
@@ -73,7 +70,7 @@ class Memory:
         local = [i - first for i, first in zip(indices, symbol.offset)] if symbol.offset else list(indices)
         inside = all(0 <= i < extent for i, extent in zip(local, symbol.shape, strict=True))
         error = "" if inside else f"index {tuple(indices)} is outside field '{symbol.name}' of shape {symbol.shape}"
-        base = sum((local[term.axis] // term.divisor % term.modulus) * term.stride for term in symbol.terms)
+        base = symbol.path.locate(local)
         offsets = [base + start for start in symbol.components]
         return Place(self.trees[symbol.tree], offsets, flatten(symbol.dtype), error)
 

@@ -13,7 +13,7 @@ from itertools import combinations
 from weft.ir.addresses import root_of
 from weft.ir.ops import Arg, ArrayBase, Invoke, Kernel, Load, TreeBase
 from weft.ir.tasks import accesses
-from weft.ir.types import Array, element
+from weft.ir.types import Array
 
 __all__ = ["Apart", "apart", "span_of", "written_arrays"]
 
@@ -46,12 +46,8 @@ def written_arrays(kernel: Kernel) -> tuple[int, ...]:
 
 def span_of(kernel: Kernel, tree: int) -> tuple[int, int]:
     """Where in a tree the fields of the kernel are: the first byte, and the one after the last."""
-    low, high = list[int](), list[int]()
-    for symbol in (symbol for symbol in kernel.fields if symbol.tree == tree):
-        reach = sum((term.modulus - 1) * term.stride for term in symbol.terms)
-        low.append(min(symbol.components))
-        high.append(max(symbol.components) + reach + element(symbol.dtype).size)
-    return min(low), max(high)
+    spans = [symbol.path.span for symbol in kernel.fields if symbol.tree == tree]
+    return min(low for low, _ in spans), max(high for _, high in spans)
 
 
 def _is_exposed(kernel: Kernel, index: int) -> bool:

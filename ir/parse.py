@@ -14,7 +14,10 @@ from weft.ir.core import OPS, Block, BlockArg, Field, Op, Value
 from weft.ir.errors import WeftError
 from weft.ir.ops import Kernel
 from weft.ir.scopes import Scope
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param, Term
+from weft.ir.storage.cell import Cell, Shadow
+from weft.ir.storage.dense import Term
+from weft.ir.storage.path import dense_path
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.text import is_bare
 from weft.ir.types import PRIMS, VOID, Type, array, pointer, struct, tensor
 
@@ -219,9 +222,10 @@ class _Parser:
             key = self.take("word")
             self.expect("=")
             facts[key] = self.attribute()
-        facts["terms"] = tuple(Term(*term) for term in facts.get("terms", ()))
-        facts.setdefault("components", ())
-        self.fields[name] = FieldSymbol(name, dtype, tuple(shape), **facts)
+        terms = tuple(Term(*term) for term in facts.pop("terms", ()))
+        shadows = tuple(Shadow(*shadow) for shadow in facts.pop("shadows", ()))
+        cell = Cell(dtype, facts.pop("components", ()), shadows, facts.pop("halo", ()))
+        self.fields[name] = FieldSymbol(name, tuple(shape), facts.pop("tree", 0), dense_path(cell, terms), **facts)
 
     def block(self, args: list[BlockArg] | None = None) -> Block:
         """The ops up to the closing brace."""

@@ -1,7 +1,7 @@
 """What a kernel refers to by name: fields and their layout, parameters, and the sites of prints and assertions.
 
-A kernel never bakes an address in. A `FieldSymbol` says where the elements of a field lie relative to the base of its
-SNode tree; the base comes with each launch.
+A kernel never bakes an address in. A `FieldSymbol` says how the elements of a field are stored relative to the base of
+its SNode tree (see `ir/storage/`); the base comes with each launch.
 """
 
 from __future__ import annotations
@@ -9,53 +9,75 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from weft.ir.scopes import Scope, field_scope
+from weft.ir.storage.cell import Cell
+from weft.ir.storage.dense import Term
+from weft.ir.storage.level import Space
+from weft.ir.storage.path import Path, dense_path
 from weft.ir.types import Type
 
-__all__ = ["FieldSymbol", "LoopConfig", "Marks", "Param", "Term", "scopes_of"]
-
-
-@dataclass(frozen=True)
-class Term:
-    """One digit of an index: element `i` along `axis` adds `(i // divisor % modulus) * stride` bytes.
-
-    A plain dense axis is one term with divisor 1 and modulus equal to the extent; nested blocks give several."""
-
-    axis: int
-    divisor: int
-    modulus: int
-    stride: int
+__all__ = ["FieldSymbol", "LoopConfig", "Marks", "Param", "scopes_of"]
 
 
 @dataclass(frozen=True, eq=False)
 class FieldSymbol:
-    """A dense field as a kernel sees it.
+    """A field as a kernel sees it.
 
-    `dtype` is a primitive or tensor type. `shape` are the extents, `offset` the index of the first element per axis
-    (user indices run from `offset[k]` to `offset[k] + shape[k]`). `tree` numbers the kernel's SNode trees.
-    Scalar component `c` of element `(i, j, ...)` lies at `base(tree) + components[c] + sum of its terms` bytes.
-    `order` lists the axes from slowest to fastest varying in memory. Fields do not overlap one another, save a field
-    and one of a component of it (`shares_with`); an `exposed` one may overlap exposed arrays and fields.
+    `shape` are the extents, `offset` the index of the first element per axis (user indices run from `offset[k]` to
+    `offset[k] + shape[k]`; empty: from 0). `tree` numbers the kernel's SNode trees: the base comes with each launch.
+    `path` says how to come from there to the cell of an element, and what that holds. `order` lists the axes from
+    slowest to fastest varying in memory. Fields do not overlap one another, save a field and one of a component of it
+    (`shares_with`); an `exposed` one may overlap exposed arrays and fields. A `hidden` field is none of the program's:
+    an instrumentation keeps it, and this is the row of SHADOWS that says what for.
     """
 
     name: str
-    dtype: Type
     shape: tuple[int, ...]
     tree: int
-    components: tuple[int, ...]
-    terms: tuple[Term, ...]
+    path: Path
     offset: tuple[int, ...] = ()
     order: tuple[int, ...] = ()
     exposed: bool = False
+    hidden: str = ""
+
+    @classmethod
+    def dense(
+        cls,
+        name: str,
+        dtype: Type,
+        shape: tuple[int, ...],
+        tree: int,
+        components: tuple[int, ...],
+        terms: tuple[Term, ...],
+        offset: tuple[int, ...] = (),
+        order: tuple[int, ...] = (),
+        exposed: bool = False,
+    ) -> FieldSymbol:
+        """A field whose levels are all dense: scalar `c` of element `(i, j, ...)` lies `components[c] + sum of the
+        terms` bytes behind the base of its tree."""
+        return cls(name, shape, tree, dense_path(Cell(dtype, components), terms), offset, order, exposed)
+
+    @property
+    def dtype(self) -> Type:
+        """The type of an element: primitive, tensor or struct."""
+        return self.path.cell.type
+
+    @property
+    def components(self) -> tuple[int, ...]:
+        """Where in its cell each scalar of an element lies, in bytes."""
+        return self.path.cell.components
+
+    @cached_property
+    def space(self) -> Space:
+        """Its indices."""
+        axes = len(self.shape)
+        return Space(self.shape, self.offset or (0,) * axes, self.order or tuple(range(axes)))
 
     def shares_with(self, other: FieldSymbol) -> bool:
         """Whether they have a component in common."""
         return self.tree == other.tree and not {*self.components}.isdisjoint(other.components)
-
-    def affine(self) -> bool:
-        """Whether every axis is one plain stride (no div or mod in the address)."""
-        return all(t.divisor == 1 for t in self.terms) and len({t.axis for t in self.terms}) == len(self.terms)
 
 
 def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, Scope]:

@@ -33,7 +33,9 @@ from weft.ir.core import Block, BlockArg, Field, Op, Value
 from weft.ir.errors import Span
 from weft.ir.ops import Kernel
 from weft.ir.scopes import Scope
-from weft.ir.symbols import FieldSymbol, LoopConfig, Term
+from weft.ir.storage.cell import Shadow
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, LoopConfig
 from weft.ir.types import VOID, Type
 
 __all__ = ["RESERVED", "Lister", "Names", "attribute", "is_bare", "print_ir"]
@@ -214,8 +216,8 @@ def attribute(content: Any) -> str:
         return "true" if content else "false"
     if isinstance(content, float):
         return repr(content) if math.isfinite(content) else str(content)
-    if isinstance(content, Term):
-        return attribute((content.axis, content.divisor, content.modulus, content.stride))
+    if isinstance(content, Term | Shadow):
+        return attribute(tuple(getattr(content, one.name) for one in fields(content)))
     if isinstance(content, LoopConfig):
         chosen = [(f.name, getattr(content, f.name)) for f in fields(content) if getattr(content, f.name) != f.default]
         return "{" + ", ".join(f"{name}={attribute(choice)}" for name, choice in chosen) + "}"
@@ -227,7 +229,12 @@ def attribute(content: Any) -> str:
 
 
 def _layout(field: FieldSymbol) -> str:
+    """The extents of a field and how it is stored."""
     extents = f"[{', '.join(map(str, field.shape))}]" if field.shape else ""
-    facts = {"tree": field.tree, "components": field.components, "terms": field.terms}
-    facts |= {"offset": field.offset, "order": field.order} | ({"exposed": True} if field.exposed else {})
+    dense, cell = field.path.dense, field.path.cell
+    if dense is None or dense.offset:
+        raise TypeError(f"the path of field '{field.name}' is not collapsed: {field.path}")
+    facts: dict[str, Any] = {"tree": field.tree, "components": cell.components, "terms": dense.terms}
+    facts |= {"offset": field.offset, "order": field.order, "halo": cell.halo, "shadows": cell.shadows}
+    facts |= ({"exposed": True} if field.exposed else {}) | ({"hidden": field.hidden} if field.hidden else {})
     return extents + "".join(f" {name}={attribute(fact)}" for name, fact in facts.items() if fact != ())

@@ -16,6 +16,8 @@ from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.levels import LEVELS
 from weft.ir.ops import Kernel
+from weft.ir.storage.cell import SHADOWS
+from weft.ir.symbols import FieldSymbol
 from weft.ir.types import VOID, Array, Pointer, Prim
 from weft.ir.verify_types import CHECKS, require, show
 
@@ -55,6 +57,8 @@ class _Verifier:
 
     def run(self) -> None:
         self.uses[self.kernel] = {}
+        for symbol in self.kernel.fields:
+            _storage(symbol, self.kernel)
         self.block(self.kernel.body, self.kernel, [])
         for value in self.defined:
             if value.users != self.uses[value]:
@@ -119,6 +123,21 @@ class _Verifier:
         if type(op).result_type is not Op.result_type:
             derived = op.result_type()
             require(op.type is derived, op, f"has type {op.type}, its operands make it {derived}")
+
+
+def _storage(symbol: FieldSymbol, kernel: Kernel) -> None:
+    """A field's path is collapsed, its halo fits its shape, and its shadows are what their kinds say."""
+    path, cell, name = symbol.path, symbol.path.cell, f"field '{symbol.name}'"
+    require(path == path.collapsed(), kernel, f"{name} is stored by a path that is not collapsed: {path}")
+    require(symbol.hidden in ("", *SHADOWS), kernel, f"{name} is hidden for '{symbol.hidden}', which is no shadow")
+    pairs = zip(cell.halo, symbol.shape, strict=False)
+    fits = all(low >= 0 <= high and low + high <= extent for (low, high), extent in pairs)
+    require(fits and len(cell.halo) in (0, len(symbol.shape)), kernel, f"{name} has a halo that does not fit its shape")
+    for shadow in cell.shadows:
+        require(shadow.kind in SHADOWS, kernel, f"{name} has a shadow of kind '{shadow.kind}', which there is not")
+        for other in (other for other in kernel.fields if other.name == shadow.field and other.hidden):
+            same = (other.hidden, other.tree, other.space) == (shadow.kind, shadow.tree, symbol.space)
+            require(same, kernel, f"{name} has '{other.name}' for a shadow, which is stored otherwise")
 
 
 def _shared_write(op: Access, around: list[Op]) -> None:

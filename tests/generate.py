@@ -18,7 +18,8 @@ from weft.ir import ops
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.memory_model import Memory
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import (
     Prim,
     Struct,
@@ -53,16 +54,20 @@ EXTENT = 4
 def _field(name: str, dtype: Type, tree: int, start: int, stride: int, gap: int, **more: Any) -> FieldSymbol:
     count = dtype.count if isinstance(dtype, Tensor) else 1
     components = tuple(start + gap * c for c in range(count))
-    return FieldSymbol(name, dtype, (EXTENT,), tree, components, (Term(0, 1, EXTENT, stride),), order=(0,), **more)
+    return FieldSymbol.dense(
+        name, dtype, (EXTENT,), tree, components, (Term(0, 1, EXTENT, stride),), order=(0,), **more
+    )
 
 
 FIELDS = (
     _field("x", f32, 0, 0, 12, 0),  # x and y side by side in 12-byte cells
     _field("y", i64, 1, 0, 8, 0, offset=(-2,)),
     _field("v", vec2, 2, 0, 4, 4 * EXTENT),  # structure of arrays
-    FieldSymbol("grid", i32, (2, 4), 0, (48,), (Term(0, 1, 2, 4), Term(1, 2, 2, 16), Term(1, 1, 2, 8)), (), (0, 1)),
-    FieldSymbol("total", i32, (), 3, (0,), ()),
-    FieldSymbol("best", f64, (), 3, (8,), ()),
+    FieldSymbol.dense(
+        "grid", i32, (2, 4), 0, (48,), (Term(0, 1, 2, 4), Term(1, 2, 2, 16), Term(1, 1, 2, 8)), (), (0, 1)
+    ),
+    FieldSymbol.dense("total", i32, (), 3, (0,), ()),
+    FieldSymbol.dense("best", f64, (), 3, (8,), ()),
 )
 SCALARS: tuple[Prim, ...] = (i32, f32, i64, u8, f64, u32, i8, u1)
 FLOATS_TRIED = (0.1, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.25, -7.5, 1e-40, 1e30, float("inf"), float("-inf"), float("nan"))

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from weft.ir.core import Block, Value
-from weft.ir.mapping.layouts import Cell, Layouts
+from weft.ir.mapping.layouts import Layouts
 from weft.ir.ops import Address, Const, Load
 from weft.ir.scopes import Scope
+from weft.ir.storage.path import Cells
 from weft.ir.types import Prim
 
 __all__ = ["CellParts", "constant_terms", "place_of"]
@@ -25,7 +26,7 @@ class CellParts:
         self.layouts = layouts
         self._parts: dict[Block, dict[Hashable, set[int]]] = {}
 
-    def joint(self, op: Load) -> Cell | None:
+    def joint(self, op: Load) -> Cells | None:
         """The cell that a load takes a part of, if it is one to load whole: the block loads other parts of it, too."""
         ptr, block = op.ptr, op.block
         if not isinstance(ptr, Address) or block is None or not isinstance(op.type, Prim) or op.type.size != 4:

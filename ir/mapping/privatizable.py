@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from weft.ir.core import ops_of
 from weft.ir.ops import Address, Assert, Atomic, Invoke, Task
@@ -72,11 +71,7 @@ def _share(scope: Scope, symbol: FieldSymbol, kind: str, limits: Limits) -> Shar
     type = element(symbol.dtype)
     if type not in limits.types or (type.is_float and kind != "add"):
         return None
-    low = min(symbol.components)
-    reach = sum((term.modulus - 1) * term.stride for term in symbol.terms)
-    size = max(symbol.components) + reach + type.size - low
-    count = len(symbol.components) * prod(term.modulus for term in symbol.terms)
-    if size != count * type.size or not type.size < size <= limits.each:
+    count, step = symbol.path.gapless, symbol.path.step
+    if count is None or step is None or not type.size < count * type.size <= limits.each:
         return None
-    step = max((term.stride for term in symbol.terms), default=0)
-    return Share(scope, symbol.tree, low, count, kind, type, step)
+    return Share(scope, symbol.tree, symbol.path.span[0], count, kind, type, step)

@@ -272,9 +272,7 @@ class _Field:
 def offsets_of(symbol: FieldSymbol) -> Any:
     """The byte offset of each scalar of each element in its tree: an array of shape (elements, scalars)."""
     grid = np.indices(symbol.shape).reshape(len(symbol.shape), -1) if symbol.shape else np.zeros((0, 1), np.int64)
-    base = np.zeros(grid.shape[1], np.int64)
-    for term in symbol.terms:
-        base += (grid[term.axis] // term.divisor % term.modulus) * term.stride
+    base = np.zeros(grid.shape[1], np.int64) + symbol.path.locate(grid)
     return base[:, None] + np.array(symbol.components, np.int64)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from math import prod
 
 from weft.ir.addresses import element_steps, root_of, split
@@ -38,7 +37,8 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.scopes import Scope, array_scope
-from weft.ir.symbols import FieldSymbol, Term, scopes_of
+from weft.ir.storage.level import Place
+from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import tasks_of
 from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, pointer, u1
 from weft.ir.widen import FARTHEST, Widener
@@ -74,17 +74,8 @@ def lower_access(root: Kernel, config: CompileConfig) -> bool:
     return bool(tasks)
 
 
-@dataclass
-class _Place:
-    """An address in the making."""
-
-    base: Value
-    offset: int = 0
-    indices: list[Value] = field(default_factory=list[Value])
-    strides: list[Value] = field(default_factory=list[Value])
-
-    def address(self, type: Type, scope: Scope, like: Op) -> Address:
-        return Address(self.base, self.indices, self.strides, self.offset, scope, type=type, name=like.name)
+def _address(place: Place, type: Type, scope: Scope, like: Op) -> Address:
+    return Address(place.base, place.indices, place.strides, place.offset, scope, type=type, name=like.name)
 
 
 class _Lowering:
@@ -98,7 +89,7 @@ class _Lowering:
         }
         self.locals: dict[Value, int] = {}
         self.arrays: dict[Shared, int] = {}
-        self.elements: dict[FieldPtr, _Place] = {}
+        self.elements: dict[FieldPtr, Place] = {}
 
     def task(self, task: Task) -> None:
         for op in ops_of(*task.regions):
@@ -148,66 +139,33 @@ class _Lowering:
         if op is root:
             place = self.field_place(root)
             place.offset += symbol.components[0]
-            return after.add(place.address(op.type, scope, op))
+            return after.add(_address(place, op.type, scope, op))
         assert isinstance(op, ElementPtr)
         place = self.element_place(root)
-        inside = _Place(place.base, place.offset, list(place.indices), list(place.strides))
+        inside = place.copy()
         self.component(inside, symbol, op)
         if symbol not in self.whole:
             scope = Scope(scope.space, _row_major(symbol, op.indices), scope.exposed)
-        return after.add(inside.address(op.type, scope, op))
+        return after.add(_address(inside, op.type, scope, op))
 
-    def element_place(self, root: FieldPtr) -> _Place:
+    def element_place(self, root: FieldPtr) -> Place:
         """Where an element of several components begins: computed once, if several of them are wanted."""
         if root not in self.elements:
             place = self.field_place(root)
             if len(root.users) > 1:
-                start = place.address(pointer(flatten(root.field.dtype)[0]), self.scopes[root.field], root)
-                place = _Place(_after(root).add(start))
+                start = _address(place, pointer(flatten(root.field.dtype)[0]), self.scopes[root.field], root)
+                place = Place(_after(root).add(start))
             self.elements[root] = place
         return self.elements[root]
 
-    def field_place(self, root: FieldPtr) -> _Place:
+    def field_place(self, root: FieldPtr) -> Place:
         symbol = root.field
         assert root.block is not None
-        place = _Place(self.widen.share(root.block, TreeBase(symbol.tree), ("tree", symbol.tree)))
-        for axis, index in enumerate(root.indices):
-            start = symbol.offset[axis] if symbol.offset else 0
-            terms = [term for term in symbol.terms if term.axis == axis]
-            if len(terms) == 1 and terms[0].divisor == 1:
-                self.index(place, root, index, terms[0].stride, start)
-            else:
-                self.digits(place, root, index, start, terms)
+        place = Place(self.widen.share(root.block, TreeBase(symbol.tree), ("tree", symbol.tree)))
+        symbol.path.address(_Chi(self, root), place, root.indices, symbol.space)
         return place
 
-    def digits(self, place: _Place, root: FieldPtr, index: Value, start: int, terms: Sequence[Term]) -> None:
-        """One axis that is cut into blocks: each digit of the index has a stride of its own."""
-        assert root.block is not None
-        if isinstance(index, Const):
-            place.offset += sum((int(index.value) - start) // t.divisor % t.modulus * t.stride for t in terms)
-            return
-        before = Builder.at(root)
-        value = self.widen(index)
-        if start:
-            value = before.add(Binary("sub", value, self.widen.constant(root.block, start)))
-        highest = max((term.divisor for term in terms), default=1)
-        for term in terms:
-            digit = self.power_or(before, value, term.divisor, "raw_div")
-            if term.divisor != highest:
-                digit = self.power_or(before, digit, term.modulus, "raw_mod")
-            place.indices.append(digit)
-            place.strides.append(self.widen.constant(root.block, term.stride))
-
-    def power_or(self, before: Builder, value: Value, by: int, kind: str) -> Value:
-        """`value`, which is not negative, divided by `by`, or what that leaves over."""
-        if by == 1:
-            return value if kind == "raw_div" else self.widen.constant(before.block, 0)
-        amount = by
-        if by & (by - 1) == 0:
-            kind, amount = ("shr", by.bit_length() - 1) if kind == "raw_div" else ("and", by - 1)
-        return before.add(Binary(kind, value, self.widen.constant(before.block, amount)))
-
-    def component(self, place: _Place, symbol: FieldSymbol, op: ElementPtr) -> None:
+    def component(self, place: Place, symbol: FieldSymbol, op: ElementPtr) -> None:
         """Add where the chosen component lies in its element."""
         places = symbol.components
         assert op.block is not None
@@ -246,7 +204,7 @@ class _Lowering:
             return self.shared_address(op, root, root.array)
         number, kind = _array_index(root.array), root.array.type
         assert isinstance(kind, Array)
-        place = _Place(self.widen.share(root.block, ArrayBase(number), ("array", number)))
+        place = Place(self.widen.share(root.block, ArrayBase(number), ("array", number)))
         size = sum(scalar.size for scalar in flatten(kind.elem))
         for axis, index in enumerate(root.indices):
             if kind.contiguous and axis == kind.ndim - 1:
@@ -255,7 +213,7 @@ class _Lowering:
             place.indices.append(self.widen(index))
             place.strides.append(self.stride(root.block, number, axis, kind, size))
         self.inner(place, op, packed=True)
-        return _after(op).add(place.address(op.type, array_scope(number, kind.exposed), op))
+        return _after(op).add(_address(place, op.type, array_scope(number, kind.exposed), op))
 
     def shared_address(self, op: Op, root: ArrayPtr, array: Shared) -> Value:
         """Packed, as arrays are, and of known shape."""
@@ -264,12 +222,12 @@ class _Lowering:
         stride = size = sum(scalar.size for scalar in flatten(array.type.elem))
         number = self.arrays.setdefault(array, len(self.arrays))
         base = SharedBase(number, size * prod(array.shape))
-        place = _Place(self.widen.share(root.block, base, ("shared", number)))
+        place = Place(self.widen.share(root.block, base, ("shared", number)))
         for index, extent in zip(reversed(root.indices), reversed(array.shape), strict=True):
             self.index(place, root, index, stride)
             stride *= extent
         self.inner(place, op, packed=True)
-        return _after(op).add(place.address(op.type, Scope(f"shared:{number}"), op))
+        return _after(op).add(_address(place, op.type, Scope(f"shared:{number}"), op))
 
     def extent(self, block: Block, number: int, kind: Array, axis: int) -> Value:
         return self.widen.share(block, ArrayExtent(number, axis, kind.wide), ("extent", number, axis))
@@ -291,19 +249,19 @@ class _Lowering:
 
     def local_address(self, op: Op, root: Value) -> Value:
         number = self.locals.setdefault(root, len(self.locals))
-        place = _Place(root)
+        place = Place(root)
         self.inner(place, op, packed=False)
-        return _after(op).add(place.address(op.type, Scope(f"local:{number}"), op))
+        return _after(op).add(_address(place, op.type, Scope(f"local:{number}"), op))
 
     def temp_address(self, op: Op, root: Value) -> Value:
         assert isinstance(root, TempPtr)
-        place = _Place(root)
+        place = Place(root)
         self.inner(place, op, packed=False)
-        return _after(op).add(place.address(op.type, Scope(f"temp:{root.offset}"), op))
+        return _after(op).add(_address(place, op.type, Scope(f"temp:{root.offset}"), op))
 
     # ---- indices and parts ----
 
-    def index(self, place: _Place, op: Op, index: Value, stride: int, start: int = 0) -> None:
+    def index(self, place: Place, op: Op, index: Value, stride: int, start: int = 0) -> None:
         """Add `(index - start) * stride` before `op`; constants go into the offset, unless they are too large."""
         assert op.block is not None
         rest, constant = split(index, exact=True)
@@ -317,7 +275,7 @@ class _Lowering:
             place.indices.append(self.widen(rest))
             place.strides.append(self.widen.constant(op.block, stride))
 
-    def inner(self, place: _Place, op: Op, packed: bool) -> None:
+    def inner(self, place: Place, op: Op, packed: bool) -> None:
         """Add the steps from the root to `op`: members of structs, elements of tensors."""
         _, steps = element_steps(op)
         for step in steps:
@@ -333,6 +291,45 @@ class _Lowering:
             for index, extent in zip(step.indices, whole.shape):
                 stride //= extent
                 self.index(place, step, index, stride)
+
+
+class _Chi:
+    """What the levels of a field's path write with: the address of `at`, right before it."""
+
+    def __init__(self, lowering: _Lowering, at: Op) -> None:
+        assert at.block is not None
+        self.lowering, self.at, self.block = lowering, at, at.block
+
+    def literal(self, index: Value) -> int | None:
+        return int(index.value) if isinstance(index, Const) else None
+
+    def add_index(self, place: Place, index: Value, stride: int, first: int) -> None:
+        self.lowering.index(place, self.at, index, stride, first)
+
+    def add_digit(self, place: Place, digit: Value, stride: int) -> None:
+        place.indices.append(digit)
+        place.strides.append(self.lowering.widen.constant(self.block, stride))
+
+    def from_zero(self, index: Value, first: int) -> Value:
+        value = self.lowering.widen(index)
+        return self._binary("sub", value, first) if first else value
+
+    def quotient(self, value: Value, divisor: int) -> Value:
+        if divisor == 1:
+            return value
+        if divisor & (divisor - 1):
+            return self._binary("raw_div", value, divisor)
+        return self._binary("shr", value, divisor.bit_length() - 1)
+
+    def remainder(self, value: Value, divisor: int) -> Value:
+        if divisor == 1:
+            return self.lowering.widen.constant(self.block, 0)
+        if divisor & (divisor - 1):
+            return self._binary("raw_mod", value, divisor)
+        return self._binary("and", value, divisor - 1)
+
+    def _binary(self, kind: str, value: Value, by: int) -> Value:
+        return Builder.at(self.at).add(Binary(kind, value, self.lowering.widen.constant(self.block, by)))
 
 
 _ROOTS: dict[type[Value], Callable[[_Lowering, Op, Value], Value]] = {

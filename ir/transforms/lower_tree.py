@@ -234,10 +234,11 @@ def _struct_for(low: Lowering, node: tree.StructFor) -> None:
         body = low.body_args(node.variables)
         _parallel(low, ops.StructFor(field, node.config, body), body, node, partial(_bind_all, low, node.variables))
         return
-    first = field.offset or (0,) * len(field.shape)
-    begins = [low.const(value, type) for value, type in zip(first, types, strict=True)]
-    ends = [low.const(a + n, type) for a, n, type in zip(first, field.shape, types, strict=True)]
-    _unit_box(low, node, begins, ends, field.order or range(len(types)))
+    first, box = field.space.first, field.path.enumerate(field.space, int)
+    begin, end = (dict(zip(box.axes, limits, strict=False)) for limits in (box.begins, box.ends))
+    begins = [low.const(first[axis] + begin[axis], type) for axis, type in enumerate(types)]
+    ends = [low.const(first[axis] + end[axis], type) for axis, type in enumerate(types)]
+    _unit_box(low, node, begins, ends, field.space.order)
 
 
 def _unit_box(

@@ -268,13 +268,10 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
     """The box of a struct-for. Its axes are the field's in memory order; the body keeps the user's indices. A field
     without axes has one element: a box of one axis and extent 1."""
     symbol, body = loop.field, loop.body
-    order = symbol.order or tuple(range(len(symbol.shape)))
     bounds = Builder(segment.bounds, None, loop.span)
-    extents = [symbol.shape[axis] for axis in order] or [1]
     index = body.args[0].type if body.args else i32
-    begins: list[Value] = [bounds.add(Const(0, type=index)) for _ in extents]
-    ends: list[Value] = [bounds.add(Const(extent, type=index)) for extent in extents]
-    old, start = body.args, Builder(body, body.first, loop.span)
+    box = symbol.path.enumerate(symbol.space, lambda number: bounds.add(Const(number, type=index)))
+    old, start, order = body.args, Builder(body, body.first, loop.span), box.axes
     body.args = [BlockArg(index, old[axis].name if old else "", loop.span) for axis in order or (0,)]
     for position, arg in enumerate(body.args):
         arg.block = body
@@ -285,4 +282,4 @@ def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[
         if symbol.offset and symbol.offset[axis]:
             user = start.add(Binary("add", arg, start.add(Const(symbol.offset[axis], type=index)), name=arg.name))
         old[axis].replace_uses(user)
-    return begins, ends
+    return box.begins, box.ends

@@ -187,14 +187,15 @@ def _box(build: Builder, loop: ops.ParallelFor | ops.StructFor) -> tuple[list[in
     if isinstance(loop, ops.ParallelFor):
         return list(range(len(loop.begins))), list(loop.begins), list(loop.ends)
     symbol, args = loop.field, loop.body.args
-    order = list(symbol.order or range(len(symbol.shape))) or [0]
-    offset, shape = symbol.offset or (0,) * len(symbol.shape), symbol.shape
+    box = symbol.path.enumerate(symbol.space, int)
+    order = list(box.axes) or [0]
+    first = symbol.space.first or (0,)
     types = [args[axis].type if args else i32 for axis in order]
-    begins: list[Value] = [build.add(ops.Const(offset[a] if args else 0, type=t)) for a, t in zip(order, types)]
-    ends: list[Value] = [
-        build.add(ops.Const(offset[a] + shape[a] if args else 1, type=t)) for a, t in zip(order, types)
-    ]
-    return order, begins, ends
+    begins, ends = (
+        [build.add(ops.Const(first[axis] + limit, type=type)) for axis, limit, type in zip(order, limits, types)]
+        for limits in (box.begins, box.ends)
+    )
+    return order, [*begins], [*ends]
 
 
 def _told(arg: BlockArg) -> tuple[str, Value | None, Value | None]:

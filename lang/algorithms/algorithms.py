@@ -115,7 +115,8 @@ class _Line:
 
 def _is_nested(x: Field) -> bool:
     """Whether its elements are no strided array."""
-    return len(x.describe().terms) > 1
+    window = x.describe().path.window
+    return window is None or not window.is_plain(len(x.shape))
 
 
 def _has_parts(x: Any) -> bool:

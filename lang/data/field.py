@@ -16,6 +16,8 @@ import numpy as np
 from weft.ir.errors import LIBRARY, TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.snode import SNode as Node
+from weft.ir.storage.cell import Cell
+from weft.ir.storage.path import Path
 from weft.ir.types import Prim, Tensor, Type, tensor
 from weft.lang.data import tensors
 from weft.lang.data.elements import (
@@ -37,7 +39,6 @@ from weft.lang.values.types import prim_of_numpy, primitive
 
 if TYPE_CHECKING:
     from weft.ir.layout import PlaceLayout
-    from weft.ir.symbols import Term
 
 __all__ = [
     "Field",
@@ -56,13 +57,21 @@ class FieldSymbolParts:
     """What a kernel's FieldSymbol of this field says; `tree` becomes a number there."""
 
     name: str
-    dtype: Type
     shape: tuple[int, ...]
-    components: tuple[int, ...]
-    terms: tuple[Term, ...]
+    path: Path
     offset: tuple[int, ...]
     order: tuple[int, ...]
     tree: FieldTree
+
+    @property
+    def dtype(self) -> Type:
+        """The type of an element."""
+        return self.path.cell.type
+
+    @property
+    def components(self) -> tuple[int, ...]:
+        """Where in its cell each scalar of an element lies, in bytes."""
+        return self.path.cell.components
 
 
 @dataclass(eq=False)
@@ -155,12 +164,13 @@ class Field(Marked, Lender):
         if any(slot.node is None or slot.tree is not tree for slot in self._slots):
             raise FieldError(f"the components of {self._label()} must all be placed in one SNode tree")
         places: list[PlaceLayout] = [tree.layout.places[slot.node] for slot in self._slots if slot.node is not None]
-        first = places[0]
-        if any((place.terms, place.shape) != (first.terms, first.shape) for place in places):
+        first, paths = places[0], [place.path.collapsed() for place in places]
+        levels = paths[0].levels
+        if any(path.levels != levels or place.shape != first.shape for place, path in zip(places, paths, strict=True)):
             raise FieldError(f"the components of {self._label()} must all be laid out alike")
         dtype = tensor(self._dtype, self._inner) if self._inner else self._dtype
-        components = tuple(place.offset for place in places)
-        return FieldSymbolParts(self.name, dtype, first.shape, components, first.terms, self.offset, first.order, tree)
+        cell = Cell(dtype, tuple(start for path in paths for start in path.cell.components))
+        return FieldSymbolParts(self.name, first.shape, Path(levels, cell), self.offset, first.order, tree)
 
     def _node(self) -> Node:
         node = self._slots[0].node
@@ -176,15 +186,17 @@ class Field(Marked, Lender):
         component axes. A view of the tree's bytes; on a GPU, something that is indexed alike and copies."""
         if self._cells is None:
             parts = self.describe()
-            terms = sorted(parts.terms, key=lambda term: (term.axis, -term.divisor))
-            self._digits = [(term.axis, term.divisor, term.modulus) for term in terms]
-            self._plain = [axis for axis, _, _ in self._digits] == list(range(len(parts.shape)))
+            found = parts.path.window
+            if found is None:
+                raise FieldError(f"{self._label()} is no array of strides: {parts.path}")
+            self._digits = found.digits
+            self._plain = found.is_plain(len(parts.shape))
             self._simple = self._plain and not any(parts.offset)
             parts.tree.read_by(self)
             memory, buffer, marks = parts.tree.program.device.memory, parts.tree.buffer(), parts.tree.marks
-            first, shape = parts.components[0], (*(term.modulus for term in terms), *self._inner)
+            first, shape = parts.components[0], (*found.shape, *self._inner)
             inner = _component_strides(parts.components, self._inner, self._label())
-            strides = (*(term.stride for term in terms), *inner)
+            strides = (*found.strides, *inner)
             self._marks = memory.view(buffer, self._dtype.np, shape, first + marks, strides) if marks else None
             self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)  # last: others look at it first
             if parts.tree.destroyed:  # by another thread, just now

@@ -105,11 +105,9 @@ class Unit:
         number = next(k for k, other in enumerate(self.trees) if other is parts.tree)
         made = FieldSymbol(
             name if name.endswith(f".{parts.name}") else parts.name or name,  # a member of a struct knows its own name
-            parts.dtype,
             tuple(parts.shape),
             number,
-            tuple(parts.components),
-            tuple(parts.terms),
+            parts.path,
             tuple(parts.offset),
             tuple(parts.order),
             self.exposed,

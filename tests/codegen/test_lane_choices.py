@@ -11,11 +11,12 @@ import pytest
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.mapping.lane_choice import FoldPlan, LanePlan, lane_decision
-from weft.ir.mapping.layouts import Cell, Layouts
+from weft.ir.mapping.layouts import Layouts
 from weft.ir.mapping.rows import in_cell, is_row
 from weft.ir.ops import Address, Arg, Const, TreeBase
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope
+from weft.ir.storage.path import Cells
 from weft.ir.tasks import tasks_of
 from weft.ir.types import Prim, f32, f64, i8, i16, i32, i64, pointer
 
@@ -105,7 +106,7 @@ def test_what_is_a_row(step: int, type: Prim, row: bool) -> None:
 
 
 def test_where_in_its_cell_an_address_is() -> None:
-    cells = {Scope("field:x"): Cell(12, 100, 8)}
+    cells = {Scope("field:x"): Cells(12, 100, 8)}
     layouts = Layouts(cells=cells)
     index, step = Arg(0, type=i64), Const(12, type=i64)
 

@@ -13,11 +13,13 @@ import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
 from weft.codegen.gpu.privatization import LIMITS, copies_of
 from weft.codegen.nvptx.target import libdevice
-from weft.ir.mapping.layouts import Cell, layouts_of
+from weft.ir.mapping.layouts import layouts_of
 from weft.ir.mapping.privatizable import Share
 from weft.ir.ops import Kernel
 from weft.ir.scopes import Scope
-from weft.ir.symbols import FieldSymbol, Term
+from weft.ir.storage.dense import Term
+from weft.ir.storage.path import Cells
+from weft.ir.symbols import FieldSymbol
 from weft.ir.types import Tensor, f32, i32
 
 __all__ = ["compiling"]  # a fixture
@@ -99,8 +101,8 @@ def test_arguments_that_a_launch_can_hand_over(
 
 def test_layouts_of_fields_of_one_name() -> None:
     """Fields in a list have one. Each is what it is, not what the last of them is."""
-    far = FieldSymbol("x", i32, (1 << 30,), 0, (0,), (Term(0, 1, 1 << 30, 4),))
-    near = FieldSymbol("x", Tensor(f32, (2,)), (100,), 1, (0, 4), (Term(0, 1, 100, 8),))
+    far = FieldSymbol.dense("x", i32, (1 << 30,), 0, (0,), (Term(0, 1, 1 << 30, 4),))
+    near = FieldSymbol.dense("x", Tensor(f32, (2,)), (100,), 1, (0, 4), (Term(0, 1, 100, 8),))
     layouts = layouts_of(Kernel("k", (), (), (far, near)))
     assert layouts.near == {Scope("field:x.1")}
-    assert layouts.cells == {Scope("field:x.1"): Cell(8, 0, 8)}
+    assert layouts.cells == {Scope("field:x.1"): Cells(8, 0, 8)}

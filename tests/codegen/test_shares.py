@@ -12,7 +12,8 @@ from weft.ir.config import CompileConfig
 from weft.ir.mapping.privatizable import Limits, shares_of
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
-from weft.ir.symbols import FieldSymbol, Term, scopes_of
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 from weft.ir.types import Prim, Tensor, f32, i8, i32, u32
@@ -45,7 +46,7 @@ SMALL = Limits(types=(i32, u32, f32), each=400, together=600)
 
 
 def field(name: str, type: Prim = i32, size: int = 100, low: int = 0, exposed: bool = False) -> FieldSymbol:
-    return FieldSymbol(name, type, (size,), 0, (low,), (Term(0, 1, size, 4),), exposed=exposed)
+    return FieldSymbol.dense(name, type, (size,), 0, (low,), (Term(0, 1, size, 4),), exposed=exposed)
 
 
 def kernel(body: str, type: Prim = i32, prologue: str = "", epilogue: str = "") -> Kernel:
@@ -107,8 +108,8 @@ def test_once_a_thread_it_is_reached_as_it_is(place: str) -> None:
         (field("x", size=101), "add", False),
         (field("x", size=1), "add", False),
         (field("x", size=2), "add", True),
-        (FieldSymbol("x", i32, (9,), 0, (0,), (Term(0, 1, 9, 8),)), "add", False),  # others lie in between
-        (FieldSymbol("x", i32, (9, 9), 0, (0,), (Term(0, 1, 9, 36), Term(1, 1, 9, 4))), "add", True),
+        (FieldSymbol.dense("x", i32, (9,), 0, (0,), (Term(0, 1, 9, 8),)), "add", False),  # others lie in between
+        (FieldSymbol.dense("x", i32, (9, 9), 0, (0,), (Term(0, 1, 9, 36), Term(1, 1, 9, 4))), "add", True),
     ],
 )
 def test_fields(x: FieldSymbol, kind: str, found: bool) -> None:
@@ -118,7 +119,7 @@ def test_fields(x: FieldSymbol, kind: str, found: bool) -> None:
 def test_vectors_and_fields_that_others_may_be() -> None:
     made = kernel(ADD.format("i32"))
     (task,) = tasks_of(made)
-    vector = FieldSymbol("x", Tensor(i32, (2,)), (9,), 0, (0, 4), (Term(0, 1, 9, 8),))
+    vector = FieldSymbol.dense("x", Tensor(i32, (2,)), (9,), 0, (0, 4), (Term(0, 1, 9, 8),))
     assert [one.words for one in shares_of(task, [vector], SMALL)] == [18]
     assert shares_of(task, [], SMALL) == ()
     exposed = field("x", exposed=True)

@@ -40,7 +40,7 @@ def step(base: Value, *indices: Value, offset: int = 0) -> Address:
 
 
 def test_element_steps_lead_from_the_root_to_the_part() -> None:
-    root = FieldPtr(FieldSymbol("x", PAIRS, (8,), 0, (0,), ()), [I])
+    root = FieldPtr(FieldSymbol.dense("x", PAIRS, (8,), 0, (0,), ()), [I])
     member = MemberPtr(root, 1, type=pointer(tensor(f32, (2, 3))))
     part = ElementPtr(member, [I, const(2)], type=pointer(f32))
     assert element_steps(part) == (root, [member, part])

@@ -31,11 +31,11 @@ from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import array, f32, i8, i32, i64, pointer, struct, tensor
 
-X = FieldSymbol("x", f32, (8, 8), 0, (0,), ())
-Y = FieldSymbol("y", f32, (8, 8), 0, (4,), ())
-E = FieldSymbol("e", f32, (8, 8), 0, (8,), (), exposed=True)
-G = FieldSymbol("g", f32, (8, 8), 0, (12,), (), exposed=True)
-V = FieldSymbol("v", tensor(f32, (2,)), (8,), 0, (0, 4), ())
+X = FieldSymbol.dense("x", f32, (8, 8), 0, (0,), ())
+Y = FieldSymbol.dense("y", f32, (8, 8), 0, (4,), ())
+E = FieldSymbol.dense("e", f32, (8, 8), 0, (8,), (), exposed=True)
+G = FieldSymbol.dense("g", f32, (8, 8), 0, (12,), (), exposed=True)
+V = FieldSymbol.dense("v", tensor(f32, (2,)), (8,), 0, (0, 4), ())
 I, J = Arg(0, type=i32), Arg(1, type=i32)
 
 
@@ -61,13 +61,13 @@ CONTIGUOUS, STRIDED = Arg(3, type=array(f32, 1)), Arg(4, type=array(f32, 1, Fals
 OPEN, OPEN_TOO = Arg(5, type=array(f32, 1, exposed=True)), Arg(6, type=array(f32, 1, False, exposed=True))
 ELEMENT = FieldPtr(V, [I])
 PAIR = struct((("a", f32), ("b", tensor(f32, (2,)))))
-P = FieldSymbol("p", PAIR, (8,), 0, (0, 4, 8), ())
-NESTED = FieldSymbol("n", struct((("a", f32), ("b", PAIR))), (8,), 0, (0, 4, 8, 12), (), exposed=True)
-INNER = FieldSymbol("n.b", PAIR, (8,), 0, (4, 8, 12), (), exposed=True)  # the second member of each
+P = FieldSymbol.dense("p", PAIR, (8,), 0, (0, 4, 8), ())
+NESTED = FieldSymbol.dense("n", struct((("a", f32), ("b", PAIR))), (8,), 0, (0, 4, 8, 12), (), exposed=True)
+INNER = FieldSymbol.dense("n.b", PAIR, (8,), 0, (4, 8, 12), (), exposed=True)  # the second member of each
 LONG, STRIDE = Arg(7, type=i64), Arg(8, type=i64)
 BYTE, NEXT_PAGE = Cast(I, type=i8), Cast(plus(I, 256), type=i8)  # one value
 PAIRS, MORE_PAIRS = (Arg(number, type=array(tensor(f32, (2,)), 1, exposed=True)) for number in (9, 10))
-EXPOSED_PAIR = FieldSymbol("w", tensor(f32, (2,)), (8,), 0, (0, 4), (), exposed=True)
+EXPOSED_PAIR = FieldSymbol.dense("w", tensor(f32, (2,)), (8,), 0, (0, 4), (), exposed=True)
 
 
 def at(base: Value, number: int) -> ElementPtr:

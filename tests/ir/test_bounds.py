@@ -13,13 +13,14 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.parse import parse
-from weft.ir.symbols import FieldSymbol, Param, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, Param
 from weft.ir.transforms.bounds import bounds
 from weft.ir.types import array, f32, i32, i64, pointer, struct, tensor, u8
 from weft.ir.verify import verify
 
 DEBUG = CompileConfig(debug=True, fast_math=False)
-X = FieldSymbol("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (-2,), (0,))
+X = FieldSymbol.dense("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (-2,), (0,))
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -162,7 +163,7 @@ def test_loops_over_an_axis(begin: str, end: str, tests: int) -> None:
 
 
 PAIR = struct((("a", f32), ("b", tensor(f32, (3,)))))
-P = FieldSymbol("p", PAIR, (8,), 1, (0, 4, 8, 12), (Term(0, 1, 8, 16),), (0,), (0,))
+P = FieldSymbol.dense("p", PAIR, (8,), 1, (0, 4, 8, 12), (Term(0, 1, 8, 16),), (0,), (0,))
 
 
 def test_what_the_source_does_not_name() -> None:

@@ -12,11 +12,12 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
-from weft.ir.symbols import FieldSymbol, Param, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, Param
 from weft.ir.types import array, f32, f64, i32, pointer, tensor, u1
 
 CONFIG = CompileConfig(mask_out_of_bounds=False)
-LINE = FieldSymbol("x", f32, (4,), 0, (0,), (Term(0, 1, 4, 4),), (1,), (0,))
+LINE = FieldSymbol.dense("x", f32, (4,), 0, (0,), (Term(0, 1, 4, 4),), (1,), (0,))
 
 
 def small(*results: Any, params: tuple[Param, ...] = ()) -> tuple[ops.Kernel, Builder]:

@@ -28,7 +28,8 @@ from weft.ir.ops import (
     Unary,
 )
 from weft.ir.scalar import BINARY
-from weft.ir.symbols import FieldSymbol, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import array, f32, i16, i32, i64, pointer, struct, tensor, u8, u32
 
@@ -83,7 +84,7 @@ def test_loop_indices_lie_between_the_bounds():
     assert interval(loop(10, 2, -1)[1]) == (3, 10)
     assert interval(loop(5, 5, 1)[1]) == (5, 5)
     for offset in (-2, 0):
-        symbol = FieldSymbol("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (offset,) if offset else (), (0,))
+        symbol = FieldSymbol.dense("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (offset,) if offset else (), (0,))
         over = Builder(Block()).add(StructFor(symbol))
         index = BlockArg(i32, "i")
         index.block, over.body.args = over.body, [index]
@@ -112,13 +113,13 @@ def test_what_may_overflow_has_the_interval_of_its_type():
 
 
 def test_in_bounds_counts_the_offset():
-    symbol = FieldSymbol("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (-2,), (0,))
+    symbol = FieldSymbol.dense("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (-2,), (0,))
     assert in_bounds(FieldPtr(symbol, [loop(-2, 6, 1)[1]]))
     assert not in_bounds(FieldPtr(symbol, [loop(0, 8, 1)[1]]))
 
 
 def test_equal_sums_are_one_address():
-    symbol = FieldSymbol("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (), (0,))
+    symbol = FieldSymbol.dense("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (), (0,))
     at, i = loop(0, 8, 1)
     one, two, n = at.add(Const(1, type=i32)), at.add(Const(2, type=i32)), at.add(Arg(0, type=i32))
     twice = at.add(Binary("mul", two, at.add(Binary("add", i, one))))
@@ -171,7 +172,7 @@ PAIR = struct((("a", f32), ("b", tensor(f32, (2,)))))
 
 
 def test_members_have_addresses_of_their_own():
-    symbol = FieldSymbol("p", PAIR, (8,), 0, (0, 4, 8), (Term(0, 1, 8, 12),), (), (0,))
+    symbol = FieldSymbol.dense("p", PAIR, (8,), 0, (0, 4, 8), (Term(0, 1, 8, 12),), (), (0,))
     at, i = loop(0, 8, 1)
     one = at.add(Const(1, type=i32))
     whole, again = FieldPtr(symbol, [i]), FieldPtr(symbol, [at.add(Cast(at.add(Cast(i, type=i64)), type=i32))])

@@ -31,7 +31,7 @@ def test_random_kernels_mean_the_same(program: Program):
 def product(extent: int) -> ops.Kernel:
     """x[None] = x[None] @ x[None] * x[None]"""
     kind = tensor(f32, (extent, extent))
-    x = FieldSymbol("x", kind, (), 0, (), (), (), ())
+    x = FieldSymbol.dense("x", kind, (), 0, (), (), (), ())
     kernel = ops.Kernel("k", (), (), (x,))
     at = Builder(kernel.body)
     place = at.add(ops.FieldPtr(x, []))

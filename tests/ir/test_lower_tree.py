@@ -9,13 +9,14 @@ import pytest
 from weft.ir import ops, tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError, TypeMismatch
-from weft.ir.symbols import FieldSymbol, Param, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, Param
 from weft.ir.transforms.infer_types import infer_types
 from weft.ir.transforms.lower_tree import lower_tree
 from weft.ir.types import VOID, array, f32, f64, i32, i64, tensor, u1
 
 CONFIG = CompileConfig()
-X = FieldSymbol("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (0,), (0,))
+X = FieldSymbol.dense("x", f32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (0,), (0,))
 
 
 def c(value, type=i32):

@@ -9,7 +9,8 @@ import pytest
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Memory, evaluate
-from weft.ir.symbols import FieldSymbol, Param, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, Param
 from weft.ir.transforms.bounds import bounds
 from weft.ir.transforms.demote_ops import demote_ops
 from weft.ir.transforms.infer_types import infer_types
@@ -19,9 +20,9 @@ from weft.ir.types import VOID, f32, i32, struct, tensor, u1
 from weft.ir.verify import verify
 
 CONFIG = CompileConfig(debug=True, fast_math=False)
-LOG = FieldSymbol("log", i32, (64,), 0, (0,), (Term(0, 1, 64, 4),), (), (0,))
-COUNT = FieldSymbol("count", i32, (), 1, (0,), ())
-PLANE = FieldSymbol("plane", i32, (2, 3), 2, (0,), (Term(1, 1, 3, 8), Term(0, 1, 2, 4)), (-1, 5), (1, 0))
+LOG = FieldSymbol.dense("log", i32, (64,), 0, (0,), (Term(0, 1, 64, 4),), (), (0,))
+COUNT = FieldSymbol.dense("count", i32, (), 1, (0,), ())
+PLANE = FieldSymbol.dense("plane", i32, (2, 3), 2, (0,), (Term(1, 1, 3, 8), Term(0, 1, 2, 4)), (-1, 5), (1, 0))
 
 
 def c(value, type=i32):

@@ -17,7 +17,8 @@ from weft.ir.errors import LIBRARY, Span
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
-from weft.ir.symbols import FieldSymbol, Param, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, Param
 from weft.ir.tasks import is_masked
 from weft.ir.text import print_ir
 from weft.ir.types import array, i32, i64, tensor, u1, u8
@@ -27,11 +28,11 @@ PLAIN = replace(MASKED, mask_out_of_bounds=False)
 BEFORE = TO_TASKS[: TO_TASKS.index("mask_accesses")]
 AFTER = (*TO_TASKS[TO_TASKS.index("mask_accesses") + 1 :], *TO_LOWERED)
 
-X = FieldSymbol("x", i32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (0,), (0,))
-Y = FieldSymbol("y", i32, (4, 5), 1, (0,), (Term(0, 1, 4, 20), Term(1, 1, 5, 4)), (-1, 2), (0, 1))
-V = FieldSymbol("v", tensor(i32, (3,)), (6,), 2, (0, 4, 8), (Term(0, 1, 6, 12),), (0,), (0,))
-W = FieldSymbol("w", i32, (16,), 3, (0,), (Term(0, 1, 16, 4),), (0,), (0,))  # holds indices
-S = FieldSymbol("s", i32, (6,), 4, (0,), (Term(0, 1, 6, 4),), (0,), (0,))
+X = FieldSymbol.dense("x", i32, (8,), 0, (0,), (Term(0, 1, 8, 4),), (0,), (0,))
+Y = FieldSymbol.dense("y", i32, (4, 5), 1, (0,), (Term(0, 1, 4, 20), Term(1, 1, 5, 4)), (-1, 2), (0, 1))
+V = FieldSymbol.dense("v", tensor(i32, (3,)), (6,), 2, (0, 4, 8), (Term(0, 1, 6, 12),), (0,), (0,))
+W = FieldSymbol.dense("w", i32, (16,), 3, (0,), (Term(0, 1, 16, 4),), (0,), (0,))  # holds indices
+S = FieldSymbol.dense("s", i32, (6,), 4, (0,), (Term(0, 1, 6, 4),), (0,), (0,))
 FIELDS = (X, Y, V, W, S)
 PARAMS = (Param("n", i32), Param("m", i32), Param("a", array(i32, 1)))
 

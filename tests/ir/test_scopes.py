@@ -66,6 +66,6 @@ def test_overlaps(a: str, b: str, overlap: bool) -> None:
 
 def test_names_of_fields_mean_nothing_in_code() -> None:
     names = ["x", "x#1", "x_1", "x}:!{", "x"]
-    fields = [FieldSymbol(name, f32, (8,), 0, (0,), ()) for name in names]
+    fields = [FieldSymbol.dense(name, f32, (8,), 0, (0,), ()) for name in names]
     spaces = [scope.space for scope in scopes_of(fields).values()]
     assert spaces == ["field:x", "field:x_1", "field:x_1.1", "field:x____", "field:x.1"]

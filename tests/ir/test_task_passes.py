@@ -4,6 +4,8 @@ Each case is a kernel; the golden file of a pass shows every case before and aft
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -433,9 +435,7 @@ def test_two_fields_of_one_name_have_scopes_of_their_own():
     body = range_for("%p = field_ptr @x[%i]\n%c = const 1.0 : f32\nstore %p, %c")
     made = kernel(body)
     (first,) = made.fields
-    twin = type(first)(
-        first.name, first.dtype, first.shape, 1, first.components, first.terms, first.offset, first.order
-    )
+    twin = replace(first, tree=1)
     made.fields = (twin, first)
     transformed("lower_access", made)
     assert [str(op.scope) for op in made.walk() if isinstance(op, Address)] == ["field:x.1"]

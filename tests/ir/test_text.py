@@ -9,7 +9,8 @@ import pytest
 from weft.ir import ops
 from weft.ir.core import OPS, Block, BlockArg, Builder, Value
 from weft.ir.parse import ParseError, parse, parse_type
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.text import print_ir
 from weft.ir.types import PRIMS, Prim, Type, array, f32, f64, i32, i64, pointer, struct, tensor, u1
 from weft.ir.verify import verify
@@ -147,7 +148,7 @@ def test_symbols_come_back_whole() -> None:
     kernel = parse(CHI)
     assert kernel.params[3] == Param("x", array(f32, 2, contiguous=False))
     assert kernel.results == (f32, tensor(f32, (2,)))
-    assert kernel.fields[1].terms == (Term(0, 4, 4, 64), Term(0, 1, 4, 4))
+    assert kernel.fields[1].path.levels[0].terms == (Term(0, 4, 4, 64), Term(0, 1, 4, 4))
     assert kernel.fields[1].offset == (-8,)
     loop = next(op for op in kernel.walk() if isinstance(op, ops.ParallelFor))
     assert loop.config == LoopConfig(block_dim=128)
@@ -174,7 +175,7 @@ def test_names_are_made_unique() -> None:
 
 
 def test_two_fields_of_one_name_stay_two() -> None:
-    first, second = (FieldSymbol("x", f32, (), tree, (0,), ()) for tree in (0, 1))
+    first, second = (FieldSymbol.dense("x", f32, (), tree, (0,), ()) for tree in (0, 1))
     kernel = ops.Kernel("k", fields=(first, second))
     add = Builder(kernel.body).add
     add(ops.FieldPtr(second, []))

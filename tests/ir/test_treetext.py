@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.ir import tree
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param, Term
+from weft.ir.storage.dense import Term
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.tree import Variable
 from weft.ir.treetext import _PRINTERS, print_tree
 from weft.ir.types import VOID, array, f32, i32, struct, tensor, u1
 
 VEC, PAIR = tensor(f32, (2,)), struct((("a", i32), ("v", tensor(f32, (2,)))))
-X = FieldSymbol("x", VEC, (8, 4), 0, (0, 4), (Term(0, 1, 8, 32), Term(1, 1, 4, 8)))
-LOSS = FieldSymbol("loss", f32, (), 0, (256,), ())
+X = FieldSymbol.dense("x", VEC, (8, 4), 0, (0, 4), (Term(0, 1, 8, 32), Term(1, 1, 4, 8)))
+LOSS = FieldSymbol.dense("loss", f32, (), 0, (256,), ())
 
 
 def _int(value: int) -> tree.Expr:

@@ -59,6 +59,8 @@ _SHARED = ("tests/ir/test_shared_locals.py", "tests/ir/test_lower_tree.py", "tes
 TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.addresses": ("tests/ir/test_addresses.py", "tests/ir/test_alias.py", *_PASSES, *_MEANING, *_RUN),
     "weft.ir.alias": ("tests/ir/test_alias.py", *_PASSES, *_MEANING, *_RUN),
+    "weft.ir.storage.dense": ("tests/ir/test_storage.py", *_PASSES, *_RUN),
+    "weft.ir.storage.path": ("tests/ir/test_storage.py", "tests/codegen/test_shares.py", *_LANES),
     "weft.ir.tasks": ("tests/ir/test_private_spaces.py", *_PASSES, "tests/ir/test_index_analyses.py", *_MEANING, *_RUN),
     "weft.ir.affine": ("tests/ir/test_index_analyses.py", *_PASSES, *_MEANING, *_RUN),
     "weft.ir.intervals": ("tests/ir/test_index_analyses.py", "tests/ir/test_bounds.py", *_PASSES, *_MEANING),

@@ -31,7 +31,7 @@ def test_fields_placed_together_interleave():
     a, b = x.describe(), y.describe()
     assert a.tree is b.tree
     assert (a.components, b.components) == ((0,), (8,))
-    assert a.terms[0].stride == b.terms[0].stride == 16
+    assert a.path.window.strides == b.path.window.strides == (16,)
     x[3], y[3] = 1, 2
     assert (x[3], y[3], x[2]) == (1, 2, 0)
 

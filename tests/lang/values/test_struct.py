@@ -101,7 +101,7 @@ def test_fields(layout):
     assert f.shape == (2,)
     assert f.keys == ["mass", "x", "n"]
     assert f.get_member_field("mass")[1] == 7
-    stride = f.mass.describe().terms[0].stride
+    stride = f.mass.describe().path.window.strides[0]
     assert stride == (20 if layout is ti.Layout.AOS else 4)
     with pytest.raises(FieldIndexError):
         f[2]

@@ -1,0 +1,65 @@
+"""What a path of levels ends in: the cell that holds one element of a field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ir.types import Type, flatten
+
+__all__ = ["SHADOWS", "Cell", "Shadow"]
+
+# What a hidden field may be kept for.
+SHADOWS: dict[str, str] = {
+    "marks": "laid out as the field that it tells of; a scalar of it is 1 where that field's has been written, else 0",
+    "races": "who touched which cell last, and what runs now (see `ir/races.py`)",
+}
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """A hidden field that tells something of each element: `kind` is a row of SHADOWS, `field` its name, and `tree` the
+    number of the tree that it lies in."""
+
+    kind: str
+    field: str
+    tree: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One element. `type`: of its value, a primitive, tensor or struct. `components`: for each scalar of that type, how
+    many bytes behind the begin of the cell it lies. `shadows`: the hidden fields that tell of it. `halo`: for each axis
+    of the field, how many elements at its begin and at its end are copies of what others own; loops over the field
+    leave them out. Empty: this program owns all."""
+
+    type: Type
+    components: tuple[int, ...]
+    shadows: tuple[Shadow, ...] = ()
+    halo: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        """How many bits each scalar takes in memory: whole bytes, as many as its type has."""
+        return tuple(8 * scalar.size for scalar in flatten(self.type))
+
+    @property
+    def first(self) -> int:
+        """The byte at which the first of its scalars begins."""
+        return min(self.components)
+
+    @property
+    def end(self) -> int:
+        """The byte behind its last scalar."""
+        return max(start + bits // 8 for start, bits in zip(self.components, self.bits, strict=True))
+
+    @property
+    def span(self) -> int:
+        """The bytes from its first to its last one."""
+        return self.end - self.first
+
+    def shadow(self, kind: str) -> Shadow | None:
+        """The shadow of that kind, if it has one."""
+        return next((shadow for shadow in self.shadows if shadow.kind == kind), None)
+
+    def __str__(self) -> str:
+        return f"cell({self.type} at {', '.join(map(str, self.components))})"

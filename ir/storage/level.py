@@ -1,0 +1,101 @@
+"""What a level of storage is, and what it writes with.
+
+A level gives every cell above it a group of cells of its own: an array of them (`dense`), or, once there are such
+levels, an array with a bit for each cell, a table of pointers to cells, a list. The same three questions are asked of
+every level, and the answers are CHI:
+
+    address     where the cell of an index is, given where the group is
+    activate    what makes the cell exist before something is written to it
+    enumerate   which cells a loop over the field visits
+
+Levels do not import ops, since ops refer to fields and these to levels: they write CHI through `Chi`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from weft.ir.core import Value
+
+__all__ = ["Box", "Chi", "Level", "Place", "Space"]
+
+
+@dataclass
+class Place:
+    """An address in the making: `base + offset + sum(indices[k] * strides[k])` bytes."""
+
+    base: Value
+    offset: int = 0
+    indices: list[Value] = field(default_factory=list["Value"])
+    strides: list[Value] = field(default_factory=list["Value"])
+
+    def copy(self) -> Place:
+        """The same address, to be continued differently."""
+        return Place(self.base, self.offset, list(self.indices), list(self.strides))
+
+
+@dataclass(frozen=True)
+class Space:
+    """The indices of a field: `shape`, the number of elements along each axis; `first`, the user's index of the first
+    element along each axis; `order`, the axes from the slowest to the fastest in memory."""
+
+    shape: tuple[int, ...]
+    first: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Box:
+    """The iterations of a loop over a field: along each axis of the box, slowest first, from `begins` to before `ends`.
+    `axes`: which axis of the field it is. A point of the box plus `Space.first` is the user's index. A field without
+    axes has a box of one axis that is none of the field's."""
+
+    axes: tuple[int, ...]
+    begins: list[Any]
+    ends: list[Any]
+
+
+class Chi(Protocol):
+    """Writes the CHI of a level at one place of a kernel. Values of the kernel are opaque to levels."""
+
+    def literal(self, index: Value) -> int | None:
+        """The number that an index is, where that is known; None else."""
+
+    def add_index(self, place: Place, index: Value, stride: int, first: int) -> None:
+        """Add `(index - first) * stride` to the address."""
+
+    def add_digit(self, place: Place, digit: Value, stride: int) -> None:
+        """Add `digit * stride` to the address; the digit is an i64."""
+
+    def from_zero(self, index: Value, first: int) -> Value:
+        """`index - first` as an i64, which is not negative."""
+
+    def quotient(self, value: Value, divisor: int) -> Value:
+        """`value // divisor`; neither is negative."""
+
+    def remainder(self, value: Value, divisor: int) -> Value:
+        """`value % divisor`; neither is negative."""
+
+
+class Level(Protocol):
+    """One level of a path. Levels are frozen and compare by their contents."""
+
+    @property
+    def kind(self) -> str:
+        """What texts call it: "dense"."""
+
+    def address(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
+        """Continue an address from where the level's group begins to the cell of `index` (the user's)."""
+
+    def activate(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
+        """Write what makes the cell of `index` exist; nothing if it always does."""
+
+    def enumerate(self, space: Space, halo: Sequence[tuple[int, int]], constant: Any) -> Box:
+        """The box of all cells that exist, without the halo. `constant(n)` gives the value that a number is."""
+
+    def locate(self, index: Any) -> Any:
+        """How many bytes behind the begin of the group the cell of `index` is. Indices count from 0; they are integers,
+        or arrays of these. What the evaluator computes: it does not run the CHI of `address`."""
