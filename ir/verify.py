@@ -128,7 +128,7 @@ class _Verifier:
 def _storage(symbol: FieldSymbol, kernel: Kernel) -> None:
     """A field's path is collapsed, its halo fits its shape, and its shadows are what their kinds say."""
     path, cell, name = symbol.path, symbol.path.cell, f"field '{symbol.name}'"
-    require(path == path.collapsed(), kernel, f"{name} is stored by a path that is not collapsed: {path}")
+    require(path.is_collapsed, kernel, f"{name} is stored by a path that is not collapsed: {path}")
     require(symbol.hidden in ("", *SHADOWS), kernel, f"{name} is hidden for '{symbol.hidden}', which is no shadow")
     pairs = zip(cell.halo, symbol.shape, strict=False)
     fits = all(low >= 0 <= high and low + high <= extent for (low, high), extent in pairs)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import InternalError
@@ -158,6 +158,12 @@ class Path:
         levels[-1] = Dense(last.terms)
         moved = tuple(last.offset + start for start in self.cell.components)
         return Path(tuple(levels), replace(self.cell, components=moved))
+
+    @property
+    def is_collapsed(self) -> bool:
+        """Whether no two dense levels follow one another, and the last one begins where its group does."""
+        kinds, last = [isinstance(level, Dense) for level in self.levels], self.levels[-1] if self.levels else None
+        return not any(a and b for a, b in pairwise(kinds)) and not (isinstance(last, Dense) and last.offset)
 
     def __str__(self) -> str:
         return " > ".join(map(str, (*self.levels, self.cell)))

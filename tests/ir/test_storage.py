@@ -142,6 +142,9 @@ def test_a_kernel_takes_collapsed_paths_only() -> None:
     with pytest.raises(TypeError, match="not collapsed"):
         print_ir(Kernel("k", fields=(made,)))
     verify(Kernel("k", fields=(FieldSymbol("x", (8,), 0, blocks.collapsed(), (), (0,)),)), "chi")
+    behind = Path((Dense((Term(0, 1, 8, 4),), 16),), Cell(f32, (0,)))
+    assert not behind.is_collapsed
+    assert behind.collapsed() == dense_path(Cell(f32, (16,)), (Term(0, 1, 8, 4),))
 
 
 # ---- where elements are ----------------------------------------------------------------------------------------------
