@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from weft.ir.target import Target
 from weft.ir.types import Prim, f32, i32
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class CompileConfig:
     `check_overflow`: what computes an integer beyond its type tells so, once a place, and wraps. `check_nan`: what
     computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked for races; `races` is
     then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has written is a fault;
-    `marks` is then where the marks of what was written are."""
+    `marks` is then where the marks of what was written are. `target`: the machine that tasks are mapped to; None until
+    then."""
 
     arch: str = "cpu"
     debug: bool = False
@@ -50,6 +52,7 @@ class CompileConfig:
     races: RaceTable | None = field(default=None, repr=False, compare=False)
     check_uninitialised: bool = False
     marks: Marks | None = None
+    target: Target | None = None
 
     @property
     def masks(self) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from weft.ir import lowered_ops, ops
+from weft.ir import lowered_ops, ops, schedule
 from weft.ir.core import OPS, Op
 from weft.ir.levels import LEVELS
-from weft.ir.pipeline import LEVEL_AFTER, TO_LOWERED, TO_TASKS, find_pass
+from weft.ir.pipeline import LEVEL_AFTER, TO_LANES, TO_LOWERED, TO_MAPPED, TO_TASKS, find_pass
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, BinaryRow, UnaryRow
 from weft.ir.simt import SIMT
 
@@ -55,19 +56,32 @@ def passes() -> str:
     """The page about the passes."""
     lines = [_PASSES]
     for heading, table in (("To tasks", ("lower_tree", *TO_TASKS)), ("To lowered CHI", TO_LOWERED)):
-        lines += [f"**{heading}:** " + ", ".join(f"[`{name}`](#{name})" for name in table) + ".\n"]
+        lines += [f"**{heading}:** {_listed(table)}.\n"]
+    lines += [
+        f"**To what a {target.upper()} runs:** {_listed(names)}.\n" for target, names in _mapping().items() if names
+    ]
     names = dict.fromkeys((*TO_TASKS, *TO_LOWERED))
     simplify = ("fold", "algebra", "forward", "dead_stores", "cse", "licm", "unreachable", "die")
     lines += ["## lower_tree\n", f"{inspect.getdoc(import_module('weft.ir.transforms.lower_tree'))}\n"]
-    for name in (*names, *simplify):
+    mapping = dict.fromkeys(name for names in _mapping().values() for name in names)
+    for name in (*names, *simplify, *mapping):
         module = inspect.getdoc(import_module(find_pass(name).__module__))
         lines += [f"## {name}\n", f"{module}\n", f"{inspect.getdoc(find_pass(name))}\n"]
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _mapping() -> dict[str, tuple[str, ...]]:
+    """The passes of each kind of target, after those that all targets share."""
+    return {target: TO_MAPPED[target] + TO_LANES[target] for target in TO_MAPPED}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"[`{name}`](#{name})" for name in names)
+
+
 def reference() -> str:
     """The page about the ops."""
-    return "\n".join([_INTRODUCTION, *_levels(), *_ops(), *_scalars()]).rstrip() + "\n"
+    return "\n".join([_INTRODUCTION, *_levels(), *_schedules(), *_ops(), *_scalars()]).rstrip() + "\n"
 
 
 def _levels() -> list[str]:
@@ -76,11 +90,22 @@ def _levels() -> list[str]:
     for name in ("lower_tree", *TO_TASKS, *TO_LOWERED):
         level = LEVEL_AFTER.get(name, level)
         lines.append(f"| `{name}` | {level} |")
+    lines.append("| the first pass of a target | mapped |")
     return [
         *lines,
         "\nAt *untyped* the ops are those of *chi*, but operands may still disagree in type; at *lowering* the ops of",
         "*tasks* and *lowered* mix.\n",
     ]
+
+
+def _schedules() -> list[str]:
+    """The fields of the records of `schedule.py`, with the comments there."""
+    lines = ["## Schedules\n", f"{inspect.getdoc(schedule)}\n"]
+    for kind in schedule.RECORDS.values():
+        lines += [f"### `{kind.__name__}`\n", f"{inspect.getdoc(kind)}\n", "| field | what |", "|---|---|"]
+        found = re.findall(r"^    (\w+): .*?  # (.*)$", inspect.getsource(kind), re.MULTILINE)
+        lines += [*(f"| `{name}` | {what} |" for name, what in found), ""]
+    return lines
 
 
 def _ops() -> list[str]:

@@ -12,6 +12,9 @@ _PLACES = {"shared", "field_ptr", "array_ptr", "array_shape", "element_ptr", "me
 _ADDRESSES = {"tree_base", "array_base", "shared_base", "array_extent", "array_stride", "address", "temp_ptr"}
 _LOWERED = _ADDRESSES | {"arg", "scalar_arg", "random", "returned"}
 
+_TARGETLESS = frozenset(_VALUES | _CONTROL | _LOWERED | {"kernel", "task", "yield", "store_result", "exit"})
+_MAPPED: frozenset[str] = frozenset()  # what only passes of TO_MAPPED and TO_LANES make
+
 LEVELS: dict[str, frozenset[str]] = {
     "chi": frozenset(
         _VALUES
@@ -23,5 +26,6 @@ LEVELS: dict[str, frozenset[str]] = {
     "tasks": frozenset(
         _VALUES | _CONTROL | _WHOLE | _PLACES | {"kernel", "task", "yield", "return", "store_result", "exit"}
     ),
-    "lowered": frozenset(_VALUES | _CONTROL | _LOWERED | {"kernel", "task", "yield", "store_result", "exit"}),
+    "lowered": _TARGETLESS,
+    "mapped": _TARGETLESS | _MAPPED,
 }

@@ -1,7 +1,6 @@
-"""The ops of CHI, of offloaded tasks, and of lowered CHI: each declared once.
-
-Constructor, verifier, printer and parser follow from them (see `core.py`); `levels.py` says which ops each level may
-hold. Elementwise ops work on scalars and on whole tensors alike, until `scalarize`."""
+"""The ops of CHI, of offloaded tasks, and of lowered CHI. From each declaration follow its constructor, verifier,
+printer and parser (see `core.py`); `levels.py` says which ops each level may hold. Elementwise ops work on scalars and
+on whole tensors alike, until `scalarize`."""
 
 from __future__ import annotations
 
@@ -18,6 +17,7 @@ from weft.ir.lowered_ops import (
     TreeBase,
 )
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
+from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, tensor, with_element
@@ -102,7 +102,7 @@ class BitCast(Op, name="bit_cast", pure=True, elementwise=True, lanes="operands"
 
 class Random(Op, name="random", reads=True, writes=True, effect="elsewhere", lanes="own"):
     """The next random number of this iteration: floats in [0, 1), integers over their whole range. `stream` is the
-    number of the parallel loop it stands in, counted from 1 in program order; 0 outside of them (see `philox.py`)."""
+    number of the parallel loop it is in, from 1 in program order; 0 outside of them (see `philox.py`)."""
 
     stream: int = attr(0)
 
@@ -176,14 +176,15 @@ class Member(Op, name="member", pure=True):
 
 
 class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
-    """A call of the function `function`, which may write the fields and arrays named in `touched`; `stream`: see
-    `random`. After `scalarize`, `results` has the types of the result's scalars, which only `returned` uses."""
+    """A call of the function `function`, which may write the fields and arrays in `touched`; `stream`: see `random`.
+    `results`: the types of the result's scalars, once `returned` has them; `effects`: see `calls.py`."""
 
     function: str = attr()
     values: list[Value] = operands()
     touched: tuple[str, ...] = attr(default=())
     results: tuple[Type, ...] = attr(default=())
     stream: int = attr(default=0)
+    effects: tuple[str, ...] = attr(default=())
 
 
 class Simt(Op, name="simt", reads=True, writes=True, effect="elsewhere"):
@@ -219,8 +220,7 @@ class SharedLocal(Op, name="shared_local", droppable=True, local=True):
 
 
 class Shared(Op, name="shared"):
-    """An array of that shape in the memory of a thread block; the op's type is an array type. What it holds at first is
-    not defined. Only in parallel loops."""
+    """An uninitialised array of that shape in the memory of a thread block. Only in parallel loops."""
 
     shape: tuple[int, ...] = attr()
 
@@ -336,6 +336,7 @@ class For(Op, name="for", droppable=True, lanes="rule"):
     begin: Value = operand()
     end: Value = operand()
     step: Value = operand()
+    schedule: LoopSchedule = attr(default=LoopSchedule())
     body: Block = region(default=None)
 
 
@@ -430,15 +431,15 @@ class Kernel(Op, name="kernel"):
 
 
 class Task(Op, name="task"):
-    """One launch. `kind` "serial": `body` runs once. "range_for": `bounds` yields a box, `body` (one argument per
-    axis, slowest axis first, the innermost axis contiguous in memory where possible) runs for each point in any order,
-    `prologue` before and `epilogue` after each thread's share; values of the prologue are visible in both.
-    `reads`/`writes` (names of the fields and arrays touched) come from `flag_access`."""
+    """One launch. `kind` "serial": `body` runs once. "range_for": `bounds` yields a box; `body` (one argument per axis,
+    slowest first) runs for each point in any order, `prologue` before and `epilogue` after each thread's share, which
+    see the values of the prologue. `read_set`/`write_set`: the fields and arrays touched; `schedule`: how it runs."""
 
     kind: str = attr()
     config: LoopConfig = attr(default=LoopConfig())
     read_set: tuple[str, ...] = attr(default=())
     write_set: tuple[str, ...] = attr(default=())
+    schedule: Schedule = attr(default=Schedule())
     bounds: Block = region(default=None)
     prologue: Block = region(default=None)
     body: Block = region(default=None)

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from dataclasses import is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 from weft.ir.core import OPS, Block, BlockArg, Field, Op, Value
 from weft.ir.errors import WeftError
 from weft.ir.ops import Kernel
+from weft.ir.schedule import RECORDS
 from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Cell, Shadow
 from weft.ir.storage.dense import Term
 from weft.ir.storage.path import dense_path
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.text import is_bare
-from weft.ir.types import PRIMS, VOID, Type, array, pointer, struct, tensor
+from weft.ir.types import PRIMS, VOID, Prim, Type, array, pointer, struct, tensor
 
 __all__ = ["ParseError", "parse", "parse_type"]
 
@@ -91,9 +93,12 @@ class _Parser:
     def after(self) -> str:
         return self.tokens[self.position + 1][1]
 
+    @property
+    def line(self) -> int:
+        return self.source.count("\n", 0, self.tokens[self.position][2]) + 1
+
     def error(self, expected: str) -> ParseError:
-        line = self.source.count("\n", 0, self.tokens[self.position][2]) + 1
-        return ParseError(f"line {line}: expected {expected}, found {self.text or 'the end'!r}")
+        return ParseError(f"line {self.line}: expected {expected}, found {self.text or 'the end'!r}")
 
     def take(self, kind: str) -> str:
         """The next token's text, which must be of that kind."""
@@ -166,7 +171,7 @@ class _Parser:
                 listed.append(self.attribute())
             return tuple(listed)
         if self.accept("{"):
-            return LoopConfig(**self.facts("}"))
+            return self.facts("}")
         if kind not in _LITERALS:
             raise self.error("an attribute")
         self.position += 1
@@ -283,7 +288,10 @@ class _Parser:
         if "Type" in field.annotation:
             return self.types()
         content = self.attribute()
-        return Scope.parse(str(content)) if field.annotation == "Scope" else content
+        try:
+            return _typed(content, _ATTRIBUTES.get(field.annotation))
+        except TypeError as error:
+            raise ParseError(f"in {field.name}= before line {self.line}: {error}") from None
 
     def region(self) -> Block:
         args: list[BlockArg] = []
@@ -322,10 +330,29 @@ def _name(symbol: str) -> str:
     return json.loads(symbol[1:]) if symbol[1] == '"' else symbol[1:]
 
 
+def _typed(content: Any, kind: Any) -> Any:
+    """An attribute's content as the type that was declared for it, or for the field of a record."""
+    if kind is Scope:
+        return Scope.parse(str(content))
+    if kind is Prim:
+        return PRIMS[str(content)]
+    if is_dataclass(kind):
+        kinds = get_type_hints(kind)
+        if not isinstance(content, dict) or not content.keys() <= kinds.keys():
+            raise TypeError(f"{content!r} is no {getattr(kind, '__name__', kind)}")
+        made: Any = kind
+        return made(**{name: _typed(one, kinds[name]) for name, one in content.items()})
+    if get_origin(kind) is tuple:
+        (each, *_) = get_args(kind)
+        return tuple(_typed(one, each) for one in content)
+    return content
+
+
 def _number(text: str) -> int | float:
     return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
+_ATTRIBUTES: dict[str, Any] = {"Scope": Scope, "LoopConfig": LoopConfig, **RECORDS}
 _LITERALS: dict[str, Any] = {
     "number": _number,
     "string": json.loads,

@@ -1,18 +1,20 @@
-"""The two pipelines: from the tree to tasks, from tasks to lowered CHI. Reading these tables is reading the compiler.
+"""The pipelines: from the tree to tasks, from tasks to lowered CHI, and from there to what a target runs. Reading these
+tables is reading the compiler.
 
-A pass is found by its name, in the file of that name under `transforms/`. With `config.verify` the IR is verified after
-every pass, nested ones included, and a pass that says "nothing changed" is held to it; with `config.debug` it is
-verified after each row of the tables.
+A pass is found by its name, in the file of that name under `transforms/`, or under `transforms/mapping/`. With
+`config.verify` the IR is verified after every pass, nested ones included, and a pass that says "nothing changed" is
+held to it; with `config.debug` it is verified after each row of the tables.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from time import perf_counter
 
+from weft.ir.calls import note_effects
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError, WeftError
 from weft.ir.ops import Kernel
@@ -21,7 +23,18 @@ from weft.ir.text import print_ir
 from weft.ir.tree import KernelTree
 from weft.ir.verify import verify
 
-__all__ = ["LEVEL_AFTER", "STAGES", "TO_LOWERED", "TO_TASKS", "find_pass", "lower", "run_passes"]
+__all__ = [
+    "LEVEL_AFTER",
+    "STAGES",
+    "TO_LANES",
+    "TO_LOWERED",
+    "TO_MAPPED",
+    "TO_TASKS",
+    "find_pass",
+    "lower",
+    "map_to_target",
+    "run_passes",
+]
 
 TO_TASKS: tuple[str, ...] = (
     "infer_types",
@@ -51,8 +64,19 @@ TO_LOWERED: tuple[str, ...] = (
     "lift_sums",
 )
 
+# By kind of target: which thread runs which iterations, and in what order.
+TO_MAPPED: dict[str, tuple[str, ...]] = {
+    "cpu": (),
+    "gpu": ("number_iterations", "choose_axes", "warps_per_row", "choose_blocks"),
+}
+
+# By kind of target, after `TO_MAPPED`: how the accesses of a thread become instructions.
+TO_LANES: dict[str, tuple[str, ...]] = {"cpu": (), "gpu": ()}
+
+_MAPPING = frozenset(name for table in (TO_MAPPED, TO_LANES) for names in table.values() for name in names)
+
 # The stages of the pipelines; other passes run inside of these.
-STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED))
+STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED, *_MAPPING))
 
 # The level (see `verify.py`) that holds from after this pass on.
 LEVEL_AFTER: dict[str, str] = {
@@ -69,7 +93,7 @@ TIDYING: frozenset[str] = frozenset({"full_simplify"})
 
 def find_pass(name: str) -> Pass:
     """The pass of that name; its file is imported when first asked for."""
-    file = f"weft.ir.transforms.{name}"
+    file = f"weft.ir.transforms.{'mapping.' if name in _MAPPING else ''}{name}"
     if name not in PASSES or file in sys.modules:
         import_module(file)  # waits where another thread is at it: a pass is registered before its file ends
     return PASSES[name]
@@ -87,6 +111,20 @@ def lower(tree: KernelTree, config: CompileConfig, observe: Observer | None = No
     watch("lower_tree", kernel, True, began, ended)
     _run(kernel, TO_TASKS + TO_LOWERED, config, watch)
     return kernel
+
+
+def map_to_target(
+    kernel: Kernel, functions: Sequence[Kernel], config: CompileConfig, observe: Observer | None = None
+) -> None:
+    """Map a kernel of lowered CHI, and the functions that it calls, to `config.target`, in place. `observe` is told
+    of the passes over the kernel."""
+    if config.target is None:
+        raise InternalError(f"kernel '{kernel.symbol}' is mapped to no target")
+    note_effects(kernel, functions)
+    names = TO_MAPPED[config.target.kind] + TO_LANES[config.target.kind]
+    for one in functions:
+        _run(one, names, config, _Watch(config, None, "mapped"))
+    _run(kernel, names, config, _Watch(config, observe, "mapped"))
 
 
 def run_passes(

@@ -8,6 +8,7 @@ from weft.ir.addresses import root_of
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import Access, is_access, space_of, space_of_array, space_of_field
 from weft.ir.core import Block, Builder, Op, Value, ops_of
+from weft.ir.errors import InternalError
 from weft.ir.intervals import interval
 from weft.ir.ops import (
     Alloca,
@@ -24,15 +25,18 @@ from weft.ir.ops import (
     Task,
     TempPtr,
     Warn,
+    Yield,
 )
 from weft.ir.types import Array
 
 __all__ = [
     "Region",
     "accesses",
+    "box_of",
     "closed_tasks",
     "is_masked",
     "memory_space",
+    "parallel_tasks",
     "private_spaces",
     "separate_tasks",
     "shows_order",
@@ -45,6 +49,19 @@ __all__ = [
 def tasks_of(kernel: Kernel) -> list[Task]:
     """The tasks of an offloaded kernel, in order."""
     return [op for op in kernel.body if isinstance(op, Task)]
+
+
+def parallel_tasks(kernel: Kernel) -> list[Task]:
+    """The tasks that run over a box, in order."""
+    return [task for task in tasks_of(kernel) if task.kind == "range_for"]
+
+
+def box_of(task: Task) -> Yield:
+    """The op that says what the task iterates over."""
+    limits = task.bounds.last
+    if not isinstance(limits, Yield):
+        raise InternalError(f"the bounds of {task!r} do not end in a yield")
+    return limits
 
 
 def closed_tasks(kernel: Kernel) -> list[Task]:

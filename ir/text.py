@@ -24,7 +24,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from weft.ir.ops import Kernel
 from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Shadow
 from weft.ir.storage.dense import Term
-from weft.ir.symbols import FieldSymbol, LoopConfig
+from weft.ir.symbols import FieldSymbol
 from weft.ir.types import VOID, Type
 
 __all__ = ["RESERVED", "Lister", "Names", "attribute", "is_bare", "print_ir"]
@@ -205,7 +205,7 @@ def symbol(name: str) -> str:
 
 
 def attribute(content: Any) -> str:
-    """The text of an attribute: a number, a truth value, a string, a type, a loop's configuration, or a tuple."""
+    """The text of an attribute: a number, a truth value, a string, a type, a record, or a tuple."""
     if isinstance(content, np.generic):
         content = content.item()
     if isinstance(content, Scope):
@@ -218,7 +218,7 @@ def attribute(content: Any) -> str:
         return repr(content) if math.isfinite(content) else str(content)
     if isinstance(content, Term | Shadow):
         return attribute(tuple(getattr(content, one.name) for one in fields(content)))
-    if isinstance(content, LoopConfig):
+    if is_dataclass(content):
         chosen = [(f.name, getattr(content, f.name)) for f in fields(content) if getattr(content, f.name) != f.default]
         return "{" + ", ".join(f"{name}={attribute(choice)}" for name, choice in chosen) + "}"
     if isinstance(content, tuple):

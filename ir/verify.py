@@ -3,6 +3,8 @@
 Three kinds of facts: the structure (links, users, every use inside the scope of its definition), the place (an op that
 its level allows, where its kind may stand), and the types of operands and results (a table, one row per op).
 
+A schedule is checked too (see `verify_schedule.py`).
+
 The levels are those of `levels.py` and two in between: "untyped" is CHI before `infer_types`, when operands may still
 disagree; "lowering" is between "tasks" and "lowered", when both kinds of ops may be present.
 """
@@ -19,6 +21,7 @@ from weft.ir.ops import Kernel
 from weft.ir.storage.cell import SHADOWS
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import VOID, Array, Pointer, Prim
+from weft.ir.verify_schedule import verify_schedule
 from weft.ir.verify_types import CHECKS, require, show
 
 __all__ = ["ALLOWED", "verify"]
@@ -30,7 +33,7 @@ ALLOWED: dict[str, frozenset[str]] = LEVELS | {
 
 _LOOPS = ("for", "while")
 _SPREAD = ("parallel_for", "struct_for", "task")
-_TASKS_ONLY = ("tasks", "lowering", "lowered")
+_TASKS_ONLY = ("tasks", "lowering", "lowered", "mapped")
 # Which ops may hold such an op: the innermost of these around it decides.
 _PLACES: dict[str, tuple[str, ...]] = {
     "task": ("kernel",),
@@ -98,6 +101,8 @@ class _Verifier:
             uses[op] = uses.get(op, 0) + 1
         require(sum(op.groups) <= len(op.operands), op, "has groups larger than its operands")
         _place(op, around, self.level)
+        if isinstance(op, (ops.Task, ops.For)):
+            verify_schedule(op, self.kernel, self.level == "mapped")
         if is_access(op) and op.writes:
             _shared_write(op, around)
         if self.level != "untyped":
@@ -113,7 +118,7 @@ class _Verifier:
         self.define(op)
 
     def types(self, op: Op) -> None:
-        if self.level == "lowered":
+        if self.level in ("lowered", "mapped"):
             array = op.opname == "arg" and isinstance(op.type, Array)  # handed on to a function
             scalar = isinstance(op.type, Prim | Pointer) or op.type is VOID
             require(scalar or array, op, "has more than a scalar for a value")

@@ -30,11 +30,13 @@ import weft as ti
 from weft.codegen.cpu.kernel import emit_kernel as emit_for_cpu
 from weft.codegen.llvm.instruction_sets import LEVELS
 from weft.codegen.nvptx.kernel import emit_kernel as emit_for_gpu
-from weft.codegen.nvptx.target import header
+from weft.codegen.nvptx.target import gpu_target, header
 from weft.demos.runner import NAMES
 from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
-from weft.ir.pipeline import lower
+from weft.ir.ops import Kernel
+from weft.ir.pipeline import lower, map_to_target
+from weft.ir.target import Target
 from weft.lang.calls import compile as compiler
 
 DEMOS = {
@@ -59,18 +61,26 @@ _GPU = CudaTarget(90, 80)
 
 def _for_cpu(level: str) -> Callable[[Any, CompileConfig], str]:
     def emit(root: Any, config: CompileConfig) -> str:
-        config = replace(config, arch="cpu", threads=_THREADS)
-        functions = [lower(one, config) for one in root.functions]
-        return str(emit_for_cpu(lower(root, config), config, LEVELS[level], functions).text(""))
+        target = Target("cpu", features=LEVELS[level], threads=_THREADS)
+        config = replace(config, arch="cpu", threads=_THREADS, target=target)
+        kernel, functions = _mapped(root, config)
+        return str(emit_for_cpu(kernel, config, LEVELS[level], functions).text(""))
 
     return emit
 
 
 def _for_gpu(root: Any, config: CompileConfig) -> str:
-    config = replace(config, arch="cuda")
-    functions = [lower(one, config) for one in root.functions]
-    emitted, _ = emit_for_gpu(lower(root, config), config, _GPU, functions)
+    config = replace(config, arch="cuda", target=gpu_target(_GPU))
+    kernel, functions = _mapped(root, config)
+    emitted, _ = emit_for_gpu(kernel, config, _GPU, functions)
     return str(emitted.module.text(header(_GPU, config.opt_level)))
+
+
+def _mapped(root: Any, config: CompileConfig) -> tuple[Kernel, list[Kernel]]:
+    """The kernel and its functions, as code is made of them."""
+    kernel, functions = lower(root, config), [lower(one, config) for one in root.functions]
+    map_to_target(kernel, functions, config)
+    return kernel, functions
 
 
 TARGETS: dict[str, Callable[[Any, CompileConfig], str]] = {

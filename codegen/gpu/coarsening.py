@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 from weft.codegen.gpu.boundary_peeling import clamps_of
 from weft.codegen.gpu.row_phases import WORD, cell, whole_words
-from weft.codegen.gpu.unroll_and_jam import is_long, is_ordered, is_shared, is_short, size_of
 from weft.ir.addresses import element_of
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import is_access
 from weft.ir.core import Block, Op, Value
+from weft.ir.mapping.serial_loops import is_long, is_ordered, is_shared, is_short, size_of
 from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.scopes import Scope
 from weft.ir.types import Pointer, element

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
-from weft.codegen.gpu.axes import write_along
 from weft.codegen.gpu.dialect import DeviceModule, GpuDialect
 from weft.codegen.gpu.ops import DEVICE, DeviceWriter, state_word
 from weft.codegen.gpu.privatization import LIMITS
-from weft.codegen.gpu.simt import MOST_THREADS, arena_of, threads_together
-from weft.codegen.gpu.task import Launch, box_of, contains, draws, measured_first, write_launch
+from weft.codegen.gpu.simt import arena_of
+from weft.codegen.gpu.task import Launch, contains, measured_first, write_launch
 from weft.codegen.llvm.call_ops import Callee, calls_one, survey, write_function
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.module import MathLibrary
@@ -25,11 +25,10 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.mapping.privatizable import shares_of
 from weft.ir.ops import Assert, Exit, Kernel, Task
+from weft.ir.tasks import box_of
 from weft.ir.types import Prim, flat_size
 
 __all__ = ["Emitted", "check_limits", "emit_kernel", "plan", "threads_of"]
-
-_THREADS = 256  # of a block, where the program does not say
 
 
 @dataclass(frozen=True)
@@ -94,14 +93,8 @@ def _floor(room: int) -> tuple[str, ...]:
 
 
 def threads_of(task: Task | None) -> int:
-    """How many threads a block has: what `loop_config(block_dim=)` says, in whole warps unless the program counts its
-    threads; one for serial tasks."""
-    if task is None:
-        return 1
-    if exactly := threads_together(task):
-        return exactly
-    wanted = task.config.block_dim
-    return min(-(-wanted // 32) * 32, MOST_THREADS) if wanted else _THREADS
+    """How many threads a block has; one for serial tasks."""
+    return 1 if task is None else prod(task.schedule.block)
 
 
 def check_limits(kernel: Kernel, emitted: Emitted, gpu: str, arguments: int, shared: int) -> None:
@@ -138,14 +131,12 @@ def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], i
         if task.kind == "serial":
             single().serial.append(task)
             continue
-        if not draws(task, callees):  # iterations are numbered by their place: it must be the same on every arch
-            write_along(task)
         box = 0
         if measured_first(task):
             box = words
             words += 2 * len(box_of(task).begins)
             single().boxes.append((task, box))
-        shares = () if threads_together(task) else shares_of(task, kernel.fields, LIMITS)
+        shares = () if task.schedule.numbered else shares_of(task, kernel.fields, LIMITS)
         launches.append(Launch(f"{name}_{len(launches)}", loop=task, box=box, shares=shares))
     ended = False
     for position, launch in enumerate(launches):

@@ -1,8 +1,7 @@
 """What the threads of a block or warp do together, in code: barriers, votes, shuffles, and the block's arrays.
 
-A loop that uses any of it runs by number: iteration `k` of its box on thread `k % threads` of block `k // threads`, so
-that a program knows who its neighbours are. Arrays beyond 48 KiB in all come with the launch, the others with the
-code.
+A loop that uses any of it runs by number (see `number_iterations`). Arrays beyond 48 KiB in all come with the launch,
+the others with the code.
 """
 
 from __future__ import annotations
@@ -22,26 +21,13 @@ from weft.ir.types import Prim
 if TYPE_CHECKING:
     from weft.codegen.gpu.ops import DeviceWriter
 
-__all__ = ["MOST_THREADS", "SHUFFLES", "SIMT_EMITTERS", "Arena", "arena_of", "threads_together"]
+__all__ = ["SHUFFLES", "SIMT_EMITTERS", "Arena", "arena_of"]
 
-MOST_THREADS = 1024  # of a block
 STATIC = 48 << 10  # bytes that code may bring
 _ALIGN = 16
-_DEFAULT_THREADS = 128
 _DYNAMIC = "weft_dynamic"
 
 Arena = dict[int, int]
-
-
-def threads_together(task: Task) -> int:
-    """How many threads a block of this loop has, if they do anything together: as many as asked for, not one more. 0 if
-    they do not. CompilationError for more than there can be."""
-    if not any(isinstance(op, Simt | SharedBase) for op in task.walk()):
-        return 0
-    wanted = task.config.block_dim or _DEFAULT_THREADS
-    if wanted > MOST_THREADS:
-        raise CompilationError(f"block_dim={wanted}: a block has at most {MOST_THREADS} threads", task.span)
-    return wanted
 
 
 def arena_of(task: Task | None) -> tuple[Arena, int]:

@@ -7,7 +7,7 @@ nothing is divided per element. Every loop strides by the size of the grid: any 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -18,22 +18,23 @@ from weft.codegen.gpu.dialect import DeviceModule, GpuDialect, dialect_of
 from weft.codegen.gpu.ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.gpu.privatization import copies_of, flush, open_share
 from weft.codegen.gpu.row_phases import phased_row, write_by_phase
-from weft.codegen.gpu.simt import arena_of, threads_together
+from weft.codegen.gpu.simt import arena_of
 from weft.codegen.gpu.unroll_and_jam import write_together
-from weft.codegen.gpu.warps_per_row import LANES, Team, team_of, write_team
+from weft.codegen.gpu.warps_per_row import write_warp
 from weft.codegen.gpu.wide_atomics import runs_of
-from weft.codegen.llvm.call_ops import Callee, calls_one
 from weft.codegen.llvm.function import Jump
 from weft.codegen.llvm.line_table import LineTable
 from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
+from weft.ir.calls import draws
 from weft.ir.core import Op, Value
-from weft.ir.errors import InternalError
 from weft.ir.intervals import interval
 from weft.ir.mapping.privatizable import Share
-from weft.ir.ops import Const, For, Load, Random, Store, Task, Yield
+from weft.ir.mapping.warp_sums import LANES, warp_loop
+from weft.ir.ops import Const, For, Load, Store, Task, Yield
+from weft.ir.tasks import box_of
 from weft.ir.types import Pointer
 
-__all__ = ["Launch", "box_of", "contains", "draws", "write_launch"]
+__all__ = ["Launch", "contains", "write_launch"]
 
 _FROZEN = ", !invariant.load !{}"
 
@@ -64,19 +65,6 @@ def contains(task: Task, kind: type[Op]) -> bool:
     return any(isinstance(op, kind) for op in task.walk())
 
 
-def draws(task: Task, callees: Mapping[str, Callee]) -> bool:
-    """Whether the task, or a function it calls, draws random numbers."""
-    return contains(task, Random) or calls_one(task, callees, lambda callee: callee.draws)
-
-
-def box_of(task: Task) -> Yield:
-    """The op that says what the task iterates over."""
-    limits = task.bounds.last
-    if not isinstance(limits, Yield):
-        raise InternalError(f"codegen: the bounds of {task!r} do not end in a yield")
-    return limits
-
-
 def measured_first(task: Task) -> bool:
     """Whether the box depends on memory, which the task may change as it runs."""
     return any(isinstance(op, Load) for op in task.bounds)
@@ -103,18 +91,18 @@ def write_launch(module: DeviceModule, launch: Launch, temps: int, threads: int)
     if f.lines_from is not None:  # what belongs to no op, such as the heads of loops, comes from the line of the task
         f.lines_from.mark(f.lines, 0, launch.tasks()[0].span if launch.tasks() else None)
         where = f" !dbg {f.lines_from.subprogram}"
-    size = _block_size(dialect, launch.loop, threads, module.config.fast_math)
+    size = _block_size(dialect, launch.loop, threads)
     module.functions.append(f.text(f"{entry.signature} nounwind {size}{where}"))
 
 
-def _block_size(dialect: GpuDialect, task: Task | None, threads: int, fast_math: bool) -> str:
+def _block_size(dialect: GpuDialect, task: Task | None, threads: int) -> str:
     """What the target is told of the blocks: their size, exactly where the program counts its threads. Left to itself
     it saves registers so that many blocks fit a multiprocessor. Loops that live on what one thread has under way at a
     time get all that they want, but not where threads wait for one another: meanwhile other blocks must have work."""
     if task is None:
         return dialect.block_size(1, False, False)
-    together = threads_together(task) > 0
-    alone = has_long_loop(task) and not together and team_of(task, fast_math) is None
+    together = task.schedule.numbered
+    alone = has_long_loop(task) and not together and warp_loop(task) is None
     return dialect.block_size(threads, together, alone)
 
 
@@ -132,7 +120,7 @@ def _write_serial(f: DeviceWriter, launch: Launch) -> None:
     """One thread: no other one meets its atomics. Serial tasks count their random numbers together, in the state."""
     f.plain = True
     for task in launch.serial:
-        if draws(task, f.module.callees) and not f.draws:
+        if draws(task) and not f.draws:
             f.draws = state_word(f, STATE_DRAWS)
         f.block(task.body)
         if not f.open:
@@ -164,7 +152,7 @@ class _Axis:
 
 
 def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
-    if draws(task, f.module.callees):
+    if draws(task):
         f.draws = f.stack("i32", align=4)
     axes = _axes(f, task, launch.box)
     f.frozen = _FROZEN
@@ -221,12 +209,12 @@ def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
     inner = axes[-2:] if len(axes) > 1 else axes[-1:]
     outer = axes[: len(axes) - len(inner)]
     lengths = [_length(f, axis) for axis in axes]
-    if threads_together(task):
+    if task.schedule.numbered:
         _numbered(f, task, axes, lengths)
         return
-    team = team_of(task, f.module.config.fast_math)
-    if team is not None:
-        _teams(f, task, axes, lengths, team)
+    loop = warp_loop(task)
+    if loop is not None:
+        _warps(f, task, axes, lengths, loop)
         return
     if not outer:
         _planes(f, task, axes, [], lengths)
@@ -242,14 +230,14 @@ def _numbered(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str]
         _body(f, task, axes, [_digits(f, number, axes, lengths)], lengths)
 
 
-def _teams(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str], team: Team) -> None:
+def _warps(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str], loop: For) -> None:
     """The same by warps."""
     threads = f.set(f"mul nsw i64 {_product(f, lengths)}, {LANES}")
     with _strided(f, "x", threads, short=False) as thread:
         number, lane = f.set(f"udiv i64 {thread}, {LANES}"), f.set(f"urem i64 {thread}, {LANES}")
         indices = _digits(f, number, axes, lengths)
         f.values.update(zip(task.body.args, indices, strict=True))
-        write_team(f, task, team, f.set(f"trunc i64 {lane} to i32"))
+        write_warp(f, task, loop, f.set(f"trunc i64 {lane} to i32"))
 
 
 def _product(f: DeviceWriter, lengths: list[str]) -> str:

@@ -19,46 +19,27 @@ from weft.codegen.gpu.row_phases import phased_row, write_by_phase
 from weft.codegen.llvm.function import EMITTERS
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.core import Op, Value
-from weft.ir.ops import (
-    Address,
-    Binary,
-    Break,
-    Const,
-    Continue,
-    Exit,
-    For,
-    Load,
-    Task,
-    While,
+from weft.ir.mapping.serial_loops import (
+    apart_and_in_turn,
+    counts_by_one,
+    is_alike,
+    is_shared,
+    size_of,
+    trips_of,
+    worth_it,
+    written_out,
 )
-from weft.ir.tasks import shows_order
+from weft.ir.ops import Binary, Const, For, Load
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:
     from weft.codegen.gpu.ops import DeviceWriter
 
-__all__ = [
-    "apart_and_in_turn",
-    "is_long",
-    "is_ordered",
-    "is_shared",
-    "is_short",
-    "size_of",
-    "trips_of",
-    "write_for",
-    "write_sum",
-    "write_together",
-]
+__all__ = ["write_for", "write_sum", "write_together"]
 
-_MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
-_MOST_TRIPS = 32  # of a loop that is written out
 _ROUNDS, _SHARED_ROUNDS = 4, 8  # side by side
 _SMALL = 32  # ops of a body of which there are that many
-_FEW = 64  # rounds that are no long loop
-_MOST_SHARED = 4  # loops of a task that are written so: each is there three times
 _NOT_UNROLLED = '!{!"llvm.loop.unroll.disable"}'
-_MOST_SIDE_BY_SIDE = 64  # ops of a loop's body
-_FEWEST = 8  # rounds that are worth it
 
 Values = MutableMapping[Value, str]
 
@@ -68,7 +49,7 @@ def write_together(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values],
     for op in ops:
         if isinstance(op, For) and not any(value in varying for value in op.operands):
             _loop(f, op, places, varying)
-        elif _alike(op) and not any(value in varying for value in op.operands):
+        elif is_alike(op) and not any(value in varying for value in op.operands):
             f.values = places[0]
             f.op(op)
             for values in places[1:]:
@@ -79,25 +60,20 @@ def write_together(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values],
                 f.op(op)
 
 
-def _alike(op: Op) -> bool:
-    """Whether it gives the same wherever its operands are the same."""
-    return op.pure or (isinstance(op, Load) and op.invariant)
-
-
 def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value]) -> None:
     """A loop that makes the same rounds at all places."""
     index, trips = op.body.args[0], trips_of(op)
-    if trips is not None and _written_out(op, trips, len(places)):
+    if trips is not None and written_out(op, trips, len(places)):
         _write_out(f, op, places, varying, trips)
         return
     f.values = places[0]
-    if not _counts_by_one(op):
+    if not counts_by_one(op):
         varying.add(op)
         for f.values in places:
             f.op(op)
         return
     apart, in_turn = apart_and_in_turn(op.body)
-    if _worth_it(op, apart):
+    if worth_it(op, apart):
         _rounds(f, op, places, varying, apart, in_turn)
         return
     with f.loop(f.use(op.begin), f.use(op.end), type=_index_type(op)) as number:
@@ -126,35 +102,9 @@ def _write_out(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[
         write_by_phase(f, row, rounds)
 
 
-def trips_of(op: For) -> int | None:
-    """How many rounds the loop makes, where that is known."""
-    if not all(isinstance(value, Const) for value in (op.begin, op.end, op.step)):
-        return None
-    begin, end, step = (int(value.value) for value in (op.begin, op.end, op.step) if isinstance(value, Const))
-    return len(range(begin, end, step)) if step else None
-
-
-def _written_out(op: For, trips: int, places: int) -> bool:
-    return _is_innermost(op) and trips <= _MOST_TRIPS and trips * places * size_of(op.body) <= _MOST_WRITTEN_OUT
-
-
-def _is_innermost(op: For) -> bool:
-    return not any(isinstance(inner, For | While) for inner in op.walk() if inner is not op)
-
-
-def _counts_by_one(op: For) -> bool:
-    signed = isinstance(op.begin.type, Prim) and op.begin.type.is_signed
-    return signed and isinstance(op.step, Const) and op.step.value == 1
-
-
 def _index_type(op: For) -> str:
     assert isinstance(op.begin.type, Prim)
     return in_register(op.begin.type)
-
-
-def size_of(ops: Iterable[Op]) -> int:
-    """How many instructions a block is, about."""
-    return sum(not isinstance(inner, Address | Const) for op in ops for inner in op.walk())
 
 
 # ---- rounds side by side ---------------------------------------------------------------------------------------------
@@ -163,7 +113,7 @@ def size_of(ops: Iterable[Op]) -> int:
 def write_for(f: DeviceWriter, op: For) -> None:
     """A loop in one thread: several rounds at once, where they wait for memory that nobody writes."""
     apart, in_turn = apart_and_in_turn(op.body)
-    if not _worth_it(op, apart):
+    if not worth_it(op, apart):
         EMITTERS[For](f, op)
         return
     _rounds(f, op, [f.values], set(), apart, in_turn)
@@ -303,48 +253,6 @@ def _fetched(rounds: _Rounds) -> tuple[list[Op], list[Op]]:
     return fetched, [op for op in rounds.apart if op not in needed or not isinstance(op, Load)]
 
 
-def is_long(op: For) -> bool:
-    """Whether a loop makes many rounds, or may, and has none inside."""
-    trips = trips_of(op)
-    return _is_innermost(op) and (trips is None or trips > _FEW)
-
-
-def is_short(op: For) -> bool:
-    """Whether a loop makes so few rounds that they may be written out."""
-    return (trips_of(op) or _MOST_TRIPS + 1) <= _MOST_TRIPS
-
-
-def is_shared(op: For) -> bool:
-    """Whether a thread does little but make the many rounds of this loop, in which all threads read the same."""
-    task = op.parent
-    if (
-        not isinstance(task, Task)
-        or not is_long(op)
-        or sum(isinstance(other, For) for other in task.body) > _MOST_SHARED
-    ):
-        return False
-    varying, moving = _varying(task), set[Value](op.body.args)
-    loads = list[Op]()
-    for inner in op.body:
-        if any(value in moving for value in inner.operands):
-            moving.add(inner)
-            loads += [inner] if isinstance(inner, Load) and inner.invariant else []
-    return bool(loads) and not any(load in varying for load in loads)
-
-
-def _varying(task: Task) -> set[Value]:
-    """What may differ between two iterations of the task."""
-    found: set[Value] = set(task.body.args)
-    for top in task.body:
-        for op in top.walk():
-            differs = any(value in found for value in op.operands)
-            if differs or not _alike(op):
-                found.add(op)
-            if differs and isinstance(op, For):
-                found.update(op.body.args)
-    return found
-
-
 def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: int) -> list[str]:
     """The indices of round `number` and of those written beside it."""
     first = f.set(f"shl {type} {number}, {count.bit_length() - 1}")
@@ -352,36 +260,6 @@ def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: in
     places = [first, *(f.set(f"add {type} {first}, {ahead}") for ahead in range(1, count))]
     f.steps |= {place: (first, ahead) for ahead, place in enumerate(places)}
     return places
-
-
-def is_ordered(op: Op) -> bool:
-    """Whether iterations that hold the op cannot be interleaved."""
-    return shows_order(op) or isinstance(op, (Break, Continue, Exit, While))
-
-
-def _worth_it(op: For, apart: list[Op]) -> bool:
-    trips = trips_of(op)
-    if not _counts_by_one(op) or not _is_innermost(op) or (trips is not None and trips < _FEWEST):
-        return False
-    if size_of(op.body) > _MOST_SIDE_BY_SIDE or any(is_ordered(inner) for inner in op.walk()):
-        return False
-    index = op.body.args[0]
-    varying: set[Value] = {index}
-    for inner in apart:
-        if any(value in varying for value in inner.operands):
-            varying.add(inner)
-    return any(isinstance(inner, Load) and inner in varying for inner in apart)
-
-
-def apart_and_in_turn(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
-    """What a round computes from nothing that other rounds change, and the rest."""
-    apart, in_turn, waits = list[Op](), list[Op](), set[Value]()
-    for op in ops:
-        alone = _alike(op) and not any(value in waits for value in op.operands)
-        (apart if alone else in_turn).append(op)
-        if not alone:
-            waits.add(op)
-    return apart, in_turn
 
 
 # ---- indices that are another one and a constant ---------------------------------------------------------------------

@@ -7,14 +7,11 @@ the device only if there is something to wait for: results, or assertions that m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from weft.codegen.cpu.vector_math import CpuMath
 from weft.codegen.gpu.coarsening import Group, group_of
-from weft.codegen.gpu.kernel import threads_of
-from weft.codegen.gpu.simt import arena_of, threads_together
-from weft.codegen.gpu.task import Launch, box_of
-from weft.codegen.gpu.warps_per_row import LANES, team_of
+from weft.codegen.gpu.simt import arena_of
+from weft.codegen.gpu.task import Launch
 from weft.codegen.llvm import machine
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.module import ModuleWriter
@@ -22,38 +19,15 @@ from weft.codegen.llvm.overlap_check import write_check
 from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, STATE_ERROR, STATE_RESULTS, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
-from weft.ir.ops import Const, Kernel, Task
+from weft.ir.mapping.warp_sums import LANES, warp_loop
+from weft.ir.ops import Kernel, Task
+from weft.ir.tasks import box_of
 from weft.ir.types import flat_size
 
 __all__ = ["host_module"]
 
 _WAVES = 8  # blocks for each multiprocessor, where a block is not made for each piece of the box
 _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """The threads of a block along x, y and z."""
-
-    x: int
-    y: int
-    z: int
-
-
-def _shape(task: Task, fast_math: bool) -> _Shape:
-    """Wide along the innermost axis, unless that one is known to be short."""
-    limits, threads = box_of(task), threads_of(task)
-    axes = len(limits.begins)
-    if axes == 1 or threads_together(task) or team_of(task, fast_math) is not None:
-        return _Shape(threads, 1, 1)
-    begin, end = limits.begins[-1], limits.ends[-1]
-    width = 32
-    if isinstance(begin, Const) and isinstance(end, Const):
-        length = max(1, int(end.value) - int(begin.value))
-        width = min(32, 1 << (length - 1).bit_length())
-    rest = threads // width
-    depth = 2 if axes == 3 and rest >= 8 else 1
-    return _Shape(width, rest // depth, depth)
 
 
 def host_module(
@@ -150,16 +124,17 @@ class _Services:
 
 def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int, count: int) -> None:
     after = f.fresh_label("after")
-    shape, grid = _Shape(1, 1, 1), ["1", "1", "1"]
+    shape: tuple[int, ...] = (1, 1, 1)
+    grid = ["1", "1", "1"]
     if launch.loop is not None:
-        shape = _shape(launch.loop, f.module.config.fast_math)
+        shape = launch.loop.schedule.block
         grid = (
             _unknown_grid(f, services, launch.loop)
             if launch.box
             else _grid(f, services, launch, launch.loop, shape, after, count + number)
         )
     blocks = ", ".join(f"i32 {count}" for count in grid)
-    threads = f"i32 {shape.x}, i32 {shape.y}, i32 {shape.z}"
+    threads = ", ".join(f"i32 {count}" for count in shape)
     _, shared = arena_of(launch.loop)
     function, queue = services.word("functions", number=number), services.word("queue")
     services.call(
@@ -172,7 +147,7 @@ def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[st
     """The box is known to the device only: a grid that fills it."""
     processors = services.word("processors", "i32")
     axes = len(box_of(task).begins)
-    if axes == 1 or threads_together(task):
+    if axes == 1 or task.schedule.numbered:
         return [f.set(f"mul i32 {processors}, {_WAVES}"), "1", "1"]
     if axes == 2:
         return [str(_WAVES), processors, "1"]
@@ -180,7 +155,7 @@ def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[st
 
 
 def _grid(
-    f: FunctionWriter, services: _Services, launch: Launch, task: Task, shape: _Shape, after: str, resident: int
+    f: FunctionWriter, services: _Services, launch: Launch, task: Task, shape: Sequence[int], after: str, resident: int
 ) -> list[str]:
     """Blocks along x, y and z for the box; goes on after the launch where the box is empty. `resident`: which word
     behind the functions says how many blocks a multiprocessor holds."""
@@ -197,15 +172,15 @@ def _grid(
     some = f.fresh_label("some")
     f.branch(f.set(f"icmp eq i64 {area}, 0"), after, some)
     f.start(some)
-    team = team_of(task, f.module.config.fast_math)
-    if threads_together(task) or team is not None:
-        threads = f.set(f"mul i64 {area}, {LANES}") if team is not None else area
-        return [f.set(f"trunc i64 {_blocks(f, threads, shape.x, 'x')} to i32"), "1", "1"]
+    loop = warp_loop(task)
+    if task.schedule.numbered or loop is not None:
+        threads = f.set(f"mul i64 {area}, {LANES}") if loop is not None else area
+        return [f.set(f"trunc i64 {_blocks(f, threads, shape[0], 'x')} to i32"), "1", "1"]
     group = group_of(task)
     each = _group_sizes(f, services, area, group)
-    across = _blocks(f, lengths[-1], shape.x, "x", each(group.across))
-    down = _blocks(f, middle, shape.y, "y", each(group.rows))
-    deep = _blocks(f, outer, shape.z, "z")
+    across = _blocks(f, lengths[-1], shape[0], "x", each(group.across))
+    down = _blocks(f, middle, shape[1], "y", each(group.rows))
+    deep = _blocks(f, outer, shape[2], "z")
     if launch.shares or task.epilogue.first is not None:  # each block adds to the total: few blocks, of long threads
         each_holds = services.word("functions", "i64", resident) if launch.shares else str(_WAVES)
         enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {each_holds}")

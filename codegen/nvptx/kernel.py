@@ -11,7 +11,7 @@ from typing import Any
 from weft.codegen.gpu import kernel as gpu
 from weft.codegen.gpu.kernel import Emitted, threads_of
 from weft.codegen.gpu.simt import arena_of
-from weft.codegen.gpu.task import contains, draws
+from weft.codegen.gpu.task import contains
 from weft.codegen.llvm import machine
 from weft.codegen.llvm.call_ops import calls_one
 from weft.codegen.nvptx.dialect import dialect
@@ -21,6 +21,7 @@ from weft.codegen.nvptx.lost_wraps import keep_wraps
 from weft.codegen.nvptx.math_library import CudaMath, own_operators
 from weft.codegen.nvptx.target import device_machine, header, link_math, most_arguments, most_shared, newest, optimize
 from weft.ir.artifact import Artifact, CudaTarget
+from weft.ir.calls import draws
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Assert, Kernel
 from weft.ir.overlaps import written_arrays
@@ -88,7 +89,7 @@ def _host_object(kernel: Kernel, emitted: Emitted) -> tuple[bytes, str]:
     module, launches = emitted.module, emitted.launches
     tasks, callees, slots = [task for launch in launches for task in launch.tasks()], module.callees, module.slots
     wary = any(contains(task, Assert) or calls_one(task, callees, lambda callee: callee.fails) for task in tasks)
-    drawn = any(draws(task, callees) for task in tasks if task.kind == "serial")
+    drawn = any(draws(task) for task in tasks if task.kind == "serial")
     flagged = wary or drawn or any(launch.guards for launch in launches)
     host = machine.host_cpu(_HOST_LEVEL, module.config.cpu_features)
     made, check = host_module(module.config, kernel, slots, launches, wary, flagged)

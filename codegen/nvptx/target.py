@@ -16,6 +16,7 @@ from typing import Any
 from weft.codegen.llvm import machine
 from weft.ir.artifact import CudaTarget
 from weft.ir.errors import WeftError
+from weft.ir.target import Target
 
 __all__ = [
     "LIBDEVICE",
@@ -48,6 +49,12 @@ def newest(device: CudaTarget) -> CudaTarget:
     if not known:
         raise WeftError(f"sm_{device.sm} is too old: Weft needs a GPU of compute capability 7.0 (Volta) or newer")
     return CudaTarget(max(known), ptx)
+
+
+def gpu_target(device: CudaTarget) -> Target:
+    """What tasks are mapped to for that device."""
+    newest(device)  # refuses what is too old
+    return Target("gpu")
 
 
 def most_shared(target: CudaTarget) -> int:

@@ -121,7 +121,7 @@ def _each(build: Builder, shape: Sequence[int], body: Callable[[Builder, Indices
     for axis, extent in enumerate(shape):
         begin, end, step = (build.add(ops.Const(k, type=i32)) for k in (0 if axis else first, extent, 1))
         index = BlockArg(i32, "ijkl"[axis])
-        loop = build.add(ops.For(begin, end, step, Block([index])))
+        loop = build.add(ops.For(begin, end, step, body=Block([index])))
         build = Builder(loop.body, None, build.span)
         indices.append(index)
     body(build, indices)

@@ -278,7 +278,9 @@ def _box(low: Lowering, axes: Sequence[_Axis], parallel: bool, node: Loop, bind:
     with ExitStack() as nest:
         for axis in loops:
             body = low.body_args([axis.variable])
-            frames.append(nest.enter_context(low.loop(low.add(ops.For(axis.begin, axis.end, axis.step, body)), body)))
+            frames.append(
+                nest.enter_context(low.loop(low.add(ops.For(axis.begin, axis.end, axis.step, body=body)), body))
+            )
             args.append(body.args[0])
         low.loops.append((frames[0], frames[-1]))
         inside(args)

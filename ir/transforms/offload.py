@@ -258,7 +258,7 @@ def _range_for(segment: _Segment, loop: ParallelFor | StructFor) -> Task:
     begins, ends = (loop.begins, loop.ends) if isinstance(loop, ParallelFor) else _element_box(segment, loop)
     segment.bounds.insert(Yield(begins, ends, span=loop.span))
     body, loop.body = loop.body, Block()
-    task = Task("range_for", loop.config, (), (), segment.bounds, segment.prologue, body, name=loop.name)
+    task = Task("range_for", loop.config, bounds=segment.bounds, prologue=segment.prologue, body=body, name=loop.name)
     task.span = loop.span
     loop.erase()
     return task

@@ -96,7 +96,7 @@ class _Watch:
         if width > 1:
             index = BlockArg(i64, "part", op.span)
             begin, end, step = (_const(build, n) for n in (0, width, 1))
-            loop = build.add(ops.For(begin, end, step, Block([index])))
+            loop = build.add(ops.For(begin, end, step, body=Block([index])))
             build = Builder(loop.body, None, op.span)
             cell = _sum(build, [cell, index])
         function = f"touch_{_KIND[type(op)]}"
@@ -158,7 +158,7 @@ class _Watch:
             arg = args[order[axis]] if args else None
             index = BlockArg(begin.type, arg.name if arg is not None else ONCE, loop.span)
             one = inner.add(ops.Const(1, type=begin.type))
-            nest = inner.add(ops.For(begin, end, one, Block([index])))
+            nest = inner.add(ops.For(begin, end, one, body=Block([index])))
             if arg is not None:
                 arg.replace_uses(index)
             inner = Builder(nest.body, None, loop.span)

@@ -37,8 +37,9 @@ if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from th
     from weft.codegen.llvm.crew import Helpers
     from weft.ir import tree
     from weft.ir.ops import Kernel
+    from weft.ir.target import Target
 
-__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rehearse"]
+__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rehearse", "target_of"]
 
 
 class FieldDropped(WeftError):
@@ -242,8 +243,7 @@ def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...,
         kernel, functions, table = lower_checked(root, config, trace)
     else:
         kernel, functions = lower(root, config, trace.observer), [lower(one, config) for one in root.functions]
-    helpers = _helpers(program, trace)
-    artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions, helpers)
+    artifact = _code_of(kernel, functions, config, program.device, trace, _helpers(program, trace))
     with program.lock:
         run = load_artifact(artifact, config, program.device, trace)
     if config.marks is not None:
@@ -259,8 +259,7 @@ def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...
     config = program.config
     _show_tree(root, trace)
     kernel, functions, kept = lower_kept(root, config, trace.observer)
-    helpers = _helpers(program, trace)
-    artifact = _BACKENDS[config.arch](kernel, config, trace.lap, program.device, functions, helpers)
+    artifact = _code_of(kernel, functions, config, program.device, trace, _helpers(program, trace))
     with program.lock:
         run = load_artifact(artifact, config, program.device, trace)
     return Verified(program, run, root, config, kept)
@@ -274,7 +273,33 @@ def make_artifact(
 
     _show_tree(root, trace)
     functions = [lower(function, config) for function in root.functions]
-    return _BACKENDS[config.arch](lower(root, config, trace.observer), config, trace.lap, device, functions, helpers)
+    return _code_of(lower(root, config, trace.observer), functions, config, device, trace, helpers)
+
+
+def _code_of(
+    kernel: Kernel,
+    functions: Sequence[Kernel],
+    config: CompileConfig,
+    device: Any,
+    trace: Trace,
+    helpers: Helpers | None,
+) -> Artifact:
+    """From lowered CHI to code."""
+    from weft.ir.pipeline import map_to_target
+
+    config = replace(config, target=target_of(config, device, threads_of(device)))
+    map_to_target(kernel, functions, config, trace.observer)
+    return _BACKENDS[config.arch](kernel, config, trace.lap, device, functions, helpers)
+
+
+def target_of(config: CompileConfig, gpu: Any, threads: int) -> Target:
+    """What kernels are mapped to: the CPU with so many threads, or that GPU (its device, or a `CudaTarget`)."""
+    from weft.codegen.cpu.target import cpu_target
+    from weft.codegen.nvptx.target import gpu_target
+
+    if config.arch == "cpu":
+        return cpu_target(config, threads)
+    return gpu_target(getattr(gpu, "target", gpu))
 
 
 def _helpers(program: Any, trace: Trace) -> Helpers | None:

@@ -20,9 +20,10 @@ from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.errors import Span
 from weft.ir.ops import Kernel
-from weft.ir.pipeline import STAGES, TO_LOWERED, lower
+from weft.ir.pipeline import STAGES, TO_LOWERED, lower, map_to_target
 from weft.ir.text import Lister
 from weft.ir.treetext import tree_lines
+from weft.lang.calls.compile import target_of
 from weft.lang.calls.recipe import Recipe
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.source import source_lines, source_of
@@ -90,6 +91,12 @@ class Stages:
         )
         return config
 
+    @cached_property
+    def mapping(self) -> CompileConfig:
+        """The same with the target that tasks are mapped to."""
+        gpu = self._recipe.target() if self.arch == "cuda" else None
+        return replace(self.config, target=target_of(self.config, gpu, self.config.threads))
+
     # -- ours ----------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -103,6 +110,8 @@ class Stages:
         config = replace(self.config, arch="cpu") if self.arch == "python" else self.config
         kernel = lower(translation.tree, config, observer)
         functions = [lower(function, config) for function in translation.tree.functions]
+        if self.arch != "python":
+            map_to_target(kernel, functions, self.mapping, observer)
         return _Lowered(tree, kernel, functions, observer.records, spots, times)
 
     @cached_property
@@ -162,7 +171,7 @@ class Stages:
         lap = _Laps(half.times)
         device = () if self.arch == "cpu" else (self._recipe.target(),)
         backend: Any = import_module(_COMPILERS[self.arch])
-        made: Artifact = backend.compile_kernel(half.kernel, self.config, lap, *device, half.functions)
+        made: Artifact = backend.compile_kernel(half.kernel, self.mapping, lap, *device, half.functions)
         lap("")
         return made
 

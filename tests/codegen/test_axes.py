@@ -1,10 +1,11 @@
-"""Which axis of a loop neighbouring threads run along: the one along which it writes."""
+"""`choose_axes`: neighbouring threads run along the axis along which the task writes."""
 
 from __future__ import annotations
 
 import pytest
 
-from weft.codegen.gpu.axes import write_along
+from tests.mapping import for_gpu
+from weft.ir.config import CompileConfig
 from weft.ir.ops import Yield
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
@@ -46,8 +47,7 @@ OTHER = '%q = address %base, indices=[%i, %j], strides=[%row, %four], offset=0, 
 )
 def test_axes(parts: dict[str, str], order: list[str]) -> None:
     text = KERNEL.format(**{**TWO, **parts}).replace("%x = const", "%zero2 = const 0 : i64\n    %x = const")
-    (task,) = tasks_of(parse(text))
-    write_along(task)
+    (task,) = tasks_of(for_gpu(parse(text), CompileConfig(arch="cuda")))
     limits = task.bounds.last
     assert isinstance(limits, Yield)
     assert [arg.name for arg in task.body.args] == order

@@ -10,19 +10,12 @@ import pytest
 
 from weft.codegen.gpu.dialect import DeviceModule
 from weft.codegen.gpu.ops import DEVICE, DeviceWriter
-from weft.codegen.gpu.unroll_and_jam import (
-    _fetched,
-    _worth_it,
-    apart_and_in_turn,
-    is_short,
-    trips_of,
-    write_sum,
-    write_together,
-)
+from weft.codegen.gpu.unroll_and_jam import _fetched, write_sum, write_together
 from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.math_library import CudaMath
 from weft.ir.artifact import CudaTarget, Slots
 from weft.ir.config import CompileConfig
+from weft.ir.mapping.serial_loops import apart_and_in_turn, is_short, trips_of, worth_it
 from weft.ir.ops import Binary, For, Task
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
@@ -169,7 +162,7 @@ def test_which_loops_run_side_by_side(limits: str, body: str, worth: bool) -> No
     index = "%k: u32" if "%none" in limits else "%k: i64"
     op = loop_of("%t = const true : u1\n" + loop(limits, body, index))
     apart, in_turn = apart_and_in_turn(op.body)
-    assert _worth_it(op, apart) is worth
+    assert worth_it(op, apart) is worth
     assert {*apart, *in_turn} == {*op.body}
 
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from tests.mapping import GPU, for_gpu
 from weft.codegen.nvptx.kernel import emit_kernel
-from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
 from weft.ir.mapping.privatizable import Limits, shares_of
 from weft.ir.ops import Kernel
@@ -135,7 +135,8 @@ def test_vectors_and_fields_that_others_may_be() -> None:
 def test_how_a_block_adds(type: Prim, kind: str, written: str) -> None:
     made = kernel(ADD.replace("add", kind).format(type), type)
     made.fields = (field("x", type),)
-    emitted, _ = emit_kernel(made, CompileConfig(arch="cuda"), CudaTarget(90, 83))
+    config = CompileConfig(arch="cuda")
+    emitted, _ = emit_kernel(for_gpu(made, config), config, GPU)
     text = "\n".join(emitted.module.functions)
     assert set(re.findall(r"atomicrmw (\w+) ptr", text)) == {written}
     assert re.search(r"atomicrmw \w+ ptr addrspace\(3\)", text)

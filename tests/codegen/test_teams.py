@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from weft.codegen.gpu.warps_per_row import Team, team_of
+from tests.mapping import GPU, for_gpu
 from weft.codegen.nvptx.kernel import emit_kernel
-from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
+from weft.ir.mapping.warp_sums import LoopSum, sums_of, warp_loop
+from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 from weft.ir.types import f32
@@ -68,32 +69,33 @@ AGAIN = "for %begin, %rounds, %one (%h: i64) {\n}"
 PLACE = '%{0} = address %base, indices=[%i], strides=[%four], offset=8, scope="field:z" : *f32\n'
 
 
-def team(fast_math: bool = True, change: tuple[str, str] = ("", ""), **texts: str) -> Team | None:
+def shared(kernel: Kernel, fast_math: bool) -> tuple[LoopSum, ...]:
+    """The sums of the loop that a warp shares; none where there is none."""
+    (task,) = tasks_of(for_gpu(kernel, CompileConfig(arch="cuda", fast_math=fast_math)))
+    loop = warp_loop(task)
+    return () if loop is None else sums_of(loop)
+
+
+def sums(fast_math: bool = True, change: tuple[str, str] = ("", ""), **texts: str) -> tuple[LoopSum, ...]:
     text = KERNEL.replace(*change) if change[0] else KERNEL
     assert not change[0] or text != KERNEL
     for place in PLACES:
         text = text.replace(place, texts.get(place, ""))
-    (task,) = tasks_of(parse(text))
-    return team_of(task, fast_math)
+    return shared(parse(text), fast_math)
 
 
 def test_a_sum_along_a_row() -> None:
-    found = team()
-    assert found is not None
-    assert [(one.local.name, one.kind, one.type) for one in found.sums] == [("acc", "add", f32)]
-    assert team(fast_math=False) is None
+    assert [(one.local.name, one.kind, one.type) for one in sums()] == [("acc", "add", f32)]
+    assert not sums(fast_math=False)
 
 
 def test_integers_need_no_fast_math() -> None:
     text = "%w = cast %v : i32\n%c = load %count : i32\n%d = binary max %w, %c : i32\nstore %count, %d"
-    assert team(fast_math=False, MORE=text) is None  # the other one is a float
+    assert not sums(fast_math=False, MORE=text)  # the other one is a float
     only = KERNEL.replace("%o = load %acc : f32\n      %s = binary add %o, %v : f32\n      store %acc, %s", text)
     for place in PLACES:
         only = only.replace(place, "")
-    (task,) = tasks_of(parse(only))
-    found = team_of(task, False)
-    assert found is not None
-    assert [one.kind for one in found.sums] == ["max"]
+    assert [one.kind for one in shared(parse(only), False)] == ["max"]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +128,7 @@ def test_integers_need_no_fast_math() -> None:
     ],
 )
 def test_loops(change: tuple[str, str], kind: str | None) -> None:
-    found = team(change=change)
-    assert [one.kind for one in found.sums] == [kind] if found is not None else kind is None
+    assert [one.kind for one in sums(change=change)] == ([] if kind is None else [kind])
 
 
 @pytest.mark.parametrize("rounds", [512, 300, 257])
@@ -142,7 +143,8 @@ def test_each_op_is_written_where_it_is_needed(rounds: int) -> None:
             text = text.replace("%true = const", "%step = const 1 : i32\n    %true = const")
         for place in PLACES:
             text = text.replace(place, "")
-        emitted, _ = emit_kernel(parse(text), CompileConfig(arch="cuda"), CudaTarget(90, 83))
+        config = CompileConfig(arch="cuda")
+        emitted, _ = emit_kernel(for_gpu(parse(text), config), config, GPU)
         code = "\n".join(emitted.module.functions)
         assert f"phi {kind} [ 0" in code
         assert f", {rounds // 32 // 4}\n" in code
@@ -152,7 +154,7 @@ def test_each_op_is_written_where_it_is_needed(rounds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "shared"),
+    ("texts", "taken"),
     [
         ({"MORE": PLACE.format("z") + "store %z, %v"}, False),
         ({"MORE": PLACE.format("z") + "%w = atomic add %z, %v : f32"}, False),
@@ -175,7 +177,7 @@ def test_each_op_is_written_where_it_is_needed(rounds: int) -> None:
         ({"BEFORE": PLACE.format("z").replace("[%four]", "[%row]"),
           "MORE": "%c = load %z : f32\n%d = binary add %c, %v : f32\nstore %z, %d"}, False),
         ({"AFTER": PLACE.format("z") + "%w = atomic add %z, %t : f32"}, True),
-        ({"AFTER": 'print [%t], parts=("", ""), types=(f32)'}, False),
+        ({"AFTER": 'print [], parts=("x")'}, False),
         ({"PROLOGUE": "%sum = alloca : *f32\nstore %sum, %nothing"}, True),
         ({"PROLOGUE": PLACE.format("z").replace("%i", "%one") + "store %z, %nothing"}, False),
         ({"EPILOGUE": "%w = cast %n : i8"}, False),
@@ -184,5 +186,5 @@ def test_each_op_is_written_where_it_is_needed(rounds: int) -> None:
                     "%h = load %g : i64"}, False),
     ],
 )  # fmt: skip
-def test_what_stands_around(texts: dict[str, str], shared: bool) -> None:
-    assert (team(**texts) is not None) == shared
+def test_what_stands_around(texts: dict[str, str], taken: bool) -> None:
+    assert bool(sums(**texts)) == taken

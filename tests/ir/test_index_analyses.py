@@ -75,7 +75,7 @@ def loop(begin: int, end: int, step: int) -> tuple[Builder, BlockArg]:
     outside = Builder(Block())
     index = BlockArg(i32, "i")
     limits = [outside.add(Const(value, type=i32)) for value in (begin, end, step)]
-    outside.add(For(*limits, Block([index])))
+    outside.add(For(*limits, body=Block([index])))
     return Builder(index.block), index
 
 
@@ -200,7 +200,7 @@ def test_locals_and_temporaries_are_in_bounds():
 def test_intervals_of_what_is_not_known():
     outside = Builder(Block())
     n, zero, index = outside.add(Arg(0, type=i32)), outside.add(Const(0, type=i32)), BlockArg(i32, "i")
-    outside.add(For(zero, outside.add(Const(8, type=i32)), n, Block([index])))
+    outside.add(For(zero, outside.add(Const(8, type=i32)), n, body=Block([index])))
     assert interval(index) == (-(2**31), 2**31 - 1)
     assert interval(Const(0.5, type=f32)) == (-(2**64), 2**64)
     assert interval(ArrayExtent(0, 0, False)) == (0, 2**31 - 1)

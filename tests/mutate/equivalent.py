@@ -239,9 +239,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_cell_key: isinstance(ptr, Address) -> True": _ADDRESS,
         "_join: place in waiting.values -> False": "what is stored later takes the place of what was stored first",
     },
-    "weft.codegen.gpu.axes": {
-        "write_along: isinstance(limits, Yield) -> True": _TYPES,
-    },
     "weft.codegen.gpu.wide_atomics": {
         "_together: several >= _FEWEST -> True": "an odd number that is smaller is one: it stays alone",
         "_neighbours: row -> True": "an empty row holds no run",
@@ -251,14 +248,16 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.codegen.gpu.unroll_and_jam": {
         "_side_by_side: begin == '0' -> False": "0 is added",
         "write_sum: f.steps -> True": _QUICK,
-        "trips_of: isinstance(value, Const) -> True #2": _TYPES,
         "write_sum: result is not None -> True": _TYPES,
+    },
+    "weft.ir.mapping.serial_loops": {
+        "trips_of: isinstance(value, Const) -> True #2": _TYPES,
     },
     "weft.ir.transforms.collapse": {
         "_collapse: isinstance(limits, Yield) -> True": _TYPES,
     },
-    "weft.codegen.gpu.warps_per_row": {
-        "team_of: isinstance(loop.step, Const) -> True": "of another step the number of rounds is not known",
+    "weft.ir.transforms.mapping.warps_per_row": {
+        "_loop_of: isinstance(loop.step, Const) -> True": "of another step the number of rounds is not known",
     },
     "weft.codegen.nvptx.lost_borrows": {
         "_function: _HIGH.search(text) -> True": _QUICK,
@@ -348,14 +347,13 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.ir.mapping.cell_parts": ("joint: len(self._parts[block][place_of(ptr)]) > 1",),
     "weft.codegen.cpu.lane_memory": ("_load_global: step == type.size",),
     "weft.ir.mapping.rows": ("is_row: type.size >= 4",),
-    "weft.codegen.gpu.axes": ("_written", "_along", "_axis_of"),
+    "weft.ir.transforms.mapping.choose_axes": ("_written", "_along", "_axis_of"),
     "weft.codegen.gpu.coarsening": ("has_long_loop", "_shares_loop", "_alike"),
-    "weft.codegen.gpu.warps_per_row": ("_along_rows",),
-    "weft.codegen.gpu.unroll_and_jam": (
-        *("_written_out", "is_long", "is_shared", "_varying"),
-        "_write_out: f.phased",
-        "count: size_of(self.op.body) <= _SMALL",
-        "_worth_it: trips < _FEWEST",
-        "_worth_it: size_of(op.body) > _MOST_SIDE_BY_SIDE",
+    "weft.ir.transforms.mapping.warps_per_row": ("_along_rows",),
+    "weft.codegen.gpu.unroll_and_jam": ("_write_out: f.phased", "count: size_of(self.op.body) <= _SMALL"),
+    "weft.ir.mapping.serial_loops": (
+        *("written_out", "is_long", "is_shared", "_varying"),
+        "worth_it: trips < _FEWEST",
+        "worth_it: size_of(op.body) > _MOST_SIDE_BY_SIDE",
     ),
 }

@@ -1,45 +1,56 @@
-"""Which axis of a loop neighbouring threads run along: the one along which it writes.
+"""The order of a task's axes: the innermost one is that along which the task writes.
 
-    for i, j in x: y[j, i] = x[i, j]          threads side by side take j: each write is 4 bytes of another line
+    task ... bounds { yield begins=[%0, %1], ends=[%n, %m] } body (%i: i64, %j: i64) { store y[%j, %i], ... }
 
-    axes swapped                               threads side by side take i: 32 of them write one line
+    task ... bounds { yield begins=[%1, %0], ends=[%m, %n] } body (%j: i64, %i: i64) { store y[%j, %i], ... }
 
-Iterations of a parallel loop may run in any order. What is read across memory instead stays in the first-level cache
-until the block's other rows want it; writes do not wait there for one another. So writes decide. Not where iterations
-are counted: random numbers, and threads that work together.
+Neighbouring threads run along the innermost axis. Before, each of them writes 4 bytes of another line; after, 32 of
+them write one line. The iterations of a task may run in any order. Reads across memory do not decide: a line that is
+read stays in the first-level cache until the other rows of the block want it, but writes do not wait there for one
+another. Tasks that draw random numbers keep their axes, and so do those whose iterations are numbered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.codegen.gpu.simt import threads_together
 from weft.ir.addresses import element_of, root_of, split
+from weft.ir.calls import draws
+from weft.ir.config import CompileConfig
 from weft.ir.core import Value
-from weft.ir.ops import Address, Alloca, Atomic, Const, Store, Task, Yield
+from weft.ir.ops import Address, Alloca, Atomic, Const, Kernel, Store, Task
+from weft.ir.passes import pass_
+from weft.ir.tasks import box_of, parallel_tasks
 
-__all__ = ["write_along"]
+__all__ = ["choose_axes"]
 
 _NEAR, _FAR = 16, 64  # bytes from one index to the next: side by side, on another line
 
 
-def write_along(task: Task) -> None:
-    """Make the axis along which the task writes the innermost one, if all its writes agree. The task must not draw
-    random numbers."""
-    args, limits = task.body.args, task.bounds.last
-    if not isinstance(limits, Yield) or threads_together(task):
-        return
+@pass_("choose_axes")
+def choose_axes(root: Kernel, config: CompileConfig) -> bool:
+    """Make the axis along which a task writes the innermost one, if all its writes agree."""
+    changed = False
+    for task in parallel_tasks(root):
+        if not task.schedule.numbered and not draws(task):  # random numbers depend on the number of the iteration
+            changed |= _write_along(task)
+    return changed
+
+
+def _write_along(task: Task) -> bool:
+    args, limits = task.body.args, box_of(task)
     wanted = {_along(task, place) for place in _written(task)}
     if len(wanted) != 1:
-        return
+        return False
     (axis,) = wanted
     if axis is None:
-        return
+        return False
     begins, ends = limits.begins, limits.ends
     for values in (begins, ends):
         values[axis], values[-1] = values[-1], values[axis]
     args[axis], args[-1] = args[-1], args[axis]
     limits.set_operands([*begins, *ends], limits.groups)
+    return True
 
 
 def _written(task: Task) -> Iterator[Address]:

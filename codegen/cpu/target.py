@@ -1,0 +1,14 @@
+"""The CPU that tasks are mapped to."""
+
+from __future__ import annotations
+
+from weft.codegen.llvm.machine import host_cpu
+from weft.ir.config import CompileConfig
+from weft.ir.target import Target
+
+__all__ = ["cpu_target"]
+
+
+def cpu_target(config: CompileConfig, threads: int) -> Target:
+    """The host, as far as `config.cpu_features` lets code use it, with so many threads."""
+    return Target("cpu", features=host_cpu(config.opt_level, config.cpu_features).features, threads=threads)

@@ -1,0 +1,60 @@
+"""What the functions that a kernel calls do, by themselves or through others.
+
+`note_effects` writes it on each `invoke`, so that passes over one kernel need not look into its functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from weft.ir.core import Op
+from weft.ir.ops import Assert, Invoke, Kernel, Random
+
+__all__ = ["DRAWS", "FAILS", "called", "closures", "draws", "note_effects"]
+
+DRAWS, FAILS = "draws", "fails"  # effects of an `invoke`: it draws random numbers, it may end the task
+
+_HOLDS: dict[str, Callable[[Op], bool]] = {
+    DRAWS: lambda op: isinstance(op, Random),
+    FAILS: lambda op: isinstance(op, Assert),
+}
+
+
+def called(root: Op) -> set[str]:
+    """The names of the functions that are called inside `root`."""
+    return {op.function for op in root.all_of(Invoke)}
+
+
+def closures(functions: Sequence[Kernel]) -> dict[str, set[str]]:
+    """Of each function, all that it calls, also through others. A function that can call itself is among them."""
+    direct = {kernel.symbol: called(kernel) for kernel in functions}
+    return {name: _closure(name, direct) for name in direct}
+
+
+def _closure(name: str, direct: Mapping[str, set[str]]) -> set[str]:
+    found, pending = set[str](), [*sorted(direct[name])]
+    while pending:
+        other = pending.pop()
+        if other not in found:
+            found.add(other)
+            pending += sorted(direct[other])
+    return found
+
+
+def note_effects(kernel: Kernel, functions: Sequence[Kernel]) -> None:
+    """Write the effects of the functions on each `invoke` of the kernel and of the functions."""
+    reached, kernels = closures(functions), {one.symbol: one for one in functions}
+    effects: dict[str, tuple[str, ...]] = {}
+    for name, others in reached.items():
+        ops = [op for other in {name, *others} for op in kernels[other].walk()]
+        found = {effect for effect, holds in _HOLDS.items() if any(map(holds, ops))}
+        deep = any(other in reached[other] for other in (name, *others))  # it can overflow the stack
+        effects[name] = tuple(sorted(found | {FAILS} if deep else found))
+    for root in (kernel, *functions):
+        for op in root.all_of(Invoke):
+            op.effects = effects[op.function]
+
+
+def draws(root: Op) -> bool:
+    """Whether ops inside `root`, or a function called there, draw random numbers."""
+    return any(isinstance(op, Random) or (isinstance(op, Invoke) and DRAWS in op.effects) for op in root.walk())

@@ -1,0 +1,141 @@
+"""Serial loops inside of tasks: how many rounds they make, what a round has from others, and what threads share.
+
+Passes and code generators for GPUs ask this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weft.ir.core import Op, Value
+from weft.ir.ops import Address, Break, Const, Continue, Exit, For, Load, Task, While
+from weft.ir.tasks import shows_order
+from weft.ir.types import Prim
+
+__all__ = [
+    "apart_and_in_turn",
+    "counts_by_one",
+    "is_alike",
+    "is_long",
+    "is_ordered",
+    "is_shared",
+    "is_short",
+    "size_of",
+    "trips_of",
+    "worth_it",
+    "written_out",
+]
+
+_MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
+_MOST_TRIPS = 32  # of a loop that is written out
+_FEW = 64  # rounds that are no long loop
+_MOST_SHARED = 4  # loops of a task that are written so: each is there three times
+_MOST_SIDE_BY_SIDE = 64  # ops of a loop's body
+_FEWEST = 8  # rounds that are worth it
+
+
+def trips_of(op: For) -> int | None:
+    """How many rounds the loop makes, where that is known."""
+    if not all(isinstance(value, Const) for value in (op.begin, op.end, op.step)):
+        return None
+    begin, end, step = (int(value.value) for value in (op.begin, op.end, op.step) if isinstance(value, Const))
+    return len(range(begin, end, step)) if step else None
+
+
+def _is_innermost(op: For) -> bool:
+    return not any(isinstance(inner, For | While) for inner in op.walk() if inner is not op)
+
+
+def counts_by_one(op: For) -> bool:
+    """Whether the loop counts up by one, in a signed type."""
+    signed = isinstance(op.begin.type, Prim) and op.begin.type.is_signed
+    return signed and isinstance(op.step, Const) and op.step.value == 1
+
+
+def is_long(op: For) -> bool:
+    """Whether a loop makes many rounds, or may, and has none inside."""
+    trips = trips_of(op)
+    return _is_innermost(op) and (trips is None or trips > _FEW)
+
+
+def is_short(op: For) -> bool:
+    """Whether a loop makes so few rounds that they may be written out."""
+    return (trips_of(op) or _MOST_TRIPS + 1) <= _MOST_TRIPS
+
+
+def is_shared(op: For) -> bool:
+    """Whether a thread does little but make the many rounds of this loop, in which all threads read the same."""
+    task = op.parent
+    if (
+        not isinstance(task, Task)
+        or not is_long(op)
+        or sum(isinstance(other, For) for other in task.body) > _MOST_SHARED
+    ):
+        return False
+    varying, moving = _varying(task), set[Value](op.body.args)
+    loads = list[Op]()
+    for inner in op.body:
+        if any(value in moving for value in inner.operands):
+            moving.add(inner)
+            loads += [inner] if isinstance(inner, Load) and inner.invariant else []
+    return bool(loads) and not any(load in varying for load in loads)
+
+
+def _varying(task: Task) -> set[Value]:
+    """What may differ between two iterations of the task."""
+    found: set[Value] = set(task.body.args)
+    for top in task.body:
+        for op in top.walk():
+            differs = any(value in found for value in op.operands)
+            if differs or not is_alike(op):
+                found.add(op)
+            if differs and isinstance(op, For):
+                found.update(op.body.args)
+    return found
+
+
+def is_ordered(op: Op) -> bool:
+    """Whether iterations that hold the op cannot be interleaved."""
+    return shows_order(op) or isinstance(op, (Break, Continue, Exit, While))
+
+
+def size_of(ops: Iterable[Op]) -> int:
+    """How many instructions a block is, about."""
+    return sum(not isinstance(inner, Address | Const) for op in ops for inner in op.walk())
+
+
+def is_alike(op: Op) -> bool:
+    """Whether it gives the same wherever its operands are the same."""
+    return op.pure or (isinstance(op, Load) and op.invariant)
+
+
+def apart_and_in_turn(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
+    """What a round computes from nothing that other rounds change, and the rest."""
+    apart, in_turn, waits = list[Op](), list[Op](), set[Value]()
+    for op in ops:
+        alone = is_alike(op) and not any(value in waits for value in op.operands)
+        (apart if alone else in_turn).append(op)
+        if not alone:
+            waits.add(op)
+    return apart, in_turn
+
+
+def worth_it(op: For, apart: list[Op]) -> bool:
+    """Whether several rounds of the loop shall stand side by side: it waits for memory, and is short enough. `apart`:
+    what its rounds have not from one another."""
+    trips = trips_of(op)
+    if not counts_by_one(op) or not _is_innermost(op) or (trips is not None and trips < _FEWEST):
+        return False
+    if size_of(op.body) > _MOST_SIDE_BY_SIDE or any(is_ordered(inner) for inner in op.walk()):
+        return False
+    index = op.body.args[0]
+    varying: set[Value] = {index}
+    for inner in apart:
+        if any(value in varying for value in inner.operands):
+            varying.add(inner)
+    return any(isinstance(inner, Load) and inner in varying for inner in apart)
+
+
+def written_out(op: For, trips: int, places: int) -> bool:
+    """Whether all rounds of the loop shall be written one after the other, at so many places."""
+    return _is_innermost(op) and trips <= _MOST_TRIPS and trips * places * size_of(op.body) <= _MOST_WRITTEN_OUT

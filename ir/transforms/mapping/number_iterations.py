@@ -1,0 +1,44 @@
+"""Iterations by number, where the threads of a block work together.
+
+    task range_for ... { %t = simt thread_idx [] ... }
+
+    task range_for schedule={numbered=true, block=(128, 1, 1)} ... { %t = simt thread_idx [] ... }
+
+Iteration `k` of the box, the last axis fastest, runs on thread `k % threads` of block `k // threads`, so that a program
+with barriers, shuffles or shared arrays knows who its neighbours are. A block has exactly as many threads as the
+program asks for. Tasks whose threads do nothing together keep their schedule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError
+from weft.ir.ops import Kernel, SharedBase, Simt, Task
+from weft.ir.passes import pass_
+from weft.ir.tasks import parallel_tasks
+from weft.ir.verify_schedule import MOST_THREADS
+
+__all__ = ["number_iterations"]
+
+_DEFAULT_THREADS = 128
+
+
+@pass_("number_iterations")
+def number_iterations(root: Kernel, config: CompileConfig) -> bool:
+    """Hand out the iterations of tasks whose threads work together by number."""
+    changed = False
+    for task in parallel_tasks(root):
+        if task.all_of(Simt, SharedBase):
+            task.schedule = replace(task.schedule, numbered=True, block=(_threads(task), 1, 1))
+            changed = True
+    return changed
+
+
+def _threads(task: Task) -> int:
+    """How many threads a block has: as many as asked for, not one more. CompilationError for more than there can be."""
+    wanted = task.config.block_dim or _DEFAULT_THREADS
+    if wanted > MOST_THREADS:
+        raise CompilationError(f"block_dim={wanted}: a block has at most {MOST_THREADS} threads", task.span)
+    return wanted
