@@ -71,14 +71,14 @@ class BindingsDriver(Driver):
         self.forked = False
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        """The result of a function of the driver, None if it has none, a tuple if it has several."""
+        """The result of a function of the driver, a tuple unless there is just one."""
         try:
-            status, *results = getattr(self._cuda, name)(*arguments)
+            results = getattr(self._cuda, name)(*arguments)
         except RuntimeError as error:  # the driver does not have the function in the version that the package asks for
             raise CudaError(f"{name}: {error}. {self._mismatch()}") from None
-        if status:
-            raise self.error(int(status), name)
-        return results[0] if len(results) == 1 else tuple(results) or None
+        if results[0]:
+            raise self.error(int(results[0]), name)
+        return results[1] if len(results) == 2 else results[1:]
 
     def _release(self, name: str, *arguments: Any) -> None:
         """Call a function that gives something back; it may fail."""
