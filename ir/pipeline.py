@@ -71,7 +71,10 @@ TO_MAPPED: dict[str, tuple[str, ...]] = {
 }
 
 # By kind of target, after `TO_MAPPED`: how the accesses of a thread become instructions.
-TO_LANES: dict[str, tuple[str, ...]] = {"cpu": (), "gpu": ()}
+TO_LANES: dict[str, tuple[str, ...]] = {
+    "cpu": ("choose_lanes", "privatize", "choose_threads", "hint_vectorizer"),
+    "gpu": (),
+}
 
 _MAPPING = frozenset(name for table in (TO_MAPPED, TO_LANES) for names in table.values() for name in names)
 

@@ -14,7 +14,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["RECORDS", "LoopSchedule", "Schedule"]
+from weft.ir.scopes import Scope
+from weft.ir.types import Prim
+
+__all__ = ["RECORDS", "VECTORIZE", "LoopSchedule", "Privatized", "Schedule"]
+
+
+@dataclass(frozen=True)
+class Privatized:
+    """A field of which each thread (or block of threads) updates a copy that is merged at the end."""
+
+    scope: Scope
+    tree: int  # the tree that the field is in
+    low: int  # the byte of that tree where the field begins
+    words: int  # how many scalars it has
+    kind: str  # the operator of the atomics that update it, and that merges copies
+    type: Prim  # of its scalars
+    reach: int  # by how many bytes an index that is wrong by one misses the field, at most
 
 
 @dataclass(frozen=True)
@@ -23,14 +39,30 @@ class Schedule:
 
     block: tuple[int, ...] = ()  # GPU: the threads of a block along x, y and z
     numbered: bool = False  # GPU: threads take iterations by number, as programs with barriers or shuffles count on
+    lanes: int = 1  # CPU: how many iterations run at once in a vector, one in each SIMD lane
+    vectors: int = 1  # CPU: how many such vectors run side by side
+    serial_because: str = ""  # CPU: why iterations run one after another and not in lanes
+    privatized: tuple[Privatized, ...] = ()  # fields of which each thread updates a copy
+    price: float = 0.0  # CPU: what an iteration costs by itself, in the units of `mapping/cost.py`
+    alone: bool = False  # CPU: one thread runs all iterations, so that atomics need not lock
+    plain: bool = False  # CPU: there is a second version without locks, for boxes that one thread runs
+    unordered: bool = False  # CPU: LLVM may move the accesses of an iteration past one another
+    vectorize: str = "free"  # CPU: how LLVM may vectorize the loop, one of VECTORIZE
+    unroll: bool = True  # CPU: LLVM may unroll the loop
 
 
 @dataclass(frozen=True)
 class LoopSchedule:
     """How a target runs a serial loop. The empty schedule makes no decision."""
 
+    lanes: int = 1  # CPU: how many rounds run at once, one in each SIMD lane; they only sum up into locals outside
+    vectors: int = 1  # CPU: how many vectors of so many rounds run side by side where the loop is long
+
     warp: bool = False  # GPU: the lanes of a warp share the rounds of this loop, and combine its sums
 
+
+# How LLVM may vectorize a loop: as it likes; one vector at a time, the last one masked; not at all.
+VECTORIZE = ("free", "once", "never")
 
 # The records that may be attributes of ops, by the name that the op's declaration has for them. The printer writes
 # `{name=value, ...}`, without what is as by default; the parser reads it back.

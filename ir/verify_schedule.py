@@ -12,6 +12,7 @@ from weft.ir.mapping.serial_loops import counts_by_one, trips_of
 from weft.ir.mapping.warp_sums import around, is_private, sums_of
 from weft.ir.ops import For, Kernel, SharedBase, Simt, Task
 from weft.ir.schedule import LoopSchedule, Schedule
+from weft.ir.verify_cpu_schedule import loop_lanes, task_copies, task_hints, task_lanes, task_versions
 from weft.ir.verify_types import require
 
 __all__ = ["MOST_THREADS", "verify_schedule"]
@@ -48,9 +49,6 @@ def _numbered(op: Task, schedule: Schedule, _: Kernel) -> None:
     require(not schedule.numbered or schedule.block[1:] == (1, 1), op, "is numbered, and its blocks are not flat")
 
 
-_TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {"block": _block, "numbered": _numbered}
-
-
 def _warp(op: For, schedule: LoopSchedule) -> None:
     if not schedule.warp:
         return
@@ -66,4 +64,12 @@ def _warp(op: For, schedule: LoopSchedule) -> None:
     require(task.epilogue.first is None, op, "is shared by a warp, in a task with an epilogue")
 
 
-_LOOP: dict[str, Callable[[For, LoopSchedule], None]] = {"warp": _warp}
+_TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
+    "block": _block,
+    "numbered": _numbered,
+    "lanes": task_lanes,
+    "privatized": task_copies,
+    "price": task_versions,
+    "unordered": task_hints,
+}
+_LOOP: dict[str, Callable[[For, LoopSchedule], None]] = {"warp": _warp, "lanes": loop_lanes}

@@ -21,7 +21,7 @@ from weft.codegen.cpu.privatization import extra_words, homes, prepare, run_shar
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
 from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_ops
-from weft.codegen.llvm.call_ops import calls_one, survey, write_function
+from weft.codegen.llvm.call_ops import survey, write_function
 from weft.codegen.llvm.crew import Crew, Helpers
 from weft.codegen.llvm.function import EMITTERS, FunctionWriter, Turn
 from weft.codegen.llvm.interrupts import look, stretches
@@ -31,36 +31,25 @@ from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.outline import outline
 from weft.codegen.llvm.overlap_check import write_check
 from weft.ir.artifact import SERVICES, Artifact, Slots
+from weft.ir.calls import draws
 from weft.ir.config import CompileConfig
 from weft.ir.core import Op, Value, ops_of
-from weft.ir.errors import InternalError
-from weft.ir.mapping.cost import Cost, cost_of, length
+from weft.ir.mapping.fold_choice import inner_loops
 from weft.ir.mapping.joined_trees import joined_trees
-from weft.ir.mapping.lane_choice import LanePlan, Plan, lane_decision
-from weft.ir.mapping.layouts import layouts_of
-from weft.ir.mapping.privatizable import Limits, Share, shares_of
+from weft.ir.mapping.layouts import Layouts, layouts_of
 from weft.ir.mapping.stretches import NEVER, Stretches, even_part
-from weft.ir.mapping.unordered import is_unordered
-from weft.ir.mapping.wide_cells import in_wide_cells
-from weft.ir.ops import Address, Atomic, Const, For, Kernel, Random, Task, While, Yield
+from weft.ir.ops import Const, For, Kernel, Task, While, Yield
+from weft.ir.schedule import Privatized
+from weft.ir.tasks import box_of, tasks_of
 from weft.ir.types import f32, f64
+from weft.ir.uniform import Uniformity
 
-__all__ = ["compile_kernel", "emit_kernel", "lanes_of"]
+__all__ = ["compile_kernel", "emit_kernel"]
 
 _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops)  # imported for the ops they register
 
 # Below this price a loop is not worth waking another thread; a share should cost about as much.
 _SHARE = 40_000.0
-
-# Ops in the body of a loop that LLVM shall not unroll, and of one that it shall not copy for any other reason.
-_MIDDLING, _LONG = 60, 128
-
-# Ops in the body of a loop that LLVM shall not vectorize: it would take time by their square.
-_TOO_LONG = 5000
-
-# Ops in the body of a loop with contended atomics that is compiled twice, so that small boxes need not lock. A longer
-# one locks in any case: a small box is a few dozen iterations then.
-_TWICE = 500
 
 # What the lengths of stretches are multiples of: a stretch is as many whole vectors.
 _WHOLE = 256
@@ -140,7 +129,7 @@ def emit_kernel(
     for callee in module.callees.values():
         write_function(module, callee, FunctionWriter, EMITTERS)
     entry = FunctionWriter(module, lines_from=_line_table(module, "weft_entry", kernel))
-    tasks = [op for op in kernel.body if isinstance(op, Task)]
+    tasks, layouts = tasks_of(kernel), layouts_of(kernel)
     serial = (joined_trees(ops_of(task.body)) for task in tasks if task.kind == "serial")
     entry.joined = frozenset[int]().union(*serial)
     for number, task in enumerate(tasks):
@@ -148,10 +137,7 @@ def emit_kernel(
         if task.kind == "serial":
             _serial(entry, task)
         else:
-            decided = lanes_of(task, kernel, features, config)
-            plan = None if isinstance(decided, str) else decided
-            shares = () if isinstance(plan, LanePlan) or config.threads == 1 else _private(task, kernel)
-            _parallel(entry, task, number, plan, shares)
+            _parallel(entry, task, number, layouts)
             if task is not tasks[-1]:
                 look(entry)
         _mark_rest(entry, first, task)
@@ -159,11 +145,6 @@ def emit_kernel(
             parts.written(module, number, task)
     module.functions.append(_text(entry, "define void @weft_entry(ptr noalias %ctx)"))
     return module
-
-
-def lanes_of(task: Task, kernel: Kernel, features: frozenset[str], config: CompileConfig) -> Plan | str:
-    """How a parallel task of the kernel runs in lanes, or in words why none of it does."""
-    return lane_decision(task, features, layouts_of(kernel), config.fast_math)
 
 
 def _line_table(module: ModuleWriter, name: str, whole: Kernel | Task) -> LineTable | None:
@@ -192,7 +173,7 @@ def _attributes(features: frozenset[str]) -> str:
 def _serial(f: FunctionWriter, task: Task) -> None:
     """One thread runs, so atomics need not lock. All serial tasks count their random numbers together."""
     f.plain = True
-    if _draws(f.module, task) and not f.draws:
+    if draws(task) and not f.draws:
         f.draws = f.stack("i32", align=4)
         f.do(f"store i32 0, ptr {f.draws}, align 4")
     f.block(task.body)
@@ -200,36 +181,14 @@ def _serial(f: FunctionWriter, task: Task) -> None:
         f.start(f.fresh_label("dead"))
 
 
-def _contains(task: Task, kind: type[Op]) -> bool:
-    return bool(task.all_of(kind))
-
-
-def _draws(module: ModuleWriter, task: Task) -> bool:
-    return _contains(task, Random) or calls_one(task, module.callees, lambda callee: callee.draws)
-
-
-def _contended(task: Task) -> bool:
-    """Whether iterations meet at atomics (those of the epilogue run once a share)."""
-    return any(type(op) is Atomic for op in ops_of(task.body))
-
-
-def _private(task: Task, kernel: Kernel) -> tuple[Share, ...]:
-    """The fields that each thread shall have a copy of, if that rids the loop of all its contended atomics."""
-    shares = shares_of(task, kernel.fields, Limits())
-    scopes = {share.scope for share in shares}
-    atomics = (op for op in ops_of(task.body) if isinstance(op, Atomic))
-    return shares if all(isinstance(op.ptr, Address) and op.ptr.scope.whole in scopes for op in atomics) else ()
-
-
 # ---- parallel tasks --------------------------------------------------------------------------------------------------
 
 
-def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, shares: Sequence[Share]) -> None:
+def _parallel(f: FunctionWriter, task: Task, number: int, layouts: Layouts) -> None:
     """In the entry: measure the box, then run it here or share it out."""
     _bounds(f, task)
-    limits, config = task.bounds.last, f.module.config
-    if not isinstance(limits, Yield):
-        raise InternalError(f"codegen: the bounds of {task!r} do not end in a yield")
+    limits, schedule = box_of(task), task.schedule
+    shares, span = schedule.privatized, schedule.lanes * schedule.vectors
     axes = len(limits.begins)
     box = f.stack(f"[{2 * axes + extra_words(shares)} x i64]")
     for position, value in enumerate([*limits.begins, *limits.ends]):
@@ -241,29 +200,26 @@ def _parallel(f: FunctionWriter, task: Task, number: int, plan: Plan | None, sha
         for extent in extents[1:-1]:
             count = f.set(f"mul nsw i64 {count}, {extent}")
         inner = extents[-1]
-    price = cost_of(task.body)
-    if isinstance(plan, LanePlan):
-        price = Cost(*(part / max(1, plan.span / 4) for part in (price.work, price.atomics, price.plain)))
-        if axes == 1:  # shared out by whole vectors
-            count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {plan.span - 1}')}, {plan.span}")
-            inner = str(plan.span)
-    body = f"weft_task{number}"
+    elif span > 1:  # shared out by whole vectors
+        count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {span - 1}')}, {span}")
+        inner = str(span)
+    each, body = schedule.price / max(1, span / 4), f"weft_task{number}"
     if shares:
-        _write_body(f, task, plan, body, True, shares)
+        _write_body(f, task, layouts, body, plain=True)
         write_share(f.module, shares, body, axes)
         write_merge(f.module, shares, body, axes)
-        _launch_private(f, shares, body, box, axes, sharing(f, shares, price.work + price.plain, count, inner), count)
-    elif _runs_alone(task, price, config.threads):
-        _write_body(f, task, plan, body, plain=True, whole=True)
+        _launch_private(f, shares, body, box, axes, sharing(f, shares, each, count, inner), count)
+    elif schedule.alone:
+        _write_body(f, task, layouts, body, plain=True)
         f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
     else:
-        grain = _grain(f, price, inner)
+        grain = _grain(f, each, inner)
         small = f.set(f"icmp sle i64 {count}, {grain}")
-        _write_body(f, task, plan, body, plain=False)
+        _write_body(f, task, layouts, body, plain=False)
         alone = body
-        if _contended(task) and length(task) <= _TWICE:
+        if schedule.plain:
             alone = f"{body}_plain"
-            _write_body(f, task, plan, alone, plain=True)
+            _write_body(f, task, layouts, alone, plain=True)
         _launch(f, small, (alone, body), box, count, grain)
 
 
@@ -286,18 +242,12 @@ def _extent(f: FunctionWriter, begin: Value, end: Value) -> str:
     return f.set(f"call i64 @{intrinsic}(i64 {size}, i64 0)")
 
 
-def _grain(f: FunctionWriter, price: Cost, inner: str) -> str:
-    """Iterations (or rows) of a share worth a thread's while."""
-    each = max(1, round(price.work + price.plain))
-    row = f.set(f"mul nsw i64 {inner}, {each}")
+def _grain(f: FunctionWriter, each: float, inner: str) -> str:
+    """Iterations (or rows) of a share worth a thread's while, where an iteration costs `each`."""
+    row = f.set(f"mul nsw i64 {inner}, {max(1, round(each))}")
     least = f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {row}, i64 1)")
     grain = f.set(f"udiv i64 {int(_SHARE)}, {least}")
     return f.set(f"add i64 {grain}, 1")
-
-
-def _runs_alone(task: Task, price: Cost, threads: int) -> bool:
-    """Whether so few threads would mostly wait for each other's atomics that one is faster, or there is only one."""
-    return threads == 1 or (_contended(task) and 0 < threads <= price.contest)
 
 
 def _launch(f: FunctionWriter, alone: str, bodies: tuple[str, str], box: str, count: str, grain: str) -> None:
@@ -314,7 +264,7 @@ def _launch(f: FunctionWriter, alone: str, bodies: tuple[str, str], box: str, co
 
 
 def _launch_private(
-    f: FunctionWriter, shares: Sequence[Share], body: str, box: str, axes: int, together: str, count: str
+    f: FunctionWriter, shares: Sequence[Privatized], body: str, box: str, axes: int, together: str, count: str
 ) -> None:
     """Let the pool run the loop on copies if threads are faster together and there is memory; else run it here."""
     here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
@@ -327,65 +277,55 @@ def _launch_private(
     f.start(done)
 
 
-def _write_body(
-    entry: FunctionWriter,
-    task: Task,
-    plan: Plan | None,
-    name: str,
-    plain: bool,
-    shares: Sequence[Share] = (),
-    whole: bool = False,
-) -> None:
-    """The function that runs a share: iterations, or rows, [begin, end) of the box, which is all of it if `whole`.
-    Atomics on fields of which it has a copy need not lock, those of its epilogue do."""
-    module = entry.module
-    f = _writer(module, plan)
-    f.plain, f.apart, f.joined = plain, name, joined_trees(_for_llvm(task, plan))
+def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, plain: bool) -> None:
+    """The function that runs a share: iterations, or rows, [begin, end) of the box; all of it where one thread runs the
+    task alone. Atomics on fields of which a thread has a copy need not lock, those of its epilogue do."""
+    module, schedule = entry.module, task.schedule
+    f = _writer(module, task, layouts)
+    f.plain, f.apart, f.joined = plain, name, joined_trees(_for_llvm(task))
     f.lines_from = _line_table(module, name, task)
-    if _draws(module, task):
-        f.draws = f.stack(f"<{plan.span} x i32>" if isinstance(plan, LanePlan) else "i32", align=4)
-    axes = len(task.body.args)
-    limits = task.bounds.last
-    assert isinstance(limits, Yield)
+    if draws(task):
+        f.draws = f.stack(f"<{_span(task)} x i32>" if _span(task) > 1 else "i32", align=4)
+    axes, limits = len(task.body.args), box_of(task)
     begins = [_bound(f, value, k) for k, value in enumerate(limits.begins)]
     ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
-    f.moved = homes(f, shares, axes)
+    f.moved = homes(f, schedule.privatized, axes)
     f.block(task.prologue)
     if axes == 1:
-        first, last = (begins[0], ends[0]) if whole else _part(f, begins[0], ends[0])
+        first, last = (begins[0], ends[0]) if schedule.alone else _part(f, begins[0], ends[0])
         _innermost(f, task, [], first, last, begins, ends)
     else:
         _rows(f, task, begins, ends)
-    f.plain = plain and not shares
+    f.plain = plain and not schedule.privatized
     f.block(task.epilogue)
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
     _mark_rest(f, 0, task)
     module.functions.append(_text(f, signature, "noinline "))
 
 
-def _for_llvm(task: Task, plan: Plan | None) -> Iterable[Op]:
+def _span(task: Task) -> int:
+    """How many iterations run at once."""
+    return task.schedule.lanes * task.schedule.vectors
+
+
+def _for_llvm(task: Task) -> Iterable[Op]:
     """The ops of loops that LLVM may vectorize: all, or those of inner loops where iterations run in lanes."""
     ops = ops_of(*task.regions)
-    if not isinstance(plan, LanePlan):
+    if task.schedule.lanes == 1:
         return ops
     return dict.fromkeys(ops_of(*(loop.body for loop in ops if isinstance(loop, For | While))))
 
 
-def _writer(module: ModuleWriter, plan: Plan | None) -> FunctionWriter:
+def _writer(module: ModuleWriter, task: Task, layouts: Layouts) -> FunctionWriter:
     """What writes a body: iterations in lanes, rounds of inner loops in lanes, or one after another."""
-    if isinstance(plan, LanePlan):
-        return LaneWriter(module, lanes=plan.lanes, many=plan.many, facts=plan.facts, layouts=plan.layouts)
-    group = module.node("distinct !{}")
-    if plan is not None:
-        return LaneWriter(
-            module,
-            access_group=group,
-            lanes=plan.lanes,
-            folds=plan.loops,
-            write_fold=write_fold,
-            layouts=plan.layouts,
-        )
-    return FunctionWriter(module, access_group=group)
+    lanes = task.schedule.lanes
+    if lanes > 1:
+        return LaneWriter(module, lanes=lanes, many=task.schedule.vectors, facts=Uniformity(task), layouts=layouts)
+    group, loops = module.node("distinct !{}"), inner_loops(ops_of(task.body))
+    lanes = max((op.schedule.lanes for op in loops if isinstance(op, For)), default=1)
+    if not loops:
+        return FunctionWriter(module, access_group=group)
+    return LaneWriter(module, access_group=group, lanes=lanes, folds=loops, write_fold=write_fold, layouts=layouts)
 
 
 def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
@@ -469,19 +409,16 @@ def _stretch(
 
 
 def _hints(f: FunctionWriter, task: Task) -> str:
-    """The metadata of the loop: that iterations touch nothing of one another's, if so; that a body that is not short
-    need not be unrolled, and that one copy of a long one is enough, with its rest masked off: more would cost compile
-    time and hide nothing that the body itself does not; that a very long one, or one of wide cells, stays scalar."""
+    """The metadata of the loop: what the schedule lets LLVM do with it."""
     hints: list[str] = []
-    if is_unordered(task):
+    if task.schedule.unordered:
         hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
-    ops = length(task)
-    if ops > _LONG:
+    if task.schedule.vectorize == "once":
         hints.append(f.module.hint('!"llvm.loop.interleave.count", i32 1'))
         hints.append(f.module.hint('!"llvm.loop.vectorize.predicate.enable", i1 true'))
-    if ops > _TOO_LONG or in_wide_cells(task):
-        hints = [f.module.hint('!"llvm.loop.vectorize.enable", i1 false')]
-    return f.module.loop_hints(*hints, copies=ops <= _MIDDLING)
+    if task.schedule.vectorize == "never":
+        hints.append(f.module.hint('!"llvm.loop.vectorize.enable", i1 false'))
+    return f.module.loop_hints(*hints, copies=task.schedule.unroll)
 
 
 def _lane(f: FunctionWriter, indices: list[str], begins: list[str], ends: list[str]) -> str:

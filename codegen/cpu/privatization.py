@@ -21,7 +21,7 @@ from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot, service
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.scalar_ops import binary
-from weft.ir.mapping.privatizable import Share
+from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
 from weft.ir.transforms.thread_local import identity
 
@@ -36,18 +36,18 @@ _WORD, _SHARES = 2.0, 4
 _LINE, _MERGE = 64, 512
 
 
-def extra_words(shares: Sequence[Share]) -> int:
+def extra_words(shares: Sequence[Privatized]) -> int:
     """The words of the box behind its limits: where the copies are, and where each field is."""
     return 1 + len(shares) if shares else 0
 
 
-def prepare(f: FunctionWriter, shares: Sequence[Share], box: str, axes: int) -> None:
+def prepare(f: FunctionWriter, shares: Sequence[Privatized], box: str, axes: int) -> None:
     """In the entry: say that the fields are in their trees."""
     for number, share in enumerate(shares):
         f.do(f"store ptr {_tree(f, share)}, ptr {_word(f, box, 2 * axes + 1 + number)}, align 8")
 
 
-def homes(f: FunctionWriter, shares: Sequence[Share], axes: int) -> dict[Scope, str]:
+def homes(f: FunctionWriter, shares: Sequence[Privatized], axes: int) -> dict[Scope, str]:
     """In the body: the addresses from which the copied fields are reached."""
     words = (_word(f, "%box", 2 * axes + 1 + number) for number in range(len(shares)))
     return {
@@ -56,7 +56,7 @@ def homes(f: FunctionWriter, shares: Sequence[Share], axes: int) -> dict[Scope, 
     }
 
 
-def sharing(f: FunctionWriter, shares: Sequence[Share], each: float, count: str, inner: str) -> str:
+def sharing(f: FunctionWriter, shares: Sequence[Privatized], each: float, count: str, inner: str) -> str:
     """Whether threads are faster together, at `count` rows of `inner` iterations of price `each`: they save all of the
     work but one part, and fill and add up a copy each."""
     copy = max(1, round(_WORD * sum(share.words for share in shares)))
@@ -66,7 +66,7 @@ def sharing(f: FunctionWriter, shares: Sequence[Share], each: float, count: str,
     return f.set(f"icmp sgt i64 {gain}, {f.set(f'mul i64 {threads}, {copy}')}")
 
 
-def run_shares(f: FunctionWriter, shares: Sequence[Share], body: str, box: str, axes: int, count: str) -> str:
+def run_shares(f: FunctionWriter, shares: Sequence[Privatized], body: str, box: str, axes: int, count: str) -> str:
     """In the entry: let the pool run the loop on copies; gives whether there was memory for them."""
     threads, pool = service(f, "threads", "i64"), service(f, "pool", "i64")
     head, each = _head(f, threads), sum(map(_room, shares))
@@ -90,7 +90,7 @@ def run_shares(f: FunctionWriter, shares: Sequence[Share], body: str, box: str, 
     return got
 
 
-def write_share(module: ModuleWriter, shares: Sequence[Share], body: str, axes: int) -> None:
+def write_share(module: ModuleWriter, shares: Sequence[Privatized], body: str, axes: int) -> None:
     """The function of a thread's share of the loop."""
     f = FunctionWriter(module)
     box = f.stack(f"[{2 * axes + 1 + len(shares)} x i64]")
@@ -114,7 +114,7 @@ def write_share(module: ModuleWriter, shares: Sequence[Share], body: str, axes: 
     _finish(f, f"{body}_private")
 
 
-def write_merge(module: ModuleWriter, shares: Sequence[Share], body: str, axes: int) -> None:
+def write_merge(module: ModuleWriter, shares: Sequence[Privatized], body: str, axes: int) -> None:
     """For each field a function that adds the lines [begin, end) of all copies to it."""
     for position, share in enumerate(shares):
         f = FunctionWriter(module)
@@ -146,7 +146,7 @@ def _take(f: FunctionWriter, copies: str) -> tuple[str, str]:
     return number, state
 
 
-def _fill(f: FunctionWriter, share: Share, place: str) -> None:
+def _fill(f: FunctionWriter, share: Privatized, place: str) -> None:
     f.width = _LINE // share.type.size
     neutral = f.literal(identity(share.kind, share.type), share.type)
     with f.loop("0", str(_bytes(share) // _LINE), f.module.loop_hints(copies=False)) as line:
@@ -154,7 +154,7 @@ def _fill(f: FunctionWriter, share: Share, place: str) -> None:
     f.width = 1
 
 
-def _add_up(f: FunctionWriter, share: Share, copy: str, home: str) -> None:
+def _add_up(f: FunctionWriter, share: Privatized, copy: str, home: str) -> None:
     """home[k] = home[k] kind copy[k]: whole lines, then what the last one holds of the field."""
     each = _LINE // share.type.size
     whole, rest = divmod(share.words, each)
@@ -170,7 +170,7 @@ def _add_up(f: FunctionWriter, share: Share, copy: str, home: str) -> None:
         f.start(after)
 
 
-def _add_line(f: FunctionWriter, share: Share, copy: str, home: str, line: str, words: int) -> None:
+def _add_line(f: FunctionWriter, share: Privatized, copy: str, home: str, line: str, words: int) -> None:
     f.width = words
     type, align = f.spell(share.type), share.type.size
     here, there = _line(f, copy, line), _line(f, home, line)
@@ -188,7 +188,7 @@ def _finish(f: FunctionWriter, name: str) -> None:
     f.module.functions.append(f.text(f"{signature} noinline {f.module.attributes}"))
 
 
-def _tree(f: FunctionWriter, share: Share) -> str:
+def _tree(f: FunctionWriter, share: Privatized) -> str:
     return read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.module.tree_base)
 
 
@@ -206,22 +206,24 @@ def _head(f: FunctionWriter, threads: str) -> str:
     return f.set(f"shl i64 {lines}, 6")
 
 
-def _copy(f: FunctionWriter, shares: Sequence[Share], position: int, copies: str, threads: str, number: str) -> str:
+def _copy(
+    f: FunctionWriter, shares: Sequence[Privatized], position: int, copies: str, threads: str, number: str
+) -> str:
     """Where copy `number` of a field is."""
     each, before = sum(map(_room, shares)), sum(map(_room, shares[:position])) + _slack(shares[position])
     offset = f.set(f"add i64 {_head(f, threads)}, {f.set(f'mul i64 {number}, {each}')}")
     return f.set(f"getelementptr inbounds i8, ptr {copies}, i64 {f.set(f'add i64 {offset}, {before}')}")
 
 
-def _bytes(share: Share) -> int:
+def _bytes(share: Privatized) -> int:
     """A copy's length: whole cache lines, that each begins on one."""
     return -(-share.words * share.type.size // _LINE) * _LINE
 
 
-def _slack(share: Share) -> int:
+def _slack(share: Privatized) -> int:
     """What lies on either side of a copy, and is never filled or added up: room for two indices."""
     return -(-2 * share.reach // _LINE) * _LINE
 
 
-def _room(share: Share) -> int:
+def _room(share: Privatized) -> int:
     return _bytes(share) + 2 * _slack(share)

@@ -22,8 +22,9 @@ from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import constant, in_register
-from weft.ir.mapping.privatizable import Limits, Share
+from weft.ir.mapping.privatizable import Limits
 from weft.ir.ops import Atomic
+from weft.ir.schedule import Privatized
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import f32, i32, u32
 
@@ -38,17 +39,17 @@ class OpenShare:
     """Copies in use: their variable, how many there are (a power of two), the number of this thread's as bytes, and
     where the field lies."""
 
-    share: Share
+    share: Privatized
     variable: str
     copies: int
     own: str
     home: str
 
 
-def copies_of(shares: Sequence[Share]) -> list[int]:
+def copies_of(shares: Sequence[Privatized]) -> list[int]:
     """How many copies a block makes of each. The largest chooses first: what it leaves is enough for one of each other,
     since one of each is no more than all may take."""
-    copies, room = dict[Share, int](), LIMITS.together
+    copies, room = dict[Privatized, int](), LIMITS.together
     for rank, share in enumerate(sorted(shares, key=lambda one: -one.words)):
         most = room // (len(shares) - rank) // (share.words * _SIZE)
         copies[share] = min(1 << max(most.bit_length() - 1, 0), _LANES)
@@ -56,7 +57,7 @@ def copies_of(shares: Sequence[Share]) -> list[int]:
     return [copies[share] for share in shares]
 
 
-def open_share(f: FunctionWriter, share: Share, variable: str, copies: int) -> OpenShare:
+def open_share(f: FunctionWriter, share: Privatized, variable: str, copies: int) -> OpenShare:
     """Make the block's copies, neutral everywhere; a barrier must follow."""
     words = share.words * copies
     f.module.declarations[variable] = f"@{variable} = internal {SHARED} global [{words} x i32] poison, align 16"
@@ -131,11 +132,11 @@ def _each_word(f: FunctionWriter, words: int) -> Generator[str, None, None]:
     f.start(done)
 
 
-def _neutral(share: Share) -> str:
+def _neutral(share: Privatized) -> str:
     return constant(identity(share.kind, share.type), share.type)
 
 
-def _native(share: Share) -> str:
+def _native(share: Privatized) -> str:
     if share.type.is_float:
         return "fadd"
     return f"u{share.kind}" if share.kind in ("min", "max") and not share.type.is_signed else share.kind

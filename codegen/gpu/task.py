@@ -28,9 +28,9 @@ from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
 from weft.ir.calls import draws
 from weft.ir.core import Op, Value
 from weft.ir.intervals import interval
-from weft.ir.mapping.privatizable import Share
 from weft.ir.mapping.warp_sums import LANES, warp_loop
 from weft.ir.ops import Const, For, Load, Store, Task, Yield
+from weft.ir.schedule import Privatized
 from weft.ir.tasks import box_of
 from weft.ir.types import Pointer
 
@@ -51,7 +51,7 @@ class Launch:
     boxes: list[tuple[Task, int]] = field(default_factory=list[tuple[Task, int]])
     loop: Task | None = None
     box: int = 0
-    shares: tuple[Share, ...] = ()
+    shares: tuple[Privatized, ...] = ()
     guards: bool = False
     stops: bool = False
 

@@ -9,19 +9,18 @@ for %k in %b..%e {                          %s = zeros, a vector
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.mapping.cost import trips
 from weft.ir.mapping.lane_price import Price, is_straight
-from weft.ir.mapping.lane_vectors import vectors_of_rounds
 from weft.ir.ops import Alloca, Atomic, Binary, Break, Const, For, If, Load, Random, Store, Task, While
 from weft.ir.types import Pointer, Prim, i32, i64, u1
 from weft.ir.uniform import FAMILY, Uniformity
 
-__all__ = ["InnerLoop", "fold_prices", "inner_loops"]
+__all__ = ["InnerLoop", "could_fold", "fold_prices", "inner_loops", "sums_fold"]
 
 _MARGIN = 1.3  # prices are guesses
 _GUESS = 8.0  # rounds of a loop of unknown length: few, so that folding does not lose much
@@ -47,10 +46,10 @@ def fold_prices(task: Task, lanes: int, bits: int, vector_math: bool) -> dict[Fo
     for loop in (op for op in ops_of(task.body) if isinstance(op, For)):
         known = all(isinstance(x, Const) for x in (loop.begin, loop.end))
         count = trips(loop) if known else _GUESS
-        if not _could_fold(loop) or (known and (count < _SHORT or (count >= _LONG and is_straight(loop.body)))):
+        if not could_fold(loop) or (known and (count < _SHORT or (count >= _LONG and is_straight(loop.body)))):
             continue
         facts = Uniformity(loop)
-        if facts.reason or not facts.sums or not _sums_fold(facts, vector_math):
+        if facts.reason or not facts.sums or not sums_fold(facts, vector_math):
             continue
         price = Price(facts, lanes, bits, vector_math)
         price.gather = _GATHER
@@ -62,7 +61,7 @@ def fold_prices(task: Task, lanes: int, bits: int, vector_math: bool) -> dict[Fo
     return found
 
 
-def _could_fold(loop: For) -> bool:
+def could_fold(loop: For) -> bool:
     """Whether the loop counts by one, leaves nothing in memory, always makes all of its rounds, and holds no other."""
     step, index = loop.step, loop.body.args[0]
     if not isinstance(step, Const) or step.value != 1 or index.type not in (i32, i64):
@@ -76,7 +75,7 @@ def _forbidden(op: Op) -> bool:
     return isinstance(op, (Atomic, Break, For, Random, While))
 
 
-def _sums_fold(facts: Uniformity, vector_math: bool) -> bool:
+def sums_fold(facts: Uniformity, vector_math: bool) -> bool:
     """Whether the sums may be made in any order: those of floats only with `fast_math`."""
     kinds: dict[Value, set[str]] = {}
     for store, (kind, _) in facts.sums.items():
@@ -88,11 +87,10 @@ def _sums_fold(facts: Uniformity, vector_math: bool) -> bool:
     return all(len(family) == 1 for family in kinds.values()) and len(types) == len(kinds) and all(fit)
 
 
-def inner_loops(loops: Mapping[For, Uniformity], bits: int) -> dict[Op, InnerLoop]:
-    """How those loops, and the loops around them, are written."""
-    found: dict[Op, InnerLoop] = {}
-    for loop, facts in loops.items():
-        found[loop] = InnerLoop(facts, vectors_of_rounds(loop.body, facts, bits))
+def inner_loops(ops: Iterable[Op]) -> dict[Op, InnerLoop]:
+    """How the loops among `ops` that are scheduled in lanes, and the loops around them, are written."""
+    loops = {op: Uniformity(op) for op in ops if isinstance(op, For) and op.schedule.lanes > 1}
+    found: dict[Op, InnerLoop] = {loop: InnerLoop(facts, loop.schedule.vectors) for loop, facts in loops.items()}
     for loop, facts in loops.items():
         for store, (kind, _) in facts.sums.items():
             home = _home(store.ptr, FAMILY[kind], loop)

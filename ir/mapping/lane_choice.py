@@ -16,9 +16,9 @@ from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.mapping.cell_parts import CellParts
 from weft.ir.mapping.cost import length
-from weft.ir.mapping.fold_choice import InnerLoop, fold_prices, inner_loops
+from weft.ir.mapping.fold_choice import fold_prices
 from weft.ir.mapping.lane_price import Price
-from weft.ir.mapping.lane_vectors import vectors_at_once, waits
+from weft.ir.mapping.lane_vectors import vectors_at_once, vectors_of_rounds, waits
 from weft.ir.mapping.layouts import Layouts
 from weft.ir.mapping.rows import likely_stride
 from weft.ir.ops import (
@@ -47,36 +47,23 @@ _LIMITS = ("min", "max", "mod", "raw_mod", "and")
 
 @dataclass(frozen=True)
 class LanePlan:
-    """So many lanes, by those facts, in each of `many` vectors."""
+    """Iterations run side by side, one in each lane."""
 
     lanes: int
-    facts: Uniformity
-    layouts: Layouts
-    many: int = 1
+    many: int = 1  # vectors of so many lanes that run at once
 
     @property
     def span(self) -> int:
         """How many iterations run at once."""
         return self.lanes * self.many
 
-    @property
-    def words(self) -> str:
-        """The plan, in words."""
-        return f"{self.span} iterations at once, one in each lane"
-
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """Iterations run one after another, and the rounds of these loops in so many lanes."""
+    """Iterations run one after another, and the rounds of some inner loops side by side."""
 
     lanes: int
-    loops: Mapping[Op, InnerLoop]
-    layouts: Layouts
-
-    @property
-    def words(self) -> str:
-        """The plan, in words."""
-        return f"one iteration after another, {self.lanes} rounds of an inner loop at once"
+    loops: Mapping[For, int]  # loops whose rounds run in lanes: how many vectors at once where the loop is long
 
 
 Plan = LanePlan | FoldPlan
@@ -95,14 +82,14 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         return "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
     facts, lanes = Uniformity(task), bits // _usual_bits(task)
     if asked and not facts.reason:
-        return LanePlan(min(wanted, lanes), facts, layouts, max(1, wanted // lanes))
+        return LanePlan(min(wanted, lanes), max(1, wanted // lanes))
     folds = {} if asked else fold_prices(task, lanes, bits, vector_math)
     words = facts.reason or _too_dear(task, facts, bits, vector_math, {loop: cost for loop, (_, cost) in folds.items()})
     if not words:
         many = _interleaved(task, facts, lanes, bits)
-        return LanePlan(lanes, facts, layouts, many) if waits(task, facts) else LanePlan(many * lanes, facts, layouts)
+        return LanePlan(lanes, many) if waits(task, facts) else LanePlan(many * lanes)
     if folds:
-        return FoldPlan(lanes, inner_loops({loop: about for loop, (about, _) in folds.items()}, bits), layouts)
+        return FoldPlan(lanes, {loop: vectors_of_rounds(loop.body, about, bits) for loop, (about, _) in folds.items()})
     return f"no lanes: {words}"
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from weft.ir.core import ops_of
 from weft.ir.ops import Address, Assert, Atomic, Invoke, Task
+from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import accesses
 from weft.ir.types import Prim, element, f32, f64, i32, i64, u32, u64
 
-__all__ = ["Limits", "Share", "shares_of"]
+__all__ = ["Limits", "shares_of", "updated_by", "whole_field"]
 
 _KINDS = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 
@@ -31,47 +32,44 @@ class Limits:
     together: int = 1 << 22
 
 
-@dataclass(frozen=True)
-class Share:
-    """A field that is copied: `words` scalars, from byte `low` on in its tree, changed by `kind`. An index that is
-    wrong by one misses it by `reach` bytes at most."""
-
-    scope: Scope
-    tree: int
-    low: int
-    words: int
-    kind: str
-    type: Prim
-    reach: int = 0
-
-
-def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Share, ...]:
+def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Privatized, ...]:
     """The fields that the threads of this task shall copy."""
-    symbols = {scope: symbol for symbol, scope in scopes_of(fields).items() if not symbol.exposed}
+    symbols, found, room = scopes_of(fields), list[Privatized](), limits.together
+    by_scope = {scope: symbol for symbol, scope in symbols.items() if not symbol.exposed}
+    for scope, kind in updated_by(task).items():
+        share = whole_field(scope, by_scope[scope], kind) if scope in by_scope else None
+        if share is None or not _fits(share, limits):
+            continue
+        if share.words * share.type.size <= room:
+            room -= share.words * share.type.size
+            found.append(share)
+    return tuple(found)
+
+
+def updated_by(task: Task) -> dict[Scope, str]:
+    """The memory that a task only updates, by atomics of one kind in its body whose old values nobody wants: the kind,
+    by scope."""
     if task.all_of(Assert, Invoke):
-        return ()
+        return {}
     kinds: dict[Scope, set[str]] = {}
     inside = set(ops_of(task.body))
     for op in accesses(task):
         if isinstance(op.ptr, Address):
             kind = _KINDS.get(op.kind, "") if op in inside and isinstance(op, Atomic) and not op.users else ""
             kinds.setdefault(op.ptr.scope.whole, set()).add(kind)
-    found, room = list[Share](), limits.together
-    for scope, seen in kinds.items():
-        if scope in symbols and len(seen) == 1 and "" not in seen:
-            share = _share(scope, symbols[scope], seen.pop(), limits)
-            if share is not None and share.words * share.type.size <= room:
-                room -= share.words * share.type.size
-                found.append(share)
-    return tuple(found)
+    return {scope: seen.pop() for scope, seen in kinds.items() if len(seen) == 1 and "" not in seen}
 
 
-def _share(scope: Scope, symbol: FieldSymbol, kind: str, limits: Limits) -> Share | None:
-    """The copy of a field that fills its memory without a gap."""
+def whole_field(scope: Scope, symbol: FieldSymbol, kind: str) -> Privatized | None:
+    """A copy of all that the field has in its tree; None if others lie in between, or `kind` depends on the order."""
     type = element(symbol.dtype)
-    if type not in limits.types or (type.is_float and kind != "add"):
+    if type.is_float and kind != "add":
         return None
     count, step = symbol.path.gapless, symbol.path.step
-    if count is None or step is None or not type.size < count * type.size <= limits.each:
+    if count is None or step is None:
         return None
-    return Share(scope, symbol.tree, symbol.path.span[0], count, kind, type, step)
+    return Privatized(scope, symbol.tree, symbol.path.span[0], count, kind, type, step)
+
+
+def _fits(share: Privatized, limits: Limits) -> bool:
+    return share.type in limits.types and share.type.size < share.words * share.type.size <= limits.each

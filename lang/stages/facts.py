@@ -11,7 +11,6 @@ from weft.ir.addresses import byte_sum, root_of
 from weft.ir.alias import Access, is_access
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import WeftError
-from weft.ir.mapping.cost import cost_of
 from weft.ir.ops import Address, Alloca, Const, For, Kernel, Load, Store, Task, While, Yield
 from weft.ir.tasks import accesses, tasks_of
 from weft.ir.types import Prim
@@ -19,7 +18,6 @@ from weft.ir.types import Prim
 if TYPE_CHECKING:
     from weft.ir.artifact import Artifact
     from weft.ir.config import CompileConfig
-    from weft.ir.mapping.lane_choice import Plan
     from weft.lang.stages.disassembly import Cubin
     from weft.lang.stages.listing import Spots
 
@@ -108,7 +106,7 @@ def _concerns(stages: Compiled, task: Task, remark: Remark) -> bool:
     """Whether a remark is about a loop of the task. In lanes vectors are ours: what LLVM leaves alone is no news."""
     if task.kind == "serial" or not any(op.span is not None and op.span.line == remark.line for op in task.walk()):
         return False
-    return remark.text.startswith(_GOOD) or isinstance(_lanes(stages, task), str)
+    return remark.text.startswith(_GOOD) or bool(task.schedule.serial_because)
 
 
 def facts_text(stages: Compiled) -> str:
@@ -245,19 +243,21 @@ def _nothing(_stages: Compiled, _task: Task, _number: int) -> Rows:
     return []
 
 
-def _lanes(stages: Compiled, task: Task) -> Plan | str:
-    from weft.codegen.cpu.kernel import lanes_of
-    from weft.codegen.llvm.machine import host_cpu
+def _on_cpu(_stages: Compiled, task: Task, _: int) -> Rows:
+    return [
+        ("price", f"about {max(1.0, task.schedule.price):,.0f} instructions per iteration"),
+        ("lanes", _lanes(task)),
+    ]
 
-    config = stages.config
-    return lanes_of(task, stages.kernel, host_cpu(config.opt_level, config.cpu_features).features, config)
 
-
-def _on_cpu(stages: Compiled, task: Task, _: int) -> Rows:
-    plan, price = _lanes(stages, task), cost_of(task.body)
-    each = max(1.0, price.work + price.plain)
-    words = plan if isinstance(plan, str) else plan.words
-    return [("price", f"about {each:,.0f} instructions per iteration"), ("lanes", words.removeprefix("no lanes: "))]
+def _lanes(task: Task) -> str:
+    """How iterations use SIMD lanes, or why they do not."""
+    schedule, folded = task.schedule, [loop.schedule.lanes for loop in task.all_of(For) if loop.schedule.lanes > 1]
+    if schedule.lanes > 1:
+        return f"{schedule.lanes * schedule.vectors} iterations at once, one in each lane"
+    if folded:
+        return f"one iteration after another, {max(folded)} rounds of an inner loop at once"
+    return schedule.serial_because
 
 
 def _on_cuda(stages: Compiled, task: Task, _: int) -> Rows:

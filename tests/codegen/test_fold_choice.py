@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from weft.ir.core import Op, Value, ops_of
-from weft.ir.mapping.fold_choice import _could_fold, _sums_fold, inner_loops
+from weft.ir.mapping.fold_choice import could_fold, inner_loops, sums_fold
 from weft.ir.ops import Alloca, For, While
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
@@ -80,7 +80,7 @@ def loop(body: str, index: str = "%j: i64", bounds: str = "%zero, %ten, %one") -
 )
 def test_loops_that_may(body: str, may: bool) -> None:
     first = next(op for op in ops(body) if isinstance(op, For))
-    assert _could_fold(first) == may
+    assert could_fold(first) == may
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_sums_in_any_order(body: str, exact: bool, fast: bool) -> None:
     """Floats only with `fast_math`; one operator for each sum."""
     facts = Uniformity(next(op for op in ops(loop(body)) if isinstance(op, For)))
     assert facts.reason == ""
-    assert (_sums_fold(facts, False), _sums_fold(facts, True)) == (exact, fast)
+    assert (sums_fold(facts, False), sums_fold(facts, True)) == (exact, fast)
 
 
 def homes(body: str) -> dict[str, str]:

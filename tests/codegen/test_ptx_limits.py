@@ -14,8 +14,8 @@ from tests.codegen.ptx import Recorder, assembled, compiled, compiling
 from weft.codegen.gpu.privatization import LIMITS, copies_of
 from weft.codegen.nvptx.target import libdevice
 from weft.ir.mapping.layouts import layouts_of
-from weft.ir.mapping.privatizable import Share
 from weft.ir.ops import Kernel
+from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
 from weft.ir.storage.dense import Term
 from weft.ir.storage.path import Cells
@@ -31,7 +31,7 @@ needs_libdevice = pytest.mark.skipif(libdevice() is None, reason="no libdevice.1
     "words", [[2], [256], [4096], [4096, 4096], [3000, 3000, *[25] * 8], [4096, *[100] * 40], [25] * 300, [7, 4000, 90]]
 )
 def test_copies_fit_the_memory_of_a_block(words: list[int]) -> None:
-    shares = [Share(Scope(f"field:{k}"), 0, 0, size, "add", i32) for k, size in enumerate(words)]
+    shares = [Privatized(Scope(f"field:{k}"), 0, 0, size, "add", i32, 0) for k, size in enumerate(words)]
     copies = copies_of(shares)
     assert sum(4 * count * size for count, size in zip(copies, words, strict=True)) <= LIMITS.together
     assert set(copies) <= {1, 2, 4, 8, 16, 32}

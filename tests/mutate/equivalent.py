@@ -158,10 +158,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_worst: behind.type is i32 -> False": "64 bits hold it as well; cut off it is what it was",
     },
     "weft.ir.mapping.fold_choice": {
-        "_sums_fold: isinstance(local.type, Pointer) -> True": _TYPES,
-        "_sums_fold: isinstance(local.type.elem, Prim) -> True": _TYPES,
-        "_sums_fold: len(types) == len(kinds) -> True": _TYPES,
-        "_could_fold: isinstance(step, Const) -> True": "what counts in steps that are not known counts trips instead",
+        "sums_fold: isinstance(local.type, Pointer) -> True": _TYPES,
+        "sums_fold: isinstance(local.type.elem, Prim) -> True": _TYPES,
+        "sums_fold: len(types) == len(kinds) -> True": _TYPES,
+        "could_fold: isinstance(step, Const) -> True": "what counts in steps that are not known counts trips instead",
     },
     "weft.ir.mapping.cell_parts": {
         "joint: block not in self._parts -> True": "the parts are found again",

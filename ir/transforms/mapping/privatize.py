@@ -1,0 +1,45 @@
+"""Scatters into small fields: each thread updates a copy of its own, and the copies are merged once.
+
+    task range_for ... { atomic add %bins, %1 }                       threads lock, and wait for each other
+
+    task range_for, schedule={privatized=({scope="field:bins", kind=add, ...})} ... { atomic add %bins, %1 }
+
+The ops stay as they are: code generation moves the base address of the field. It pays where that rids the loop of all
+its locks. Not where iterations run in lanes, nor where one thread runs everything. `mapping/privatizable.py` says which
+fields may be privatized.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.ir.config import CompileConfig
+from weft.ir.core import ops_of
+from weft.ir.mapping.privatizable import Limits, shares_of
+from weft.ir.ops import Address, Atomic, Kernel, Task
+from weft.ir.passes import pass_
+from weft.ir.schedule import Privatized
+from weft.ir.tasks import parallel_tasks
+
+__all__ = ["privatize"]
+
+
+@pass_("privatize")
+def privatize(root: Kernel, config: CompileConfig) -> bool:
+    """Choose the fields of which each thread has a copy."""
+    assert config.target is not None
+    changed = False
+    for task in parallel_tasks(root):
+        copies = () if config.target.threads == 1 or task.schedule.lanes > 1 else _copies(task, root)
+        if copies:
+            task.schedule = replace(task.schedule, privatized=copies)
+            changed = True
+    return changed
+
+
+def _copies(task: Task, kernel: Kernel) -> tuple[Privatized, ...]:
+    """The fields to copy, if that rids the loop of all its contended atomics."""
+    shares = shares_of(task, kernel.fields, Limits())
+    scopes = {share.scope for share in shares}
+    atomics = (op for op in ops_of(task.body) if isinstance(op, Atomic))
+    return shares if all(isinstance(op.ptr, Address) and op.ptr.scope.whole in scopes for op in atomics) else ()

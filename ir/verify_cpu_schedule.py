@@ -1,0 +1,82 @@
+"""What the verifier holds the CPU's part of a schedule to: lanes, copies, and what LLVM is told. See `schedule.py`.
+
+Each row asks the analysis that says what is legal, not the one that says what pays.
+"""
+
+from __future__ import annotations
+
+from weft.ir.core import Op
+from weft.ir.mapping.fold_choice import could_fold, sums_fold
+from weft.ir.mapping.privatizable import updated_by, whole_field
+from weft.ir.mapping.unordered import is_unordered
+from weft.ir.ops import For, Kernel, Task
+from weft.ir.schedule import VECTORIZE, LoopSchedule, Schedule
+from weft.ir.symbols import scopes_of
+from weft.ir.uniform import Uniformity
+from weft.ir.verify_types import require
+
+__all__ = ["loop_lanes", "task_copies", "task_hints", "task_lanes", "task_versions"]
+
+_MOST_LANES, _MOST_VECTORS = 64, 32
+
+
+def _shape(op: Op, lanes: int, vectors: int) -> None:
+    fits = 0 < lanes <= _MOST_LANES and 0 < vectors <= _MOST_VECTORS
+    require(fits and lanes & (lanes - 1) == 0, op, f"runs in {vectors} vectors of {lanes} lanes")
+    require(lanes > 1 or vectors == 1, op, f"runs in {vectors} vectors without lanes")
+
+
+def task_lanes(op: Task, schedule: Schedule, _: Kernel) -> None:
+    """Iterations may run in lanes unless `Uniformity` has a reason."""
+    _shape(op, schedule.lanes, schedule.vectors)
+    if schedule.lanes > 1:
+        require(not schedule.serial_because, op, "runs in lanes, and says why it does not")
+        reason = Uniformity(op).reason
+        require(not reason, op, f"cannot run in lanes: {reason}")
+
+
+def loop_lanes(op: For, schedule: LoopSchedule) -> None:
+    """Rounds may run in lanes if they do no more than to sum up, and iterations around do not run in lanes."""
+    _shape(op, schedule.lanes, schedule.vectors)
+    if schedule.lanes == 1:
+        return
+    around: Op | None = op
+    while around is not None and not isinstance(around, Task):
+        around = around.parent
+    require(around is not None, op, "is outside of tasks, and its rounds run in lanes")
+    if isinstance(around, Task):
+        require(around.schedule.lanes == 1, op, "runs rounds in lanes, as the task runs iterations")
+    facts = Uniformity(op)
+    sums = could_fold(op) and not facts.reason and bool(facts.sums) and sums_fold(facts, True)
+    require(sums, op, "does more than to sum up, and its rounds run in lanes")
+
+
+def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:
+    """A field is private if all that the task does with it is to update it by one operator."""
+    if not schedule.privatized:
+        return
+    symbols, updated = {scope: symbol for symbol, scope in scopes_of(kernel.fields).items()}, updated_by(op)
+    require(schedule.lanes == 1, op, "runs in lanes, and has copies of fields")
+    for copy in schedule.privatized:
+        symbol = symbols.get(copy.scope)
+        require(symbol is not None and not symbol.exposed, op, f"copies {copy.scope}, which is no field of its own")
+        require(updated.get(copy.scope) == copy.kind, op, f"copies {copy.scope}, and does more than to update it")
+        whole = symbol is not None and whole_field(copy.scope, symbol, copy.kind) == copy
+        require(whole, op, f"copies {copy.scope} as it does not lie in memory")
+
+
+def task_versions(op: Task, schedule: Schedule, _: Kernel) -> None:
+    """Atomics may be without locks where one thread runs."""
+    require(schedule.price >= 0.0, op, f"has a price of {schedule.price}")
+    versions = schedule.alone + schedule.plain + bool(schedule.privatized)
+    require(versions <= 1, op, "has more than one way to do without locks")
+
+
+def task_hints(op: Task, schedule: Schedule, _: Kernel) -> None:
+    """LLVM may reorder accesses if `is_unordered` says so."""
+    require(schedule.vectorize in VECTORIZE, op, f"is vectorized {schedule.vectorize!r}")
+    if schedule.unordered:
+        require(
+            schedule.lanes == 1 and schedule.vectorize != "never", op, "is unordered, and LLVM makes no vectors of it"
+        )
+        require(is_unordered(op), op, "is unordered, and the order of its accesses matters")
