@@ -10,11 +10,14 @@ import pytest
 
 from weft.codegen.cpu import kernel as cpu
 from weft.codegen.llvm.machine import host_cpu
+from weft.ir.core import Op
 from weft.ir.mapping import fold_choice, lane_choice
-from weft.ir.mapping.lane_choice import FoldPlan
+from weft.ir.mapping.fold_choice import InnerLoop
 from weft.lang.program.init import program
 
-__all__ = ["folding", "has_lanes"]
+__all__ = ["Folded", "folding", "has_lanes"]
+
+Folded = dict[Op, InnerLoop]  # the loops of a task that run in lanes, and the loops around them
 
 
 def has_lanes() -> bool:
@@ -23,18 +26,18 @@ def has_lanes() -> bool:
 
 
 @contextmanager
-def folding() -> Generator[list[FoldPlan]]:
-    """Let all inner loops that can run so for a while; gives the plans that were made."""
-    plans: list[FoldPlan] = []
-    decide = cpu.lane_decision
+def folding() -> Generator[list[Folded]]:
+    """Let all inner loops that can run so for a while; gives what was found in each task that has some."""
+    tasks: list[Folded] = []
+    find = cpu.inner_loops
 
-    def note(*given: Any) -> Any:
-        plan = decide(*given)
-        plans.extend([plan] if isinstance(plan, FoldPlan) else [])
-        return plan
+    def note(*given: Any) -> Folded:
+        loops = find(*given)
+        tasks.extend([loops] if loops else [])
+        return loops
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fold_choice, "_MARGIN", 0.0)
         patch.setattr(lane_choice, "_MARGIN", float("inf"))
-        patch.setattr(cpu, "lane_decision", note)
-        yield plans
+        patch.setattr(cpu, "inner_loops", note)
+        yield tasks

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tests.mapping import for_cpu
 from weft.codegen.cpu.kernel import compile_kernel
 from weft.ir.config import CompileConfig
-from weft.ir.core import BlockArg, Builder, Value
+from weft.ir.core import Block, BlockArg, Builder, Value
 from weft.ir.ops import Address, ArrayBase, Const, Kernel, Load, Store, Task, Yield
 from weft.ir.scopes import array_scope
 from weft.ir.symbols import Param
@@ -32,7 +33,8 @@ def elementwise(
     zero, end = (bounds.add(Const(value, type=i64)) for value in (0, count))
     bounds.add(Yield([zero], [end]))
     index = BlockArg(i64, "i")
-    task.body.args.append(index)
+    task.body = Block([index])
+    task.body.owner = task
     b = Builder(task.body)
 
     def address(k: int) -> Value:
@@ -50,7 +52,8 @@ def run(
     """What the machine makes of `body` on those numpy arrays."""
     result = np.zeros(len(inputs[0]), output.np)
     prims = [next(p for p in _PRIMS if p.np == a.dtype) for a in inputs]
-    artifact = compile_kernel(elementwise(prims, output, len(result), body), config)
+    kernel = for_cpu(elementwise(prims, output, len(result), body), config)
+    artifact = compile_kernel(kernel, config)
     DEVICE.load(artifact)([], [array_argument(a, 1) for a in [*inputs, result]])
     return result
 

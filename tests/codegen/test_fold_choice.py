@@ -10,6 +10,7 @@ from weft.ir.core import Op, Value, ops_of
 from weft.ir.mapping.fold_choice import could_fold, inner_loops, sums_fold
 from weft.ir.ops import Alloca, For, While
 from weft.ir.parse import parse
+from weft.ir.schedule import LoopSchedule
 from weft.ir.tasks import tasks_of
 from weft.ir.uniform import Uniformity
 
@@ -107,9 +108,11 @@ def homes(body: str) -> dict[str, str]:
     loops = [op for op in inside if isinstance(op, For)]
     innermost = [one for one in loops if not any(isinstance(op, (For, While)) for op in ops_of(one.body))]
     facts = {one: Uniformity(one) for one in innermost}
-    folded = {one: each for one, each in facts.items() if not each.reason and each.sums}
+    for one, each in facts.items():
+        if not each.reason and each.sums:
+            one.schedule = LoopSchedule(lanes=8)
     found = dict[str, str]()
-    for home, how in inner_loops(folded, 256).items():
+    for home, how in inner_loops(inside).items():
         for local in how.totals:
             found[_name(local)] = home.body.args[0].name if isinstance(home, For) else "while"
     return found

@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 
 import weft as ti
-from tests.codegen.folding import folding, has_lanes
+from tests.codegen.folding import Folded, folding, has_lanes
 from tests.codegen.test_folds import N, rows
-from weft.ir.mapping.lane_choice import FoldPlan
 
 
 @pytest.fixture
-def every_loop() -> Iterator[list[FoldPlan]]:
+def every_loop() -> Iterator[list[Folded]]:
     """`folding` for a whole test."""
     with folding() as plans:
         yield plans
 
 
-def test_loops_that_are_not_folded(every_loop: list[FoldPlan]) -> None:
+def test_loops_that_are_not_folded(every_loop: list[Folded]) -> None:
     """Rounds that end early, store, change memory at once, draw or hold loops."""
     ti.init(arch=ti.cpu)
     x, start, pieces = rows(np.int32)
@@ -58,11 +57,7 @@ def test_loops_that_are_not_folded(every_loop: list[FoldPlan]) -> None:
 
     run(3)
     sums = {
-        store.ptr.name
-        for plan in every_loop
-        for about in plan.loops.values()
-        if about.facts
-        for store in about.facts.sums
+        store.ptr.name for plan in every_loop for about in plan.values() if about.facts for store in about.facts.sums
     }
     assert sums == ({"s_6", "s_7"} if has_lanes() else set())  # those count by one once they are lowered
     for found, p in zip(out.to_numpy().tolist(), pieces):
@@ -71,7 +66,7 @@ def test_loops_that_are_not_folded(every_loop: list[FoldPlan]) -> None:
         assert found == [*want, 3 * p.sum(), 3 * p.sum(), p[::3].sum(), p.sum()]
 
 
-def test_what_else_is_done_with_a_sum_comes_after_it(every_loop: list[FoldPlan]) -> None:
+def test_what_else_is_done_with_a_sum_comes_after_it(every_loop: list[Folded]) -> None:
     """In the loop around, the local is read, stored elsewhere, set from others, or subtracted from something."""
     ti.init(arch=ti.cpu)
     x, start, pieces = rows(np.int32)

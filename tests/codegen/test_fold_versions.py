@@ -59,7 +59,7 @@ def test_a_version_that_is_seldom_needed_sums_up_one_by_one(
         run(4)
     assert bool(every_loop) == has_lanes()
     if every_loop:
-        assert any(len(loop.totals) >= 3 for loop in every_loop[0].loops.values() if loop.facts is None)
+        assert any(len(loop.totals) >= 3 for loop in every_loop[0].values() if loop.facts is None)
     numbers, wanted = x.to_numpy().tolist() + [0] * 20, []
     for ends in cuts.to_numpy().tolist():
         a, b, c, d, e, f, g, h = 1, 2, 3, 4, 5, 6, 7, 8

@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import weft as ti
-from tests.codegen.folding import folding, has_lanes
+from tests.codegen.folding import Folded, folding, has_lanes
 from tests.sampling import draws, only
-from weft.ir.mapping.lane_choice import FoldPlan
 
 N = 53
 RNG = np.random.default_rng(0)
@@ -24,7 +23,7 @@ LENGTHS = np.concatenate([np.arange(20), [31, 32, 33, 64, 65, 150], RNG.integers
 
 
 @pytest.fixture
-def every_loop() -> Iterator[list[FoldPlan]]:
+def every_loop() -> Iterator[list[Folded]]:
     """`folding` for a whole test."""
     with folding() as plans:
         yield plans
@@ -46,7 +45,7 @@ def rows(dtype: Any) -> tuple[Any, Any, list[Any]]:
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
-def test_sums_and_extremes(every_loop: list[FoldPlan], dtype: Any) -> None:
+def test_sums_and_extremes(every_loop: list[Folded], dtype: Any) -> None:
     ti.init(arch=ti.cpu)
     x, start, pieces = rows(dtype)
     total, some, low, high = (ti.field(x.dtype, N) for _ in range(4))
@@ -75,7 +74,7 @@ def test_sums_and_extremes(every_loop: list[FoldPlan], dtype: Any) -> None:
     np.testing.assert_array_equal(high.to_numpy(), [max([-99, *p]) for p in pieces])
 
 
-def test_a_sum_through_several_loops_is_added_up_where_it_is_wanted(every_loop: list[FoldPlan]) -> None:
+def test_a_sum_through_several_loops_is_added_up_where_it_is_wanted(every_loop: list[Folded]) -> None:
     ti.init(arch=ti.cpu)
     x, start, pieces = rows(np.int32)
     out = ti.field(ti.i32, N - 2)
@@ -105,7 +104,7 @@ def test_a_sum_through_several_loops_is_added_up_where_it_is_wanted(every_loop: 
     np.testing.assert_array_equal(out.to_numpy(), sums)
 
 
-def test_what_does_not_only_sum_up_stays(every_loop: list[FoldPlan]) -> None:
+def test_what_does_not_only_sum_up_stays(every_loop: list[Folded]) -> None:
     ti.init(arch=ti.cpu)
     x, start, pieces = rows(np.int32)
     first, last, prefix = ti.field(ti.i32, N), ti.field(ti.i32, N), ti.field(ti.i32, x.shape)
@@ -133,7 +132,7 @@ def test_what_does_not_only_sum_up_stays(every_loop: list[FoldPlan]) -> None:
     np.testing.assert_array_equal(prefix.to_numpy(), np.concatenate([np.cumsum(p) for p in pieces]))
 
 
-def test_a_local_of_two_operators_is_no_sum(every_loop: list[FoldPlan]) -> None:
+def test_a_local_of_two_operators_is_no_sum(every_loop: list[Folded]) -> None:
     ti.init(arch=ti.cpu)
     x, start, pieces = rows(np.int32)
     out = ti.field(ti.i32, N)
@@ -158,7 +157,7 @@ def test_a_local_of_two_operators_is_no_sum(every_loop: list[FoldPlan]) -> None:
         assert found == s
 
 
-def test_floats_keep_their_order_without_fast_math(every_loop: list[FoldPlan]) -> None:
+def test_floats_keep_their_order_without_fast_math(every_loop: list[Folded]) -> None:
     ti.init(arch=ti.cpu, fast_math=False)
     x, start, _ = rows(np.float32)
     out = ti.field(ti.f32, N)
@@ -175,7 +174,7 @@ def test_floats_keep_their_order_without_fast_math(every_loop: list[FoldPlan]) -
     assert not every_loop
 
 
-def test_sums_spread_nan_that_is_added_and_none_that_is_not(every_loop: list[FoldPlan]) -> None:
+def test_sums_spread_nan_that_is_added_and_none_that_is_not(every_loop: list[Folded]) -> None:
     ti.init(arch=ti.cpu)
     x, start, _ = rows(np.float32)
     x[int(starts()[30])] = float("nan")
@@ -456,7 +455,7 @@ def test_cells_anywhere_are_loaded_whole_and_casts_stay_vectors() -> None:
     assert "fptosi.sat" not in text
 
 
-def test_rounds_up_to_the_last_of_all_numbers(every_loop: list[FoldPlan]) -> None:
+def test_rounds_up_to_the_last_of_all_numbers(every_loop: list[Folded]) -> None:
     ti.init(arch=ti.cpu)
     x, out = ti.field(ti.i64, 100), ti.field(ti.i64, N)
     x.from_numpy(np.arange(100))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mapping import for_cpu
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.mapping.lane_choice import FoldPlan, LanePlan, lane_decision
@@ -56,7 +57,7 @@ def test_instruction_sets(features: str, lanes: str) -> None:
 
 
 PRINTS = (
-    ("    %18 = load", '    print [%10], parts=("", ""), types=(f32)\n    %18 = load'),
+    ("    %18 = load", '    print [%10], parts=("\\u0000"), types=(f32)\n    %18 = load'),
     ("indices=[%k, %j]", "indices=[%j, %k]"),
     ("%5 = const 64", "%5 = const 48"),
 )
@@ -80,7 +81,8 @@ def test_groups_of_vectors_look_whether_the_launch_shall_end() -> None:
     for old, new in (("@product()", "@product(n: i64)"), unknown, *PRINTS[:2]):
         assert old in text
         text = text.replace(old, new)
-    code = emit_kernel(parse(text), CompileConfig(), frozenset(ALL.split())).text("; a module\n")
+    kernel = for_cpu(parse(text), CompileConfig(), ALL)
+    code = emit_kernel(kernel, CompileConfig(), frozenset(ALL.split())).text("; a module\n")
     (group,) = re.findall(r"^many\d+:\n(.*?)^latch\d+:", code, re.M | re.S)
     assert "<16 x float>" in group
     assert re.search(r"^turn\d+:\n.*call preserve_allcc", group, re.M | re.S)

@@ -16,6 +16,7 @@ import pytest
 from tests.codegen.folding import has_lanes
 from tests.codegen.test_lanes import native
 from tests.generate import Program
+from tests.mapping import for_cpu
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
@@ -257,9 +258,8 @@ def test_moves(golden: Callable[[str, str], None]) -> None:
     lines = list[str]()
     for name in CASES:
         for lanes in (8, 16):
-            text = emit_kernel(kernel_of(name, lanes), CompileConfig(), frozenset({"sse2", "avx2"})).text(
-                "; a module\n"
-            )
+            kernel = for_cpu(kernel_of(name, lanes), CompileConfig(), "sse2 avx2")
+            text = emit_kernel(kernel, CompileConfig(), frozenset({"sse2", "avx2"})).text("; a module\n")
             llvm.parse_assembly(text).verify()
             lines.append(f"{name}, {lanes} lanes: {moves(text)}\n")
     golden("moves.txt", "".join(lines))

@@ -16,11 +16,13 @@ from tests.codegen.machine_code import DEVICE
 from tests.generate import Program, chi_kernels
 from tests.generate_tree import kernel_trees, program_of
 from tests.ir.test_passes_agree import bits, outcome
+from tests.mapping import for_cpu
 from tests.sampling import draws
 from weft.codegen.cpu.kernel import compile_kernel
 from weft.ir.config import CompileConfig
-from weft.ir.ops import Kernel
+from weft.ir.ops import For, Kernel
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 from weft.ir.types import flatten
@@ -30,9 +32,11 @@ examples = settings(max_examples=draws(30), deadline=None, suppress_health_check
 
 
 def in_lanes(kernel: Kernel, lanes: int) -> None:
-    """Ask for that many lanes in every loop."""
+    """Ask for that many lanes in every loop, of a kernel that may be mapped already."""
     for task in tasks_of(kernel):
-        task.config = replace(task.config, simd=lanes)
+        task.config, task.schedule = replace(task.config, simd=lanes), Schedule()
+        for loop in task.all_of(For):
+            loop.schedule = LoopSchedule()
 
 
 def native(kernel: Kernel, program: Program, config: CompileConfig) -> dict[str, Any]:
@@ -43,7 +47,7 @@ def native(kernel: Kernel, program: Program, config: CompileConfig) -> dict[str,
         arg if position == len(args) - 1 else np.asarray(arg).ravel().tolist() if np.ndim(arg) else arg
         for position, arg in enumerate(args)
     ]
-    loaded = DEVICE.load(compile_kernel(kernel, config))
+    loaded = DEVICE.load(compile_kernel(for_cpu(kernel, config), config))
     with redirect_stdout(io.StringIO()):
         scalars = loaded([tree.__array_interface__["data"][0] for tree in memory.trees], given)
     prims = [prim for type in kernel.results for prim in flatten(type)]

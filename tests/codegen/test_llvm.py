@@ -9,6 +9,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
+from tests.mapping import for_cpu
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.codegen.llvm import machine
 from weft.ir.config import CompileConfig
@@ -28,6 +29,7 @@ KERNELS = (
 @pytest.mark.parametrize("name", KERNELS)
 def test_module(name: str, golden: Callable[[str, str], None]) -> None:
     kernel = parse((SOURCES / f"{name}.chi").read_text())
+    for_cpu(kernel, CompileConfig(), "sse2 avx2")
     text = emit_kernel(kernel, CompileConfig(), frozenset({"sse2", "avx2"})).text("; a golden module\n")
     llvm.parse_assembly(text).verify()
     golden(f"{name}.ll", text)
@@ -39,6 +41,7 @@ def test_the_inner_loop_is_vectorized(name: str, wanted: str) -> None:
     if not host.features & {"avx2", "neon", "asimd"}:
         pytest.skip(f"{host.name} has no wide vectors")
     kernel = parse((SOURCES / f"{name}.chi").read_text())
+    for_cpu(kernel, CompileConfig())
     module = machine.parse(emit_kernel(kernel, CompileConfig(), host.features).text(host.header))
     machine.optimize(module, host.machine, 3)
     body = str(module).split("@weft_task0(", 1)[1]
@@ -148,6 +151,7 @@ kernel @k() -> ({target}) {{
   }}
 }}
 """)
+    for_cpu(kernel, CompileConfig(), "sse2 avx2")
     text = emit_kernel(kernel, CompileConfig(), frozenset({"sse2", "avx2"})).text("; a module\n")
     llvm.parse_assembly(text).verify()
     assert ".sat." in text

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from llvmlite.binding import ffi
 
+from tests.mapping import for_cpu
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.codegen.llvm import machine
 from weft.ir.config import CompileConfig
@@ -19,7 +20,7 @@ SOURCES = Path(__file__).parent / "golden"
 
 def module_of(name: str) -> str:
     kernel, host = parse((SOURCES / f"{name}.chi").read_text()), machine.host_cpu()
-    return emit_kernel(kernel, CompileConfig(), host.features).text(host.header)
+    return emit_kernel(for_cpu(kernel, CompileConfig()), CompileConfig(), host.features).text(host.header)
 
 
 def test_threads_compile_the_same_as_one() -> None:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.codegen.machine_code import DEVICE
 from tests.codegen.test_lanes import EXACT, native
 from tests.generate import Program, chi_kernels
+from tests.mapping import for_cpu
 from tests.sampling import draws
 from weft.codegen.cpu import kernel as cpu
 from weft.codegen.cpu import parts
@@ -45,10 +46,10 @@ def helpers(count: int, heard: Callable[[str, float, float], None] = nobody) -> 
 
 
 def stencils(count: int) -> Kernel:
-    """A kernel of so many loops."""
+    """A kernel of so many loops, mapped to the host."""
     head, task = STENCIL.split("  task", 1)
     loops = [re.sub("%", f"%k{k}_", task.rstrip().removesuffix("}")) for k in range(count)]
-    return parse("".join([head, *(f"  task{loop}" for loop in loops), "}\n"]))
+    return for_cpu(parse("".join([head, *(f"  task{loop}" for loop in loops), "}\n"])), CompileConfig())
 
 
 @pytest.fixture

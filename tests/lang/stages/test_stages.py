@@ -290,13 +290,15 @@ def test_code_with_lines_computes_the_same() -> None:
 
 def compile_instance_code(kernel: Any) -> bytes:
     """The object file of a kernel as the program's options make it."""
+    from tests.mapping import for_cpu
     from weft.codegen.cpu.kernel import compile_kernel
     from weft.ir.pipeline import lower
 
     recipe = kernel._latest
     root = recipe.translate().tree
     functions = [lower(one, recipe.config) for one in root.functions]
-    return compile_kernel(lower(root, recipe.config), recipe.config, functions=functions).code
+    made = for_cpu(lower(root, recipe.config), recipe.config, functions=functions)
+    return compile_kernel(made, recipe.config, functions=functions).code
 
 
 def test_registers_and_blocks_of_a_gpu(step: Any) -> None:
