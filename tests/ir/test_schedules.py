@@ -21,7 +21,12 @@ from weft.ir.verify import verify
 
 FOLDER = Path(__file__).parent / "golden" / "mapping"
 NAMES = sorted(path.name.removesuffix(".before.chi") for path in FOLDER.glob("*.before.chi"))
-GPU = CompileConfig(arch="cuda", target=Target("gpu"), verify=True)
+FEATURES = frozenset({"avx2", "avx512f", "avx512vl"})
+CONFIGS = {
+    "cpu": CompileConfig(target=Target("cpu", features=FEATURES, threads=4), verify=True),
+    "gpu": CompileConfig(arch="cuda", target=Target("gpu"), verify=True),
+}
+KINDS = {name: kind for kind in CONFIGS for name in TO_MAPPED[kind] + TO_LANES[kind]}
 
 TASK = """\
 kernel @k() -> () {
@@ -49,6 +54,13 @@ kernel @k() -> () {
 }
 """
 PLACE = '%b = tree_base tree=0 : *i64\n%p = address %b, indices=[], strides=[], offset=0, scope="field:n" : *i64\n'
+YES = "%yes = binary lt %i, %one : u1"
+TWICE = """\
+%q = address %b, indices=[], strides=[], offset=8, scope="field:n" : *i64
+store %p, %i
+store %q, %i
+store %p, %i
+"""
 USUAL = {"SCHEDULE": "", "LOOP": "", "BEGIN": "one", "END": "one", "STEP": "one"}
 PARTS = (*USUAL, "PROLOGUE", "BEFORE", "MORE", "AFTER", "EPILOGUE")
 
@@ -64,13 +76,13 @@ def task(**parts: str) -> str:
 def test_text(name: str, golden: Callable[[str, str], None]) -> None:
     kernel = parse((FOLDER / f"{name}.before.chi").read_text())
     verify(kernel, "lowered")
-    run_passes(kernel, (name,), GPU, None, "mapped")
+    run_passes(kernel, (name,), CONFIGS[KINDS[name]], None, "mapped")
     golden(f"mapping/{name}.chi", print_ir(kernel).rstrip() + "\n")
     assert print_ir(parse(print_ir(kernel))) == print_ir(kernel)
 
 
 def test_each_pass_has_such_a_text() -> None:
-    assert set(TO_MAPPED["gpu"] + TO_LANES["gpu"]) <= set(NAMES)
+    assert {*KINDS} == {*NAMES}
 
 
 def test_only_mapped_kernels_have_schedules() -> None:
@@ -109,6 +121,24 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"LOOP": "warp=true", "BEFORE": PLACE + "store %p, %i"}, "after effects outside of locals"),
         ({"LOOP": "warp=true", "PROLOGUE": PLACE + "store %p, %one"}, "after effects outside of locals"),
         ({"LOOP": "warp=true", "EPILOGUE": "%two = const 2 : i64"}, "in a task with an epilogue"),
+        ({"SCHEDULE": "lanes=3"}, "runs in 1 vectors of 3 lanes"),
+        ({"SCHEDULE": "lanes=128"}, "runs in 1 vectors of 128 lanes"),
+        ({"SCHEDULE": "lanes=8, vectors=0"}, "runs in 0 vectors of 8 lanes"),
+        ({"SCHEDULE": "vectors=4"}, "runs in 4 vectors without lanes"),
+        ({"SCHEDULE": 'lanes=8, serial_because="a whim"'}, "runs in lanes, and says why it does not"),
+        ({"SCHEDULE": "lanes=8", "AFTER": 'print [], parts=("hi")'}, "cannot run in lanes: it holds 'print'"),
+        ({"LOOP": "lanes=5"}, "runs in 1 vectors of 5 lanes"),
+        ({"LOOP": "lanes=8", "SCHEDULE": "lanes=8"}, "runs rounds in lanes, as the task runs iterations"),
+        ({"LOOP": "lanes=8", "MORE": PLACE + "store %p, %k"}, "does more than to sum up"),
+        ({"LOOP": "lanes=8", "MORE": "if %yes then {\n  break\n}", "BEFORE": YES}, "does more than to sum up"),
+        ({"LOOP": "lanes=8", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does more than to sum up"),
+        ({"LOOP": "lanes=8", "MORE": "store %sum, %k"}, "does more than to sum up"),
+        ({"SCHEDULE": "price=-1.0"}, "has a price of -1.0"),
+        ({"SCHEDULE": "alone=true, plain=true"}, "more than one way to do without locks"),
+        ({"SCHEDULE": "vectorize=twice"}, "is vectorized 'twice'"),
+        ({"SCHEDULE": "unordered=true, lanes=8"}, "is unordered, and LLVM makes no vectors of it"),
+        ({"SCHEDULE": "unordered=true, vectorize=never"}, "is unordered, and LLVM makes no vectors of it"),
+        ({"SCHEDULE": "unordered=true", "AFTER": PLACE + TWICE}, "the order of its accesses matters"),
     ],
 )  # fmt: skip
 def test_what_a_schedule_must_not_be(parts: dict[str, str], complaint: str) -> None:
@@ -122,3 +152,56 @@ def test_a_loop_inside_of_another_is_no_warps() -> None:
     inner = "for %one, %one, %one, schedule={warp=true} (%h: i64) {\n}"
     with pytest.raises(InternalError, match="is shared by a warp, and is in no task's body"):
         verify(parse(task(MORE=inner)), "mapped")
+
+
+SCATTER = """\
+kernel @k() -> () {
+  field @h: i32[16] tree=0 components=(0) terms=((0, 1, 16, 4))EXPOSED
+  task range_for schedule={VERSIONprivatized=COPIES} bounds {
+    %zero = const 0 : i64
+    %end = const 256 : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %four = const 4 : i64
+    %one = const 1 : i32
+  } body (%i: i64) {
+    %p = address %base, indices=[%i], strides=[%four], offset=0, scope="field:h" : *i32
+    atomic add %p, %one : i32
+    MORE
+  }
+}
+"""
+COPIES = '({scope="field:h", tree=0, low=0, words=16, kind=add, type=i32, reach=4})'
+SCATTER = SCATTER.replace("COPIES", COPIES)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("words=16", "words=15", "copies field:h as it does not lie in memory"),
+        ("low=0", "low=4", "copies field:h as it does not lie in memory"),
+        ("tree=0, low", "tree=1, low", "copies field:h as it does not lie in memory"),
+        ("reach=4", "reach=8", "copies field:h as it does not lie in memory"),
+        ("kind=add", "kind=max", "copies field:h, and does more than to update it"),
+        ('"field:h", tree', '"field:g", tree', "copies field:g, which is no field of its own"),
+        ("EXPOSED", " exposed=true", "which is no field of its own"),
+        ("MORE", "%v = load %p : i32", "copies field:h, and does more than to update it"),
+        ("MORE", "store %p, %one", "copies field:h, and does more than to update it"),
+        ("MORE", "atomic max %p, %one : i32", "copies field:h, and does more than to update it"),
+        ("MORE", "%v = atomic add %p, %one : i32\n%w = binary add %v, %one : i32", "does more than to update it"),
+        ("MORE", 'assert %yes, [], message="no"', "copies field:h, and does more than to update it"),
+        ("VERSION", "alone=true, ", "more than one way to do without locks"),
+        ("VERSION", "lanes=8, ", "runs in lanes, and has copies of fields"),
+    ],
+)
+def test_what_must_not_be_private(old: str, new: str, complaint: str) -> None:
+    def made(text: str) -> str:
+        text = text.replace("MORE", "").replace("EXPOSED", "").replace("VERSION", "")
+        return text.replace("assert", "%yes = binary lt %i, %end : u1\n    assert")
+
+    verify(parse(made(SCATTER)), "mapped")
+    assert old in SCATTER
+    with pytest.raises(InternalError) as caught:
+        verify(parse(made(SCATTER.replace(old, new))), "mapped")
+    assert complaint in str(caught.value)
