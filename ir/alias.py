@@ -22,8 +22,12 @@ from weft.ir.ops import (
     Arg,
     ArrayPtr,
     Atomic,
+    AtomicLoad,
+    AtomicStore,
+    CompareExchange,
     Const,
     ElementPtr,
+    Exchange,
     FieldPtr,
     Load,
     MemberPtr,
@@ -60,7 +64,7 @@ ANYWHERE = "anywhere"  # memory of the caller that we cannot place; meets every 
 
 LOCALS = classes_with("local")
 
-Access = Load | Store | Atomic
+Access = Load | Store | Atomic | AtomicLoad | AtomicStore | Exchange | CompareExchange
 Effects = tuple[list[Value], list[Value], bool]
 
 

@@ -320,6 +320,56 @@ def _atomic(machine: Machine, op: ops.Atomic) -> Run:
     return run
 
 
+@runs(ops.AtomicLoad)
+def _atomic_load(machine: Machine, op: ops.AtomicLoad) -> Run:
+    return _updates(machine, op, lambda old, _: None)
+
+
+@runs(ops.AtomicStore)
+def _atomic_store(machine: Machine, op: ops.AtomicStore) -> Run:
+    update = _updates(machine, op, lambda _, values: values[0])
+
+    def run(env: Env) -> None:
+        update(env)
+
+    return run
+
+
+@runs(ops.Exchange)
+def _exchange(machine: Machine, op: ops.Exchange) -> Run:
+    return _updates(machine, op, lambda _, values: values[0])
+
+
+@runs(ops.CompareExchange)
+def _compare_exchange(machine: Machine, op: ops.CompareExchange) -> Run:
+    return _updates(machine, op, lambda old, values: values[1] if old.tobytes() == values[0].tobytes() else None)
+
+
+def _updates(machine: Machine, op: Any, update: Callable[[Any, list[Any]], Any]) -> Run:
+    """An atomic access of a scalar: `update` says what it leaves there, of what was there and of its operands; None: it
+    leaves what was there. It gives what was there."""
+    ptr, values, type = machine.slot(op.ptr), machine.slot_list(op.operands[1:]), pointee(op.ptr)
+    masked, nothing = machine.config.masks, cast_value(0, element(type))
+
+    def run(env: Env) -> Any:
+        place: Place = env[ptr]
+        if masked and place.error:
+            return nothing
+        old = place.load(type)
+        new = update(old, [convert(env[value], type) for value in values])
+        if new is not None:
+            place.store(new, type)
+        return old
+
+    return run
+
+
+@runs(ops.Fence)
+def _fence(machine: Machine, op: ops.Fence) -> Run:
+    """Iterations run one at a time, and each sees at once what another did."""
+    return lambda env: None
+
+
 @runs(ops.TreeBase)
 def _tree_base(machine: Machine, op: ops.TreeBase) -> Run:
     place = Place(machine.memory.trees[op.tree], [0], [element(pointee(op))])

@@ -5,7 +5,8 @@ from __future__ import annotations
 __all__ = ["LEVELS"]
 
 _VALUES = {"const", "unary", "binary", "select", "cast", "bit_cast", "load", "store", "atomic", "alloca"}
-_CONTROL = {"if", "for", "while", "break", "continue", "print", "assert", "warn", "invoke", "simt"}
+_SYNCHRONIZATION = {"atomic_load", "atomic_store", "exchange", "compare_exchange", "fence"}
+_CONTROL = _SYNCHRONIZATION | {"if", "for", "while", "break", "continue", "print", "assert", "warn", "invoke", "simt"}
 _MADE = {"make_tensor", "splat", "extract", "matmul", "transpose", "reduce", "make_struct", "member"}
 _WHOLE = _MADE | {"arg", "scalar_arg", "random"}
 _PLACES = {"shared", "field_ptr", "array_ptr", "array_shape", "element_ptr", "member_ptr", "temp_ptr"}

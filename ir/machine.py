@@ -181,7 +181,7 @@ class Machine:
         if type(op) in STEPPERS:
             return False, None, STEPPERS[type(op)](self, op)
         private = is_access(op) and type(root_of(op.ptr)) is ops.Alloca
-        return op.effect == "address" and not private, self.op(op), _no_steps
+        return (op.effect == "address" and not private) or op.orders(), self.op(op), _no_steps
 
     def op(self, op: Op) -> Run:
         """An op as one closure."""

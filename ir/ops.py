@@ -4,6 +4,7 @@ on whole tensors alike, until `scalarize`."""
 
 from __future__ import annotations
 
+from weft.ir.atomic_ops import ORDERS, AtomicLoad, AtomicStore, CompareExchange, Exchange, Fence
 from weft.ir.core import Block, Op, Value, attr, operand, operands, region
 from weft.ir.lowered_ops import (
     Address,
@@ -25,13 +26,19 @@ from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, s
 __all__ = [
     "ATOMICS",
     "BINARY",
+    "ORDERS",
     "SIMT",
     "UNARY",
     "Address",
     "ArrayBase",
     "ArrayExtent",
     "ArrayStride",
+    "AtomicLoad",
+    "AtomicStore",
+    "CompareExchange",
+    "Exchange",
     "Exit",
+    "Fence",
     "ScalarArg",
     "SharedBase",
     "StoreResult",

@@ -21,7 +21,11 @@ from weft.ir.core import Block, Op, Value
 from weft.ir.ops import (
     Alloca,
     Atomic,
+    AtomicLoad,
+    AtomicStore,
+    CompareExchange,
     Const,
+    Exchange,
     Exit,
     If,
     Invoke,
@@ -33,7 +37,7 @@ from weft.ir.ops import (
     Store,
     StructFor,
 )
-from weft.ir.tasks import accesses, private_spaces, touched_spaces
+from weft.ir.tasks import accesses, private_spaces, synchronizes, touched_spaces
 from weft.ir.types import Array, element
 
 __all__ = ["Level", "OrderDependence", "order_dependence"]
@@ -75,20 +79,35 @@ def order_dependence(kernel: Kernel, functions: Sequence[Kernel] = ()) -> OrderD
 
 class _Loop:
     """What a parallel loop does to memory: `own` spaces, of which each iteration has a part to itself; the atomic kinds
-    on each of the others; and the values that relaxed stores and exchanges give to a space."""
+    on each of the others; the values that relaxed stores and exchanges give to a space; and, in a loop that
+    `synchronizes`, the spaces of which iterations may read what others have written, by plain accesses too."""
 
-    def __init__(self, loop: ParallelFor | StructFor) -> None:
+    def __init__(self, loop: ParallelFor | StructFor, synchronizes: bool) -> None:
         self.own = private_spaces(loop)
         self.atomics: dict[Hashable, set[str]] = {}
         self.given: dict[Hashable, set[Hashable]] = {}
+        self.handed_on = set[Hashable]()
         for op in accesses(loop):
             space = space_of(op.ptr)
             if isinstance(space, Alloca):
                 continue
-            if isinstance(op, Atomic) and space not in self.own:
-                self.atomics.setdefault(space, set()).add("add" if op.kind == "sub" else op.kind)
-            if (isinstance(op, Atomic) and op.kind == "xchg") or (isinstance(op, Store) and op.relaxed):
-                self.given.setdefault(space, set()).add(_constant(op.value))
+            kind = _update_of(op)
+            if kind and space not in self.own:
+                self.atomics.setdefault(space, set()).add(kind)
+            if kind == "xchg" or (isinstance(op, Store) and op.relaxed) or isinstance(op, AtomicStore):
+                self.given.setdefault(space, set()).add(_constant(op.operands[1]))
+            if synchronizes and op.writes and space not in self.own:
+                self.handed_on.add(space)
+
+
+def _update_of(op: Access) -> str:
+    """The kind of an atomic update; "" for other accesses."""
+    if isinstance(op, Atomic):
+        return "add" if op.kind == "sub" else op.kind
+    return _UPDATES.get(type(op), "")
+
+
+_UPDATES: dict[type[Op], str] = {Exchange: "xchg", CompareExchange: "compare"}
 
 
 def _constant(value: Value) -> Hashable:
@@ -122,7 +141,8 @@ class _Walk:
         elif isinstance(op, Print):
             self.print(max(level, control))
         elif isinstance(op, (ParallelFor, StructFor)):
-            self.loop = self.loops.setdefault(op, _Loop(op))
+            self.loop = self.loops.get(op) or _Loop(op, self.synchronizes(op))
+            self.loops[op] = self.loop
             self.block(op.body, max(control, level))
             self.loop = None
         elif op.region_names:
@@ -153,26 +173,29 @@ class _Walk:
     def access(self, op: Access, control: Level) -> None:
         space = space_of(op.ptr)
         where = self.values.get(op.ptr, Level.EXACT)
-        if isinstance(op, Load):
+        turn = Level.ORDER if self.loop is not None and space in self.loop.handed_on else Level.EXACT
+        if isinstance(op, (Load, AtomicLoad)):
             held = self.found.of(space)
             held = Level.ORDER if held is Level.SLOTS else held  # which of the values it is
-            self.learn(op, max(held, self.race(space), _decided(where)))
+            self.learn(op, max(held, self.race(space), _decided(where), turn))
             return
-        value = self.values.get(op.value, Level.EXACT)
-        if isinstance(op, Atomic):
+        value = max(self.values.get(value, Level.EXACT) for value in op.operands[1:])
+        if isinstance(op, (Atomic, Exchange, CompareExchange)):
             self.atomic(op, space, max(value, _decided(where), _decided(control)))
+        elif turn is Level.ORDER:
+            self.put(space, turn)
         elif where is Level.ORDER and value is Level.EXACT and control is Level.EXACT:
             self.put(space, Level.SLOTS)
         else:
             self.put(space, max(value, _decided(where), _decided(control), self.last(space)))
 
-    def atomic(self, op: Atomic, space: Hashable, level: Level) -> None:
+    def atomic(self, op: Atomic | Exchange | CompareExchange, space: Hashable, level: Level) -> None:
         """In a parallel loop the result of one kind of atomic does not depend on the order, save that sums and products
         of floats are rounded; what it finds does."""
         kinds = set[str]() if self.loop is None else self.loop.atomics.get(space, set())
         if kinds:
-            rounded = element(op.value.type).is_float
-            if len(kinds) > 1:
+            rounded = element(op.operands[1].type).is_float
+            if len(kinds) > 1 or "compare" in kinds:
                 level = Level.ORDER
             elif "xchg" in kinds:
                 level = max(level, self.last(space))
@@ -202,7 +225,15 @@ class _Walk:
         level = max(level, known, Level.ORDER if self.loop is not None and touched else Level.EXACT)
         for space in touched:
             self.put(space, level)
-        self.learn(op, max(level, *map(self.race, self.read(op, bodies))))
+        self.learn(op, max([level, *map(self.race, self.read(op, bodies))]))
+
+    def synchronizes(self, loop: Op) -> bool:
+        """Whether iterations of the loop order memory between them, themselves or in functions. (Of a function that is
+        not known it is taken for granted.)"""
+        if synchronizes(loop):
+            return True
+        called = [self.reached(call) for call in loop.all_of(Invoke)]
+        return any(bodies is None or any(map(synchronizes, bodies)) for bodies in called)
 
     def reached(self, op: Invoke) -> list[Kernel] | None:
         """The functions that run in that call; None where one is not known."""

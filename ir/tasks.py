@@ -40,6 +40,7 @@ __all__ = [
     "private_spaces",
     "separate_tasks",
     "shows_order",
+    "synchronizes",
     "tasks_of",
     "touched_spaces",
     "usual_ops",
@@ -70,8 +71,14 @@ def closed_tasks(kernel: Kernel) -> list[Task]:
 
 
 def separate_tasks(kernel: Kernel) -> list[Task]:
-    """Closed tasks whose iterations never wait for one another: no barriers, no shared memory."""
-    return [task for task in closed_tasks(kernel) if not task.all_of(Simt, Shared)]
+    """Closed tasks whose iterations never wait for one another: no barriers, no shared memory, and no access with a
+    memory order, behind which other iterations have written."""
+    return [task for task in closed_tasks(kernel) if not task.all_of(Simt, Shared) and not synchronizes(task)]
+
+
+def synchronizes(root: Op) -> bool:
+    """Whether something inside orders memory between iterations. (A call may do so as well, and is not looked into.)"""
+    return any(op.orders() and not isinstance(op, Invoke) for op in ops_of(*root.regions))
 
 
 def accesses(root: Op) -> list[Access]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from weft.ir import ops
+from weft.ir.atomic_ops import FENCE_SCOPES, ORDERS
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import ATOMICS, BINARY, SIMT, UNARY, Kernel
@@ -261,6 +262,46 @@ def _store(op: ops.Store, _: Kernel) -> None:
 def _atomic(op: ops.Atomic, _: Kernel) -> None:
     require(op.kind in ATOMICS, op, "is of an unknown kind")
     require(_pointee(op, op.ptr) is op.value.type, op, "updates with a value of another type")
+
+
+_LOAD_ORDERS, _STORE_ORDERS = ("relaxed", "acquire"), ("relaxed", "release")
+
+
+@_checks(ops.AtomicLoad)
+def _atomic_load(op: ops.AtomicLoad, _: Kernel) -> None:
+    _word(op, op.ptr)
+    require(op.order in _LOAD_ORDERS, op, f"has the order '{op.order}', which is none of a load")
+
+
+@_checks(ops.AtomicStore)
+def _atomic_store(op: ops.AtomicStore, _: Kernel) -> None:
+    _word(op, op.ptr, op.value)
+    require(op.order in _STORE_ORDERS, op, f"has the order '{op.order}', which is none of a store")
+
+
+@_checks(ops.Exchange)
+def _exchange(op: ops.Exchange, _: Kernel) -> None:
+    _word(op, op.ptr, op.value)
+    require(op.order in ORDERS, op, f"has an unknown order '{op.order}'")
+
+
+@_checks(ops.CompareExchange)
+def _compare_exchange(op: ops.CompareExchange, _: Kernel) -> None:
+    _word(op, op.ptr, op.expected, op.desired)
+    require(op.order in ORDERS, op, f"has an unknown order '{op.order}'")
+
+
+@_checks(ops.Fence)
+def _fence(op: ops.Fence, _: Kernel) -> None:
+    require(op.order in ORDERS and op.order != "relaxed", op, f"has the order '{op.order}', which orders nothing")
+    require(op.scope in FENCE_SCOPES, op, f"has an unknown scope '{op.scope}'")
+
+
+def _word(op: Op, ptr: Value, *values: Value) -> None:
+    """An address of a scalar that GPUs and CPUs exchange at once, and values of its type."""
+    type = _pointee(op, ptr)
+    require(isinstance(type, Prim) and type.bits in (32, 64), op, f"is of {type}, which is no scalar of 32 or 64 bits")
+    require(all(value.type is type for value in values), op, "has a value of another type than its address")
 
 
 # ---- control ---------------------------------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ def _rows(table: Mapping[Any, Any]) -> set[str]:
     return {key if isinstance(key, str) else key.opname for key in table if isinstance(key, str) or issubclass(key, Op)}
 
 
+_SYNCHRONIZATION = "atomic_load atomic_store exchange compare_exchange fence"
 _NO_INSTRUCTION = "tree_base array_base array_extent array_stride scalar_arg temp_ptr"
 
 TABLES = (
@@ -83,10 +84,10 @@ TABLES = (
         (
             ("it comes into being after `infer_types`", _not_at("chi")),
             ("its type is given where it is made", _named("const arg random alloca shared_local shared scalar_arg")),
-            ("its type follows from its declaration", _named("array_shape member_ptr load invoke")),
+            ("its type follows from its declaration", _named("array_shape member_ptr load atomic_load invoke")),
             ("it takes what it is given", _named("print warn")),
             ("it holds other ops and has no operands of its own to convert", _named("kernel while struct_for")),
-            ("it has no operands", _named("break continue")),
+            ("it has no operands", _named("break continue fence")),
         ),
     ),
     Table(
@@ -96,7 +97,7 @@ TABLES = (
             ("it comes into being after `scalarize`", lambda kind: _not_at("tasks")(kind) and _not_at("chi")(kind)),
             (
                 "its operands and its value are scalars",
-                _named("const simt scalar_arg store_result exit yield break continue"),
+                _named(f"const simt scalar_arg store_result exit yield break continue {_SYNCHRONIZATION}"),
             ),
             ("`offload` has replaced it", _named("shared_local parallel_for struct_for")),
             ("its elements are cut up by the address of each scalar", _named("shared field_ptr array_ptr temp_ptr")),
@@ -116,7 +117,7 @@ TABLES = (
             ),
             ("structs stay whole until `scalarize`", _named("make_struct member")),
             ("`scalarize` cuts its tensors up, which are small", _named("invoke print assert warn")),
-            ("it takes scalars", _named("simt store_result")),
+            ("it takes scalars", _named(f"simt store_result {_SYNCHRONIZATION}")),
         ),
     ),
     Table(

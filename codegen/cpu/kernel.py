@@ -20,7 +20,7 @@ from weft.codegen.cpu.parts import Parts, cuts_of
 from weft.codegen.cpu.privatization import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
-from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_ops
+from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_ops, synchronization
 from weft.codegen.llvm.call_ops import survey, write_function
 from weft.codegen.llvm.crew import Crew, Helpers
 from weft.codegen.llvm.function import EMITTERS, FunctionWriter, Turn
@@ -46,7 +46,8 @@ from weft.ir.uniform import Uniformity
 
 __all__ = ["compile_kernel", "emit_kernel"]
 
-_WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops)  # imported for the ops they register
+# Imported for the ops that they register.
+_WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops, synchronization)
 
 # Below this price a loop is not worth waking another thread; a share should cost about as much.
 _SHARE = 40_000.0

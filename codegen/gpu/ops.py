@@ -12,7 +12,7 @@ from weft.codegen.gpu.row_phases import WORD, Phase
 from weft.codegen.gpu.simt import SIMT_EMITTERS, Arena
 from weft.codegen.gpu.unroll_and_jam import write_for, write_sum
 from weft.codegen.gpu.wide_atomics import Runs, write_run
-from weft.codegen.llvm import call_ops, philox, scalar_ops
+from weft.codegen.llvm import call_ops, philox, scalar_ops, synchronization
 from weft.codegen.llvm.control_ops import put_scalars, site_types, warning_site
 from weft.codegen.llvm.function import EMITTERS, Emitters, FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot, store
@@ -28,7 +28,22 @@ from weft.ir.artifact import (
     Site,
 )
 from weft.ir.core import Op, Value
-from weft.ir.ops import Address, Assert, Atomic, Binary, Const, Exit, For, Print, StoreResult, TempPtr, TreeBase, Warn
+from weft.ir.ops import (
+    Address,
+    Assert,
+    Atomic,
+    Binary,
+    Const,
+    Exchange,
+    Exit,
+    Fence,
+    For,
+    Print,
+    StoreResult,
+    TempPtr,
+    TreeBase,
+    Warn,
+)
 from weft.ir.scopes import Scope
 from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Prim, f32, f64, flat_size
@@ -261,6 +276,24 @@ def _reduced_atomic(f: DeviceWriter, op: Atomic) -> None:
     f.start(after)
 
 
+# ---- synchronization -------------------------------------------------------------------------------------------------
+
+
+def _exchange(f: DeviceWriter, op: Exchange) -> str | None:
+    """LLVM's NVPTX backend forgets the order of an `atomicrmw`, so fences give it."""
+    if op.order in ("release", "acq_rel"):
+        synchronization.write_fence(f, "release")
+    old = EMITTERS[Exchange](f, Exchange(op.ptr, op.value, type=op.type))
+    if op.order in ("acquire", "acq_rel"):
+        synchronization.write_fence(f, "acquire")
+    return old
+
+
+def _fence(f: DeviceWriter, op: Fence) -> None:
+    dialect = dialect_of(f)
+    synchronization.write_fence(f, op.order, dialect.block_scope if op.scope == "block" else dialect.device_scope)
+
+
 DEVICE: Emitters = {
     **EMITTERS,
     **SIMT_EMITTERS,
@@ -268,7 +301,9 @@ DEVICE: Emitters = {
     Assert: _assert,
     Atomic: _atomic,
     Binary: write_sum,
+    Exchange: _exchange,
     Exit: _exit,
+    Fence: _fence,
     For: write_for,
     Print: _print,
     StoreResult: _store_result,

@@ -11,7 +11,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.ir.core import Block, Op
-from weft.ir.ops import Atomic, Binary, Const, For, Invoke, Load, Random, Store, Task, Unary, While
+from weft.ir.ops import (
+    Atomic,
+    AtomicLoad,
+    AtomicStore,
+    Binary,
+    CompareExchange,
+    Const,
+    Exchange,
+    Fence,
+    For,
+    Invoke,
+    Load,
+    Random,
+    Store,
+    Task,
+    Unary,
+    While,
+)
 from weft.ir.tasks import is_masked, usual_ops
 from weft.ir.types import Prim
 
@@ -80,6 +97,11 @@ PRICES: dict[type[Op], float | Callable[[Any], float]] = {
     Load: 2.0,
     Store: 2.0,
     Atomic: _atomic,
+    AtomicLoad: 2.0,
+    AtomicStore: 2.0,
+    Exchange: 50.0,
+    CompareExchange: 50.0,
+    Fence: 50.0,
     Invoke: 60.0,
     Random: 60.0,
     Binary: _operator,

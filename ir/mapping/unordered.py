@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from weft.ir.addresses import byte_sum
 from weft.ir.alias import is_access
+from weft.ir.atomic_ops import SYNCHRONIZING
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.ops import Address, ArrayBase, Const, For, Load, Task, TreeBase, While
 from weft.ir.scopes import Scope
@@ -42,7 +43,9 @@ class _Access:
 def is_unordered(task: Task) -> bool:
     """Whether the accesses of one iteration to memory that is written differ by constants at most, none comes back to
     what has been stored, and what the iteration has to do with an exposed array or field it does before or after what
-    it has to do with others."""
+    it has to do with others. Not where iterations synchronise."""
+    if any(type(op) in SYNCHRONIZING for op in ops_of(task.body)):
+        return False
     accesses = list(_accesses(task))
     paths: dict[Scope, set[tuple[Hashable, ...]]] = {}
     for one in accesses:

@@ -11,7 +11,7 @@ from weft.ir.alias import Access, is_access, may_alias
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.intervals import in_bounds, interval
-from weft.ir.ops import Alloca, Atomic, For, Kernel, Load, Store, Task, While
+from weft.ir.ops import Alloca, For, Kernel, Load, Store, Task, While
 from weft.ir.passes import pass_
 from weft.ir.tasks import Region, accesses, memory_space, private_spaces, separate_tasks
 from weft.ir.types import pointer
@@ -112,7 +112,7 @@ class _Loop:
         """Look at one field: each invariant place in it, and what else may touch that place."""
         places: dict[Hashable, _Uses] = {}
         for op in memory:
-            if not isinstance(op, Atomic) and self.region.invariant(op.ptr):
+            if isinstance(op, (Load, Store)) and self.region.invariant(op.ptr):
                 places.setdefault(address_key(op.ptr), _Uses([], op.ptr)).ops.append(op)
         writes = [op for op in memory if not isinstance(op, Load)]
         changed = False

@@ -326,6 +326,15 @@ def _store(inference: Inference, op: ops.Store) -> None:
     inference.want(op, 1, op.ptr.type.elem)
 
 
+@types(ops.AtomicStore)
+@types(ops.Exchange)
+@types(ops.CompareExchange)
+def _synchronizing(inference: Inference, op: ops.AtomicStore | ops.Exchange | ops.CompareExchange) -> None:
+    assert isinstance(op.ptr.type, Pointer)
+    for position in range(1, len(op.operands)):
+        inference.want(op, position, op.ptr.type.elem)
+
+
 @types(ops.Atomic)
 def _atomic(inference: Inference, op: ops.Atomic) -> None:
     assert isinstance(op.ptr.type, Pointer)

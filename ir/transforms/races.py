@@ -12,7 +12,7 @@ check of its indices comes before both. A local of the iteration is its own and 
 share is memory as a field is.
 
 Not without a table in the config. Not in kernels whose threads work together in blocks (`simt`): what they do between
-barriers has no serial order.
+barriers has no serial order. Nor in those that order memory by acquire and release, which the shadow knows nothing of.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from weft.ir.types import VOID, Array, Pointer, Struct, Type, flat_size, i32, i6
 __all__ = ["races"]
 
 _LOOPS = (ops.ParallelFor, ops.StructFor)
-_KIND: dict[type[Op], str] = {ops.Load: "read", ops.Store: "write", ops.Atomic: "atomic"}
+_KIND: dict[type[Op], str] = {ops.Load: "read", ops.Store: "write"}  # other accesses are atomic
 
 
 @pass_("races")
@@ -41,7 +41,7 @@ def races(root: ops.Kernel, config: CompileConfig) -> bool:
     table = config.races
     if table is None:
         return False
-    together = next((op for op in root.walk() if isinstance(op, (ops.Simt, ops.Shared))), None)
+    together = next((op for op in root.walk() if isinstance(op, (ops.Simt, ops.Shared)) or _orders(op)), None)
     if together is not None:
         table.unchecked = together.span or root.span
         return False
@@ -54,6 +54,11 @@ def races(root: ops.Kernel, config: CompileConfig) -> bool:
     if watch.in_function:
         watch.all(root)
     return True
+
+
+def _orders(op: Op) -> bool:
+    """Whether accesses of iterations that would race without the op need not race."""
+    return op.orders() and not isinstance(op, ops.Invoke)
 
 
 class _Watch:
@@ -90,7 +95,8 @@ class _Watch:
         region = self.region(root)
         if region is None:
             return
-        site = _const(build, self.table.access(_KIND[type(op)], op.span))
+        kind = _KIND.get(type(op), "atomic")
+        site = _const(build, self.table.access(kind, op.span))
         steps, width = _within(build, op.ptr)
         cell = _sum(build, [self.first(build, region, root), steps])
         if width > 1:
@@ -99,7 +105,7 @@ class _Watch:
             loop = build.add(ops.For(begin, end, step, body=Block([index])))
             build = Builder(loop.body, None, op.span)
             cell = _sum(build, [cell, index])
-        function = f"touch_{_KIND[type(op)]}"
+        function = f"touch_{kind}"
         build.add(ops.Invoke(function, [cell, site], (self.table.shadow.name,), type=VOID))
 
     def region(self, root: Value) -> Region | None:

@@ -103,7 +103,7 @@ class _Watch:
         assert op.block is not None
         before = Builder.at(op)
         marks = self.way(before, op.ptr)
-        if isinstance(op, ops.Store):
+        if isinstance(op, (ops.Store, ops.AtomicStore)):
             after = Builder(op.block, op.next, op.span)
             for leaf, _ in _leaves(after, marks, ""):
                 after.add(ops.Store(leaf, _filled(after, _pointee(leaf), 1)))

@@ -54,10 +54,12 @@ def lower_checked(root: KernelTree, config: CompileConfig, trace: Trace) -> tupl
     table = RaceTable(shadow_symbol(tree), frozenset(function.name for function in root.functions))
     checked = replace(config, races=table, boundary_check=True)  # an element out of bounds has no shadow
     kernel = lower(root, checked, trace.observer)
+    functions = [] if table.unchecked else [lower(function, checked) for function in root.functions]
     if table.unchecked is not None:
-        logger.warning("kernel %s is not checked for races: its threads work in blocks", root.name)
+        logger.warning("kernel %s is not checked for races: its threads work in blocks, or synchronise", root.name)
+        if functions:  # one of them does, so that the kernel was instrumented
+            kernel = lower(root, replace(checked, races=None))
         return kernel, [lower(function, config) for function in root.functions], table
-    functions = [lower(function, checked) for function in root.functions]
     touches = [run_passes(touch, TO_TASKS + TO_LOWERED, config) for touch in touch_kernels(table.shadow)]
     return kernel, functions + touches, table
 

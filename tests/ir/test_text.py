@@ -65,6 +65,12 @@ kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided], y:
     %r = random : f32
     %13 = field_ptr @"mass of it"[%p] : *f32
     store %13, %r
+    %now = atomic_load %13, order=acquire : f32
+    atomic_store %13, %now, order=release
+    %was = exchange %13, %now : f32
+    %before = compare_exchange %13, %was, %now, order=acq_rel : f32
+    fence
+    fence order=release, scope=block
   }
   for %0, %n, %n (%k: i32) {
     while {

@@ -15,7 +15,12 @@ TESTS = (
     "tests/fuzz/test_programs.py",
 )
 
-_PASSES = ("tests/ir/test_task_passes.py", "tests/ir/test_simplify.py", "tests/ir/test_pass_goldens.py")
+_PASSES = (
+    "tests/ir/test_task_passes.py",
+    "tests/ir/test_simplify.py",
+    "tests/ir/test_pass_goldens.py",
+    "tests/ir/test_synchronization.py",
+)
 _MEANING = ("tests/ir/test_adversary.py", "tests/ir/test_passes_agree.py")
 _RUN = ("tests/codegen/test_legality.py", "tests/fuzz/test_programs.py")
 _LANES = (
@@ -58,6 +63,7 @@ _SHARED = ("tests/ir/test_shared_locals.py", "tests/ir/test_lower_tree.py", "tes
 
 TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.addresses": ("tests/ir/test_addresses.py", "tests/ir/test_alias.py", *_PASSES, *_MEANING, *_RUN),
+    "weft.ir.atomic_ops": ("tests/ir/test_synchronization.py", "tests/codegen/test_synchronization.py"),
     "weft.ir.alias": ("tests/ir/test_alias.py", *_PASSES, *_MEANING, *_RUN),
     "weft.ir.storage.dense": ("tests/ir/test_storage.py", *_PASSES, *_RUN),
     "weft.ir.storage.path": ("tests/ir/test_storage.py", "tests/codegen/test_shares.py", *_LANES),
@@ -76,7 +82,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.uniform": ("tests/ir/test_uniform.py", *_LANES, "tests/codegen/test_ptx_together.py"),
     "weft.ir.overlaps": ("tests/codegen/test_overlap_check.py", "tests/lang/behaviour/test_overlaps.py"),
     "weft.ir.shared_locals": (*_SHARED, "tests/lang/behaviour/test_shared_locals.py"),
-    "weft.ir.order_dependence": ("tests/ir/test_order_dependence.py",),
+    "weft.ir.order_dependence": ("tests/ir/test_order_dependence.py", "tests/ir/test_synchronization.py"),
     "weft.ir.transforms.bounds": ("tests/ir/test_bounds.py", *_PASSES, *_BOUNDS),
     "weft.ir.transforms.mask_accesses": ("tests/ir/test_mask_accesses.py", *_PASSES, *_BOUNDS),
     "weft.ir.transforms.defer_warning": ("tests/ir/test_mask_accesses.py", *_PASSES, *_BOUNDS),
@@ -102,7 +108,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.codegen.cpu.lane_rows": _LANES,
     "weft.codegen.cpu.lane_strides": _LANES,
     "weft.codegen.cpu.lane_memory": _LANES,
-    "weft.ir.mapping.unordered": _LANES,
+    "weft.ir.mapping.unordered": ("tests/ir/test_synchronization.py", *_LANES),
     "weft.ir.mapping.privatizable": (
         "tests/codegen/test_shares.py",
         "tests/codegen/test_parts.py",
