@@ -10,19 +10,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import platform
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, replace
-from functools import cache, lru_cache
-from hashlib import blake2b
+from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from weft.ir.archive import ArchiveError, pack, unpack
 from weft.ir.artifact import Artifact
@@ -31,10 +24,11 @@ from weft.ir.errors import WeftError
 from weft.lang.cache.fingerprint import Fingerprint, TooLarge, fingerprint
 from weft.lang.functions.captures import Attributes
 from weft.lang.logs.topics import CACHE
-from weft.lang.program.init import imported_at, threads_of
+from weft.lang.program.init import threads_of
+from weft.lang.program.store import hashed, native_target
 from weft.lang.translate.contract import WARNINGS, Loss
 
-__all__ = ["Found", "Lookup", "keeping", "key_of", "look_up", "open_store", "tell_why", "version_stamp"]
+__all__ = ["Found", "Lookup", "key_of", "look_up", "tell_why"]
 
 _log = logging.getLogger("weft")
 
@@ -57,7 +51,7 @@ class Lookup:
     ) -> None:
         self._store, self._walk, self._words, self._lines, self._given = store, walk, words, lines, given
         self._walked = walk(())
-        self._first = _hashed(f"names {self._key(self._walked)}")
+        self._first = hashed(f"names {self._key(self._walked)}")
         self._before: Fingerprint | None = None  # all that a compilation can look up, before it is made
         self._failed = ""
 
@@ -106,7 +100,7 @@ class Lookup:
         return found if plain and all(isinstance(name, str) for names in found for name in names) else []
 
     def _key(self, walked: Fingerprint) -> str:
-        return _hashed(f"{walked.key()} {self._words} {walked.place() if self._lines else ''}")
+        return hashed(f"{walked.key()} {self._words} {walked.place() if self._lines else ''}")
 
     def _loss(self, text: str, file: str, line: int, number: int | None, kind: str) -> Loss:
         space = {} if number is None else self._walked.spaces[number]
@@ -171,7 +165,7 @@ class Lookup:
 
     def _key_here(self, key: str) -> str:
         """The key of a kernel whose messages name files and lines."""
-        return _hashed(f"{key} {self._walked.place()}")
+        return hashed(f"{key} {self._walked.place()}")
 
 
 def _computed(before: Fingerprint) -> dict[tuple[int, str], Attributes]:
@@ -206,7 +200,7 @@ def look_up(program: Any, function: Any, arguments: Sequence[Any], results: Sequ
 def key_of(program: Any, function: Any, arguments: Sequence[Any], results: Sequence[Any]) -> str | None:
     """A number for all that a kernel with those arguments can depend on; None if there is too much of it."""
     try:
-        return _hashed(f"{_walk_of(function, arguments, results)(None).key()} {_words(program)}")
+        return hashed(f"{_walk_of(function, arguments, results)(None).key()} {_words(program)}")
     except TooLarge:
         return None
 
@@ -242,89 +236,10 @@ def tell_why(kernel: str, why: str) -> None:
     _log.debug("kernel %s is not kept: %s", kernel, why)
 
 
-def _hashed(text: str) -> str:
-    return blake2b(text.encode(), digest_size=20).hexdigest()
-
-
 def _target(program: Any) -> str:
     """What machine the code is for."""
     if program.arch == "cpu":
-        return _native_target()
+        return native_target()
     library = import_module("weft.codegen.nvptx.target").libdevice()
     stamp = "" if library is None else f"{library} {library.stat().st_mtime_ns}"
-    return f"{_native_target()} {program.device.target} {stamp}"
-
-
-@cache
-def _native_target() -> str:
-    binding = import_module("llvmlite.binding")
-    binding.initialize_native_target()
-    features = binding.get_host_cpu_features().flatten()
-    return f"{binding.get_default_triple()} {binding.get_host_cpu_name()} {features}"
-
-
-def keeping(program: Any) -> Callable[[str], bytes]:
-    """What makes an object file of LLVM IR for this machine, and keeps it with the program's kernels."""
-
-    def emitted(text: str) -> bytes:
-        from weft.runtime.jit import emit
-
-        if program.store is None:
-            return emit(text)
-        key = _hashed(f"{_native_target()} {text}")
-        code = program.store.get(key)
-        if code is None:
-            code = emit(text)
-            program.store.put(key, code)
-        return bytes(code)
-
-    return emitted
-
-
-def open_store(chosen: dict[str, Any]) -> Any:
-    """The store that the options of `init` ask for; None if they want none."""
-    if not chosen.get("offline_cache", True):
-        return None
-    from weft.runtime.cache import Store, cache_folder
-
-    version = version_stamp()
-    if not version:
-        _log.debug("the files of Weft were changed since they were imported: kernels are not kept")
-        return None
-    path = chosen.get("offline_cache_file_path")
-    given = {
-        "most_bytes": chosen.get("offline_cache_max_size_of_files"),
-        "policy": chosen.get("offline_cache_cleaning_policy"),
-        "cleaning": chosen.get("offline_cache_cleaning_factor"),
-    }
-    folder = cache_folder(path)
-    if folder is None:
-        _log.warning("there is no home folder, kernels are not kept: set WEFT_CACHE_DIR")
-        return None
-    return Store(folder, version, **{name: value for name, value in given.items() if value is not None})
-
-
-@cache
-def version_stamp() -> str:
-    """A number for the versions of all that takes part in compiling: Python, numpy, llvmlite, and the very files of
-    Weft, so that an edit of the compiler is another version. "" if they were edited since this process read them."""
-    llvmlite: Any = import_module("llvmlite")
-    said = [*sys.version_info, platform.machine(), sys.platform, np.__version__, llvmlite.__version__]
-    said += (files := list(_files(Path(__file__).resolve().parent.parent.parent)))
-    if any(changed * 1e-9 >= imported_at for _, _, changed in files):
-        return ""
-    return blake2b(repr(said).encode(), digest_size=6).hexdigest()
-
-
-def _files(home: Path) -> Iterator[tuple[str, int, int]]:
-    """Names, sizes and times (in nanoseconds) of the Python files of the compiler, the package being at `home`."""
-    found = False
-    for floor in ("lang", "ir", "codegen", "runtime"):
-        for folder, folders, names in os.walk(home / floor):
-            folders.sort()
-            for name in sorted(name for name in names if name.endswith(".py")):
-                status, found = os.stat(os.path.join(folder, name)), True
-                yield name, status.st_size, status.st_mtime_ns
-    if not found:  # Weft is not in plain files: its version must do
-        weft: Any = import_module("weft")
-        yield weft.__version__, 0, 0
+    return f"{native_target()} {program.device.target} {stamp}"

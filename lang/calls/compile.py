@@ -27,7 +27,8 @@ from weft.lang.functions.captures import Captures
 from weft.lang.logs.compilations import trace_of
 from weft.lang.logs.topics import CACHE
 from weft.lang.measure import recording
-from weft.lang.measure.profiler import measured, named
+from weft.lang.measure.profiler import measured
+from weft.lang.measure.ranges import named
 from weft.lang.measure.recording import COMPILE
 from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.program.init import threads_of

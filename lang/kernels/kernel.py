@@ -31,7 +31,8 @@ from weft.lang.functions.annotations import MISSING, annotation_of, evaluate_ann
 from weft.lang.functions.func import check_function
 from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
-from weft.lang.measure import recording, watching
+from weft.lang.logs.topics import LAUNCH
+from weft.lang.measure import launch_log, recording, watching
 from weft.lang.program import init as program_state
 from weft.lang.translate import Argument
 from weft.lang.values.argpack import ArgPackType, unpacked
@@ -54,6 +55,8 @@ C = TypeVar("C", bound=type)
 
 _MOST_PLANS = 16  # that are made for one instance, if time and again something happens to what it depends on
 _MOST_FOLLOWED = 32
+
+LAUNCH.follow(launch_log.switch)
 
 
 class Kernel(DirectCallable):

@@ -2,22 +2,18 @@
 
 Each topic is a logger of Python's `logging`, "weft.cache" and so on, and is silent until it is asked for. Code that
 tells something asks `TOPIC.on` first, which is all that a silent topic costs. While launches are told of, calls of
-kernels go by way of Python (see `measure/watching.py`).
+kernels go by way of Python (see `measure/launch_log.py`).
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import reprlib
-import threading
-from collections.abc import Callable, Sequence
-from time import perf_counter, time
+from collections.abc import Callable
 from typing import Any
 
 from weft.ir.errors import WeftError
 from weft.lang.logs.levels import level_number, show_on_stderr
-from weft.lang.measure import watching
 
 __all__ = [
     "CACHE",
@@ -31,20 +27,26 @@ __all__ = [
     "VERIFY",
     "Topic",
     "set_logs",
-    "told_launch",
 ]
 
 _USUAL = "info"
 
 
 class Topic:
-    """One topic. `on`: whether it was asked for."""
+    """One topic. `on`: whether it was asked for; `followers` are told when that changes."""
 
-    __slots__ = ("about", "logger", "name", "on")
+    __slots__ = ("about", "followers", "logger", "name", "on")
 
     def __init__(self, name: str, about: str) -> None:
         self.name, self.about, self.on = name, about, False
         self.logger = logging.getLogger(f"weft.{name}")
+        self.followers: list[Callable[[bool], None]] = []
+
+    def follow(self, told: Callable[[bool], None]) -> None:
+        """Call `told(on)` whenever `on` changes, and now if the topic was asked for."""
+        self.followers.append(told)
+        if self.on:
+            told(True)
 
     def info(self, message: str, *values: Any) -> None:
         """Tell that something happened."""
@@ -84,65 +86,16 @@ def set_logs(*names: Any, **levels: Any) -> None:
         if name not in TOPICS:
             raise WeftError(f"there is no log {name!r}; there are {', '.join(TOPICS)}, and 'all'")
     numbers = {name: level_number(level) for name, level in asked.items()}
-    launches = LAUNCH.on
+    before = [topic for topic in TOPICS.values() if topic.on]
     for name, topic in TOPICS.items():
         topic.on = name in numbers
         topic.logger.setLevel(numbers.get(name, logging.NOTSET))
     if numbers:
         show_on_stderr()
-    if LAUNCH.on != launches:
-        (watching.begin if LAUNCH.on else watching.end)(told_launch)
-        _retake()
-
-
-def told_launch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """`call(*args, **keywords)`, which launches `kernel`, told of. (A `Watch`. On a GPU the time is that of the call;
-    work goes on.)"""
-    if LAUNCH.logger.isEnabledFor(logging.DEBUG):
-        LAUNCH.debug("%s(%s)", kernel.__name__, ", ".join(map(reprlib.repr, (*args, *keywords.values()))))
-    began = perf_counter()
-    answer = call(*args, **keywords)
-    _launches.tell(kernel.__name__, (perf_counter() - max(began, watching.launch_began())) * 1e6)
-    return answer
-
-
-class _Quick(threading.local):
-    """One message that is told many times: `logging` takes 3 us to make a record, most of it to find out where it is
-    told from, which is here. One that it made serves as a pattern for the others of its thread."""
-
-    _pattern: dict[str, Any] | None = None
-
-    def __init__(self, topic: Topic, message: str) -> None:
-        self._logger, self._message = topic.logger, message
-
-    def tell(self, *values: Any) -> None:
-        """Tell it, at level "info"."""
-        logger, pattern = self._logger, self._pattern
-        if not logger.isEnabledFor(logging.INFO):
-            return
-        if pattern is None or logging.getLogRecordFactory() is not logging.LogRecord:
-            record = logger.makeRecord(logger.name, logging.INFO, __file__, 0, self._message, values, None)
-            self._pattern = vars(record) | ({"taskName": None} if hasattr(record, "taskName") else {})
-        else:
-            record = logging.LogRecord.__new__(logging.LogRecord)
-            told = record.__dict__
-            told.update(pattern)
-            told["args"], told["created"] = values, time()
-            told["msecs"] = float(int(told["created"] % 1 * 1e3))
-            told["relativeCreated"] += (told["created"] - pattern["created"]) * 1e3
-        logger.handle(record)
-
-
-_launches = _Quick(LAUNCH, "%s: %.1f us")
-
-
-def _retake() -> None:
-    """Calls that native code has taken over come by Python once more, to be told of, or to be taken over again."""
-    from weft.lang.program import init
-
-    current = init.current_program()
-    if current is not None:
-        current.retake()
+    for topic in TOPICS.values():
+        if topic.on != (topic in before):
+            for told in topic.followers:
+                told(topic.on)
 
 
 def logs_from_environment(text: str) -> None:

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from weft.lang.arguments import is_one, shown, text_of
@@ -26,10 +25,9 @@ from weft.lang.measure.metrics import (
 from weft.lang.measure.recording import LAUNCH, Event, this_thread
 from weft.lang.measure.scopes import ScopedProfiler, clear_scoped_profiler_info, print_scoped_profiler_info, timed
 from weft.lang.measure.trace_events import write_trace
-from weft.lang.program.init import program
+from weft.lang.program.init import Program, cuda, follow_programs, program
 from weft.runtime.errors import Overlapping
 from weft.runtime.forks import forkable
-from weft.runtime.nvtx import in_range
 
 __all__ = [
     "CuptiMetric",
@@ -41,7 +39,6 @@ __all__ = [
     "get_kernel_profiler_total_time",
     "get_predefined_cupti_metrics",
     "measured",
-    "named",
     "print_kernel_profiler_info",
     "print_memory_profiler_info",
     "print_scoped_profiler_info",
@@ -50,7 +47,6 @@ __all__ = [
     "set_kernel_profiler_metrics",
     "set_kernel_profiler_toolkit",
     "timed",
-    "watch_launches",
 ]
 
 
@@ -102,11 +98,16 @@ def watch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: 
     return answer
 
 
-def watch_launches(on: bool) -> None:
-    """Measure all launches from now on, or none."""
+def _follow(current: Program, began: bool) -> None:
+    """Measure the launches of a program that wants it. (On a GPU each kernel measures its tasks.)"""
+    if not current.profiling or current.arch == cuda:
+        return
     with _looking:
         _watched.clear()
-    (watching.begin if on else watching.end)(watch)
+    (watching.begin if began else watching.end)(watch)
+
+
+follow_programs(_follow)
 
 
 def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,18 +127,6 @@ def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
                 spent = time.perf_counter() - began
                 tasks = tuple(device.task_times())
                 _recorded().append(Launch(name, began, sum(s for _, s in tasks) if tasks else spent, tasks))
-
-    return launch
-
-
-def named(function: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run` in a range of that kernel's name and line, for NVIDIA's tools."""
-    code = function.__code__
-    label = f"{function.__name__} ({Path(code.co_filename).name}:{code.co_firstlineno})"
-
-    def launch(*args: Any) -> Any:
-        with in_range(label):
-            return run(*args)
 
     return launch
 

@@ -22,6 +22,7 @@ import numpy as np
 from weft.ir.errors import WeftError
 from weft.lang.logs.levels import logger
 from weft.lang.measure import watching
+from weft.lang.measure.ranges import named as ranged
 from weft.lang.program import init as program_state
 from weft.runtime.call_ir import Callable as DirectCallable
 from weft.runtime.direct import native_type
@@ -72,8 +73,6 @@ class Recording:
     def launch(self, kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """`call(*args, **keywords)`, noted as a launch of `kernel`. (A `Watch`.)"""
         if self.nvtx:
-            from weft.lang.measure.profiler import named as ranged
-
             call = ranged(kernel.function, call)
         began = perf_counter()
         try:

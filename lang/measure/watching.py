@@ -1,4 +1,4 @@
-"""Who watches launches: a recording (`recording.py`), the log of launches (`logs/topics.py`), the timer of kernels
+"""Who watches launches: a recording (`recording.py`), the log of launches (`launch_log.py`), the timer of kernels
 (`profiler.py`). While nobody does, native code makes the calls of kernels and looks for nobody.
 
 A watch is called as `watch(kernel, call, args, keywords)` and goes on to `call(*args, **keywords)`: to native code

@@ -40,6 +40,7 @@ __all__ = [
     "current_program",
     "dx11",
     "dx12",
+    "follow_programs",
     "gles",
     "gpu",
     "init",
@@ -192,7 +193,7 @@ class Program:
         return self._device
 
     def _open(self) -> Any:
-        emit = importlib.import_module("weft.lang.cache.kernels").keeping(self)
+        emit = importlib.import_module("weft.lang.program.store").keeping(self)
         if self.arch == cuda:
             module = importlib.import_module("weft.runtime.cuda")
             return module.CudaDevice(self.config.random_seed, self.gpu, emit, self.store)
@@ -203,7 +204,7 @@ class Program:
     @cached_property
     def store(self) -> Any:
         """The disk cache of compiled kernels; None if the options want none."""
-        return importlib.import_module("weft.lang.cache.kernels").open_store(self.chosen)
+        return importlib.import_module("weft.lang.program.store").open_store(self.chosen, imported_at)
 
     @property
     def compilers(self) -> Any:
@@ -244,6 +245,7 @@ def threads_of(device: Any) -> int:
 
 
 _current: Program | None = None
+_followers: list[Callable[[Program, bool], None]] = []
 _generation = 0
 _starting = forkable(threading.RLock())  # held while a program begins or ends
 _RESET = "the program was reset (by `init` or `reset`) after this field was made"
@@ -333,8 +335,8 @@ def init(
         _generation += 1
         begun = Program(config, _generation, dumps, profiling, number, chosen=chosen)
         begun.random.seed(config.random_seed)
-        _watch_launches(begun, True)
         _current = begun
+        _tell(begun, True)
     logger.info("running on arch=%s", config.arch)
 
 
@@ -349,7 +351,7 @@ def reset() -> None:
 
 def _drop(old: Program) -> None:
     old.end()
-    _watch_launches(old, False)
+    _tell(old, False)
     if old._compilers is not None:
         old._compilers.shutdown(wait=False, cancel_futures=True)
     old.touch()
@@ -358,10 +360,18 @@ def _drop(old: Program) -> None:
         device.close()
 
 
-def _watch_launches(current: Program, on: bool) -> None:
-    """For the profiler of kernels. (On a GPU each kernel measures its tasks.)"""
-    if current.profiling and current.arch != cuda:
-        importlib.import_module("weft.lang.measure.profiler").watch_launches(on)
+def _tell(one: Program, began: bool) -> None:
+    for told in list(_followers):
+        told(one, began)
+
+
+def follow_programs(told: Callable[[Program, bool], None]) -> None:
+    """Call `told(program, True)` for the current program, if there is one, and whenever one begins, and
+    `told(program, False)` when one ends."""
+    with _starting:
+        _followers.append(told)
+        if _current is not None:
+            told(_current, True)
 
 
 def seed(random_seed: Any) -> None:

@@ -101,11 +101,11 @@ def test_without_a_home_nothing_is_kept(tmp_path: Path) -> None:
     program.write_text("""
 import pwd
 from weft.runtime import cache
-from weft.lang.cache.kernels import open_store
+from weft.lang.program.store import open_store
 def nobody(_):
     raise KeyError("uid not found")
 pwd.getpwuid = nobody
-print(cache.cache_folder(), open_store({}), cache.cache_folder("here"))
+print(cache.cache_folder(), open_store({}, 0.0), cache.cache_folder("here"))
 """)
     for home in ({}, {"HOME": "not/absolute"}):
         command = [sys.executable, str(program)]

@@ -15,7 +15,7 @@ import pytest
 import weft as ti
 from tests.lang.cache.cached_programs import Session
 from tests.lang.cache.test_kernel_cache import PROGRAM
-from weft.lang.cache import kernels
+from weft.lang.program import store
 
 
 @pytest.fixture
@@ -242,17 +242,16 @@ def test_the_version_is_that_of_every_file_of_the_compiler(monkeypatch: pytest.M
     home = Path(ti.__file__).parent
     floors = [home / floor for floor in ("lang", "ir", "codegen", "runtime")]
     sources = {path.name for floor in floors for path in floor.rglob("*.py")}
-    assert {name for name, _, _ in kernels._files(home)} == sources
-    stamp, late = kernels.version_stamp.__wrapped__, 3.9e9
-    monkeypatch.setattr(kernels, "imported_at", late)  # whoever edits Weft meanwhile
-    before, files = stamp(), list(kernels._files(home))
+    assert {name for name, _, _ in store._files(home)} == sources
+    stamp, late = store.version_stamp.__wrapped__, 3.9e9  # whoever edits Weft meanwhile
+    before, files = stamp(late), list(store._files(home))
     for k, (name, size, changed) in enumerate(files):
         if name in ("translator.py", "kernels.py", "task.py", "licm.py", "launch_ir.py"):
             edited = [*files[:k], (name, size + 1, changed), *files[k + 1 :]]
-            monkeypatch.setattr(kernels, "_files", lambda home, edited=edited: iter(edited))
-            assert stamp() != before
-    monkeypatch.setattr(kernels, "_files", lambda home: iter([("new.py", 1, int((late + 1) * 1e9))]))
-    assert stamp() == ""
+            monkeypatch.setattr(store, "_files", lambda home, edited=edited: iter(edited))
+            assert stamp(late) != before
+    monkeypatch.setattr(store, "_files", lambda home: iter([("new.py", 1, int((late + 1) * 1e9))]))
+    assert stamp(late) == ""
 
 
 def test_nothing_is_kept_when_it_is_turned_off(session: Session, monkeypatch: pytest.MonkeyPatch):

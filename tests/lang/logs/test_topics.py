@@ -23,7 +23,7 @@ from weft.lang.logs.topics import TOPICS
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("WEFT_OFFLINE_CACHE", raising=False)
     monkeypatch.setattr(
-        "weft.lang.cache.kernels.version_stamp", lambda: "of this test"
+        "weft.lang.program.store.version_stamp", lambda _: "of this test"
     )  # whoever edits files meanwhile
     yield
     ti.set_logs()

@@ -14,11 +14,11 @@ import pytest
 
 import weft as ti
 from tests.lang.measure.trace_format import check_trace
-from weft.lang.cache import kernels as kernel_cache
 from weft.lang.kernels.kernel import Kernel
 from weft.lang.measure import recording
 from weft.lang.measure.recording import Event
 from weft.lang.measure.trace_events import trace_of, write_trace
+from weft.lang.program import store
 from weft.runtime import nvtx
 
 
@@ -72,7 +72,7 @@ def test_launches_ranges_and_stages(tmp_path: Path) -> None:
 
 def test_the_cache_is_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WEFT_OFFLINE_CACHE")
-    monkeypatch.setattr(kernel_cache, "version_stamp", lambda: "1")  # whoever edits Weft meanwhile
+    monkeypatch.setattr(store, "version_stamp", lambda _: "1")  # whoever edits Weft meanwhile
     found: list[Any] = []
     for _ in range(2):
         ti.init(arch=ti.cpu, offline_cache_file_path=str(tmp_path / "cache"))

@@ -12,8 +12,8 @@ import pytest
 
 import weft as ti
 from weft.codegen.llvm.instruction_sets import levels_here
-from weft.lang.cache import kernels as kernel_cache
 from weft.lang.errors import ArgumentError
+from weft.lang.program import store
 from weft.lang.tuning import autotune as module
 
 Times = Callable[[dict[str, float]], list[str]]
@@ -251,7 +251,7 @@ def test_methods(times: Times) -> None:
 
 def test_choices_are_kept(times: Times, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WEFT_OFFLINE_CACHE")
-    monkeypatch.setattr(kernel_cache, "version_stamp", lambda: "1")  # whoever edits Weft meanwhile
+    monkeypatch.setattr(store, "version_stamp", lambda _: "1")  # whoever edits Weft meanwhile
     measured = times({"Config(K=1)": 1.0, "Config(K=2)": 2.0, "Config(K=3)": 3.0})
 
     def run(configs: list[Any] | None = None, n: int = 4, key: tuple[str, ...] = ("n",)) -> tuple[int, int]:

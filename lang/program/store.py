@@ -1,0 +1,105 @@
+"""The program's store on disk: of compiled kernels, and of what the run-time library compiles for itself.
+
+Entries belong to one version of all that takes part in compiling; `version_stamp` tells versions apart.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["hashed", "keeping", "native_target", "open_store", "version_stamp"]
+
+_log = logging.getLogger("weft")
+
+
+def hashed(text: str) -> str:
+    """A key: 40 hexadecimal digits."""
+    return blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+@cache
+def native_target() -> str:
+    """This machine: its triple, its CPU and the features of that."""
+    binding = import_module("llvmlite.binding")
+    binding.initialize_native_target()
+    features = binding.get_host_cpu_features().flatten()
+    return f"{binding.get_default_triple()} {binding.get_host_cpu_name()} {features}"
+
+
+def keeping(program: Any) -> Callable[[str], bytes]:
+    """What makes an object file of LLVM IR for this machine, and keeps it with the program's kernels."""
+
+    def emitted(text: str) -> bytes:
+        from weft.runtime.jit import emit
+
+        if program.store is None:
+            return emit(text)
+        key = hashed(f"{native_target()} {text}")
+        code = program.store.get(key)
+        if code is None:
+            code = emit(text)
+            program.store.put(key, code)
+        return bytes(code)
+
+    return emitted
+
+
+def open_store(chosen: dict[str, Any], imported: float) -> Any:
+    """The store that the options of `init` ask for; None if they want none. `imported`: when Weft was."""
+    if not chosen.get("offline_cache", True):
+        return None
+    from weft.runtime.cache import Store, cache_folder
+
+    version = version_stamp(imported)
+    if not version:
+        _log.debug("the files of Weft were changed since they were imported: kernels are not kept")
+        return None
+    path = chosen.get("offline_cache_file_path")
+    given = {
+        "most_bytes": chosen.get("offline_cache_max_size_of_files"),
+        "policy": chosen.get("offline_cache_cleaning_policy"),
+        "cleaning": chosen.get("offline_cache_cleaning_factor"),
+    }
+    folder = cache_folder(path)
+    if folder is None:
+        _log.warning("there is no home folder, kernels are not kept: set WEFT_CACHE_DIR")
+        return None
+    return Store(folder, version, **{name: value for name, value in given.items() if value is not None})
+
+
+@cache
+def version_stamp(imported: float) -> str:
+    """A number for the versions of all that takes part in compiling: Python, numpy, llvmlite, and the very files of
+    Weft, so that an edit of the compiler is another version. "" if they were edited since `imported`: what runs is
+    older."""
+    llvmlite: Any = import_module("llvmlite")
+    said = [*sys.version_info, platform.machine(), sys.platform, np.__version__, llvmlite.__version__]
+    said += (files := list(_files(Path(__file__).resolve().parent.parent.parent)))
+    if any(changed * 1e-9 >= imported for _, _, changed in files):
+        return ""
+    return blake2b(repr(said).encode(), digest_size=6).hexdigest()
+
+
+def _files(home: Path) -> Iterator[tuple[str, int, int]]:
+    """Names, sizes and times (in nanoseconds) of the Python files of the compiler, the package being at `home`."""
+    found = False
+    for floor in ("lang", "ir", "codegen", "runtime"):
+        for folder, folders, names in os.walk(home / floor):
+            folders.sort()
+            for name in sorted(name for name in names if name.endswith(".py")):
+                status, found = os.stat(os.path.join(folder, name)), True
+                yield name, status.st_size, status.st_mtime_ns
+    if not found:  # Weft is not in plain files: its version must do
+        weft: Any = import_module("weft")
+        yield weft.__version__, 0, 0
