@@ -15,15 +15,53 @@ import sys
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from types import CodeType, FrameType
-from typing import Any
-from weakref import WeakKeyDictionary, finalize
+from typing import Any, Generic, TypeVar
+from weakref import ref
 
 from weft.lang.functions.lambdas import FUTURES, LAMBDA
 
 __all__ = ["file_of", "find_lost", "keep_text", "lines_of_lost"]
 
-_found: WeakKeyDictionary[CodeType, list[str]] = WeakKeyDictionary()
-_named: WeakKeyDictionary[CodeType, str] = WeakKeyDictionary()  # see `file_of`
+V = TypeVar("V")
+
+
+class _OfCode(Generic[V]):
+    """A value for each code object, by identity, while that lives; `gone` is called with a value whose code has died.
+
+    Code that was compiled twice from one text is two equal objects. A weak dictionary has one entry for both, which
+    goes with the first of them."""
+
+    def __init__(self, gone: Callable[[V], None] | None = None) -> None:
+        self._entries: dict[int, tuple[ref[CodeType], V]] = {}
+        self._gone = gone
+
+    def __setitem__(self, code: CodeType, value: V) -> None:
+        key = id(code)
+        self._entries[key] = ref(code, lambda _: self._drop(key)), value
+
+    def get(self, code: CodeType) -> V | None:
+        """The value of that code object, None if it has none."""
+        entry = self._entries.get(id(code))
+        return None if entry is None else entry[1]
+
+    def items(self) -> list[tuple[CodeType, V]]:
+        """The code objects that live, with their values; the oldest first."""
+        return [(code, value) for weak, value in list(self._entries.values()) if (code := weak()) is not None]
+
+    def _drop(self, key: int) -> None:
+        _, value = self._entries.pop(key)
+        if self._gone is not None:
+            self._gone(value)
+
+
+def _forget(name: str) -> None:
+    """A function of the text with that name is gone."""
+    if all(name != other for _, other in _named.items()):
+        linecache.cache.pop(name, None)
+
+
+_found = _OfCode[list[str]]()
+_named = _OfCode[str](_forget)  # see `file_of`
 
 
 def find_lost(function: Callable[..., Any], depth: int) -> None:
@@ -88,16 +126,9 @@ def file_of(code: CodeType) -> str:
     text = "".join(lines)
     name = f"{code.co_filename.removesuffix('>')} {sha256(text.encode()).hexdigest()[:6]}>"
     linecache.cache.setdefault(name, (len(text), None, lines, name))
-    if code not in _named:
+    if _named.get(code) is None:
         _named[code] = name
-        finalize(code, _forget, name)
     return name
-
-
-def _forget(name: str) -> None:
-    """A function of that text is gone."""
-    if name not in _named.values():
-        linecache.cache.pop(name, None)
 
 
 def _defines(lines: list[str], code: CodeType) -> bool:

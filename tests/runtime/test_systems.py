@@ -105,7 +105,7 @@ from weft.lang.program.store import open_store
 def nobody(_):
     raise KeyError("uid not found")
 pwd.getpwuid = nobody
-print(cache.cache_folder(), open_store({}, 0.0), cache.cache_folder("here"))
+print(cache.cache_folder(), open_store({}, float("inf")), cache.cache_folder("here"))
 """)
     for home in ({}, {"HOME": "not/absolute"}):
         command = [sys.executable, str(program)]

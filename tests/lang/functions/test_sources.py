@@ -202,3 +202,23 @@ def test_a_program_that_is_edited_while_it_runs(tmp_path: Path):
     path.unlink()
     ti.init(arch=ti.cpu)
     assert scope["k"]() == 42
+
+
+def test_a_file_that_is_edited_and_edited_back(tmp_path: Path):
+    """The code of its first and of its last text is equal: each keeps a text of its own."""
+    path = tmp_path / "edited.py"
+
+    def loaded(sign: str) -> dict[str, object]:
+        path.write_text(f"import weft as ti\n@ti.func\ndef f(x):\n    return x {sign} 1\n")
+        space: dict[str, object] = {}
+        exec(compile(path.read_text(), str(path), "exec"), space)
+        return space
+
+    first, second, last = loaded("+"), loaded("-"), loaded("+")
+    for space in (first, second, last):
+        assert space["f"].function.__code__.co_filename == str(path)
+    assert first["f"].function.__code__ == last["f"].function.__code__
+    del first, space
+    gc.collect()
+    assert source.text_of(last["f"].function.__code__).endswith("return x + 1\n")
+    assert source.text_of(second["f"].function.__code__).endswith("return x - 1\n")
