@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -80,9 +81,11 @@ class BindingsDriver(Driver):
             raise self.error(int(results[0]), name)
         return results[1] if len(results) == 2 else results[1:]
 
-    def _release(self, name: str, *arguments: Any) -> None:
-        """Call a function that gives something back; it may fail."""
-        getattr(self._cuda, name)(*arguments)
+    def _release(self, name: str, *arguments: Any, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Call a function that gives something back; it may fail. A process that ends gives back all by itself, and the
+        package can no longer be called then. (Modules lose their names before: hence the default.)"""
+        if not ends():
+            getattr(self._cuda, name)(*arguments)
 
     def _mismatch(self) -> str:
         version = import_module("cuda.bindings").__version__

@@ -63,21 +63,27 @@ class Chi(Protocol):
 
     def literal(self, index: Value) -> int | None:
         """The number that an index is, where that is known; None else."""
+        ...
 
     def add_index(self, place: Place, index: Value, stride: int, first: int) -> None:
         """Add `(index - first) * stride` to the address."""
+        ...
 
     def add_digit(self, place: Place, digit: Value, stride: int) -> None:
         """Add `digit * stride` to the address; the digit is an i64."""
+        ...
 
     def from_zero(self, index: Value, first: int) -> Value:
         """`index - first` as an i64, which is not negative."""
+        ...
 
     def quotient(self, value: Value, divisor: int) -> Value:
         """`value // divisor`; neither is negative."""
+        ...
 
     def remainder(self, value: Value, divisor: int) -> Value:
         """`value % divisor`; neither is negative."""
+        ...
 
 
 class Level(Protocol):
@@ -86,16 +92,21 @@ class Level(Protocol):
     @property
     def kind(self) -> str:
         """What texts call it: "dense"."""
+        ...
 
     def address(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
         """Continue an address from where the level's group begins to the cell of `index` (the user's)."""
+        ...
 
     def activate(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
         """Write what makes the cell of `index` exist; nothing if it always does."""
+        ...
 
     def enumerate(self, space: Space, halo: Sequence[tuple[int, int]], constant: Any) -> Box:
         """The box of all cells that exist, without the halo. `constant(n)` gives the value that a number is."""
+        ...
 
     def locate(self, index: Any) -> Any:
         """How many bytes behind the begin of the group the cell of `index` is. Indices count from 0; they are integers,
         or arrays of these. What the evaluator computes: it does not run the CHI of `address`."""
+        ...

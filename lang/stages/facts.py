@@ -51,7 +51,10 @@ _GOOD, _BARE = "vectorized", "loop not vectorized"
 class Compiled(Protocol):
     """What the facts are about: see `Stages`."""
 
-    arch: str
+    @property
+    def arch(self) -> str:
+        """What it was compiled for."""
+        ...
 
     @property
     def config(self) -> CompileConfig:

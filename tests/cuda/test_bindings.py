@@ -83,3 +83,15 @@ def test_drivers_have_the_same_methods(name: str) -> None:
     assert signature(Driver) == signature(BindingsDriver) == signature(EmulatedDriver)
     assert name in vars(BindingsDriver)
     assert name in vars(EmulatedDriver)
+
+
+def test_nothing_is_given_back_once_the_process_ends() -> None:
+    calls: list[int] = []
+
+    class Package:
+        cuEventDestroy = calls.append
+
+    made = BindingsDriver(Package, None)  # type: ignore[arg-type]
+    made._release("cuEventDestroy", 1)
+    made._release("cuEventDestroy", 2, ends=lambda: True)
+    assert calls == [1]
