@@ -12,11 +12,11 @@ import ast
 import linecache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from weft.ir.errors import WeftError
 from weft.ir.python_tree import python_tree
-from weft.lang.stages.facts import task_facts
+from weft.lang.stages.facts import Compiled, task_facts
 
 if TYPE_CHECKING:
     from weft.lang.stages import Stages
@@ -62,7 +62,7 @@ def kernel_data(stages: Stages) -> dict[str, Any]:
         "levels": levels,
         "passes": passes,
         "times": [[name, round(ms, 3)] for name, ms in stages.times.items()],
-        "facts": task_facts(stages),
+        "facts": task_facts(cast(Compiled, stages)),  # the strict checker takes no cached_property for a property
         "lines": texts.lines,
     }
 
