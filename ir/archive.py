@@ -98,7 +98,8 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "tuple[str, ...]": lambda values: tuple(map(_text, values)),
     "tuple[int, ...]": lambda values: tuple(map(_count, values)),
 }
-_APART = ("code", "host", "parts", "slots", "sites", "llvm", "native")  # as bytes, in a form of their own, or not kept
+# As bytes, in a form of their own, or not kept.
+_APART = ("code", "host", "parts", "slots", "sites", "llvm", "native", "races")
 
 # The other parts of an artifact, and what they are made of.
 _PLAIN = {part.name: _CHECKS[str(part.type)] for part in fields(Artifact) if part.name not in _APART}

@@ -22,11 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import Span
 from weft.ir.symbols import Param
 from weft.ir.types import Array, Type, flat_size
+
+if TYPE_CHECKING:
+    from weft.ir.races import RaceTable
 
 __all__ = [
     "CUDA_SERVICES",
@@ -195,6 +198,7 @@ class Artifact:
     state_bytes: int = 0  # CUDA: the size of the kernel's state
     stack_bytes: int = 0  # CUDA: what a thread needs for recursion
     written: tuple[int, ...] = ()  # CUDA: the numbers of the array parameters that the kernel writes to
+    races: RaceTable | None = field(default=None, compare=False, repr=False)  # what the shadow of races will mean
     check: str = ""  # the function `i1 (ctx)` that tells whether arguments overlap; nothing if they may, or cannot
 
     @property

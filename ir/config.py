@@ -10,7 +10,6 @@ from weft.ir.types import Prim, f32, i32
 
 if TYPE_CHECKING:
     from weft.ir.races import RaceTable
-    from weft.ir.symbols import Marks
 
 __all__ = ["MANY_THREADS", "CompileConfig"]
 
@@ -27,9 +26,9 @@ class CompileConfig:
     `mask_out_of_bounds`: an access out of bounds reads 0, a store there is dropped, an atomic gives 0; it is told once.
     `check_overflow`: what computes an integer beyond its type tells so, once a place, and wraps. `check_nan`: what
     computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked for races; `races` is
-    then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has written is a fault;
-    `marks` is then where the marks of what was written are. `target`: the machine that tasks are mapped to; None until
-    then."""
+    then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has written is a fault.
+    These two check bounds as well: what lies out of bounds has no shadow. `target`: the machine that tasks are mapped
+    to; None until then."""
 
     arch: str = "cpu"
     debug: bool = False
@@ -51,8 +50,11 @@ class CompileConfig:
     cpu_features: str = "native"
     races: RaceTable | None = field(default=None, repr=False, compare=False)
     check_uninitialised: bool = False
-    marks: Marks | None = None
     target: Target | None = None
+
+    def __post_init__(self) -> None:
+        if self.check_races or self.check_uninitialised:
+            object.__setattr__(self, "boundary_check", True)
 
     @property
     def masks(self) -> bool:

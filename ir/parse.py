@@ -194,7 +194,7 @@ class _Parser:
     def kernel(self) -> Kernel:
         self.expect("kernel")
         symbol = self.symbol()
-        params = tuple(Param(name, type) for name, type in self.typed_names())
+        params = self.params()
         self.expect("->")
         results = self.types()
         facts = self.facts("{")
@@ -203,6 +203,22 @@ class _Parser:
         body = self.block()
         fields = tuple(self.fields.values())
         return Kernel(symbol, params, results, fields, facts.get("temp_bytes", 0), facts.get("called", False), body)
+
+    def params(self) -> tuple[Param, ...]:
+        """`(name: type, name: type hidden=kind, ...)`."""
+        self.expect("(")
+        listed: list[Param] = []
+        while not self.accept(")"):
+            name = self.take("word")
+            self.expect(":")
+            type = self.type()
+            hidden = ""
+            if self.text == "hidden":
+                self.position += 1
+                self.expect("=")
+                hidden = self.take("word")
+            listed.append(Param(name, type, hidden))
+        return tuple(listed)
 
     def typed_names(self) -> list[tuple[str, Type]]:
         """`(name: type, ...)`; names may be words or values."""

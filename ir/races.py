@@ -18,7 +18,9 @@ from math import prod
 from weft.ir.core import Value
 from weft.ir.errors import Span
 from weft.ir.ops import Alloca, SharedLocal
+from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Term
+from weft.ir.storage.path import dense_path
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import Array, Pointer, Type, flat_size, i64
 from weft.ir.written import called
@@ -169,4 +171,5 @@ class RaceTable:
 
 def shadow_symbol(tree: int) -> FieldSymbol:
     """The shadow as a field of that tree."""
-    return FieldSymbol.dense("shadow", i64, (_CELLS,), tree, (0,), (Term(0, 1, _CELLS, 8),), (0,), (0,))
+    path = dense_path(Cell(i64, (0,)), (Term(0, 1, _CELLS, 8),))
+    return FieldSymbol("shadow", (_CELLS,), tree, path, (0,), (0,), hidden="races")

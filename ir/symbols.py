@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from weft.ir.scopes import Scope, field_scope
@@ -18,7 +18,7 @@ from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
 from weft.ir.types import Type
 
-__all__ = ["FieldSymbol", "LoopConfig", "Marks", "Param", "scopes_of"]
+__all__ = ["FieldSymbol", "LoopConfig", "Param", "scopes_of", "shadow_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,21 +96,23 @@ def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, Scope]:
     return scopes
 
 
-@dataclass(frozen=True)
-class Marks:
-    """Where the marks of what has been written are, for the check of uninitialised elements: those of tree `k` are tree
-    `first + k`, for each of the first `trees` trees."""
-
-    trees: int
-    first: int
+def shadow_of(symbol: FieldSymbol, kind: str) -> FieldSymbol | None:
+    """The hidden field that a field's cell declares as its shadow of that kind, made anew: laid out as the field is."""
+    shadow = symbol.path.cell.shadow(kind)
+    if shadow is None:
+        return None
+    path = replace(symbol.path, cell=replace(symbol.path.cell, shadows=()))
+    return replace(symbol, name=shadow.field, tree=shadow.tree, path=path, hidden=kind)
 
 
 @dataclass(frozen=True)
 class Param:
-    """A kernel parameter: its name and type (primitive, tensor, struct or array)."""
+    """A kernel parameter: its name and type (primitive, tensor, struct or array). A `hidden` one is none of the
+    program's: the first array with that row of SHADOWS tells of the first of the kernel's own arrays, and so on."""
 
     name: str
     type: Type
+    hidden: str = ""
 
 
 @dataclass(frozen=True)

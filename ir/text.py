@@ -142,7 +142,7 @@ class _Printer:
         self.line(line + place, op.span)
 
     def kernel(self, op: Kernel, indent: str) -> None:
-        params = ", ".join(f"{param.name}: {param.type}" for param in op.params)
+        params = ", ".join(f"{p.name}: {p.type}" + (f" hidden={p.hidden}" if p.hidden else "") for p in op.params)
         results = ", ".join(map(str, op.results))
         temp = f" temp_bytes={op.temp_bytes}" if op.temp_bytes else ""
         temp += " called=true" if op.called else ""

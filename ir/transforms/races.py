@@ -11,8 +11,9 @@ removes or merges accesses, so that what is noted is what the user wrote; the no
 check of its indices comes before both. A local of the iteration is its own and is not watched; one that iterations
 share is memory as a field is.
 
-Not without a table in the config. Not in kernels whose threads work together in blocks (`simt`): what they do between
-barriers has no serial order. Nor in those that order memory by acquire and release, which the shadow knows nothing of.
+The shadow is a hidden field of the kernel. Not without a table in the config. Not in kernels whose threads work
+together in blocks (`simt`): what they do between barriers has no serial order. Nor in those that order memory by
+acquire and release, which the shadow knows nothing of.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ def races(root: ops.Kernel, config: CompileConfig) -> bool:
     if together is not None:
         table.unchecked = together.span or root.span
         return False
-    root.fields = (*root.fields, table.shadow)
     watch = _Watch(root, table)
     loops = [op for op in root.body if isinstance(op, _LOOPS)]
     for loop in loops:

@@ -8,18 +8,17 @@
                                     store %m, 1
 
 A *mark* tells of one scalar whether anything has written it. Marks have the types and the layout of what they tell of,
-so that the way to a scalar is the way to its mark: those of tree k lie in tree `first + k` (see `Marks`), those of the
-array parameters in as many more array parameters, behind the others; functions that are called are handed them on. An
-atomic reads. Of a vector or a struct each scalar counts by itself.
+so that the way to a scalar is the way to its mark. Those of a field are the hidden field that its cell declares as its
+shadow; those of the array parameters are as many more, hidden array parameters, behind the others; functions that are
+called are handed them on. An atomic reads. Of a vector or a struct each scalar counts by itself.
 
 It comes before anything is simplified, so that what is checked is what the user wrote. Locals and the arrays that a
-block shares are not watched. Not without `marks` in the config; and what belongs to the race check has none.
+block shares are not watched. Not for fields without such a shadow, nor for arrays without `check_uninitialised`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
@@ -27,65 +26,57 @@ from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value
 from weft.ir.passes import pass_
-from weft.ir.symbols import FieldSymbol, Marks, Param
+from weft.ir.symbols import Param, shadow_of
 from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, array, i32, pointer, tensor, u1, with_element
 from weft.ir.written import called
 
 __all__ = ["uninitialised"]
 
+_KIND = "marks"
 _WHAT = "is read, but nothing has written it"
 
 
 @pass_("uninitialised")
 def uninitialised(root: ops.Kernel, config: CompileConfig) -> bool:
     """Check the marks of what is read, and mark what is written (see the picture above)."""
-    if config.marks is None:
+    watch = _Watch(root, config.check_uninitialised)
+    if not watch.symbols and not watch.params:
         return False
-    watch = _Watch(root, config.marks)
     for op in list(root.walk()):
         if isinstance(op, ops.Invoke):
             watch.hand_on(op)
         elif is_access(op) and watch.has_marks(root_of(op.ptr)):
             watch.access(op)
-    return watch.finish()
+    watch.finish()
+    return True
 
 
 class _Watch:
     """One run over a kernel."""
 
-    def __init__(self, kernel: ops.Kernel, marks: Marks) -> None:
-        self.kernel, self.marks = kernel, marks
-        self.symbols: dict[FieldSymbol, FieldSymbol] = {}
-        positions = [k for k, param in enumerate(kernel.params) if isinstance(param.type, Array)]
+    def __init__(self, kernel: ops.Kernel, arrays: bool) -> None:
+        self.kernel = kernel
+        found = {symbol: shadow_of(symbol, _KIND) for symbol in kernel.fields}
+        self.symbols = {symbol: marks for symbol, marks in found.items() if marks is not None}
+        positions = [k for k, param in enumerate(kernel.params) if isinstance(param.type, Array) and arrays]
         self.params = {position: len(kernel.params) + k for k, position in enumerate(positions)}
-        for symbol in kernel.fields:
-            if symbol.tree < marks.trees:
-                self.symbol(symbol)
 
-    def finish(self) -> bool:
+    def finish(self) -> None:
         """Give the kernel its new fields and parameters."""
         kernel = self.kernel
         arrays = [kernel.params[position] for position in self.params]
-        kernel.params = (*kernel.params, *(Param(_marks_of(p.name), _kind(p.type)) for p in arrays))
+        kernel.params = (*kernel.params, *(Param(_marks_of(p.name), _kind(p.type), _KIND) for p in arrays))
         kernel.fields = (*kernel.fields, *self.symbols.values())
-        return bool(arrays or self.symbols)
-
-    def symbol(self, symbol: FieldSymbol) -> FieldSymbol:
-        """The marks of a field, as a field."""
-        if symbol not in self.symbols:
-            made = replace(symbol, name=_marks_of(symbol.name), tree=self.marks.first + symbol.tree)
-            self.symbols[symbol] = made
-        return self.symbols[symbol]
 
     def has_marks(self, root: Value) -> bool:
         """Whether what an address begins in has marks."""
         if isinstance(root, ops.FieldPtr):
-            return root.field.tree < self.marks.trees
-        return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg)
+            return root.field in self.symbols
+        return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and root.array.index in self.params
 
     def hand_on(self, op: ops.Invoke) -> None:
         """A function that is given arrays is given their marks too."""
-        arrays = [value for value in op.values if isinstance(value, ops.Arg) and isinstance(value.type, Array)]
+        arrays = [value for value in op.values if isinstance(value, ops.Arg) and value.index in self.params]
         build = Builder.at(op)
         marks = [self.array(build, value) for value in arrays]
         names = {*op.touched}
@@ -117,7 +108,7 @@ class _Watch:
         """The address of the mark of what lies at `ptr`."""
         made: Op
         if isinstance(ptr, ops.FieldPtr):
-            made = ops.FieldPtr(self.symbol(ptr.field), ptr.indices, type=ptr.type)
+            made = ops.FieldPtr(self.symbols[ptr.field], ptr.indices, type=ptr.type)
         elif isinstance(ptr, ops.ArrayPtr):
             assert isinstance(ptr.array, ops.Arg)
             made = ops.ArrayPtr(self.array(build, ptr.array), ptr.indices, type=ptr.type)

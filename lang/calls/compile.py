@@ -172,17 +172,15 @@ def _compile(
         translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
     with ScopedProfiler("generate code", COMPILE):
-        if _watches(program):
-            run = _watched(translation.tree, program, trace)
-            if program.verifies_results:
-                run = skipped(translation.tree.name, run, "with checks of races or of uninitialised elements")
-            return Found(run, translation.trees, translation.captures)
-        if program.verifies_results:
+        if program.verifies_results and not _watches(program):
             run = _verified(translation.tree, program, trace)
             return Found(run, translation.trees, translation.captures)
-        artifact = make_artifact(translation.tree, program.config, program.device, trace, _helpers(program, trace))
+        config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
+        artifact = make_artifact(translation.tree, config, program.device, trace, _helpers(program, trace))
         with program.lock:
-            run = load_artifact(artifact, program.config, program.device, trace)
+            run = _instrumented(program, load_artifact(artifact, config, program.device, trace), artifact)
+        if program.verifies_results:
+            run = skipped(translation.tree.name, run, "with checks of races or of uninitialised elements")
     if lookup is not None:
         began = perf_counter()
         why = lookup.keep(artifact, translation)
@@ -216,7 +214,8 @@ def _never(*_: Any) -> Any:
 
 
 def _watches(program: Any) -> bool:
-    """Whether kernels have checks that need more than the kernel: memory of their own."""
+    """Whether kernels have checks that need memory of their own. They are not kept on disk: what the numbers in the
+    shadow of races mean is not written down."""
     return bool(program.config.check_races or program.config.check_uninitialised)
 
 
@@ -226,30 +225,17 @@ def counts_on_nothing(program: Any) -> bool:
     return _watches(program)
 
 
-def _watched(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
-    """From tree to something that runs, with such checks in it. What runs as Python elsewhere is compiled too."""
-    from weft.ir.pipeline import lower
-    from weft.ir.symbols import Marks
-    from weft.lang.checks.races import Checked, lower_checked
-    from weft.lang.data.marks import Marking
+def _instrumented(program: Any, run: Callable[..., Any], artifact: Artifact) -> Callable[..., Any]:
+    """A loaded kernel whose launches give the instrumentations what depends on the arguments."""
+    if any(param.hidden for param in artifact.slots.params):
+        from weft.lang.data.marks import Marking
 
-    config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
-    config = replace(config, boundary_check=True)  # what lies out of bounds is nobody's to watch
-    trees = 1 + max((symbol.tree for symbol in root.fields), default=-1)
-    if config.check_uninitialised:
-        config = replace(config, marks=Marks(trees, trees + 1))  # between them is the shadow of the race check
-    _show_tree(root, trace)
-    table = None
-    if config.check_races:
-        kernel, functions, table = lower_checked(root, config, trace)
-    else:
-        kernel, functions = lower(root, config, trace.observer), [lower(one, config) for one in root.functions]
-    artifact = _code_of(kernel, functions, config, program.device, trace, _helpers(program, trace))
-    with program.lock:
-        run = load_artifact(artifact, config, program.device, trace)
-    if config.marks is not None:
-        run = Marking(program, run, artifact, config.marks)
-    return run if table is None else Checked(program, run, artifact, table)
+        run = Marking(program, run, artifact)
+    if artifact.races is not None:
+        from weft.lang.checks.races import Checked
+
+        run = Checked(program, run, artifact)
+    return run
 
 
 def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
@@ -270,11 +256,12 @@ def make_artifact(
     root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace, helpers: Helpers | None = None
 ) -> Artifact:
     """From tree to code."""
-    from weft.ir.pipeline import lower
+    from weft.ir.programs import lower_program
 
     _show_tree(root, trace)
-    functions = [lower(function, config) for function in root.functions]
-    return _code_of(lower(root, config, trace.observer), functions, config, device, trace, helpers)
+    lowered = lower_program(root, config, trace.observer)
+    artifact = _code_of(lowered.kernel, lowered.functions, config, device, trace, helpers)
+    return artifact if lowered.races is None else replace(artifact, races=lowered.races)
 
 
 def _code_of(

@@ -1,8 +1,8 @@
 """`init(check_races=True)`: kernels look for iterations that touch one element without an order between them.
 
 A checked kernel runs its parallel loops one iteration after the other, and notes in a shadow (`ir/races.py`) who
-touched what; the first two accesses that no order is sure of end it. Here its code is made, the shadow is given its
-memory at each launch, and what the shadow then says becomes an exception.
+touched what; the first two accesses that no order is sure of end it. Here the shadow is made as large as each launch
+needs it, and what it then says becomes an exception.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.artifact import Artifact
-from weft.ir.config import CompileConfig
 from weft.ir.errors import Span
-from weft.ir.ops import Kernel
-from weft.ir.pipeline import TO_LOWERED, TO_TASKS, lower, run_passes
 from weft.ir.races import (
     ARRAYS,
     BEFORE,
@@ -32,59 +29,43 @@ from weft.ir.races import (
     SITE_BITS,
     RaceTable,
     Region,
-    shadow_symbol,
 )
-from weft.ir.races_touch import touch_kernels
-from weft.ir.trace import Trace
-from weft.ir.tree import KernelTree
 from weft.ir.types import Struct, Tensor, Type, flat_size
+from weft.lang.data.shadows import race_shadow
 from weft.lang.logs.levels import logger
 from weft.runtime.errors import DataRace
 
-__all__ = ["Checked", "lower_checked"]
+__all__ = ["Checked"]
 
 _DOES = {"read": "reads", "write": "writes", "atomic": "updates"}
 _WHY = """nothing orders iterations: make both accesses atomic (`x[i] += 1`, ti.atomic_max), let each iteration write
 elements of its own, or read from one field and write to another"""
 
 
-def lower_checked(root: KernelTree, config: CompileConfig, trace: Trace) -> tuple[Kernel, list[Kernel], RaceTable]:
-    """A kernel with the check in it, the functions that it calls, and what the numbers in the shadow will mean."""
-    tree = 1 + max((symbol.tree for symbol in root.fields), default=-1)
-    table = RaceTable(shadow_symbol(tree), frozenset(function.name for function in root.functions))
-    checked = replace(config, races=table, boundary_check=True)  # an element out of bounds has no shadow
-    kernel = lower(root, checked, trace.observer)
-    functions = [] if table.unchecked else [lower(function, checked) for function in root.functions]
-    if table.unchecked is not None:
-        logger.warning("kernel %s is not checked for races: its threads work in blocks, or synchronise", root.name)
-        if functions:  # one of them does, so that the kernel was instrumented
-            kernel = lower(root, replace(checked, races=None))
-        return kernel, [lower(function, config) for function in root.functions], table
-    touches = [run_passes(touch, TO_TASKS + TO_LOWERED, config) for touch in touch_kernels(table.shadow)]
-    return kernel, functions + touches, table
-
-
 class Checked:
     """A loaded kernel with its shadow: takes what the kernel takes, and raises DataRace for what it found."""
 
-    def __init__(self, program: Any, run: Callable[..., Any], artifact: Artifact, table: RaceTable) -> None:
-        self.program, self.inner, self.table = program, run, table
-        self.tree = table.shadow.tree
-        self.takes_shadow = artifact.slots.trees > self.tree
+    def __init__(self, program: Any, run: Callable[..., Any], artifact: Artifact) -> None:
+        assert artifact.races is not None
+        self.program, self.inner, self.table = program, run, artifact.races
+        if self.table.unchecked is not None:
+            logger.warning(
+                "kernel %s is not checked for races: its threads work in blocks, or synchronise", artifact.name
+            )
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> Any:
-        if not self.takes_shadow:
+        if self.table.unchecked is not None:
             return self.inner(trees, args)
         with self.program.lock:
-            memory = self.program.device.memory
+            memory, tree = self.program.device.memory, self.table.shadow.tree
             regions, cells = self.placed(args)
-            buffer = self.shadow(memory, HEADER + CELL_WORDS * cells)
+            buffer = race_shadow(self.program).buffer(HEADER + CELL_WORDS * cells)
             header = memory.view(buffer, np.int64, (HEADER,))
             for region in regions:
                 if region.array >= 0:
                     header[ARRAYS + region.array] = region.first
-            try:
-                return self.inner([*trees, memory.address(buffer)], args)
+            try:  # the shadow may lie elsewhere by now
+                return self.inner([*trees[:tree], memory.address(buffer), *trees[tree + 1 :]], args)
             except DataRace as race:
                 raise report(self.table, regions, np.array(header)).with_traceback(race.__traceback__) from None
 
@@ -100,14 +81,6 @@ class Checked:
             if first == cells:
                 cells += prod(shape) * region.width
         return regions, cells
-
-    def shadow(self, memory: Any, words: int) -> Any:
-        """The program's shadow, at least that large; a larger one starts empty."""
-        held = self.program.shadow
-        if held is None or held[0] < words:
-            self.program.shadow = None  # gone before the new one is asked for
-            held = self.program.shadow = (words, memory.allocate(8 * words, "the race check (init(check_races=True))"))
-        return held[1]
 
 
 def _memory_of(arg: Any, axes: int) -> tuple[int, tuple[int, ...]]:

@@ -193,11 +193,12 @@ class Field(Marked, Lender):
             self._plain = found.is_plain(len(parts.shape))
             self._simple = self._plain and not any(parts.offset)
             parts.tree.read_by(self)
-            memory, buffer, marks = parts.tree.program.device.memory, parts.tree.buffer(), parts.tree.marks
+            memory, buffer, marks = parts.tree.program.device.memory, parts.tree.buffer(), parts.tree.shadow("marks")
             first, shape = parts.components[0], (*found.shape, *self._inner)
             inner = _component_strides(parts.components, self._inner, self._label())
             strides = (*found.strides, *inner)
-            self._marks = memory.view(buffer, self._dtype.np, shape, first + marks, strides) if marks else None
+            told = memory.view(marks.buffer(), self._dtype.np, shape, first, strides) if marks is not None else None
+            self._marks = told
             self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)  # last: others look at it first
             if parts.tree.destroyed:  # by another thread, just now
                 self.forget()

@@ -1,10 +1,11 @@
 """`init(check_uninitialised=True)`: what nothing has written is not read.
 
-The memory of each field tree and ndarray is made twice as long, and the second half holds the *marks*: the mark of a
-scalar is a scalar of its type, as far behind it as the first half is long, 0 until something writes the scalar and 1
-from then on. So the way to a scalar, with all its strides, is the way to its mark. Kernels check and set marks by
-themselves (`ir/transforms/uninitialised.py`): here they are told where the marks of their trees and arrays are. In
-Python scope fields and ndarrays do the same (`marked.py`).
+The *mark* of a scalar is a scalar of its type, 0 until something writes the scalar and 1 from then on. All marks of a
+tree or an ndarray are as far from the scalars that they tell of. So the way to a scalar, with all its strides, is the
+way to its mark. Those of a field are a shadow of the field, in a tree of its own (`shadows.py`); those of an ndarray
+lie behind it, in memory that is made twice as long. Kernels check and set marks by themselves
+(`ir/transforms/uninitialised.py`): here they are told where the marks of their arrays are. In Python scope fields and
+ndarrays do the same (`marked.py`).
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from weft.ir.symbols import Marks
 from weft.ir.types import Array, Prim, Tensor, Type, element, flat_size
 
 if TYPE_CHECKING:
     from weft.ir.artifact import Artifact
 
-__all__ = ["Marking", "Places", "allocate", "behind"]
+__all__ = ["SLACK", "Marking", "Places", "allocate", "behind", "places_of"]
 
 _UNIT = 64
-_SLACK = 2  # indices
+SLACK = 2  # indices
 
 
 def behind(program: Any, size: int) -> int:
@@ -35,12 +35,18 @@ def allocate(program: Any, size: int, owner: str, reach: int) -> Any:
     """A zeroed buffer of the program's device, with the marks in it where the program keeps any. Where an index is
     wrong by one, an access misses it by `reach` bytes at most; there and twice as far is nothing of anybody's."""
     distance, memory = behind(program, size), program.device.memory
-    buffer = memory.allocate(distance + size, owner, _SLACK * reach)
+    buffer = memory.allocate(distance + size, owner, SLACK * reach)
     if distance:
-        with program.lock:
-            program.marks = program.marks or Places(program)
-            program.marks.add(memory.address(buffer), distance, buffer)
+        places_of(program).add(memory.address(buffer), size, distance, buffer)
     return buffer
+
+
+def places_of(program: Any) -> Places:
+    """Which memory of the program has marks."""
+    with program.lock:
+        program.marks = program.marks or Places(program)
+        found: Places = program.marks
+        return found
 
 
 class Places:
@@ -49,19 +55,19 @@ class Places:
     def __init__(self, program: Any) -> None:
         self._program = weakref.proxy(program)
         self._starts: list[int] = []
-        self._distances: dict[int, int] = {}
+        self._spans: dict[int, tuple[int, int]] = {}  # by start: the size of that memory, and how far its marks are
         self._ones: dict[Type, Any] = {}
 
-    def add(self, start: int, distance: int, buffer: Any) -> None:
-        """There is memory now, as long as its marks are far; until it is freed."""
+    def add(self, start: int, size: int, distance: int, buffer: Any) -> None:
+        """There is memory of that size now, and its marks are so far from it; until `buffer` is freed."""
         insort(self._starts, start)
-        self._distances[start] = distance
+        self._spans[start] = size, distance
         held = buffer if getattr(buffer, "base", None) is None else buffer.base  # what outlives all views
         weakref.finalize(held, self._remove, start).atexit = False
 
     def _remove(self, start: int) -> None:
         self._starts.remove(start)
-        del self._distances[start]
+        del self._spans[start]
 
     def of(self, address: int) -> int:
         """Where the mark of the scalar at that address is; 0 if it has none."""
@@ -69,8 +75,8 @@ class Places:
         if position < 0:
             return 0
         start = self._starts[position]
-        distance = self._distances[start]
-        return address + distance if address < start + distance else 0
+        size, distance = self._spans[start]
+        return address + distance if address < start + size else 0
 
     def array(self, arg: Any, kind: Array) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         """The marks of an array argument, as an array argument. What others made counts as written: all its elements
@@ -95,18 +101,14 @@ class Places:
 
 
 class Marking:
-    """A loaded kernel that checks marks: takes what the kernel takes, and gives it the marks as well."""
+    """A loaded kernel that checks the marks of its array arguments: takes what the kernel takes, and gives it the marks
+    as well."""
 
-    def __init__(self, program: Any, run: Callable[..., Any], artifact: Artifact, marks: Marks) -> None:
-        self.program, self.inner, self.marks = program, run, marks
-        self.trees, params = artifact.slots.trees, artifact.slots.params
-        self.arrays = [(k, p.type) for k, p in enumerate(params) if isinstance(p.type, Array)]
-        self.arrays = self.arrays[: len(self.arrays) // 2]  # the others are their marks
+    def __init__(self, program: Any, run: Callable[..., Any], artifact: Artifact) -> None:
+        self.program, self.inner = program, run
+        params = enumerate(artifact.slots.params)
+        self.arrays = [(k, param.type) for k, param in params if isinstance(param.type, Array) and not param.hidden]
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> Any:
-        program = self.program
-        program.marks = program.marks or Places(program)
-        places = program.marks
-        given = [*trees, *[0] * (self.marks.first - len(trees)), *map(places.of, trees[: self.marks.trees])]
-        arrays = [places.array(args[position], kind) for position, kind in self.arrays]
-        return self.inner(given[: self.trees], [*args, *arrays])
+        places = places_of(self.program)
+        return self.inner(trees, [*args, *(places.array(args[position], kind) for position, kind in self.arrays)])

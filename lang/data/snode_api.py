@@ -21,7 +21,8 @@ from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.ir.snode import MAX_AXES
 from weft.ir.snode import SNode as Node
 from weft.ir.types import Prim
-from weft.lang.data.marks import allocate, behind
+from weft.lang.data.marks import SLACK, places_of
+from weft.lang.data.shadows import ShadowTree, shadows_kept
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import program
 from weft.lang.values.types import shape_tuple
@@ -83,6 +84,7 @@ class FieldTree:
 
     def __init__(self) -> None:
         self._buffer: Any = None
+        self._shadows: dict[str, ShadowTree] = {}
         self.node = Node("root")
         self.program = program()
         self._layout: TreeLayout | None = None
@@ -131,15 +133,29 @@ class FieldTree:
             with self.program.lock:  # two threads may come here at once
                 if self._buffer is None:
                     self.check()
-                    self._buffer = allocate(self.program, self.layout.size, self._label(), self.layout.reach)
+                    self._buffer = self._allocate()
                     if MEMORY.on:
                         MEMORY.info("%s: %d bytes", self._label(), self.layout.size)
         return self._buffer
 
-    @property
-    def marks(self) -> int:
-        """How far behind a scalar its mark is; 0 if the program keeps none."""
-        return behind(self.program, self.layout.size)
+    def _allocate(self) -> Any:
+        size, reach, memory = self.layout.size, self.layout.reach, self.program.device.memory
+        buffer = memory.allocate(size, self._label(), SLACK * reach)
+        marks = self.shadow("marks")
+        if marks is not None and size:
+            start = memory.address(buffer)
+            places_of(self.program).add(start, size, memory.address(marks.buffer()) - start, buffer)
+        return buffer
+
+    def shadow(self, kind: str) -> ShadowTree | None:
+        """The shadow of that kind of all fields in the tree; None if the program keeps none."""
+        if kind not in shadows_kept(self.program):
+            return None
+        if kind not in self._shadows:
+            with self.program.lock:
+                made = ShadowTree(self.program, f"{kind} of {self._label()}", self.layout.size, self.layout.reach)
+                self._shadows.setdefault(kind, made)
+        return self._shadows[kind]
 
     def destroy(self) -> None:
         """Free the memory. Every later use of its fields is a FieldError, and so is destroying it again."""
@@ -163,10 +179,12 @@ class FieldTree:
             self.readers.add(reader)
 
     def _let_go(self) -> None:
-        before, self._buffer = self._buffer, None
+        before, self._buffer = [self._buffer], None
+        before += [shadow.let_go() for shadow in self._shadows.values()]
         self.program.touch()  # first, so that no call can find it
-        if before is not None:
-            keep(before)
+        for buffer in before:
+            if buffer is not None:
+                keep(buffer)
 
     def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
         if self._buffer is not None and not ends():

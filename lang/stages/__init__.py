@@ -20,7 +20,8 @@ from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.errors import Span
 from weft.ir.ops import Kernel
-from weft.ir.pipeline import STAGES, TO_LOWERED, lower, map_to_target
+from weft.ir.pipeline import STAGES, TO_LOWERED, map_to_target
+from weft.ir.programs import lower_program
 from weft.ir.text import Lister
 from weft.ir.treetext import tree_lines
 from weft.lang.calls.compile import target_of
@@ -108,8 +109,8 @@ class Stages:
         tree = spots.listing(*tree_lines(translation.tree))
         observer = _Observer(spots)
         config = replace(self.config, arch="cpu") if self.arch == "python" else self.config
-        kernel = lower(translation.tree, config, observer)
-        functions = [lower(function, config) for function in translation.tree.functions]
+        lowered = lower_program(translation.tree, config, observer)
+        kernel, functions = lowered.kernel, [*lowered.functions]
         if self.arch != "python":
             map_to_target(kernel, functions, self.mapping, observer)
         return _Lowered(tree, kernel, functions, observer.records, spots, times)

@@ -8,9 +8,12 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
+from weft.ir.races import shadow_symbol
 from weft.ir.symbols import LoopConfig, Param
 from weft.ir.types import Array
+from weft.lang.data.shadows import race_shadow
 from weft.lang.functions.source import source_of
+from weft.lang.program.init import program
 from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, statements
 from weft.lang.translate.contract import Argument, Translation, loops_of
 from weft.lang.translate.endings import refuse_open_end
@@ -62,6 +65,8 @@ def translate(
         )
     if results:
         refuse_open_end(t)
+    if unit.config.check_races:
+        unit.hidden.append(shadow_symbol(unit.number(race_shadow(program()))))
     made = t.finish(source.header())
     warn_of_races(t, made)
     made.functions = finish_functions(unit)

@@ -139,7 +139,7 @@ def finish_functions(unit: Unit) -> list[tree.KernelTree]:
             reached[name].update(*(reached[other] for other in called[name]))
             growing |= len(reached[name]) > before
     for name, made in trees.items():
-        made.fields, made.called = tuple(unit.symbols.values()), True
+        made.fields, made.called = unit.fields, True
         instances[name].touched += [symbol for symbol in made.fields if symbol in reached[name]]
     return [*trees.values()]
 

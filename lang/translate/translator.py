@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any, TypeVar
 
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError, Span
+from weft.ir.storage.cell import SHADOWS, Shadow
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
 from weft.lang.errors import UnsupportedSyntax
@@ -53,6 +54,7 @@ class Unit:
     results: tuple[Any, ...] = ()
     loops: LoopConfig = field(default_factory=LoopConfig)  # what holds for outermost loops that say nothing themselves
     symbols: dict[int, FieldSymbol] = field(default_factory=dict[int, FieldSymbol])
+    hidden: list[FieldSymbol] = field(default_factory=list[FieldSymbol])  # see `shadows.py` of data
     trees: list[Any] = field(default_factory=list[Any])
     kept: list[Any] = field(default_factory=list[Any])  # the fields behind `symbols`: their ids stay theirs
     fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are never assigned again
@@ -94,20 +96,33 @@ class Unit:
         self.ran.append(note := Ran(function, tuple(args)))
         return note
 
+    @property
+    def fields(self) -> tuple[FieldSymbol, ...]:
+        """Those that are reached, and those that instrumentations keep beside them."""
+        return (*self.symbols.values(), *self.hidden)
+
+    def number(self, tree: Any) -> int:
+        """That of a tree, which the kernel reaches from now on."""
+        if not any(tree is other for other in self.trees):
+            self.trees.append(tree)
+        return next(k for k, other in enumerate(self.trees) if other is tree)
+
     def symbol(self, of: Any, name: str) -> FieldSymbol:
         """The symbol of a field object, made at its first use; `name` is what the program calls it."""
         known = self.symbols.get(id(of))
         if known is not None:
             return known
         parts = of.describe()
-        if not any(parts.tree is other for other in self.trees):
-            self.trees.append(parts.tree)
-        number = next(k for k, other in enumerate(self.trees) if other is parts.tree)
+        number = self.number(parts.tree)
+        if not name.endswith(f".{parts.name}"):  # a member of a struct knows its own name
+            name = parts.name or name
+        kept = {kind: parts.tree.shadow(kind) for kind in SHADOWS}
+        shadows = tuple(Shadow(k, f"{name}.{k}", self.number(tree)) for k, tree in kept.items() if tree is not None)
         made = FieldSymbol(
-            name if name.endswith(f".{parts.name}") else parts.name or name,  # a member of a struct knows its own name
+            name,
             tuple(parts.shape),
             number,
-            parts.path,
+            replace(parts.path, cell=replace(parts.path.cell, shadows=shadows)),
             tuple(parts.offset),
             tuple(parts.order),
             self.exposed,
@@ -269,8 +284,8 @@ class Translator:
         from weft.lang.values.types import to_ir
 
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
-        fields = tuple(self.unit.symbols.values())
-        return tree.KernelTree(self.unit.name, tuple(self.unit.params), results, fields, self.out, span=span)
+        unit = self.unit
+        return tree.KernelTree(unit.name, tuple(unit.params), results, unit.fields, self.out, span=span)
 
     def bind(self, name: str, value: Any, role: str) -> None:
         """Let `name` mean `value` in the current scope; see `Binding` for roles."""

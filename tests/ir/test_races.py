@@ -34,6 +34,7 @@ N = 6
 def watched(kernel: Kernel) -> RaceTable:
     """Put the check into a kernel."""
     table = RaceTable(shadow_symbol(1 + max((symbol.tree for symbol in kernel.fields), default=-1)))
+    kernel.fields = (*kernel.fields, table.shadow)
     assert races(kernel, CompileConfig(races=table))
     verify(kernel, "chi")
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
-from weft.ir.symbols import Marks
+from weft.ir.storage.cell import Shadow
 from weft.ir.text import print_ir
 from weft.ir.transforms.uninitialised import uninitialised
 from weft.ir.verify import verify
@@ -29,9 +30,18 @@ PLAIN = CompileConfig(fast_math=False)
 def watched(kernel: Kernel) -> int:
     """Put the check into a kernel; gives the number of its trees."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
-    assert uninitialised(kernel, CompileConfig(marks=Marks(trees, trees)))
+    declare(kernel, trees)
+    assert uninitialised(kernel, CompileConfig(check_uninitialised=True))
     verify(kernel, "chi")
     return trees
+
+
+def declare(kernel: Kernel, first: int) -> None:
+    """Give each field marks for a shadow: those of tree k in tree `first + k`."""
+    for symbol in kernel.fields:
+        shadow = Shadow("marks", f"{symbol.name}.marks", first + symbol.tree)
+        cell = replace(symbol.path.cell, shadows=(shadow,))
+        object.__setattr__(symbol, "path", replace(symbol.path, cell=cell))
 
 
 def test_nothing_without_marks():
