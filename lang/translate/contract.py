@@ -48,9 +48,10 @@ class Loss:
     kind: type[Warning] = PrecisionWarning  # one of WARNINGS
 
     def warn(self) -> None:
-        """Give it. Python's filters decide what becomes of it."""
+        """Give it. Python's filters decide what becomes of it. What `exec` runs may have globals without a name; Python
+        drops a warning whose module is None."""
         registry = self.space.setdefault("__warningregistry__", {})
-        warning, module = self.kind(self.text), self.space.get("__name__")
+        warning, module = self.kind(self.text), self.space.get("__name__") or self.file
         warnings.warn_explicit(warning, None, self.file, self.line, module, registry)
 
 

@@ -125,6 +125,26 @@ def test_messages_show_the_text_of_the_command_line():
     assert "    return read(n)\n           ^^^^^^^\n" in said
 
 
+LOSING = """
+@ti.kernel
+def k(n: int) -> int:
+    last = 0
+    for i in range(n):
+        last = i
+    last = last + 0.5 * n
+    return last
+"""
+
+
+@pytest.mark.parametrize("name", [{}, {"__name__": None}, {"__name__": "named"}])
+def test_warnings_of_an_executed_string(name: dict[str, str | None]):
+    """Also where the globals have no name, of which Python would make no warning at all."""
+    ti.init(arch=ti.cpu)
+    exec(LOSING, scope := {"ti": ti, **name})
+    with pytest.warns(ti.RaceWarning, match="all assign 'last'"), pytest.warns(ti.PrecisionWarning, match="'last' is"):
+        scope["k"](7)
+
+
 def test_texts_of_functions_that_are_gone_go():
     def compiled_and_dropped() -> None:
         text = "@ti.kernel\ndef k(n: int) -> int:\n    return n + 12345\n"
