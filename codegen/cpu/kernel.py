@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.codegen.cpu import lane_math, lane_memory
+from weft.codegen.cpu.float_extremes import FLOAT_EXTREMES
 from weft.codegen.cpu.lane_control import write_body
 from weft.codegen.cpu.lane_folds import write_fold
 from weft.codegen.cpu.lanes import LaneWriter
@@ -122,6 +123,8 @@ def emit_kernel(
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
+    if config.fast_math:
+        module.own |= FLOAT_EXTREMES
     if "sse2" in features:
         module.own |= {("cast", type): saturated for type in (f32, f64)}
     module.stretches = stretches = Stretches({function.symbol: function for function in functions})
