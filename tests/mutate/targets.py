@@ -36,6 +36,7 @@ _LANES = (
     *_RUN,
 )
 _GPU = (
+    "tests/ir/test_schedules.py",
     "tests/codegen/test_groups.py",
     "tests/codegen/test_rounds_together.py",
     "tests/codegen/test_wide_units.py",
@@ -122,7 +123,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.mapping.warp_sums": _GPU,
     "weft.ir.mapping.serial_loops": _GPU,
     "weft.codegen.nvptx.lost_borrows": _GPU,
-    "weft.codegen.gpu.coarsening": _GPU,
+    "weft.ir.mapping.coarsening": _GPU,
+    "weft.ir.mapping.clamps": _GPU,
+    "weft.ir.transforms.mapping.coarsen": _GPU,
+    "weft.ir.transforms.mapping.peel_boundaries": _GPU,
+    "weft.ir.transforms.mapping.unroll_and_jam": _GPU,
     "weft.codegen.gpu.boundary_peeling": _GPU,
     "weft.codegen.gpu.privatization": _GPU,
     "weft.codegen.gpu.warps_per_row": _GPU,
