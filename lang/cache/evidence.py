@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.cache.fingerprint import Fingerprint, TooLarge, fingerprint
 from weft.lang.cache.fingerprint_code import (
     PURE_BUILTINS,
     in_weft,
@@ -36,6 +35,8 @@ from weft.lang.cache.fingerprint_code import (
     is_weft_module,
     module_of,
 )
+from weft.lang.cache.fingerprint_values import describe
+from weft.lang.cache.walk import Fingerprint, TooLarge, fingerprint
 from weft.lang.translate.contract import REMEMBERING, Ran, Translation
 
 __all__ = ["Evidence"]
@@ -75,7 +76,7 @@ class Evidence:
         self.paths = {id(value): name for name, value in given.items()}  # what the program calls an object, by identity
         for owner, name, value in self.reads:
             self.paths.setdefault(id(value), self._path(owner, name))
-        self.walked = Fingerprint(self.names)
+        self.walked = Fingerprint(describe, self.names)
         self._judged: set[tuple[int, ...]] = set()
 
     def examine(self, walk: Callable[[Iterable[str]], Fingerprint]) -> str:

@@ -25,13 +25,12 @@ from typing import Any
 from weft.lang.cache.fingerprint_code import MAKING, facts_of, package_of
 from weft.lang.translate.contract import loops_of
 
-__all__ = ["Fingerprint", "TooLarge", "fingerprint"]
+__all__ = ["Fingerprint", "TooLarge"]
 
 _LITERALS: frozenset[type] = frozenset(
     (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 )
 _MOST_OBJECTS = 20_000
-_MOST_ROUNDS = 16
 
 
 class TooLarge(Exception):
@@ -39,12 +38,17 @@ class TooLarge(Exception):
 
 
 class Fingerprint:
-    """The result of a walk; also its state. `spaces` are the namespaces and cells met, `trees` the field trees, both in
-    an order that is the same whenever the key is."""
+    """The result of a walk; also its state. `describe(walk, x)` adds what an object means. `spaces` are the namespaces
+    and cells met, `trees` the field trees, both in an order that is the same whenever the key is."""
 
     def __init__(
-        self, names: set[str] | frozenset[str], made: set[int] | None = None, computed: Iterable[tuple[int, str]] = ()
+        self,
+        describe: Callable[[Fingerprint, Any], None],
+        names: set[str] | frozenset[str],
+        made: set[int] | None = None,
+        computed: Iterable[tuple[int, str]] = (),
     ) -> None:
+        self._describe = describe
         self.names = names  # what is looked up; a set that can grow takes in those of all code met
         self.made = made  # of a walk over what was run: the classes, by identity, that may be called
         self.computed = frozenset(computed)  # what its cached properties, (owner's identity, name), are no values yet
@@ -112,10 +116,7 @@ class Fingerprint:
             raise TooLarge(f"more than {_MOST_OBJECTS} objects are in its reach")
         self._numbers[id(x)] = len(self._numbers)
         self.objects.append(x)
-        from weft.lang.cache.fingerprint_values import describe
-
-        this: Any = self  # checkers see this module under two names
-        describe(this, x)
+        self._describe(self, x)
 
     def values(self, items: Sequence[Any], owner: Any) -> None:
         """Add the items of a container, which is opaque if one of them is."""
@@ -240,27 +241,3 @@ def _digest(words: Sequence[str]) -> str:
         digest.update(b"%d:" % len(data))
         digest.update(data)
     return digest.hexdigest()
-
-
-def fingerprint(
-    roots: Callable[[Fingerprint], None],
-    names: Iterable[str] | None = None,
-    of_run: bool = False,
-    computed: Iterable[tuple[int, str]] = (),
-) -> Fingerprint:
-    """The walk from what `roots` adds, looking up `names`. Without these, those of all code met: the more names are
-    met, the more is; walk until none is new. TooLarge if there is no end to it. `of_run`: of what was run, with its
-    doubts; `computed`: see there."""
-    if names is not None:
-        made = Fingerprint(frozenset(names), None, computed)
-        roots(made)
-        return made
-    growing: set[str] = set()
-    calls: set[int] | None = set() if of_run else None
-    for _ in range(_MOST_ROUNDS):
-        count = len(growing), len(calls or ())
-        made = Fingerprint(growing, calls, computed)
-        roots(made)
-        if (len(growing), len(calls or ())) == count:
-            return made
-    raise TooLarge("new names are found without end")

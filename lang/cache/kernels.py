@@ -21,7 +21,7 @@ from weft.ir.archive import ArchiveError, pack, unpack
 from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
-from weft.lang.cache.fingerprint import Fingerprint, TooLarge, fingerprint
+from weft.lang.cache.walk import Fingerprint, TooLarge, fingerprint
 from weft.lang.functions.captures import Attributes
 from weft.lang.logs.topics import CACHE
 from weft.lang.program.init import threads_of

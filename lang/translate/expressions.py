@@ -11,9 +11,11 @@ from weft.ir.types import Array, Tensor
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.functions.captures import is_ours, is_watched
 from weft.lang.translate.names import Binding
-from weft.lang.translate.operators import run_now
+from weft.lang.translate.operators import OPERATORS, binary, matmul, no_field, run_now
+from weft.lang.translate.printing import Pieces, format_percent, format_pieces
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Record, evaluated, is_known, kind_of, tensor_elements
+from weft.lang.translate.values import Record, evaluated, is_known, kind_of, tensor_elements, to_expr
+from weft.lang.translate.variables import define
 
 __all__ = ["iterate", "meaning", "unpack"]
 
@@ -165,8 +167,6 @@ def _comprehend(t: Translator, generators: list[ast.comprehension], add: Any) ->
 
 @translates(ast.NamedExpr)
 def _named(t: Translator, node: ast.NamedExpr) -> Any:
-    from weft.lang.translate.variables import define
-
     value = t.expr(node.value)
     define(t, node.target.id, value, node)
     binding = t.names.find(node.target.id)
@@ -177,7 +177,23 @@ def _named(t: Translator, node: ast.NamedExpr) -> Any:
 @translates(ast.JoinedStr)
 def _joined(t: Translator, node: ast.JoinedStr) -> Any:
     """An f-string known at compile time is a string; otherwise its pieces, which print and assert take."""
-    from weft.lang.translate.printing import Pieces, format_pieces
-
     pieces = format_pieces(t, node)
     return "".join(map(str, pieces)) if all(isinstance(piece, str) for piece in pieces) else Pieces(pieces)
+
+
+@translates(ast.BinOp)
+def _bin_op(t: Translator, node: ast.BinOp) -> Any:
+    left, right = t.expr(node.left), t.expr(node.right)
+    kind, _, function = OPERATORS[type(node.op)]
+    if is_known(left) and is_known(right):
+        no_field(t, left, node.left)
+        no_field(t, right, node.right)
+        return run_now(t, node, function, left, right)
+    if isinstance(left, (list, tuple)) and kind == "mul" and isinstance(right, tree.Expr):
+        raise t.error("how long a list is must be known at compile time", node.right, TypeMismatch)
+    if isinstance(left, (list, tuple)) and (isinstance(right, (list, tuple)) or kind == "mul"):
+        return run_now(t, node, function, left, right)
+    if isinstance(left, str) and kind == "mod":
+        return format_percent(t, left, right, node)
+    a, b = to_expr(t, left, node.left), to_expr(t, right, node.right)
+    return matmul(t, a, b, node) if kind == "matmul" else binary(t, kind, a, b, node)

@@ -91,32 +91,12 @@ def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: A
         raise kind(message, t.span(node)) from beneath_compiler(fault)
 
 
-def _no_field(t: Translator, value: Any, node: ast.AST) -> None:
+def no_field(t: Translator, value: Any, node: ast.AST) -> None:
     if isinstance(value, (Field, StructField)):
         to_expr(t, value, node)
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
-
-
-@translates(ast.BinOp)
-def _bin_op(t: Translator, node: ast.BinOp) -> Any:
-    left, right = t.expr(node.left), t.expr(node.right)
-    kind, _, function = OPERATORS[type(node.op)]
-    if is_known(left) and is_known(right):
-        _no_field(t, left, node.left)
-        _no_field(t, right, node.right)
-        return run_now(t, node, function, left, right)
-    if isinstance(left, (list, tuple)) and kind == "mul" and isinstance(right, tree.Expr):
-        raise t.error("how long a list is must be known at compile time", node.right, TypeMismatch)
-    if isinstance(left, (list, tuple)) and (isinstance(right, (list, tuple)) or kind == "mul"):
-        return run_now(t, node, function, left, right)
-    if isinstance(left, str) and kind == "mod":
-        from weft.lang.translate.printing import format_percent
-
-        return format_percent(t, left, right, node)
-    a, b = to_expr(t, left, node.left), to_expr(t, right, node.right)
-    return matmul(t, a, b, node) if kind == "matmul" else binary(t, kind, a, b, node)
 
 
 def binary(t: Translator, kind: str, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Expr:
@@ -171,7 +151,7 @@ def _unary_op(t: Translator, node: ast.UnaryOp) -> Any:
     value = tested(t, node.operand) if isinstance(node.op, ast.Not) else t.expr(node.operand)
     kind, function = _UNARY[type(node.op)]
     if is_known(value):
-        _no_field(t, value, node.operand)
+        no_field(t, value, node.operand)
         return run_now(t, node, function, value)
     x = to_expr(t, value, node.operand)
     return x if kind == "pos" else unary(t, kind, x, node)
@@ -199,8 +179,8 @@ def _compare(t: Translator, node: ast.Compare) -> Any:
     for op, place in zip(node.ops, node.comparators, strict=True):
         right = t.expr(place)
         if type(op) in _COMPARES or isinstance(op, ast.In | ast.NotIn):
-            _no_field(t, left, node.left)
-            _no_field(t, right, place)
+            no_field(t, left, node.left)
+            no_field(t, right, place)
         if chained and not is_known(right):
             right = t.frozen(to_expr(t, right, place))
         results.append(_compare_two(t, op, left, right, node))
@@ -248,7 +228,7 @@ def tested(t: Translator, node: ast.expr) -> Any:
         return _decided(t, node, True)
     value = t.expr(node)
     if not isinstance(node, ast.Call):  # `ti.static(field)` asks whether there is one
-        _no_field(t, value, node)
+        no_field(t, value, node)
     return value
 
 

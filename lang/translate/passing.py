@@ -24,6 +24,8 @@ from weft.lang.translate.inlining import argument_node, check_reference, declare
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, coerce, in_memory, is_number, settled_place, struct_kind, to_expr
+from weft.lang.values.matrix import Matrix
+from weft.lang.values.struct import Struct as PyStruct
 from weft.lang.values.types import CompoundType, NdarrayType, Ref, StructType
 
 __all__ = ["Passed", "Passing"]
@@ -231,10 +233,7 @@ def _known(name: str, value: Any) -> Passed:
 
 def _is_object(value: Any) -> bool:
     """Whether `value` exists at compile time only: a field, a function, a string."""
-    from weft.lang.values.matrix import Matrix
-    from weft.lang.values.struct import Struct
-
-    return not isinstance(value, (tree.Expr, Record, Matrix, Struct)) and not is_number(value)
+    return not isinstance(value, (tree.Expr, Record, Matrix, PyStruct)) and not is_number(value)
 
 
 def _root(value: tree.Expr) -> tree.Expr:

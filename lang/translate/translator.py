@@ -24,6 +24,7 @@ from weft.lang.errors import UnsupportedSyntax
 from weft.lang.functions.source import Source
 from weft.lang.translate.contract import Loss, Place, Ran
 from weft.lang.translate.names import Binding, Names
+from weft.lang.values.types import to_ir
 
 __all__ = ["EXPRESSIONS", "STATEMENTS", "Loop", "Returned", "Translator", "Unit", "translates"]
 
@@ -281,8 +282,6 @@ class Translator:
 
     def finish(self, span: Span) -> tree.KernelTree:
         """The kernel."""
-        from weft.lang.values.types import to_ir
-
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
         unit = self.unit
         return tree.KernelTree(unit.name, tuple(unit.params), results, unit.fields, self.out, span=span)

@@ -19,7 +19,7 @@ from weft.lang.data.struct_field import StructField
 from weft.lang.translate.translator import Translator
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct as PyStruct
-from weft.lang.values.types import CompoundType, StructType, to_ir
+from weft.lang.values.types import CompoundType, StructType, prim_of_numpy, to_ir
 
 __all__ = [
     "EFFECTS",
@@ -210,8 +210,6 @@ def _literal(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
 
 
 def _unsigned(value: Any) -> Prim:
-    from weft.lang.values.types import prim_of_numpy
-
     return prim_of_numpy(value.dtype)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch, WeftError
-from weft.lang.arguments import numbers_of, path_of, text_of, whole_of
+from weft.lang.arguments import numbers_of, path_of, whole_of
 
 __all__ = [
     "MissingLibrary",
@@ -17,7 +17,6 @@ __all__ = [
     "as_floats",
     "imread",
     "imresize",
-    "imshow",
     "imwrite",
     "pillow",
     "save",
@@ -147,17 +146,3 @@ def imresize(img: Any, w: Any, h: Any = None) -> Any:
         raise TypeMismatch(f"the size of an image is two whole numbers of at least 1, not {w!r} and {h!r}")
     x, y = (np.arange(new) * old // new for new, old in zip((w, h), array.shape))
     return array[x[:, None], y[None, :]]
-
-
-def imshow(img: Any, title: str = "imshow") -> None:
-    """Show an image in a window until it is closed or Escape is pressed."""
-    from weft.lang.ui.gui import GUI
-
-    array = numbers_of(img, "an image")
-    if array.ndim not in (2, 3) or not array.size:
-        raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
-    gui = GUI(text_of(title, "the title of an image"), res=(array.shape[0], array.shape[1]))
-    while gui.running and not gui.get_event(gui.ESCAPE):
-        gui.set_image(array)
-        gui.show()
-    gui.close()

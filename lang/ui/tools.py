@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
-from weft.lang.arguments import text_of
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import numbers_of, text_of
 from weft.lang.program.init import sync
-from weft.lang.ui.images import imread, imresize, imshow, imwrite
+from weft.lang.ui.images import imread, imresize, imwrite
 from weft.lang.ui.ply import PLYWriter
 from weft.lang.ui.video import VideoManager
 from weft.lang.ui.vtk import write_vtk
@@ -18,6 +20,20 @@ __all__ = ["PLYWriter", "Timer", "VideoManager", "diagnose", "imread", "imresize
 def diagnose() -> None:
     """Print what Weft finds on this machine, as `weft doctor` does."""
     print(report())
+
+
+def imshow(img: Any, title: str = "imshow") -> None:
+    """Show an image in a window until it is closed or Escape is pressed."""
+    from weft.lang.ui.gui import GUI  # images in files need no window
+
+    array = numbers_of(img, "an image")
+    if array.ndim not in (2, 3) or not array.size:
+        raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
+    gui = GUI(text_of(title, "the title of an image"), res=(array.shape[0], array.shape[1]))
+    while gui.running and not gui.get_event(gui.ESCAPE):
+        gui.set_image(array)
+        gui.show()
+    gui.close()
 
 
 class Timer:

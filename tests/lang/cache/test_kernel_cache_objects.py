@@ -354,7 +354,7 @@ def main():
 
 
 def test_settings_of_loops_are_in_the_key():
-    from weft.lang.cache.fingerprint import fingerprint
+    from weft.lang.cache.walk import fingerprint
     from weft.lang.translate.contract import with_loops
 
     def f(): ...
