@@ -92,6 +92,7 @@ def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: A
 
 
 def no_field(t: Translator, value: Any, node: ast.AST) -> None:
+    """An error where `value` is a whole field: no operator takes one."""
     if isinstance(value, (Field, StructField)):
         to_expr(t, value, node)
 
