@@ -182,7 +182,7 @@ class Artifact:
     are those with functions that it calls; for CUDA it is PTX with one entry per task."""
 
     name: str
-    target: str  # "cpu" or "cuda"
+    target: str  # "cpu", "cuda", "amdgcn" or "wasm32"
     code: bytes
     entry: str
     slots: Slots
@@ -190,14 +190,15 @@ class Artifact:
     parts: tuple[bytes, ...] = ()
     libraries: tuple[str, ...] = ()  # shared libraries the code calls into, besides the C library
     llvm: str = ""
-    native: Any = field(default=None, compare=False, repr=False)  # CUDA: the optimized module, if it was made here
-    tasks: tuple[str, ...] = ()  # CUDA: the names of the device's entries
+    # CUDA: the optimized module, if it was made here. Code for other machines: the target that LLVM compiled it for.
+    native: Any = field(default=None, compare=False, repr=False)
+    tasks: tuple[str, ...] = ()  # GPUs: the names of the device's entries
     host: bytes = b""  # CUDA: the object file with `entry(ctx)`
-    threads: tuple[int, ...] = ()  # CUDA: how many threads the blocks of each entry have
-    shared: tuple[int, ...] = ()  # CUDA: the bytes of shared memory that each entry is launched with
-    state_bytes: int = 0  # CUDA: the size of the kernel's state
-    stack_bytes: int = 0  # CUDA: what a thread needs for recursion
-    written: tuple[int, ...] = ()  # CUDA: the numbers of the array parameters that the kernel writes to
+    threads: tuple[int, ...] = ()  # GPUs: how many threads the blocks of each entry have
+    shared: tuple[int, ...] = ()  # GPUs: the bytes of shared memory that each entry is launched with
+    state_bytes: int = 0  # GPUs: the size of the kernel's state
+    stack_bytes: int = 0  # GPUs: what a thread needs for recursion
+    written: tuple[int, ...] = ()  # GPUs: the numbers of the array parameters that the kernel writes to
     races: RaceTable | None = field(default=None, compare=False, repr=False)  # what the shadow of races will mean
     check: str = ""  # the function `i1 (ctx)` that tells whether arguments overlap; nothing if they may, or cannot
 

@@ -11,7 +11,6 @@ from weft.ir.ops import (
     ArrayShape,
     Binary,
     Cast,
-    Clamp,
     Const,
     ElementPtr,
     FieldPtr,
@@ -188,6 +187,5 @@ RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
     ArrayExtent: _extent,
     BlockArg: _index,
     Binary: _binary,
-    Clamp: _binary,
     Unary: _unary,
 }

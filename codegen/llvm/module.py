@@ -75,7 +75,7 @@ class ModuleWriter:
 
     def declare(self, signature: str, attributes: str = "") -> str:
         """Declare `type @name(types)` once; gives the name without '@'."""
-        name = signature[signature.index("@") + 1 : signature.index("(")]
+        name = signature.partition("@")[2].partition("(")[0]
         self.declarations.setdefault(name, f"declare {signature} {attributes}".rstrip())
         return name
 

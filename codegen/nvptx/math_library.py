@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft.codegen.gpu.sine import sine
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.spelling import in_register
 from weft.codegen.nvptx.approximate import approximations, power
-from weft.codegen.nvptx.sine import sine
 from weft.ir.types import Prim, f16, f32, f64
 
 __all__ = ["CudaMath", "own_operators"]

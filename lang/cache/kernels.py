@@ -24,7 +24,7 @@ from weft.ir.errors import WeftError
 from weft.lang.cache.walk import Fingerprint, TooLarge, fingerprint
 from weft.lang.functions.captures import Attributes
 from weft.lang.logs.topics import CACHE
-from weft.lang.program.init import threads_of
+from weft.lang.program.backends import threads_of
 from weft.lang.program.store import hashed, native_target
 from weft.lang.translate.contract import WARNINGS, Loss
 

@@ -31,16 +31,15 @@ from weft.lang.measure.profiler import measured
 from weft.lang.measure.ranges import named
 from weft.lang.measure.recording import COMPILE
 from weft.lang.measure.scopes import ScopedProfiler
-from weft.lang.program.init import threads_of
+from weft.lang.program.backends import BACKENDS
 from weft.lang.translate import Argument, Translation, translate_kernel
 
 if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from the disk cache need none of it
     from weft.codegen.llvm.crew import Helpers
     from weft.ir import tree
     from weft.ir.ops import Kernel
-    from weft.ir.target import Target
 
-__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rehearse", "target_of"]
+__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rehearse"]
 
 
 class FieldDropped(WeftError):
@@ -175,7 +174,7 @@ def _compile(
         if program.verifies_results and not _watches(program):
             run = _verified(translation.tree, program, trace)
             return Found(run, translation.trees, translation.captures)
-        config = program.config if program.arch in _BACKENDS else replace(program.config, arch="cpu")
+        config = replace(program.config, arch=program.backend.lowered_as)
         artifact = make_artifact(translation.tree, config, program.device, trace, _helpers(program, trace))
         with program.lock:
             run = _instrumented(program, load_artifact(artifact, config, program.device, trace), artifact)
@@ -275,19 +274,11 @@ def _code_of(
     """From lowered CHI to code."""
     from weft.ir.pipeline import map_to_target
 
-    config = replace(config, target=target_of(config, device, threads_of(device)))
+    backend = BACKENDS[config.arch]
+    machine = backend.machine(device)
+    config = replace(config, target=backend.mapping(config, machine))
     map_to_target(kernel, functions, config, trace.observer)
-    return _BACKENDS[config.arch](kernel, config, trace.lap, device, functions, helpers)
-
-
-def target_of(config: CompileConfig, gpu: Any, threads: int) -> Target:
-    """What kernels are mapped to: the CPU with so many threads, or that GPU (its device, or a `CudaTarget`)."""
-    from weft.codegen.cpu.target import cpu_target
-    from weft.codegen.nvptx.target import gpu_target
-
-    if config.arch == "cpu":
-        return cpu_target(config, threads)
-    return gpu_target(getattr(gpu, "target", gpu))
+    return backend.compile(kernel, config, trace.lap, machine, functions, helpers)
 
 
 def _helpers(program: Any, trace: Trace) -> Helpers | None:
@@ -315,36 +306,6 @@ def load_artifact(artifact: Artifact, config: CompileConfig, device: Any, trace:
     trace.show("asm", artifact.name, lambda: artifact.ptx or assembly(artifact.llvm, config.opt_level))
     trace.report(artifact.name)
     return loaded
-
-
-def _for_cpu(
-    kernel: Kernel,
-    config: CompileConfig,
-    timer: Any,
-    device: Any,
-    functions: Sequence[Kernel],
-    helpers: Helpers | None,
-) -> Artifact:
-    from weft.codegen.cpu.kernel import compile_kernel
-
-    return compile_kernel(kernel, replace(config, threads=threads_of(device)), timer, functions, helpers)
-
-
-def _for_cuda(
-    kernel: Kernel,
-    config: CompileConfig,
-    timer: Any,
-    device: Any,
-    functions: Sequence[Kernel],
-    helpers: Helpers | None,
-) -> Artifact:
-    from weft.codegen.nvptx.kernel import compile_kernel
-
-    del helpers
-    return compile_kernel(kernel, config, timer, device.target, functions)
-
-
-_BACKENDS = {"cpu": _for_cpu, "cuda": _for_cuda}
 
 
 def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
 from weft.lang.calls.parameters import template_key
-from weft.lang.program.init import threads_of
+from weft.lang.program.backends import Backend, threads_of
 from weft.lang.translate import Argument, Translation, translate_kernel
 
 if TYPE_CHECKING:
-    from weft.ir.artifact import CudaTarget
     from weft.ir.config import CompileConfig
 
 __all__ = ["ON_COMPILED", "Recipe"]
@@ -47,15 +46,12 @@ class Recipe:
         arguments = [self._again(*one) for one in self._arguments]
         return translate_kernel(self.function, arguments, self.results, self.config)
 
-    def target(self) -> CudaTarget:
-        """The GPU to compile for: that of the program, or else the oldest that will do."""
-        from weft.ir.artifact import CudaTarget
-
+    def machine(self, backend: Backend) -> Any:
+        """What to compile for on that arch: the program's device, if it is one of that arch."""
         program = self._program()
-        if self.config.arch != "cuda" or program is None:
-            return CudaTarget()
-        target: CudaTarget = program.device.target
-        return target
+        if program is None or not program.alive or program.backend.lowered_as != backend.lowered_as:
+            return backend.machine(None)
+        return backend.machine(program.device)
 
     def threads(self) -> int:
         """How many threads of a CPU to compile for."""

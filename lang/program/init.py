@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.config import MANY_THREADS, CompileConfig
+from weft.ir.config import CompileConfig
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.logs.levels import ERROR, logger, set_logging_level
+from weft.lang.program.backends import BACKENDS, Backend
 from weft.lang.program.options import OPTIONS, checked, collect, did_you_mean, environment, inert, mention_inert, parse
 from weft.runtime.forks import forkable
 from weft.runtime.forks import gate as compiling
@@ -51,7 +52,6 @@ __all__ = [
     "reset",
     "seed",
     "sync",
-    "threads_of",
     "vulkan",
     "x64",
     "x86_64",
@@ -179,6 +179,11 @@ class Program:
         return self.config.arch
 
     @property
+    def backend(self) -> Backend:
+        """What Weft knows of that arch."""
+        return BACKENDS[self.config.arch]
+
+    @property
     def device(self) -> Any:
         """The device that runs this program's kernels; opened at first use."""
         if self._device is None:
@@ -237,11 +242,6 @@ class Program:
 def _cores() -> int:
     count: int = importlib.import_module("weft.runtime.system").threads_available()
     return count
-
-
-def threads_of(device: Any) -> int:
-    """How many threads kernels are compiled for, on that device; 0: any number. (Others have none of the CPU's.)"""
-    return min(getattr(device, "threads", 0), MANY_THREADS)
 
 
 _current: Program | None = None

@@ -24,18 +24,16 @@ from weft.ir.pipeline import STAGES, TO_LOWERED, map_to_target
 from weft.ir.programs import lower_program
 from weft.ir.text import Lister
 from weft.ir.treetext import tree_lines
-from weft.lang.calls.compile import target_of
 from weft.lang.calls.recipe import Recipe
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.source import source_lines, source_of
+from weft.lang.program.backends import BACKENDS
 from weft.lang.stages.listing import Listing, Spots, of_assembly, of_llvm, with_places
 
 if TYPE_CHECKING:
     from weft.lang.stages.disassembly import Cubin
 
 __all__ = ["PassRecord", "Stages"]
-
-_COMPILERS = {"cpu": "weft.codegen.cpu.kernel", "cuda": "weft.codegen.nvptx.kernel"}
 
 
 @dataclass(frozen=True)
@@ -69,34 +67,42 @@ class Stages:
     """The stages of one instance of a kernel. Every text is a `Listing`: a string whose lines know their places.
 
     `source` (Python), `tree`, `chi` (simplified, whole), `tasks`, `lowered`, `passes` (a list of `PassRecord`), `llvm`
-    (as Weft writes it), `llvm_optimized`, and what the machine runs: `asm` on a CPU, `ptx` and `sass` on a GPU. What
-    the arch does not have is None. `sass` raises WeftError where NVIDIA's tools are missing, and says which. `facts`
-    tells how each task runs."""
+    (as Weft writes it), `llvm_optimized`, and what the machine runs: `asm`; on NVIDIA's GPUs `ptx` and `sass`. `object`
+    is the object file. What the arch does not have is None. `sass` raises WeftError where NVIDIA's tools are missing,
+    and says which. `facts` tells how each task runs."""
 
-    def __init__(self, recipe: Recipe, arch: str = "") -> None:
+    def __init__(self, recipe: Recipe, arch: str = "", processor: str = "") -> None:
         self._recipe = recipe
         self.name: str = recipe.function.__name__
         self.arch: str = arch or recipe.config.arch
-        if self.arch not in ("cpu", "cuda", "python"):
-            raise ArgumentError(f"stages are of arch cpu, cuda or python, not {arch!r}")
+        if self.arch not in BACKENDS:
+            raise ArgumentError(f"stages are of arch {', '.join(BACKENDS)}, not {arch!r}")
+        self._backend = BACKENDS[self.arch]
+        if processor and self._backend.processor is None:
+            raise ArgumentError(f"arch={self.arch} has no processors to choose from")
+        self._chosen = self._backend.processor(processor) if processor and self._backend.processor else None
 
-    def on(self, arch: str) -> Stages:
-        """The same kernel, compiled for another arch; no GPU is needed for "cuda"."""
-        return Stages(self._recipe, arch)
+    def on(self, arch: str, processor: str = "") -> Stages:
+        """The same kernel, compiled for another arch: "cpu", "cuda", "python", "amdgcn" or "wasm32". None of them needs
+        to run here. `processor`: one of the arch's, such as "sm_90" or "gfx1100"."""
+        return Stages(self._recipe, arch, processor)
 
     @cached_property
     def config(self) -> CompileConfig:
         """What the compiler is told: the program's options, and that line numbers are wanted."""
         config: CompileConfig = replace(
-            self._recipe.config, arch=self.arch, line_info=True, threads=self._recipe.threads()
+            self._recipe.config, arch=self._backend.lowered_as, line_info=True, threads=self._recipe.threads()
         )
         return config
 
     @cached_property
+    def _machine(self) -> Any:
+        return self._chosen or self._recipe.machine(self._backend)
+
+    @cached_property
     def mapping(self) -> CompileConfig:
         """The same with the target that tasks are mapped to."""
-        gpu = self._recipe.target() if self.arch == "cuda" else None
-        return replace(self.config, target=target_of(self.config, gpu, self.config.threads))
+        return replace(self.config, target=self._backend.mapping(self.config, self._machine))
 
     # -- ours ----------------------------------------------------------------------------------------------------------
 
@@ -108,10 +114,9 @@ class Stages:
         spots = Spots()
         tree = spots.listing(*tree_lines(translation.tree))
         observer = _Observer(spots)
-        config = replace(self.config, arch="cpu") if self.arch == "python" else self.config
-        lowered = lower_program(translation.tree, config, observer)
+        lowered = lower_program(translation.tree, self.config, observer)
         kernel, functions = lowered.kernel, [*lowered.functions]
-        if self.arch != "python":
+        if not self._backend.interprets:
             map_to_target(kernel, functions, self.mapping, observer)
         return _Lowered(tree, kernel, functions, observer.records, spots, times)
 
@@ -164,17 +169,26 @@ class Stages:
     @cached_property
     def artifact(self) -> Artifact | None:
         """The code, with line numbers that are spots; None for arch=python."""
-        if self.arch == "python":
+        if self._backend.interprets:
             return None
         half = self._half
         for kernel in (half.kernel, *half.functions):
             half.spots.mark(kernel)
         lap = _Laps(half.times)
-        device = () if self.arch == "cpu" else (self._recipe.target(),)
-        backend: Any = import_module(_COMPILERS[self.arch])
-        made: Artifact = backend.compile_kernel(half.kernel, self.mapping, lap, *device, half.functions)
+        made = self._backend.compile(half.kernel, self.mapping, lap, self._machine, half.functions)
         lap("")
         return made
+
+    @cached_property
+    def object(self) -> bytes | None:
+        """The object file, without line numbers; None where the arch has none."""
+        if not self._backend.links:
+            return None
+        translation = self._recipe.translate()
+        config = replace(self.mapping, line_info=self._recipe.config.line_info)
+        lowered = lower_program(translation.tree, config)
+        map_to_target(lowered.kernel, lowered.functions, config)
+        return self._backend.compile(lowered.kernel, config, None, self._machine, lowered.functions).code
 
     @cached_property
     def facts(self) -> str:
@@ -210,33 +224,28 @@ class Stages:
 
     @cached_property
     def _optimized(self) -> str:
-        """The optimized module, with metadata of lines. (On the CPU it is made anew.)"""
+        """The optimized module, with metadata of lines."""
         assert self.artifact is not None
         assert self.llvm is not None
-        module: Any = self.artifact.native
-        if self.arch == "cpu":
-            machine: Any = import_module("weft.codegen.llvm.machine")
-            module = machine.optimized(self.artifact.llvm, self.config.opt_level, self.config.cpu_features)
-        return with_places(str(module), self.llvm)
+        return with_places(self._backend.optimized(self.artifact, self.config), self.llvm)
 
     @cached_property
     def asm(self) -> Listing | None:
-        """The machine code as assembly; None on a GPU, where `ptx` and `sass` are."""
-        if self.artifact is None or self.arch != "cpu":
+        """The machine code as assembly; None on NVIDIA's GPUs, where `ptx` and `sass` are."""
+        write = self._backend.assembly
+        if self.artifact is None or write is None:
             return None
-        machine: Any = import_module("weft.codegen.llvm.machine")
-        module, config = machine.parse(self._optimized), self.config
-        return of_assembly(machine.assembly_of(module, config.opt_level, config.cpu_features))
+        return of_assembly(write(self.artifact, self._optimized, self.config))
 
     @cached_property
     def ptx(self) -> Listing | None:
-        """What the driver is given; None on a CPU."""
-        return of_assembly(self.artifact.ptx) if self.artifact is not None and self.arch == "cuda" else None
+        """What NVIDIA's driver is given; None on other arches."""
+        return of_assembly(self.artifact.ptx) if self.artifact is not None and self.artifact.ptx else None
 
     @cached_property
     def cubin(self) -> Cubin | None:
         """What ptxas makes of the PTX, and what it says; None on a CPU. WeftError where there is no ptxas."""
-        if self.artifact is None or self.arch != "cuda":
+        if self.artifact is None or not self.artifact.ptx:
             return None
         made: Cubin = import_module("weft.lang.stages.disassembly").cubin_of(self.artifact.ptx)
         return made

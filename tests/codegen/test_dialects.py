@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from weft.codegen.amdgcn.dialect import dialect as amdgcn
+from weft.codegen.amdgcn.target import AmdTarget
 from weft.codegen.gpu.dialect import GpuDialect
 from weft.codegen.gpu.simt import _KINDS
 from weft.codegen.nvptx.dialect import dialect as nvptx
@@ -15,7 +17,7 @@ from weft.ir.simt import SIMT
 
 GPU = Path(__file__).resolve().parents[2] / "codegen" / "gpu"
 SPELLINGS = r"nvvm|\bptx|PTX|sreg|libdevice|__nv_|amdgcn|amdgpu|syncscope\(|asm sideeffect \"[^\"]"
-DIALECTS = [nvptx(CudaTarget())]
+DIALECTS = [nvptx(CudaTarget()), amdgcn(AmdTarget("gfx90a")), amdgcn(AmdTarget("gfx1100"))]
 
 
 @pytest.mark.parametrize("path", sorted(GPU.glob("*.py")), ids=lambda path: path.stem)

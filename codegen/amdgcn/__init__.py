@@ -1,0 +1,1 @@
+"""AMD's GPUs: kernels as object code. Nothing here launches them."""

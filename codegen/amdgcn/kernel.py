@@ -1,0 +1,68 @@
+"""A lowered kernel becomes an object file for a GPU of AMD's, with a function for each launch.
+
+`ld.lld -shared` makes of it a code object (hsaco), which AMD's driver loads. Weft launches none: a program of the
+user's does, as `docs/targets.md` says. Each function takes what a launch on an NVIDIA GPU takes (see `ir/artifact.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.codegen.amdgcn.dialect import dialect
+from weft.codegen.amdgcn.math_library import AmdMath, library_options, own_operators
+from weft.codegen.amdgcn.target import DEFAULT, math_library, target_of
+from weft.codegen.gpu.kernel import check_limits, emit_kernel, threads_of
+from weft.codegen.gpu.simt import arena_of
+from weft.codegen.llvm import cross
+from weft.ir.artifact import Artifact
+from weft.ir.config import CompileConfig
+from weft.ir.errors import WeftError
+from weft.ir.ops import Kernel
+from weft.ir.overlaps import written_arrays
+
+__all__ = ["compile_kernel"]
+
+_MOST_ARGUMENTS = 4096  # bytes
+
+
+def compile_kernel(
+    kernel: Kernel,
+    config: CompileConfig,
+    timer: Any = None,
+    processor: str = DEFAULT,
+    functions: Sequence[Kernel] = (),
+) -> Artifact:
+    """Lowered CHI that is mapped to a GPU, with the functions it calls, to an object file. `timer(stage)` is called as
+    each stage begins."""
+    note = timer or (lambda _stage: None)
+    note("emit")
+    target, math = target_of(processor), AmdMath()
+    emitted = emit_kernel(kernel, config, dialect(target), math, own_operators(config.fast_math), functions)
+    check_limits(kernel, emitted, processor, _MOST_ARGUMENTS, target.most_shared)
+    library = math_library() if math.names else None
+    if math.names and library is None:
+        raise WeftError(
+            f"{next(iter(math.names))} is in AMD's math library, and no ocml.bc was found: install ROCm or the package "
+            "triton, or name the file in WEFT_OCML"
+        )
+    module, launches = emitted.module, emitted.launches
+    module.declarations |= library_options(target) if math.names else {}
+    made = target.cross(str(library or ""))
+    text = module.text(cross.header(made))
+    note("codegen")
+    return Artifact(
+        name=kernel.symbol,
+        target="amdgcn",
+        code=cross.object_code(text, made, config.opt_level),
+        entry="",
+        slots=module.slots,
+        sites=tuple(module.sites),
+        llvm=text,
+        native=made,
+        tasks=tuple(launch.name for launch in launches),
+        threads=tuple(threads_of(launch.loop) for launch in launches),
+        shared=tuple(arena_of(launch.loop)[1] for launch in launches),
+        state_bytes=8 * emitted.words + kernel.temp_bytes,
+        written=written_arrays(kernel),
+    )
