@@ -1,5 +1,4 @@
 """How the elements of a field are stored: a path of levels from the base of a tree to a cell (docs/storage.md).
 
-`level` says what a level is; `dense` is the level that there is; `cell` is what a path ends in; `path` is all of it;
-`numbers` computes by plain numbers what the levels say by CHI.
+`level` says what a level is; `dense` is the level that there is; `cell` is what a path ends in; `path` is all of it.
 """

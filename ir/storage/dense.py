@@ -60,6 +60,10 @@ class Dense:
     def kind(self) -> str:
         return "dense"
 
+    @property
+    def is_full(self) -> bool:
+        return True
+
     def address(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
         place.offset += self.offset
         for axis, value in enumerate(index):

@@ -94,12 +94,16 @@ class Level(Protocol):
         """What texts call it: "dense"."""
         ...
 
+    @property
+    def is_full(self) -> bool:
+        """Whether all its cells exist, always."""
+
     def address(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
         """Continue an address from where the level's group begins to the cell of `index` (the user's)."""
         ...
 
     def activate(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
-        """Write what makes the cell of `index` exist; nothing if it always does."""
+        """Write what makes the cell of `index` exist, in the group that begins at `place`."""
         ...
 
     def enumerate(self, space: Space, halo: Sequence[tuple[int, int]], constant: Any) -> Box:

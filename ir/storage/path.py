@@ -76,15 +76,22 @@ class Path:
             level.address(chi, place, index, space)
 
     def activate(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
-        """Write what must be done before the element is written."""
-        for level in self.levels:
+        """Write what makes the element exist, from the address of the tree's base on: before it is written."""
+        partial = [number for number, level in enumerate(self.levels) if not level.is_full]
+        for level in self.levels[: partial[-1] + 1] if partial else ():
             level.activate(chi, place, index, space)
+            level.address(chi, place, index, space)
 
     def enumerate(self, space: Space, constant: Callable[[int], Any]) -> Box:
         """What a loop over the field runs over."""
         return self._only.enumerate(space, self.cell.halo, constant)
 
     # ---- what is known without code ----
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all elements exist, always."""
+        return all(level.is_full for level in self.levels)
 
     def locate(self, index: Any) -> Any:
         """How many bytes behind the tree's base the cell of an index is that counts from 0."""
@@ -145,8 +152,9 @@ class Path:
 
     @property
     def _only(self) -> Level:
-        (only,) = self.levels or (Dense(()),)
-        return only
+        if len(self.levels) > 1:
+            raise InternalError(f"no loop runs over the elements at {self}")
+        return self.levels[0] if self.levels else Dense(())
 
     def collapsed(self) -> Path:
         """The same path with each run of dense levels as one. Where a run leads to the cell, it begins where the group

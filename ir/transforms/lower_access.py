@@ -128,6 +128,8 @@ class _Lowering:
         root = root_of(op)
         address = _ROOTS[type(root)](self, op, root)
         for user in accesses:
+            if isinstance(root, FieldPtr) and user.writes:
+                self.activate(user, root)
             user.set_operand(0, address)
 
     # ---- fields ----
@@ -148,6 +150,17 @@ class _Lowering:
             scope = Scope(scope.space, _row_major(symbol, op.indices), scope.exposed)
         return after.add(_address(inside, op.type, scope, op))
 
+    def activate(self, access: Op, root: FieldPtr) -> None:
+        """Make the element exist before it is written, where the levels of the field do not have all cells always."""
+        symbol = root.field
+        if not symbol.path.is_full:
+            symbol.path.activate(_Chi(self, access), self.tree_place(access, symbol), root.indices, symbol.space)
+
+    def tree_place(self, op: Op, symbol: FieldSymbol) -> Place:
+        """Where the field's tree begins."""
+        assert op.block is not None
+        return Place(self.widen.share(op.block, TreeBase(symbol.tree), ("tree", symbol.tree)))
+
     def element_place(self, root: FieldPtr) -> Place:
         """Where an element of several components begins: computed once, if several of them are wanted."""
         if root not in self.elements:
@@ -160,8 +173,7 @@ class _Lowering:
 
     def field_place(self, root: FieldPtr) -> Place:
         symbol = root.field
-        assert root.block is not None
-        place = Place(self.widen.share(root.block, TreeBase(symbol.tree), ("tree", symbol.tree)))
+        place = self.tree_place(root, symbol)
         symbol.path.address(_Chi(self, root), place, root.indices, symbol.space)
         return place
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -17,7 +18,7 @@ from weft.ir.core import Op
 from weft.ir.errors import InternalError
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.layout import TreeLayout, layout_tree
-from weft.ir.ops import Address, Binary, Kernel
+from weft.ir.ops import Address, Binary, FieldPtr, Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.snode import SNode
@@ -320,13 +321,56 @@ def test_a_digit_below_another_level_needs_its_remainder() -> None:
     assert chi.told == [("digit", "(i-0)//1%4", 4)]
 
 
-def test_dense_cells_need_no_activation() -> None:
-    kernel = parse("""kernel @k() -> () {
-      field @x: f32[8] tree=0 components=(0) terms=((0, 4, 2, 64), (0, 1, 4, 4)) order=(0)
-    }""")
-    chi: Any = Written()
-    kernel.fields[0].path.activate(chi, Base(), ["i"], SPACE)  # type: ignore[arg-type, list-item]
-    assert chi.told == []
+class Partial:
+    """A level whose cells need not exist. It notes what is asked of it."""
+
+    kind, is_full = "partial", False
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+
+    def activate(self, chi: Any, place: Any, index: Any, space: Any) -> None:
+        self.told.append(("activate", place.offset))
+
+    def address(self, chi: Any, place: Any, index: Any, space: Any) -> None:
+        self.told.append(("address", place.offset))
+        place.offset += 1000
+
+
+def test_a_path_activates_down_to_its_last_level_that_needs_it() -> None:
+    first, second = Partial(), Partial()
+    levels: Any = (Dense((), 8), first, Dense((), 16), second, Dense((Term(0, 1, 8, 4),), 32))
+    chi, at = Written(), Base()
+    Path(levels, Cell(f32, (0,))).activate(chi, at, ["i"], SPACE)  # type: ignore[arg-type, list-item]
+    assert first.told == [("activate", 8), ("address", 8)]
+    assert second.told == [("activate", 1024), ("address", 1024)]
+    assert chi.told == [], "the address below is not wanted"
+    full = Path((Dense((Term(0, 1, 8, 4),), 32),), Cell(f32, (0,)))
+    full.activate(chi, at, ["i"], SPACE)  # type: ignore[arg-type, list-item]
+    assert (chi.told, at.offset) == ([], 1000 + 1024)
+
+
+@pytest.mark.parametrize(
+    ("access", "count"), [("%v = load %p : f32", 0), ("store %p, %c", 1), ("%o = atomic add %p, %c : f32", 1)]
+)
+def test_what_is_written_is_activated_first(access: str, count: int) -> None:
+    kernel = parse(f"""kernel @k() -> () {{
+      field @x: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
+      task serial body {{
+        %c = const 1.0 : f32
+        %i = const 2 : i32
+        %p = field_ptr @x[%i] : *f32
+        {access}
+      }}
+    }}""")
+    partial: Any = Partial()
+    (pointer,) = kernel.all_of(FieldPtr)
+    pointer.field = replace(pointer.field, path=Path((partial,), Cell(f32, (0,))))
+    kernel.fields = (pointer.field,)
+    run_passes(kernel, ("lower_access",), PLAIN, level="lowering")
+    assert [what for what, _ in partial.told].count("activate") == count
+    (address,) = kernel.all_of(Address)
+    assert address.offset == 1000
 
 
 def test_a_loop_leaves_the_halo_out() -> None:
@@ -370,7 +414,7 @@ def test_a_loop_over_a_field_without_axes_runs_once() -> None:
 class Elsewhere:
     """A level that is not dense: its cells are nowhere near one another."""
 
-    kind = "elsewhere"
+    kind, is_full = "elsewhere", True
 
     def locate(self, index: Any) -> int:
         return 1000
