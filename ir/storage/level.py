@@ -97,6 +97,7 @@ class Level(Protocol):
     @property
     def is_full(self) -> bool:
         """Whether all its cells exist, always."""
+        ...
 
     def address(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
         """Continue an address from where the level's group begins to the cell of `index` (the user's)."""
