@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from random import Random
 
 from weft.ir.machine import Env, Flow, Machine, Steps
+from weft.ir.weak_memory import View, WeakMemory
 
 __all__ = ["Schedule", "run_interleaved"]
 
@@ -28,9 +29,11 @@ _LIVE = 64  # threads that run at the same time, at most
 @dataclass(frozen=True)
 class Schedule:
     """An order of execution, drawn from `seed`: how many threads there are, which iterations each gets, and who goes
-    on after each access. Seed 0 is the reverse of program order on one thread."""
+    on after each access. Seed 0 is the reverse of program order on one thread. `weak`: a thread may read what memory
+    held before (see `weak_memory.py`)."""
 
     seed: int
+    weak: bool = False
 
     def threads(self, points: Sequence[Point], loop: int) -> list[list[Point]]:
         """The iterations of each thread, for the loop that is number `loop` to run."""
@@ -68,9 +71,10 @@ def run_interleaved(
         for share in schedule.threads(points, number)
     ]
     draw, live = schedule.turns(number), list[_Thread]()
+    memory = WeakMemory(Random(f"{schedule.seed} {number} memory")) if schedule.weak else None
     while waiting or live:
         while waiting and len(live) < (_LIVE if draw else 1):
-            live.append(_Thread(waiting.pop(0)))
+            live.append(_Thread(waiting.pop(0), View(memory) if memory else None))
         thread = live[draw.randrange(len(live))] if draw else live[0]
         if thread.go_on(machine):
             live.remove(thread)
@@ -79,8 +83,8 @@ def run_interleaved(
 class _Thread:
     """A thread that is under way, with the part of the course that is its own."""
 
-    def __init__(self, steps: Generator[None]) -> None:
-        self.steps = steps
+    def __init__(self, steps: Generator[None], view: View | None) -> None:
+        self.steps, self.view = steps, view
         self.own = (0, 0, 0, 0)  # iteration, draws, stream, calls
 
     def go_on(self, machine: Machine) -> bool:
@@ -88,6 +92,7 @@ class _Thread:
         course = machine.course
         outer = course.iteration, course.draws, course.stream, course.calls
         course.iteration, course.draws, course.stream, course.calls = self.own
+        course.view = self.view
         ended = next(self.steps, _ENDED) is _ENDED
         self.own = course.iteration, course.draws, course.stream, course.calls
         course.iteration, course.draws, course.stream, course.calls = outer

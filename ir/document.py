@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from weft.ir import atomic_ops, lowered_ops, ops, schedule
+from weft.ir import atomic_ops, lowered_ops, mapped_ops, ops, schedule
 from weft.ir.core import OPS, Op
 from weft.ir.levels import LEVELS
 from weft.ir.pipeline import LEVEL_AFTER, TO_LANES, TO_LOWERED, TO_MAPPED, TO_TASKS, find_pass
@@ -124,7 +124,7 @@ def _ops() -> list[str]:
 
 def _sections() -> list[tuple[str, list[type[Op]]]]:
     """The ops under the headings of the files that declare them."""
-    source = "".join(map(inspect.getsource, (ops, atomic_ops, lowered_ops)))
+    source = "".join(map(inspect.getsource, (ops, atomic_ops, lowered_ops, mapped_ops)))
     found: list[tuple[str, list[type[Op]]]] = []
     for heading, name in re.findall(r'^# ---- ([\w ,]+) -+$|^class \w+\(Op, name="(\w+)"', source, re.MULTILINE):
         if heading:

@@ -305,6 +305,11 @@ def _yield(machine: Machine, op: ops.Yield) -> Run:
     return run
 
 
+@runs(ops.Aligned)
+def _aligned(machine: Machine, op: ops.Aligned) -> Run:
+    return lambda env: None
+
+
 @runs(ops.Break)
 def _break(machine: Machine, op: ops.Break) -> Run:
     return lambda env: Flow.BREAK

@@ -11,6 +11,7 @@ from weft.ir.ops import (
     ArrayShape,
     Binary,
     Cast,
+    Clamp,
     Const,
     ElementPtr,
     FieldPtr,
@@ -187,5 +188,6 @@ RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
     ArrayExtent: _extent,
     BlockArg: _index,
     Binary: _binary,
+    Clamp: _binary,
     Unary: _unary,
 }

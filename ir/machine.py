@@ -28,8 +28,23 @@ from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
 
 if TYPE_CHECKING:
     from weft.ir.adversary import Schedule
+    from weft.ir.weak_memory import View
 
-__all__ = ["RUNNERS", "Course", "Env", "Flow", "Machine", "Run", "Steps", "pointee", "regrouped", "runs", "steps"]
+__all__ = [
+    "RUNNERS",
+    "WEAK_RUNNERS",
+    "Course",
+    "Env",
+    "Flow",
+    "Machine",
+    "Run",
+    "Steps",
+    "pointee",
+    "regrouped",
+    "runs",
+    "runs_weakly",
+    "steps",
+]
 
 Env = list[Any]
 Run = Callable[[Env], Any]
@@ -60,6 +75,7 @@ class Course:
     serial_draws: int = 0
     loops: int = 0  # parallel loops begun
     schedule: Schedule | None = None  # how iterations interleave; None: one after the other
+    view: View | None = None  # what the thread that runs may find in memory, where that is weak
 
 
 class Machine:
@@ -181,7 +197,11 @@ class Machine:
         if type(op) in STEPPERS:
             return False, None, STEPPERS[type(op)](self, op)
         private = is_access(op) and type(root_of(op.ptr)) is ops.Alloca
-        return (op.effect == "address" and not private) or op.orders(), self.op(op), _no_steps
+        visible = (op.effect == "address" and not private) or op.orders()
+        weak = visible and self.course.schedule is not None and self.course.schedule.weak
+        if weak and type(op) in WEAK_RUNNERS:
+            return True, WEAK_RUNNERS[type(op)](self, op), _no_steps
+        return visible, self.op(op), _no_steps
 
     def op(self, op: Op) -> Run:
         """An op as one closure."""
@@ -224,6 +244,7 @@ def _no_steps(env: Env) -> Generator[None]:
 
 RUNNERS: dict[type[Op], Callable[[Machine, Any], Run]] = {}
 STEPPERS: dict[type[Op], Callable[[Machine, Any], Steps]] = {}
+WEAK_RUNNERS: dict[type[Op], Callable[[Machine, Any], Run]] = {}
 Runner = Callable[[Machine, OpT], Run]
 Stepper = Callable[[Machine, OpT], Steps]
 
@@ -233,6 +254,16 @@ def runs(kind: type[OpT]) -> Callable[[Runner[OpT]], Runner[OpT]]:
 
     def register(function: Runner[OpT]) -> Runner[OpT]:
         RUNNERS[kind] = function
+        return function
+
+    return register
+
+
+def runs_weakly(kind: type[Op]) -> Callable[[Callable[[Machine, Any], Run]], Callable[[Machine, Any], Run]]:
+    """Register how accesses of class `kind` run where threads see memory each in its own way (`weak_memory.py`)."""
+
+    def register(function: Callable[[Machine, Any], Run]) -> Callable[[Machine, Any], Run]:
+        WEAK_RUNNERS[kind] = function
         return function
 
     return register

@@ -17,6 +17,7 @@ from weft.ir.lowered_ops import (
     StoreResult,
     TreeBase,
 )
+from weft.ir.mapped_ops import Aligned, Clamp
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
@@ -30,11 +31,13 @@ __all__ = [
     "SIMT",
     "UNARY",
     "Address",
+    "Aligned",
     "ArrayBase",
     "ArrayExtent",
     "ArrayStride",
     "AtomicLoad",
     "AtomicStore",
+    "Clamp",
     "CompareExchange",
     "Exchange",
     "Exit",

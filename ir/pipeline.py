@@ -66,8 +66,17 @@ TO_LOWERED: tuple[str, ...] = (
 
 # By kind of target: which thread runs which iterations, and in what order.
 TO_MAPPED: dict[str, tuple[str, ...]] = {
-    "cpu": (),
-    "gpu": ("number_iterations", "choose_axes", "warps_per_row", "choose_blocks"),
+    "cpu": ("forget_invariants",),
+    "gpu": (
+        "forget_invariants",
+        "number_iterations",
+        "choose_axes",
+        "warps_per_row",
+        "coarsen",
+        "peel_boundaries",
+        "unroll_and_jam",
+        "choose_blocks",
+    ),
 }
 
 # By kind of target, after `TO_MAPPED`: how the accesses of a thread become instructions.

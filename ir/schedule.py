@@ -1,7 +1,7 @@
 """Schedules: how a target runs a task and the loops in it. Passes of `TO_MAPPED` and `TO_LANES` fill them.
 
-    task range_for schedule={block=(32, 8, 1)} ...
-    for %0, %n, %1, schedule={warp=true} (%k: i64) { ... }
+    task range_for schedule={block=(32, 8, 1), across=4} ...
+    for %0, %n, %1, schedule={jam=4} (%k: i64) { ... }
 
 A schedule changes which thread runs an iteration, and when, but not what the iterations compute. Code generators, the
 host's half of a launch and the explorer read schedules; none of them decides again. A schedule holds plain data and
@@ -38,7 +38,12 @@ class Schedule:
     """How a target runs a parallel task. The empty schedule makes no decision."""
 
     block: tuple[int, ...] = ()  # GPU: the threads of a block along x, y and z
+    few_blocks: bool = False  # GPU: threads get all the registers they can use, though fewer blocks fit a processor
     numbered: bool = False  # GPU: threads take iterations by number, as programs with barriers or shuffles count on
+    across: int = 1  # GPU: neighbours along the innermost axis that a thread takes together
+    rows: int = 1  # GPU: neighbours along the axis before that one which a thread takes together
+    busy: int = 0  # GPU: threads of each processor from which on threads take several iterations
+    phases: str = ""  # GPU: rows of a filter may begin "anywhere" in a word; "ask": that is found out as it runs
     lanes: int = 1  # CPU: how many iterations run at once in a vector, one in each SIMD lane
     vectors: int = 1  # CPU: how many such vectors run side by side
     serial_because: str = ""  # CPU: why iterations run one after another and not in lanes
@@ -59,6 +64,9 @@ class LoopSchedule:
     vectors: int = 1  # CPU: how many vectors of so many rounds run side by side where the loop is long
 
     warp: bool = False  # GPU: the lanes of a warp share the rounds of this loop, and combine its sums
+    jam: int = 0  # GPU: rounds that stand side by side, 0 where they do not
+    ahead: bool = False  # GPU: the loads of the next rounds are under way while these rounds are computed
+    unroll: int = 0  # GPU: iterations that a thread takes together for which all rounds are written out
 
 
 # How LLVM may vectorize a loop: as it likes; one vector at a time, the last one masked; not at all.

@@ -5,7 +5,7 @@
         t = x[i]                   # private: each iteration assigns t before it reads it, and nothing reads it later
         s = s + t                  # shared; an atomic add, as `s += t` is
         if t > m:                  # shared; an atomic maximum, if the loop has no other access to m
-            m = t
+            m = t                  # and t is of m's type or a narrower one
         last = i                   # shared; a race: which iteration's value stays is not defined
 
 The analysis runs on the tree, where the meaning of a statement is still what the user wrote. `lower_tree` asks it what
@@ -14,19 +14,22 @@ to make of a loop, the translator what to warn of. The rules are those of the me
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
 from weft.ir import tree
-from weft.ir.scalar import ATOMICS, BINARY
+from weft.ir.scalar import ATOMICS, BINARY, promote
 from weft.ir.transforms.lower_tree_facts import CHILD_FIELDS, walk
-from weft.ir.types import element, shape_of
+from weft.ir.types import Prim, Type, element, shape_of
 
 __all__ = ["Loop", "LoopLocals", "Update", "atomic_updates", "loop_locals", "root_variable"]
 
 Loop = tree.RangeFor | tree.BoxFor | tree.StructFor
-Variables = frozenset[tree.Variable]
-NONE: Variables = frozenset()
+Part = tuple[tree.Variable, int]  # an element of a vector or matrix in row-major order; 0 of any other local
+Parts = frozenset[Part]
+NONE: Parts = frozenset()
+_MOST_PARTS = 64  # a larger matrix is one part
 
 # What must not be evaluated once where the program says twice.
 _EFFECTS = (tree.Atomic, tree.Call, tree.Invoke, tree.Random, tree.Simt)
@@ -116,22 +119,22 @@ def _written_outside(loop: Loop) -> dict[tree.Variable, list[tree.Node]]:
 
 @dataclass(frozen=True)
 class _Flow:
-    """What a statement does to locals: those it may read before it has assigned them, those that it surely assigns as a
-    whole. `ends`: what follows it in its block is never reached."""
+    """What a statement does to locals: the parts that it may read before it has assigned them, and those that it surely
+    assigns. `ends`: what follows it in its block is never reached."""
 
-    exposed: Variables = NONE
-    assigned: Variables = NONE
+    exposed: Parts = NONE
+    assigned: Parts = NONE
     ends: bool = False
 
 
 class _Liveness:
-    """One walk against program order; `after` has the locals that something may read after each of the `loops`."""
+    """One walk against program order; `after` has what something may read after each of the `loops`."""
 
     def __init__(self, loops: frozenset[Loop]) -> None:
         self.loops = loops
-        self.after: dict[Loop, Variables] = {}
+        self.after: dict[Loop, Parts] = {}
 
-    def sequence(self, body: Sequence[tree.Stmt], live: Variables) -> Variables:
+    def sequence(self, body: Sequence[tree.Stmt], live: Parts) -> Parts:
         """What may be read from the start of `body` on, where `live` may be read after it. The loops of inlined calls
         that are statements stand where the call stands."""
         for stmt in reversed(body):
@@ -143,6 +146,33 @@ class _Liveness:
             flow = _flow(stmt)
             live = flow.exposed | (live - flow.assigned)
         return live
+
+
+def _parts(variable: tree.Variable) -> Parts:
+    """All that a local consists of."""
+    size = math.prod(shape_of(variable.type))
+    return frozenset((variable, part) for part in range(size if size <= _MOST_PARTS else 1))
+
+
+def _parts_of_all(variables: Iterable[tree.Variable]) -> Parts:
+    return NONE.union(*(_parts(variable) for variable in variables))
+
+
+def _named(expr: tree.Expr) -> Parts | None:
+    """The parts that an lvalue is, if it is a local, or an element of one whose indices are constants."""
+    if isinstance(expr, tree.Var):
+        return _parts(expr.variable)
+    if not isinstance(expr, tree.Element) or not isinstance(expr.base, tree.Var):
+        return None
+    variable, part = expr.base.variable, 0
+    shape = shape_of(variable.type)
+    if len(expr.indices) != len(shape) or math.prod(shape) > _MOST_PARTS:
+        return None
+    for index, extent in zip(expr.indices, shape, strict=True):
+        if not isinstance(index, tree.Const) or not 0 <= index.value < extent:
+            return None
+        part = part * extent + int(index.value)
+    return frozenset(((variable, part),))
 
 
 def _flow(stmt: tree.Stmt) -> _Flow:
@@ -157,18 +187,18 @@ def _flow(stmt: tree.Stmt) -> _Flow:
     if isinstance(stmt, tree.While):
         return _Flow(_reads(stmt.condition) | _body(stmt.body).exposed)
     if isinstance(stmt, (tree.RangeFor, tree.BoxFor, tree.StructFor)):
-        return _Flow(_reads_children(stmt) | (_body(stmt.body).exposed - frozenset(_variables_of(stmt))))
+        return _Flow(_reads_children(stmt) | (_body(stmt.body).exposed - _parts_of_all(_variables_of(stmt))))
     return _Flow(_reads_children(stmt), ends=isinstance(stmt, (tree.Break, tree.Continue, tree.Return)))
 
 
 def _assignment(stmt: tree.Let | tree.Assign | tree.Eval) -> _Flow:
     exposed, assigned = _reads(stmt.value), _assigned_by(stmt.value)
     if isinstance(stmt, tree.Let):
-        return _Flow(exposed, assigned | {stmt.variable})
+        return _Flow(exposed, assigned | _parts(stmt.variable))
     if isinstance(stmt, tree.Eval):
         return _Flow(exposed, assigned)
-    if isinstance(stmt.target, tree.Var):
-        return _Flow(exposed, assigned | {stmt.target.variable})
+    if (named := _named(stmt.target)) is not None:
+        return _Flow(exposed, assigned | named)
     return _Flow(exposed | _reads(stmt.target), assigned)
 
 
@@ -183,22 +213,22 @@ def _body(body: Sequence[tree.Stmt]) -> _Flow:
     return _Flow(exposed, assigned)
 
 
-def _reads(expr: tree.Expr) -> Variables:
-    """The locals that an expression may read before it has assigned them."""
-    if isinstance(expr, tree.Var):
-        return frozenset((expr.variable,))
+def _reads(expr: tree.Expr) -> Parts:
+    """What of locals an expression may read before it has assigned it."""
+    if (named := _named(expr)) is not None:
+        return named
     if isinstance(expr, tree.Call):
-        own = frozenset(variable for variable, _ in expr.arguments)
+        own = _parts_of_all(variable for variable, _ in expr.arguments)
         return _reads_all(value for _, value in expr.arguments) | (_body(expr.body).exposed - own)
     return _reads_children(expr)
 
 
-def _reads_children(node: tree.Node) -> Variables:
-    """The locals that the expressions of a node may read, those of its blocks left out."""
+def _reads_children(node: tree.Node) -> Parts:
+    """What the expressions of a node may read, those of its blocks left out."""
     return _reads_all(getattr(node, name) for name in CHILD_FIELDS[type(node)])
 
 
-def _reads_all(parts: Iterable[object]) -> Variables:
+def _reads_all(parts: Iterable[object]) -> Parts:
     found = NONE
     for part in parts:
         if isinstance(part, tree.Expr):
@@ -208,8 +238,8 @@ def _reads_all(parts: Iterable[object]) -> Variables:
     return found
 
 
-def _assigned_by(expr: tree.Expr) -> Variables:
-    """The locals that an inlined call surely assigns: after an early return nothing more is sure."""
+def _assigned_by(expr: tree.Expr) -> Parts:
+    """What an inlined call surely assigns: after an early return nothing more is sure."""
     if not isinstance(expr, tree.Call):
         return NONE
     early = any(
@@ -221,10 +251,10 @@ def _assigned_by(expr: tree.Expr) -> Variables:
 # ---- what each assignment means --------------------------------------------------------------------------------------
 
 
-def _facts(loop: Loop, written: dict[tree.Variable, list[tree.Node]], live: Variables) -> LoopLocals:
+def _facts(loop: Loop, written: dict[tree.Variable, list[tree.Node]], live: Parts) -> LoopLocals:
     facts, exposed = LoopLocals(), _body(loop.body).exposed
     for variable, writes in written.items():
-        if variable not in exposed and variable not in live:
+        if _parts(variable).isdisjoint(exposed | live):
             facts.private.append(variable)
             continue
         facts.shared.add(variable)
@@ -262,7 +292,8 @@ def _update(write: tree.Assign, variable: tree.Variable) -> Update | None:
             lhs, rhs = rhs, lhs
         steps.append((value.kind, rhs))
         value = lhs
-    if not steps or not _alike(value, write.target) or variable in _reads_all(operand for _, operand in steps):
+    read = _reads_all(operand for _, operand in steps)
+    if not steps or not _alike(value, write.target) or not read.isdisjoint(_parts(variable)):
         return None
     return Update(tuple(reversed(steps)))
 
@@ -298,11 +329,16 @@ def _extreme_kind(branch: tree.If, write: tree.Assign) -> str | None:
     kind, value, place = condition.kind, condition.lhs, condition.rhs
     if _alike(value, write.target):
         kind, value, place = _MIRRORED[kind], place, value
-    if not _alike(place, write.target) or not _alike(value, write.value) or value.type is not place.type:
+    if not _alike(place, write.target) or not _alike(value, write.value) or not _fits(value.type, place.type):
         return None
     if any(isinstance(node, _EFFECTS) for node in walk(condition)):
         return None
     return _EXTREMES[kind]
+
+
+def _fits(value: Type, place: Type) -> bool:
+    """Whether the numbers are compared in the type of the place: then what is compared is what is stored."""
+    return isinstance(value, Prim) and isinstance(place, Prim) and promote(value, place) is place
 
 
 def _take_extreme(facts: LoopLocals, branch: tree.If, write: tree.Assign) -> None:

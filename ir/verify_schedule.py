@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from weft.ir.mapping.serial_loops import counts_by_one, trips_of
+from weft.ir.core import ops_of
+from weft.ir.mapping.clamps import clamps_of
+from weft.ir.mapping.coarsening import loops_alike
+from weft.ir.mapping.serial_loops import counts_by_one, is_innermost, is_ordered, is_shared, trips_of
 from weft.ir.mapping.warp_sums import around, is_private, sums_of
-from weft.ir.ops import For, Kernel, SharedBase, Simt, Task
+from weft.ir.ops import Aligned, Clamp, For, Kernel, SharedBase, Simt, Task
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.verify_cpu_schedule import loop_lanes, task_copies, task_hints, task_lanes, task_versions
-from weft.ir.verify_types import require
+from weft.ir.verify_types import require, show
 
 __all__ = ["MOST_THREADS", "verify_schedule"]
 
@@ -49,6 +52,40 @@ def _numbered(op: Task, schedule: Schedule, _: Kernel) -> None:
     require(not schedule.numbered or schedule.block[1:] == (1, 1), op, "is numbered, and its blocks are not flat")
 
 
+def _coarsened(op: Task, schedule: Schedule, _: Kernel) -> None:
+    sizes = (schedule.across, schedule.rows)
+    require(all(size > 0 and size & (size - 1) == 0 for size in sizes), op, "is coarsened by no power of two")
+    require(schedule.phases in ("", "ask", "anywhere"), op, f"has rows in the phases {schedule.phases!r}")
+    if sizes == (1, 1):
+        return
+    require(schedule.rows == 1 or len(op.body.args) > 1, op, "is coarsened along rows, and has one axis")
+    require(not schedule.numbered, op, "is coarsened and numbered")
+    require(not any(isinstance(one, For) and one.schedule.warp for one in op.body), op, "is coarsened and a warp's")
+    require(not any(map(is_ordered, ops_of(op.body))), op, "is coarsened, and an op in it shows their order")
+    require(loops_alike(op), op, "is coarsened, and its loops differ from iteration to iteration")
+    require(sum(isinstance(one, Aligned) for one in op.prologue) == 1, op, "is coarsened without one op 'aligned'")
+
+
+def _peeled(op: Task, schedule: Schedule, _: Kernel) -> None:
+    clamps = op.all_of(Clamp)
+    found = {one.op: (one.axis, one.low, one.high, one.fits, one.bound) for one in clamps_of(op)} if clamps else {}
+    for clamp in clamps:
+        said = clamp.axis, clamp.low, clamp.high, clamp.fits, clamp.bound
+        require(found.get(clamp) == said, op, f"has a clamp of another index than {show(clamp)} says")
+
+
+_TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
+    "block": _block,
+    "numbered": _numbered,
+    "across": _coarsened,
+    "clamps": _peeled,
+    "lanes": task_lanes,
+    "privatized": task_copies,
+    "price": task_versions,
+    "unordered": task_hints,
+}
+
+
 def _warp(op: For, schedule: LoopSchedule) -> None:
     if not schedule.warp:
         return
@@ -64,12 +101,24 @@ def _warp(op: For, schedule: LoopSchedule) -> None:
     require(task.epilogue.first is None, op, "is shared by a warp, in a task with an epilogue")
 
 
-_TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
-    "block": _block,
-    "numbered": _numbered,
-    "lanes": task_lanes,
-    "privatized": task_copies,
-    "price": task_versions,
-    "unordered": task_hints,
+def _jam(op: For, schedule: LoopSchedule) -> None:
+    require(schedule.jam in (0, 2, 4, 8), op, f"has {schedule.jam} rounds side by side")
+    require(not schedule.ahead or (schedule.jam > 0 and is_shared(op)), op, "loads ahead what threads do not share")
+    if schedule.jam:
+        require(counts_by_one(op), op, "has rounds side by side, and does not count by one")
+        require(is_innermost(op), op, "has rounds side by side, and holds another loop")
+        require(not any(map(is_ordered, op.walk())), op, "has rounds side by side, and an op in it shows their order")
+
+
+def _unroll(op: For, schedule: LoopSchedule) -> None:
+    require(schedule.unroll >= 0, op, "is unrolled for fewer than no iterations")
+    require(not schedule.unroll or trips_of(op) is not None, op, "is unrolled, and makes an unknown number of rounds")
+    require(not schedule.unroll or is_innermost(op), op, "is unrolled, and holds another loop")
+
+
+_LOOP: dict[str, Callable[[For, LoopSchedule], None]] = {
+    "warp": _warp,
+    "jam": _jam,
+    "unroll": _unroll,
+    "lanes": loop_lanes,
 }
-_LOOP: dict[str, Callable[[For, LoopSchedule], None]] = {"warp": _warp, "lanes": loop_lanes}

@@ -21,7 +21,9 @@ from weft.ir.types import (
     element,
     flat_size,
     flatten,
+    i32,
     i64,
+    pointer,
     shape_of,
     u1,
     u64,
@@ -125,6 +127,24 @@ def _binary(op: ops.Binary, _: Kernel) -> None:
     require(BINARY[op.kind].typing != "float" or left.is_float, op, "takes floats")
     require(left is right, op, "has operands of two types")
     require(binary_type(op.kind, left, right)[0] is left, op, f"does not compute on {left}")
+
+
+@_checks(ops.Clamp)
+def _clamp(op: ops.Clamp, _: Kernel) -> None:
+    require(op.kind in ("min", "max"), op, "is of an unknown kind")
+    require(op.lhs.type is op.rhs.type and op.type in (i32, i64), op, "compares other than two indices")
+    require(op.moved in (0, 1) and op.low <= op.high, op, "says nothing that could be of an index")
+
+
+@_checks(ops.Aligned)
+def _aligned(op: ops.Aligned, _: Kernel) -> None:
+    task = op.parent
+    require(isinstance(task, ops.Task) and op.block is task.prologue, op, "stands outside of a task's prologue")
+    require(
+        all(value.type is i64 or value.type == pointer(i64) for value in op.operands),
+        op,
+        "names other than bases and strides",
+    )
 
 
 @_checks(ops.Select)

@@ -134,6 +134,7 @@ TABLES = (
             ("its extent comes with the launch", _named("array_shape")),
             ("its parts are taken out by the row of `extract` or `member`", _named("splat make_struct")),
             ("`scalarize` makes scalar ops of it, which are folded", _named("matmul")),
+            ("it comes into being after all folding", _named("clamp")),
         ),
     ),
     Table(
@@ -155,7 +156,7 @@ TABLES = (
         (
             ("a leaf: nothing is known of how it is computed", _impure),
             ("an address is no number", _computes_addresses),
-            ("a leaf", _named("arg scalar_arg returned select bit_cast array_extent array_stride array_shape")),
+            ("a leaf", _named("arg scalar_arg returned select bit_cast array_extent array_stride array_shape clamp")),
             (
                 "a tensor or a struct, or a part of one",
                 _named("make_tensor splat extract matmul transpose reduce make_struct member"),

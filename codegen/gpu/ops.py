@@ -8,7 +8,7 @@ from math import gcd
 from weft.codegen.gpu.block_reduce import block_reduce, is_first_thread
 from weft.codegen.gpu.dialect import DEVICE_MEMORY, dialect_of
 from weft.codegen.gpu.privatization import OpenShare, add_to_share
-from weft.codegen.gpu.row_phases import WORD, Phase
+from weft.codegen.gpu.row_phases import Phase
 from weft.codegen.gpu.simt import SIMT_EMITTERS, Arena
 from weft.codegen.gpu.unroll_and_jam import write_for, write_sum
 from weft.codegen.gpu.wide_atomics import Runs, write_run
@@ -28,11 +28,14 @@ from weft.ir.artifact import (
     Site,
 )
 from weft.ir.core import Op, Value
+from weft.ir.mapping.whole_words import WORD
 from weft.ir.ops import (
     Address,
+    Aligned,
     Assert,
     Atomic,
     Binary,
+    Clamp,
     Const,
     Exchange,
     Exit,
@@ -58,14 +61,14 @@ class DeviceWriter(FunctionWriter):
     """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
     is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
     constant, `multiples` that it is a multiple of a number; `words` are the bases and strides of arrays that are known
-    to be multiples of 16 bytes; `inside` has the clamps that do nothing here, and what they clamp; `runs` the sums that
+    to be multiples of 16 bytes; `inside`: clamps do nothing here; `runs` the sums that
     are written together; `arena` says where those of the block's arrays lie whose memory comes with the launch;
     `shares` has the fields that the block copied, by scope; `phased`: whether rows of taps may begin
     anywhere in a word, `phases`: where they do."""
 
     stops: bool = False
     temps: int = 0
-    inside: dict[Op, Value] = field(default_factory=dict[Op, Value])
+    inside: bool = False
     runs: Runs = field(default_factory=Runs)
     arena: Arena = field(default_factory=Arena)
     shares: dict[Scope, OpenShare] = field(default_factory=dict[Scope, OpenShare])
@@ -108,6 +111,18 @@ def _address(f: DeviceWriter, op: Address) -> str:
     if (aligned := gcd(aligned, offset)) > 1:
         f.alignments[pointer] = aligned
     return pointer
+
+
+def _clamp(f: DeviceWriter, op: Clamp) -> str:
+    if f.inside:
+        return f.use(op.index)
+    prim = op.lhs.type
+    assert isinstance(prim, Prim)
+    return scalar_ops.binary(f, op.kind, prim, f.use(op.lhs), f.use(op.rhs))
+
+
+def _aligned(f: DeviceWriter, op: Aligned) -> None:
+    """Nothing: `task.py` reads what it names."""
 
 
 def _temp_ptr(f: DeviceWriter, op: TempPtr) -> str:
@@ -298,9 +313,11 @@ DEVICE: Emitters = {
     **EMITTERS,
     **SIMT_EMITTERS,
     Address: _address,
+    Aligned: _aligned,
     Assert: _assert,
     Atomic: _atomic,
     Binary: write_sum,
+    Clamp: _clamp,
     Exchange: _exchange,
     Exit: _exit,
     Fence: _fence,

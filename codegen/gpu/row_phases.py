@@ -16,17 +16,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.codegen.gpu.dialect import DEVICE_MEMORY
-from weft.ir.addresses import element_of
 from weft.ir.core import Op, Value
+from weft.ir.mapping.whole_words import WORD, cell, whole_words
 from weft.ir.ops import Address, ArrayBase, Const, Load, Store, TreeBase
 from weft.ir.types import Pointer, element
 
 if TYPE_CHECKING:
     from weft.codegen.gpu.ops import DeviceWriter
 
-__all__ = ["WORD", "Phase", "cell", "phased_row", "whole_words", "write_by_phase"]
+__all__ = ["Phase", "phased_row", "write_by_phase"]
 
-WORD = 16  # bytes that one instruction moves
 _GLOBAL = f"ptr {DEVICE_MEMORY}"
 _SIZES = (4, 8)  # of an element: of smaller ones a row may begin at too many places
 
@@ -48,11 +47,6 @@ class Row:
     size: int
 
 
-def whole_words(stride: Value) -> bool:
-    """Whether that is known to be a multiple of a word."""
-    return isinstance(stride, Const) and int(stride.value) % WORD == 0
-
-
 def phased_row(ops: Sequence[Op], kind: type[Load | Store], places: Sequence[Values]) -> Row | None:
     """The row of a field or an array that the most reads, or writes, of those ops are in, the same at all places, if it
     may begin anywhere in a word."""
@@ -70,12 +64,6 @@ def phased_row(ops: Sequence[Op], kind: type[Load | Store], places: Sequence[Val
             before = rows[key].addresses if key in rows else ()
             rows[key] = Row((*before, address), axes, size)
     return max(rows.values(), key=lambda row: len(row.addresses), default=None)
-
-
-def cell(place: Value) -> Address | None:
-    """The address of the element that a place is in, or is, if it has one."""
-    element, _ = element_of(place)
-    return element if isinstance(element, Address) else None
 
 
 def _known(index: Value, ops: Sequence[Op], places: Sequence[Values]) -> bool:

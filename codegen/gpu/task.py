@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from weft.codegen.gpu.block_reduce import barrier
-from weft.codegen.gpu.boundary_peeling import clamps_of, write_inside
-from weft.codegen.gpu.coarsening import accumulators, group_of, has_long_loop, split_at_shared
+from weft.codegen.gpu.boundary_peeling import write_inside
 from weft.codegen.gpu.dialect import DeviceModule, GpuDialect, dialect_of
 from weft.codegen.gpu.ops import DEVICE, EPILOGUE, DeviceWriter, state_word
 from weft.codegen.gpu.privatization import copies_of, flush, open_share
@@ -28,8 +27,9 @@ from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
 from weft.ir.calls import draws
 from weft.ir.core import Op, Value
 from weft.ir.intervals import interval
+from weft.ir.mapping.coarsening import accumulators, alignment_of, split_at_shared
 from weft.ir.mapping.warp_sums import LANES, warp_loop
-from weft.ir.ops import Const, For, Load, Store, Task, Yield
+from weft.ir.ops import Clamp, Const, For, Load, Store, Task, Yield
 from weft.ir.schedule import Privatized
 from weft.ir.tasks import box_of
 from weft.ir.types import Pointer
@@ -101,9 +101,7 @@ def _block_size(dialect: GpuDialect, task: Task | None, threads: int) -> str:
     time get all that they want, but not where threads wait for one another: meanwhile other blocks must have work."""
     if task is None:
         return dialect.block_size(1, False, False)
-    together = task.schedule.numbered
-    alone = has_long_loop(task) and not together and warp_loop(task) is None
-    return dialect.block_size(threads, together, alone)
+    return dialect.block_size(threads, task.schedule.numbered, task.schedule.few_blocks)
 
 
 def _leave_if_ended(f: DeviceWriter) -> None:
@@ -258,14 +256,14 @@ def _digits(f: DeviceWriter, number: str, axes: list[_Axis], lengths: list[str])
 
 def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], lengths: list[str]) -> None:
     """The rows of a plane and their elements, in groups as far as there are whole ones."""
-    group, inner = group_of(task), axes[-1]
-    allowed = _aligned(f, group.aligned)
+    schedule, inner = task.schedule, axes[-1]
+    allowed = _aligned(f, alignment_of(task)[0])
     if len(axes) == 1:
-        for xs in _positions(f, "x", inner, lengths[-1], group.across, allowed):
+        for xs in _positions(f, "x", inner, lengths[-1], schedule.across, allowed):
             _body(f, task, axes, [[x] for x in xs], lengths)
         return
-    for ys in _positions(f, "y", axes[-2], lengths[-2], group.rows, allowed):
-        for xs in _positions(f, "x", inner, lengths[-1], group.across, allowed):
+    for ys in _positions(f, "y", axes[-2], lengths[-2], schedule.rows, allowed):
+        for xs in _positions(f, "x", inner, lengths[-1], schedule.across, allowed):
             _body(f, task, axes, [[*indices, y, x] for y in ys for x in xs], lengths)
 
 
@@ -353,7 +351,7 @@ def _body(f: DeviceWriter, task: Task, axes: list[_Axis], group: list[list[str]]
 
 def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     """The body at several places; where indices are clamped to a field, in two versions."""
-    clamps = clamps_of(task)
+    clamps = task.all_of(Clamp)
     if not clamps:
         _side_by_side(f, task, group)
         return
@@ -361,9 +359,9 @@ def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     corners = list(zip(group[0], group[-1], strict=True))
     f.branch(write_inside(f, clamps, corners), inside, edge)
     f.start(inside)
-    f.inside = {clamp.op: clamp.moved for clamp in clamps}
+    f.inside = True
     _side_by_side(f, task, group)
-    f.inside = {}
+    f.inside = False
     f.jump(done)
     f.start(edge)
     _one_by_one(f, task, group)
@@ -388,19 +386,19 @@ def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     """Each op at all places before the next op. Of a filter twice: where all rows that it reads and writes turn out to
     be whole words, and where they begin anywhere."""
-    shape = group_of(task)
-    if not shape.taps:
-        _at_all(f, task, group, shape.aligned)
+    aligned, taps = alignment_of(task)
+    if not task.schedule.phases:
+        _at_all(f, task, group, aligned)
         return
     wide, narrow, done = (f.fresh_label(hint) for hint in ("wide", "narrow", "done"))
-    if all(not isinstance(value, Const) for value in shape.taps):
-        f.branch(_aligned(f, shape.taps), wide, narrow)
+    if task.schedule.phases == "ask":
+        f.branch(_aligned(f, taps), wide, narrow)
         f.start(wide)
-        _at_all(f, task, group, tuple(dict.fromkeys([*shape.aligned, *shape.taps])))
+        _at_all(f, task, group, tuple(dict.fromkeys([*aligned, *taps])))
         f.jump(done)
     f.start(narrow)
     f.phased = True
-    _at_all(f, task, group, shape.aligned)
+    _at_all(f, task, group, aligned)
     f.phased = False
     f.start(done)
 

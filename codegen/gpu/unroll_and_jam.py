@@ -23,11 +23,7 @@ from weft.ir.mapping.serial_loops import (
     apart_and_in_turn,
     counts_by_one,
     is_alike,
-    is_shared,
-    size_of,
     trips_of,
-    worth_it,
-    written_out,
 )
 from weft.ir.ops import Binary, Const, For, Load
 from weft.ir.types import Prim
@@ -37,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write_for", "write_sum", "write_together"]
 
-_ROUNDS, _SHARED_ROUNDS = 4, 8  # side by side
-_SMALL = 32  # ops of a body of which there are that many
 _NOT_UNROLLED = '!{!"llvm.loop.unroll.disable"}'
 
 Values = MutableMapping[Value, str]
@@ -63,7 +57,7 @@ def write_together(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values],
 def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value]) -> None:
     """A loop that makes the same rounds at all places."""
     index, trips = op.body.args[0], trips_of(op)
-    if trips is not None and written_out(op, trips, len(places)):
+    if trips is not None and len(places) <= op.schedule.unroll:
         _write_out(f, op, places, varying, trips)
         return
     f.values = places[0]
@@ -72,9 +66,8 @@ def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value
         for f.values in places:
             f.op(op)
         return
-    apart, in_turn = apart_and_in_turn(op.body)
-    if worth_it(op, apart):
-        _rounds(f, op, places, varying, apart, in_turn)
+    if op.schedule.jam:
+        _rounds(f, op, places, varying)
         return
     with f.loop(f.use(op.begin), f.use(op.end), type=_index_type(op)) as number:
         for values in places:
@@ -112,19 +105,17 @@ def _index_type(op: For) -> str:
 
 def write_for(f: DeviceWriter, op: For) -> None:
     """A loop in one thread: several rounds at once, where they wait for memory that nobody writes."""
-    apart, in_turn = apart_and_in_turn(op.body)
-    if not worth_it(op, apart):
+    if op.schedule.jam:
+        _rounds(f, op, [f.values], set())
+    else:
         EMITTERS[For](f, op)
-        return
-    _rounds(f, op, [f.values], set(), apart, in_turn)
 
 
-def _rounds(
-    f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value], apart: list[Op], in_turn: list[Op]
-) -> None:
+def _rounds(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value]) -> None:
     """The loop at all places, several rounds at once, then those that are left."""
     type, trips = _index_type(op), trips_of(op)
-    rounds = _Rounds(f, op, places, varying, apart, in_turn, is_shared(op))
+    apart, in_turn = apart_and_in_turn(op.body)
+    rounds = _Rounds(f, op, places, varying, apart, in_turn)
     begin, end = f.use(op.begin), f.use(op.end)
     digits = rounds.count.bit_length() - 1
     if trips is None:
@@ -132,7 +123,7 @@ def _rounds(
     else:
         whole = str(trips // rounds.count)
     outside = f.values
-    if rounds.shared:
+    if op.schedule.ahead:
         _ahead(rounds, whole)
     else:
         with f.loop("0", whole, type=type) as number:
@@ -159,8 +150,7 @@ def _whole_rounds(f: DeviceWriter, type: str, begin: str, end: str, digits: int)
 
 @dataclass(frozen=True)
 class _Rounds:
-    """Rounds of a loop that are written side by side. `apart`: what none has from another; `in_turn`: the rest;
-    `shared`: see `is_shared`."""
+    """Rounds of a loop that are written side by side. `apart`: what none has from another; `in_turn`: the rest."""
 
     f: DeviceWriter
     op: For
@@ -168,7 +158,6 @@ class _Rounds:
     varying: set[Value]
     apart: list[Op]
     in_turn: list[Op]
-    shared: bool
 
     @property
     def index(self) -> Value:
@@ -178,7 +167,7 @@ class _Rounds:
     @property
     def count(self) -> int:
         """How many."""
-        return _SHARED_ROUNDS if self.shared and size_of(self.op.body) <= _SMALL else _ROUNDS
+        return self.op.schedule.jam
 
     def beside(self, number: str) -> list[list[Values]]:
         """Of each of the rounds that begin at round `number` times their count, the values at all places."""
@@ -266,10 +255,7 @@ def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: in
 
 
 def write_sum(f: DeviceWriter, op: Binary) -> str | None:
-    """An operator; of a sum with a constant it is remembered that it is one, so that addresses show it. A clamp that
-    does nothing here is what it clamps."""
-    if op in f.inside:
-        return f.use(f.inside[op])
+    """An operator; of a sum with a constant it is remembered that it is one, so that addresses show it."""
     result = EMITTERS[Binary](f, op)
     if op.kind in ("add", "sub") and f.steps and result is not None:
         a, b = f.use(op.lhs), f.use(op.rhs)

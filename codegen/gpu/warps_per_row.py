@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write_warp"]
 
-_BESIDE = 4  # rounds of a lane side by side
-
 
 # ---- code ------------------------------------------------------------------------------------------------------------
 
@@ -63,16 +61,16 @@ def _write_share(f: DeviceWriter, loop: For, lane: str) -> None:
     begin = lane if type == "i32" else f.set(f"zext i32 {lane} to {type}")
     begin = f.set(f"add {type} {begin}, {f.use(loop.begin)}")
     apart, in_turn = apart_and_in_turn(loop.body)
-    whole = trips // LANES
-    with f.loop("0", str(whole // _BESIDE), type=type) as number:
-        start = f.set(f"add {type} {f.set(f'mul {type} {number}, {LANES * _BESIDE}')}, {begin}")
-        places = [start, *(f.set(f"add {type} {start}, {LANES * k}") for k in range(1, _BESIDE))]
+    whole, beside_each = trips // LANES, loop.schedule.jam
+    with f.loop("0", str(whole // beside_each), type=type) as number:
+        start = f.set(f"add {type} {f.set(f'mul {type} {number}, {LANES * beside_each}')}, {begin}")
+        places = [start, *(f.set(f"add {type} {start}, {LANES * k}") for k in range(1, beside_each))]
         f.steps |= {place: (start, LANES * k) for k, place in enumerate(places)}
         beside: list[dict[Value, str]] = [{**outside, index: place} for place in places]
         write_together(f, apart, beside, {index})
         for one in beside:
             write_together(f, in_turn, [one], {index, *apart})
-    for done in range(whole - whole % _BESIDE, whole):
+    for done in range(whole - whole % beside_each, whole):
         f.values = {**outside, index: f.set(f"add {type} {begin}, {LANES * done}")}
         f.block(loop.body)
     if trips % LANES:

@@ -27,7 +27,6 @@ from weft.ir.ops import (
     Const,
     Invoke,
     Kernel,
-    Load,
     Random,
     Returned,
     ScalarArg,
@@ -183,8 +182,7 @@ class _Parameters:
 def write_function(
     module: ModuleWriter, callee: Callee, writer: Callable[..., FunctionWriter], emitters: Emitters
 ) -> None:
-    """The LLVM function of a lowered kernel that others call; `writer` and `emitters` are those of the arch. (No other
-    code may read its fields meanwhile, but its callers write them between calls: no load of it is invariant.)"""
+    """The LLVM function of a lowered kernel that others call; `writer` and `emitters` are those of the arch."""
     kernel = callee.kernel
     results = [prim for type in kernel.results for prim in flatten(type)]
     parameters = _Parameters(kernel)
@@ -202,9 +200,6 @@ def write_function(
         _check_stack(f, kernel)
     for task in kernel.body:
         assert isinstance(task, Task)
-        for op in task.walk():
-            if isinstance(op, Load):
-                op.invariant = False
         f.block(task.body)
     known = ["ptr %ctx", "i64 %floor", "ptr %draws", "i64 %lane", "i32 %stream"]
     name, takes = identifier(kernel.symbol), ", ".join([*known, *parameters.spelled])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.codegen.cpu.vector_math import CpuMath
-from weft.codegen.gpu.coarsening import Group, group_of
 from weft.codegen.gpu.simt import arena_of
 from weft.codegen.gpu.task import Launch
 from weft.codegen.llvm import machine
@@ -21,6 +20,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.mapping.warp_sums import LANES, warp_loop
 from weft.ir.ops import Kernel, Task
+from weft.ir.schedule import Schedule
 from weft.ir.tasks import box_of
 from weft.ir.types import flat_size
 
@@ -176,10 +176,10 @@ def _grid(
     if task.schedule.numbered or loop is not None:
         threads = f.set(f"mul i64 {area}, {LANES}") if loop is not None else area
         return [f.set(f"trunc i64 {_blocks(f, threads, shape[0], 'x')} to i32"), "1", "1"]
-    group = group_of(task)
-    each = _group_sizes(f, services, area, group)
-    across = _blocks(f, lengths[-1], shape[0], "x", each(group.across))
-    down = _blocks(f, middle, shape[1], "y", each(group.rows))
+    schedule = task.schedule
+    each = _group_sizes(f, services, area, schedule)
+    across = _blocks(f, lengths[-1], shape[0], "x", each(schedule.across))
+    down = _blocks(f, middle, shape[1], "y", each(schedule.rows))
     deep = _blocks(f, outer, shape[2], "z")
     if launch.shares or task.epilogue.first is not None:  # each block adds to the total: few blocks, of long threads
         each_holds = services.word("functions", "i64", resident) if launch.shares else str(_WAVES)
@@ -195,9 +195,9 @@ def _length(f: FunctionWriter, begin: Value, end: Value) -> str:
     return f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {size}, i64 0)")
 
 
-def _group_sizes(f: FunctionWriter, services: _Services, area: str, group: Group) -> Callable[[int], str]:
-    """Gives how many of a group's neighbours a thread shall take: all, unless that leaves processors idle."""
-    enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {group.busy * group.across * group.rows}")
+def _group_sizes(f: FunctionWriter, services: _Services, area: str, schedule: Schedule) -> Callable[[int], str]:
+    """Gives how many neighbours a thread shall take: all, unless that leaves processors idle."""
+    enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {schedule.busy * schedule.across * schedule.rows}")
     many = f.set(f"icmp uge i64 {area}, {enough}")
     return lambda size: f.set(f"select i1 {many}, i64 {size}, i64 1") if size > 1 else "1"
 

@@ -16,14 +16,15 @@ __all__ = [
     "apart_and_in_turn",
     "counts_by_one",
     "is_alike",
+    "is_innermost",
     "is_long",
     "is_ordered",
     "is_shared",
     "is_short",
+    "most_places",
     "size_of",
     "trips_of",
     "worth_it",
-    "written_out",
 ]
 
 _MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
@@ -42,7 +43,8 @@ def trips_of(op: For) -> int | None:
     return len(range(begin, end, step)) if step else None
 
 
-def _is_innermost(op: For) -> bool:
+def is_innermost(op: For) -> bool:
+    """Whether no loop is inside of it."""
     return not any(isinstance(inner, For | While) for inner in op.walk() if inner is not op)
 
 
@@ -55,7 +57,7 @@ def counts_by_one(op: For) -> bool:
 def is_long(op: For) -> bool:
     """Whether a loop makes many rounds, or may, and has none inside."""
     trips = trips_of(op)
-    return _is_innermost(op) and (trips is None or trips > _FEW)
+    return is_innermost(op) and (trips is None or trips > _FEW)
 
 
 def is_short(op: For) -> bool:
@@ -124,7 +126,7 @@ def worth_it(op: For, apart: list[Op]) -> bool:
     """Whether several rounds of the loop shall stand side by side: it waits for memory, and is short enough. `apart`:
     what its rounds have not from one another."""
     trips = trips_of(op)
-    if not counts_by_one(op) or not _is_innermost(op) or (trips is not None and trips < _FEWEST):
+    if not counts_by_one(op) or not is_innermost(op) or (trips is not None and trips < _FEWEST):
         return False
     if size_of(op.body) > _MOST_SIDE_BY_SIDE or any(is_ordered(inner) for inner in op.walk()):
         return False
@@ -136,6 +138,9 @@ def worth_it(op: For, apart: list[Op]) -> bool:
     return any(isinstance(inner, Load) and inner in varying for inner in apart)
 
 
-def written_out(op: For, trips: int, places: int) -> bool:
-    """Whether all rounds of the loop shall be written one after the other, at so many places."""
-    return _is_innermost(op) and trips <= _MOST_TRIPS and trips * places * size_of(op.body) <= _MOST_WRITTEN_OUT
+def most_places(op: For) -> int:
+    """For how many iterations together all rounds of the loop may be written out; 0 for none."""
+    trips = trips_of(op)
+    if trips is None or trips > _MOST_TRIPS or not is_innermost(op):
+        return 0
+    return _MOST_WRITTEN_OUT // max(1, trips * size_of(op.body))

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from weft.codegen.gpu.coarsening import ALONE, Group, accumulators, group_of
+from weft.ir.mapping.coarsening import ALONE, Group, accumulators, group_of
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.gpu.boundary_peeling import Clamp, clamps_of, write_inside
+from weft.codegen.gpu.boundary_peeling import write_inside
+from weft.ir.mapping.clamps import ClampedIndex, clamps_of
+from weft.ir.ops import Clamp, Task
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
+from weft.ir.transforms.mapping.peel_boundaries import peel
 
 KERNEL = """\
 kernel @k(n: i32) -> () {{
@@ -39,9 +42,13 @@ kernel @k(n: i32) -> () {{
 """
 
 
-def clamps(body: str) -> list[Clamp]:
+def made(body: str) -> Task:
     (task,) = tasks_of(parse(KERNEL.format(body=textwrap.indent(body, "    "))))
-    return clamps_of(task)
+    return task
+
+
+def clamps(body: str) -> list[ClampedIndex]:
+    return clamps_of(made(body))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +129,9 @@ ABOVE, BELOW = "(icmp sge i64 (add i64 {}, {}), {})", "(icmp sle i64 (add i64 {}
 
 def asked(body: str) -> list[str]:
     writer: Any = Writer()
-    text = write_inside(writer, clamps(body), [(LOW0, HIGH0), (LOW1, HIGH1)])
+    task = made(body)
+    peel(task)
+    text = write_inside(writer, task.all_of(Clamp), [(LOW0, HIGH0), (LOW1, HIGH1)])
     parts = list[str]()
     while text.startswith("(and i1 "):
         text, part = text[len("(and i1 ") : -1].rsplit(", (icmp", 1)

@@ -18,6 +18,8 @@ from weft.ir.config import CompileConfig
 from weft.ir.mapping.serial_loops import apart_and_in_turn, is_short, trips_of, worth_it
 from weft.ir.ops import Binary, For, Task
 from weft.ir.parse import parse
+from weft.ir.pipeline import find_pass
+from weft.ir.schedule import Schedule
 from weft.ir.tasks import tasks_of
 
 KERNEL = """\
@@ -59,7 +61,11 @@ ADD = "%a = atomic add %here, %v : f32\n"
 
 
 def task_of(body: str) -> Task:
-    (task,) = tasks_of(parse(KERNEL.format(body=textwrap.indent(textwrap.dedent(body), "    "))))
+    """A task of which threads take two iterations together, with its loops scheduled for that."""
+    kernel = parse(KERNEL.format(body=textwrap.indent(textwrap.dedent(body), "    ")))
+    (task,) = tasks_of(kernel)
+    task.schedule = Schedule(across=2)
+    find_pass("unroll_and_jam")(kernel, CompileConfig(arch="cuda"))
     return task
 
 

@@ -1,6 +1,6 @@
 """Schedules: each pass that maps tasks to a target, on a small kernel, and what the verifier refuses.
 
-`golden/mapping/NAME.before.chi` is the input of the pass NAME, lowered CHI; `NAME.chi` is what the pass makes of it."""
+`golden/mapping/NAME.before.chi` is the input of the pass NAME, mapped CHI; `NAME.chi` is what the pass makes of it."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ store %p, %i
 store %q, %i
 store %p, %i
 """
+ALIGNED = {"PROLOGUE": "aligned values=[%one], taps=[]"}
 USUAL = {"SCHEDULE": "", "LOOP": "", "BEGIN": "one", "END": "one", "STEP": "one"}
 PARTS = (*USUAL, "PROLOGUE", "BEFORE", "MORE", "AFTER", "EPILOGUE")
 
@@ -75,7 +76,7 @@ def task(**parts: str) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_text(name: str, golden: Callable[[str, str], None]) -> None:
     kernel = parse((FOLDER / f"{name}.before.chi").read_text())
-    verify(kernel, "lowered")
+    verify(kernel, "mapped")
     run_passes(kernel, (name,), CONFIGS[KINDS[name]], None, "mapped")
     golden(f"mapping/{name}.chi", print_ir(kernel).rstrip() + "\n")
     assert print_ir(parse(print_ir(kernel))) == print_ir(kernel)
@@ -114,6 +115,24 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"SCHEDULE": "block=(32, 1, 1), numbered=true"}, "is numbered where its threads do nothing together"),
         ({"SCHEDULE": "block=(32, 1, 1)", "BEFORE": "simt block_sync []"}, "do nothing together, or is not"),
         ({"SCHEDULE": "block=(32, 2, 1), numbered=true", "BEFORE": "simt block_sync []"}, "its blocks are not flat"),
+        ({"SCHEDULE": "across=3"}, "is coarsened by no power of two"),
+        ({"SCHEDULE": "across=2, rows=0"}, "is coarsened by no power of two"),
+        ({"SCHEDULE": "across=2, phases=some", **ALIGNED}, "has rows in the phases 'some'"),
+        ({"SCHEDULE": "rows=2", **ALIGNED}, "is coarsened along rows, and has one axis"),
+        ({"SCHEDULE": "across=2"}, "is coarsened without one op 'aligned'"),
+        ({"SCHEDULE": "across=2, numbered=true", **ALIGNED}, "is coarsened and numbered"),
+        ({"SCHEDULE": "across=2", "LOOP": "warp=true", **ALIGNED}, "is coarsened and a warp's"),
+        ({"SCHEDULE": "across=2", "MORE": "while {\nbreak\n}", **ALIGNED}, "an op in it shows their order"),
+        ({"SCHEDULE": "across=2", "END": "i", **ALIGNED}, "its loops differ from iteration to iteration"),
+        ({"LOOP": "jam=3"}, "has 3 rounds side by side"),
+        ({"LOOP": "ahead=true"}, "loads ahead what threads do not share"),
+        ({"LOOP": "jam=4, ahead=true"}, "loads ahead what threads do not share"),
+        ({"LOOP": "jam=4", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does not count by one"),
+        ({"LOOP": "jam=4", "MORE": "for %one, %one, %one (%h: i64) {\n}"}, "and holds another loop"),
+        ({"LOOP": "jam=4", "MORE": "print [], parts=(\"x\")"}, "an op in it shows their order"),
+        ({"LOOP": "unroll=-1"}, "is unrolled for fewer than no iterations"),
+        ({"LOOP": "unroll=4", "BEFORE": "%n = load %sum : i64", "END": "n"}, "makes an unknown number of rounds"),
+        ({"LOOP": "unroll=4", "MORE": "for %one, %one, %one (%h: i64) {\n}"}, "and holds another loop"),
         ({"LOOP": "warp=true", "AFTER": "for %one, %one, %one (%h: i64) {\n}"}, "and is not alone"),
         ({"LOOP": "warp=true", "BEFORE": "%n = load %sum : i64", "END": "n"}, "makes an unknown number of rounds"),
         ({"LOOP": "warp=true", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does not count by one"),
@@ -205,3 +224,36 @@ def test_what_must_not_be_private(old: str, new: str, complaint: str) -> None:
     with pytest.raises(InternalError) as caught:
         verify(parse(made(SCATTER.replace(old, new))), "mapped")
     assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ("axis=0, low=1, high=1, fits=true", ""),
+        ("axis=0, low=1, high=2, fits=true", "has a clamp of another index"),
+        ("axis=0, low=0, high=1, fits=true", "has a clamp of another index"),
+        ("axis=0, low=1, high=1", "has a clamp of another index"),
+        ("axis=1, low=1, high=1, fits=true", "has a clamp of another index"),
+        ("axis=0, low=1, high=1, moved=1, fits=true", "has a clamp of another index"),
+        ("axis=0, low=2, high=1, fits=true", "has a clamp of another index"),
+    ],
+)
+def test_what_a_clamp_says_of_its_index(said: str, complaint: str) -> None:
+    text = task(SCHEDULE="across=2", BEFORE=f"%m = binary add %i, %one : i64\n%c = clamp min %m, %one, {said} : i64")
+    kernel = parse(
+        text.replace("PROLOGUE", "").replace(
+            "%one = const 1 : i64\n", "%one = const 1 : i64\naligned values=[], taps=[]\n"
+        )
+    )
+    if not complaint:
+        verify(kernel, "mapped")
+        return
+    with pytest.raises(InternalError, match=complaint):
+        verify(kernel, "mapped")
+
+
+def test_what_is_aligned_stands_in_a_prologue() -> None:
+    with pytest.raises(InternalError, match="stands outside of a task's prologue"):
+        verify(parse(task(BEFORE="aligned values=[], taps=[]")), "mapped")
+    with pytest.raises(InternalError, match="names other than bases and strides"):
+        verify(parse(task(PROLOGUE="%n = const 1 : i32\naligned values=[%n], taps=[]")), "mapped")

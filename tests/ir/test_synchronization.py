@@ -201,12 +201,19 @@ FREE = "\n    atomic_store %lock, %0, order=release"
 
 
 def sums(made: Kernel) -> set[int]:
-    return {int(result(made, schedule)["y"][0]) for schedule in (None, *map(Schedule, range(30)))}
+    schedules = (None, *(Schedule(seed, weak) for seed in range(30) for weak in (False, True)))
+    return {int(result(made, schedule)["y"][0]) for schedule in schedules}
 
 
 def test_a_lock_keeps_updates_apart() -> None:
     assert sums(parallel(ADD)) > {16}, "the adversary finds lost updates where there is no lock"
     assert sums(parallel(SPIN + ADD + FREE)) == {16}
+
+
+@pytest.mark.parametrize("order", ["acquire", "release"])
+def test_a_lock_needs_both_of_its_orders(order: str) -> None:
+    weaker = (SPIN + ADD + FREE).replace(f"order={order}", "order=relaxed")
+    assert sums(parallel(weaker)) > {16}
 
 
 def test_an_update_by_compare_and_swap() -> None:

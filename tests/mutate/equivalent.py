@@ -263,7 +263,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_function: _HIGH.search(text) -> True": _QUICK,
         "keep_borrows: 'mul.hi.' not in ptx -> False": _QUICK,
     },
-    "weft.codegen.gpu.boundary_peeling": {
+    "weft.ir.mapping.clamps": {
         "_clamp: op.type not in (i32, i64) -> False": "nothing of another type is known to be an index moved",
         "_reach: op.type not in (i32, i64) -> False": "a cast from it must fit, and no float has an interval that does",
     },
@@ -348,11 +348,12 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.codegen.cpu.lane_memory": ("_load_global: step == type.size",),
     "weft.ir.mapping.rows": ("is_row: type.size >= 4",),
     "weft.ir.transforms.mapping.choose_axes": ("_written", "_along", "_axis_of"),
-    "weft.codegen.gpu.coarsening": ("has_long_loop", "_shares_loop", "_alike"),
+    "weft.ir.mapping.coarsening": ("has_long_loop", "_shares_loop", "loops_alike"),
     "weft.ir.transforms.mapping.warps_per_row": ("_along_rows",),
-    "weft.codegen.gpu.unroll_and_jam": ("_write_out: f.phased", "count: size_of(self.op.body) <= _SMALL"),
+    "weft.codegen.gpu.unroll_and_jam": ("_write_out: f.phased",),
+    "weft.ir.transforms.mapping.unroll_and_jam": ("_schedule: size_of(op.body) <= _SMALL",),
     "weft.ir.mapping.serial_loops": (
-        *("written_out", "is_long", "is_shared", "_varying"),
+        *("most_places", "is_long", "is_shared", "_varying"),
         "worth_it: trips < _FEWEST",
         "worth_it: size_of(op.body) > _MOST_SIDE_BY_SIDE",
     ),

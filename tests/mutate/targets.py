@@ -36,6 +36,7 @@ _LANES = (
     *_RUN,
 )
 _GPU = (
+    "tests/ir/test_schedules.py",
     "tests/codegen/test_groups.py",
     "tests/codegen/test_rounds_together.py",
     "tests/codegen/test_wide_units.py",
@@ -82,6 +83,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.uniform": ("tests/ir/test_uniform.py", *_LANES, "tests/codegen/test_ptx_together.py"),
     "weft.ir.overlaps": ("tests/codegen/test_overlap_check.py", "tests/lang/behaviour/test_overlaps.py"),
     "weft.ir.shared_locals": (*_SHARED, "tests/lang/behaviour/test_shared_locals.py"),
+    "weft.ir.weak_memory": ("tests/ir/test_weak_memory.py", "tests/ir/test_synchronization.py"),
     "weft.ir.order_dependence": ("tests/ir/test_order_dependence.py", "tests/ir/test_synchronization.py"),
     "weft.ir.transforms.bounds": ("tests/ir/test_bounds.py", *_PASSES, *_BOUNDS),
     "weft.ir.transforms.mask_accesses": ("tests/ir/test_mask_accesses.py", *_PASSES, *_BOUNDS),
@@ -122,7 +124,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.mapping.warp_sums": _GPU,
     "weft.ir.mapping.serial_loops": _GPU,
     "weft.codegen.nvptx.lost_borrows": _GPU,
-    "weft.codegen.gpu.coarsening": _GPU,
+    "weft.ir.mapping.coarsening": _GPU,
+    "weft.ir.mapping.clamps": _GPU,
+    "weft.ir.transforms.mapping.coarsen": _GPU,
+    "weft.ir.transforms.mapping.peel_boundaries": _GPU,
+    "weft.ir.transforms.mapping.unroll_and_jam": _GPU,
     "weft.codegen.gpu.boundary_peeling": _GPU,
     "weft.codegen.gpu.privatization": _GPU,
     "weft.codegen.gpu.warps_per_row": _GPU,

@@ -7,6 +7,10 @@
 A block is wide along the innermost axis, so that the threads of a warp touch neighbouring memory. It is narrower where
 that axis is known to be short. It has as many threads as `loop_config(block_dim=)` says, in whole warps. Tasks whose
 iterations are numbered have their blocks already.
+
+A target may save registers so that many blocks fit a multiprocessor. `few_blocks` tells it not to: a loop of many
+rounds lives on what one thread has under way at a time. But where the threads of a block wait for one another, other
+blocks must have work meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +18,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.ir.config import CompileConfig
-from weft.ir.ops import Const, For, Kernel, Task
+from weft.ir.mapping.coarsening import has_long_loop
+from weft.ir.mapping.warp_sums import warp_loop
+from weft.ir.ops import Const, Kernel, Task
 from weft.ir.passes import pass_
 from weft.ir.tasks import box_of, parallel_tasks
 from weft.ir.verify_schedule import MOST_THREADS
@@ -31,7 +37,8 @@ def choose_blocks(root: Kernel, config: CompileConfig) -> bool:
     changed = False
     for task in parallel_tasks(root):
         if not task.schedule.numbered:
-            task.schedule = replace(task.schedule, block=_shape(task))
+            few = has_long_loop(task) and warp_loop(task) is None
+            task.schedule = replace(task.schedule, block=_shape(task), few_blocks=few)
             changed = True
     return changed
 
@@ -44,7 +51,7 @@ def _threads(task: Task) -> int:
 def _shape(task: Task) -> tuple[int, int, int]:
     limits, threads = box_of(task), _threads(task)
     axes = len(limits.begins)
-    if axes == 1 or any(loop.schedule.warp for loop in task.all_of(For)):
+    if axes == 1 or warp_loop(task) is not None:
         return threads, 1, 1
     begin, end = limits.begins[-1], limits.ends[-1]
     width = _WARP

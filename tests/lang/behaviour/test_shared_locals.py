@@ -182,6 +182,93 @@ def test_a_local_that_each_iteration_assigns_first(ti):
     np.testing.assert_array_equal(x.to_numpy(), (np.arange(n, dtype=np.float32) + 8) * 4)
 
 
+def test_a_local_that_each_iteration_assigns_element_by_element(ti):
+    n = size(ti)
+    x, y = ti.field(ti.f32, n), ti.field(ti.f32, n)
+
+    @ti.kernel
+    def run():
+        gradient = ti.Vector([0.0, 0.0, 0.0])
+        pair = ti.Matrix([[0.0, 0.0], [0.0, 0.0]])
+        for i in x:
+            for j in ti.static(range(3)):
+                gradient[j] = 1.0 * (i + j)
+            pair[0, 1] = gradient[2]
+            pair[1, 1], pair[0, 0] = pair[0, 1] - 1, 0.0
+            if i % 2 == 0:
+                pair[1, 0] = gradient.sum()
+            else:
+                pair[1, 0] = -gradient[1]
+            x[i] = pair.sum()
+            for _ in range(i % 3):
+                gradient[1] += 1
+            y[i] = gradient.sum()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run()
+    i = np.arange(n, dtype=np.float32)
+    np.testing.assert_array_equal(x.to_numpy(), np.where(i % 2 == 0, 5 * i + 6, i + 2))
+    np.testing.assert_array_equal(y.to_numpy(), 3 * i + 3 + i % 3)
+
+
+@pytest.mark.parametrize("written", ["v[0] = i; v[1] = v[2]", "v[0] = i; v[i % 3] = 1", "v[0] = i; v[0 - 1] = 2"])
+def test_elements_that_an_iteration_may_not_assign_first(ti, written):
+    source = f"""
+def run() -> ti.i32:
+    v = ti.Vector([7, 8, 9])
+    for i in range(50):
+        {written}
+        v[2] = v[0] + v[1]
+    return v[2] * 0
+"""
+    space = {"ti": ti}
+    exec(source, space)
+    with pytest.warns(ti.RaceWarning, match="all assign 'v'"):
+        ti.kernel(space["run"])()
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"), [("u8", "i32"), ("i16", "i64"), ("i32", "f32"), ("f32", "f64"), ("u8", "f16")]
+)
+def test_extremes_by_comparison_of_values_of_a_narrower_type(ti, narrow, wide):
+    dt, n = getattr(ti, narrow), size(ti)
+    x = ti.field(dt, n)
+    values = np.random.default_rng(3).integers(0, 125, n)
+    x.from_numpy(values.astype(x.to_numpy().dtype))
+
+    @ti.kernel
+    def run() -> ti.types.vector(2, getattr(ti, wide)):
+        most, least = ti.cast(-1, getattr(ti, wide)), ti.cast(1000, getattr(ti, wide))
+        for i in x:
+            if x[i] > most:
+                most = x[i]
+            if least >= x[i]:
+                least = x[i]
+        return ti.Vector([most, least])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run().to_numpy().tolist() == [values.max(), values.min()]
+
+
+@pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")
+@pytest.mark.parametrize(("wide", "narrow"), [("f32", "i32"), ("i64", "i32"), ("u32", "i32"), ("i32", "i8")])
+def test_an_extreme_of_a_wider_type_is_a_race(ti, wide, narrow):
+    x = ti.field(getattr(ti, wide), 10)
+
+    @ti.kernel
+    def run() -> ti.i32:
+        most = ti.cast(-1, getattr(ti, narrow))
+        for i in x:
+            if x[i] > most:
+                most = x[i]
+        return most
+
+    with pytest.warns(ti.RaceWarning, match="all assign 'most'"):
+        run()
+
+
 @pytest.mark.parametrize("name", ["i32", "u16", "f32", "f64"])
 def test_extremes_by_comparison(ti, name):
     dt, n = getattr(ti, name), size(ti)

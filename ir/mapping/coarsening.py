@@ -1,13 +1,5 @@
-"""How many neighbouring iterations one thread takes together, so that it moves 16 bytes at a time.
-
-    y[i] = a * x[i] + y[i]                            x, y of f32: four at a time
-
-    i = 4 * (this thread's number)                    one 16-byte load of x, one of y
-    y[i], ... y[i + 3] = a * x[i] + y[i], ...         four times each op; one 16-byte store
-
-Each op is written for all neighbours before the next op. So their loads stand side by side: LLVM joins them, and all
-are under way at once. Iterations of a parallel loop may run in any order, so they may run so. In a stencil a thread
-takes several rows as well: cells next to one another have neighbours in common, and they are read once.
+"""How many neighbouring iterations of a task a thread of a GPU should take together, and where their accesses are whole
+words. See the pass `coarsen`.
 """
 
 from __future__ import annotations
@@ -16,18 +8,27 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
-from weft.codegen.gpu.boundary_peeling import clamps_of
-from weft.codegen.gpu.row_phases import WORD, cell, whole_words
 from weft.ir.addresses import element_of
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import is_access
 from weft.ir.core import Block, Op, Value
+from weft.ir.mapping.clamps import clamps_of
 from weft.ir.mapping.serial_loops import is_long, is_ordered, is_shared, is_short, size_of
-from weft.ir.ops import Address, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
+from weft.ir.mapping.whole_words import WORD, cell, whole_words
+from weft.ir.ops import Address, Aligned, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.scopes import Scope
 from weft.ir.types import Pointer, element
 
-__all__ = ["ALONE", "Group", "accumulators", "group_of", "has_long_loop", "split_at_shared"]
+__all__ = [
+    "ALONE",
+    "Group",
+    "accumulators",
+    "alignment_of",
+    "group_of",
+    "has_long_loop",
+    "loops_alike",
+    "split_at_shared",
+]
 
 _MOST_OPS = 640  # of all iterations together
 _ROWS = (4, 2)
@@ -70,7 +71,7 @@ def group_of(task: Task) -> Group:
     """What a thread takes together. Not where iterations can end early, loop on their own, or draw numbers in order;
     and only where 16-byte accesses are known to be aligned, or that is easily seen."""
     ops = [inner for op in task.body for inner in op.walk()]
-    if any(is_ordered(op) for op in ops) or not task.body.args or not _alike(task):
+    if any(is_ordered(op) for op in ops) or not task.body.args or not loops_alike(task):
         return ALONE
     loops = [op for op in ops if isinstance(op, For)]
     filtered = list(_filtered(task, ops, {op.body.args[0] for op in loops}))
@@ -111,7 +112,7 @@ def _shares_loop(task: Task) -> bool:
     return any(isinstance(op, For) and is_shared(op) for op in task.body)
 
 
-def _alike(task: Task) -> bool:
+def loops_alike(task: Task) -> bool:
     """Whether its loops make the same rounds in every iteration, and none is inside of a condition."""
     varying: set[Value] = set(task.body.args)
     for op in task.body:
@@ -196,6 +197,15 @@ def _has_gaps(rows: list[_Row]) -> bool:
         if isinstance(row.op, Store):
             stored.setdefault((row.scope.whole, row.step), {})[row.offset % row.step] = row.size
     return any(sum(parts.values()) < step for (_, step), parts in stored.items())
+
+
+def alignment_of(task: Task) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+    """What must be multiples of a word where threads take several iterations, and where the rows of a filter are whole
+    words (see the op `aligned`)."""
+    for op in task.prologue:
+        if isinstance(op, Aligned):
+            return tuple(op.values), tuple(op.taps)
+    return (), ()
 
 
 def accumulators(task: Task) -> frozenset[Value]:

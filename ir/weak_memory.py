@@ -1,0 +1,230 @@
+"""Memory as weak machines have it: a thread may find what memory held before, unless something orders it.
+
+The evaluator under a `Schedule` that is `weak` keeps, for each scalar that iterations write, all values that it has had
+in the loop, oldest first. Each thread has a *view*: of each such scalar, the oldest value that it may still find.
+
+    load                 takes any value from there on, and the view moves up to it
+    store                adds a value, which the thread itself finds from now on; others may, or may find older ones
+    ... with a release   the value carries the view of the thread
+    ... with an acquire  the view of the thread takes in what the value that it found carries
+    updates              find the newest value, and carry on what that carried
+    the end of the loop  all threads find the newest values
+
+So a lock whose release is missing, or whose acquire is, lets the next holder read what was there before the last one,
+under one of a few schedules. This is the model of C++ and of PTX for acquire and release, without loads that see what
+is stored later: the order in which the values of a scalar come is that in which the stores ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.ir import ops
+from weft.ir.machine import Env, Machine, Run, pointee, runs_weakly
+from weft.ir.memory_model import Place, convert, flat_values, unflatten
+from weft.ir.scalar import BINARY, cast_value
+from weft.ir.types import Prim, Type, element, flat_size
+
+__all__ = ["View", "WeakMemory"]
+
+Seen = dict[int, int]  # of each scalar, by its address, the number of a value
+
+_ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
+_NEWEST = 0.6  # how often a load finds the newest value, whatever else it may find
+
+
+class _Written(NamedTuple):
+    """A value that a scalar had, and what it carries to who acquires it."""
+
+    value: Any
+    carries: Seen
+
+
+@dataclass
+class WeakMemory:
+    """What the scalars that a parallel loop writes have held."""
+
+    draw: Random
+    values: dict[int, list[_Written]] = field(default_factory=dict[int, list[_Written]])
+    buffers: dict[int, tuple[Any, int]] = field(default_factory=dict[int, tuple[Any, int]])  # by id, with their address
+
+    def cell(self, place: Place, k: int) -> int:
+        """The address of scalar number `k` there. (Several buffers may be views of one array.)"""
+        found = self.buffers.get(id(place.buffer))
+        if found is None:
+            found = self.buffers[id(place.buffer)] = (place.buffer, place.buffer.ctypes.data)
+        return found[1] + place.offsets[k]
+
+
+@dataclass
+class View:
+    """What one thread may find there. `found`: what its relaxed loads would have taken in, had they been acquires, for
+    a fence behind them; `fenced`: its view at its last release fence, which its relaxed stores carry."""
+
+    memory: WeakMemory
+    seen: Seen = field(default_factory=Seen)
+    found: Seen = field(default_factory=Seen)
+    fenced: Seen = field(default_factory=Seen)
+
+    def load(self, place: Place, type: Type, order: str) -> Any:
+        """The value of that type there, or a value that was there."""
+        place.check()
+        return unflatten([self._load(place, k, order) for k in range(len(place.offsets))], type)
+
+    def store(self, place: Place, value: Any, type: Type, order: str) -> None:
+        """Put a value there."""
+        place.check()
+        for k, scalar in enumerate(flat_values(convert(value, type), type)):
+            self._store(place, k, scalar, order, {})
+
+    def update(self, place: Place, value: Callable[[Any, int], Any], type: Type, order: str) -> Any:
+        """Put there what `value` makes of each scalar that is there, and of its number, unless that is None. Gives what
+        was there."""
+        place.check()
+        olds: list[Any] = []
+        for k in range(len(place.offsets)):
+            newest = self._newest(place, k)
+            olds.append(newest.value)
+            new = value(newest.value, k)
+            self._take_in(newest.carries, order)
+            cell = self.memory.cell(place, k)
+            self.seen[cell] = max(0, len(self.memory.values.get(cell, ())) - 1)
+            if new is not None:
+                self._store(place, k, new, order, newest.carries)
+        return unflatten(olds, type)
+
+    def fence(self, order: str) -> None:
+        """Order what the thread does before it and behind it."""
+        if order in _ACQUIRES:
+            _join(self.seen, self.found)
+        if order in _RELEASES:
+            self.fenced = dict(self.seen)
+
+    def _load(self, place: Place, k: int, order: str) -> Any:
+        cell, draw = self.memory.cell(place, k), self.memory.draw
+        values = self.memory.values.get(cell)
+        if values is None:
+            return _raw(place, k)[()]
+        number = len(values) - 1
+        if draw.random() > _NEWEST:
+            number = draw.randint(self.seen.get(cell, 0), number)
+        self.seen[cell] = number
+        if order != "plain":
+            self._take_in(values[number].carries, order)
+        return values[number].value
+
+    def _store(self, place: Place, k: int, value: Any, order: str, carries: Seen) -> None:
+        cell, prim = self.memory.cell(place, k), place.prims[k]
+        values = self.memory.values.setdefault(cell, [_Written(_raw(place, k)[()], {})])
+        self.seen[cell] = len(values)
+        if order != "plain":
+            carries = dict(carries)
+            _join(carries, self.seen if order in _RELEASES else self.fenced)
+        values.append(_Written(cast_value(value, prim), carries))
+        _raw(place, k)[()] = cast_value(value, prim)
+
+    def _newest(self, place: Place, k: int) -> _Written:
+        values = self.memory.values.get(self.memory.cell(place, k))
+        return values[-1] if values else _Written(_raw(place, k)[()], {})
+
+    def _take_in(self, carried: Seen, order: str) -> None:
+        _join(self.seen if order in _ACQUIRES else self.found, carried)
+
+
+def _join(view: Seen, other: Seen) -> None:
+    for cell, number in other.items():
+        view[cell] = max(view.get(cell, 0), number)
+
+
+def _raw(place: Place, k: int) -> Any:
+    """The scalar in memory, as an array without axes."""
+    return np.ndarray((), place.prims[k].np, place.buffer, place.offsets[k])
+
+
+# ---- the ops ---------------------------------------------------------------------------------------------------------
+
+
+def _view(machine: Machine) -> View:
+    view: Any = machine.course.view
+    assert isinstance(view, View), "only threads of a parallel loop have a view"
+    return view
+
+
+def _absent(machine: Machine, place: Place) -> bool:
+    """Whether the place is outside of its object, and accesses to such places are masked."""
+    return bool(machine.config.masks and place.error)
+
+
+@runs_weakly(ops.Load)
+@runs_weakly(ops.AtomicLoad)
+def _load(machine: Machine, op: ops.Load | ops.AtomicLoad) -> Run:
+    ptr, type = machine.slot(op.ptr), op.type
+    order, nothing = op.order if isinstance(op, ops.AtomicLoad) else "plain", _zero(type)
+    return lambda env: nothing if _absent(machine, env[ptr]) else _view(machine).load(env[ptr], type, order)
+
+
+@runs_weakly(ops.Store)
+@runs_weakly(ops.AtomicStore)
+def _store(machine: Machine, op: ops.Store | ops.AtomicStore) -> Run:
+    ptr, value, type = machine.slot(op.ptr), machine.slot(op.value), pointee(op.ptr)
+    order = op.order if isinstance(op, ops.AtomicStore) else "relaxed" if op.relaxed else "plain"
+
+    def run(env: Env) -> None:
+        if not _absent(machine, env[ptr]):
+            _view(machine).store(env[ptr], env[value], type, order)
+
+    return run
+
+
+@runs_weakly(ops.Atomic)
+def _atomic(machine: Machine, op: ops.Atomic) -> Run:
+    kind, prim = op.kind, element(op.type)
+
+    def update(old: Any, operands: list[Any], k: int) -> Any:
+        value = cast_value(operands[0][k], prim)
+        return value if kind == "xchg" else BINARY[kind].evaluate(old, value)
+
+    return _updating(machine, op, update, "relaxed")
+
+
+@runs_weakly(ops.Exchange)
+def _exchange(machine: Machine, op: ops.Exchange) -> Run:
+    return _updating(machine, op, lambda _, operands, k: operands[0][k], op.order)
+
+
+@runs_weakly(ops.CompareExchange)
+def _compare_exchange(machine: Machine, op: ops.CompareExchange) -> Run:
+    def update(old: Any, operands: list[Any], k: int) -> Any:
+        expected, desired = operands
+        return desired[k] if old.tobytes() == expected[k].tobytes() else None
+
+    return _updating(machine, op, update, op.order)
+
+
+def _updating(machine: Machine, op: Any, update: Callable[[Any, list[Any], int], Any], order: str) -> Run:
+    """`update` says what is left of a scalar, of its number, and of the scalars of each operand; None: it stays."""
+    ptr, slots, type = machine.slot(op.ptr), machine.slot_list(op.operands[1:]), pointee(op.ptr)
+    nothing = _zero(type)
+
+    def run(env: Env) -> Any:
+        if _absent(machine, env[ptr]):
+            return nothing
+        operands = [flat_values(convert(env[slot], type), type) for slot in slots]
+        return _view(machine).update(env[ptr], lambda old, k: update(old, operands, k), type, order)
+
+    return run
+
+
+@runs_weakly(ops.Fence)
+def _fence(machine: Machine, op: ops.Fence) -> Run:
+    order = op.order
+    return lambda env: _view(machine).fence(order)
+
+
+def _zero(type: Type) -> Any:
+    return cast_value(0, type) if isinstance(type, Prim) else unflatten([0] * flat_size(type), type)
