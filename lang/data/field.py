@@ -16,9 +16,7 @@ import numpy as np
 from weft.ir.errors import LIBRARY, TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.snode import SNode as Node
-from weft.ir.storage.cell import Cell
-from weft.ir.storage.path import Path
-from weft.ir.types import Prim, Tensor, Type, tensor
+from weft.ir.types import Prim, Tensor, tensor
 from weft.lang.data import tensors
 from weft.lang.data.elements import (
     FieldIndexError,
@@ -39,39 +37,17 @@ from weft.lang.values.types import prim_of_numpy, primitive
 
 if TYPE_CHECKING:
     from weft.ir.layout import PlaceLayout
+    from weft.lang.data.symbol_parts import FieldSymbolParts
 
 __all__ = [
     "Field",
     "FieldIndexError",
-    "FieldSymbolParts",
     "MatrixField",
     "ScalarField",
     "Slot",
     "all_slots",
     "unpickled",
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class FieldSymbolParts:
-    """What a kernel's FieldSymbol of this field says; `tree` becomes a number there."""
-
-    name: str
-    shape: tuple[int, ...]
-    path: Path
-    offset: tuple[int, ...]
-    order: tuple[int, ...]
-    tree: FieldTree
-
-    @property
-    def dtype(self) -> Type:
-        """The type of an element."""
-        return self.path.cell.type
-
-    @property
-    def components(self) -> tuple[int, ...]:
-        """Where in its cell each scalar of an element lies, in bytes."""
-        return self.path.cell.components
 
 
 @dataclass(eq=False)
@@ -163,14 +139,13 @@ class Field(Marked, Lender):
         tree.check(self._label())
         if any(slot.node is None or slot.tree is not tree for slot in self._slots):
             raise FieldError(f"the components of {self._label()} must all be placed in one SNode tree")
+        from weft.lang.data.symbol_parts import FieldSymbolParts, path_of  # who only reads elements needs no paths
+
         places: list[PlaceLayout] = [tree.layout.places[slot.node] for slot in self._slots if slot.node is not None]
-        first, paths = places[0], [place.path.collapsed() for place in places]
-        levels = paths[0].levels
-        if any(path.levels != levels or place.shape != first.shape for place, path in zip(places, paths, strict=True)):
+        path = path_of(places, tensor(self._dtype, self._inner) if self._inner else self._dtype)
+        if path is None:
             raise FieldError(f"the components of {self._label()} must all be laid out alike")
-        dtype = tensor(self._dtype, self._inner) if self._inner else self._dtype
-        cell = Cell(dtype, tuple(start for path in paths for start in path.cell.components))
-        return FieldSymbolParts(self.name, first.shape, Path(levels, cell), self.offset, first.order, tree)
+        return FieldSymbolParts(self.name, places[0].shape, path, self.offset, places[0].order, tree)
 
     def _node(self) -> Node:
         node = self._slots[0].node

@@ -15,7 +15,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -102,34 +102,39 @@ def _new_lock() -> Any:
     return forkable(threading.RLock())
 
 
-@dataclass(eq=False)
 class Program:
-    """The state between two resets. `arch` is what runs ("cpu", "cuda" or "python"); `generation` counts them;
-    `trees` are the SNode trees still alive, `builder` is the one that `root` is building; `dumps` are the compiler's
-    texts to show, as WEFT_DUMP names them; `profiling`: `init(kernel_profiler=True)`; `gpu`: which one; `chosen`: the
-    options of `init` that were given."""
+    """The state between two resets."""
 
-    config: CompileConfig
-    generation: int
-    dumps: frozenset[str] = frozenset()
-    profiling: bool = False
-    gpu: int = 0
-    trees: weakref.WeakSet[Any] = field(default_factory=lambda: weakref.WeakSet[Any]())
-    random: random.Random = field(default_factory=random.Random)
-    told: set[Any] = field(default_factory=set[Any])  # where arch=python has warned of an overflow
-    draws: Any = None  # where the random numbers of arch=python stand
-    alive: bool = True
-    builder: Any = None
-    shadow: Any = None  # of the race check, see `checks/races.py`
-    marks: Any = None  # of the check of uninitialised elements, see `data/marks.py`
-    lock: Any = field(default_factory=_new_lock)  # held while something is made at its first use
-    epoch: Any = field(default_factory=ctypes.c_int64)  # see `touch`
-    retakes: int = 0
-    chosen: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
-    _counting: Any = field(default_factory=_new_lock)  # (what is collected meanwhile may count, too)
-    _device: Any = None
-    _compilers: Any = None
-    _kinds: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
+    def __init__(
+        self,
+        config: CompileConfig,
+        generation: int,
+        dumps: frozenset[str],
+        profiling: bool,
+        gpu: int,
+        chosen: dict[str, Any],
+    ) -> None:
+        self.config = config
+        self.generation = generation  # counts the programs of this process
+        self.dumps = dumps  # the compiler's texts to show, as WEFT_DUMP names them
+        self.profiling = profiling  # `init(kernel_profiler=True)`
+        self.gpu = gpu  # which one
+        self.chosen = chosen  # the options of `init` that were given
+        self.trees = weakref.WeakSet[Any]()  # the SNode trees still alive
+        self.builder: Any = None  # the tree that `root` is building
+        self.random = random.Random()
+        self.draws: Any = None  # where the random numbers of arch=python stand
+        self.told = set[Any]()  # where arch=python has warned of an overflow
+        self.shadow: Any = None  # of the race check, see `data/shadows.py`
+        self.marks: Any = None  # of the check of uninitialised elements, see `data/marks.py`
+        self.alive = True
+        self.epoch = ctypes.c_int64()  # see `touch`
+        self.retakes = 0  # see `retake`
+        self.lock: Any = _new_lock()  # held while something is made at its first use
+        self._counting: Any = _new_lock()  # (what is collected meanwhile may count, too)
+        self._device: Any = None
+        self._compilers: Any = None
+        self._kinds: dict[Any, int] = {}
 
     @property
     def interprets(self) -> bool:
@@ -333,7 +338,7 @@ def init(
     with compiling, _starting:
         reset()
         _generation += 1
-        begun = Program(config, _generation, dumps, profiling, number, chosen=chosen)
+        begun = Program(config, _generation, dumps, profiling, number, chosen)
         begun.random.seed(config.random_seed)
         _current = begun
         _tell(begun, True)

@@ -1,0 +1,45 @@
+"""What the compiler is told about where a field lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.ir.layout import PlaceLayout
+from weft.ir.storage.cell import Cell
+from weft.ir.storage.path import Path
+from weft.ir.types import Type
+from weft.lang.data.snode_api import FieldTree
+
+__all__ = ["FieldSymbolParts", "path_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class FieldSymbolParts:
+    """What a kernel's FieldSymbol of this field says; `tree` becomes a number there."""
+
+    name: str
+    shape: tuple[int, ...]
+    path: Path
+    offset: tuple[int, ...]
+    order: tuple[int, ...]
+    tree: FieldTree
+
+    @property
+    def dtype(self) -> Type:
+        """The type of an element."""
+        return self.path.cell.type
+
+    @property
+    def components(self) -> tuple[int, ...]:
+        """Where in its cell each scalar of an element lies, in bytes."""
+        return self.path.cell.components
+
+
+def path_of(places: Sequence[PlaceLayout], dtype: Type) -> Path | None:
+    """The path to an element of type `dtype` whose scalars lie at `places`; None if these are not laid out alike."""
+    paths = [place.path.collapsed() for place in places]
+    levels, shape = paths[0].levels, places[0].shape
+    if any(path.levels != levels or place.shape != shape for place, path in zip(places, paths, strict=True)):
+        return None
+    return Path(levels, Cell(dtype, tuple(start for path in paths for start in path.cell.components)))
