@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from weft.ir.core import Op
 from weft.ir.ops import Assert, Invoke, Kernel, Random
 
-__all__ = ["DRAWS", "FAILS", "called", "closures", "draws", "note_effects"]
+__all__ = ["DRAWS", "FAILS", "RECURS", "called", "calls_itself", "closures", "draws", "may_fail", "note_effects"]
 
-DRAWS, FAILS = "draws", "fails"  # effects of an `invoke`: it draws random numbers, it may end the task
+# Effects of an `invoke`: it draws random numbers; it may end the task; it may call the function that it stands in.
+DRAWS, FAILS, RECURS = "draws", "fails", "recurs"
 
 _HOLDS: dict[str, Callable[[Op], bool]] = {
     DRAWS: lambda op: isinstance(op, Random),
@@ -52,9 +53,20 @@ def note_effects(kernel: Kernel, functions: Sequence[Kernel]) -> None:
         effects[name] = tuple(sorted(found | {FAILS} if deep else found))
     for root in (kernel, *functions):
         for op in root.all_of(Invoke):
-            op.effects = effects[op.function]
+            back = root.symbol in {op.function, *reached[op.function]}
+            op.effects = (*effects[op.function], RECURS) if back else effects[op.function]
 
 
 def draws(root: Op) -> bool:
     """Whether ops inside `root`, or a function called there, draw random numbers."""
     return any(isinstance(op, Random) or (isinstance(op, Invoke) and DRAWS in op.effects) for op in root.walk())
+
+
+def may_fail(root: Op) -> bool:
+    """Whether an assertion inside `root`, or in a function called there, may end the task."""
+    return any(isinstance(op, Assert) or (isinstance(op, Invoke) and FAILS in op.effects) for op in root.walk())
+
+
+def calls_itself(root: Kernel) -> bool:
+    """Whether the function may call itself, also through others."""
+    return any(RECURS in op.effects for op in root.all_of(Invoke))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir import evaluate_mapped as evaluate_mapped  # registers what ops of mapped CHI mean
 from weft.ir import evaluate_values as evaluate_values  # registers what value ops mean
 from weft.ir import ops
 from weft.ir.adversary import Schedule, run_interleaved
@@ -303,11 +304,6 @@ def _yield(machine: Machine, op: ops.Yield) -> Run:
         return Flow.YIELD
 
     return run
-
-
-@runs(ops.Aligned)
-def _aligned(machine: Machine, op: ops.Aligned) -> Run:
-    return lambda env: None
 
 
 @runs(ops.Break)

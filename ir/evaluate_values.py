@@ -69,14 +69,6 @@ def _binary(machine: Machine, op: ops.Binary) -> Run:
     return lambda env: after(function(first(env[a]), second(env[b])))
 
 
-@runs(ops.Clamp)
-def _clamp(machine: Machine, op: ops.Clamp) -> Run:
-    a, b = machine.slot(op.lhs), machine.slot(op.rhs)
-    assert isinstance(op.type, Prim)
-    function = BINARY[op.kind].on_scalars(op.type)
-    return lambda env: function(env[a], env[b])
-
-
 @runs(ops.Select)
 def _select(machine: Machine, op: ops.Select) -> Run:
     condition, a, b, type = machine.slot(op.condition), machine.slot(op.a), machine.slot(op.b), op.type

@@ -14,7 +14,7 @@ _ADDRESSES = {"tree_base", "array_base", "shared_base", "array_extent", "array_s
 _LOWERED = _ADDRESSES | {"arg", "scalar_arg", "random", "returned"}
 
 _TARGETLESS = frozenset(_VALUES | _CONTROL | _LOWERED | {"kernel", "task", "yield", "store_result", "exit"})
-_MAPPED = frozenset({"aligned", "clamp"})  # what only passes of TO_MAPPED and TO_LANES make
+_MAPPED = frozenset({"aligned", "atomic_row", "clamp", "stack_left"})  # what only passes of TO_MAPPED and TO_LANES make
 
 LEVELS: dict[str, frozenset[str]] = {
     "chi": frozenset(

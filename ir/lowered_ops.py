@@ -40,10 +40,12 @@ class ArrayBase(Op, name="array_base", pure=True, place=True, lanes="operands"):
 
 
 class SharedBase(Op, name="shared_base", pure=True, place=True):
-    """The address of the task's array number `number` in the memory of the thread block, of so many `bytes`."""
+    """The address of the task's array number `number` in the memory of the thread block, of so many `bytes`. `offset`:
+    where it lies in the memory that comes with the launch; -1: the code brings it."""
 
     number: int = attr()
     bytes: int = attr()
+    offset: int = attr(default=-1)
 
     def result_type(self) -> Type:
         return pointer(i64)

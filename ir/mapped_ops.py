@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from weft.ir.core import Op, Value, attr, operand, operands
-from weft.ir.types import Type
+from weft.ir.types import Type, u1
 
-__all__ = ["Aligned", "Clamp"]
+__all__ = ["Aligned", "AtomicRow", "Clamp", "StackLeft"]
 
 # ---- mapped CHI ------------------------------------------------------------------------------------------------------
 
@@ -17,6 +17,23 @@ class Aligned(Op, name="aligned", reads=True, writes=True, effect="elsewhere"):
 
     values: list[Value] = operands()
     taps: list[Value] = operands()
+
+
+class AtomicRow(Op, name="atomic_row", reads=True, writes=True, effect="address"):
+    """Adds each of `values`, numbers of type f32, to one of the neighbours in memory that begin at `ptr`, atomically,
+    in any order. One instruction adds `unit` of them where the address is a multiple of that many numbers; they are
+    one unit, at such an address, or an odd number of units that begin anywhere."""
+
+    ptr: Value = operand()
+    values: list[Value] = operands()
+    unit: int = attr()
+
+
+class StackLeft(Op, name="stack_left", reads=True, effect="elsewhere"):
+    """Whether the stack of the thread has room for another call of the function that holds the op."""
+
+    def result_type(self) -> Type:
+        return u1
 
 
 class Clamp(Op, name="clamp", pure=True):

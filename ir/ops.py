@@ -17,7 +17,7 @@ from weft.ir.lowered_ops import (
     StoreResult,
     TreeBase,
 )
-from weft.ir.mapped_ops import Aligned, Clamp
+from weft.ir.mapped_ops import Aligned, AtomicRow, Clamp, StackLeft
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
@@ -36,6 +36,7 @@ __all__ = [
     "ArrayExtent",
     "ArrayStride",
     "AtomicLoad",
+    "AtomicRow",
     "AtomicStore",
     "Clamp",
     "CompareExchange",
@@ -44,6 +45,7 @@ __all__ = [
     "Fence",
     "ScalarArg",
     "SharedBase",
+    "StackLeft",
     "StoreResult",
     "TreeBase",
 ]

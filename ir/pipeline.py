@@ -66,23 +66,27 @@ TO_LOWERED: tuple[str, ...] = (
 
 # By kind of target: which thread runs which iterations, and in what order.
 TO_MAPPED: dict[str, tuple[str, ...]] = {
-    "cpu": ("forget_invariants",),
+    "cpu": ("forget_invariants", "check_recursion"),
     "gpu": (
         "forget_invariants",
+        "check_recursion",
         "number_iterations",
         "choose_axes",
+        "privatize_in_blocks",
         "warps_per_row",
         "coarsen",
         "peel_boundaries",
         "unroll_and_jam",
         "choose_blocks",
+        "place_shared_arrays",
+        "plan_launches",
     ),
 }
 
 # By kind of target, after `TO_MAPPED`: how the accesses of a thread become instructions.
 TO_LANES: dict[str, tuple[str, ...]] = {
     "cpu": ("choose_lanes", "privatize", "choose_threads", "hint_vectorizer"),
-    "gpu": (),
+    "gpu": ("widen_atomics",),
 }
 
 _MAPPING = frozenset(name for table in (TO_MAPPED, TO_LANES) for names in table.values() for name in names)

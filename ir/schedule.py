@@ -31,6 +31,7 @@ class Privatized:
     kind: str  # the operator of the atomics that update it, and that merges copies
     type: Prim  # of its scalars
     reach: int  # by how many bytes an index that is wrong by one misses the field, at most
+    copies: int = 1  # how many each block has, a power of two
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Schedule:
 
     block: tuple[int, ...] = ()  # GPU: the threads of a block along x, y and z
     few_blocks: bool = False  # GPU: threads get all the registers they can use, though fewer blocks fit a processor
+    launch: int = -1  # GPU: the number of the launch; serial tasks that follow one another have one in common
+    guarded: bool = False  # GPU: an earlier launch may have ended the kernel, so that this one asks first
+    ends: bool = False  # GPU: the task may end the kernel, and a later launch must hear of it
+    box: int = 0  # GPU: the word of the state where the box is measured, by the launch before; 0 if it need not be
+    shared_bytes: int = 0  # GPU: the memory of a block for arrays that comes with the launch
     numbered: bool = False  # GPU: threads take iterations by number, as programs with barriers or shuffles count on
     across: int = 1  # GPU: neighbours along the innermost axis that a thread takes together
     rows: int = 1  # GPU: neighbours along the axis before that one which a thread takes together

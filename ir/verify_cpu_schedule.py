@@ -5,6 +5,8 @@ Each row asks the analysis that says what is legal, not the one that says what p
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from weft.ir.core import Op
 from weft.ir.mapping.fold_choice import could_fold, sums_fold
 from weft.ir.mapping.privatizable import updated_by, whole_field
@@ -61,8 +63,10 @@ def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:
         symbol = symbols.get(copy.scope)
         require(symbol is not None and not symbol.exposed, op, f"copies {copy.scope}, which is no field of its own")
         require(updated.get(copy.scope) == copy.kind, op, f"copies {copy.scope}, and does more than to update it")
-        whole = symbol is not None and whole_field(copy.scope, symbol, copy.kind) == copy
+        whole = symbol is not None and whole_field(copy.scope, symbol, copy.kind) == replace(copy, copies=1)
         require(whole, op, f"copies {copy.scope} as it does not lie in memory")
+        several = copy.copies > 0 and copy.copies & (copy.copies - 1) == 0
+        require(several, op, f"copies {copy.scope} {copy.copies} times, which is no power of two")
 
 
 def task_versions(op: Task, schedule: Schedule, _: Kernel) -> None:

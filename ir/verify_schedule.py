@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from weft.ir.calls import may_fail
 from weft.ir.core import ops_of
 from weft.ir.mapping.clamps import clamps_of
 from weft.ir.mapping.coarsening import loops_alike
 from weft.ir.mapping.serial_loops import counts_by_one, is_innermost, is_ordered, is_shared, trips_of
 from weft.ir.mapping.warp_sums import around, is_private, sums_of
-from weft.ir.ops import Aligned, Clamp, For, Kernel, SharedBase, Simt, Task
+from weft.ir.ops import Aligned, Clamp, Exit, For, Kernel, Load, SharedBase, Simt, Task
 from weft.ir.schedule import LoopSchedule, Schedule
+from weft.ir.tasks import tasks_of
 from weft.ir.verify_cpu_schedule import loop_lanes, task_copies, task_hints, task_lanes, task_versions
 from weft.ir.verify_types import require, show
 
@@ -29,7 +31,8 @@ def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
         return
     require(mapped, op, "has a schedule before it is mapped to a target")
     if isinstance(op, Task):
-        require(op.kind != "serial", op, "is serial and yet has a schedule")
+        kept = Schedule(launch=op.schedule.launch, guarded=op.schedule.guarded, ends=op.schedule.ends)
+        require(op.kind != "serial" or op.schedule == kept, op, "is serial, and its schedule is a parallel task's")
         for check in _TASK.values():
             check(op, op.schedule, kernel)
     else:
@@ -50,6 +53,30 @@ def _numbered(op: Task, schedule: Schedule, _: Kernel) -> None:
     works_together = bool(op.all_of(Simt, SharedBase))
     require(works_together == schedule.numbered, op, "is numbered where its threads do nothing together, or is not")
     require(not schedule.numbered or schedule.block[1:] == (1, 1), op, "is numbered, and its blocks are not flat")
+
+
+def _launched(op: Task, schedule: Schedule, kernel: Kernel) -> None:
+    if schedule.launch < 0:
+        return
+    before = [task.schedule.launch for task in tasks_of(kernel)[: tasks_of(kernel).index(op)]]
+    last = before[-1] if before else -1
+    joins = op.kind == "serial" and bool(before) and tasks_of(kernel)[len(before) - 1].kind == "serial"
+    steps = (last,) if joins else (last + 1, last + 2) if schedule.box else (last + 1,)
+    require(schedule.launch in steps, op, f"is launch {schedule.launch} after launch {last}")
+    reads = any(isinstance(one, Load) for one in op.bounds)
+    require(op.kind == "serial" or reads == (schedule.box > 0), op, "has a box that is measured too late, or in vain")
+    earlier = [task for task in tasks_of(kernel) if task.schedule.launch < schedule.launch]
+    ending = any(may_fail(task) or task.all_of(Exit) for task in earlier)
+    require(schedule.guarded or not ending, op, "runs though an earlier launch may have ended the kernel")
+
+
+def _arrays(op: Task, schedule: Schedule, _: Kernel) -> None:
+    arrays = {one.number: one for one in op.all_of(SharedBase) if one.offset >= 0}
+    end = 0
+    for array in sorted(arrays.values(), key=lambda one: one.offset):
+        require(array.offset >= end, op, "has arrays of a block that overlap")
+        end = array.offset + array.bytes
+    require(end <= schedule.shared_bytes, op, f"has {end} bytes of arrays in {schedule.shared_bytes}")
 
 
 def _coarsened(op: Task, schedule: Schedule, _: Kernel) -> None:
@@ -77,6 +104,8 @@ def _peeled(op: Task, schedule: Schedule, _: Kernel) -> None:
 _TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
     "block": _block,
     "numbered": _numbered,
+    "launch": _launched,
+    "shared_bytes": _arrays,
     "across": _coarsened,
     "clamps": _peeled,
     "lanes": task_lanes,

@@ -19,6 +19,7 @@ from weft.ir.types import (
     Tensor,
     Type,
     element,
+    f32,
     flat_size,
     flatten,
     i32,
@@ -53,6 +54,8 @@ def require(holds: bool, op: Op, complaint: str) -> None:
     if not holds:
         raise InternalError(f"{show(op)}: {complaint}")
 
+
+_FAULTS = ("assert", "bounds", "arithmetic", "recursion", "race", "uninitialised")
 
 CHECKS: dict[str, Callable[[Any, Kernel], None]] = {}
 OpT = TypeVar("OpT", bound=Op)
@@ -134,6 +137,19 @@ def _clamp(op: ops.Clamp, _: Kernel) -> None:
     require(op.kind in ("min", "max"), op, "is of an unknown kind")
     require(op.lhs.type is op.rhs.type and op.type in (i32, i64), op, "compares other than two indices")
     require(op.moved in (0, 1) and op.low <= op.high, op, "says nothing that could be of an index")
+
+
+@_checks(ops.AtomicRow)
+def _atomic_row(op: ops.AtomicRow, _: Kernel) -> None:
+    require(_pointee(op, op.ptr) is f32 and all(value.type is f32 for value in op.values), op, "adds other than f32")
+    units, rest = divmod(len(op.values), op.unit) if op.unit > 0 else (0, 1)
+    require(op.unit in (1, 2, 4) and not rest and units % 2 == 1, op, f"adds {len(op.values)} in units of {op.unit}")
+    require(len(op.values) > 1, op, "adds fewer than two")
+
+
+@_checks(ops.StackLeft)
+def _stack_left(op: ops.StackLeft, kernel: Kernel) -> None:
+    require(kernel.called, op, "asks for the stack of no function")
 
 
 @_checks(ops.Aligned)
@@ -397,7 +413,9 @@ def _cut_up(op: Op, types: Sequence[Type], values: Sequence[Value]) -> None:
 @_checks(ops.Assert)
 def _assert(op: ops.Assert, _: Kernel) -> None:
     require(op.condition.type is u1, op, "has a condition that is no u1")
-    require(op.kind in ("assert", "bounds", "arithmetic", "race", "uninitialised"), op, "is of an unknown kind")
+    require(
+        op.kind in ("assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"), op, "is of an unknown kind"
+    )
     _cut_up(op, op.types, op.values)
 
 

@@ -7,28 +7,23 @@ bounds were read from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from weft.codegen.gpu.dialect import DeviceModule, GpuDialect
 from weft.codegen.gpu.ops import DEVICE, DeviceWriter, state_word
-from weft.codegen.gpu.privatization import LIMITS
-from weft.codegen.gpu.simt import arena_of
-from weft.codegen.gpu.task import Launch, contains, measured_first, write_launch
-from weft.codegen.llvm.call_ops import Callee, calls_one, survey, write_function
+from weft.codegen.gpu.task import Launch, launches_of, write_launch
+from weft.codegen.llvm.call_ops import survey, write_function
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.module import MathLibrary
-from weft.codegen.llvm.spelling import identifier
-from weft.ir.artifact import STATE_ERROR, STATE_RESULTS, Slots
+from weft.ir.artifact import STATE_ERROR, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
-from weft.ir.mapping.privatizable import shares_of
-from weft.ir.ops import Assert, Exit, Kernel, Task
-from weft.ir.tasks import box_of
-from weft.ir.types import Prim, flat_size
+from weft.ir.ops import Kernel, Task
+from weft.ir.types import Prim
 
-__all__ = ["Emitted", "check_limits", "emit_kernel", "plan", "threads_of"]
+__all__ = ["Emitted", "check_limits", "emit_kernel", "shared_of", "threads_of"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,7 @@ def emit_kernel(
         if callee.recursive and not dialect.stack_bytes:
             raise CompilationError(f"{dialect.name} has no functions that call themselves", callee.kernel.span)
         write_function(module, callee, DeviceWriter, DEVICE)
-    launches, words = plan(kernel, module.callees)
+    launches, words = launches_of(kernel)
     for launch in launches:
         write_launch(module, launch, words, threads_of(launch.loop))
     return Emitted(module, tuple(launches), words)
@@ -97,6 +92,11 @@ def threads_of(task: Task | None) -> int:
     return 1 if task is None else prod(task.schedule.block)
 
 
+def shared_of(task: Task | None) -> int:
+    """How many bytes of the memory of a block come with a launch of the task."""
+    return 0 if task is None else task.schedule.shared_bytes
+
+
 def check_limits(kernel: Kernel, emitted: Emitted, gpu: str, arguments: int, shared: int) -> None:
     """CompilationError for more than so many bytes of arguments, or of arrays that the threads of a block share, on
     that GPU."""
@@ -108,41 +108,9 @@ def check_limits(kernel: Kernel, emitted: Emitted, gpu: str, arguments: int, sha
             kernel.span,
         )
     for launch in emitted.launches:
-        used = arena_of(launch.loop)[1]
+        used = shared_of(launch.loop)
         if launch.loop is not None and used > shared:
             raise CompilationError(
                 f"the SharedArrays of this loop take {used} bytes, and a block of this GPU ({gpu}) has {shared}",
                 launch.loop.span,
             )
-
-
-def plan(kernel: Kernel, callees: Mapping[str, Callee]) -> tuple[list[Launch], int]:
-    """The launches of a kernel in order, and how many words of the state they and the results take."""
-    name = identifier(kernel.symbol)
-    launches: list[Launch] = []
-    words = STATE_RESULTS + sum(map(flat_size, kernel.results))
-
-    def single() -> Launch:
-        if not launches or launches[-1].loop is not None:
-            launches.append(Launch(f"{name}_{len(launches)}"))
-        return launches[-1]
-
-    for task in (op for op in kernel.body if isinstance(op, Task)):
-        if task.kind == "serial":
-            single().serial.append(task)
-            continue
-        box = 0
-        if measured_first(task):
-            box = words
-            words += 2 * len(box_of(task).begins)
-            single().boxes.append((task, box))
-        shares = () if task.schedule.numbered else shares_of(task, kernel.fields, LIMITS)
-        launches.append(Launch(f"{name}_{len(launches)}", loop=task, box=box, shares=shares))
-    ended = False
-    for position, launch in enumerate(launches):
-        launch.guards = ended
-        may_end = any(contains(task, kind) for task in launch.tasks() for kind in (Exit, Assert))
-        may_end |= any(calls_one(task, callees, lambda callee: callee.fails) for task in launch.tasks())
-        launch.stops = may_end and position < len(launches) - 1
-        ended |= may_end
-    return launches, words

@@ -9,9 +9,9 @@ from weft.codegen.gpu.block_reduce import block_reduce, is_first_thread
 from weft.codegen.gpu.dialect import DEVICE_MEMORY, dialect_of
 from weft.codegen.gpu.privatization import OpenShare, add_to_share
 from weft.codegen.gpu.row_phases import Phase
-from weft.codegen.gpu.simt import SIMT_EMITTERS, Arena
+from weft.codegen.gpu.simt import SIMT_EMITTERS
 from weft.codegen.gpu.unroll_and_jam import write_for, write_sum
-from weft.codegen.gpu.wide_atomics import Runs, write_run
+from weft.codegen.gpu.wide_atomics import write_row
 from weft.codegen.llvm import call_ops, philox, scalar_ops, synchronization
 from weft.codegen.llvm.control_ops import put_scalars, site_types, warning_site
 from weft.codegen.llvm.function import EMITTERS, Emitters, FunctionWriter
@@ -34,6 +34,7 @@ from weft.ir.ops import (
     Aligned,
     Assert,
     Atomic,
+    AtomicRow,
     Binary,
     Clamp,
     Const,
@@ -61,16 +62,12 @@ class DeviceWriter(FunctionWriter):
     """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
     is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
     constant, `multiples` that it is a multiple of a number; `words` are the bases and strides of arrays that are known
-    to be multiples of 16 bytes; `inside`: clamps do nothing here; `runs` the sums that
-    are written together; `arena` says where those of the block's arrays lie whose memory comes with the launch;
-    `shares` has the fields that the block copied, by scope; `phased`: whether rows of taps may begin
-    anywhere in a word, `phases`: where they do."""
+    to be multiples of 16 bytes; `inside`: clamps do nothing here; `shares` has the fields that the block copied, by
+    scope; `phased`: whether rows of taps may begin anywhere in a word, `phases`: where they do."""
 
     stops: bool = False
     temps: int = 0
     inside: bool = False
-    runs: Runs = field(default_factory=Runs)
-    arena: Arena = field(default_factory=Arena)
     shares: dict[Scope, OpenShare] = field(default_factory=dict[Scope, OpenShare])
     steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     multiples: dict[str, int] = field(default_factory=dict[str, int])
@@ -226,9 +223,6 @@ def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
     if isinstance(op.ptr, Address) and (share := f.shares.get(op.ptr.scope.whole)):
         add_to_share(f, share, op)
         return None
-    if op in f.runs:
-        write_run(f, f.runs[op], op)
-        return None
     if not f.plain and type in (f32, f64) and op.kind in ("min", "max"):
         return _extreme(f, op, type)
     if not f.plain and type.is_float and op.kind == "sub":
@@ -316,6 +310,7 @@ DEVICE: Emitters = {
     Aligned: _aligned,
     Assert: _assert,
     Atomic: _atomic,
+    AtomicRow: write_row,
     Binary: write_sum,
     Clamp: _clamp,
     Exchange: _exchange,

@@ -1,18 +1,11 @@
-"""Histograms and the like: atomics on a small field go to copies of it in the shared memory of each block.
+"""Copies of small fields in the memory of a block (see the pass `privatize_in_blocks`): made, updated, added up.
 
-    bins[x[i]] += 1
-
-    share[k, c] = 0 for all k, c; barrier              the block's own copies: as many as there is room for, up to 32
-    share[x[i], lane % copies] += 1                    shared memory: no traffic, and lanes keep out of each other's way
-    barrier; bins[k] += share[k, 0] + share[k, 1] ...  once per block, where that is not 0
-
-The copies of a word lie side by side: with 32 of them, each lane has a memory bank to itself. `privatizable.py` says
-which fields.
+The copies of a word lie side by side: with 32 of them, each lane has a memory bank to itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,16 +15,13 @@ from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import constant, in_register
-from weft.ir.mapping.privatizable import Limits
 from weft.ir.ops import Atomic
 from weft.ir.schedule import Privatized
 from weft.ir.transforms.thread_local import identity
-from weft.ir.types import f32, i32, u32
 
-__all__ = ["LIMITS", "OpenShare", "add_to_share", "copies_of", "flush", "open_share"]
+__all__ = ["OpenShare", "add_to_share", "flush", "open_share"]
 
-LIMITS = Limits(types=(i32, u32, f32), each=16384, together=32768)
-_SIZE, _LANES = 4, 32
+_SIZE = 4
 
 
 @dataclass(frozen=True)
@@ -46,19 +36,9 @@ class OpenShare:
     home: str
 
 
-def copies_of(shares: Sequence[Privatized]) -> list[int]:
-    """How many copies a block makes of each. The largest chooses first: what it leaves is enough for one of each other,
-    since one of each is no more than all may take."""
-    copies, room = dict[Privatized, int](), LIMITS.together
-    for rank, share in enumerate(sorted(shares, key=lambda one: -one.words)):
-        most = room // (len(shares) - rank) // (share.words * _SIZE)
-        copies[share] = min(1 << max(most.bit_length() - 1, 0), _LANES)
-        room -= copies[share] * share.words * _SIZE
-    return [copies[share] for share in shares]
-
-
-def open_share(f: FunctionWriter, share: Privatized, variable: str, copies: int) -> OpenShare:
+def open_share(f: FunctionWriter, share: Privatized, variable: str) -> OpenShare:
     """Make the block's copies, neutral everywhere; a barrier must follow."""
+    copies = share.copies
     words = share.words * copies
     f.module.declarations[variable] = f"@{variable} = internal {SHARED} global [{words} x i32] poison, align 16"
     base = read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.module.tree_base)

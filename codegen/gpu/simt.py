@@ -7,7 +7,6 @@ the others with the code.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from weft.codegen.gpu.block_reduce import barrier, by_words
@@ -15,35 +14,22 @@ from weft.codegen.gpu.dialect import SHARED, SimtEmitter, dialect_of, to_bits
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.core import Op
 from weft.ir.errors import CompilationError
-from weft.ir.ops import SharedBase, Simt, Task
+from weft.ir.ops import SharedBase, Simt
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:
     from weft.codegen.gpu.ops import DeviceWriter
 
-__all__ = ["SHUFFLES", "SIMT_EMITTERS", "Arena", "arena_of"]
+__all__ = ["SHUFFLES", "SIMT_EMITTERS"]
 
-STATIC = 48 << 10  # bytes that code may bring
 _ALIGN = 16
 _DYNAMIC = "weft_dynamic"
 
-Arena = dict[int, int]
-
-
-def arena_of(task: Task | None) -> tuple[Arena, int]:
-    """Where each of the task's shared arrays lies in memory that comes with the launch, and how much that is; nothing
-    where the code can bring them."""
-    found = {op.number: op.bytes for op in (task.walk() if task else ()) if isinstance(op, SharedBase)}
-    sizes = [-(-size // _ALIGN) * _ALIGN for size in found.values()]
-    if sum(sizes) <= STATIC:
-        return {}, 0
-    return dict(zip(found, accumulate(sizes, initial=0))), sum(sizes)
-
 
 def _shared_base(f: DeviceWriter, op: SharedBase) -> str:
-    if op.number in f.arena:
+    if op.offset >= 0:
         f.module.declarations[_DYNAMIC] = f"@{_DYNAMIC} = external {SHARED} global [0 x i8], align {_ALIGN}"
-        place = f.set(f"getelementptr i8, ptr {SHARED} @{_DYNAMIC}, i32 {f.arena[op.number]}")
+        place = f.set(f"getelementptr i8, ptr {SHARED} @{_DYNAMIC}, i32 {op.offset}")
     else:
         name = f"weft_shared_{op.number}"
         memory = f"internal {SHARED} global [{op.bytes} x i8] poison, align {_ALIGN}"

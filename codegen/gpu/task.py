@@ -15,26 +15,25 @@ from weft.codegen.gpu.block_reduce import barrier
 from weft.codegen.gpu.boundary_peeling import write_inside
 from weft.codegen.gpu.dialect import DeviceModule, GpuDialect, dialect_of
 from weft.codegen.gpu.ops import DEVICE, EPILOGUE, DeviceWriter, state_word
-from weft.codegen.gpu.privatization import copies_of, flush, open_share
+from weft.codegen.gpu.privatization import flush, open_share
 from weft.codegen.gpu.row_phases import phased_row, write_by_phase
-from weft.codegen.gpu.simt import arena_of
 from weft.codegen.gpu.unroll_and_jam import write_together
 from weft.codegen.gpu.warps_per_row import write_warp
-from weft.codegen.gpu.wide_atomics import runs_of
 from weft.codegen.llvm.function import Jump
 from weft.codegen.llvm.line_table import LineTable
-from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_STOP
+from weft.codegen.llvm.spelling import identifier
+from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_RESULTS, STATE_STOP
 from weft.ir.calls import draws
-from weft.ir.core import Op, Value
+from weft.ir.core import Value
 from weft.ir.intervals import interval
 from weft.ir.mapping.coarsening import accumulators, alignment_of, split_at_shared
 from weft.ir.mapping.warp_sums import LANES, warp_loop
-from weft.ir.ops import Clamp, Const, For, Load, Store, Task, Yield
-from weft.ir.schedule import Privatized
-from weft.ir.tasks import box_of
-from weft.ir.types import Pointer
+from weft.ir.ops import Clamp, Const, For, Kernel, Store, Task, Yield
+from weft.ir.schedule import Schedule
+from weft.ir.tasks import box_of, tasks_of
+from weft.ir.types import Pointer, flat_size
 
-__all__ = ["Launch", "contains", "write_launch"]
+__all__ = ["Launch", "launches_of", "write_launch"]
 
 _FROZEN = ", !invariant.load !{}"
 
@@ -42,16 +41,14 @@ _FROZEN = ", !invariant.load !{}"
 @dataclass
 class Launch:
     """One launch of a kernel: the serial tasks that one thread runs, and the boxes it then measures (task, first word
-    of the state); or one parallel loop, whose box lies in the state from word `box` on if that is not 0. `shares`:
-    fields of which its blocks keep copies. `guards`: whether an earlier launch may have ended the kernel; `stops`:
-    whether a later one must hear of it."""
+    of the state); or one parallel loop, whose box lies in the state from word `box` on if that is not 0. `guards`:
+    whether an earlier launch may have ended the kernel; `stops`: whether a later one must hear of it."""
 
     name: str
     serial: list[Task] = field(default_factory=list[Task])
     boxes: list[tuple[Task, int]] = field(default_factory=list[tuple[Task, int]])
     loop: Task | None = None
     box: int = 0
-    shares: tuple[Privatized, ...] = ()
     guards: bool = False
     stops: bool = False
 
@@ -60,23 +57,34 @@ class Launch:
         return self.serial if self.loop is None else [self.loop]
 
 
-def contains(task: Task, kind: type[Op]) -> bool:
-    """Whether there is such an op anywhere in the task."""
-    return any(isinstance(op, kind) for op in task.walk())
+def launches_of(kernel: Kernel) -> tuple[list[Launch], int]:
+    """The launches of a kernel in order, as the schedules of its tasks say, and how many words of the state they and
+    the results take."""
+    name, found = identifier(kernel.symbol), dict[int, Launch]()
+    words = STATE_RESULTS + sum(map(flat_size, kernel.results))
 
+    def launch_of(number: int, schedule: Schedule) -> Launch:
+        made = found.setdefault(number, Launch(f"{name}_{number}", guards=schedule.guarded))
+        made.stops |= schedule.ends and number == schedule.launch
+        return made
 
-def measured_first(task: Task) -> bool:
-    """Whether the box depends on memory, which the task may change as it runs."""
-    return any(isinstance(op, Load) for op in task.bounds)
+    for task in tasks_of(kernel):
+        schedule = task.schedule
+        if task.kind == "serial":
+            launch_of(schedule.launch, schedule).serial.append(task)
+            continue
+        if schedule.box:
+            launch_of(schedule.launch - 1, schedule).boxes.append((task, schedule.box))
+            words = schedule.box + 2 * len(box_of(task).begins)
+        made = launch_of(schedule.launch, schedule)
+        made.loop, made.box = task, schedule.box
+    return list(found.values()), words
 
 
 def write_launch(module: DeviceModule, launch: Launch, temps: int, threads: int) -> None:
     """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`."""
     dialect = module.dialect
-    arena, _ = arena_of(launch.loop)
-    copied = {share.scope for share in launch.shares}
-    runs = runs_of(launch.loop, copied) if launch.loop is not None and dialect.add_floats else {}
-    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps, arena=arena, runs=runs)
+    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps)
     entry = dialect.entry(launch.name, module.slots.result_start, bool(module.callees))
     f.slots += entry.first
     if module.config.line_info:
@@ -155,8 +163,8 @@ def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
     axes = _axes(f, task, launch.box)
     f.frozen = _FROZEN
     f.block(task.prologue)
-    for number, (share, copies) in enumerate(zip(launch.shares, copies_of(launch.shares), strict=True)):
-        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}", copies)
+    for number, share in enumerate(task.schedule.privatized):
+        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}")
     if f.shares:
         barrier(f)
     ends = f.exit_label

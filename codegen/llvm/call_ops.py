@@ -24,21 +24,18 @@ from weft.ir.ops import (
     ArrayExtent,
     ArrayStride,
     Assert,
-    Const,
     Invoke,
     Kernel,
     Random,
     Returned,
     ScalarArg,
+    StackLeft,
     StoreResult,
     Task,
 )
-from weft.ir.types import Array, Prim, Type, flatten, u1
+from weft.ir.types import Array, Prim, Type, flatten
 
 __all__ = ["Callee", "calls_one", "survey", "write_function"]
-
-_TOO_DEEP = "'{}' calls itself too deeply: the calls inside one another fill the stack"
-_MORE_STACK = "; ti.init(cuda_stack_limit=bytes) makes that of a GPU's threads larger"
 
 
 @dataclass(frozen=True)
@@ -196,8 +193,6 @@ def write_function(
     slots = [f.stack(in_register(prim)) for prim in results]
     for slot, prim in zip(slots, results, strict=True):
         f.do(f"store {in_register(prim)} zeroinitializer, ptr {slot}")
-    if callee.recursive:
-        _check_stack(f, kernel)
     for task in kernel.body:
         assert isinstance(task, Task)
         f.block(task.body)
@@ -208,15 +203,11 @@ def write_function(
     module.functions.append(body + _return(slots, results))
 
 
-def _check_stack(f: FunctionWriter, kernel: Kernel) -> None:
-    """Fail where the stack has grown down to the floor: the address of a local says how far it is."""
+@emits(StackLeft)
+def _stack_left(f: FunctionWriter, op: StackLeft) -> str:
+    """Whether the stack has not grown down to the floor: the address of a local says how far it is."""
     here = f.set(f"ptrtoint ptr {f.stack('i64')} to i64")
-    sound = Const(True, type=u1)
-    f.values[sound] = f.set(f"icmp ugt i64 {here}, %floor")
-    message = _TOO_DEEP.format(kernel.symbol.rpartition("_")[0])
-    if f.module.config.arch == "cuda":
-        message += _MORE_STACK
-    f.op(Assert(sound, [], message, kind="recursion", span=kernel.span))
+    return f.set(f"icmp ugt i64 {here}, %floor")
 
 
 def _return(slots: list[str], results: list[Prim]) -> str:

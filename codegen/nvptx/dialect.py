@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weft.codegen.gpu.dialect import DEVICE_MEMORY, Entry, GpuDialect, SimtEmitter, to_bits
+from weft.codegen.nvptx.target import adds_vectors
 from weft.ir.artifact import CudaTarget
 from weft.ir.ops import Simt
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["dialect"]
 
-_ADDS_VECTORS = CudaTarget(90, 81)  # the first that adds several floats with one instruction
 
 # Of a thread, where functions call themselves. The driver sets it aside for every thread that the GPU can hold.
 _STACK_BYTES = 8 << 10
@@ -34,8 +34,8 @@ _SHUFFLES = {
 
 def dialect(target: CudaTarget, stack_bytes: int = 0) -> GpuDialect:
     """The dialect of that target. `stack_bytes`: of a thread, if the program says so."""
-    wide = target.sm >= _ADDS_VECTORS.sm and target.ptx >= _ADDS_VECTORS.ptx
-    return replace(_NVPTX, add_floats=_add_floats if wide else None, stack_bytes=stack_bytes or _STACK_BYTES)
+    add = _add_floats if adds_vectors(target) else None
+    return replace(_NVPTX, add_floats=add, stack_bytes=stack_bytes or _STACK_BYTES)
 
 
 def _entry(name: str, words: int, calls: bool) -> Entry:

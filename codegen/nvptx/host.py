@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.codegen.cpu.vector_math import CpuMath
-from weft.codegen.gpu.simt import arena_of
+from weft.codegen.gpu.kernel import shared_of
 from weft.codegen.gpu.task import Launch
 from weft.codegen.llvm import machine
 from weft.codegen.llvm.function import FunctionWriter
@@ -135,7 +135,7 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int,
         )
     blocks = ", ".join(f"i32 {count}" for count in grid)
     threads = ", ".join(f"i32 {count}" for count in shape)
-    _, shared = arena_of(launch.loop)
+    shared = shared_of(launch.loop)
     function, queue = services.word("functions", number=number), services.word("queue")
     services.call(
         "launch", f"ptr {function}, {blocks}, {threads}, i32 {shared}, ptr {queue}, ptr {services.params}, ptr null"
@@ -181,8 +181,10 @@ def _grid(
     across = _blocks(f, lengths[-1], shape[0], "x", each(schedule.across))
     down = _blocks(f, middle, shape[1], "y", each(schedule.rows))
     deep = _blocks(f, outer, shape[2], "z")
-    if launch.shares or task.epilogue.first is not None:  # each block adds to the total: few blocks, of long threads
-        each_holds = services.word("functions", "i64", resident) if launch.shares else str(_WAVES)
+    if (
+        task.schedule.privatized or task.epilogue.first is not None
+    ):  # each block adds to the total: few blocks, of long threads
+        each_holds = services.word("functions", "i64", resident) if schedule.privatized else str(_WAVES)
         enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {each_holds}")
         across = _least(f, across, enough)
         down = _least(f, down, _share(f, enough, across))

@@ -9,11 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.codegen.gpu import kernel as gpu
-from weft.codegen.gpu.kernel import Emitted, threads_of
-from weft.codegen.gpu.simt import arena_of
-from weft.codegen.gpu.task import contains
+from weft.codegen.gpu.kernel import Emitted, shared_of, threads_of
 from weft.codegen.llvm import machine
-from weft.codegen.llvm.call_ops import calls_one
 from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.host import host_module
 from weft.codegen.nvptx.lost_borrows import keep_borrows
@@ -21,9 +18,9 @@ from weft.codegen.nvptx.lost_wraps import keep_wraps
 from weft.codegen.nvptx.math_library import CudaMath, own_operators
 from weft.codegen.nvptx.target import device_machine, header, link_math, most_arguments, most_shared, newest, optimize
 from weft.ir.artifact import Artifact, CudaTarget
-from weft.ir.calls import draws
+from weft.ir.calls import draws, may_fail
 from weft.ir.config import CompileConfig
-from weft.ir.ops import Assert, Kernel
+from weft.ir.ops import Kernel
 from weft.ir.overlaps import written_arrays
 
 __all__ = ["compile_kernel", "emit_kernel"]
@@ -67,7 +64,7 @@ def compile_kernel(
         tasks=tuple(launch.name for launch in launches),
         host=host,
         threads=tuple(threads_of(launch.loop) for launch in launches),
-        shared=tuple(arena_of(launch.loop)[1] for launch in launches),
+        shared=tuple(shared_of(launch.loop) for launch in launches),
         state_bytes=8 * emitted.words + kernel.temp_bytes,
         stack_bytes=module.dialect.stack_bytes if emitted.calls_itself else 0,
         written=written_arrays(kernel),
@@ -87,8 +84,8 @@ def emit_kernel(
 def _host_object(kernel: Kernel, emitted: Emitted) -> tuple[bytes, str]:
     """The host's object file, and its function that checks for overlaps."""
     module, launches = emitted.module, emitted.launches
-    tasks, callees, slots = [task for launch in launches for task in launch.tasks()], module.callees, module.slots
-    wary = any(contains(task, Assert) or calls_one(task, callees, lambda callee: callee.fails) for task in tasks)
+    tasks, slots = [task for launch in launches for task in launch.tasks()], module.slots
+    wary = any(map(may_fail, tasks))
     drawn = any(draws(task) for task in tasks if task.kind == "serial")
     flagged = wary or drawn or any(launch.guards for launch in launches)
     host = machine.host_cpu(_HOST_LEVEL, module.config.cpu_features)

@@ -16,12 +16,14 @@ from typing import Any
 from weft.codegen.llvm import machine
 from weft.ir.artifact import CudaTarget
 from weft.ir.errors import WeftError
-from weft.ir.target import Target
+from weft.ir.target import ADDS_VECTORS, Target
 
 __all__ = [
     "LIBDEVICE",
     "OLDEST",
+    "adds_vectors",
     "device_machine",
+    "gpu_target",
     "header",
     "libdevice",
     "link_math",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 OLDEST = CudaTarget(70, 63)
+_ADDS_VECTORS = CudaTarget(90, 81)  # the first that does
 LIBDEVICE = "libdevice.10.bc"
 _TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -53,8 +56,12 @@ def newest(device: CudaTarget) -> CudaTarget:
 
 def gpu_target(device: CudaTarget) -> Target:
     """What tasks are mapped to for that device."""
-    newest(device)  # refuses what is too old
-    return Target("gpu")
+    return Target("gpu", features=frozenset({ADDS_VECTORS} if adds_vectors(newest(device)) else ()))
+
+
+def adds_vectors(target: CudaTarget) -> bool:
+    """Whether one instruction adds several floats to memory."""
+    return target.sm >= _ADDS_VECTORS.sm and target.ptx >= _ADDS_VECTORS.ptx
 
 
 def most_shared(target: CudaTarget) -> int:

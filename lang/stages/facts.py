@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.codegen.llvm.remarks import Remark, remarks
@@ -264,21 +265,18 @@ def _lanes(task: Task) -> str:
 
 
 def _on_cuda(stages: Compiled, task: Task, _: int) -> Rows:
-    from weft.codegen.gpu.kernel import plan, threads_of
-    from weft.codegen.llvm.call_ops import survey
-
-    rows: Rows = [("block", f"{threads_of(task)} threads")]
-    launches, _words = plan(stages.kernel, survey(stages.functions))
-    place = next(k for k, launch in enumerate(launches) if launch.loop is task)
+    schedule = task.schedule
+    rows: Rows = [("block", f"{prod(schedule.block)} threads")]
     assert stages.artifact is not None
+    name = stages.artifact.tasks[schedule.launch]
     try:
-        registers = stages.cubin.registers(launches[place].name) if stages.cubin is not None else None
+        registers = stages.cubin.registers(name) if stages.cubin is not None else None
         rows.append(("registers", f"{registers} per thread" if registers else "ptxas did not say"))
     except WeftError as error:
         rows.append(("registers", str(error)))
-    static = re.search(rf"\.entry {launches[place].name}\(.*?\n}}", stages.artifact.ptx, re.DOTALL)
+    static = re.search(rf"\.entry {name}\(.*?\n}}", stages.artifact.ptx, re.DOTALL)
     shared = [int(size) for size in re.findall(r"\.shared .*?\[(\d+)\]", static[0] if static else "")]
-    rows.append(("shared memory", f"{sum(shared) + stages.artifact.shared[place]} B per block"))
+    rows.append(("shared memory", f"{sum(shared) + schedule.shared_bytes} B per block"))
     return rows
 
 

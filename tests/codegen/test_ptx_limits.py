@@ -11,7 +11,6 @@ import pytest
 
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
-from weft.codegen.gpu.privatization import LIMITS, copies_of
 from weft.codegen.nvptx.target import libdevice
 from weft.ir.mapping.layouts import layouts_of
 from weft.ir.ops import Kernel
@@ -20,6 +19,7 @@ from weft.ir.scopes import Scope
 from weft.ir.storage.dense import Term
 from weft.ir.storage.path import Cells
 from weft.ir.symbols import FieldSymbol
+from weft.ir.transforms.mapping.privatize_in_blocks import LIMITS, with_copies
 from weft.ir.types import Tensor, f32, i32
 
 __all__ = ["compiling"]  # a fixture
@@ -32,7 +32,7 @@ needs_libdevice = pytest.mark.skipif(libdevice() is None, reason="no libdevice.1
 )
 def test_copies_fit_the_memory_of_a_block(words: list[int]) -> None:
     shares = [Privatized(Scope(f"field:{k}"), 0, 0, size, "add", i32, 0) for k, size in enumerate(words)]
-    copies = copies_of(shares)
+    copies = [share.copies for share in with_copies(shares)]
     assert sum(4 * count * size for count, size in zip(copies, words, strict=True)) <= LIMITS.together
     assert set(copies) <= {1, 2, 4, 8, 16, 32}
     assert all(a >= b for (m, a), (n, b) in product(zip(words, copies, strict=True), repeat=2) if m < n)

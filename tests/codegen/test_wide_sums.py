@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from weft.codegen.gpu.dialect import DeviceModule
-from weft.codegen.gpu.wide_atomics import runs_of, write_run
+from weft.codegen.gpu.wide_atomics import write_row
 from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.math_library import CudaMath
 from weft.ir.artifact import CudaTarget, Slots
 from weft.ir.config import CompileConfig
+from weft.ir.mapping.wide_atomics import runs_of
+from weft.ir.ops import Atomic, AtomicRow
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope
 from weft.ir.tasks import tasks_of
+from weft.ir.transforms.mapping.widen_atomics import widen
 
 KERNEL = """\
 kernel @k(n: i32) -> () {{
@@ -158,11 +161,13 @@ class Writer:
         self.added.append(text)
 
 
-def test_all_sums_are_written_at_the_last_one() -> None:
+def test_a_row_takes_the_place_of_its_sums() -> None:
     body = row("abcd") + row("efg", 16, "%array")
     (task,) = tasks_of(parse(KERNEL.format(body=textwrap.indent(body, "    "))))
-    runs = runs_of(task)
-    for op, run in runs.items():
+    assert widen(task)
+    rows = [op for op in task.body if isinstance(op, AtomicRow)]
+    assert not task.all_of(Atomic)
+    for one, expected in zip(rows, (1, 2), strict=True):
         writer: Any = Writer()
-        write_run(writer, run, op)  # type: ignore[arg-type]
-        assert len(writer.added) == (0 if op.name not in "dg" else 1 if op.name == "d" else 2)
+        write_row(writer, one)
+        assert len(writer.added) == expected

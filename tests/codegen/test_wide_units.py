@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from weft.codegen.gpu.wide_atomics import _alignment, _units
 from weft.ir.core import Value
 from weft.ir.mapping.coarsening import _across, _Row
+from weft.ir.mapping.wide_atomics import _alignment, _units
 from weft.ir.ops import Address, Arg, ArrayBase, Atomic, Const, Load, Store, TreeBase
 from weft.ir.scopes import Scope
 from weft.ir.types import f32, i64, pointer

@@ -14,7 +14,7 @@ from weft.ir.errors import InternalError
 from weft.ir.parse import ParseError, parse
 from weft.ir.pipeline import TO_LANES, TO_MAPPED, map_to_target, run_passes
 from weft.ir.schedule import Schedule
-from weft.ir.target import Target
+from weft.ir.target import ADDS_VECTORS, Target
 from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 from weft.ir.verify import verify
@@ -24,7 +24,7 @@ NAMES = sorted(path.name.removesuffix(".before.chi") for path in FOLDER.glob("*.
 FEATURES = frozenset({"avx2", "avx512f", "avx512vl"})
 CONFIGS = {
     "cpu": CompileConfig(target=Target("cpu", features=FEATURES, threads=4), verify=True),
-    "gpu": CompileConfig(arch="cuda", target=Target("gpu"), verify=True),
+    "gpu": CompileConfig(arch="cuda", target=Target("gpu", features=frozenset({ADDS_VECTORS})), verify=True),
 }
 KINDS = {name: kind for kind in CONFIGS for name in TO_MAPPED[kind] + TO_LANES[kind]}
 
@@ -115,6 +115,8 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"SCHEDULE": "block=(32, 1, 1), numbered=true"}, "is numbered where its threads do nothing together"),
         ({"SCHEDULE": "block=(32, 1, 1)", "BEFORE": "simt block_sync []"}, "do nothing together, or is not"),
         ({"SCHEDULE": "block=(32, 2, 1), numbered=true", "BEFORE": "simt block_sync []"}, "its blocks are not flat"),
+        ({"SCHEDULE": "launch=1"}, "is launch 1 after launch -1"),
+        ({"SCHEDULE": "launch=0, box=20"}, "has a box that is measured too late, or in vain"),
         ({"SCHEDULE": "across=3"}, "is coarsened by no power of two"),
         ({"SCHEDULE": "across=2, rows=0"}, "is coarsened by no power of two"),
         ({"SCHEDULE": "across=2, phases=some", **ALIGNED}, "has rows in the phases 'some'"),
@@ -257,3 +259,75 @@ def test_what_is_aligned_stands_in_a_prologue() -> None:
         verify(parse(task(BEFORE="aligned values=[], taps=[]")), "mapped")
     with pytest.raises(InternalError, match="names other than bases and strides"):
         verify(parse(task(PROLOGUE="%n = const 1 : i32\naligned values=[%n], taps=[]")), "mapped")
+
+
+LOADED = PLACE.replace("%p", "%at").replace("%b", "%tree") + "%end = load %at : i64"
+TWO_ARRAYS = "bytes=40, offset=0 : *i64\n%b = shared_base number=1, bytes=40, offset=32 : *i64"
+LAUNCHES = """\
+kernel @k() -> () {
+  task serial schedule={launch=0} body {
+    %yes = const true : u1
+    assert %yes, [], message="no"
+  }
+  task serial schedule={launch=0} body {
+    %x = const 1 : i32
+  }
+  task range_for schedule={launch=1, guarded=true} bounds {
+    %zero = const 0 : i64
+    %end = const 64 : i64
+    yield begins=[%zero], ends=[%end]
+  } body (%i: i64) {
+    %a = shared_base number=0, bytes=40 : *i64
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("launch=1, guarded=true", "launch=1", "runs though an earlier launch may have ended the kernel"),
+        ("launch=1, guarded=true", "launch=0, guarded=true", "is launch 0 after launch 0"),
+        ("launch=1, guarded=true", "launch=2, guarded=true", "is launch 2 after launch 0"),
+        ("launch=1, guarded=true", "launch=1, guarded=true, box=20", "has a box that is measured too late, or in vain"),
+        ("%end = const 64 : i64", LOADED, "has a box that is measured too late, or in vain"),
+        ("serial schedule={launch=0}", "serial schedule={launch=0, across=2}", "its schedule is a parallel task's"),
+        ("bytes=40 :", "bytes=40, offset=0 :", "has 40 bytes of arrays in 0"),
+        ("bytes=40 : *i64", TWO_ARRAYS, "has arrays of a block that overlap"),
+    ],
+)
+def test_what_launches_must_not_be(old: str, new: str, complaint: str) -> None:
+    verify(parse(LAUNCHES), "mapped")
+    assert old in LAUNCHES
+    with pytest.raises(InternalError) as caught:
+        verify(parse(LAUNCHES.replace(old, new, 1)), "mapped")
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "complaint"),
+    [
+        ("%v, %v", 2, ""),
+        ("%v, %v, %v, %v, %v, %v", 2, ""),
+        ("%v, %v, %v", 1, ""),
+        ("%v, %v, %v, %v", 2, "adds 4 in units of 2"),
+        ("%v, %v", 1, "adds 2 in units of 1"),
+        ("%v, %v, %v", 3, "adds 3 in units of 3"),
+        ("%v", 1, "adds fewer than two"),
+        ("%w, %w", 2, "adds other than f32"),
+    ],
+)
+def test_rows_of_sums(values: str, unit: int, complaint: str) -> None:
+    numbers = "%v = const 1.0 : f32\n%w = const 1.0 : f64\n"
+    row = numbers + PLACE.replace("*i64\n", "*f32\n").replace("tree=0 : *f32", "tree=0 : *i64")
+    kernel = parse(task(BEFORE=f"{row}atomic_row %p, [{values}], unit={unit}"))
+    if not complaint:
+        verify(kernel, "mapped")
+        return
+    with pytest.raises(InternalError, match=complaint):
+        verify(kernel, "mapped")
+
+
+def test_only_functions_ask_for_their_stack() -> None:
+    with pytest.raises(InternalError, match="asks for the stack of no function"):
+        verify(parse(task(BEFORE="%left = stack_left : u1")), "mapped")

@@ -240,10 +240,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_join: place in waiting.values -> False": "what is stored later takes the place of what was stored first",
     },
     "weft.codegen.gpu.wide_atomics": {
+        "write_row: len(values) == unit -> False": "whichever end lies well, it is the same unit",
+    },
+    "weft.ir.mapping.wide_atomics": {
         "_together: several >= _FEWEST -> True": "an odd number that is smaller is one: it stays alone",
         "_neighbours: row -> True": "an empty row holds no run",
         "_neighbours: row -> True #2": "an empty row holds no run",
-        "write_run: len(values) == unit -> False": "whichever end lies well, it is the same unit",
     },
     "weft.codegen.gpu.unroll_and_jam": {
         "_side_by_side: begin == '0' -> False": "0 is added",

@@ -134,4 +134,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.codegen.gpu.warps_per_row": _GPU,
     "weft.codegen.gpu.unroll_and_jam": _GPU,
     "weft.codegen.gpu.wide_atomics": _GPU,
+    "weft.ir.mapping.wide_atomics": _GPU,
+    "weft.ir.transforms.mapping.plan_launches": _GPU,
+    "weft.ir.transforms.mapping.place_shared_arrays": _GPU,
 }

@@ -1,0 +1,57 @@
+"""Launches: which tasks a launch runs, where boxes are measured, and which launches can end the kernel.
+
+    task serial ...; task serial ...; task range_for bounds { %n = load ...; yield ... } ...
+
+    task serial schedule={launch=0} ...; task serial schedule={launch=0} ...
+    task range_for schedule={launch=1, box=20, ...} ...
+
+A single thread runs the serial tasks that follow one another, in one launch; a parallel task is a launch of a grid.
+Where the box of a parallel task depends on memory, the single thread before it measures the box, so that the task may
+change what its own bounds are read from. The box then lies in the state of the kernel, from word `box` on.
+
+A launch after one that may end the kernel, by a `return` or an assertion, asks first whether it has (`guarded`); one
+that may end it, and is not the last, says so (`ends`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.ir.artifact import STATE_RESULTS
+from weft.ir.calls import may_fail
+from weft.ir.config import CompileConfig
+from weft.ir.ops import Exit, Kernel, Load, Task
+from weft.ir.passes import pass_
+from weft.ir.tasks import box_of, tasks_of
+from weft.ir.types import flat_size
+
+__all__ = ["plan_launches"]
+
+
+@pass_("plan_launches")
+def plan_launches(root: Kernel, config: CompileConfig) -> bool:
+    """Number the launches of a kernel, and find their boxes."""
+    if root.called or not tasks_of(root):
+        return False
+    words, launch, single = STATE_RESULTS + sum(map(flat_size, root.results)), -1, False
+    for task in tasks_of(root):
+        measured = task.kind != "serial" and any(isinstance(op, Load) for op in task.bounds)
+        if (task.kind == "serial" or measured) and not single:
+            launch, single = launch + 1, True
+        if task.kind == "serial":
+            task.schedule = replace(task.schedule, launch=launch)
+            continue
+        launch, single = launch + 1, False
+        task.schedule = replace(task.schedule, launch=launch, box=words if measured else 0)
+        words += 2 * len(box_of(task).begins) if measured else 0
+    _find_ends(tasks_of(root), launch)
+    return True
+
+
+def _find_ends(tasks: list[Task], last: int) -> None:
+    """Which launches may end the kernel, and which come after such a one."""
+    ending = {task.schedule.launch for task in tasks if may_fail(task) or task.all_of(Exit)}
+    for task in tasks:
+        launch = task.schedule.launch
+        guarded = any(other < launch for other in ending)
+        task.schedule = replace(task.schedule, guarded=guarded, ends=launch in ending and launch < last)

@@ -1,0 +1,54 @@
+"""Histograms and the like: atomics on a small field go to copies of it in the memory of each block of threads.
+
+    task range_for ... { atomic add %bins, %1 }                                               bins[x[i]] += 1
+
+    task range_for schedule={privatized=({scope="field:bins", kind=add, copies=32, ...})} ... { atomic add %bins, %1 }
+
+    share[k, c] = 0 for all k, c; barrier              as many copies as there is room for, up to one for each lane
+    share[x[i], lane % copies] += 1                    no traffic, and lanes keep out of each other's way
+    barrier; bins[k] += share[k, 0] + share[k, 1] ...  once per block, where that is not 0
+
+The ops stay as they are: code generation gives atomics on the field another address. Not where iterations are numbered:
+their blocks have arrays of their own. `mapping/privatizable.py` says which fields may be privatized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from weft.ir.config import CompileConfig
+from weft.ir.mapping.privatizable import Limits, shares_of
+from weft.ir.ops import Kernel
+from weft.ir.passes import pass_
+from weft.ir.schedule import Privatized
+from weft.ir.tasks import parallel_tasks
+from weft.ir.types import f32, i32, u32
+
+__all__ = ["LIMITS", "privatize_in_blocks", "with_copies"]
+
+LIMITS = Limits(types=(i32, u32, f32), each=16384, together=32768)
+_SIZE, _LANES = 4, 32
+
+
+@pass_("privatize_in_blocks")
+def privatize_in_blocks(root: Kernel, config: CompileConfig) -> bool:
+    """Choose the fields of which each block has copies."""
+    changed = False
+    for task in parallel_tasks(root):
+        shares = () if task.schedule.numbered else shares_of(task, root.fields, LIMITS)
+        if shares:
+            task.schedule = replace(task.schedule, privatized=with_copies(shares))
+            changed = True
+    return changed
+
+
+def with_copies(shares: Sequence[Privatized]) -> tuple[Privatized, ...]:
+    """How many copies a block makes of each. The largest chooses first: what it leaves is enough for one of each other,
+    since one of each is no more than all may take."""
+    copies, room = dict[Privatized, int](), LIMITS.together
+    for rank, share in enumerate(sorted(shares, key=lambda one: -one.words)):
+        most = room // (len(shares) - rank) // (share.words * _SIZE)
+        copies[share] = min(1 << max(most.bit_length() - 1, 0), _LANES)
+        room -= copies[share] * share.words * _SIZE
+    return tuple(replace(share, copies=copies[share]) for share in shares)
