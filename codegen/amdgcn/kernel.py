@@ -12,8 +12,7 @@ from typing import Any
 from weft.codegen.amdgcn.dialect import dialect
 from weft.codegen.amdgcn.math_library import AmdMath, library_options, own_operators
 from weft.codegen.amdgcn.target import DEFAULT, math_library, target_of
-from weft.codegen.gpu.kernel import check_limits, emit_kernel, threads_of
-from weft.codegen.gpu.simt import arena_of
+from weft.codegen.gpu.kernel import check_limits, emit_kernel, shared_of, threads_of
 from weft.codegen.llvm import cross
 from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
@@ -62,7 +61,7 @@ def compile_kernel(
         native=made,
         tasks=tuple(launch.name for launch in launches),
         threads=tuple(threads_of(launch.loop) for launch in launches),
-        shared=tuple(arena_of(launch.loop)[1] for launch in launches),
+        shared=tuple(shared_of(launch.loop) for launch in launches),
         state_bytes=8 * emitted.words + kernel.temp_bytes,
         written=written_arrays(kernel),
     )
