@@ -14,14 +14,27 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any, Generic, TypeVar
 
-from weft.ir.machine import Env, Flow, Machine, Steps
+from weft.ir.machine import Env, Machine, Steps
+from weft.ir.scopes import Scope
 from weft.ir.weak_memory import View, WeakMemory
 
-__all__ = ["Schedule", "run_interleaved"]
+__all__ = ["Parts", "Schedule", "run_interleaved"]
 
-Point = tuple[int, ...]
-Bind = Callable[[Env, Point], None]
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Parts(Generic[Item]):
+    """What threads run: `before` their items, `each` item, and `after` them. `own` is called as a thread begins, and
+    puts what the thread has of its own into the course."""
+
+    before: Steps
+    each: Callable[[Env, Item], Generator[None]]
+    after: Steps
+    own: Callable[[], None]
+
 
 _LIVE = 64  # threads that run at the same time, at most
 
@@ -35,8 +48,8 @@ class Schedule:
     seed: int
     weak: bool = False
 
-    def threads(self, points: Sequence[Point], loop: int) -> list[list[Point]]:
-        """The iterations of each thread, for the loop that is number `loop` to run."""
+    def threads(self, points: Sequence[Item], loop: int) -> list[list[Item]]:
+        """The iterations, or groups of them, of each thread, for the loop that is number `loop` to run."""
         if self.seed == 0:
             return [list(reversed(points))]
         draw = Random(f"{self.seed} {loop}")
@@ -58,18 +71,11 @@ class Schedule:
         return None if self.seed == 0 or draw.random() < 0.2 else draw
 
 
-def run_interleaved(
-    machine: Machine, schedule: Schedule, env: Env, points: Sequence[Point], bind: Bind, parts: Sequence[Steps]
-) -> None:
-    """Run a loop over `points`. `bind` puts a point into an environment; `parts` are what a thread runs before its
-    iterations, each iteration, and what it runs after them."""
+def run_interleaved(machine: Machine, schedule: Schedule, env: Env, items: Sequence[Item], parts: Parts[Item]) -> None:
+    """Run a loop over `items`, which are iterations or groups of them."""
     machine.course.loops += 1
     number = machine.course.loops
-    places = {point: position for position, point in enumerate(points)}
-    waiting = [
-        _thread(machine, [*env], [(places[point], point) for point in share], bind, parts)
-        for share in schedule.threads(points, number)
-    ]
+    waiting = [_thread(machine, [*env], share, parts) for share in schedule.threads(items, number)]
     draw, live = schedule.turns(number), list[_Thread]()
     memory = WeakMemory(Random(f"{schedule.seed} {number} memory")) if schedule.weak else None
     while waiting or live:
@@ -85,32 +91,27 @@ class _Thread:
 
     def __init__(self, steps: Generator[None], view: View | None) -> None:
         self.steps, self.view = steps, view
-        self.own = (0, 0, 0, 0)  # iteration, draws, stream, calls
+        self.own = (0, 0, 0, 0, dict[Scope, Any]())  # iteration, draws, stream, calls, moved
 
     def go_on(self, machine: Machine) -> bool:
         """Run up to the next access; whether that was all."""
         course = machine.course
-        outer = course.iteration, course.draws, course.stream, course.calls
-        course.iteration, course.draws, course.stream, course.calls = self.own
+        outer = course.iteration, course.draws, course.stream, course.calls, course.moved
+        course.iteration, course.draws, course.stream, course.calls, course.moved = self.own
         course.view = self.view
         ended = next(self.steps, _ENDED) is _ENDED
-        self.own = course.iteration, course.draws, course.stream, course.calls
-        course.iteration, course.draws, course.stream, course.calls = outer
+        self.own = course.iteration, course.draws, course.stream, course.calls, course.moved
+        course.iteration, course.draws, course.stream, course.calls, course.moved = outer
         return ended
 
 
 _ENDED = object()
 
 
-def _thread(
-    machine: Machine, env: Env, share: Sequence[tuple[int, Point]], bind: Bind, parts: Sequence[Steps]
-) -> Generator[None]:
-    before, body, after = parts
-    yield from before(env)
-    for number, point in share:
+def _thread(machine: Machine, env: Env, share: Sequence[Item], parts: Parts[Item]) -> Generator[None]:
+    parts.own()
+    yield from parts.before(env)
+    for item in share:
         machine.burn()
-        machine.course.iteration, machine.course.draws = number, 0
-        bind(env, point)
-        flow = yield from body(env)
-        assert flow in (None, Flow.CONTINUE), "an iteration ends by its end or a continue"
-    yield from after(env)
+        yield from parts.each(env, item)
+    yield from parts.after(env)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import repeat
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ import numpy as np
 from weft.ir import evaluate_mapped as evaluate_mapped  # registers what ops of mapped CHI mean
 from weft.ir import evaluate_values as evaluate_values  # registers what value ops mean
 from weft.ir import ops
-from weft.ir.adversary import Schedule, run_interleaved
+from weft.ir.adversary import Schedule
 from weft.ir.artifact import Site
 from weft.ir.boxes import points
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg
+from weft.ir.core import BlockArg
 from weft.ir.errors import message_parts, shown_values
+from weft.ir.evaluate_threads import at_once, rounds_in_lanes, spread_out, task_threads
 from weft.ir.machine import Course, Env, Flow, Machine, Run, Steps, regrouped, runs, steps
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.philox import launch_key
@@ -172,13 +172,6 @@ def _points(env: Env, args: Sequence[BlockArg], slots: Sequence[int], ranges: Se
         yield None
 
 
-def _iterations(machine: Machine, points: Iterator[None], first: int = 0) -> Iterator[None]:
-    """The points of a parallel loop: each is an iteration, with random numbers of its own."""
-    for number, _ in enumerate(points, first):
-        machine.course.iteration, machine.course.draws = number, 0
-        yield None
-
-
 def _trips(machine: Machine, op: ops.For) -> Callable[[Env], Iterator[None]]:
     begin, end, step = (machine.slot(value) for value in (op.begin, op.end, op.step))
     slots = machine.slot_list(op.body.args)
@@ -193,12 +186,16 @@ def _trips(machine: Machine, op: ops.For) -> Callable[[Env], Iterator[None]]:
 
 @runs(ops.For)
 def _for(machine: Machine, op: ops.For) -> Run:
+    if op.schedule.lanes > 1:
+        return at_once(rounds_in_lanes(machine, op))
     trips, body = _trips(machine, op), machine.block(op.body)
     return lambda env: _loop(machine, body, env, trips(env))
 
 
 @steps(ops.For)
 def _for_in_steps(machine: Machine, op: ops.For) -> Steps:
+    if op.schedule.lanes > 1:
+        return rounds_in_lanes(machine, op)
     trips, body = _trips(machine, op), machine.stepped(op.body)
     return lambda env: _loop_in_steps(machine, body, env, trips(env))
 
@@ -218,42 +215,10 @@ def _while_in_steps(machine: Machine, op: ops.While) -> Steps:
 # ---- parallel loops --------------------------------------------------------------------------------------------------
 
 
-def _spread(
-    machine: Machine, args: Sequence[BlockArg], body: Block, before: Block | None = None, after: Block | None = None
-) -> Callable[[Env, list[range]], Flow | None]:
-    """How the iterations over a box run, `before` and `after` each thread's share of them."""
-    slots, schedule, empty = machine.slot_list(args), machine.course.schedule, Block()
-    prims = [element(arg.type) for arg in args]
-    if schedule is not None:
-        parts = [machine.stepped(part) for part in (before or empty, body, after or empty)]
-
-        def bind(env: Env, point: tuple[int, ...]) -> None:
-            for slot, prim, index in zip(slots, prims, point, strict=True):
-                env[slot] = cast_value(index, prim)
-
-        def interleaved(env: Env, box: list[range]) -> None:
-            run_interleaved(machine, schedule, env, list(points(box)), bind, parts)
-
-        return interleaved
-    first, each, last = (machine.block(part) for part in (before or empty, body, after or empty))
-
-    def in_order(env: Env, box: list[range]) -> Flow | None:
-        done = 0
-        for share in _shares(box, max(1, machine.config.threads)):
-            first(env)
-            if _loop(machine, each, env, _iterations(machine, _points(env, args, slots, share), done)) is Flow.END:
-                return Flow.END
-            last(env)
-            done += prod(map(len, share))
-        return None
-
-    return in_order
-
-
 @runs(ops.ParallelFor)
 def _parallel_for(machine: Machine, op: ops.ParallelFor) -> Run:
     begins, ends = machine.slot_list(op.begins), machine.slot_list(op.ends)
-    spread = _spread(machine, op.body.args, op.body)
+    spread = spread_out(machine, op.body.args, op.body)
 
     def run(env: Env) -> Flow | None:
         return spread(env, [range(int(env[begin]), int(env[end])) for begin, end in zip(begins, ends, strict=True)])
@@ -267,7 +232,7 @@ def _struct_for(machine: Machine, op: ops.StructFor) -> Run:
     found = op.field.path.enumerate(space, int)
     limits = zip(found.axes, found.begins, found.ends, strict=False)  # without axes: one iteration, and no index
     box = [range(begin + space.first[axis], end + space.first[axis]) for axis, begin, end in limits]
-    spread = _spread(machine, [op.body.args[axis] for axis in found.axes], op.body)
+    spread = spread_out(machine, [op.body.args[axis] for axis in found.axes], op.body)
     return lambda env: spread(env, box)
 
 
@@ -277,22 +242,13 @@ def _task(machine: Machine, op: ops.Task) -> Run:
         body = machine.block(op.body)
         return lambda env: Flow.END if body(env) is Flow.END else None
     bounds = machine.block(op.bounds)
-    spread = _spread(machine, op.body.args, op.body, op.prologue, op.epilogue)
+    spread = task_threads(machine, op)
 
     def run(env: Env) -> Flow | None:
         bounds(env)
         return spread(env, [range(begin, end) for begin, end in zip(*machine.box, strict=True)])
 
     return run
-
-
-def _shares(box: list[range], threads: int) -> list[list[range]]:
-    """The box cut along its slowest axis, one share for each thread that gets any."""
-    if not box:
-        return [box]
-    slowest, *rest = box
-    chunk = max(1, -(-len(slowest) // threads))
-    return [[slowest[start : start + chunk], *rest] for start in range(0, max(1, len(slowest)), chunk)]
 
 
 @runs(ops.Yield)

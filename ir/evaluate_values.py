@@ -409,10 +409,13 @@ def _array_stride(machine: Machine, op: ops.ArrayStride) -> Run:
 def _address(machine: Machine, op: ops.Address) -> Run:
     base, offset, type = machine.slot(op.base), op.offset, pointee(op)
     indices, strides = machine.slot_list(op.indices), machine.slot_list(op.strides)
-    prims = flatten(type)
+    prims, scope, course = flatten(type), op.scope.whole, machine.course
+    in_tree = isinstance(op.base, ops.TreeBase)
 
     def run(env: Env) -> Place:
         place: Place = env[base]
+        if in_tree and scope in course.moved:
+            place = Place(course.moved[scope], place.offsets, place.prims)
         start = place.offsets[0] + offset
         start += sum(int(env[i]) * int(env[stride]) for i, stride in zip(indices, strides, strict=True))
         return Place(place.buffer, packed(type, start), prims, place.error)

@@ -8,7 +8,7 @@ are numpy scalars, numpy arrays (tensors), tuples (structs), arguments as given 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +28,7 @@ from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
 
 if TYPE_CHECKING:
     from weft.ir.adversary import Schedule
+    from weft.ir.scopes import Scope
     from weft.ir.weak_memory import View
 
 __all__ = [
@@ -76,6 +77,7 @@ class Course:
     loops: int = 0  # parallel loops begun
     schedule: Schedule | None = None  # how iterations interleave; None: one after the other
     view: View | None = None  # what the thread that runs may find in memory, where that is weak
+    moved: dict[Scope, Any] = field(default_factory=dict)  # fields that the thread has a copy of: the bytes of its tree
 
 
 class Machine:

@@ -1,0 +1,229 @@
+"""How the evaluator runs parallel loops: threads, each with its share of the iterations and perhaps copies of fields.
+
+Without a schedule of the adversary, `config.threads` consecutive shares run one after the other. With one, the threads
+take turns at every access (see `adversary.py`). What a task's own schedule says is done as well:
+
+    lanes, vectors       so many neighbours along the innermost axis run at once (see `lane_machine.py`)
+    privatized           a thread updates a copy that starts out with what changes nothing; all copies are merged last
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from weft.ir import ops
+from weft.ir.adversary import Parts, run_interleaved
+from weft.ir.boxes import points
+from weft.ir.core import Block, BlockArg
+from weft.ir.lane_machine import Group, LaneBody
+from weft.ir.machine import Env, Flow, Machine, Run, Steps
+from weft.ir.scalar import BINARY, cast_value
+from weft.ir.schedule import Privatized
+from weft.ir.scopes import Scope
+from weft.ir.transforms.thread_local import identity
+from weft.ir.types import element
+
+__all__ = ["at_once", "rounds_in_lanes", "spread_out", "task_threads"]
+
+Point = tuple[int, tuple[int, ...]]  # the number of an iteration, and its indices
+Spread = Callable[[Env, list[range]], Flow | None]
+_GARBAGE = 1  # the bytes around a copy
+
+
+def at_once(steps: Steps) -> Run:
+    """The same without stops."""
+
+    def run(env: Env) -> Flow | None:
+        running = steps(env)
+        while True:
+            try:
+                next(running)
+            except StopIteration as end:
+                flow: Flow | None = end.value
+                return flow
+
+    return run
+
+
+def spread_out(machine: Machine, args: Sequence[BlockArg], body: Block) -> Spread:
+    """A parallel loop that is not cut into tasks yet."""
+    empty = Block()
+    return _threads(machine, empty, _one_by_one(machine, args, body), empty, 1, ())
+
+
+def task_threads(machine: Machine, task: ops.Task) -> Spread:
+    """A task, as its schedule says."""
+    schedule, args = task.schedule, task.body.args
+    span = schedule.lanes * schedule.vectors
+    each = _in_lanes(machine, task, span) if span > 1 else _one_by_one(machine, args, task.body)
+    return _threads(machine, task.prologue, each, task.epilogue, span, schedule.privatized)
+
+
+Each = tuple[Callable[[Env, Sequence[Point]], "Flow | None"], Callable[[Env, Sequence[Point]], Generator[None]]]
+
+
+def _threads(
+    machine: Machine, before: Block, each: Each, after: Block, span: int, privatized: Sequence[Privatized]
+) -> Spread:
+    """`each` runs a group of iterations: at once, or in steps."""
+    at_once, in_steps = each
+    course, copies = machine.course, _Copies(machine, privatized)
+
+    def own() -> None:
+        course.moved = copies.take()
+
+    schedule = course.schedule
+    if schedule is not None:
+        parts = Parts(machine.stepped(before), in_steps, machine.stepped(after), own)
+
+        def interleaved(env: Env, box: list[range]) -> None:
+            copies.clear()
+            run_interleaved(machine, schedule, env, _groups([*enumerate(points(box))], span), parts)
+            copies.merge()
+
+        return interleaved
+    first, last = machine.block(before), machine.block(after)
+
+    def in_order(env: Env, box: list[range]) -> Flow | None:
+        done, outer = 0, course.moved
+        copies.clear()
+        for share in _shares(box, max(1, machine.config.threads)):
+            own()
+            first(env)
+            mine = [*enumerate(points(share), done)]
+            for group in _groups(mine, span):
+                if at_once(env, group) is Flow.END:
+                    return Flow.END
+            last(env)
+            done += len(mine)
+        course.moved = outer
+        copies.merge()
+        return None
+
+    return in_order
+
+
+def _groups(iterations: Sequence[Point], span: int) -> list[tuple[Point, ...]]:
+    """What runs at once: up to `span` neighbours along the innermost axis."""
+    if span == 1:
+        return [(one,) for one in iterations]
+    rows = [[*row] for _, row in groupby(iterations, lambda one: one[1][:-1])]
+    return [tuple(row[start : start + span]) for row in rows for start in range(0, len(row), span)]
+
+
+def _shares(box: list[range], threads: int) -> list[list[range]]:
+    """The box cut along its slowest axis, one share for each thread that gets any."""
+    if not box:
+        return [box]
+    slowest, *rest = box
+    chunk = max(1, -(-len(slowest) // threads))
+    return [[slowest[start : start + chunk], *rest] for start in range(0, max(1, len(slowest)), chunk)]
+
+
+def _one_by_one(machine: Machine, args: Sequence[BlockArg], body: Block) -> Each:
+    slots, prims, course = machine.slot_list(args), [element(arg.type) for arg in args], machine.course
+    scheduled = course.schedule is not None
+    whole, steps = (None, machine.stepped(body)) if scheduled else (machine.block(body), None)
+
+    def bind(env: Env, group: Sequence[Point]) -> None:
+        ((course.iteration, point),) = group
+        course.draws = 0
+        for slot, prim, index in zip(slots, prims, point, strict=True):
+            env[slot] = cast_value(index, prim)
+
+    def at_once(env: Env, group: Sequence[Point]) -> Flow | None:
+        machine.burn()
+        bind(env, group)
+        assert whole is not None
+        flow: Flow | None = whole(env)
+        return flow
+
+    def in_steps(env: Env, group: Sequence[Point]) -> Generator[None]:
+        bind(env, group)
+        assert steps is not None
+        flow = yield from steps(env)
+        assert flow in (None, Flow.CONTINUE), "an iteration ends by its end or a continue"
+
+    return at_once, in_steps
+
+
+# ---- lanes -----------------------------------------------------------------------------------------------------------
+
+
+def _in_lanes(machine: Machine, task: ops.Task, span: int) -> Each:
+    body, slots, prims = LaneBody(machine, task), machine.slot_list(task.body.args), []
+    prims = [element(arg.type) for arg in task.body.args]
+
+    def in_steps(env: Env, group: Sequence[Point]) -> Generator[None]:
+        first = group[0][0]
+        *outer, inner = group[0][1]
+        envs = [[*env] for _ in range(span)]
+        for lane, mine in enumerate(envs):
+            for slot, prim, index in zip(slots, prims, (*outer, inner + lane), strict=True):
+                mine[slot] = cast_value(index, prim)
+        yield from body.run(Group(envs, range(first, first + span)), len(group))
+
+    def at_once(env: Env, group: Sequence[Point]) -> None:
+        for _ in in_steps(env, group):
+            pass
+
+    return at_once, in_steps
+
+
+def rounds_in_lanes(machine: Machine, op: ops.For) -> Steps:
+    """A loop that only sums up, with its rounds in lanes."""
+    body, span = LaneBody(machine, op), op.schedule.lanes * op.schedule.vectors
+    begin, end = machine.slot(op.begin), machine.slot(op.end)
+    index, prim = machine.slot(op.body.args[0]), element(op.body.args[0].type)
+
+    def run(env: Env) -> Generator[None, None, Flow | None]:
+        stop = int(env[end])
+        for first in range(int(env[begin]), stop, span):
+            envs = [[*env] for _ in range(span)]
+            for lane, mine in enumerate(envs):
+                mine[index] = cast_value(first + lane, prim)
+            yield from body.run(Group(envs, [machine.course.iteration] * span), min(span, stop - first))
+        return None
+
+    return run
+
+
+# ---- copies of fields ------------------------------------------------------------------------------------------------
+
+
+class _Copies:
+    """The copies of a task's privatized fields, one set for each thread."""
+
+    def __init__(self, machine: Machine, privatized: Sequence[Privatized]) -> None:
+        self.trees, self.privatized = machine.memory.trees, privatized
+        self.taken: list[dict[Scope, Any]] = []
+
+    def clear(self) -> None:
+        """A run of the task begins."""
+        self.taken = []
+
+    def take(self) -> dict[Scope, Any]:
+        """A thread begins: copies of its own, which update nothing so far."""
+        made: dict[Scope, Any] = {}
+        for copy in self.privatized:
+            bytes = np.full(len(self.trees[copy.tree]), _GARBAGE, np.uint8)
+            _words(copy, bytes)[:] = identity(copy.kind, copy.type)
+            made[copy.scope] = bytes
+        self.taken.append(made)
+        return made
+
+    def merge(self) -> None:
+        """All threads have ended."""
+        for made in self.taken:
+            for copy in self.privatized:
+                home, mine = _words(copy, self.trees[copy.tree]), _words(copy, made[copy.scope])
+                for k in range(copy.words):
+                    home[k] = BINARY[copy.kind].evaluate(home[k], mine[k])
+
+
+def _words(copy: Privatized, bytes: Any) -> Any:
+    return np.ndarray((copy.words,), copy.type.np, bytes, copy.low)

@@ -1,0 +1,223 @@
+"""The evaluator runs tasks as their schedules say: in lanes, with rounds in lanes, in threads with copies of fields."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.generate import Program, chi_kernels
+from tests.generate_tree import kernel_trees, program_of
+from tests.ir.test_passes_agree import outcome
+from tests.sampling import draws
+from weft.ir import uniform
+from weft.ir.adversary import Schedule
+from weft.ir.config import CompileConfig
+from weft.ir.errors import InternalError
+from weft.ir.evaluate import evaluate
+from weft.ir.mapping import fold_choice, lane_choice
+from weft.ir.memory_model import Memory
+from weft.ir.ops import Kernel, Load, Store
+from weft.ir.parse import parse
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, map_to_target, run_passes
+from weft.ir.target import Target
+from weft.ir.tasks import parallel_tasks
+from weft.ir.text import print_ir
+
+GOLDEN = Path(__file__).parent / "golden" / "mapping"
+CPU = Target("cpu", features=frozenset({"avx2"}), threads=3)
+EXACT = CompileConfig(fast_math=False, target=CPU)
+examples = settings(
+    max_examples=draws(40),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate),
+)
+
+
+def mapped(kernel: Kernel, config: CompileConfig, lanes: int = 0) -> Kernel:
+    """The kernel, mapped to a CPU, with so many lanes if its loops may run in lanes."""
+    for task in parallel_tasks(kernel):
+        task.config = replace(task.config, simd=lanes)
+    map_to_target(kernel, (), replace(config, verify=True))
+    return kernel
+
+
+def agree(program: Program, lanes: int, config: CompileConfig = EXACT) -> None:
+    """The kernel leaves the same as its schedule says as it does one iteration after another."""
+    run_passes(program.kernel, TO_TASKS + TO_LOWERED, config, None, "untyped")
+    expected = outcome(program.kernel, program, config)
+    mapped(program.kernel, config, lanes)
+    for schedule in (None, Schedule(0), Schedule(lanes)):
+        found = outcome(program.kernel, program, config, schedule)
+        for what, value in expected.items():
+            if not np.array_equal(found[what], value):
+                pytest.fail(f"{what} is {found[what]}, not {value}, under {schedule}\n{print_ir(program.kernel)}")
+
+
+@examples
+@given(program=chi_kernels(mixed=True), lanes=st.sampled_from((2, 4, 8, 32)))
+def test_random_kernels(program: Program, lanes: int) -> None:
+    agree(program, lanes)
+
+
+@examples
+@given(drawn=kernel_trees(), lanes=st.sampled_from((0, 2, 4, 16)))
+def test_random_trees(drawn: Any, lanes: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:  # without lanes for iterations, rounds have them wherever they may
+        patch.setattr(fold_choice, "_MARGIN", 0.0)
+        patch.setattr(lane_choice, "_MARGIN", float("inf"))
+        agree(program_of(drawn, EXACT), lanes)
+
+
+def run(kernel: Kernel, schedule: Schedule | None = None, **fields: Any) -> dict[str, Any]:
+    """What the fields hold in the end."""
+    memory = Memory.of(kernel.fields)
+    for symbol in kernel.fields:
+        if symbol.name in fields:
+            memory.write(symbol, fields[symbol.name])
+    evaluate(kernel, [], memory, EXACT, schedule=schedule)
+    return {symbol.name: memory.read(symbol) for symbol in kernel.fields}
+
+
+def test_loops_in_lanes_and_loops_of_lanes() -> None:
+    text = (GOLDEN / "choose_lanes.chi").read_text()
+    assert "lanes=16" in text
+    plain = parse(re.sub(r",? schedule=\{[^}]*\}", "", text))
+    start = np.cumsum(np.arange(128) % 4).reshape(64, 2) % 60
+    given = {"start": np.sort(start, axis=1), "x": np.arange(64) / 8, "y": np.arange(64)[::-1] / 16}
+    for schedule in (None, Schedule(0), Schedule(3)):
+        want, found = run(plain, **given), run(parse(text), schedule, **given)
+        np.testing.assert_array_equal(found["out"], want["out"])
+        np.testing.assert_allclose(found["near"], want["near"], rtol=1e-5)
+    assert want["out"].std() > 1
+    assert want["near"].std() > 0
+
+
+SCATTER = """\
+kernel @k() -> () {
+  field @h: i32[4] tree=0 components=(0) terms=((0, 1, 4, 4))
+  field @seen: i32[32] tree=1 components=(0) terms=((0, 1, 32, 4))
+  task range_for schedule={privatized=COPIES} bounds {
+    %zero = const 0 : i64
+    %end = const 32 : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %other = tree_base tree=1 : *i64
+    %four = const 4 : i64
+    %three = const 3 : i64
+  } body (%i: i64) {
+    %k = binary and %i, %three : i64
+    %v = cast %i : i32
+    %p = address %base, indices=[%k], strides=[%four], offset=0, scope="field:h" : *i32
+    %old = atomic KIND %p, %v : i32
+    MORE
+  }
+}
+"""
+COPIES = '({scope="field:h", tree=0, low=0, words=4, kind=KIND, type=i32, reach=4})'
+SCATTER = SCATTER.replace("COPIES", COPIES)
+READ = """\
+%now = load %p : i32
+    %q = address %other, indices=[%i], strides=[%four], offset=0, scope="field:seen" : *i32
+    store %q, %now
+"""
+
+
+@pytest.mark.parametrize(("kind", "want"), [("add", [122, 130, 138, 146]), ("max", [28, 29, 30, 31])])
+def test_threads_have_copies_that_are_merged(kind: str, want: list[int]) -> None:
+    made = parse(SCATTER.replace("KIND", kind).replace("MORE", ""))
+    for schedule in (None, *map(Schedule, range(6))):
+        given = {"h": [10, 10, 10, 10]} if kind == "add" else {"h": [5, 5, 5, 5]}
+        assert run(made, schedule, **given)["h"].tolist() == want
+
+
+def test_what_reads_a_field_sees_that_it_is_a_copy() -> None:
+    """The verifier refuses that; if it did not, the evaluator would show it."""
+    text = SCATTER.replace("KIND", "add").replace("MORE", READ)
+    privately = run(parse(text), h=[100, 100, 100, 100])["seen"]
+    alone = parse(text)
+    for task in parallel_tasks(alone):
+        task.schedule = replace(task.schedule, privatized=())
+    assert (run(alone, h=[100, 100, 100, 100])["seen"] >= 100).all()
+    assert (privately < 500).all()
+    assert (privately[:4] < 100).all()
+
+
+DIVERGENT = """\
+kernel @k() -> () {
+  field @x: i32[32] tree=0 components=(0) terms=((0, 1, 32, 4))
+  field @y: i32[32] tree=1 components=(0) terms=((0, 1, 32, 4))
+  task range_for schedule={lanes=8} bounds {
+    %zero = const 0 : i64
+    %end = const 29 : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %other = tree_base tree=1 : *i64
+    %four = const 4 : i64
+    %none = const 0 : i32
+    %one = const 1 : i32
+    %three = const 3 : i32
+  } body (%i: i64) {
+    %p = address %base, indices=[%i], strides=[%four], offset=0, scope="field:x" : *i32
+    %x = load %p : i32
+    %n = alloca : *i32
+    store %n, %none
+    %rounds = alloca : *i32
+    store %rounds, %none
+    while {
+      %r = load %rounds : i32
+      %out = binary ge %r, %x : u1
+      if %out then {
+        break
+      }
+      %more = binary add %r, %one : i32
+      store %rounds, %more
+      %odd = binary and %more, %one : i32
+      %skip = binary eq %odd, %one : u1
+      %a = load %n : i32
+      %b = binary add %a, %three : i32
+      store %n, %b
+    }
+    %c = load %n : i32
+    %q = address %other, indices=[%i], strides=[%four], offset=0, scope="field:y" : *i32
+    store %q, %c
+  }
+}
+"""
+
+
+def test_lanes_leave_a_loop_one_by_one() -> None:
+    x = np.arange(32) * 7 % 5
+    for schedule in (None, Schedule(0), Schedule(5)):
+        assert run(parse(DIVERGENT), schedule, x=x)["y"].tolist() == [*(3 * x[:29]).tolist(), 0, 0, 0]
+
+
+def test_a_wrong_claim_about_a_value_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load that differs from lane to lane is said to be the same in all."""
+    monkeypatch.setitem(uniform.RULES, Load, lambda facts, op: None)
+    with pytest.raises(InternalError, match="by its step"):
+        run(parse(DIVERGENT), x=np.arange(32) * 7 % 5)
+
+
+def test_a_wrong_claim_about_a_local_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local of which each lane needs its own is said to be one for all."""
+    monkeypatch.setitem(uniform.RULES, Store, lambda facts, op: None)
+    x = np.arange(32) * 7 % 5
+    assert run(parse(DIVERGENT), x=x)["y"].tolist() != [*(3 * x[:29]).tolist(), 0, 0, 0]
+
+
+def test_rounds_that_do_more_than_to_sum_up_do_not_run_in_lanes() -> None:
+    text = (GOLDEN / "choose_lanes.chi").read_text()
+    (old,) = [line for line in text.splitlines() if "store %n_total, " in line and "%n_11" not in line]
+    made = parse(text.replace(old, "store %n_total, %n_24"))
+    with pytest.raises(InternalError, match="cannot run in lanes: it writes to a local of the thread"):
+        run(made)
