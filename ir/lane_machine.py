@@ -24,8 +24,8 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
-from weft.ir.machine import Env, Machine, pointee
-from weft.ir.memory_model import Place
+from weft.ir.machine import Env, Machine, Run, pointee
+from weft.ir.memory_model import Fault, Place
 from weft.ir.scalar import BINARY, cast_value
 from weft.ir.types import Prim, element, u1
 from weft.ir.uniform import Uniformity, target_of
@@ -86,14 +86,19 @@ class LaneBody:
         return run
 
     def each(self, op: Op, visible: bool) -> Item:
-        """The op for one lane after the other."""
-        run, slot = self.machine.op(op), self.machine.slot(op)
+        """The op for one lane after the other. Lanes that are elsewhere compute what is pure, too, and get zeros for
+        what is read: of an address that moves evenly lane 0's counts, wherever that lane is."""
+        run, slot, used = self.machine.op(op), self.machine.slot(op), self.machine.slot_list(op.operands)
+        zero = cast_value(0, op.type) if isinstance(op.type, Prim) else None
 
         def item(group: Group, here: Here) -> Steps:
             if visible:
                 yield
             for lane in here:
                 group.envs[lane][slot] = run(group.envs[lane])
+            for lane in range(len(group.envs)):
+                if lane not in here:
+                    group.envs[lane][slot] = _elsewhere(run, group.envs[lane], used) if op.pure else zero
             return here
 
         return item
@@ -129,6 +134,14 @@ class LaneBody:
             return here
 
         return item
+
+
+def _elsewhere(run: Run, env: Env, used: Sequence[int]) -> Any:
+    """What a lane that is not here computes; nothing where it faults, or has nothing to compute with."""
+    try:
+        return None if any(env[slot] is None for slot in used) else run(env)
+    except Fault:
+        return None
 
 
 def _moved(value: Any, by: int, op: Op) -> Any:
@@ -280,6 +293,8 @@ def _random(body: LaneBody, op: ops.Random) -> Item:
             course.iteration, course.draws = group.numbers[lane], group.draws.get(lane, 0)
             group.envs[lane][slot] = run(group.envs[lane])
             group.draws[lane] = course.draws
+        for lane in {*range(len(group.envs))} - {*here}:
+            group.envs[lane][slot] = cast_value(0, element(op.type))
         course.iteration, course.draws = before
         return here
         yield
@@ -352,27 +367,23 @@ def _for(body: LaneBody, op: ops.For) -> Item:
     index, prim, moves = machine.slot(op.body.args[0]), element(op.body.args[0].type), body.facts.step(op.body.args[0])
 
     def item(group: Group, here: Here) -> Steps:
-        group.frames[op] = _Frame()
-        every = tuple(range(len(group.envs)))
-        now = (
-            {k: int(group.envs[0][begin]) + k * moves for k in every} if moves is not None else _at(group, begin, here)
-        )
-        left = here
+        group.frames[op], left = _Frame(), here
+        if moves is None:
+            now = {k: int(env[begin]) for k, env in enumerate(group.envs) if env[begin] is not None}
+        else:
+            now = {k: int(group.envs[0][begin]) + k * moves for k in range(len(group.envs))}
         while True:
             left = tuple(k for k in left if _goes_on(now[k], group.envs[k][end], group.envs[k][step]))
             if not left:
                 return here
-            for lane in left if moves is None else every:
-                group.envs[lane][index] = cast_value(now[lane], prim)
+            for lane, at in now.items():
+                group.envs[lane][index] = cast_value(at, prim)
             left = yield from _round(body, inside, op, group, left)
-            for lane in left if moves is None else every:
-                now[lane] += int(group.envs[lane if moves is None else 0][step])
+            for lane in now:
+                by = group.envs[lane if moves is None else 0][step]
+                now[lane] += int(by) if by is not None else 0
 
     return item
-
-
-def _at(group: Group, slot: int, lanes: Here) -> dict[int, int]:
-    return {lane: int(group.envs[lane][slot]) for lane in lanes}
 
 
 def _goes_on(index: int, end: Any, step: Any) -> bool:

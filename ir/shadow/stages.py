@@ -27,6 +27,10 @@ class Kept:
     written: list[Kernel] = field(default_factory=list[Kernel])
     lowered: list[Kernel] = field(default_factory=list[Kernel])
 
+    def keep(self, kernel: Kernel, functions: Sequence[Kernel]) -> None:
+        """Code is made of these, mapped to a target."""
+        self.lowered = [_copy(one) for one in (kernel, *functions)]
+
 
 @dataclass(frozen=True)
 class Culprit:

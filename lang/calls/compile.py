@@ -245,7 +245,11 @@ def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...
     config = program.config
     _show_tree(root, trace)
     kernel, functions, kept = lower_kept(root, config, trace.observer)
-    artifact = _code_of(kernel, functions, config, program.device, trace, _helpers(program, trace))
+    mapped = _mapped(kernel, functions, config, program.device, trace)
+    kept.keep(kernel, functions)
+    backend, helpers = BACKENDS[config.arch], _helpers(program, trace)
+    machine = backend.machine(program.device)
+    artifact = backend.compile(kernel, mapped, trace.lap, machine, functions, helpers)
     with program.lock:
         run = load_artifact(artifact, config, program.device, trace)
     return Verified(program, run, root, config, kept)
@@ -272,13 +276,20 @@ def _code_of(
     helpers: Helpers | None,
 ) -> Artifact:
     """From lowered CHI to code."""
+    config, backend = _mapped(kernel, functions, config, device, trace), BACKENDS[config.arch]
+    return backend.compile(kernel, config, trace.lap, backend.machine(device), functions, helpers)
+
+
+def _mapped(
+    kernel: Kernel, functions: Sequence[Kernel], config: CompileConfig, device: Any, trace: Trace
+) -> CompileConfig:
+    """Map lowered CHI to the target, in place; the configuration with the target."""
     from weft.ir.pipeline import map_to_target
 
     backend = BACKENDS[config.arch]
-    machine = backend.machine(device)
-    config = replace(config, target=backend.mapping(config, machine))
+    config = replace(config, target=backend.mapping(config, backend.machine(device)))
     map_to_target(kernel, functions, config, trace.observer)
-    return backend.compile(kernel, config, trace.lap, machine, functions, helpers)
+    return config
 
 
 def _helpers(program: Any, trace: Trace) -> Helpers | None:
