@@ -180,7 +180,7 @@ sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
 
-algorithms = _deferred("weft.lang.algorithms.algorithms", "weft.algorithms")
+algorithms = _deferred("weft.lang.algorithms.sort_and_scan", "weft.algorithms")
 graph = _deferred("weft.lang.kernels.graph", "weft.graph")
 profiler = _deferred("weft.lang.measure.profiler", "weft.profiler")
 simt = _deferred("weft.lang.simt", "weft.simt")

@@ -189,7 +189,7 @@ def test_the_summary_at_the_end() -> None:
         ti.init(arch=ti.cpu)
         x = ti.field(ti.i32, 4)
         x.fill(0)
-        from weft.lang.algorithms.algorithms import parallel_sort
+        from weft.lang.algorithms.sort_and_scan import parallel_sort
         parallel_sort(x)
     """
     run = subprocess.run(
