@@ -94,7 +94,7 @@ UNNEEDED = (
     "difflib",
     "weft.lang.kernels.kernel",
     "weft.ir.artifact",
-    "weft.ir.layout",
+    "weft.ir.storage.layout",
 )
 COMPILER = ("weft.lang.translate.kernels", "weft.ir.tree", "weft.ir.ops", "weft.ir.pipeline", "weft.codegen")
 WARM = """

@@ -10,7 +10,6 @@ from weft.ir.alias import is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value, ops_of
 from weft.ir.errors import InternalError
-from weft.ir.layout import member_offset, size_of
 from weft.ir.ops import (
     Address,
     Alloca,
@@ -38,6 +37,7 @@ from weft.ir.ops import (
 from weft.ir.passes import pass_
 from weft.ir.scopes import Scope, array_scope
 from weft.ir.storage.level import Place
+from weft.ir.storage.values import member_offset, size_of
 from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import tasks_of
 from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, flatten, pointer, u1

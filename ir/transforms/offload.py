@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from weft.ir.alias import LOCALS, space_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
-from weft.ir.layout import size_of
 from weft.ir.ops import (
     Alloca,
     Binary,
@@ -22,6 +21,7 @@ from weft.ir.ops import (
     Yield,
 )
 from weft.ir.passes import pass_
+from weft.ir.storage.values import size_of
 from weft.ir.tasks import accesses, touched_spaces
 from weft.ir.types import Array, Pointer, i32, pointer
 

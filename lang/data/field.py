@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.ir.errors import LIBRARY, TypeMismatch
 from weft.ir.scalar import cast_value
-from weft.ir.snode import SNode as Node
+from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim, Tensor, tensor
 from weft.lang.data import tensors
 from weft.lang.data.elements import (
@@ -36,7 +36,7 @@ from weft.lang.values.numbers import array_of
 from weft.lang.values.types import prim_of_numpy, primitive
 
 if TYPE_CHECKING:
-    from weft.ir.layout import PlaceLayout
+    from weft.ir.storage.layout import PlaceLayout
     from weft.lang.data.symbol_parts import FieldSymbolParts
 
 __all__ = [

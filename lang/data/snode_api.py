@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
-from weft.ir.snode import MAX_AXES
-from weft.ir.snode import SNode as Node
+from weft.ir.storage.snode import MAX_AXES
+from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim
 from weft.lang.data.marks import SLACK, places_of
 from weft.lang.data.shadows import ShadowTree, shadows_kept
@@ -30,7 +30,7 @@ from weft.runtime.forks import forkable
 from weft.runtime.retired import keep
 
 if TYPE_CHECKING:
-    from weft.ir.layout import TreeLayout
+    from weft.ir.storage.layout import TreeLayout
 
 __all__ = ["AXES", "Axes", "FieldError", "FieldTree", "FieldsBuilder", "Layout", "Placeable", "SNode", "axes", "root"]
 
@@ -102,7 +102,7 @@ class FieldTree:
     def layout(self) -> TreeLayout:
         """The measured tree; finalizes it."""
         if self._layout is None:
-            from weft.ir.layout import layout_tree
+            from weft.ir.storage.layout import layout_tree
 
             self._layout = layout_tree(self.node)
         return self._layout

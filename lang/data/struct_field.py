@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.ir.errors import TypeMismatch
-from weft.ir.snode import SNode as Node
+from weft.ir.storage.snode import SNode as Node
 from weft.lang.data.field import Field, Slot, all_slots
 from weft.lang.data.snode_api import FieldTree, SNode
 from weft.lang.values.struct import Struct, convert

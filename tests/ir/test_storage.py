@@ -17,15 +17,15 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Op
 from weft.ir.errors import InternalError
 from weft.ir.evaluate import Memory, evaluate
-from weft.ir.layout import TreeLayout, layout_tree
 from weft.ir.ops import Address, Binary, FieldPtr, Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
-from weft.ir.snode import SNode
 from weft.ir.storage.cell import Cell, Shadow
 from weft.ir.storage.dense import Dense, Term
+from weft.ir.storage.layout import TreeLayout, layout_tree
 from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
+from weft.ir.storage.snode import SNode
 from weft.ir.symbols import FieldSymbol
 from weft.ir.text import print_ir
 from weft.ir.types import Prim, f32, f64, i8, i16, i32, i64, tensor

@@ -1,4 +1,4 @@
-"""Measures an SNode tree, once, and gives each place the path of levels that leads to it (see `ir/storage/`).
+"""Measures an SNode tree, once, and gives each place the path of levels that leads to it.
 
 Extents are exact. In a cell, children follow one another, each aligned to the largest scalar inside it; a cell's size
 is a multiple of its own alignment. In the root's, between children of different fields there is a gap that is nobody's:
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.ir.snode import SNode
 from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Dense, Term
 from weft.ir.storage.path import Path
-from weft.ir.types import Prim, Struct, Type, flatten
+from weft.ir.storage.snode import SNode
+from weft.ir.types import Prim
 
-__all__ = ["PlaceLayout", "TreeLayout", "alignment_of", "layout_tree", "member_offset", "size_of"]
+__all__ = ["PlaceLayout", "TreeLayout", "layout_tree"]
 
 
 _LINE, _MOST = 64, 64 << 10  # bytes: a cache line, at which what follows a gap begins; the longest gap but for that
@@ -138,31 +138,3 @@ def _place(levels: list[Dense], dtype: Prim, start: int) -> PlaceLayout:
     last = {number[digit.axis]: position for position, digit in enumerate(digits)}
     order = tuple(sorted(last, key=last.__getitem__))
     return PlaceLayout(tuple(divisor[axis] for axis in axes), Path(tuple(found), Cell(dtype, (start,))), order)
-
-
-# ---- values ----------------------------------------------------------------------------------------------------------
-
-
-def alignment_of(type: Type) -> int:
-    """What the address of such a value is a multiple of: the size of its largest scalar."""
-    return max((scalar.size for scalar in flatten(type)), default=1)
-
-
-def size_of(type: Type) -> int:
-    """Bytes of a value in a temporary: each member aligned to its largest scalar, the whole to its own."""
-    if not isinstance(type, Struct):
-        return sum(scalar.size for scalar in flatten(type))
-    end = member_offset(type, len(type.members))
-    return -(-end // alignment_of(type)) * alignment_of(type)
-
-
-def member_offset(type: Struct, index: int) -> int:
-    """Where member number `index` lies in such a value; for the number of members: the byte after the last."""
-    cursor = 0
-    for position, (_, member) in enumerate(type.members):
-        align = alignment_of(member)
-        cursor = -(-cursor // align) * align
-        if position == index:
-            return cursor
-        cursor += size_of(member)
-    return cursor

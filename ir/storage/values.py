@@ -1,0 +1,32 @@
+"""How a value lies in memory that is not a field's: a temporary of the kernel, or a local."""
+
+from __future__ import annotations
+
+from weft.ir.types import Struct, Type, flatten
+
+__all__ = ["alignment_of", "member_offset", "size_of"]
+
+
+def alignment_of(type: Type) -> int:
+    """What the address of such a value is a multiple of: the size of its largest scalar."""
+    return max((scalar.size for scalar in flatten(type)), default=1)
+
+
+def size_of(type: Type) -> int:
+    """Bytes of a value in a temporary: each member aligned to its largest scalar, the whole to its own."""
+    if not isinstance(type, Struct):
+        return sum(scalar.size for scalar in flatten(type))
+    end = member_offset(type, len(type.members))
+    return -(-end // alignment_of(type)) * alignment_of(type)
+
+
+def member_offset(type: Struct, index: int) -> int:
+    """Where member number `index` lies in such a value; for the number of members: the byte after the last."""
+    cursor = 0
+    for position, (_, member) in enumerate(type.members):
+        align = alignment_of(member)
+        cursor = -(-cursor // align) * align
+        if position == index:
+            return cursor
+        cursor += size_of(member)
+    return cursor
