@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.ir.layout import PlaceLayout
 from weft.ir.storage.cell import Cell
+from weft.ir.storage.layout import PlaceLayout
 from weft.ir.storage.path import Path
 from weft.ir.types import Type
 from weft.lang.data.snode_api import FieldTree
