@@ -15,7 +15,6 @@ from weft.lang.translate.operators import OPERATORS, binary, matmul, no_field, r
 from weft.lang.translate.printing import Pieces, format_percent, format_pieces
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Record, evaluated, is_known, kind_of, tensor_elements, to_expr
-from weft.lang.translate.variables import define
 
 __all__ = ["iterate", "meaning", "unpack"]
 
@@ -163,15 +162,6 @@ def _comprehend(t: Translator, generators: list[ast.comprehension], add: Any) ->
                 _comprehend(t, rest, add)
         finally:
             t.names.pop()
-
-
-@translates(ast.NamedExpr)
-def _named(t: Translator, node: ast.NamedExpr) -> Any:
-    value = t.expr(node.value)
-    define(t, node.target.id, value, node)
-    binding = t.names.find(node.target.id)
-    assert binding is not None
-    return meaning(t, binding, node)
 
 
 @translates(ast.JoinedStr)

@@ -14,7 +14,16 @@ from weft.ir.types import Array
 from weft.lang.data.shadows import race_shadow
 from weft.lang.functions.source import source_of
 from weft.lang.program.init import program
-from weft.lang.translate import attributes, calls, expressions, indexing, loops, operators, statements
+from weft.lang.translate import (
+    attributes,
+    calls,
+    expressions,
+    indexing,
+    loops,
+    named_expressions,
+    operators,
+    statements,
+)
 from weft.lang.translate.contract import Argument, Translation, loops_of
 from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.names import Binding, Names
@@ -28,7 +37,7 @@ from weft.lang.values.types import StructType
 __all__ = ["translate"]
 
 # Imported for what they register.
-_HANDLERS = (attributes, calls, expressions, indexing, loops, operators, statements)
+_HANDLERS = (attributes, calls, expressions, indexing, loops, named_expressions, operators, statements)
 
 
 def translate(

@@ -45,7 +45,7 @@ from weft.lang.translate.values import (
 from weft.lang.translate.variables import define, right_of
 from weft.lang.values.types import StructType, to_ir
 
-__all__ = ["is_static_call", "store"]
+__all__ = ["assign_name", "is_static_call", "store"]
 
 
 @translates(ast.Pass)
@@ -91,7 +91,7 @@ def is_static_call(t: Translator, node: ast.expr) -> bool:
 
 def _assign_to(t: Translator, target: ast.expr, value: Any, static: bool, node: ast.AST) -> None:
     if isinstance(target, ast.Name):
-        _assign_name(t, target, value, static, node)
+        assign_name(t, target, value, static, node)
     elif isinstance(target, (ast.Tuple, ast.List)):
         _assign_several(t, target, value, static, node)
     elif isinstance(target, (ast.Subscript, ast.Attribute)):
@@ -124,7 +124,8 @@ _WHY: dict[str, str] = {
 }
 
 
-def _assign_name(t: Translator, target: ast.Name, value: Any, static: bool, node: ast.AST) -> None:
+def assign_name(t: Translator, target: ast.Name, value: Any, static: bool, node: ast.AST) -> None:
+    """Assign to a variable, or make it; `static`: the value is what `static(...)` gave."""
     if target.id == "_" and not reads(t.source.node, "_"):
         t.names.forget("_")  # thrown away, also where a loop counts with it
     binding = t.names.find(target.id)
@@ -183,7 +184,7 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
         raise t.error(
             f"'{node.target.id}' is {known} since its first assignment, not {wanted}: leave out the annotation", node
         )
-    _assign_name(t, node.target, value, False, node)
+    assign_name(t, node.target, value, False, node)
 
 
 # ---- elements and members --------------------------------------------------------------------------------------------

@@ -84,6 +84,6 @@ def kept(t: Translator, name: str, value: Any, node: ast.AST) -> Any:
 
 def right_of(node: ast.AST) -> ast.AST:
     """What stands on the right of an assignment."""
-    if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+    if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         return node.value
     return node

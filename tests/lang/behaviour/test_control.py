@@ -399,3 +399,54 @@ def test_fibonacci_by_swapping(ti):
         return a
 
     assert run(90) == 2880067194370816120
+
+
+def test_named_expressions_assign_to_the_variable_that_is_there(ti):
+    """It stays the same variable in conditions, loops and blocks, and what stands before it reads the old value."""
+    x = ti.field(ti.i32, 10)
+    x.fill(1)
+    pair = ti.types.struct(a=ti.i32, b=ti.f32)
+
+    @ti.func
+    def twice(a):
+        return a * 2
+
+    @ti.kernel
+    def run(n: ti.i32) -> ti.types.vector(9, ti.i32):
+        s, t, u = 0, 0, 0
+        ti.loop_config(serialize=True)
+        for _ in range(n):
+            if (s := s + n) % 2 == 0:
+                t += s
+            while (u := u + 1) % 4 != 0:
+                t += 1000
+        a = 1
+        b = a + (a := 5) * 10 + a * 100
+        c = twice(a := a + 1) + twice(a)
+        d = (a := 70) if n > 100 else a
+        e = int(n > 3 and (a := 8) > 7)
+        p = pair(1, 2.0)
+        f = p.a + (p := pair(5, 6.0)).a * 10 + p.a * 100
+        g = (made := n) + made
+        return ti.Vector([s, t, u, b, c, d, e, f, g + a])
+
+    @ti.kernel
+    def shared() -> ti.i32:
+        s = 0
+        for i in x:
+            if (s := s + x[i]) < 0:
+                x[i] = 3
+        return s
+
+    def wanted(n):
+        s = t = u = 0
+        for _ in range(n):
+            if (s := s + n) % 2 == 0:
+                t += s
+            while (u := u + 1) % 4 != 0:
+                t += 1000
+        return [s, t, u, 551, 24, 6, int(n > 3), 551, 2 * n + (8 if n > 3 else 6)]
+
+    assert run(3).to_list() == wanted(3)
+    assert run(5).to_list() == wanted(5)
+    assert shared() == 10
