@@ -251,6 +251,19 @@ def _task(machine: Machine, op: ops.Task) -> Run:
     return run
 
 
+@steps(ops.Task)
+def _task_in_steps(machine: Machine, op: ops.Task) -> Steps:
+    """Of a function that interleaved iterations call: it has serial tasks only."""
+    assert op.kind == "serial", "a function that a parallel loop calls has no parallel loop"
+    body = machine.stepped(op.body)
+
+    def run(env: Env) -> Generator[None, None, Flow | None]:
+        flow = yield from body(env)
+        return Flow.END if flow is Flow.END else None
+
+    return run
+
+
 @runs(ops.Yield)
 def _yield(machine: Machine, op: ops.Yield) -> Run:
     begins, ends = machine.slot_list(op.begins), machine.slot_list(op.ends)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft.ir.ops import FieldPtr, Kernel
-from weft.ir.parse import parse
+from weft.ir.ops import Kernel
 from weft.ir.races import BEFORE, CELL, CELL_WORDS, FIRST, HEADER, KINDS, MARK, NOW, WRITE
+from weft.ir.runtime_library.functions import define
 from weft.ir.symbols import FieldSymbol
 
 __all__ = ["touch_kernels"]
@@ -17,10 +17,7 @@ def touch_kernels(shadow: FieldSymbol) -> list[Kernel]:
 
 
 def _touch_kernel(shadow: FieldSymbol, kind: str, meets: tuple[int, ...], noted: int) -> Kernel:
-    size, tree = shadow.shape[0], shadow.tree
     lines = [
-        f"kernel @touch_{kind}(cell: i64, site: i64) -> () {{",
-        f"  field @shadow: i64[{size}] tree={tree} components=(0) terms=((0, 1, {size}, 8)) offset=(0) order=(0)",
         *_word("first", FIRST),
         *_word("mark", MARK),
         "  %cell = arg index=0 : i64",
@@ -59,14 +56,8 @@ def _touch_kernel(shadow: FieldSymbol, kind: str, meets: tuple[int, ...], noted:
         *_put(NOW, "%entry"),
         "  }",
         '  assert %sound, [], message="a race", kind=race',
-        "}",
     ]
-    kernel = parse("\n".join(lines))
-    kernel.fields = (shadow,)
-    for op in kernel.walk():
-        if isinstance(op, FieldPtr):
-            op.field = shadow
-    return kernel
+    return define(f"@touch_{kind}(cell: i64, site: i64) -> ()", "\n".join(lines), {"shadow": shadow})
 
 
 def _word(name: str, word: int) -> list[str]:

@@ -17,7 +17,7 @@ from weft.ir import affine, evaluate, intervals
 from weft.ir import uniform as uniform_module
 from weft.ir.core import OPS, Op, attr, operand
 from weft.ir.levels import LEVELS
-from weft.ir.machine import RUNNERS
+from weft.ir.machine import RUNNERS, STEPPERS
 from weft.ir.mapping.cost import PRICES
 from weft.ir.mapping.lane_price import LANE_PRICES
 from weft.ir.ops import Kernel
@@ -68,6 +68,14 @@ _NO_INSTRUCTION = "tree_base array_base array_extent array_stride scalar_arg tem
 TABLES = (
     Table("levels", set().union(*LEVELS.values())),
     Table("evaluator", _rows(RUNNERS), (("`Machine.run` runs it", _named("kernel")),)),
+    Table(
+        "evaluator, in steps",
+        _rows(STEPPERS),
+        (
+            ("it runs at once", lambda kind: not kind.region_names),
+            ("no iteration holds one", _named("kernel parallel_for struct_for")),
+        ),
+    ),
     Table(
         "verifier of types",
         CHECKS.keys(),

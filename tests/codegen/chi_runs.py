@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,20 @@ from weft.ir.memory_model import Memory
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 from weft.runtime.cpu import CpuDevice
 
-__all__ = ["EMULATED_TARGETS", "evaluated", "for_device", "lowered", "on_cpu", "on_emulated_gpu"]
+__all__ = ["EMULATED_TARGETS", "code_for_cpu", "evaluated", "for_device", "lowered", "on_cpu", "on_emulated_gpu"]
 
 EMULATED_TARGETS = (CudaTarget(75, 63), CudaTarget(90, 83))
 Values = Mapping[str, Any]
 
 
 def lowered(kernel: Kernel, config: CompileConfig) -> Kernel:
-    """A copy, at the lowest level."""
+    """A copy, at the lowest level. (A kernel that is there already is taken as it is.)"""
+    if tasks_of(kernel):
+        return kernel
     return run_passes(parse(print_ir(kernel)), TO_TASKS + TO_LOWERED, config)
 
 
@@ -51,10 +54,18 @@ def on_cpu(
     kernel: Kernel, inputs: Values, threads: int = 2, functions: Sequence[Kernel] = (), opt_level: int = 3
 ) -> dict[str, Any]:
     """What machine code of the CPU leaves there, with so many threads."""
+    return code_for_cpu(kernel, threads, functions, opt_level)(inputs)
+
+
+def code_for_cpu(
+    kernel: Kernel, threads: int = 2, functions: Sequence[Kernel] = (), opt_level: int = 3
+) -> Callable[[Values], dict[str, Any]]:
+    """The same, to be run several times."""
     config = CompileConfig(threads=threads, opt_level=opt_level)
     made = [lowered(function, config) for function in functions]
     code = for_cpu(lowered(kernel, config), config, functions=made)
-    return _run(CpuDevice(threads=threads), cpu.compile_kernel(code, config, functions=made), kernel, inputs)
+    device, artifact = CpuDevice(threads=threads), cpu.compile_kernel(code, config, functions=made)
+    return lambda inputs: _run(device, artifact, kernel, inputs)
 
 
 def for_device(

@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tests.codegen.chi_runs import EMULATED_TARGETS, evaluated, for_device, lowered, on_cpu, on_emulated_gpu
+from tests.codegen.chi_runs import EMULATED_TARGETS, code_for_cpu, evaluated, for_device, lowered, on_emulated_gpu
 from tests.mapping import GPU, for_cpu
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.codegen.nvptx import kernel as nvptx
@@ -180,8 +180,9 @@ PROGRAMS = {
 def test_on_threads_of_the_cpu(name: str, threads: int, opt_level: int) -> None:
     made = parallel(PROGRAMS[name])
     wanted = evaluated(made, {})
-    for _ in range(3):
-        found = on_cpu(made, {}, threads, opt_level=opt_level)
+    run = code_for_cpu(made, threads, opt_level=opt_level)
+    for _ in range(5):
+        found = run({})
         for field, values in wanted.items():
             np.testing.assert_array_equal(found[field], values, field)
 

@@ -11,7 +11,7 @@ from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Fault, Memory
-from weft.ir.ops import Kernel
+from weft.ir.ops import FieldPtr, Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 
@@ -196,3 +196,26 @@ def test_faults_and_limits_are_those_of_any_order():
 def test_an_empty_loop():
     made = kernel("parallel_for begins=[%1], ends=[%0] (%i: i32) {\n %p = field_ptr @s[]\n store %p, %i\n }")
     assert outcomes(made, "s") == {np.int32(0).tobytes()}
+
+
+@pytest.mark.parametrize("stage", [(), TO_TASKS, TO_TASKS + TO_LOWERED])
+def test_functions_are_interleaved_at_every_level(stage: tuple[str, ...]) -> None:
+    """What a function loads and stores meets what others do, before and after it is lowered to a task."""
+    text = """  parallel_for begins=[%0], ends=[%16] (%i: i32) {
+    invoke function=add, [], touched=(s)
+  }"""
+    caller = kernel(text)
+    add = parse(
+        HEAD.replace("@k() -> ()", "@add() -> () called=true")
+        + """  %p = field_ptr @s[]
+  %old = load %p : i32
+  %new = binary add %old, %1 : i32
+  store %p, %new
+}
+"""
+    )
+    add.fields = caller.fields
+    for op in add.walk():
+        if isinstance(op, FieldPtr):
+            op.field = next(symbol for symbol in caller.fields if symbol.name == "s")
+    assert len(outcomes(caller, "s", [run_passes(add, stage, CONFIG)])) > 1
