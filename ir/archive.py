@@ -1,15 +1,14 @@
 """A compiled kernel as bytes, and back: a line of JSON that describes it, then its code.
 
-    {"artifact": {"name": ..., "slots": ..., "sites": ...}, "sizes": [8264, 0], ...}\n<code><host><parts>
+    {"artifact": {"name": ..., "slots": ..., "sites": ...}, "sizes": [8264, 0]}\n<code><host><parts>
 
-Whoever keeps the bytes may add entries of their own to the description. Nothing in it is ever run: bytes that do not
-have this form, whatever they are, give an ArchiveError.
+Nothing in it is ever run. Bytes that do not have this form give an ArchiveError.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from itertools import accumulate
 from typing import Any
@@ -29,16 +28,16 @@ class ArchiveError(Exception):
     """These bytes are no archive of a kernel."""
 
 
-def pack(artifact: Artifact, more: Mapping[str, Any]) -> bytes:
-    """The artifact, without the texts of its making, and `more` (plain data) as bytes."""
+def pack(artifact: Artifact) -> bytes:
+    """The artifact as bytes, without the texts of its making."""
     pieces = (artifact.code, artifact.host, *artifact.parts)
-    head = {**more, "artifact": _describe(artifact), "sizes": [len(one) for one in pieces]}
+    head = {"artifact": _describe(artifact), "sizes": [len(one) for one in pieces]}
     line = json.dumps(head, separators=(",", ":"), ensure_ascii=True).encode()
     return b"".join((line, b"\n", *pieces))
 
 
-def unpack(data: bytes) -> tuple[Artifact, dict[str, Any]]:
-    """The artifact and the description that `pack` was given."""
+def unpack(data: bytes) -> Artifact:
+    """The artifact that `pack` was given."""
     line, newline, rest = data.partition(b"\n")
     try:
         head: Any = json.loads(line)
@@ -46,7 +45,7 @@ def unpack(data: bytes) -> tuple[Artifact, dict[str, Any]]:
         if not newline or ends[-1] != len(rest):
             raise ArchiveError("the code is cut off")
         code, host, *parts = (rest[begin:end] for begin, end in zip([0, *ends], ends))
-        return _restore(head["artifact"], code, host, tuple(parts)), head
+        return _restore(head["artifact"], code, host, tuple(parts))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ArchiveError(f"{type(error).__name__}: {error}") from error
 

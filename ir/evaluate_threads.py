@@ -21,10 +21,9 @@ from weft.ir.boxes import points
 from weft.ir.core import Block, BlockArg
 from weft.ir.lane_machine import Group, LaneBody
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
-from weft.ir.scalar import BINARY, cast_value
+from weft.ir.scalar import BINARY, cast_value, identity
 from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
-from weft.ir.transforms.thread_local import identity
 from weft.ir.types import element
 
 __all__ = ["at_once", "rounds_in_lanes", "spread_out", "task_threads"]

@@ -12,6 +12,7 @@ expansion). The rules hold on every arch and at every level:
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,18 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, f64, i32, u1, u8, u16, u32, u64
 
-__all__ = ["ATOMICS", "BINARY", "COMPARES", "UNARY", "BinaryRow", "UnaryRow", "cast_value", "promote", "range_of"]
+__all__ = [
+    "ATOMICS",
+    "BINARY",
+    "COMPARES",
+    "UNARY",
+    "BinaryRow",
+    "UnaryRow",
+    "cast_value",
+    "identity",
+    "promote",
+    "range_of",
+]
 
 Scalar = Any  # a numpy scalar or array
 
@@ -123,6 +135,18 @@ def _wide(value: int) -> float:
 def range_of(type: Prim) -> tuple[int, int]:
     """The least and the greatest number of an integer type."""
     return -(2 ** (type.bits - 1)) if type.is_signed else 0, 2 ** (type.bits - (1 if type.is_signed else 0)) - 1
+
+
+def identity(kind: str, type: object) -> int | float | bool:
+    """The neutral element of a BINARY row: `x kind identity == x` for every `x`. For sums of floats it is -0.0, since
+    0.0 + -0.0 is 0.0. For the least and the greatest float it is NaN, since infinity would replace a NaN."""
+    assert isinstance(type, Prim)
+    if type.is_float:
+        return {"add": -0.0, "mul": 1.0, "min": math.nan, "max": math.nan}[kind]
+    if type is u1:
+        return kind == "and"
+    low, high = range_of(type)
+    return {"add": 0, "mul": 1, "min": high, "max": low, "and": -1 if type.is_signed else high, "or": 0, "xor": 0}[kind]
 
 
 # Python's numbers that numpy casts as kernels do, by their class: between which bounds, for each type. (Floats of whole

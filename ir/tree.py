@@ -14,7 +14,7 @@ from weft.ir.errors import Span
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
 
-__all__ = ["EXPRESSIONS", "STATEMENTS", "Expr", "KernelTree", "LValue", "Stmt", "Variable"]
+__all__ = ["EXPRESSIONS", "STATEMENTS", "Expr", "KernelTree", "LValue", "Node", "Stmt", "Variable"]
 
 
 DEFAULT_LOOP = LoopConfig()

@@ -104,7 +104,7 @@ SLOW = {
     "lang/behaviour/test_scatters.py::test_kinds_and_types": 6,
     "lang/behaviour/test_scatters.py::test_over_rows_again_and_again": 2,
     "lang/behaviour/test_uninitialised.py::test_against_a_reference": 8,
-    "lang/cache/test_fingerprint.py::test_a_kernel_of_another_value_is_never_used": 3,
+    "lang/cache/test_kernel_cache_values.py::test_a_kernel_of_another_value_is_never_used": 3,
     "lang/cache/test_kernel_cache.py::test_the_layout_of_fields": 3,
     "lang/cache/test_kernel_cache.py::test_what_is_changed_is_compiled_anew": 3,
     "lang/cache/test_kernel_cache_looking.py::test_what_is_looked_up_without_a_name": 3,

@@ -30,7 +30,7 @@ from weft.codegen.llvm.spelling import in_memory
 from weft.ir.core import Op, Value
 from weft.ir.mapping.fold_choice import InnerLoop
 from weft.ir.ops import For
-from weft.ir.transforms.thread_local import identity
+from weft.ir.scalar import identity
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import FAMILY, Uniformity
 

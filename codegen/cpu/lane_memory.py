@@ -19,7 +19,7 @@ from weft.ir.errors import InternalError
 from weft.ir.mapping.cell_parts import CellParts, constant_terms
 from weft.ir.mapping.rows import in_cell, is_row
 from weft.ir.ops import Address, Alloca, Atomic, Cast, Const, Load, Random, Store
-from weft.ir.transforms.thread_local import identity
+from weft.ir.scalar import identity
 from weft.ir.types import Pointer, Prim, Tensor, i32, i64, u1
 
 __all__ = ["combined"]

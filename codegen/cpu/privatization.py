@@ -21,9 +21,9 @@ from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot, service
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.scalar_ops import binary
+from weft.ir.scalar import identity
 from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
-from weft.ir.transforms.thread_local import identity
 
 __all__ = ["extra_words", "homes", "prepare", "run_shares", "sharing", "write_merge", "write_share"]
 

@@ -48,8 +48,8 @@ from weft.ir.ops import (
     TreeBase,
     Warn,
 )
+from weft.ir.scalar import identity
 from weft.ir.scopes import Scope
-from weft.ir.transforms.thread_local import identity
 from weft.ir.types import Prim, f32, f64, flat_size
 
 __all__ = ["DEVICE", "EPILOGUE", "DeviceWriter", "state_word"]

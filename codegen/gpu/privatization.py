@@ -16,8 +16,8 @@ from weft.codegen.llvm.memory_ops import read_slot
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import constant, in_register
 from weft.ir.ops import Atomic
+from weft.ir.scalar import identity
 from weft.ir.schedule import Privatized
-from weft.ir.transforms.thread_local import identity
 
 __all__ = ["OpenShare", "add_to_share", "flush", "open_share"]
 

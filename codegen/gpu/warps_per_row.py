@@ -15,7 +15,7 @@ from weft.ir.core import Value
 from weft.ir.mapping.serial_loops import apart_and_in_turn, trips_of
 from weft.ir.mapping.warp_sums import LANES, around, sums_of
 from weft.ir.ops import For, Task
-from weft.ir.transforms.thread_local import identity
+from weft.ir.scalar import identity
 from weft.ir.types import Prim
 
 if TYPE_CHECKING:

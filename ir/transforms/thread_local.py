@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 
 from weft.ir.access_ranges import in_range
 from weft.ir.affine import address_key
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value, ops_of
-from weft.ir.intervals import type_interval
 from weft.ir.ops import Alloca, Atomic, Binary, Const, If, Kernel, Load, Splat, Store, Task
 from weft.ir.passes import pass_
+from weft.ir.scalar import identity
 from weft.ir.tasks import Region, accesses, memory_space, separate_tasks
-from weft.ir.types import Prim, Tensor, Type, element, flat_size, pointer, u1
+from weft.ir.types import Tensor, element, flat_size, pointer, u1
 
-__all__ = ["identity", "thread_local"]
+__all__ = ["thread_local"]
 
 _MOST = 64  # scalars that a task may accumulate: they should stay in registers
 _FAMILY = {"add": "add", "sub": "add", "mul": "mul", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
@@ -93,15 +92,3 @@ def _accumulator(task: Task, region: Region, op: Atomic) -> Alloca:
         after = Builder(after.add(If(inside)).then, None, op.span)
     after.add(Atomic(kind, ptr, total))
     return local
-
-
-def identity(kind: str, type: Type) -> int | float | bool:
-    """What leaves every `x` as it is: `x kind identity == x`. For float sums that is -0.0: 0.0 would lose a -0.0. For
-    their least and greatest values it is NaN, which yields to any number: infinity would take the place of a NaN."""
-    assert isinstance(type, Prim)
-    low, high = type_interval(type)
-    if type.is_float:
-        return {"add": -0.0, "mul": 1.0, "min": math.nan, "max": math.nan}[kind]
-    if type is u1:
-        return kind == "and"
-    return {"add": 0, "mul": 1, "min": high, "max": low, "and": -1 if type.is_signed else high, "or": 0, "xor": 0}[kind]

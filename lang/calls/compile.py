@@ -17,7 +17,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.trace import Listener, Trace
 from weft.ir.types import Array
-from weft.lang.cache.kernels import Found, Lookup, look_up, tell_why
+from weft.lang.cache.kernels import Entry, entry_of
 from weft.lang.calls.collecting import uncollected
 from weft.lang.calls.parameters import ArrayParameter, Parameter
 from weft.lang.calls.results import giver
@@ -34,7 +34,7 @@ from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.program.backends import BACKENDS
 from weft.lang.translate import Argument, Translation, translate_kernel
 
-if TYPE_CHECKING:  # what compiles is imported where it is used: kernels from the disk cache need none of it
+if TYPE_CHECKING:  # what generates code is imported where it is used: kernels from the disk cache do not need it
     from weft.codegen.llvm.crew import Helpers
     from weft.ir import tree
     from weft.ir.ops import Kernel
@@ -128,28 +128,27 @@ def compile_instance(
     parameters: Sequence[Parameter],
     results: Sequence[Any],
 ) -> Instance:
-    """A kernel for the program's device: from the disk cache, or else compiled, showing what WEFT_DUMP and WEFT_TIME
-    ask for."""
+    """A kernel for the program's device. It is translated, and then found in the disk cache or compiled; WEFT_DUMP and
+    WEFT_TIME show how."""
     trace = trace_of(program, function.__name__)
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
-        began = perf_counter()
-        kept = not (trace.active or _watches(program) or program.verifies_results)
-        lookup = look_up(program, function, arguments, results) if kept else None
-        with program.lock:  # what the device makes at its first use, it makes once
-            made = lookup and lookup.find(program.device)
-        if lookup is not None and recording.current is not None:
-            recording.current.span(COMPILE, "cache lookup", began, perf_counter(), found=bool(made))
-        found = bool(made)
-        if not made:
+        with uncollected():
+            translation = _translate(program, function, arguments, results, trace)
+            kept = not (trace.active or _watches(program) or program.verifies_results)
+            entry = entry_of(program, translation.tree) if kept else None
+        run = None if entry is None else _found(program, entry)
+        found = run is not None
+        if run is None:
             with uncollected(), program.seats:
-                made = _compile(program, function, arguments, results, trace, lookup)
-    if CACHE.on and lookup is not None:
+                run = _compile(program, translation, trace, entry)
+    if CACHE.on and entry is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
-    run = measured(function.__name__, made.run) if program.profiling and program.arch == "cuda" else made.run
+    if program.profiling and program.arch == "cuda":
+        run = measured(function.__name__, run)
     if program.chosen.get("nvtx"):
         run = named(function, run)
-    return Instance(run, made.trees, parameters, results, Captures(made.captures))
+    return Instance(run, translation.trees, parameters, results, Captures(translation.captures))
 
 
 def _listener() -> Listener | None:
@@ -158,36 +157,43 @@ def _listener() -> Listener | None:
     return None if record is None else lambda name, began, ended: record.span(COMPILE, name, began, ended)
 
 
-def _compile(
-    program: Any,
-    function: Callable[..., Any],
-    arguments: Sequence[Argument],
-    results: Sequence[Any],
-    trace: Trace,
-    lookup: Lookup | None,
-) -> Found:
-    """Compile a kernel, and keep it where `lookup` says."""
+def _translate(
+    program: Any, function: Callable[..., Any], arguments: Sequence[Argument], results: Sequence[Any], trace: Trace
+) -> Translation:
     with ScopedProfiler("translate", COMPILE), trace.stage("translate"):
         translation = translate_kernel(function, arguments, tuple(results), program.config)
     _refuse_writes(translation, arguments)
+    return translation
+
+
+def _found(program: Any, entry: Entry) -> Callable[..., Any] | None:
+    """The kernel from the disk cache; None if it is not there."""
+    began = perf_counter()
+    with program.lock:  # what the device makes at its first use, it makes once
+        run = entry.find(program.device)
+    if recording.current is not None:
+        recording.current.span(COMPILE, "cache lookup", began, perf_counter(), found=run is not None)
+    return run
+
+
+def _compile(program: Any, translation: Translation, trace: Trace, entry: Entry | None) -> Callable[..., Any]:
+    """Compile a kernel, and keep it in the disk cache if `entry` says where."""
+    tree = translation.tree
     with ScopedProfiler("generate code", COMPILE):
         if program.verifies_results and not _watches(program):
-            run = _verified(translation.tree, program, trace)
-            return Found(run, translation.trees, translation.captures)
+            return _verified(tree, program, trace)
         config = replace(program.config, arch=program.backend.lowered_as)
-        artifact = make_artifact(translation.tree, config, program.device, trace, _helpers(program, trace))
+        artifact = make_artifact(tree, config, program.device, trace, _helpers(program, trace))
         with program.lock:
             run = _instrumented(program, load_artifact(artifact, config, program.device, trace), artifact)
         if program.verifies_results:
-            run = skipped(translation.tree.name, run, "with checks of races or of uninitialised elements")
-    if lookup is not None:
+            run = skipped(tree.name, run, "with checks of races or of uninitialised elements")
+    if entry is not None:
         began = perf_counter()
-        why = lookup.keep(artifact, translation)
-        if why:
-            tell_why(function.__name__, why)
+        entry.keep(artifact)
         if trace.listener is not None:
             trace.listener("cache store", began, perf_counter())
-    return Found(run, translation.trees, translation.captures)
+    return run
 
 
 def rehearse(
@@ -197,11 +203,10 @@ def rehearse(
     parameters: Sequence[Parameter],
     results: Sequence[Any],
 ) -> Instance:
-    """For a kernel that will run as Python: translate it, so that what no compiled kernel may do is an error here too,
-    with the same words. What is given back keeps what the translation depended on; it cannot be launched."""
+    """Translate a kernel that will run as Python, so that its mistakes raise the errors that they raise elsewhere. The
+    instance keeps what the translation depended on; it cannot be launched."""
     trace = trace_of(program, function.__name__)
-    translation = translate_kernel(function, arguments, tuple(results), program.config)
-    _refuse_writes(translation, arguments)
+    translation = _translate(program, function, arguments, results, trace)
     _show_tree(translation.tree, trace)
     made = Instance(_never, translation.trees, parameters, results, Captures(translation.captures))
     made.choices = translation.choices

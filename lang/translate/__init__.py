@@ -3,7 +3,7 @@
 `translator` holds the state and the dispatch tables; `expressions`, `operators`, `indexing`, `attributes`, `calls` with
 `functions`, `methods`, `constructors` and `inlining` say what expressions mean; `statements`, `loops` and `printing`
 what statements do; `values` takes what is known at compile time to run time. All of that is imported by the first
-translation: a program whose kernels lie in the disk cache never needs it.
+translation: `import weft` does not wait for it.
 """
 
 from __future__ import annotations

@@ -174,7 +174,6 @@ def _example(field: Any) -> str:
 
 def _noted(t: Translator, base: Any, name: str, value: Any) -> Any:
     """`value`; what can change meanwhile is remembered."""
-    t.unit.reads.append((base, name, value))
     if is_watched(base, value) and (space := space_of(base, name, value)) is not None:
         t.unit.captures[id(base), name] = (space, name, value)
     return value

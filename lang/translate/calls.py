@@ -246,8 +246,8 @@ _DRAWING = {"random.Random", "numpy.random.mtrand.RandomState", "numpy.random._g
 
 
 def _draws(function: Any) -> bool:
-    """Whether it is a method of what makes random numbers. Told by name: numpy imports that part of itself when it is
-    asked for, and `np` would not mean in the next process, when the cache is asked, what it meant after compiling."""
+    """Whether it is a method of what makes random numbers. The class is compared by name: compiling a kernel must not
+    import `np.random`, which programs can see."""
     classes = type(getattr(function, "__self__", None)).__mro__
     return any(f"{one.__module__}.{one.__qualname__}" in _DRAWING for one in classes)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache, update_wrapper
+from functools import update_wrapper
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.types import Type
-from weft.lang.errors import PrecisionWarning, RaceWarning
+from weft.lang.errors import PrecisionWarning
 
 if TYPE_CHECKING:
     from weft.ir import tree
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
 # A function or file, line and column; the calls that led there, each by file and line.
 Place = tuple[CodeType | str, int, int] | tuple[CodeType | str, int, int, tuple[tuple[str, int], ...]]
 
-__all__ = ["REMEMBERING", "WARNINGS", "Argument", "Loss", "Place", "Ran", "Translation", "loops_of", "with_loops"]
-
-REMEMBERING: Any = type(lru_cache(len))  # the class of functions that remember their results
+__all__ = ["Argument", "Loss", "Place", "Translation", "loops_of", "with_loops"]
 
 _LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig` by their names
 
@@ -45,7 +42,7 @@ class Loss:
     file: str
     line: int
     space: dict[str, Any]
-    kind: type[Warning] = PrecisionWarning  # one of WARNINGS
+    kind: type[Warning] = PrecisionWarning
 
     def warn(self) -> None:
         """Give it. Python's filters decide what becomes of it. What `exec` runs may have globals without a name; Python
@@ -55,48 +52,17 @@ class Loss:
         warnings.warn_explicit(warning, None, self.file, self.line, module, registry)
 
 
-# The kinds of warnings by name, as a kernel on disk keeps them.
-WARNINGS: dict[str, type[Warning]] = {kind.__name__: kind for kind in (PrecisionWarning, RaceWarning, SyntaxWarning)}
-
-
-class Ran:
-    """A call at compile time: the function, its arguments, what it gave. `remembered`: that was the result of an
-    earlier call (`functools.lru_cache`)."""
-
-    __slots__ = ("_hits", "args", "function", "remembered", "result")
-
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.function: Any = function
-        self.args, self.result, self.remembered = args, None, False
-        self._hits = self._remembered()
-
-    def gave(self, result: Any) -> Any:
-        """Note the result, and give it."""
-        self.result = result
-        self.remembered = self._remembered() > self._hits
-        return result
-
-    def _remembered(self) -> int:
-        return int(self.function.cache_info().hits) if isinstance(self.function, REMEMBERING) else 0
-
-
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """A translated kernel. `trees` are the field trees it reaches, by the numbers its symbols give them; `kept` the
-    fields themselves; `captures` what was taken from the program around it: (namespace or cell, name, value). `texts`
-    are the functions that were translated, `reads` is all that was looked up around them, by owner and name, and `ran`
-    what of Python was called. `losses` are the warnings that were given; `choices` the types of choices between values
-    and of locals that atomics update, by place, with and without the calls that led there, None where there are
-    several."""
+    """A translated kernel. `trees`: the field trees it reaches, by the numbers that its symbols give them. `kept`: the
+    fields themselves. `captures`: what it took from the program around it, each a (namespace or cell, name, value).
+    `choices`: the types of choices between values and of locals that atomics update, by place, with and without the
+    calls that led there; None where there are several."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]
     kept: tuple[Any, ...]
     captures: tuple[tuple[Any, str, Any], ...]
-    texts: tuple[Any, ...] = ()
-    reads: tuple[tuple[Any, str, Any], ...] = ()
-    ran: tuple[Ran, ...] = ()
-    losses: tuple[Loss, ...] = ()
     choices: dict[Place, Type | None] = field(default_factory=dict[Place, "Type | None"])
 
 

@@ -32,7 +32,6 @@ def _name(t: Translator, node: ast.Name) -> Any:
     if binding is not None:
         return meaning(t, binding, node)
     value, space = t.names.outer(node.id)
-    t.unit.reads.append((t.names.function, node.id, value))
     if is_watched(None, value) and not is_ours(space):
         t.unit.captures[id(space), node.id] = (space, node.id, value)
     if isinstance(value, Ndarray):
@@ -103,7 +102,6 @@ def unpack(t: Translator, value: Any, node: ast.AST) -> list[Any]:
             node,
             TypeMismatch,
         )
-    t.unit.ran_now(list, (value,))
     try:
         return list(value)
     except TypeError:

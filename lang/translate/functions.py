@@ -423,7 +423,7 @@ def _grouped(t: Translator, c: Call) -> Any:
 @function("static_print")
 def _static_print(t: Translator, c: Call) -> Any:
     values = [str(value.type) if isinstance(value, tree.Expr) else value for value in c.args]
-    run_now(t, c.node, print, *values, **c.keywords)  # the disk cache keeps no kernel that prints as it compiles
+    run_now(t, c.node, print, *values, **c.keywords)
 
 
 @function("static_assert")

@@ -8,7 +8,6 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
-from weft.ir.races import shadow_symbol
 from weft.ir.symbols import LoopConfig, Param
 from weft.ir.types import Array
 from weft.lang.data.shadows import race_shadow
@@ -75,9 +74,10 @@ def translate(
     if results:
         refuse_open_end(t)
     if unit.config.check_races:
+        from weft.ir.races import shadow_symbol  # which imports the ops, and kernels from the disk cache need none
+
         unit.hidden.append(shadow_symbol(unit.number(race_shadow(program()))))
     made = t.finish(source.header())
     warn_of_races(t, made)
     made.functions = finish_functions(unit)
-    seen = tuple(unit.texts), tuple(unit.reads), tuple(unit.ran), tuple(unit.warned.values()), unit.choices
-    return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()), *seen)
+    return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()), unit.choices)

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.intervals import type_interval
+from weft.ir.scalar import range_of
 from weft.ir.symbols import FieldSymbol, LoopConfig
 from weft.ir.types import Array, Prim, Tensor, i32, i64, tensor
 from weft.lang.data.field import Field
@@ -292,8 +292,13 @@ def _beyond_i32(extent: int, first: int) -> bool:
 
 
 def _fits_i32(value: Any, expr: tree.Expr) -> bool:
-    low, high = (int(value), int(value)) if is_number(value) else type_interval(expr.type)
-    least, most = type_interval(i32)
+    if is_number(value):
+        low = high = int(value)
+    elif isinstance(expr.type, Prim) and expr.type.is_int:
+        low, high = range_of(expr.type)
+    else:
+        return False
+    least, most = range_of(i32)
     return least <= low and high <= most
 
 

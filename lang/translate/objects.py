@@ -43,7 +43,6 @@ def attribute_of(t: Translator, owner: Made | Parent, node: ast.Attribute) -> An
         near = did_you_mean(name, [*made.attributes, *vars(made.kind)], 0.75)
         raise UnknownName(f"{owner.phrase} has no attribute '{name}'{near}", t.span(node))
     value, raw = getattr(kind, name), vars(kind)[name]
-    t.unit.reads.append((made.kind if isinstance(owner, Made) else kind, name, value))
     if isinstance(raw, property):
         return inline(t, cast(Any, raw.fget), Call(ast.copy_location(ast.Call(node, [], []), node), [made], {}), True)
     if isinstance(raw, classmethod):
@@ -81,7 +80,6 @@ def makes_objects(kind: Any) -> bool:
 def make(t: Translator, kind: Any, c: Call) -> Made:
     """The object that a call of the class `kind` gives."""
     init: FunctionType = kind.__init__
-    t.unit.reads += [(kind, "__init__", init), (kind, "__new__", kind.__new__)]
     made = Made(kind, t.out)
     _check_ordinary(t, made, c)
     owner = next(one for one in kind.__mro__ if "__init__" in vars(one))
@@ -138,6 +136,5 @@ def _fill_dataclass(t: Translator, made: Made, owner: type, c: Call) -> None:
         made.attributes[field.name] = kept(t, field.name, value, c.node)
     if after is None:
         return
-    t.unit.reads.append((made.kind, "__post_init__", after))
     passed_on = [one for one in signature.parameters.values() if one.name not in {field.name for field in fields}]
     initialize(t, made, after, Call(c.node, [given.get(one.name, one.default) for one in passed_on], {}))

@@ -76,9 +76,8 @@ _KINDS: tuple[tuple[type[Exception], type[CompilationError]], ...] = (
 
 def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call a Python function on compile-time values; what it raises becomes an error at `node`."""
-    note = t.unit.ran_now(function, (*args, *keywords.values()))
     try:
-        return note.gave(function(*args, **keywords))
+        return function(*args, **keywords)
     except CompilationError as error:
         if error.span is not None:
             raise

@@ -29,10 +29,7 @@ from weft.lang.values.types import to_ir
 
 __all__ = ["finish_functions", "invoke"]
 
-_SHARED = (
-    *("symbols", "trees", "kept", "fixed", "captures", "texts", "reads", "ran", "functions", "warned", "choices"),
-    "exposed",
-)
+_SHARED = (*("symbols", "trees", "kept", "fixed", "captures", "functions", "warned", "choices", "exposed"),)
 
 
 @dataclass(eq=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
+from weft.ir.scalar import identity
 from weft.ir.simt import SIMT
-from weft.ir.transforms.thread_local import identity
 from weft.ir.types import VOID, Prim, Tensor, Type, array, f32, i32, u32
 from weft.lang.translate.functions import Call, Handler, arguments, cast_value_to, function
 from weft.lang.translate.operators import run_now

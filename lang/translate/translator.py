@@ -22,7 +22,7 @@ from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.functions.source import Source
-from weft.lang.translate.contract import Loss, Place, Ran
+from weft.lang.translate.contract import Loss, Place
 from weft.lang.translate.names import Binding, Names
 from weft.lang.values.types import to_ir
 
@@ -59,10 +59,7 @@ class Unit:
     trees: list[Any] = field(default_factory=list[Any])
     kept: list[Any] = field(default_factory=list[Any])  # the fields behind `symbols`: their ids stay theirs
     fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are never assigned again
-    texts: list[Any] = field(default_factory=list[Any])  # the functions that are translated
     captures: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict[Any, Any])
-    reads: list[tuple[Any, str, Any]] = field(default_factory=list[Any])  # (owner, name, value) looked up outside
-    ran: list[Ran] = field(default_factory=list[Ran])  # Python functions that were called meanwhile
     functions: dict[Any, Any] = field(default_factory=dict[Any, Any])  # the instances of real ones, see `real_calls.py`
     is_function: bool = False  # whether this is one of those
     handed_back: list[tree.Variable] = field(default_factory=list[tree.Variable])  # with every return of the function
@@ -91,11 +88,6 @@ class Unit:
     def current(self) -> list[tree.Expr]:
         """The values that go back to the caller's variables."""
         return [tree.Var(variable, type=variable.type) for variable in self.handed_back]
-
-    def ran_now(self, function: Callable[..., Any], args: Sequence[Any]) -> Ran:
-        """Note that a function of Python's, or of the user's, is called now."""
-        self.ran.append(note := Ran(function, tuple(args)))
-        return note
 
     @property
     def fields(self) -> tuple[FieldSymbol, ...]:
@@ -159,7 +151,6 @@ class Translator:
 
     def __init__(self, unit: Unit, source: Source, names: Names, caller: Span | None = None) -> None:
         self.unit, self.source, self.names, self.caller = unit, source, names, caller
-        unit.texts.append(names.function)
         self.out: list[tree.Stmt] = []
         self.top = False
         self.is_kernel = False

@@ -33,6 +33,7 @@ from weft.lang.kernels.kernel import Kernel
 from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.measure.testing import do_bench
 from weft.lang.program import init as program_state
+from weft.lang.translate import translate_kernel
 from weft.lang.translate.contract import Argument, with_loops
 from weft.lang.tuning.autotune_state import Kept, saver
 from weft.runtime.forks import forkable
@@ -224,9 +225,12 @@ class Autotuned:
         if program.store is None:
             return None
         kernel = self._ways[0].kernel
-        found = key_of(program, kernel.function, _translated(kernel, self._ways[0].complete(args)), kernel.results)
-        if found is None:
+        arguments = _translated(kernel, self._ways[0].complete(args))
+        try:
+            tree = translate_kernel(kernel.function, arguments, tuple(kernel.results), program.config).tree
+        except WeftError:  # as `_times_of` will say
             return None
+        found = key_of(program, tree)
         device = program.device
         size = device.threads if program.arch == "cpu" else device.gpu.processors
         text = f"autotune {found} {self.configs} {sorted(self._key)} {key} {size}"

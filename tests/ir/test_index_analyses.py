@@ -27,10 +27,9 @@ from weft.ir.ops import (
     TempPtr,
     Unary,
 )
-from weft.ir.scalar import BINARY
+from weft.ir.scalar import BINARY, identity
 from weft.ir.storage.dense import Term
 from weft.ir.symbols import FieldSymbol
-from weft.ir.transforms.thread_local import identity
 from weft.ir.types import array, f32, i16, i32, i64, pointer, struct, tensor, u8, u32
 
 small = st.integers(-9, 9)

@@ -289,8 +289,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.transforms.thread_local": {
         "_reduce: candidates -> True": _QUICK,
-        "identity: type is u1 -> False": "0 and 1, its greatest value, are False and True",
-        "identity: type.is_signed -> True": "a constant is taken modulo its width: -1 has all bits",
     },
 }
 

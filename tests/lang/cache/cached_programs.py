@@ -23,13 +23,13 @@ class Session:
         self.folder, self.cache, self.compiled = folder, folder / "cache", 0
         monkeypatch.delenv("WEFT_OFFLINE_CACHE", raising=False)
         monkeypatch.setenv("WEFT_OFFLINE_CACHE_FILE_PATH", str(self.cache))
-        translate = compiler.translate_kernel
+        make_artifact = compiler.make_artifact
 
         def counting(*args: Any) -> Any:
             self.compiled += 1
-            return translate(*args)
+            return make_artifact(*args)
 
-        monkeypatch.setattr(compiler, "translate_kernel", counting)
+        monkeypatch.setattr(compiler, "make_artifact", counting)
 
     def run(self, text: str, name: str = "", modules: dict[str, str] | None = None, **options: Any) -> Any:
         """What `main()` of a program gives; `text` is a file of that name. `modules` are texts it can import."""

@@ -1,21 +1,16 @@
 """Programs hold all kinds of objects beside their fields: what a kernel does not use is not in its key, what it uses
-is, and why a kernel is not kept is said in words."""
+is."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import weft as ti
 from tests.lang.cache.cached_programs import Session
-from weft.lang.cache.evidence import _objects
-from weft.lang.translate.translator import Unit
 
 TEXT = """
 import argparse, collections, dataclasses, datetime, enum, functools, io, logging, pathlib, random, threading, time
@@ -224,50 +219,6 @@ def test_objects_of_a_program(session: Session, what: str):
     assert session.warm(text, "program.py") == value
 
 
-# What may be another in the next process, and what is said of it: the name, and why.
-RUNS = "`{}` runs as the kernel is compiled, and may give another result the next time: "
-UNTOLD = "an object of class `{}`, which no key can tell from another"
-UNKNOWN = {
-    "ti.static(self.age) * 0.0": RUNS.format("self.age") + "it uses `time.time`",
-    "ti.static(self.home) * 0.0": RUNS.format("self.home") + "`Sim.home` imports a module",
-    "ti.static(self.bytes) * 0.0": RUNS.format("self.bytes") + "`Sim.bytes` uses `open`",
-    "ti.static(self.draw()) * 0.0": RUNS.format("self.draw") + "`Sim.draw` sets an attribute",
-    "ti.static(self.model.weight) * 0.0": RUNS.format("self.model") + "`Module.__getattr__` uses `__dict__`",
-    "ti.static(len(f'{self.window}')) * 0.0": RUNS.format("format") + "it uses `time.time`",
-    "ti.static(len(self.seen)) * 0.0": RUNS.format("len") + "it uses " + UNTOLD.format("set"),
-    "ti.static(self.rng.random()) * 0.0": "`self.rng.random` is an attribute of "
-    + UNTOLD.format("numpy.random._generator.Generator"),
-    "ti.static(self.source.random()) * 0.0": "`self.source.random` is an attribute of "
-    + UNTOLD.format("random.Random"),
-    "ti.static(time.time()) * 0.0": "it calls `time.time`, which may give another result the next time",
-    "ti.static(self.path.exists()) * 0.0": "it calls `self.path.exists`, which may give another result the next time",
-    "ti.static(Config().n) * 0.0": "`Config.n` is an attribute of an object that is made as the kernel is compiled",
-    "ti.static(self.__dict__['n']) * 0.0": "`self.__dict__` is found in a way that its key does not follow",
-}
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("body", UNKNOWN)
-def test_why_a_kernel_is_not_kept(session: Session, caplog: pytest.LogCaptureFixture, body: str):
-    text = TEXT.replace("BODY", body).replace("OPENING", "")
-    ti.set_logs("cache")
-    try:
-        for _ in range(2):
-            caplog.clear()
-            assert session.fresh(text, "program.py") == 0
-            assert f"k: not kept: {UNKNOWN[body]}" in caplog.messages
-    finally:
-        ti.set_logs()
-    assert session.kept() == 0
-
-
-def test_the_log_of_all_messages_says_it_too(session: Session, caplog: pytest.LogCaptureFixture):
-    text = TEXT.replace("BODY", "ti.static(self.age) * 0.0").replace("OPENING", "")
-    with caplog.at_level("DEBUG", "weft"):
-        session.run(text, "program.py", log_level="debug")
-    assert any("kernel k is not kept: `self.age` runs" in record.getMessage() for record in caplog.records)
-
-
 def test_a_method_that_changes_what_it_returns(session: Session):
     text = """
 import weft as ti
@@ -281,8 +232,7 @@ def k() -> ti.f32:
 def main():
     return k()
 """
-    assert session.fresh(text) == session.fresh(text) == 1
-    assert session.kept() == 0
+    assert session.fresh(text) == session.warm(text) == 1
 
 
 MADE = """
@@ -354,16 +304,18 @@ def main():
 
 
 def test_settings_of_loops_are_in_the_key():
-    from weft.lang.cache.walk import fingerprint
+    from weft.ir.config import CompileConfig
+    from weft.ir.tree_key import describe
+    from weft.lang.translate import translate_kernel
     from weft.lang.translate.contract import with_loops
 
-    def f(): ...
+    def f():
+        for _ in range(8):
+            pass
 
-    keys = {
-        fingerprint(lambda walk, settings=settings: walk.function(with_loops(f, settings)), ()).key()
-        for settings in ({}, {"block_dim": 32}, {"block_dim": 64}, {"simd": 64})
-    }
-    assert len(keys) == 4
+    settings = ({}, {"block_dim": 32}, {"block_dim": 64}, {"simd": 64})
+    trees = [translate_kernel(with_loops(f, one), (), (), CompileConfig()).tree for one in settings]
+    assert len({describe(tree)[0] for tree in trees}) == 4
 
 
 def test_a_list_that_holds_itself(session: Session):
@@ -380,62 +332,7 @@ def main():
     assert session.fresh(text) == session.warm(text) == 2
 
 
-LOUD = """
-import weft as ti
-SPECIAL = [
-    *("add", "radd", "neg", "invert", "eq", "lt", "contains", "len", "bool", "iter", "getitem", "call", "index", "int"),
-    *("float", "str", "repr", "format", "abs", "matmul", "mod", "round"),
-]
-CALLED = []
-def named(name):
-    def method(self, *args):
-        CALLED.append((name, self))
-        if name == "iter":
-            return iter([1, 2])
-        return "s" if name in ("str", "repr", "format") else 1
-    return method
-Loud = type("Loud", (), {f"__{name}__": named(name) for name in SPECIAL} | {"__hash__": object.__hash__})
-loud, items = Loud(), [Loud()]
-@ti.kernel
-def k() -> ti.f32:
-    return BODY
-def main():
-    try:
-        k()
-    except ti.WeftError:
-        pass  # not all of these mean something
-    return CALLED, loud
-"""
-TOUCHES = [
-    *("loud + 1", "1 + loud", "-loud", "~loud", "loud == 1", "loud < 1", "1 in loud", "len(loud)", "not loud"),
-    *("loud @ loud", "loud % 2", "round(loud)", "abs(loud)", "int(loud)", "float(loud)", "loud(1)", "loud[0]"),
-    *("[a for a in loud][0]", "sum([a for a in ti.static(loud)])", "ti.Vector([loud, 1]).x", "list(loud)[0]"),
-    *("loud or 1.0", "loud and 1.0", "bool(loud)", "len(f'{loud}')", "len(f'{loud!r}')", "ti.max(*loud)"),
-    *("ti.static(loud)", "isinstance(loud, Loud)", "range(loud)[0]", "[5, 6][loud]", "ti.select(loud, 1, 2)"),
-    *("zip(loud, loud)[0][0]", "loud is loud", "ti.Vector(loud).x", "min(items)", "[2.0, 3.0][items[0]]"),
-    *("len({loud: 1})", "1.0 if loud else 2.0", "sum(loud)", "items[0] + 1", "ti.f32(loud)", "len('%s' % loud)"),
-    "[print(loud), 1.0][1]",
-]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("body", TOUCHES)
-def test_what_python_runs_is_noted(session: Session, monkeypatch: pytest.MonkeyPatch, body: str):
-    """A method of the user's is called only where the translator has noted the object that it is of."""
-    noted: set[int] = set()
-    note = Unit.ran_now
-
-    def remembering(unit: Unit, function: Any, args: Sequence[Any]) -> Any:
-        noted.update(id(x) for x in _objects((function, *args)))
-        return note(unit, function, args)
-
-    monkeypatch.setattr(Unit, "ran_now", remembering)
-    called, _ = session.run(LOUD.replace("BODY", body))
-    assert {name for name, owner in called if id(owner) not in noted} == set()
-
-
 def test_variants_by_static_branches(session: Session):
-    """Which names are asked for depends on what they mean: some lists of them are kept."""
     text = """
 import types
 import weft as ti
@@ -475,3 +372,24 @@ def test_two_processes(tmp_path: Path):
     assert runs[0].stdout == runs[1].stdout != ""
     assert "k: not found" in runs[0].stderr
     assert "k: found" in runs[1].stderr, runs[0].stderr
+
+
+def test_a_constructor_that_was_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A kernel that makes objects of a class is kept, and is another when `__init__` is."""
+    session = Session(tmp_path, monkeypatch)
+    text = """
+import weft as ti
+class Pair:
+    def __init__(self, a, b):
+        self.sum = a + b
+@ti.kernel
+def k(a: ti.i32) -> ti.i32:
+    return Pair(a, a * a).sum
+def main():
+    return k(3)
+"""
+    assert [session.run(text, "pair.py") for _ in range(2)] == [12, 12]
+    assert session.compiled == 1
+    assert session.run(text.replace("a + b", "a - b"), "pair.py") == -6
+    assert session.run(text, "pair.py") == 12
+    assert session.compiled == 2

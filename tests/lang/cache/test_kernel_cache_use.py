@@ -92,7 +92,7 @@ def main():
     first = told(session.fresh, text, "a.py")
     assert [(Path(file).name, line) for file, line, _ in first] == [("a.py", 9), ("a.py", 6)]
     assert told(session.warm, text, "a.py") == first
-    assert [line for _, line, _ in told(session.fresh, "\n" + text, "a.py")] == [10, 7]
+    assert [line for _, line, _ in told(session.warm, "\n" + text, "a.py")] == [10, 7]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ti.PrecisionWarning):

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import weft as ti
-from weft.lang.cache import fingerprint_code
 from weft.lang.functions import source
 
 PROGRAM = """
@@ -156,7 +155,6 @@ def test_texts_of_functions_that_are_gone_go():
     compiled_and_dropped()
     name = next(name for name, entry in linecache.cache.items() if name[0] == "<" and "12345" in "".join(entry[2]))
     ti.reset()
-    fingerprint_code._known.clear()
     source._PARSED.clear()
     gc.collect()
     assert name not in linecache.cache

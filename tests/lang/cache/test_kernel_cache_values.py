@@ -1,44 +1,13 @@
-"""What of the program around a kernel its key in the disk cache tells apart."""
+"""Kernels of different values have different keys in the disk cache."""
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
-from types import FunctionType
 
-import numpy as np
 import pytest
 
 import weft
 from tests.lang.cache.cached_programs import Session
-from weft.lang.cache.fingerprint_code import in_weft, is_fixed_file, is_fixed_module, is_weft_module
-from weft.lang.functions.source import text_of
-
-HOME = Path(weft.__file__).parent
-
-
-@pytest.mark.parametrize("floor", ["lang", "ir", "codegen", "runtime"])
-def test_the_floors_of_the_compiler_are_wefts(floor: str):
-    assert in_weft(str(HOME / floor / "deep" / "file.py"))
-    assert is_weft_module(f"weft.{floor}.deep.file")
-    assert is_fixed_module(f"weft.{floor}")
-
-
-def test_demos_are_programs_like_any_other():
-    assert not is_fixed_file(str(HOME / "demos" / "mpm88.py"))
-    assert not is_fixed_module("weft.demos.mpm88")
-    assert not is_weft_module("weftless.lang")
-    assert is_fixed_module("weft")
-    assert is_fixed_file(np.linalg.__file__)
-
-
-def test_the_text_of_a_function_is_all_of_it():
-    """Without parsing: by its code, and what is indented behind it."""
-    functions = [f for f in vars(inspect).values() if isinstance(f, FunctionType) and f.__module__ == "inspect"]
-    assert len(functions) > 50
-    for function in functions:
-        assert text_of(function.__code__).rstrip() == inspect.getsource(inspect.unwrap(function)).rstrip()
-
 
 # A program, and values that X can have in it: each of these makes another kernel, or the same only if it is the same.
 NUMBER = "return ti.cast(X, ti.f64) + ti.atan2(ti.f64(0.0), ti.f64(X))"
