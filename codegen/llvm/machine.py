@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from weft.codegen.llvm.instruction_sets import NATIVE, instruction_set
+from weft.ir.errors import WeftError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -31,6 +32,9 @@ __all__ = [
 ]
 
 
+_OLDEST_LLVM = (22,)
+
+
 @dataclass(frozen=True)
 class HostCpu:
     """The CPU we run on, or as much of it as is used: its LLVM target machine, name, features, and the header of a
@@ -44,14 +48,25 @@ class HostCpu:
 
 @cache
 def host_cpu(opt_level: int = 3, cpu_features: str = NATIVE) -> HostCpu:
-    """The host with that instruction set, a name of `instruction_sets.py`."""
+    """The host with that instruction set, a name of `instruction_sets.py`. WeftError for an LLVM that is too old."""
     import llvmlite.binding as llvm
 
+    _check_version(llvm.llvm_version_info)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     used, machine = instruction_set(cpu_features), _host_machine(opt_level, cpu_features)
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
     return HostCpu(machine, used.processor, used.features, header)
+
+
+def _check_version(found: tuple[int, ...]) -> None:
+    """LLVM 20, which llvmlite 0.45 to 0.47 bring, miscompiles loops that keep a minimum or maximum of floats."""
+    if found < _OLDEST_LLVM:
+        version = ".".join(map(str, found))
+        raise WeftError(
+            f"Weft needs LLVM {_OLDEST_LLVM[0]}, and the installed llvmlite has LLVM {version}, "
+            'which compiles some loops wrongly: type `pip install "llvmlite>=0.48"`'
+        )
 
 
 def _host_machine(opt_level: int, cpu_features: str) -> Any:

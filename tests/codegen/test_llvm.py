@@ -13,6 +13,7 @@ from tests.mapping import for_cpu
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.codegen.llvm import machine
 from weft.ir.config import CompileConfig
+from weft.ir.errors import WeftError
 from weft.ir.mapping.fold_choice import fold_prices
 from weft.ir.mapping.lane_choice import FoldPlan, LanePlan, lane_decision
 from weft.ir.mapping.layouts import Layouts
@@ -157,3 +158,9 @@ kernel @k() -> ({target}) {{
     assert ".sat." in text
     assert f"{target[1:]}.f32(float" in text
     assert ".f16(" not in text
+
+
+def test_an_llvm_that_miscompiles_is_refused() -> None:
+    machine._check_version((22, 1, 0))
+    with pytest.raises(WeftError, match=r"needs LLVM 22, and the installed llvmlite has LLVM 20\.1\.8.*pip install"):
+        machine._check_version((20, 1, 8))
