@@ -27,7 +27,7 @@ from weft.ir.scalar import cast_value
 from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
 
 if TYPE_CHECKING:
-    from weft.ir.adversary import Schedule
+    from weft.ir.interleaving import Schedule
     from weft.ir.scopes import Scope
     from weft.ir.weak_memory import View
 

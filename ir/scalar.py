@@ -106,6 +106,9 @@ def cast_value(value: Any, type: Prim) -> Any:
     return result[()]
 
 
+Prim.cast = staticmethod(cast_value)
+
+
 def _saturate(array: Any, type: Prim) -> Any:
     low, high = range_of(type)
     with np.errstate(invalid="ignore"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from math import prod
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -65,6 +65,8 @@ class Prim(Type):
 
     __slots__ = ("bits", "kind", "np")
 
+    cast: ClassVar[Callable[[Any, Prim], Any]]  # a number as that type, by the rules of `scalar.py`, which sets it
+
     def __init__(self, kind: Literal["u", "i", "f"], bits: int) -> None:
         self.kind, self.bits = kind, bits
         self.text = f"{kind}{bits}"
@@ -94,10 +96,7 @@ class Prim(Type):
 
     def __call__(self, value: Any = 0) -> Any:
         """`f32(1)` in Python scope: `value` as a numpy scalar of this type (casts follow the kernel's rules)."""
-        from weft.ir.scalar import cast_value
-
-        this: Any = self  # checkers see this module under two names
-        return cast_value(value, this)
+        return Prim.cast(value, self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _prim, (self.text,)

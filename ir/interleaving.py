@@ -1,0 +1,44 @@
+"""Orders in which the iterations of a parallel loop may run: what the adversary (`adversary.py`) draws from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+__all__ = ["Schedule"]
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """An order of execution, drawn from `seed`: how many threads there are, which iterations each gets, and who goes
+    on after each access. Seed 0 is the reverse of program order on one thread. `weak`: a thread may read what memory
+    held before (see `weak_memory.py`)."""
+
+    seed: int
+    weak: bool = False
+
+    def threads(self, points: Sequence[Item], loop: int) -> list[list[Item]]:
+        """The iterations, or groups of them, of each thread, for the loop that is number `loop` to run."""
+        if self.seed == 0:
+            return [list(reversed(points))]
+        draw = Random(f"{self.seed} {loop}")
+        count = draw.choice((1, 2, 3, 7, max(1, len(points))))
+        if draw.random() < 0.5:  # as a GPU deals them out
+            shares = [list(points[start::count]) for start in range(count)]
+        else:
+            size = max(1, -(-len(points) // count))
+            shares = [list(points[start : start + size]) for start in range(0, max(1, len(points)), size)]
+        for share in shares:
+            if draw.random() < 0.5:
+                draw.shuffle(share)
+        draw.shuffle(shares)
+        return shares
+
+    def turns(self, loop: int) -> Random | None:
+        """Who goes on; None: each thread runs to its end."""
+        draw = Random(f"{self.seed} {loop} turns")
+        return None if self.seed == 0 or draw.random() < 0.2 else draw
