@@ -207,8 +207,10 @@ def _shared_local(body: LaneBody, op: ops.Alloca) -> Item:
 
 def _load(body: LaneBody, op: ops.Load) -> Item:
     if not (body.facts.is_split(op.ptr) and body.facts.reads_common(op)):
-        step = body.facts.step(op)
-        return body.each(op, _is_visible(op)) if step is None else body.together(op, step, _is_visible(op))
+        step = 0 if op.move == "one" else body.facts.step(op)
+        if step is not None:
+            return body.together(op, step, _is_visible(op))
+        return _in_line(body, op, body.each(op, _is_visible(op)))
     run, slot, local, type = body.machine.op(op), body.machine.slot(op), op.ptr, op.type
 
     def item(group: Group, here: Here) -> Steps:
@@ -225,6 +227,32 @@ def _load(body: LaneBody, op: ops.Load) -> Item:
     return item
 
 
+def _in_line(body: LaneBody, op: ops.Load | ops.Store | ops.Atomic, item: Item) -> Item:
+    """The same, held to what the op says of where the lanes stand."""
+    step, slot = _distance(body, op), body.machine.slot(op.ptr)
+    if step is None:
+        return item
+
+    def checked(group: Group, here: Here) -> Steps:
+        places: list[Place] = [group.envs[lane][slot] for lane in here]
+        for lane, place in zip(here, places, strict=True):
+            at = places[0].offsets[0] + (lane - here[0]) * step
+            if place.buffer is not places[0].buffer or place.offsets[0] != at:
+                raise InternalError(f"lanes: {op!r} is moved as {op.move!r}, and lane {lane} stands elsewhere")
+        return (yield from item(group, here))
+
+    return checked
+
+
+def _distance(body: LaneBody, op: ops.Load | ops.Store | ops.Atomic) -> int | None:
+    """From lane to lane, in bytes, by what the op says; None if it says nothing."""
+    if op.move in ("one", "combine"):
+        return 0
+    if op.move == "adjacent":
+        return element(pointee(op.ptr)).size
+    return body.facts.step(op.ptr) if op.move == "row" else None
+
+
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
@@ -232,9 +260,10 @@ def _store(body: LaneBody, op: ops.Store) -> Item:
     if op in body.facts.sums:
         return _sum(body, op)
     facts, value, type = body.facts, body.machine.slot(op.value), op.value.type
-    if facts.step(op.ptr) == 0 and not facts.is_split(op.ptr) and not facts.varies(op.value):
-        return body.effect(op, _is_visible(op), lambda here: here[:1])
-    plain = body.effect(op, _is_visible(op), lambda here: here)
+    alike = facts.step(op.ptr) == 0 and not facts.is_split(op.ptr) and not facts.varies(op.value)
+    if alike or op.move == "one":
+        return _in_line(body, op, body.effect(op, _is_visible(op), lambda here: here[:1]))
+    plain = _in_line(body, op, body.effect(op, _is_visible(op), lambda here: here))
     if op.ptr not in facts.common or not facts.is_split(op.ptr):
         return plain
 
@@ -270,7 +299,7 @@ def _sum(body: LaneBody, op: ops.Store) -> Item:
 def _atomic(body: LaneBody, op: ops.Atomic) -> Item:
     """One for all lanes where they meet and nobody asks for the old value; else one lane after the other."""
     meet = body.facts.step(op.ptr) == 0 and not op.users and op.kind in _REDUCED and op.type is not u1
-    if not meet:
+    if not (meet or op.move == "combine"):
         return body.each(op, True)
     run, slot = body.machine.op(op), body.machine.slot(op.value)
 
@@ -281,7 +310,7 @@ def _atomic(body: LaneBody, op: ops.Atomic) -> Item:
         run(env)
         return here
 
-    return item
+    return _in_line(body, op, item)
 
 
 def _random(body: LaneBody, op: ops.Random) -> Item:

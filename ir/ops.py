@@ -292,10 +292,12 @@ class MemberPtr(Op, name="member_ptr", pure=True, place=True, steps_into=True):
 
 
 class Load(Op, name="load", reads=True, effect="address", droppable=True, lanes="rule"):
-    """The value at an address. `invariant`: no one writes it while the task runs."""
+    """The value at an address. `invariant`: no one writes it while the task runs. `move`: how lanes load it, where
+    iterations run in lanes (see `mapping/moves.py`)."""
 
     ptr: Value = operand()
     invariant: bool = attr(default=False)
+    move: str = attr(default="")
 
     def result_type(self) -> Type:
         assert isinstance(self.ptr.type, Pointer)
@@ -304,19 +306,22 @@ class Load(Op, name="load", reads=True, effect="address", droppable=True, lanes=
 
 class Store(Op, name="store", writes=True, effect="address", lanes="rule"):
     """Put `value` at an address. `relaxed`: other iterations may store there at the same time, and any of them may be
-    the last; nothing is torn, and nothing is ordered by it."""
+    the last; nothing is torn, and nothing is ordered by it. `move`: as for loads."""
 
     ptr: Value = operand()
     value: Value = operand()
     relaxed: bool = attr(default=False)
+    move: str = attr(default="")
 
 
 class Atomic(Op, name="atomic", reads=True, writes=True, effect="address", lanes="own"):
-    """An atomic read-modify-write of kind ATOMICS; gives the old value. On a tensor: one per element."""
+    """An atomic read-modify-write of kind ATOMICS; gives the old value. On a tensor: one per element. `move`: as for
+    loads."""
 
     kind: str = attr()
     ptr: Value = operand()
     value: Value = operand()
+    move: str = attr(default="")
 
     def result_type(self) -> Type:
         assert isinstance(self.ptr.type, Pointer)

@@ -85,7 +85,7 @@ TO_MAPPED: dict[str, tuple[str, ...]] = {
 
 # By kind of target, after `TO_MAPPED`: how the accesses of a thread become instructions.
 TO_LANES: dict[str, tuple[str, ...]] = {
-    "cpu": ("choose_lanes", "privatize", "choose_threads", "hint_vectorizer"),
+    "cpu": ("choose_lanes", "choose_moves", "privatize", "choose_threads", "hint_vectorizer"),
     "gpu": ("widen_atomics",),
 }
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.ir.core import Op
+from weft.ir.mapping.cell_parts import CellParts
 from weft.ir.mapping.fold_choice import could_fold, sums_fold
+from weft.ir.mapping.layouts import layouts_of
+from weft.ir.mapping.moves import Moved, is_legal_move
 from weft.ir.mapping.privatizable import updated_by, whole_field
 from weft.ir.mapping.unordered import is_unordered
-from weft.ir.ops import For, Kernel, Task
+from weft.ir.ops import Atomic, For, Kernel, Load, Store, Task
 from weft.ir.schedule import VECTORIZE, LoopSchedule, Schedule
 from weft.ir.symbols import scopes_of
 from weft.ir.uniform import Uniformity
 from weft.ir.verify_types import require
 
-__all__ = ["loop_lanes", "task_copies", "task_hints", "task_lanes", "task_versions"]
+__all__ = ["loop_lanes", "task_copies", "task_hints", "task_lanes", "task_moves", "task_versions"]
 
 _MOST_LANES, _MOST_VECTORS = 64, 32
 
@@ -51,6 +54,21 @@ def loop_lanes(op: For, schedule: LoopSchedule) -> None:
     facts = Uniformity(op)
     sums = could_fold(op) and not facts.reason and bool(facts.sums) and sums_fold(facts, True)
     require(sums, op, "does more than to sum up, and its rounds run in lanes")
+
+
+def task_moves(op: Task, schedule: Schedule, kernel: Kernel) -> None:
+    """Accesses of lanes are moved in a way that is right for where the lanes stand; others say nothing."""
+    roots: list[Task | For] = [op] if schedule.lanes > 1 else [one for one in op.all_of(For) if one.schedule.lanes > 1]
+    accesses: list[Moved] = [*op.all_of(Load), *op.all_of(Store), *op.all_of(Atomic)]
+    moved = {one for one in accesses if one.move}
+    for root in roots:
+        facts, parts = Uniformity(root), CellParts(layouts_of(kernel))
+        inside = [one for one in moved if one.within(root) and one not in facts.skipped]
+        for one in inside:
+            require(is_legal_move(facts, parts, one), one, f"cannot be moved by lanes as {one.move!r}")
+        moved -= {*inside}
+    for one in moved:
+        require(False, one, f"is moved as {one.move!r}, and is in no lanes")
 
 
 def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:

@@ -17,7 +17,7 @@ from weft.ir.mapping.warp_sums import around, is_private, sums_of
 from weft.ir.ops import Aligned, Clamp, Exit, For, Kernel, Load, SharedBase, Simt, Task
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.tasks import tasks_of
-from weft.ir.verify_cpu_schedule import loop_lanes, task_copies, task_hints, task_lanes, task_versions
+from weft.ir.verify_cpu_schedule import loop_lanes, task_copies, task_hints, task_lanes, task_moves, task_versions
 from weft.ir.verify_types import require, show
 
 __all__ = ["MOST_THREADS", "verify_schedule"]
@@ -27,6 +27,8 @@ MOST_THREADS = 1024  # of a block of a GPU
 
 def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
     """Raise InternalError unless the schedule of `op` is one that the op may have."""
+    if isinstance(op, Task):
+        task_moves(op, op.schedule, kernel)
     if op.schedule == type(op.schedule)():
         return
     require(mapped, op, "has a schedule before it is mapped to a target")

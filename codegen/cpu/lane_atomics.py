@@ -18,12 +18,13 @@ from weft.codegen.cpu.lanes import LaneWriter
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.addresses import root_of
 from weft.ir.core import Op
+from weft.ir.mapping.moves import can_wait
 from weft.ir.ops import Address, Alloca, Atomic, Load, Store
 from weft.ir.scopes import Scope
-from weft.ir.types import Prim, u1
+from weft.ir.types import Prim
 from weft.ir.uniform import FAMILY
 
-__all__ = ["Together", "can_wait"]
+__all__ = ["Together"]
 
 
 @dataclass
@@ -94,11 +95,6 @@ class Together:
             self.slots[vector, value] = slot = free.pop() if free else f.stack(vector, align=64)
             f.do(f"store {vector} {value}, ptr {slot}, align 64")
         return slot
-
-
-def can_wait(op: Op) -> bool:
-    """Whether it is an atomic whose old value nobody asks for."""
-    return isinstance(op, Atomic) and not op.users and isinstance(op.ptr, Address) and _type_of(op) is not u1
 
 
 def _type_of(op: Atomic) -> Prim:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
-from weft.codegen.cpu.lane_atomics import Together, can_wait
+from weft.codegen.cpu.lane_atomics import Together
 from weft.codegen.cpu.lane_gathers import gather_part, pointers_of
 from weft.codegen.cpu.lane_rows import load_adjacent, load_row, short, store_adjacent, store_row
-from weft.codegen.cpu.lane_strides import find_row, row_of
-from weft.codegen.cpu.lanes import LaneWriter, Waiting, by_lane
+from weft.codegen.cpu.lane_strides import find_row
+from weft.codegen.cpu.lanes import LaneWriter, Row, Waiting, by_lane
 from weft.codegen.llvm.function import EMITTERS
 from weft.codegen.llvm.memory_ops import access_tag, store
 from weft.codegen.llvm.scalar_ops import binary
@@ -16,8 +16,8 @@ from weft.codegen.llvm.spelling import in_memory
 from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
-from weft.ir.mapping.cell_parts import CellParts, constant_terms
-from weft.ir.mapping.rows import in_cell, is_row
+from weft.ir.mapping.cell_parts import constant_terms
+from weft.ir.mapping.rows import in_cell
 from weft.ir.ops import Address, Alloca, Atomic, Cast, Const, Load, Random, Store
 from weft.ir.scalar import identity
 from weft.ir.types import Pointer, Prim, Tensor, i32, i64, u1
@@ -139,37 +139,42 @@ def _pointee(ptr: Value) -> Prim:
 
 @by_lane(Load)
 def _load(f: LaneWriter, op: Load) -> str:
-    type, step, split = _pointee(op.ptr), f.facts.step(op.ptr), f.facts.is_split(op.ptr)
-    if not split and step == 0:
+    """As the op says that lanes move it (see `ir/mapping/moves.py`)."""
+    if op.move == "one":
         text: str = EMITTERS[Load](f, op) or ""
         return text
-    if f.facts.reads_common(op):
+    type = _pointee(op.ptr)
+    if op.move == "common":
         common = f.set(f"load {in_memory(type)}, ptr {f.common[op.ptr]}, align {type.size}")
         return f.set(f"icmp ne {in_memory(type)} {common}, 0") if type is u1 else common
+    loaded = _LOADS[op.move](f, op, type, access_tag(f, op.ptr, group=False))
+    return f.set(f"icmp ne {_vector(f, type)} {loaded}, zeroinitializer") if type is u1 else loaded
+
+
+def _load_own(f: LaneWriter, op: Load, type: Prim, _: str) -> str:
     vector = _vector(f, type)
-    if step == 0:
-        loaded = f.set(f"load {vector}, ptr {f.use(op.ptr)}, align {type.size}")
-        if op.ptr is not root_of(op.ptr):
-            loaded = f.set(f"freeze {vector} {loaded}")  # lanes that are elsewhere may never have written here
-    else:
-        loaded = _load_global(f, op, type, split)
-    return f.set(f"icmp ne {vector} {loaded}, zeroinitializer") if type is u1 else loaded
+    loaded = f.set(f"load {vector}, ptr {f.use(op.ptr)}, align {type.size}")
+    if op.ptr is root_of(op.ptr):
+        return loaded
+    return f.set(f"freeze {vector} {loaded}")  # lanes that are elsewhere may never have written here
 
 
-def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
-    """Side by side: a masked load. In a row: perhaps a few loads (see `lane_strides`). Else a gather."""
-    vector, step = _vector(f, type), f.facts.step(op.ptr)
-    tag = access_tag(f, op.ptr, group=False)
-    if step == type.size and not split:
-        return load_adjacent(f, f.use(op.ptr), type, tag)
-    row = None if split else row_of(f, op.ptr, type)
-    if row is None:
-        cell = _parts(f).joint(op)
-        if cell is None or not isinstance(op.ptr, Address):
-            return _gather(f, op, type, tag)
-        return gather_part(f, op.ptr, cell.size, type)
-    if not row.even:
-        return load_row(f, row, op.ptr, type)
+def _load_adjacent(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:
+    return load_adjacent(f, f.use(op.ptr), type, tag)
+
+
+def _load_row(f: LaneWriter, op: Load, type: Prim, _: str) -> str:
+    return load_row(f, Row("", f.use(op.ptr), f.facts.step(op.ptr) or 0), op.ptr, type)
+
+
+def _load_cell(f: LaneWriter, op: Load, type: Prim, _: str) -> str:
+    assert isinstance(op.ptr, Address)
+    return gather_part(f, op.ptr, f.layouts.cells[op.ptr.scope.whole].size, type)
+
+
+def _load_maybe_row(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:
+    """As a row where the lanes are in one, which was found out as the address was computed (see `lane_strides`)."""
+    row = f.rows[op.ptr, f.which]
     near, far, done = (f.fresh_label(hint) for hint in ("row", "gather", "done"))
     f.branch(row.even, near, far)
     f.start(near)
@@ -180,13 +185,7 @@ def _load_global(f: LaneWriter, op: Load, type: Prim, split: bool) -> str:
     slow = _gather(f, op, type, tag)
     far = f.label
     f.start(done)
-    return f.set(f"phi {vector} [ {quick}, %{near} ], [ {slow}, %{far} ]")
-
-
-def _parts(f: LaneWriter) -> CellParts:
-    if f.parts is None:
-        f.parts = CellParts(f.layouts)
-    return f.parts
+    return f.set(f"phi {_vector(f, type)} [ {quick}, %{near} ], [ {slow}, %{far} ]")
 
 
 def _gather(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:
@@ -197,36 +196,51 @@ def _gather(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:
     return f.set(f"call {vector} @{name}({given}){tag}")
 
 
+_LOADS: dict[str, Callable[[LaneWriter, Load, Prim, str], str]] = {
+    "own": _load_own,
+    "adjacent": _load_adjacent,
+    "row": _load_row,
+    "maybe_row": _load_maybe_row,
+    "cell": _load_cell,
+    "gather": _gather,
+}
+
+
 @by_lane(Store)
 def _store(f: LaneWriter, op: Store) -> None:
-    if op in f.facts.sums:
+    """As the op says that lanes move it."""
+    if op.move == "sum":
         _sum(f, op)
         return
-    type, step, split = _pointee(op.ptr), f.facts.step(op.ptr), f.facts.is_split(op.ptr)
-    if not split and step == 0 and not f.facts.varies(op.value):
+    if op.move == "one":
         f.flush()
         EMITTERS[Store](f, op)
         return
+    type = _pointee(op.ptr)
     if op.ptr in f.common and not f.which:
         store(f, f.common[op.ptr], type, f.use(op.value))
     with f.wide():
         value = f.use(op.value)
         if type is u1:
             value = f.set(f"zext {f.mask_type} {value} to {_vector(f, type)}")
-    if split and step == 0:
-        _blend(f, op.ptr, type, value)
-        return
-    if split:
+    _STORES[op.move](f, op, type, value)
+
+
+def _store_own(f: LaneWriter, op: Store, type: Prim, value: str) -> None:
+    _blend(f, op.ptr, type, value)
+
+
+def _store_adjacent(f: LaneWriter, op: Store, type: Prim, value: str) -> None:
+    f.flush()
+    store_adjacent(f, f.use(op.ptr), value, type, access_tag(f, op.ptr, group=False))
+
+
+def _store_each(f: LaneWriter, op: Store, type: Prim, value: str) -> None:
+    if f.facts.is_split(op.ptr):
         _scatter(f, op.ptr, type, value, "")
-    elif step is not None and is_row(step, type):
-        _join(f, op, step, value)
-    else:
-        f.flush()
-        tag = access_tag(f, op.ptr, group=False)
-        if step == type.size:
-            store_adjacent(f, f.use(op.ptr), value, type, tag)
-        else:
-            _scatter(f, op.ptr, type, value, tag)
+        return
+    f.flush()
+    _scatter(f, op.ptr, type, value, access_tag(f, op.ptr, group=False))
 
 
 def _scatter(f: LaneWriter, ptr: Value, type: Prim, value: str, tag: str) -> None:
@@ -237,9 +251,9 @@ def _scatter(f: LaneWriter, ptr: Value, type: Prim, value: str, tag: str) -> Non
     f.do(f"call void @{name}({given}){tag}")
 
 
-def _join(f: LaneWriter, op: Store, step: int, value: str) -> None:
+def _join(f: LaneWriter, op: Store, type: Prim, value: str) -> None:
     """A part of cells: stored together with the other parts that are stored next."""
-    type = _pointee(op.ptr)
+    step = f.facts.step(op.ptr) or 0
     inner, _ = in_cell(f.layouts, op.ptr, step, type)
     key, place = _cell_key(op.ptr, inner), inner // type.size
     waiting = f.waiting.get(f.which)
@@ -278,10 +292,15 @@ def _ends_in(local: Value, loop: Op) -> bool:
     return all(user.within(loop) for user in local.users if not isinstance(user, Store))
 
 
+_STORES: dict[str, Callable[[LaneWriter, Store, Prim, str], None]] = {
+    "own": _store_own,
+    "adjacent": _store_adjacent,
+    "row": _join,
+    "scatter": _store_each,
+}
+
+
 # ---- atomics and sums ------------------------------------------------------------------------------------------------
-
-
-_REDUCED = frozenset(("add", "sub", "min", "max", "and", "or", "xor"))
 
 
 def _total(f: LaneWriter, kind: str, value: Value, type: Prim) -> str:
@@ -335,15 +354,15 @@ def _sum_up(f: LaneWriter, kind: str, type: Prim, slot: str, value: Value) -> No
 
 @by_lane(Atomic)
 def _atomic(f: LaneWriter, op: Atomic) -> str | None:
-    """One for all lanes where they meet and nobody asks for the old value; else one lane after the other."""
+    """One for all lanes, one lane after the other, or later, as the op says."""
     type = _pointee(op.ptr)
-    if f.facts.step(op.ptr) == 0 and not op.users and op.kind in _REDUCED and type is not u1:
+    if op.move == "combine":
         if any(atomics.minds(op) for atomics in f.together.values()):
             f.flush()
         total = _total(f, op.kind, op.value, type)
         f.write_with(op, {op.value: total})
         return None
-    if can_wait(op):
+    if op.move == "wait":
         f.together.setdefault(f.which, Together()).add(f, op)
         return None
     with f.wide():

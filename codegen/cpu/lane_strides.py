@@ -12,11 +12,11 @@ from __future__ import annotations
 from weft.codegen.cpu.lanes import LaneWriter, Row
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.core import Value
-from weft.ir.mapping.rows import likely_bytes, likely_stride
+from weft.ir.mapping.rows import likely_bytes
 from weft.ir.ops import Address
 from weft.ir.types import Prim
 
-__all__ = ["find_row", "row_of"]
+__all__ = ["find_row"]
 
 
 def find_row(f: LaneWriter, op: Address) -> None:
@@ -50,11 +50,3 @@ def _is_even(f: LaneWriter, index: Value) -> str:
         wanted = f.set(f"add {vector} {f.splat(start, in_memory(type))}, {f.ramp(step, type)}")
         same = f.set(f"icmp eq {vector} {f.use(index)}, {wanted}")
     return f.all(same)
-
-
-def row_of(f: LaneWriter, ptr: Value, type: Prim) -> Row | None:
-    """The row that an address is in, if loading it as one pays."""
-    if not likely_stride(f.facts, ptr):
-        return None
-    step = f.facts.step(ptr)
-    return f.rows.get((ptr, f.which)) if step is None else Row("", f.use(ptr), step)

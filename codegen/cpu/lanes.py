@@ -36,7 +36,6 @@ from weft.ir.types import Pointer, Prim, i32, u1
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from weft.ir.mapping.cell_parts import CellParts
     from weft.ir.mapping.fold_choice import InnerLoop
     from weft.ir.uniform import Uniformity
 
@@ -115,7 +114,7 @@ class LaneWriter(FunctionWriter):
     what lanes have in common in it; `leaving`: the loop that lanes missing in `here` have left; `rows`: addresses
     that may stand in a row (see `lane_strides`); `waiting`: stores that others may join; `folds`: loops whose
     rounds run in lanes, and loops around these, which `write_fold` writes; `totals`: the vectors that they sum up
-    in; `parts`: what is loaded of the same cells; `gathered`: cells that were loaded here, while nothing is
+    in; `gathered`: cells that were loaded here, while nothing is
     written; `spread`: vectors of addresses computed here, but for constant distances, by what of; `anchors`: the
     address of each lane of such a vector; `together`: atomics that wait for others. `which` of the vectors is being
     written; what each has of its `own`."""
@@ -137,7 +136,6 @@ class LaneWriter(FunctionWriter):
     folds: Mapping[Op, InnerLoop] = field(default_factory=dict[Op, "InnerLoop"])
     write_fold: Callable[[LaneWriter, InnerLoop, Op, Callable[[Op], None]], None] | None = None
     totals: dict[Value, Mask] = field(default_factory=dict[Value, Mask])
-    parts: CellParts | None = None
     gathered: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])
     spread: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     anchors: dict[Hashable, list[str]] = field(default_factory=dict[Hashable, "list[str]"])

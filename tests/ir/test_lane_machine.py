@@ -215,6 +215,24 @@ def test_a_wrong_claim_about_a_local_shows(monkeypatch: pytest.MonkeyPatch) -> N
     assert run(parse(DIVERGENT), x=x)["y"].tolist() != [*(3 * x[:29]).tolist(), 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("%x = load %p : i32", "%x = load %p, move=one : i32"),
+        ("store %q, %c", "store %q, %c, move=one"),
+        ('strides=[%four], offset=0, scope="field:y"', 'strides=[%eight], offset=0, scope="field:y"'),
+    ],
+)
+def test_a_wrong_claim_about_where_lanes_stand_is_told(old: str, new: str) -> None:
+    text = DIVERGENT.replace("%four = const 4 : i64", "%four = const 4 : i64\n    %eight = const 8 : i64")
+    text = text.replace("[32] tree=1", "[64] tree=1").replace("1, 32, 4))\n  task", "1, 64, 4))\n  task")
+    assert old in text
+    if "eight" in new:
+        text = text.replace("store %q, %c", "store %q, %c, move=adjacent")
+    with pytest.raises(InternalError, match=r"stands elsewhere|by its step"):
+        run(parse(text.replace(old, new)), x=np.arange(32) * 7 % 5)
+
+
 def test_rounds_that_do_more_than_to_sum_up_do_not_run_in_lanes() -> None:
     text = (GOLDEN / "choose_lanes.chi").read_text()
     (old,) = [line for line in text.splitlines() if "store %n_total, " in line and "%n_11" not in line]

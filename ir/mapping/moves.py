@@ -1,0 +1,161 @@
+"""How lanes move values to and from memory: what each load, store and atomic of a body in lanes becomes.
+
+    %v = load %p, move=row : f32          a few vector loads and shuffles; every third float, say
+
+A load is moved as
+
+    one          the lanes share the place: one scalar load
+    common       each lane has such a local, but all that are in the loop have the same in it: one scalar load
+    own          each lane has such a local: a vector load
+    adjacent     the lanes stand side by side: a masked vector load
+    row          the lanes stand at even distances: a few masked vector loads, and shuffles
+    maybe_row    likewise where a test at run time says so, else `gather`
+    cell         each lane loads the cell of which it and its neighbours in the block take parts
+    gather       each lane loads for itself
+
+A store is moved as `one`, `own`, `adjacent`, `row` or `scatter`, or as
+
+    sum          the lanes add to an accumulator outside: they combine their values first
+
+An atomic is made as
+
+    combine      the lanes meet at one place, and nobody asks for the old value: they combine their values first
+    wait         nobody asks for the old value: later, together with others, one lane after another
+    each         one lane after another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.ir.core import Value
+from weft.ir.mapping.cell_parts import CellParts
+from weft.ir.mapping.rows import is_row, likely_bytes, likely_stride
+from weft.ir.ops import Address, Atomic, Load, Store
+from weft.ir.types import Pointer, Prim, u1
+from weft.ir.uniform import FAMILY, Uniformity
+
+__all__ = ["Moved", "can_wait", "is_legal_move", "move_of"]
+
+Moved = Load | Store | Atomic
+_REDUCED = frozenset(("add", "sub", "min", "max", "and", "or", "xor"))
+
+
+def move_of(facts: Uniformity, parts: CellParts, op: Moved) -> str:
+    """The best way to move it."""
+    if isinstance(op, Atomic):
+        return "combine" if _meets(facts, op) else "wait" if can_wait(op) else "each"
+    return _store(facts, op) if isinstance(op, Store) else _load(facts, parts, op)
+
+
+def _load(facts: Uniformity, parts: CellParts, op: Load) -> str:
+    step, split = facts.step(op.ptr), facts.is_split(op.ptr)
+    if not split and step == 0:
+        return "one"
+    if facts.reads_common(op):
+        return "common"
+    if split:
+        return "own" if step == 0 else "gather"
+    if step == _size(op.ptr):
+        return "adjacent"
+    if likely_stride(facts, op.ptr) and (step is not None or _tested(facts, op.ptr)):
+        return "maybe_row" if step is None else "row"
+    return "gather" if parts.joint(op) is None else "cell"
+
+
+def _store(facts: Uniformity, op: Store) -> str:
+    step, split = facts.step(op.ptr), facts.is_split(op.ptr)
+    if op in facts.sums:
+        return "sum"
+    if split:
+        return "own" if step == 0 else "scatter"
+    if step == 0 and not facts.varies(op.value):
+        return "one"
+    if _is_row(facts, op.ptr):
+        return "row"
+    return "adjacent" if step == _size(op.ptr) else "scatter"
+
+
+def _size(ptr: Value) -> int:
+    """The bytes of what is there; 0 for what is no scalar."""
+    assert isinstance(ptr.type, Pointer)
+    return ptr.type.elem.size if isinstance(ptr.type.elem, Prim) else 0
+
+
+def _is_row(facts: Uniformity, ptr: Value) -> bool:
+    step = facts.step(ptr)
+    assert isinstance(ptr.type, Pointer)
+    return step is not None and isinstance(ptr.type.elem, Prim) and is_row(step, ptr.type.elem)
+
+
+def _tested(facts: Uniformity, ptr: Value) -> bool:
+    """Whether it is found out where the lanes stand, as the address is computed: its indices look even, and its base is
+    even, or tested as well."""
+    if not isinstance(ptr, Address) or facts.step(ptr) is not None or not likely_bytes(facts, ptr):
+        return False
+    return facts.step(ptr.base) is not None or _tested(facts, ptr.base)
+
+
+def _meets(facts: Uniformity, op: Atomic) -> bool:
+    return facts.step(op.ptr) == 0 and not op.users and op.kind in _REDUCED and op.type is not u1
+
+
+def can_wait(op: object) -> bool:
+    """Whether it is an atomic whose old value nobody asks for."""
+    return isinstance(op, Atomic) and not op.users and isinstance(op.ptr, Address) and op.value.type is not u1
+
+
+# ---- what is legal ---------------------------------------------------------------------------------------------------
+
+
+def is_legal_move(facts: Uniformity, parts: CellParts, op: Moved) -> bool:
+    """Whether the op may be moved as it says. What each lane does for itself is always right."""
+    if isinstance(op, Atomic):
+        return op.move in _ATOMICS and _ATOMICS[op.move](facts, parts, op)
+    if isinstance(op, Store):
+        return op.move in _STORES and _STORES[op.move](facts, parts, op)
+    return op.move in _LOADS and _LOADS[op.move](facts, parts, op)
+
+
+def _shares(facts: Uniformity, _: CellParts, op: Load | Store) -> bool:
+    varies = isinstance(op, Store) and facts.varies(op.value)
+    return facts.step(op.ptr) == 0 and not facts.is_split(op.ptr) and not varies and op not in facts.sums
+
+
+def _owns(facts: Uniformity, _: CellParts, op: Load | Store) -> bool:
+    return facts.step(op.ptr) == 0 and facts.is_split(op.ptr)
+
+
+def _adjoins(facts: Uniformity, _: CellParts, op: Load | Store) -> bool:
+    return facts.step(op.ptr) == _size(op.ptr) and not facts.is_split(op.ptr)
+
+
+def _by_itself(facts: Uniformity, _: CellParts, op: Load | Store) -> bool:
+    return op not in facts.sums
+
+
+_LOADS: dict[str, Callable[[Uniformity, CellParts, Load], bool]] = {
+    "one": _shares,
+    "common": lambda facts, _, op: facts.is_split(op.ptr) and facts.reads_common(op),
+    "own": _owns,
+    "adjacent": _adjoins,
+    "row": lambda facts, _, op: (
+        not facts.is_split(op.ptr) and bool(facts.step(op.ptr) and likely_stride(facts, op.ptr))
+    ),
+    "maybe_row": lambda facts, _, op: not facts.is_split(op.ptr) and _tested(facts, op.ptr),
+    "cell": lambda facts, parts, op: not facts.is_split(op.ptr) and parts.joint(op) is not None,
+    "gather": _by_itself,
+}
+_STORES: dict[str, Callable[[Uniformity, CellParts, Store], bool]] = {
+    "one": _shares,
+    "own": _owns,
+    "adjacent": _adjoins,
+    "row": lambda facts, _, op: not facts.is_split(op.ptr) and _is_row(facts, op.ptr),
+    "scatter": _by_itself,
+    "sum": lambda facts, _, op: op in facts.sums,
+}
+_ATOMICS: dict[str, Callable[[Uniformity, CellParts, Atomic], bool]] = {
+    "combine": lambda facts, _, op: _meets(facts, op) and op.kind in FAMILY,
+    "wait": lambda facts, _, op: can_wait(op),
+    "each": lambda facts, _, op: True,
+}

@@ -1,0 +1,42 @@
+"""How lanes move each value to and from memory.
+
+    task range_for schedule={lanes=16} ... { %v = load %p : f32 }
+
+    task range_for schedule={lanes=16} ... { %v = load %p, move=adjacent : f32 }
+
+Loads, stores and atomics of iterations that run in lanes, and of loops whose rounds do, say how they are moved: once
+for all lanes, as vectors, in rows with shuffles, or lane by lane. `mapping/moves.py` lists the ways. Others keep
+an empty `move`, and so do loads of accumulators, which are part of their sums.
+"""
+
+from __future__ import annotations
+
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, ops_of
+from weft.ir.mapping.cell_parts import CellParts
+from weft.ir.mapping.layouts import layouts_of
+from weft.ir.mapping.moves import move_of
+from weft.ir.ops import Atomic, For, Kernel, Load, Store
+from weft.ir.passes import pass_
+from weft.ir.tasks import parallel_tasks
+from weft.ir.uniform import Uniformity
+
+__all__ = ["choose_moves"]
+
+
+@pass_("choose_moves")
+def choose_moves(root: Kernel, config: CompileConfig) -> bool:
+    """Choose how each access of lanes is moved."""
+    parts, changed = CellParts(layouts_of(root)), False
+    for task in parallel_tasks(root):
+        roots = [task] if task.schedule.lanes > 1 else [one for one in task.all_of(For) if one.schedule.lanes > 1]
+        for one in roots:
+            _choose(one.body, Uniformity(one), parts)
+            changed = True
+    return changed
+
+
+def _choose(body: Block, facts: Uniformity, parts: CellParts) -> None:
+    for op in ops_of(body):
+        if isinstance(op, (Load, Store, Atomic)) and op not in facts.skipped:
+            op.move = move_of(facts, parts, op)

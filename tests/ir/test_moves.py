@@ -1,0 +1,129 @@
+"""How lanes move values to and from memory: what `choose_moves` says, and what the verifier refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ir.test_schedules import CONFIGS, PLACE, task
+from weft.ir.errors import InternalError
+from weft.ir.parse import parse
+from weft.ir.pipeline import run_passes
+from weft.ir.text import print_ir
+from weft.ir.verify import verify
+
+MOVES = """\
+kernel @k() -> () {
+  field @x: f32x2[64] tree=0 components=(0, 4) terms=((0, 1, 64, 8))
+  field @n: f32 tree=1 components=(0)
+  task range_for schedule={lanes=8} bounds {
+    %zero = const 0 : i64
+    %end = const 50 : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %home = tree_base tree=1 : *i64
+    %four = const 4 : i64
+    %eight = const 8 : i64
+    %some = const 63 : i64
+    %one = const 1.0 : f32
+    %total = alloca : *f32
+    store %total, %one
+  } body (%i: i64) {
+    %k = binary and %i, %some : i64
+    %far = binary mul %i, %i : i64
+    %fark = binary and %far, %some : i64
+    %row = address %base, indices=[%i], strides=[%eight], offset=0, scope="field:x#0" : *f32
+    %near = address %base, indices=[%i], strides=[%four], offset=0, scope="field:x" : *f32
+    %maybe = address %base, indices=[%k], strides=[%four], offset=0, scope="field:x" : *f32
+    %cell = address %base, indices=[%fark], strides=[%eight], offset=0, scope="field:x" : *f32
+    %part = address %base, indices=[%fark], strides=[%eight], offset=4, scope="field:x" : *f32
+    %shared = address %home, indices=[], strides=[], offset=0, scope="field:n" : *f32
+    %own = alloca : *f32
+    %v = cast %i : f32
+    store %own, %v
+    %a = load %cell : f32
+    %b = load %part : f32
+    OP
+    %s = load %total : f32
+    %t = binary add %s, %v : f32
+    store %total, %tSUM
+  }
+}
+"""
+PLACES = ("row", "near", "maybe", "cell", "shared", "own")
+LEGAL = {
+    "load": {
+        "row": {"row", "gather"},
+        "near": {"adjacent", "row", "gather"},
+        "maybe": {"maybe_row", "gather"},
+        "cell": {"cell", "gather"},
+        "shared": {"one", "gather"},
+        "own": {"own", "gather"},
+    },
+    "store": {
+        "row": {"row", "scatter"},
+        "near": {"adjacent", "scatter"},
+        "maybe": {"scatter"},
+        "cell": {"scatter"},
+        "shared": {"scatter"},
+        "own": {"own", "scatter"},
+    },
+    "atomic add": {
+        **{name: {"wait", "each"} for name in ("row", "near", "maybe", "cell")},
+        "shared": {"combine", "wait", "each"},
+    },
+}
+WAYS = (
+    "one",
+    "common",
+    "own",
+    "adjacent",
+    "row",
+    "maybe_row",
+    "cell",
+    "gather",
+    "scatter",
+    "sum",
+    "combine",
+    "wait",
+    "each",
+    "x",
+)
+
+
+@pytest.mark.parametrize("kind", LEGAL)
+@pytest.mark.parametrize("place", PLACES)
+def test_how_lanes_may_move(kind: str, place: str) -> None:
+    text = {"load": "%m = load %P, move=WAY : f32", "store": "store %P, %v, move=WAY"}
+    one = text.get(kind, "%m = atomic add %P, %v, move=WAY : f32").replace("%P", f"%{place}")
+    legal = LEGAL[kind].get(place)
+    if legal is None:
+        return
+    for way in WAYS:
+        kernel = parse(MOVES.replace("OP", one.replace("WAY", way)).replace("SUM", ""))
+        if way in legal:
+            verify(kernel, "mapped")
+        else:
+            with pytest.raises(InternalError, match=f"cannot be moved by lanes as '{way}'"):
+                verify(kernel, "mapped")
+
+
+def test_what_is_not_in_lanes_is_not_moved() -> None:
+    text = task(AFTER=PLACE + "store %p, %i, move=scatter")
+    with pytest.raises(InternalError, match="is moved as 'scatter', and is in no lanes"):
+        verify(parse(text), "mapped")
+
+
+def test_a_sum_is_moved_as_one() -> None:
+    plain = MOVES.replace("OP", "")
+    verify(parse(plain.replace("SUM", ", move=sum")), "mapped")
+    with pytest.raises(InternalError, match="cannot be moved by lanes as 'scatter'"):
+        verify(parse(plain.replace("SUM", ", move=scatter")), "mapped")
+
+
+def test_each_access_of_lanes_is_moved_somehow() -> None:
+    kernel = parse(MOVES.replace("OP", "%m = load %maybe : f32\n    store %near, %m").replace("SUM", ""))
+    run_passes(kernel, ("choose_moves",), CONFIGS["cpu"], None, "mapped")
+    text = print_ir(kernel)
+    wanted = ("store %own, %v, move=own", "load %cell, move=cell", "load %maybe, move=maybe_row", "%m, move=adjacent")
+    assert all(one in text for one in (*wanted, "store %total, %t, move=sum"))
