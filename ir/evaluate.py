@@ -25,6 +25,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg
 from weft.ir.errors import message_parts, shown_values
 from weft.ir.evaluate_threads import at_once, rounds_in_lanes, spread_out, task_threads
+from weft.ir.gpu_machine import jammed
 from weft.ir.machine import Course, Env, Flow, Machine, Run, Steps, regrouped, runs, steps
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.philox import launch_key
@@ -189,6 +190,8 @@ def _trips(machine: Machine, op: ops.For) -> Callable[[Env], Iterator[None]]:
 def _for(machine: Machine, op: ops.For) -> Run:
     if op.schedule.lanes > 1:
         return at_once(rounds_in_lanes(machine, op))
+    if op.schedule.jam and not op.schedule.warp:
+        return at_once(jammed(machine, op))
     trips, body = _trips(machine, op), machine.block(op.body)
     return lambda env: _loop(machine, body, env, trips(env))
 
@@ -197,6 +200,8 @@ def _for(machine: Machine, op: ops.For) -> Run:
 def _for_in_steps(machine: Machine, op: ops.For) -> Steps:
     if op.schedule.lanes > 1:
         return rounds_in_lanes(machine, op)
+    if op.schedule.jam and not op.schedule.warp:
+        return jammed(machine, op)
     trips, body = _trips(machine, op), machine.stepped(op.body)
     return lambda env: _loop_in_steps(machine, body, env, trips(env))
 

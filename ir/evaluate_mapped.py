@@ -11,7 +11,9 @@ from weft.ir.memory_model import Place
 from weft.ir.scalar import BINARY
 from weft.ir.types import Prim, f32
 
-__all__ = ["MAPPED"]
+__all__ = ["INSIDE", "MAPPED"]
+
+INSIDE = object()  # what the slot of a task holds where its clamps do nothing (see `gpu_machine.py`)
 
 
 @runs(ops.Aligned)
@@ -26,11 +28,13 @@ def _clamp(machine: Machine, op: ops.Clamp) -> Run:
     task: ops.Task | None = next((one for one in _around(op) if isinstance(one, ops.Task)), None)
     assert isinstance(op.type, Prim)
     assert task is not None
-    index = machine.slot(task.body.args[op.axis])
+    index, state = machine.slot(task.body.args[op.axis]), machine.slot(task)
     function, low, high = BINARY[op.kind].on_scalars(op.type), op.low, op.high
     nested = any(isinstance(value, ops.Clamp) for value in _behind(op.index))
 
     def run(env: Env) -> object:
+        if env[state] is INSIDE:
+            return env[moved]
         distance = int(env[moved]) - int(env[index])
         if not nested and op.fits and not low <= distance <= high:
             raise InternalError(f"{op!r}: the index is moved by {distance}, not by {low} .. {high}")

@@ -4,12 +4,14 @@ Without a schedule of the adversary, `config.threads` consecutive shares run one
 take turns at every access (see `adversary.py`). What a task's own schedule says is done as well:
 
     lanes, vectors       so many neighbours along the innermost axis run at once (see `lane_machine.py`)
+    across, rows         a thread of a GPU takes so many iterations together (see `gpu_machine.py`)
     privatized           a thread updates a copy that starts out with what changes nothing; all copies are merged last
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -19,8 +21,10 @@ from weft.ir import ops
 from weft.ir.adversary import Parts, run_interleaved
 from weft.ir.boxes import points
 from weft.ir.core import Block, BlockArg
+from weft.ir.gpu_machine import Point, ThreadBody, taken_together
 from weft.ir.lane_machine import Group, LaneBody
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
+from weft.ir.mapping.warp_sums import warp_loop
 from weft.ir.scalar import BINARY, cast_value, identity
 from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
@@ -28,7 +32,6 @@ from weft.ir.types import element
 
 __all__ = ["at_once", "rounds_in_lanes", "spread_out", "task_threads"]
 
-Point = tuple[int, tuple[int, ...]]  # the number of an iteration, and its indices
 Spread = Callable[[Env, list[range]], Flow | None]
 _GARBAGE = 1  # the bytes around a copy
 
@@ -51,22 +54,29 @@ def at_once(steps: Steps) -> Run:
 def spread_out(machine: Machine, args: Sequence[BlockArg], body: Block) -> Spread:
     """A parallel loop that is not cut into tasks yet."""
     empty = Block()
-    return _threads(machine, empty, _one_by_one(machine, args, body), empty, 1, ())
+    return _threads(machine, empty, _one_by_one(machine, args, body), empty, _groups, ())
 
 
 def task_threads(machine: Machine, task: ops.Task) -> Spread:
     """A task, as its schedule says."""
     schedule, args = task.schedule, task.body.args
-    span = schedule.lanes * schedule.vectors
-    each = _in_lanes(machine, task, span) if span > 1 else _one_by_one(machine, args, task.body)
-    return _threads(machine, task.prologue, each, task.epilogue, span, schedule.privatized)
+    span, groups = schedule.lanes * schedule.vectors, _groups
+    if span > 1:
+        each, groups = _in_lanes(machine, task, span), partial(_groups, span=span)
+    elif schedule.across * schedule.rows > 1 or warp_loop(task) is not None:
+        each = _in_threads(machine, task)
+        groups = partial(taken_together, across=schedule.across, rows=schedule.rows)
+    else:
+        each = _one_by_one(machine, args, task.body)
+    return _threads(machine, task.prologue, each, task.epilogue, groups, schedule.privatized)
 
 
+Grouping = Callable[[Sequence[Point]], list[tuple[Point, ...]]]
 Each = tuple[Callable[[Env, Sequence[Point]], "Flow | None"], Callable[[Env, Sequence[Point]], Generator[None]]]
 
 
 def _threads(
-    machine: Machine, before: Block, each: Each, after: Block, span: int, privatized: Sequence[Privatized]
+    machine: Machine, before: Block, each: Each, after: Block, groups: Grouping, privatized: Sequence[Privatized]
 ) -> Spread:
     """`each` runs a group of iterations: at once, or in steps."""
     at_once, in_steps = each
@@ -81,7 +91,7 @@ def _threads(
 
         def interleaved(env: Env, box: list[range]) -> None:
             copies.clear()
-            run_interleaved(machine, schedule, env, _groups([*enumerate(points(box))], span), parts)
+            run_interleaved(machine, schedule, env, groups([*enumerate(points(box))]), parts)
             copies.merge()
 
         return interleaved
@@ -94,7 +104,7 @@ def _threads(
             own()
             first(env)
             mine = [*enumerate(points(share), done)]
-            for group in _groups(mine, span):
+            for group in groups(mine):
                 if at_once(env, group) is Flow.END:
                     return Flow.END
             last(env)
@@ -106,7 +116,7 @@ def _threads(
     return in_order
 
 
-def _groups(iterations: Sequence[Point], span: int) -> list[tuple[Point, ...]]:
+def _groups(iterations: Sequence[Point], span: int = 1) -> list[tuple[Point, ...]]:
     """What runs at once: up to `span` neighbours along the innermost axis."""
     if span == 1:
         return [(one,) for one in iterations]
@@ -148,6 +158,19 @@ def _one_by_one(machine: Machine, args: Sequence[BlockArg], body: Block) -> Each
         assert flow in (None, Flow.CONTINUE), "an iteration ends by its end or a continue"
 
     return at_once, in_steps
+
+
+# ---- threads of a GPU ------------------------------------------------------------------------------------------------
+
+
+def _in_threads(machine: Machine, task: ops.Task) -> Each:
+    body = ThreadBody(machine, task)
+
+    def at_once(env: Env, group: Sequence[Point]) -> None:
+        for _ in body.run(env, group):
+            pass
+
+    return at_once, body.run
 
 
 # ---- lanes -----------------------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ class Machine:
 
     def stepped(self, block: Block) -> Steps:
         """A block as a generator that stops before each access to memory that other iterations can reach."""
-        made = [(-1 if op.type is VOID else self.slot(op), *self._step(op)) for op in block]
+        made = [(-1 if op.type is VOID else self.slot(op), *self.step(op)) for op in block]
 
         def run(env: Env) -> Generator[None, None, Flow | None]:
             for out, visible, plain, steps in made:
@@ -194,7 +194,7 @@ class Machine:
 
         return run
 
-    def _step(self, op: Op) -> tuple[bool, Run | None, Steps]:
+    def step(self, op: Op) -> tuple[bool, Run | None, Steps]:
         """Whether others see the op, and how it runs: at once, or in steps."""
         if type(op) in STEPPERS:
             return False, None, STEPPERS[type(op)](self, op)

@@ -37,6 +37,7 @@ _LANES = (
 )
 _GPU = (
     "tests/ir/test_schedules.py",
+    "tests/ir/test_gpu_machine.py",
     "tests/codegen/test_groups.py",
     "tests/codegen/test_rounds_together.py",
     "tests/codegen/test_wide_units.py",

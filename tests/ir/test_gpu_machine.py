@@ -1,0 +1,229 @@
+"""Schedules are judged by running tasks as they say: a right one changes nothing, a wrong one shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.generate import Program, chi_kernels
+from weft.ir.adversary import Schedule
+from weft.ir.config import CompileConfig
+from weft.ir.errors import InternalError
+from weft.ir.evaluate import evaluate
+from weft.ir.memory_model import Fault, Memory
+from weft.ir.ops import Address, AtomicRow, Clamp, For, Kernel, Load, Task
+from weft.ir.parse import parse
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, map_to_target, run_passes
+from weft.ir.target import ADDS_VECTORS, Target
+from weft.ir.tasks import tasks_of
+
+GPU = CompileConfig(arch="cuda", target=Target("gpu", features=frozenset({ADDS_VECTORS})), verify=True)
+CPU = CompileConfig(target=Target("cpu", features=frozenset({"avx2"}), threads=4), verify=True)
+SEEDS = range(3)
+FOLDER = Path(__file__).parent / "golden" / "mapping"
+EXACT = CompileConfig(fast_math=False)
+
+
+def run(kernel: Kernel, schedule: Schedule | None = None) -> dict[str, Any]:
+    memory = Memory.of(kernel.fields)
+    for symbol in kernel.fields:
+        shape, whole = memory.read(symbol).shape, memory.read(symbol).dtype.kind in "iu"
+        numbers = np.random.default_rng(1).integers(0, 9, shape)
+        memory.write(symbol, numbers if whole else numbers * 0.5)
+    evaluate(kernel, [2 for _ in kernel.params], memory, EXACT, schedule=schedule)
+    return {symbol.name: memory.read(symbol) for symbol in kernel.fields}
+
+
+def agree(kernel: Kernel, mapped: Kernel) -> bool:
+    """Whether all orders that the schedules leave open give what the kernel gives, but for the last digits of sums."""
+    expected = run(kernel)
+    try:
+        found = [run(mapped, Schedule(seed)) for seed in SEEDS]
+    except (Fault, InternalError):
+        return False
+    return all(np.allclose(one[name], expected[name], rtol=1e-4) for one in found for name in expected)
+
+
+def copy(kernel: Kernel) -> Kernel:
+    made = kernel.clone({})
+    assert isinstance(made, Kernel)
+    return made
+
+
+def mapped(kernel: Kernel, config: CompileConfig = GPU) -> Kernel:
+    made = copy(kernel)
+    map_to_target(made, (), config)
+    return made
+
+
+FEWER: dict[str, dict[str, str]] = {  # elements along an axis
+    "choose_axes": {"64": "6", "512": "13"},
+    "warps_per_row": {"64": "2"},
+    "peel_boundaries": {"256": "61", "255": "60"},
+    "unroll_and_jam": {"256": "61"},
+    "privatize_in_blocks": {"4096": "300"},
+    "widen_atomics": {"4096": "300", "16": "2100"},  # too many to be copied
+}
+
+
+def lowered(name: str) -> Kernel:
+    """The kernel of a golden file, without the schedule that some of them come with, and with fewer iterations."""
+    text = (FOLDER / f"{name}.before.chi").read_text()
+    for old, new in FEWER[name].items():
+        text = re.sub(rf"\b{old}\b", new, text)
+    if name == "unroll_and_jam":
+        text = text.replace("%end = const 61", "%end = const 58")  # its taps lie behind
+    made = parse(text)
+    for task in tasks_of(made):
+        task.schedule = replace(task.schedule, across=1, busy=0)
+        for op in task.prologue:
+            if op.opname == "aligned":
+                op.erase()
+    return made
+
+
+@pytest.mark.parametrize("name", FEWER)
+def test_right_schedules_change_nothing(name: str) -> None:
+    kernel = lowered(name)
+    assert agree(kernel, mapped(kernel))
+    assert agree(kernel, mapped(kernel, CPU))
+
+
+@settings(max_examples=25, deadline=None)
+@given(chi_kernels())
+def test_random_kernels(program: Program) -> None:
+    kernel = program.kernel
+    run_passes(kernel, TO_TASKS + TO_LOWERED, EXACT, None, "untyped")
+    memories = []
+    for schedule in (None, Schedule(0), Schedule(1)):
+        made = copy(kernel) if schedule is None else mapped(kernel)
+        memory = program.memory()
+        results = evaluate(made, program.args, memory, EXACT, schedule=schedule)
+        memories.append([results, *(memory.read(symbol) for symbol in made.fields)])
+    for other in memories[1:]:
+        np.testing.assert_equal(other, memories[0])
+
+
+# ---- schedules that are wrong ----------------------------------------------------------------------------------------
+
+
+def task_of(kernel: Kernel) -> Task:
+    return tasks_of(kernel)[-1]
+
+
+def coarsened(kernel: Kernel) -> None:
+    """Neighbours that read what others write, together."""
+    task_of(kernel).schedule = replace(task_of(kernel).schedule, across=4)
+
+
+def farther(kernel: Kernel) -> None:
+    """A clamp of an index that lies farther out than it says."""
+    for clamp in kernel.all_of(Clamp):
+        clamp.low = clamp.high = 0
+
+
+def shared(kernel: Kernel) -> None:
+    """The rounds of a loop that have something from one another."""
+    for loop in kernel.all_of(For):
+        loop.schedule = replace(loop.schedule, warp=True, jam=0)
+
+
+def invariant(kernel: Kernel) -> None:
+    """Loads of what the rounds change, ahead of that."""
+    for load in kernel.all_of(Load):
+        load.invariant = True
+    for loop in kernel.all_of(For):
+        loop.schedule = replace(loop.schedule, jam=4)
+
+
+def another_operator(kernel: Kernel) -> None:
+    task = task_of(kernel)
+    task.schedule = replace(task.schedule, privatized=tuple(replace(c, kind="max") for c in task.schedule.privatized))
+
+
+def misplaced(kernel: Kernel) -> None:
+    """A row of sums that does not begin at a multiple of its size."""
+    for row in kernel.all_of(AtomicRow):
+        assert isinstance(row.ptr, Address)
+        row.ptr.offset += 4
+
+
+NEIGHBOURS = """\
+kernel @k() -> () {
+  field @x: f32[64] tree=0 components=(0) terms=((0, 1, 64, 4)) order=(0)
+  field @y: f32[64] tree=0 components=(256) terms=((0, 1, 64, 4)) order=(0)
+  task range_for bounds {
+    %zero = const 0 : i64
+    %end = const END : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %four = const 4 : i64
+    %begin = const 0 : i64
+    %one = const 1 : i64
+    %few = const 40 : i64
+  } body (%i: i64) {
+    BODY
+  }
+}
+"""
+LAST = """\
+%p = address %base, indices=[%begin], strides=[%four], offset=0, scope="field:x" : *f32
+%v = load %p : f32
+for %begin, %few, %one (%k: i64) {
+  %q = address %base, indices=[%k], strides=[%four], offset=0, scope="field:x" : *f32
+  %w = load %q : f32
+  %t = binary add %w, %w : f32
+  %r = address %base, indices=[%k], strides=[%four], offset=4, scope="field:x" : *f32
+  store %r, %t
+}"""
+OLD = """\
+%p = address %base, indices=[%i], strides=[%four], offset=0, scope="field:x" : *f32
+%v = load %p : f32
+%w = binary add %v, %v : f32
+%q = address %base, indices=[%i], strides=[%four], offset=4, scope="field:x" : *f32
+store %q, %w"""
+MEAN = """\
+%s = alloca : *f32
+%h = const 0.5 : f32
+store %s, %h
+for %begin, %few, %one (%k: i64) {
+  %q = address %base, indices=[%k], strides=[%four], offset=0, scope="field:x" : *f32
+  %w = load %q, invariant=true : f32
+  %o = load %s : f32
+  %m = binary mul %o, %h : f32
+  %n = binary add %m, %w : f32
+  store %s, %n
+}
+%e = load %s : f32
+%r = address %base, indices=[%i], strides=[%four], offset=256, scope="field:y" : *f32
+store %r, %e"""
+
+
+def written(body: str, iterations: int) -> Kernel:
+    return parse(NEIGHBOURS.replace("BODY", body).replace("END", str(iterations)))
+
+
+WRONG: list[tuple[Callable[[], Kernel], Callable[[Kernel], None]]] = [
+    (lambda: written(OLD, 63), coarsened),
+    (lambda: written(LAST, 1), invariant),
+    (lambda: written(MEAN, 9), shared),
+    (lambda: lowered("peel_boundaries"), farther),
+    (lambda: lowered("privatize_in_blocks"), another_operator),
+    (lambda: lowered("widen_atomics"), misplaced),
+]
+
+
+@pytest.mark.parametrize(("make", "spoil"), WRONG, ids=[spoil.__name__ for _, spoil in WRONG])
+def test_wrong_schedules_show(make: Callable[[], Kernel], spoil: Callable[[Kernel], None]) -> None:
+    kernel = make()
+    spoiled = mapped(kernel)
+    spoil(spoiled)
+    assert not agree(kernel, spoiled)
