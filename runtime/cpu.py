@@ -30,6 +30,7 @@ class CpuDevice:
     first kernel is loaded."""
 
     arch = "cpu"
+    number = target = None
 
     def __init__(
         self,
@@ -59,6 +60,20 @@ class CpuDevice:
     def launcher(self) -> Launcher:
         """What makes Python functions of kernels."""
         return Launcher(self._native, launch_key(self._seed))
+
+    @property
+    def processors(self) -> int:
+        """As many as there are threads."""
+        return self.threads
+
+    @property
+    def random_key(self) -> int:
+        """What the random numbers of the next launch come from."""
+        return self.launcher.key
+
+    @random_key.setter
+    def random_key(self, key: int) -> None:
+        self.launcher.reseed(key)
 
     def service_table(self, print_address: int) -> Any:
         """A service table (see `ir/artifact.py`) whose print service is at that address; the caller keeps it."""

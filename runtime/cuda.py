@@ -59,6 +59,7 @@ class CudaDevice:
     the driver makes of PTX."""
 
     arch = "cuda"
+    threads = 0
 
     def __init__(
         self,
@@ -98,6 +99,25 @@ class CudaDevice:
     def launcher(self) -> Launcher:
         """What makes Python functions of kernels."""
         return Launcher(self.native, launch_key(self._seed))
+
+    @property
+    def number(self) -> int:
+        """Which GPU."""
+        return self.gpu.index
+
+    @property
+    def processors(self) -> int:
+        """How many multiprocessors it has."""
+        return self.gpu.processors
+
+    @property
+    def random_key(self) -> int:
+        """What the random numbers of the next launch come from."""
+        return self.launcher.key
+
+    @random_key.setter
+    def random_key(self, key: int) -> None:
+        self.launcher.reseed(key)
 
     @cached_property
     def prints(self) -> DeviceBuffer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from weft.ir.artifact import Artifact
+from weft.ir.artifact import Artifact, CudaTarget
 from weft.runtime.cuda_memory import CudaMemory
 from weft.runtime.memory import Memory
 from weft.runtime.observer import Observer
@@ -28,6 +28,34 @@ class Device(Protocol):
     def arch(self) -> str:
         """ "cpu", "cuda" or "null"."""
         ...
+
+    @property
+    def number(self) -> int | None:
+        """Which GPU; None where memory is the host's."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """How many threads of the CPU run kernels; 0 on a GPU."""
+        ...
+
+    @property
+    def processors(self) -> int:
+        """How many parts of it work at once: threads of a CPU, multiprocessors of a GPU."""
+        ...
+
+    @property
+    def target(self) -> CudaTarget | None:
+        """What PTX is made for; None where none is."""
+        ...
+
+    @property
+    def random_key(self) -> int:
+        """What the random numbers of the next launch come from; may be set to what it was."""
+        ...
+
+    @random_key.setter
+    def random_key(self, key: int) -> None: ...
 
     @property
     def memory(self) -> Memory | CudaMemory:
@@ -56,6 +84,10 @@ class Device(Protocol):
 
     def observe(self, observer: Observer | None) -> None:
         """Tell that one what happens from now on, as far as it can be told; None: nobody."""
+        ...
+
+    def reseed(self, random_seed: int) -> None:
+        """Decide the random numbers of the launches to come anew."""
         ...
 
     def time_tasks(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -67,6 +68,13 @@ class Memory:
     def assign(self, target: Any, source: Any) -> None:
         """Copy all bytes of a buffer to one of the same size."""
         target[...] = source
+
+    def follow(self, stream: int) -> None:
+        """Nothing: no stream of a GPU touches this memory."""
+
+    def copy_out(self, target: int, address: int, size: int) -> None:
+        """Copy bytes from an address of a buffer to one of the host."""
+        ctypes.memmove(target, address, size)
 
     @property
     def total(self) -> int:

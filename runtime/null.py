@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.ir.artifact import Artifact
+from weft.ir.artifact import Artifact, CudaTarget
 from weft.ir.types import flatten
 from weft.runtime.memory import Memory
 from weft.runtime.observer import Observer
@@ -30,6 +30,10 @@ class NullDevice:
     """Buffers are real, kernels are not run."""
 
     arch = "null"
+    number: int | None = None
+    target: CudaTarget | None = None
+    threads = processors = 1
+    random_key = 0
 
     def __init__(self, memory_limit: int = 0) -> None:
         self.memory = Memory(memory_limit)
@@ -56,6 +60,9 @@ class NullDevice:
     def observe(self, observer: Observer | None) -> None:
         """Tell that one of memory from now on."""
         self.memory.observer = observer
+
+    def reseed(self, random_seed: int) -> None:
+        """No kernel draws random numbers here."""
 
     def time_tasks(self) -> None:
         """Nothing runs."""

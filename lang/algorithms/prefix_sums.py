@@ -21,7 +21,7 @@ from weft.ir.types import Prim, f32
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.functions.func import func
 from weft.lang.kernels.kernel import kernel
-from weft.lang.program.init import cuda, program
+from weft.lang.program.init import program
 from weft.lang.simt.block import SharedArray, sync
 from weft.lang.simt.subgroup import broadcast, inclusive_add, reduce_add
 from weft.lang.values.builtins import cast, loop_config, static
@@ -49,7 +49,7 @@ def prefix_sums(x: Any, length: int, dtype: Prim, totals: Any) -> None:
     """`x[i]` becomes the sum of `x[0] .. x[i]` for all `i` below `length`. `dtype`: what the array holds; `totals`:
     what `room` made for so many."""
     of, pieces = sum_type(dtype), -(-length // PIECE)
-    if program().arch != cuda:
+    if not program().backend.blocks:
         totals[pieces] = 0
         for first in range(0, pieces, _CACHED):
             _scan_on_cpu(x, totals, first, min(pieces, first + _CACHED), pieces, length, of, dtype)

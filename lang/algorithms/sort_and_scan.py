@@ -18,7 +18,7 @@ from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
 from weft.lang.data.struct_ndarray import StructNdarray
 from weft.lang.kernels.kernel import kernel
-from weft.lang.program.init import cuda, program
+from weft.lang.program.init import program
 from weft.lang.values.kinds import FieldOf, Numbers, i32
 from weft.lang.values.types import MatrixType, VectorType
 
@@ -73,7 +73,7 @@ def _sort_both(keys: _Line, values: Any) -> None:
 def _sort(keys: _Line, values: _Line | None) -> None:
     if keys.length < 2:
         return
-    sort = sort_on_gpu if program().arch == cuda else sort_on_cpu
+    sort = sort_on_gpu if program().backend.blocks else sort_on_cpu
     if values is None:
         sort(keys.cells, None, keys.length, keys.dtype, None)
     else:
@@ -94,7 +94,7 @@ class _Line:
         self.dtype: Prim = prim_of(self.cells)
         self.length = int(x.shape[0])
         self._is_copy = isinstance(self.cells, Field) or (
-            program().arch == cuda and isinstance(self.cells, np.ndarray) and self.length > 0
+            program().backend.own_memory and isinstance(self.cells, np.ndarray) and self.length > 0
         )
         if self._is_copy:
             source, self.cells = self.cells, ndarray(self.dtype, self.length)

@@ -19,7 +19,7 @@ from weft.ir.errors import TypeMismatch
 from weft.lang.data.export import Lender
 from weft.lang.data.libraries import is_contiguous, lent
 from weft.lang.data.struct_ndarray import StructNdarray
-from weft.lang.program.init import cuda, program
+from weft.lang.program.init import program
 
 __all__ = ["Calls", "look", "seen"]
 
@@ -58,7 +58,7 @@ def look(more: Key | None, values: Iterable[Any]) -> tuple[Key | None, list[Any]
     if more is None:
         return None, []
     current = program()
-    on_gpu = current.arch == cuda
+    on_gpu = current.backend.own_memory
     key, views = [current.generation, *more], []
     try:
         for value in values:
@@ -77,7 +77,7 @@ def look(more: Key | None, values: Iterable[Any]) -> tuple[Key | None, list[Any]
 def seen(made: Any) -> Any:
     """What a kernel is given for a new array (see `Library`)."""
     kind: Any = type(made)
-    view, _ = _way_of(kind, program().arch == cuda)
+    view, _ = _way_of(kind, program().backend.own_memory)
     return made if view is None else view(made)
 
 

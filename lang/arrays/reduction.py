@@ -37,7 +37,7 @@ from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.kernel import Kernel
-from weft.lang.program.init import Program, cuda, program
+from weft.lang.program.init import Program, program
 from weft.lang.simt.block import SharedArray, sync
 from weft.lang.values.builtins import loop_config, ndrange
 from weft.lang.values.types import primitive
@@ -117,7 +117,7 @@ class Reduction:
         final = tuple([1 if k in axes else n for k, n in enumerate(shape)]) if keepdims else kept
         library, like = result_library([one.source for one in found if one.shape is not None])
         make, given = library.maker(final, prim, like), library.given
-        if not final and isinstance(like, Lender) and program().arch != cuda:
+        if not final and isinstance(like, Lender) and not program().backend.own_memory:
             make, given = partial(np.empty, (), prim.np), int if prim is u1 else np.ndarray.item
         elif not final:
             given = partial(_number_or, given)
@@ -220,7 +220,7 @@ class Reduction:
             steps.append(self._gathering(found, shape, axes, element))
             text = _alone(element, (outer, n))
         while True:
-            stage = stage_of(outer, n, inner) if program().arch == cuda else _cut(n, inner)
+            stage = stage_of(outer, n, inner) if program().backend.blocks else _cut(n, inner)
             taken, sides = ((outer, k) if inner == 1 else (outer, k, inner) for k in (n, stage.runs))
             kernel = self._kernel(text, prim, inner, stage, outer * n * inner)
             steps.append(_Step(kernel, taken, prim, sides, (stage.size, n)))
@@ -282,7 +282,7 @@ class Reduction:
 
     def _kernel(self, text: Text, prim: Prim, inner: int, stage: Stage, count: int) -> Kernel:
         """The kernel that reduces each run of (outer, n, inner) elements to one."""
-        columns = program().arch != cuda and inner > 1
+        columns = inner > 1 and not program().backend.blocks
         index = i32 if count < 2**31 else i64
         numbers = tuple(one.prim for one in text.operands if one.shape is None)
         patterns = tuple(text.patterns)
@@ -363,7 +363,7 @@ def _cut(n: int, inner: int) -> Stage:
 
 def _made(prim: Prim, shape: Shape) -> Any:
     """A new array for what is between."""
-    return ndarray(prim, shape) if program().arch == cuda else np.empty(shape, prim.np)
+    return ndarray(prim, shape) if program().backend.own_memory else np.empty(shape, prim.np)
 
 
 def reduce(function: Any, identity: Any, map: Any = None) -> Reduction:

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import astuple, replace
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.archive import ArchiveError, pack, unpack
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from weft.ir.artifact import Artifact
     from weft.ir.config import CompileConfig
     from weft.ir.tree import KernelTree
+    from weft.runtime.device import Device
 
 __all__ = ["Entry", "entry_of", "key_of"]
 
@@ -41,7 +41,7 @@ class Entry:
         text, self._spans = describe(tree)
         self._key = hashed(f"{text}\n{words}\n{self._places() if lines else ''}")
 
-    def find(self, device: Any) -> Callable[..., Any] | None:
+    def find(self, device: Device) -> Callable[..., Any] | None:
         """The kernel, loaded on `device`; None if it is not kept, or cannot be used."""
         data = self._store.get(self._key)
         if data == _BY_PLACE:
@@ -95,8 +95,4 @@ def _options(config: CompileConfig, threads: int) -> str:
 
 def _target(program: Any) -> str:
     """What machine the code is for."""
-    if program.arch == "cpu":
-        return native_target()
-    library = import_module("weft.codegen.nvptx.target").libdevice()
-    stamp = "" if library is None else f"{library} {library.stat().st_mtime_ns}"
-    return f"{native_target()} {program.device.target} {stamp}"
+    return f"{native_target()} {program.backend.depends_on(program.device)}"

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # what generates code is imported where it is used: kernels f
     from weft.codegen.llvm.crew import Helpers
     from weft.ir import tree
     from weft.ir.ops import Kernel
+    from weft.runtime.device import Device
 
 __all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rehearse"]
 
@@ -144,7 +145,7 @@ def compile_instance(
                 run = _compile(program, translation, trace, entry)
     if CACHE.on and entry is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
-    if program.profiling and program.arch == "cuda":
+    if program.profiling and program.backend.times_tasks:
         run = measured(function.__name__, run)
     if program.chosen.get("nvtx"):
         run = named(function, run)
@@ -261,7 +262,7 @@ def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...
 
 
 def make_artifact(
-    root: tree.KernelTree, config: CompileConfig, device: Any, trace: Trace, helpers: Helpers | None = None
+    root: tree.KernelTree, config: CompileConfig, device: Device, trace: Trace, helpers: Helpers | None = None
 ) -> Artifact:
     """From tree to code."""
     from weft.ir.programs import lower_program
@@ -276,7 +277,7 @@ def _code_of(
     kernel: Kernel,
     functions: Sequence[Kernel],
     config: CompileConfig,
-    device: Any,
+    device: Device,
     trace: Trace,
     helpers: Helpers | None,
 ) -> Artifact:
@@ -286,7 +287,7 @@ def _code_of(
 
 
 def _mapped(
-    kernel: Kernel, functions: Sequence[Kernel], config: CompileConfig, device: Any, trace: Trace
+    kernel: Kernel, functions: Sequence[Kernel], config: CompileConfig, device: Device, trace: Trace
 ) -> CompileConfig:
     """Map lowered CHI to the target, in place; the configuration with the target."""
     from weft.ir.pipeline import map_to_target
@@ -311,7 +312,7 @@ def _show_tree(root: tree.KernelTree, trace: Trace) -> None:
         trace.show("tree", root.name, lambda: print_tree(root))
 
 
-def load_artifact(artifact: Artifact, config: CompileConfig, device: Any, trace: Trace) -> Callable[..., Any]:
+def load_artifact(artifact: Artifact, config: CompileConfig, device: Device, trace: Trace) -> Callable[..., Any]:
     """From code to something that runs on the device."""
     from weft.codegen.llvm.machine import assembly
 

@@ -175,11 +175,11 @@ class _Build:
 
     def _foreign(self, value: Any, kind: Array) -> list[int] | None:
         """The rule for an array of another library."""
-        on_cpu = self.program.arch == "cpu"
+        number = self.program.device.number
         if isinstance(value, np.ndarray):  # a subclass's memory is an array's
             self.keeps += [value.dtype, type(value)]
-            return numpy_array(value, value.ndim - kind.ndim) if on_cpu else None
-        pack = packer_of(value, kind, None if on_cpu else self.program.device.gpu.index)
+            return numpy_array(value, value.ndim - kind.ndim) if number is None else None
+        pack = packer_of(value, kind, number)
         return self._packed(pack, 1 + 2 * kind.ndim, type(value)) if pack is not None and pack(value) else None
 
 

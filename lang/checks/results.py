@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import prod
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from weft.lang.checks.tally import TALLY
 from weft.lang.errors import WrongResult
 from weft.lang.logs.levels import logger
 from weft.runtime.errors import KernelFault, kind_of_fault
+
+if TYPE_CHECKING:
+    from weft.runtime.device import Device
 
 __all__ = ["USUAL_LIMIT", "Verified"]
 
@@ -76,7 +79,7 @@ class Verified:
             device = self.program.device
             device.synchronize()
             read = _Reader(device, args)
-            launch = Launch.taken(places, device.launcher.key, read)
+            launch = Launch.taken(places, device.random_key, read)
             return self._repeated(launch, read, trees, args)
 
     def _why_not(self, places: Any) -> str:
@@ -256,14 +259,14 @@ def _value(value: Any, type: Type) -> Any:
 class _Reader:
     """Copies bytes: numpy's arrays lie on the host, all else on the device."""
 
-    def __init__(self, device: Any, args: Sequence[Any]) -> None:
+    def __init__(self, device: Device, args: Sequence[Any]) -> None:
         self.device = device
         self.host = [_address(arg) for arg in args if isinstance(arg, np.ndarray) and arg.size]
         for stream in {arg.stream for arg in args if getattr(arg, "stream", 0) > 0}:
             device.memory.follow(stream)
 
     def __call__(self, address: int, size: int) -> Any:
-        if self.device.arch == "cpu" or any(address <= first < address + size for first in self.host):
+        if any(address <= first < address + size for first in self.host):
             return np.frombuffer(ctypes.string_at(address, size), np.uint8).copy()
         data = np.empty(size, np.uint8)
         self.device.memory.copy_out(data.ctypes.data, address, size)

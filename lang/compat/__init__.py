@@ -25,7 +25,8 @@ from weft.ir.types import Prim
 from weft.lang.compat.later import later
 from weft.lang.data.field import Field
 from weft.lang.data.struct_field import StructField
-from weft.lang.program.init import cfg, cpu, cuda, cuda_missing, program, python
+from weft.lang.program.backends import BACKENDS
+from weft.lang.program.init import cfg, cpu, program
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct
 from weft.lang.values.types import CompoundType, primitive
@@ -85,7 +86,8 @@ def get_host_arch_list() -> list[str]:
 
 def is_arch_supported(arch: Any) -> bool:
     """Whether `init(arch=arch)` would run on that arch."""
-    return arch in (cpu, python) or (arch == cuda and not cuda_missing())
+    found = BACKENDS.get(arch) if isinstance(arch, str) else None
+    return found is not None and not found.missing(0)
 
 
 def is_extension_supported(arch: Any, ext: Extension) -> bool:
@@ -129,8 +131,8 @@ def is_matrix_class(rhs: Any) -> bool:
 
 def get_cuda_compute_capability() -> int:
     """90 for sm_90; 0 where the program runs on no NVIDIA GPU."""
-    current = program()
-    return int(current.device.target.sm) if current.arch == cuda else 0
+    target = program().device.target
+    return 0 if target is None else target.sm
 
 
 def warning(msg: str, warning_type: type[Warning] = UserWarning, stacklevel: int = 1) -> None:

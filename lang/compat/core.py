@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.lang.program.init import cuda_missing
+from weft.lang.program.backends import BACKENDS
 
 __all__ = ["GGUI_AVAILABLE", "with_cuda", "with_metal", "with_opengl", "with_vulkan"]
 
@@ -11,7 +11,7 @@ GGUI_AVAILABLE = True  # windows are drawn by kernels, and need nothing
 
 def with_cuda() -> bool:
     """Whether a GPU of NVIDIA's can be used."""
-    return not cuda_missing()
+    return not BACKENDS["cuda"].missing(0)
 
 
 def with_vulkan() -> bool:

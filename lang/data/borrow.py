@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.program.init import cuda, program
+from weft.lang.program.init import program
 
 __all__ = ["view_of"]
 
@@ -47,7 +47,7 @@ def _tensor(value: Any) -> Any:
 
 def _memory() -> Any:
     """The GPU's memory; TypeMismatch if kernels run on the CPU."""
-    if program().arch != cuda:
+    if not program().backend.own_memory:
         raise TypeMismatch("it lies in the memory of a GPU, which needs ti.init(arch=ti.cuda); or copy it to the CPU")
     return program().device.memory
 

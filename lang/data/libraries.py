@@ -22,7 +22,7 @@ from weft.lang.data.export import Lender
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import Ndarray, ndarray_over
 from weft.lang.data.struct_ndarray import StructNdarray
-from weft.lang.program.init import cuda, program
+from weft.lang.program.init import program
 from weft.lang.values.types import prim_of_numpy
 
 __all__ = [
@@ -79,7 +79,7 @@ def view(value: Any) -> Any:
         raise TypeMismatch("its elements are structs: give a member of it")
     if isinstance(value, Lender):
         return lent(value)
-    if program().arch != cuda or not hasattr(value, "shape"):
+    if not program().backend.own_memory or not hasattr(value, "shape"):
         return _numpys(value)
     return value.detach() if hasattr(value, "detach") else value
 
@@ -209,7 +209,7 @@ def _wefts_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
 
 
 def _jaxs_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
-    return (_wefts_maker if program().arch == cuda else _numpys_maker)(shape, prim, like)
+    return (_wefts_maker if program().backend.own_memory else _numpys_maker)(shape, prim, like)
 
 
 def _jax_given(made: Any) -> Any:

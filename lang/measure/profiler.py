@@ -25,7 +25,7 @@ from weft.lang.measure.metrics import (
 from weft.lang.measure.recording import LAUNCH, Event, this_thread
 from weft.lang.measure.scopes import ScopedProfiler, clear_scoped_profiler_info, print_scoped_profiler_info, timed
 from weft.lang.measure.trace_events import write_trace
-from weft.lang.program.init import Program, cuda, follow_programs, program
+from weft.lang.program.init import Program, follow_programs, program
 from weft.runtime.errors import Overlapping
 from weft.runtime.forks import forkable
 
@@ -100,7 +100,7 @@ def watch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: 
 
 def _follow(current: Program, began: bool) -> None:
     """Measure the launches of a program that wants it. (On a GPU each kernel measures its tasks.)"""
-    if not current.profiling or current.arch == cuda:
+    if not current.profiling or current.backend.times_tasks:
         return
     with _looking:
         _watched.clear()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from weft.lang.program import init as program_state
 from weft.runtime.call_ir import Callable as DirectCallable
 from weft.runtime.direct import native_type
 from weft.runtime.forks import forkable
+
+if TYPE_CHECKING:
+    from weft.runtime.device import Device
 
 __all__ = [
     "COMPILE",
@@ -67,7 +70,7 @@ class Recording:
         self.threads: dict[int, str] = {}
         self._raw: list[tuple[Any, ...]] = []  # kind, track, name or kernel, began, ended, details
         self._held: dict[str, int] = {}  # bytes, when it began
-        self._devices: list[Any] = []
+        self._devices: list[Device] = []
         self._shapes: dict[int, tuple[Callable[[], Any], Any]] = {}  # of arguments that live, by their id
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -125,12 +128,12 @@ class Recording:
         """A task ran there."""
         self._raw.append((TASK, place, name, began, began + seconds, {}))
 
-    def watch(self, device: Any) -> None:
+    def watch(self, device: Device) -> None:
         """Have that device tell what it does."""
         if device in self._devices:
             return
         self._devices.append(device)
-        place = "cpu" if device.arch != "cuda" else f"GPU {device.gpu.index}"
+        place = "cpu" if device.number is None else f"GPU {device.number}"
         self._held.setdefault(place, device.memory.total)
         device.observe(self)
 
@@ -215,7 +218,7 @@ def _arguments(kernel: Any, given: tuple[Sequence[Any], dict[str, Any]]) -> dict
     return {name: value.__name__ if isinstance(value, type) else value for name, value in by_name.items()}
 
 
-def _try(device: Any, ask: Callable[[], Any]) -> None:
+def _try(device: Device, ask: Callable[[], Any]) -> None:
     """A device that is broken cannot say what it did."""
     try:
         ask()
@@ -243,8 +246,8 @@ def begin(nvtx: bool = False) -> Recording:
             program_state.on_open.append(made.watch)
             if program is not None:
                 program.retake()
-                if program.opened() is not None:
-                    made.watch(program.opened())
+                if (device := program.opened()) is not None:
+                    made.watch(device)
         return made
 
 

@@ -12,12 +12,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.program.init import program
+
+if TYPE_CHECKING:
+    from weft.runtime.device import Device
 
 __all__ = ["Benchmark", "Mark", "assert_close", "do_bench", "perf_report"]
 
@@ -74,7 +77,7 @@ def do_bench(
 
 
 def _runs(
-    device: Any, fn: Callable[[], Any], count: int, prepare: Callable[[], Any], flush: Callable[[], Any]
+    device: Device, fn: Callable[[], Any], count: int, prepare: Callable[[], Any], flush: Callable[[], Any]
 ) -> list[float]:
     """The milliseconds of `count` calls."""
     marks: list[tuple[Any, Any]] = []

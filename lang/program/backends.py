@@ -11,22 +11,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from weft.ir.config import MANY_THREADS
 from weft.ir.errors import WeftError
 from weft.ir.target import Target
+from weft.lang.program.options import environment, parse
 
 if TYPE_CHECKING:
     from weft.codegen.llvm.crew import Helpers
-    from weft.ir.artifact import Artifact
+    from weft.ir.artifact import Artifact, CudaTarget
     from weft.ir.config import CompileConfig
     from weft.ir.ops import Kernel
     from weft.runtime.device import Device
 
 __all__ = ["BACKENDS", "Backend", "Compile", "backend_of", "threads_of"]
+
+
+Emit = Callable[[str], bytes]
 
 
 class Compile(Protocol):
@@ -46,8 +50,7 @@ class Compile(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Backend:
+class Backend(NamedTuple):
     """What Weft knows of an arch."""
 
     arch: str  # its name
@@ -58,8 +61,16 @@ class Backend:
     optimized: Callable[[Artifact, CompileConfig], str]  # the LLVM IR after LLVM's passes
     processor: Callable[[str], Any] | None = None  # the machine of that name, where there are several to choose from
     assembly: Callable[[Artifact, str, CompileConfig], str] | None = None  # of that optimized LLVM IR; None: see `ptx`
+    # Opens its device: of that number, with what makes object files for the host, and what gives the program's store.
+    # None: Weft compiles for it and runs nothing.
+    open: Callable[[CompileConfig, int, Emit, Callable[[], Any]], Device] | None = None
+    missing: Callable[[int], str] = lambda number: ""  # why its device of that number cannot be used; "" if it can
+    depends_on: Callable[[Device], str] = lambda device: ""  # what code depends on, besides the kernel and the host
     links: bool = False  # whether the code is an object file for linkers
     interprets: bool = False  # whether kernels run as Python
+    blocks: bool = False  # whether threads run in blocks, as on a GPU: `ti.simt` works, algorithms count on it
+    own_memory: bool = False  # whether fields lie in memory of the device: Python reaches them by copies
+    times_tasks: bool = False  # whether the device measures each task of a kernel
 
 
 def backend_of(arch: str) -> Backend:
@@ -70,9 +81,9 @@ def backend_of(arch: str) -> Backend:
     return found
 
 
-def threads_of(device: Any) -> int:
-    """How many threads kernels are compiled for, on that device; 0: any number. (Others have none of the CPU's.)"""
-    return min(getattr(device, "threads", 0), MANY_THREADS)
+def threads_of(device: Device | None) -> int:
+    """How many threads kernels are compiled for, on that device; 0: any number."""
+    return 0 if device is None else min(device.threads, MANY_THREADS)
 
 
 # ---- the CPU ---------------------------------------------------------------------------------------------------------
@@ -89,6 +100,12 @@ def _for_cpu(
     from weft.codegen.cpu.kernel import compile_kernel
 
     return compile_kernel(kernel, replace(config, threads=machine), timer, functions, helpers)
+
+
+def _open_cpu(config: CompileConfig, number: int, emit: Emit, store: Callable[[], Any]) -> Device:
+    from weft.runtime.cpu import CpuDevice
+
+    return CpuDevice(config.threads, config.random_seed, emit=emit)
 
 
 def _map_to_cpu(config: CompileConfig, machine: int) -> Target:
@@ -125,11 +142,36 @@ def _for_cuda(
     return compile_kernel(kernel, config, timer, machine, functions)
 
 
-def _cuda_machine(device: Any) -> Any:
+def _cuda_machine(device: Device | None) -> CudaTarget:
     """The device's own, or the oldest that will do."""
     from weft.ir.artifact import CudaTarget
 
-    return CudaTarget() if device is None else device.target
+    if device is None or device.target is None:
+        return CudaTarget()
+    return device.target
+
+
+def _open_cuda(config: CompileConfig, number: int, emit: Emit, store: Callable[[], Any]) -> Device:
+    from weft.runtime.cuda import CudaDevice
+
+    return CudaDevice(config.random_seed, number, emit, store())
+
+
+def _cuda_missing(number: int) -> str:
+    if (text := environment("enable_cuda")) and not parse("enable_cuda", bool, text):
+        return "the environment turns it off"
+    try:
+        from weft.runtime.cuda import missing
+    except ImportError as error:
+        return str(error)
+    return missing(number)
+
+
+def _cuda_depends_on(device: Device) -> str:
+    from weft.codegen.nvptx.target import libdevice
+
+    library = libdevice()
+    return f"{device.target} " + ("" if library is None else f"{library} {library.stat().st_mtime_ns}")
 
 
 def _map_to_cuda(config: CompileConfig, machine: Any) -> Target:
@@ -189,6 +231,10 @@ def _map_to_wasm32(config: CompileConfig, machine: None) -> Target:
     return MAPPED_TO
 
 
+def _not_run(number: int) -> str:
+    return "Weft compiles for it and does not run it"
+
+
 def _cross_optimized(artifact: Artifact, config: CompileConfig) -> str:
     from weft.codegen.llvm.cross import optimized
 
@@ -209,6 +255,7 @@ _CPU = Backend(
     mapping=_map_to_cpu,
     optimized=_optimized_for_cpu,
     assembly=_assembly_for_cpu,
+    open=_open_cpu,
     links=True,
 )
 _CUDA = Backend(
@@ -219,6 +266,12 @@ _CUDA = Backend(
     mapping=_map_to_cuda,
     optimized=lambda artifact, config: str(artifact.native),
     processor=_cuda_processor,
+    open=_open_cuda,
+    missing=_cuda_missing,
+    depends_on=_cuda_depends_on,
+    blocks=True,
+    own_memory=True,
+    times_tasks=True,
 )
 _AMDGCN = Backend(
     "amdgcn",
@@ -229,7 +282,10 @@ _AMDGCN = Backend(
     optimized=_cross_optimized,
     processor=_amdgcn_processor,
     assembly=_cross_assembly,
+    missing=_not_run,
     links=True,
+    blocks=True,
+    own_memory=True,
 )
 _WASM32 = Backend(
     "wasm32",
@@ -239,8 +295,9 @@ _WASM32 = Backend(
     mapping=_map_to_wasm32,
     optimized=_cross_optimized,
     assembly=_cross_assembly,
+    missing=_not_run,
     links=True,
 )
-_PYTHON = replace(_CPU, arch="python", interprets=True, links=False)  # (some checks compile kernels)
+_PYTHON = _CPU._replace(arch="python", interprets=True, links=False)  # (some checks compile kernels)
 
 BACKENDS = {one.arch: one for one in (_CPU, _CUDA, _PYTHON, _AMDGCN, _WASM32)}

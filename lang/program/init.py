@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.logs.levels import ERROR, logger, set_logging_level
 from weft.lang.program.backends import BACKENDS, Backend
-from weft.lang.program.options import OPTIONS, checked, collect, did_you_mean, environment, inert, mention_inert, parse
+from weft.lang.program.options import OPTIONS, checked, collect, did_you_mean, environment, inert, mention_inert
 from weft.runtime.forks import forkable
 from weft.runtime.forks import gate as compiling
+
+if TYPE_CHECKING:
+    from weft.runtime.device import Device
 
 __all__ = [
     "Program",
@@ -132,19 +135,19 @@ class Program:
         self.retakes = 0  # see `retake`
         self.lock: Any = _new_lock()  # held while something is made at its first use
         self._counting: Any = _new_lock()  # (what is collected meanwhile may count, too)
-        self._device: Any = None
+        self._device: Device | None = None
         self._compilers: Any = None
         self._kinds: dict[Any, int] = {}
 
     @property
     def interprets(self) -> bool:
         """Whether kernels run as Python. (Some checks compile them: one check for all arches.)"""
-        return self.arch == python and not (self.config.check_races or self.config.check_uninitialised)
+        return self.backend.interprets and not (self.config.check_races or self.config.check_uninitialised)
 
     @property
     def verifies_results(self) -> bool:
         """Whether launches are evaluated as well: see `checks/results.py`."""
-        return bool(self.chosen.get("verify") == "results" and self.arch != python)
+        return bool(self.chosen.get("verify") == "results" and not self.backend.interprets)
 
     def touch(self) -> None:
         """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
@@ -189,7 +192,7 @@ class Program:
         return BACKENDS[self.config.arch]
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device:
         """The device that runs this program's kernels; opened at first use."""
         if self._device is None:
             with compiling, self.lock:
@@ -202,14 +205,10 @@ class Program:
                         tell(device)
         return self._device
 
-    def _open(self) -> Any:
+    def _open(self) -> Device:
         emit = importlib.import_module("weft.lang.program.store").keeping(self)
-        if self.arch == cuda:
-            module = importlib.import_module("weft.runtime.cuda")
-            return module.CudaDevice(self.config.random_seed, self.gpu, emit, self.store)
-        from weft.runtime.cpu import CpuDevice
-
-        return CpuDevice(self.config.threads, self.config.random_seed, emit=emit)
+        assert self.backend.open is not None
+        return self.backend.open(self.config, self.gpu, emit, lambda: self.store)
 
     @cached_property
     def store(self) -> Any:
@@ -239,7 +238,7 @@ class Program:
         """They are threads of another process."""
         self._compilers = None
 
-    def opened(self) -> Any:
+    def opened(self) -> Device | None:
         """The device if one was opened already, else None."""
         return self._device
 
@@ -462,28 +461,18 @@ def _resolve_arch(arch: Any, fallback: bool, number: int) -> str:
     """The arch that will run: `arch`, or cpu where it is missing."""
     wanted = arch[0] if isinstance(arch, list | tuple) else arch
     wanted = _ALIASES.get(wanted, wanted) if isinstance(wanted, str) else wanted
-    if wanted in (cpu, python):
-        return str(wanted)
+    if wanted in BACKENDS and BACKENDS[wanted].open is None:
+        raise WeftError(f"Weft compiles for arch={wanted} and does not run it: see kernel.stages(...).on({wanted!r})")
     if wanted not in (*_ARCHES, *_ELSEWHERE):
         raise WeftError(f"arch is one of {', '.join(_ARCHES)}, not {wanted!r}{did_you_mean(wanted, _ARCHES)}")
-    why = cuda_missing(number) if wanted in (cuda, gpu) else "Weft has no such backend"
-    if not why:
-        return cuda
+    found = BACKENDS.get(cuda if wanted == gpu else wanted)
+    why = "Weft has no such backend" if found is None else found.missing(number)
+    if found is not None and not why:
+        return found.arch
     if not fallback:
         raise WeftError(f"arch={wanted} is not available: {why}")
     warnings.warn(f"arch={wanted} is not available ({why}); running on cpu", stacklevel=3)
     return cpu
-
-
-def cuda_missing(number: int = 0) -> str:
-    """Why GPU `number` cannot be used, "" if it can."""
-    if (text := environment("enable_cuda")) and not parse("enable_cuda", bool, text):
-        return "the environment turns it off"
-    try:
-        module = importlib.import_module("weft.runtime.cuda")
-    except ImportError as error:
-        return str(error)
-    return str(module.missing(number))
 
 
 def python_random(dtype: Prim) -> Any:

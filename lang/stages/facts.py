@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weft.codegen.llvm.remarks import Remark, remarks
 from weft.ir.addresses import byte_sum, root_of
 from weft.ir.alias import Access, is_access
+from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import WeftError
 from weft.ir.ops import Address, Alloca, Const, For, Kernel, Load, Store, Task, While, Yield
@@ -92,8 +93,7 @@ def task_facts(stages: Compiled) -> list[dict[str, Any]]:
     """A card for each task: its kind, its place, rows of (what, how much), and remarks with their places."""
     artifact = stages.artifact
     kernel = stages.kernel
-    config, native = stages.config, artifact is not None and stages.arch == "cpu"
-    said = remarks(artifact.llvm, config.opt_level, config.cpu_features) if artifact is not None and native else []
+    said = _SAID[stages.arch](artifact, stages.config) if artifact is not None and stages.arch in _SAID else []
     cards: list[dict[str, Any]] = []
     for number, task in enumerate(tasks_of(kernel)):
         rows = [*_box(task), *_touched(task)]
@@ -280,4 +280,9 @@ def _on_cuda(stages: Compiled, task: Task, _: int) -> Rows:
     return rows
 
 
+def _of_vectorizer(artifact: Artifact, config: CompileConfig) -> list[Remark]:
+    return remarks(artifact.llvm, config.opt_level, config.cpu_features)
+
+
 _ARCHES = {"cpu": _on_cpu, "cuda": _on_cuda}
+_SAID = {"cpu": _of_vectorizer}

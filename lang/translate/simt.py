@@ -10,6 +10,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import identity
 from weft.ir.simt import SIMT
 from weft.ir.types import VOID, Prim, Tensor, Type, array, f32, i32, u32
+from weft.lang.program.backends import BACKENDS
 from weft.lang.translate.functions import Call, Handler, arguments, cast_value_to, function
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator
@@ -60,7 +61,7 @@ INTRINSICS: dict[str, tuple[str, tuple[str, ...], Prim | None]] = {
 
 def _refuse_other_arches(t: Translator, c: Call) -> None:
     arch = t.unit.config.arch
-    if arch != "cuda":
+    if not BACKENDS[arch].blocks:
         raise t.error(
             f"{ast.unparse(c.node.func)} is something that the threads of a GPU do together: it works on arch=ti.cuda, "
             f"and this is arch=ti.{arch}",

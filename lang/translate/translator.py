@@ -22,6 +22,7 @@ from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.functions.source import Source
+from weft.lang.program.backends import BACKENDS
 from weft.lang.translate.contract import Loss, Place
 from weft.lang.translate.names import Binding, Names
 from weft.lang.values.types import to_ir
@@ -83,7 +84,7 @@ class Unit:
     @property
     def rehearsed(self) -> bool:
         """Whether the kernel is translated only to find mistakes, and will run as Python."""
-        return self.config.arch == "python"
+        return BACKENDS[self.config.arch].interprets
 
     def current(self) -> list[tree.Expr]:
         """The values that go back to the caller's variables."""

@@ -168,7 +168,7 @@ class Autotuned:
 
     def _choose(self, program: Any, key: tuple[Any, ...], args: Sequence[Any]) -> _Way:
         what = f"{self.__name__}{_spoken(self._key, self.names, key)}"
-        if len(self._ways) == 1 or program.arch == "python":
+        if len(self._ways) == 1 or program.backend.interprets:
             _log.info("%s: %s, without trying", what, self._ways[0].config)
             return self._ways[0]
         place = self._place(program, key, args)
@@ -231,9 +231,7 @@ class Autotuned:
         except WeftError:  # as `_times_of` will say
             return None
         found = key_of(program, tree)
-        device = program.device
-        size = device.threads if program.arch == "cpu" else device.gpu.processors
-        text = f"autotune {found} {self.configs} {sorted(self._key)} {key} {size}"
+        text = f"autotune {found} {self.configs} {sorted(self._key)} {key} {program.device.processors}"
         return blake2b(text.encode(), digest_size=20).hexdigest()
 
 

@@ -60,7 +60,7 @@ class Kept:
         self._program = program
         self._trees: dict[int, tuple[Any, Saved]] = {}
         self._arrays: list[Saved] = []
-        self._seed = program.device.launcher.key
+        self._seed = program.device.random_key
 
     def argument(self, value: Any) -> None:
         """Keep an array; fields come with the trees that a kernel reaches."""
@@ -79,4 +79,4 @@ class Kept:
         """Let everything hold what it held."""
         for one in (*self._arrays, *(saved for _, saved in self._trees.values())):
             one.put_back()
-        self._program.device.launcher.reseed(self._seed)
+        self._program.device.random_key = self._seed

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.lang.functions.func import func
 from weft.lang.kernels.kernel import kernel
-from weft.lang.program.init import cpu, program
+from weft.lang.program.init import program
 from weft.lang.values.builtins import cast, ceil, floor, isinf, isnan, loop_config, max, min, sqrt
 from weft.lang.values.kinds import f32, i32
 from weft.runtime.system import threads_available
@@ -40,7 +40,8 @@ _MOST_BANDS = 64
 
 def worth_kernels(count: int) -> bool:
     """Whether so many shapes are better drawn by a kernel."""
-    return count >= _FEW and program().arch == cpu
+    backend = program().backend
+    return count >= _FEW and not (backend.own_memory or backend.interprets)
 
 
 def stamp_circles(pixels: Any, centers: Any, radii: Any, colors: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.lang.arguments import any_number, numbers_of, shown, whole_of
 from weft.lang.kernels.kernel import kernel
-from weft.lang.program.init import cuda, program
+from weft.lang.program.init import program
 from weft.lang.ui.render.kinds import Colors
 from weft.lang.ui.render.rooms import in_place, on_device, room
 
@@ -60,7 +60,7 @@ def copied_colors(count: int, color: Any, each: Any) -> Any:
 
 def _copied_there(values: Any) -> Any:
     """Vectors of three that lie on a GPU, copied there; None for others."""
-    view = in_place(values, 2, 3) if program().arch == cuda else None
+    view = in_place(values, 2, 3) if program().backend.own_memory else None
     if view is None or isinstance(view, np.ndarray) or not view.size:
         return None
     copy = room(np.float32, view.shape[:1], (3,))

@@ -10,7 +10,7 @@ from weft.ir.errors import TypeMismatch
 from weft.lang.data.borrow import view_of
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import MatrixNdarray, VectorNdarray
-from weft.lang.program.init import cuda, program
+from weft.lang.program.init import program
 from weft.lang.values.types import prim_of_numpy
 
 __all__ = ["Rooms", "in_place", "on_device", "on_host", "put", "room"]
@@ -34,7 +34,7 @@ def on_device(array: Any, dtype: Any, element: tuple[int, ...] = ()) -> Any:
     array = np.ascontiguousarray(array, dtype)
     if not len(array):
         array = np.zeros((1, *element), dtype)
-    if program().arch != cuda:
+    if not program().backend.own_memory:
         return array
     copy = _space(dtype, array.shape[: array.ndim - len(element)], element)
     copy.from_numpy(array)
@@ -50,7 +50,7 @@ def _space(dtype: Any, shape: tuple[int, ...], element: tuple[int, ...]) -> Any:
 
 def room(dtype: Any, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> Any:
     """An array of zeros for kernels to fill, as `on_device` gives them."""
-    if program().arch != cuda:
+    if not program().backend.own_memory:
         return np.zeros((*shape, *element), dtype)
     return _space(dtype, shape, element)
 

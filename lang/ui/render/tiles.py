@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.lang.functions.func import func
 from weft.lang.kernels.kernel import kernel
-from weft.lang.program.init import cuda, program
+from weft.lang.program.init import program
 from weft.lang.ui.render.kinds import Boxes, Ints, Vec2, i32
 from weft.lang.ui.render.rooms import on_device, on_host, room
 from weft.lang.values.builtins import cast, ceil, floor, max, min
@@ -91,7 +91,7 @@ def _fill(boxes: Boxes, nexts: Ints, entries: Ints, shapes: i32, chunks: i32, do
 def sort_into_tiles(boxes: Any, shapes: int, size: tuple[int, int]) -> Tiles:
     """The first `shapes` of `boxes` (see `box_of`) by tile, for a picture of `size` pixels."""
     across, down = (-(-pixels // TILE) for pixels in size)
-    most = _CHUNKS_OF_A_GPU if program().arch == cuda else _CHUNKS
+    most = _CHUNKS_OF_A_GPU if program().backend.blocks else _CHUNKS
     chunks = builtins.min(most, -(-shapes // 16) or 1)
     counts = room(np.int32, (across * down * chunks,))
     _count(boxes, counts, shapes, chunks, down)

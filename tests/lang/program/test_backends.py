@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import weft as ti
 from weft.ir.errors import WeftError
+from weft.lang.compat import is_arch_supported
 from weft.lang.program.backends import BACKENDS, backend_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,7 +52,7 @@ def _map_to_aarch64(config, machine):
     return MAPPED_TO
 
 
-BACKENDS["aarch64"] = replace(_WASM32, arch="aarch64", compile=_for_aarch64, mapping=_map_to_aarch64)
+BACKENDS["aarch64"] = _WASM32._replace(arch="aarch64", compile=_for_aarch64, mapping=_map_to_aarch64)
 """
 PROGRAM = """
 import re
@@ -101,3 +104,33 @@ def test_an_arch_that_is_none() -> None:
     assert {name: one.arch for name, one in BACKENDS.items()} == {name: name for name in BACKENDS}
     with pytest.raises(WeftError, match="Weft compiles for cpu, cuda, python, amdgcn, wasm32, not for 'metal'"):
         backend_of("metal")
+
+
+def _named(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_arch(node: ast.expr) -> bool:
+    return _named(node) in {"cpu", "cuda", "python", "gpu"} or (
+        isinstance(node, ast.Constant) and node.value in {"cpu", "cuda", "python"}
+    )
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "lang").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_arch_is_compared_by_name(path: Path) -> None:
+    """`lang` asks the record of an arch what it does. (`gpu` is a name that `init` takes for one.)"""
+    found = list[str]()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Compare) and (_named(node.left).endswith("arch") or _named(node.left) == "wanted"):
+            others = [part for side in node.comparators for part in getattr(side, "elts", [side])]
+            found += [f"line {node.lineno}" for other in others if _is_arch(other) and _named(other) != "gpu"]
+    assert not found
+
+
+def test_what_only_compiles_is_no_arch_of_init() -> None:
+    with pytest.raises(WeftError, match=r"compiles for arch=wasm32 and does not run it: see kernel\.stages"):
+        ti.init(arch="wasm32")
+    assert [is_arch_supported(arch) for arch in ("cpu", "python", "amdgcn", "wasm32", "vulkan")] == [
+        *(True, True),
+        *(False, False, False),
+    ]
