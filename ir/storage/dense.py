@@ -68,7 +68,7 @@ class Dense:
         place.offset += self.offset
         for axis, value in enumerate(index):
             terms = [term for term in self.terms if term.axis == axis]
-            if len(terms) == 1 and terms[0].divisor == 1 and terms[0].modulus >= space.shape[axis]:
+            if len(terms) == 1 and terms[0].modulus >= space.shape[axis]:  # all of the index
                 chi.add_index(place, value, terms[0].stride, space.first[axis])
             elif terms:
                 _add_digits(chi, place, value, terms, space.first[axis], space.shape[axis])

@@ -9,7 +9,9 @@ import pytest
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Memory, evaluate
+from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Term
+from weft.ir.storage.path import dense_path
 from weft.ir.symbols import FieldSymbol, Param
 from weft.ir.transforms.bounds import bounds
 from weft.ir.transforms.demote_ops import demote_ops
@@ -23,6 +25,11 @@ CONFIG = CompileConfig(debug=True, fast_math=False)
 LOG = FieldSymbol.dense("log", i32, (64,), 0, (0,), (Term(0, 1, 64, 4),), (), (0,))
 COUNT = FieldSymbol.dense("count", i32, (), 1, (0,), ())
 PLANE = FieldSymbol.dense("plane", i32, (2, 3), 2, (0,), (Term(1, 1, 3, 8), Term(0, 1, 2, 4)), (-1, 5), (1, 0))
+
+
+HALO = FieldSymbol(
+    "halo", (4, 3), 3, dense_path(Cell(i32, (0,), halo=((1, 1), (0, 2))), (Term(0, 1, 4, 12), Term(1, 1, 3, 4)))
+)
 
 
 def c(value, type=i32):
@@ -58,7 +65,7 @@ def log(value) -> list[tree.Stmt]:
 def run(body, *args, results=()):
     """The kernel's results and what it logged; the same before and after the front's passes."""
     params = tuple(Param(f"a{k}", i32) for k in range(len(args)))
-    root = tree.KernelTree("k", params, tuple(results), (LOG, COUNT, PLANE), body)
+    root = tree.KernelTree("k", params, tuple(results), (LOG, COUNT, PLANE, HALO), body)
     seen = []
     kernel = lower_tree(root, CONFIG)
     verify(kernel, "untyped")
@@ -66,7 +73,7 @@ def run(body, *args, results=()):
         change(kernel, CONFIG)
         if change in (infer_types, bounds):
             verify(kernel, "chi")
-        memory = Memory.of([LOG, COUNT, PLANE])
+        memory = Memory.of([LOG, COUNT, PLANE, HALO])
         values = evaluate(kernel, args, memory, CONFIG)
         logged = memory.read(LOG)[: int(memory.read(COUNT))].tolist()
         seen.append(([value.tolist() for value in values], logged))
@@ -183,6 +190,12 @@ def test_short_circuit():
             assert run(branch, *given)[1] == order + [9] * end
             both = tree.IfExp(tree.BoolOp(kind, tests(), type=u1), noisy(c(1), 7), noisy(c(0), 8), type=u1)
             assert run([tree.Return([both])], *given, results=[u1]) == ([end], [*order, 7 if end else 8])
+
+
+def test_loops_over_a_field_leave_its_halo_out():
+    for parallel in (False, True):
+        body = [tree.StructFor([I, J], HALO, log(b("add", b("mul", v(I), c(10)), v(J))), parallel=parallel)]
+        assert run(body)[1] == [10, 20]
 
 
 def test_struct_for_counts_from_the_offset():

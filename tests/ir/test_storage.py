@@ -21,9 +21,9 @@ from weft.ir.ops import Address, Binary, FieldPtr, Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.storage.cell import Cell, Shadow
-from weft.ir.storage.dense import Dense, Term
+from weft.ir.storage.dense import Dense, Term, merged
 from weft.ir.storage.layout import TreeLayout, layout_tree
-from weft.ir.storage.level import Space
+from weft.ir.storage.level import Box, Space
 from weft.ir.storage.path import Path, dense_path
 from weft.ir.storage.snode import SNode
 from weft.ir.symbols import FieldSymbol
@@ -77,6 +77,9 @@ def trees() -> Iterator[tuple[str, SNode]]:
     root = SNode("root")
     place(root, i64)
     yield "one element", root
+    root = SNode("root")
+    place(dense(dense(root, (I, 4)), (I, 1), (J, 2)))
+    yield "a digit of one value below others", root
 
 
 def test_paths_and_what_they_collapse_to(golden: Callable[[str, str], None]) -> None:
@@ -268,6 +271,7 @@ class Written:
 
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
+        self.widened: list[Any] = []
 
     def literal(self, index: Any) -> int | None:
         return index if isinstance(index, int) else None
@@ -279,6 +283,7 @@ class Written:
         self.told.append(("digit", digit, stride))
 
     def from_zero(self, index: Any, first: int) -> Any:
+        self.widened.append(index)
         return f"({index}-{first})"
 
     def quotient(self, value: Any, divisor: int) -> Any:
@@ -319,6 +324,20 @@ def test_a_digit_below_another_level_needs_its_remainder() -> None:
     level: Any = Dense((Term(0, 1, 4, 4),))
     level.address(chi, at, ["i"], SPACE)
     assert chi.told == [("digit", "(i-0)//1%4", 4)]
+
+
+def test_an_axis_of_another_level_costs_nothing() -> None:
+    chi, at = Written(), Base()
+    level: Any = Dense((Term(0, 1, 8, 4),))
+    level.address(chi, at, ["i", "j"], Space((8, 3), (0, 0), (0, 1)))
+    assert (chi.told, chi.widened) == ([("index", "i", 4, 0)], [])
+
+
+def test_digits_join_only_where_one_follows_the_other() -> None:
+    apart = Dense((Term(0, 8, 2, 16), Term(0, 1, 4, 4)))
+    assert merged([apart]) == apart
+    follow = Dense((Term(0, 4, 2, 16), Term(0, 1, 4, 4)))
+    assert merged([follow]) == Dense((Term(0, 1, 8, 4),))
 
 
 class Partial:
@@ -438,6 +457,56 @@ def test_no_path_but_a_dense_one_has_strides() -> None:
 
 
 CELL = Cell(tensor(f32, (2,)), (0, 4))
+LINE = Dense((Term(0, 1, 8, 8),))
+
+
+def test_one_level_that_is_not_dense() -> None:
+    other: Any = Elsewhere()
+    path = Path((other,), CELL)
+    assert (path.dense, path.window, path.locate([3])) == (None, None, 1000)
+    assert path.is_full
+
+
+@pytest.mark.parametrize(
+    ("levels", "collapsed"),
+    [((), True), ((LINE,), True), ((Elsewhere(),), True), ((LINE, Elsewhere(), LINE), True), ((LINE, LINE), False)],
+)
+def test_which_paths_are_collapsed(levels: Any, collapsed: bool) -> None:
+    assert Path(levels, CELL).is_collapsed is collapsed
+    assert Path(levels, CELL).collapsed().is_collapsed
+
+
+def test_no_loop_runs_over_several_levels() -> None:
+    other: Any = Elsewhere()
+    with pytest.raises(InternalError, match="no loop runs over"):
+        Path((other, LINE), CELL).enumerate(SPACE, int)
+    assert Path((LINE,), CELL).enumerate(SPACE, int) == Box((0,), [0], [8])
+    assert Path((), CELL).enumerate(Space((), (), ()), int) == Box((), [0], [1])
+
+
+def test_windows_fields_and_bounds() -> None:
+    plane = dense_path(CELL, (Term(1, 1, 3, 16), Term(0, 1, 2, 8)))
+    assert plane.window is not None
+    assert (plane.window.shape, plane.window.strides) == ((2, 3), (8, 16))
+    assert plane.window.is_plain(2)
+    assert not plane.window.is_plain(1)
+    blocks = dense_path(CELL, (Term(0, 4, 2, 64), Term(0, 1, 4, 8)))
+    assert blocks.window is not None
+    assert not blocks.window.is_plain(1)
+    assert blocks.window.digits == ((0, 4, 2), (0, 1, 4))
+    assert blocks.span == (0, 64 + 24 + 8)
+    assert blocks.is_within(97)
+    assert not blocks.is_within(96)
+    assert dense_path(CELL, ()).levels == ()
+    assert blocks.is_full
+    partial: Any = Partial()
+    assert not Path((partial, LINE), CELL).is_full
+
+
+def test_an_axis_of_one_element_does_not_bring_cells_closer() -> None:
+    found = dense_path(CELL, (Term(0, 1, 8, 16), Term(1, 1, 1, 8))).cells
+    assert found is not None
+    assert found.size == 16
 
 
 def test_cells_of_several_scalars() -> None:

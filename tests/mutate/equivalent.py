@@ -26,6 +26,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.ir.addresses": {
         "is_index: isinstance(type, Prim) -> True": _TYPES,
     },
+    "weft.ir.storage.path": {
+        "_collapsed: isinstance(level, Dense) -> True": _TYPES,
+    },
     "weft.ir.alias": {
         "may_alias: p is q -> False": _QUICK,
         "_difference: a is b -> False": _QUICK,
