@@ -262,7 +262,7 @@ def test_kernels_reach_each_element_once(seed: int) -> None:
         assert (memory.trees[0] == expected).all(), passes
 
 
-# ---- loops ---------------------------------------------------------------------------------------------------------------
+# ---- loops -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_loop_leaves_the_halo_out() -> None:
