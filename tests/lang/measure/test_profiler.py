@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +89,28 @@ def test_names_that_are_wrong() -> None:
         ti.profiler.set_kernel_profiler_toolkit("nvprof")
     with pytest.raises(ValueError, match="the groups of counters are global_access"):
         ti.profiler.get_predefined_cupti_metrics("everything")
+
+
+WATCHED = """
+import weft as ti
+ti.set_logs("launch")
+ti.init(arch=ti.cpu, kernel_profiler=True)  # before anything of kernels is imported
+@ti.kernel
+def k() -> ti.i32:
+    return 1
+print(k(), k(), ti.profiler.query_kernel_profiler_info("k").counter)
+ti.init(arch=ti.cpu)
+ti.set_logs()
+print(k(), ti.profiler.query_kernel_profiler_info("k").counter)
+ti.init(arch=ti.cpu, kernel_profiler=True)
+print(k(), ti.profiler.query_kernel_profiler_info("k").counter)
+"""
+
+
+def test_who_watches_is_told_of_what_began_before(tmp_path: Path) -> None:
+    """The profiler, of the program; the log of launches, of its topic."""
+    program = tmp_path / "watched.py"
+    program.write_text(WATCHED)
+    run = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
+    assert run.stdout == "1 1 2\n1 0\n1 1\n"
+    assert [line.split(": ")[1] for line in run.stderr.splitlines()] == ["k", "k"]

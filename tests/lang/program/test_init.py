@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import weft as ti
-from weft.lang.program import options
+from weft.lang.program import init, options
 from weft.lang.program.init import program
 from weft.lang.program.options import OPTIONS, UnknownOption, WrongOption
 
@@ -184,3 +184,22 @@ def test_print_ir_shows_the_texts(capsys: pytest.CaptureFixture[str]) -> None:
     ti.init(print_preprocessed_ir=True)
     assert three() == 3
     assert "three: tree" in capsys.readouterr().err
+
+
+def test_followers_hear_of_programs() -> None:
+    heard: list[tuple[int, bool]] = []
+
+    def told(one: init.Program, began: bool) -> None:
+        heard.append((one.generation, began))
+
+    ti.reset()
+    init.follow_programs(told)
+    assert heard == []
+    try:
+        ti.init(arch=ti.cpu)
+        first = program().generation
+        ti.init(arch=ti.cpu)
+        ti.reset()
+        assert heard == [(first, True), (first, False), (first + 1, True), (first + 1, False)]
+    finally:
+        init._followers.remove(told)
