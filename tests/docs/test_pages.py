@@ -118,4 +118,4 @@ def test_every_decision_is_listed_by_its_title() -> None:
     listed = re.findall(r"^- (\d+): \[(.*)\]\(adr/(.*)\)$", TEXTS[ROOT / "docs" / "decisions.md"], re.MULTILINE)
     headings = {page.name: TEXTS[page].split("\n")[0] for page in PAGES if page.parent.name == "adr"}
     assert {name: f"# {number}. {title}" for number, title, name in listed} == headings
-    assert len(listed) == len(headings)
+    assert len({number for number, _, _ in listed}) == len(listed) == len(headings)
