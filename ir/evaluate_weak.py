@@ -38,7 +38,7 @@ def _load(machine: Machine, op: ops.Load | ops.AtomicLoad) -> Run:
 @runs_weakly(ops.AtomicStore)
 def _store(machine: Machine, op: ops.Store | ops.AtomicStore) -> Run:
     ptr, value, type = machine.slot(op.ptr), machine.slot(op.value), pointee(op.ptr)
-    order = op.order if isinstance(op, ops.AtomicStore) else "relaxed" if op.relaxed else "plain"
+    order = op.order if isinstance(op, ops.AtomicStore) else "plain"  # a relaxed `store` carries nothing either
 
     def run(env: Env) -> None:
         if not _absent(machine, env[ptr]):

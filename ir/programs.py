@@ -37,7 +37,7 @@ def lower_program(root: KernelTree, config: CompileConfig, observe: Observer | N
     checked = replace(config, races=table)
     kernel = lower(root, checked, observe)
     functions = [] if table.unchecked else [lower(function, checked) for function in root.functions]
-    if table.unchecked is not None:
+    if table.unchecked:
         if functions:  # one of them cannot be checked, so that the kernel was instrumented
             kernel = lower(root, config)
         return Program(kernel, [lower(function, config) for function in root.functions], table)

@@ -7,7 +7,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
 from weft.ir.ops import Alloca, Atomic, Binary, Kernel, Load, Store
 from weft.ir.passes import pass_
-from weft.ir.tasks import closed_tasks, memory_space, private_spaces
+from weft.ir.tasks import closed_tasks, memory_space, private_spaces, synchronizes
 from weft.ir.types import element, u1
 
 __all__ = ["demote_atomics"]
@@ -24,7 +24,8 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
     them in the same way (`x[i]`, `x[i, k]` and nothing but those: see `private_spaces`). In a serial task: always, save
     that of a function, which parallel loops may call.
 
-    An exchange whose old value nobody wants is a relaxed store, wherever it is.
+    An exchange whose old value nobody wants is a relaxed store, wherever it is; but not in a task that synchronises,
+    where a fence may give the exchange an order, and would give none to a store.
 
     Not for `x[idx[i]]`, `x[i // 2]`, nor where `x[i + 1]` is written besides `x[i]`; that `x[i + 1]` is read is no
     obstacle: whether the old or the new value is seen there has never been sure. Before or after `scalarize`."""
@@ -33,8 +34,9 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
         atomics = task.all_of(Atomic)
         private = private_spaces(task, readers=False) if atomics and task.kind != "serial" else set()
         serial = task.kind == "serial" and not root.called
+        ordered = bool(atomics) and synchronizes(task)
         for op in atomics:
-            if op.kind == "xchg" and not op.users:
+            if op.kind == "xchg" and not op.users and not ordered:
                 Builder.at(op).add(Store(op.ptr, op.value, relaxed=True))
                 op.erase()
                 changed = True

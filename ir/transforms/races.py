@@ -42,9 +42,8 @@ def races(root: ops.Kernel, config: CompileConfig) -> bool:
     table = config.races
     if table is None:
         return False
-    together = next((op for op in root.walk() if isinstance(op, (ops.Simt, ops.Shared)) or _orders(op)), None)
-    if together is not None:
-        table.unchecked = together.span or root.span
+    if any(isinstance(op, (ops.Simt, ops.Shared)) or _orders(op) for op in root.walk()):
+        table.unchecked = True
         return False
     watch = _Watch(root, table)
     loops = [op for op in root.body if isinstance(op, _LOOPS)]

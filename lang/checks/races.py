@@ -48,13 +48,13 @@ class Checked:
     def __init__(self, program: Any, run: Callable[..., Any], artifact: Artifact) -> None:
         assert artifact.races is not None
         self.program, self.inner, self.table = program, run, artifact.races
-        if self.table.unchecked is not None:
+        if self.table.unchecked:
             logger.warning(
                 "kernel %s is not checked for races: its threads work in blocks, or synchronise", artifact.name
             )
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> Any:
-        if self.table.unchecked is not None:
+        if self.table.unchecked:
             return self.inner(trees, args)
         with self.program.lock:
             memory, tree = self.program.device.memory, self.table.shadow.tree

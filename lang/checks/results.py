@@ -104,10 +104,11 @@ class Verified:
     def _races(self) -> bool:
         """Whether iterations assign different values to a local that they share, or also read it: then what a launch
         leaves may be what no order of iterations leaves that was tried."""
-        assigns = [op for op in self._all(ops.Store) if op.relaxed]
-        exchanges = [op for op in self._all(ops.Atomic) if op.kind == "xchg"]
+        writes: list[ops.Store | ops.AtomicStore | ops.Atomic | ops.Exchange] = []
+        writes += [op for op in self._all(ops.Store) if op.relaxed]
+        writes += [op for op in self._all(ops.Atomic) if op.kind == "xchg"]
+        writes += [*self._all(ops.AtomicStore), *self._all(ops.Exchange)]
         stored = dict[Value, set[Any]]()
-        writes: list[ops.Store | ops.Atomic] = [*assigns, *exchanges]
         for op in writes:
             if isinstance(root_of(op.ptr), ops.SharedLocal):
                 stored.setdefault(root_of(op.ptr), set()).add(_known_value(op.value))

@@ -178,3 +178,24 @@ def test_arrays_have_cells_too():
     table = watched(kernel)
     with pytest.raises(Fault, match="a race"):
         run(kernel, table, [np.zeros(3, np.float32)], Memory([]), 3)
+
+
+@pytest.mark.parametrize("op", ["fence", "%old = exchange %p, %i, order=acquire : i32"])
+def test_a_kernel_that_synchronises_is_not_checked(op: str) -> None:
+    """The shadow knows nothing of acquire and release: what they order would be called a race."""
+    made = parse(
+        f"""kernel @k() -> () {{
+  field @x: i32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
+  %0 = const 0 : i32
+  %8 = const 8 : i32
+  %p = field_ptr @x[%0] : *i32
+  parallel_for begins=[%0], ends=[%8] (%i: i32) {{
+    {op}
+    store %p, %i
+  }}
+}}"""
+    )
+    table = RaceTable(shadow_symbol(1))
+    assert not races(made, CompileConfig(races=table))
+    assert table.unchecked
+    assert not table.accesses

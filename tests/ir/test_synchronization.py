@@ -421,3 +421,10 @@ def test_levels_where_a_function_synchronises(inside: str) -> None:
     found = order_dependence(made, [function]).of(made.fields[0])
     assert found is (Level.ORDER if inside == "fence" else Level.EXACT)
     assert order_dependence(made).of(made.fields[0]) is Level.ORDER, "nothing is known of the function"
+
+
+def test_an_exchange_that_a_fence_orders_stays_atomic() -> None:
+    """Without a fence it becomes a store, if nobody wants its old value. A fence gives no order to a store."""
+    body = "%old = atomic xchg %y0, %i : i32"
+    assert changes("demote_atomics", body)
+    assert not changes("demote_atomics", f"fence order=release\n{body}")
