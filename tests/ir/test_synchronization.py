@@ -18,7 +18,7 @@ from weft.ir.ops import Kernel, Load
 from weft.ir.order_dependence import Level, order_dependence
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, find_pass, run_passes
-from weft.ir.tasks import separate_tasks, tasks_of
+from weft.ir.tasks import separate_tasks, shows_order, tasks_of
 from weft.ir.text import print_ir
 from weft.ir.uniform import Uniformity
 from weft.ir.verify import verify
@@ -428,3 +428,24 @@ def test_an_exchange_that_a_fence_orders_stays_atomic() -> None:
     body = "%old = atomic xchg %y0, %i : i32"
     assert changes("demote_atomics", body)
     assert not changes("demote_atomics", f"fence order=release\n{body}")
+
+
+@pytest.mark.parametrize("op", PLAIN + ORDERED)
+def test_iterations_that_order_memory_are_not_interleaved_by_code(op: str) -> None:
+    """Unroll-and-jam and thread coarsening ask for this."""
+    (made,) = [one for one in kernel(op).body if one.opname in ("fence", *SYNCHRONIZING)]
+    assert shows_order(made) is (op in ORDERED)
+
+
+@pytest.mark.parametrize("op", PLAIN + ORDERED)
+def test_a_local_that_nobody_reads_may_still_order(op: str) -> None:
+    """An access to such a local may go, but not its order."""
+    left = after("die", f"%a = alloca : *i32\n{op.replace('%lock', '%a')}")
+    assert bool(left and any(name in line for line in left for name in ("fence", *SYNCHRONIZING))) is (op in ORDERED)
+
+
+@pytest.mark.parametrize("op", PLAIN)
+def test_an_element_that_others_update_becomes_no_local(op: str) -> None:
+    update = "%v = load %x1 : i32\n%w = binary add %v, %1 : i32\nstore %x1, %w"
+    assert changes("cache_invariant", LOOP.format(update))
+    assert not changes("cache_invariant", LOOP.format(f"{update}\n{op.replace('%lock', '%x1')}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,26 @@ def test_what_is_missing_is_named():
     with pytest.raises(Fault, match=r"data\[1\] is read, but nothing has written it"):
         evaluate(kernel, [2, data, marks], memory, PLAIN)
     evaluate(kernel, [1, data, marks], memory, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("op", "faults"),
+    [
+        ("atomic_store %p, %1", False),
+        ("%got = atomic_load %p : i32", True),
+        ("%got = exchange %p, %1 : i32", True),
+        ("%got = compare_exchange %p, %1, %1 : i32", True),
+    ],
+)
+def test_atomic_accesses(op: str, faults: bool):
+    """An atomic store writes; what gives what was there reads it."""
+    kernel = parse(f"""kernel @k() -> () {{
+  field @x: i32 tree=0 components=(0)
+  %1 = const 1 : i32
+  %p = field_ptr @x[] : *i32
+  {op}
+  %after = load %p : i32
+}}""")
+    watched(kernel)
+    with pytest.raises(Fault, match="nothing has written it") if faults else nullcontext():
+        evaluate(kernel, [], Memory.of(kernel.fields), PLAIN)

@@ -214,3 +214,32 @@ def test_arrays_are_one_memory_however_they_are_reached() -> None:
             values: Any = np.zeros(4, np.int32)
             evaluate(code, [values], Memory(), CONFIG, schedule=Schedule(seed, weak=True))
             assert list(values) == [16, 32, 0, 0]
+
+
+def test_an_update_that_fails_has_seen_the_newest() -> None:
+    """What a compare-and-swap finds, later loads do not fall behind."""
+    write = "atomic_store %flag, %1"
+    read = """%a = compare_exchange %flag, %3, %2 : i32
+%b = atomic_load %flag : i32
+store %s0, %a
+store %s1, %b"""
+    assert outcomes(threads(write, read)) == {(0, 0), (0, 1), (1, 1)}
+
+
+def test_what_lies_out_of_bounds_is_masked_here_too() -> None:
+    made = parse(f"""{HEAD}  %8 = const 8 : i32
+  parallel_for begins=[%0], ends=[%3] (%i: i32) {{
+    %p = field_ptr @x[%8] : *i32
+    %a = load %p : i32
+    store %p, %1
+    %b = exchange %p, %1 : i32
+    %s = binary add %a, %b : i32
+    %q = field_ptr @seen[%i] : *i32
+    store %q, %s
+  }}
+}}
+""")
+    config = CompileConfig(fast_math=False, mask_out_of_bounds=True)
+    memory = Memory.of(made.fields)
+    evaluate(made, [], memory, config, schedule=Schedule(3, weak=True))
+    assert not memory.read(made.fields[1]).any()
