@@ -339,10 +339,11 @@ class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands"):
 
 class If(Op, name="if", droppable=True, lanes="operands"):
     """Runs `then` where the u1 `condition` holds, else `orelse`. `versioned`: `orelse` would be right in any case, and
-    is seldom needed (see `mask_accesses`)."""
+    is seldom needed (see `mask_accesses`). `unasked`: the sides that lanes run without asking whether any takes it."""
 
     condition: Value = operand()
     versioned: bool = attr(default=False)
+    unasked: tuple[str, ...] = attr(default=())
     then: Block = region(default=None)
     orelse: Block = region(default=None)
 

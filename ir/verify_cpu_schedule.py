@@ -13,8 +13,9 @@ from weft.ir.mapping.fold_choice import could_fold, sums_fold
 from weft.ir.mapping.layouts import layouts_of
 from weft.ir.mapping.moves import Moved, is_legal_move
 from weft.ir.mapping.privatizable import updated_by, whole_field
+from weft.ir.mapping.sides import SIDES, is_passive
 from weft.ir.mapping.unordered import is_unordered
-from weft.ir.ops import Atomic, For, Kernel, Load, Store, Task
+from weft.ir.ops import Atomic, For, If, Kernel, Load, Store, Task
 from weft.ir.schedule import VECTORIZE, LoopSchedule, Schedule
 from weft.ir.symbols import scopes_of
 from weft.ir.uniform import Uniformity
@@ -61,14 +62,28 @@ def task_moves(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     roots: list[Task | For] = [op] if schedule.lanes > 1 else [one for one in op.all_of(For) if one.schedule.lanes > 1]
     accesses: list[Moved] = [*op.all_of(Load), *op.all_of(Store), *op.all_of(Atomic)]
     moved = {one for one in accesses if one.move}
+    branches = {one for one in op.all_of(If) if one.unasked}
     for root in roots:
         facts, parts = Uniformity(root), CellParts(layouts_of(kernel))
         inside = [one for one in moved if one.within(root) and one not in facts.skipped]
         for one in inside:
             require(is_legal_move(facts, parts, one), one, f"cannot be moved by lanes as {one.move!r}")
         moved -= {*inside}
+        for branch in [one for one in branches if one.within(root)]:
+            _unasked(branch, facts)
+            branches.remove(branch)
     for one in moved:
         require(False, one, f"is moved as {one.move!r}, and is in no lanes")
+    for branch in branches:
+        require(False, branch, "has sides that no lane is asked about, and is in no lanes")
+
+
+def _unasked(branch: If, facts: Uniformity) -> None:
+    """Sides that run without a lane do nothing then."""
+    require({*branch.unasked} <= {*SIDES}, branch, f"has no sides {branch.unasked}")
+    require(facts.varies(branch.condition) and not branch.versioned, branch, "is taken by all lanes or by none")
+    for name in branch.unasked:
+        require(is_passive(facts, getattr(branch, name)), branch, f"does something in '{name}' where no lane is")
 
 
 def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:

@@ -6,19 +6,14 @@ from weft.codegen.cpu.cold_lanes import write_by_lane
 from weft.codegen.cpu.lanes import LaneWriter, Masks, by_lane
 from weft.codegen.llvm.control_ops import counted_turn, last_but_one, looks, more_rounds
 from weft.codegen.llvm.function import EMITTERS, Jump
-from weft.ir.core import Block, Op
+from weft.ir.core import Op
 from weft.ir.mapping.stretches import may_overflow
-from weft.ir.ops import Binary, Break, Continue, For, If, Load, Store, Task, Unary, Warn, While
+from weft.ir.ops import Break, Continue, For, If, Task, Warn, While
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim
 from weft.ir.uniform import target_of
 
 __all__ = ["write_body"]
-
-# Up to this many cheap ops, doing them for no lane costs less than asking whether there is one.
-_SPECULATE = 10
-_DEAR = frozenset(("div", "floordiv", "mod", "raw_div", "raw_mod", "pow", "atan2"))
-_CHEAP_UNARY = frozenset(("neg", "bit_not", "not", "abs", "sign", "floor", "ceil", "trunc", "round"))
 
 
 def write_body(f: LaneWriter, task: Task | For) -> None:
@@ -85,14 +80,14 @@ def _versions(f: LaneWriter, op: If) -> None:
 
 def _masked_if(f: LaneWriter, op: If) -> None:
     condition, here = f.condition(op.condition), f.here
-    sides = [(op.then, f.both(here, condition))]
+    sides = [("then", op.then, f.both(here, condition))]
     if op.orelse.first is not None:
-        sides.append((op.orelse, f.without(here, condition)))
-    for block, lanes in sides:
+        sides.append(("orelse", op.orelse, f.without(here, condition)))
+    for name, block, lanes in sides:
         if block.first is None:
             continue
         side, after = f.fresh_label("side"), f.fresh_label("after")
-        if not _harmless(f, block):
+        if name not in op.unasked:
             seldom = block is op.orelse and is_masked(op)
             f.branch(f.any(lanes), side, after, f.module.odds(False) if seldom else "")
             f.start(side)
@@ -100,31 +95,6 @@ def _masked_if(f: LaneWriter, op: If) -> None:
         f.block(block)
         f.leaving = leaving
         f.start(after)
-
-
-def _harmless(f: LaneWriter, block: Block, most: int = _SPECULATE) -> bool:
-    """Whether the ops are few, cheap, and do nothing where no lane is active."""
-    count = 0
-    for op in block:
-        for inner in op.walk():
-            count += 1
-            if count > most or not _passive(f, inner):
-                return False
-    return True
-
-
-def _passive(f: LaneWriter, op: Op) -> bool:
-    if isinstance(op, (Load, Store)):
-        return f.facts.is_split(op.ptr)
-    if isinstance(op, (Break, Continue)):
-        return target_of(op) in f.facts.divergent
-    if isinstance(op, If):
-        return f.facts.varies(op.condition) and not op.versioned
-    if isinstance(op, Binary):
-        return op.kind not in _DEAR
-    if isinstance(op, Unary):
-        return op.kind in _CHEAP_UNARY
-    return op.pure
 
 
 @by_lane(Break)

@@ -127,3 +127,45 @@ def test_each_access_of_lanes_is_moved_somehow() -> None:
     text = print_ir(kernel)
     wanted = ("store %own, %v, move=own", "load %cell, move=cell", "load %maybe, move=maybe_row", "%m, move=adjacent")
     assert all(one in text for one in (*wanted, "store %total, %t, move=sum"))
+
+
+@pytest.mark.parametrize(
+    ("sides", "then", "complaint"),
+    [
+        ("then", "store %own, %one", ""),
+        ("then, orelse", "%m = load %own : f32", ""),
+        ("then", "%m = binary div %v, %one : f32", "does something in 'then' where no lane is"),
+        ("then", "store %near, %one", "does something in 'then' where no lane is"),
+        ("orelse", "store %near, %one", ""),
+        ("then", "%m = load %near : f32", "does something in 'then' where no lane is"),
+        ("then", "%m = atomic add %near, %v : f32", "does something in 'then' where no lane is"),
+        ("then", "if %all then {\n}", "does something in 'then' where no lane is"),
+        ("then", "if %less then {\nstore %own, %v\n}", ""),
+        ("else", "store %own, %one", "has no sides"),
+    ],
+)
+def test_what_runs_without_a_lane(sides: str, then: str, complaint: str) -> None:
+    head = "%less = binary lt %v, %one : u1\n%all = binary lt %one, %one : u1\n"
+    text = f"{head}if %less, unasked=({sides}) then {{\n{then}\n}} orelse {{\nstore %own, %v\n}}"
+    kernel = parse(MOVES.replace("OP", text).replace("SUM", ""))
+    if not complaint:
+        verify(kernel, "mapped")
+        return
+    with pytest.raises(InternalError, match=complaint):
+        verify(kernel, "mapped")
+
+
+def test_a_side_runs_without_a_lane_only_where_lanes_disagree() -> None:
+    alike = "%all = binary lt %one, %one : u1\nif %all, unasked=(then) then {\nstore %own, %one\n}"
+    with pytest.raises(InternalError, match="is taken by all lanes or by none"):
+        verify(parse(MOVES.replace("OP", alike).replace("SUM", "")), "mapped")
+    outside = "%less = binary lt %i, %one : u1\nif %less, unasked=(then) then {\nstore %sum, %i\n}"
+    with pytest.raises(InternalError, match="has sides that no lane is asked about, and is in no lanes"):
+        verify(parse(task(AFTER=outside)), "mapped")
+
+
+def test_short_sides_are_not_asked_about() -> None:
+    text = "%less = binary lt %v, %one : u1\nif %less then {\nstore %own, %one\n} orelse {\nstore %near, %one\n}"
+    kernel = parse(MOVES.replace("OP", text).replace("SUM", ""))
+    run_passes(kernel, ("choose_moves",), CONFIGS["cpu"], None, "mapped")
+    assert "if %less, unasked=(then) then" in print_ir(kernel)

@@ -111,6 +111,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.mapping.lane_choice": _LANES,
     "weft.ir.mapping.cell_parts": _LANES,
     "weft.ir.mapping.moves": ("tests/ir/test_moves.py", *_LANES),
+    "weft.ir.mapping.sides": ("tests/ir/test_moves.py", *_LANES),
     "weft.ir.verify_cpu_schedule": ("tests/ir/test_schedules.py", "tests/ir/test_moves.py"),
     "weft.ir.lane_machine": ("tests/ir/test_lane_machine.py", "tests/lang/checks"),
     "weft.ir.transforms.mapping.privatize": (

@@ -1,4 +1,4 @@
-"""How lanes move each value to and from memory.
+"""How lanes move each value to and from memory, and which sides of branches they run in any case.
 
     task range_for schedule={lanes=16} ... { %v = load %p : f32 }
 
@@ -7,6 +7,12 @@
 Loads, stores and atomics of iterations that run in lanes, and of loops whose rounds do, say how they are moved: once
 for all lanes, as vectors, in rows with shuffles, or lane by lane. `mapping/moves.py` lists the ways. Others keep
 an empty `move`, and so do loads of accumulators, which are part of their sums.
+
+    if %p then { store %local, %v }
+
+    if %p, unasked=(then) then { store %local, %v, move=own }
+
+Where lanes disagree about %p, a short side that does nothing without a lane runs in any case: `mapping/sides.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +22,8 @@ from weft.ir.core import Block, ops_of
 from weft.ir.mapping.cell_parts import CellParts
 from weft.ir.mapping.layouts import layouts_of
 from weft.ir.mapping.moves import move_of
-from weft.ir.ops import Atomic, For, Kernel, Load, Store
+from weft.ir.mapping.sides import unasked_sides
+from weft.ir.ops import Atomic, For, If, Kernel, Load, Store
 from weft.ir.passes import pass_
 from weft.ir.tasks import parallel_tasks
 from weft.ir.uniform import Uniformity
@@ -40,3 +47,5 @@ def _choose(body: Block, facts: Uniformity, parts: CellParts) -> None:
     for op in ops_of(body):
         if isinstance(op, (Load, Store, Atomic)) and op not in facts.skipped:
             op.move = move_of(facts, parts, op)
+        elif isinstance(op, If):
+            op.unasked = unasked_sides(facts, op)
