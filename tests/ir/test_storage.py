@@ -77,7 +77,7 @@ def trees() -> Iterator[tuple[str, SNode]]:
     place(root, i64)
     yield "one element", root
     root = SNode("root")
-    place(dense(dense(root, (I, 4)), (I, 1), (J, 2)))
+    place(dense(dense(root, (I, 4), (J, 3)), (I, 1), (J, 2)))
     yield "a digit of one value below others", root
 
 
