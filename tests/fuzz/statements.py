@@ -102,6 +102,20 @@ def _assign(w: Writer, depth: int) -> Made:
     return update(w, name, kind)
 
 
+@statement("named expression")
+def _named(w: Writer, depth: int) -> Made:
+    """`:=` makes a variable, or assigns to the one that is there; what stands before it reads the old value."""
+    kind = w.pick(_NUMBERS)
+    names, value, before, a = w.known(kind, changing=True), w.expr(kind, 1), w.expr(kind, 1), w.fresh()
+    fresh = not names or w.chance(0.3)
+    name = w.fresh() if fresh else w.pick(names)
+    w.let(a, kind)
+    if fresh:
+        w.let(name, kind)
+        return line(f"{a} = {{0}} + ({name} := {{1}})", before, value)
+    return line(f"{a} = {name} * 2 + {{0}} + ({name} := {{1}}) - {name}", before, value)
+
+
 @statement("part of a local", weight=1.5)
 def _part(w: Writer, depth: int) -> Made:
     names = w.known("v3", "w2", "m2", "S", "N", changing=True)
