@@ -12,6 +12,7 @@ import pytest
 
 from tests import sampling
 from tests.assembling import MISSING, Assembler, ptxas, watch
+from tests.codegen.linking import UNLINKED, zig
 from weft.lang.logs.levels import logger
 
 ASSEMBLER, REFUSALS = Assembler(), list[str]()
@@ -65,6 +66,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(refusal, red=True)
     if ptxas() is None:
         terminalreporter.write_line(MISSING, yellow=True)
+    if zig() is None:
+        terminalreporter.write_line(UNLINKED, yellow=True)
 
 
 @pytest.fixture(autouse=True)

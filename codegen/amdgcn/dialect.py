@@ -7,16 +7,13 @@ lanes are numbered within their half, and of what a wave votes each half takes i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from weft.codegen.amdgcn.target import AmdTarget
 from weft.codegen.gpu.dialect import Entry, GpuDialect, SimtEmitter
 from weft.codegen.gpu.votes import BLOCK_VOTES, warp_votes
 from weft.codegen.llvm.function import FunctionWriter
+from weft.codegen.llvm.module import ModuleWriter
 from weft.ir.ops import Simt
-
-if TYPE_CHECKING:
-    from weft.codegen.llvm.module import ModuleWriter
 
 __all__ = ["dialect"]
 
@@ -86,9 +83,8 @@ class _Wave:
         half = f.set(f"zext i32 {f.set(f'and i32 {self.number(f)}, 32')} to i64")
         return f.set(f"trunc i64 {f.set(f'lshr i64 {bits}, {half}')} to i32")
 
-    def shuffle(self, f: FunctionWriter, kind: str, mask: str, word: str, lane: str) -> str:
+    def shuffle(self, f: FunctionWriter, kind: str, _mask: str, word: str, lane: str) -> str:
         """The word of another lane of the warp: this lane's own, where there is none."""
-        del mask  # lanes of a wave are never apart in time
         here = self.number(f)
         mine, by = f.set(f"and i32 {here}, 31"), f.set(f"and i32 {lane}, 31")
         wanted = {"shuffle": by}.get(kind) or f.set(f"{_WAYS[kind]} i32 {mine}, {by}")

@@ -11,9 +11,10 @@ from typing import Any
 
 from weft.codegen.amdgcn.dialect import dialect
 from weft.codegen.amdgcn.math_library import AmdMath, library_options, own_operators
-from weft.codegen.amdgcn.target import DEFAULT, math_library, target_of
+from weft.codegen.amdgcn.target import DEFAULT, MOST_SHARED, math_library, target_of
 from weft.codegen.gpu.kernel import check_limits, emit_kernel, shared_of, threads_of
 from weft.codegen.llvm import cross
+from weft.codegen.llvm.cross import CrossTarget
 from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
@@ -22,6 +23,7 @@ from weft.ir.overlaps import written_arrays
 
 __all__ = ["compile_kernel"]
 
+_TRIPLE = "amdgcn-amd-amdhsa"
 _MOST_ARGUMENTS = 4096  # bytes
 
 
@@ -38,7 +40,7 @@ def compile_kernel(
     note("emit")
     target, math = target_of(processor), AmdMath()
     emitted = emit_kernel(kernel, config, dialect(target), math, own_operators(config.fast_math), functions)
-    check_limits(kernel, emitted, processor, _MOST_ARGUMENTS, target.most_shared)
+    check_limits(kernel, emitted, processor, _MOST_ARGUMENTS, MOST_SHARED)
     library = math_library() if math.names else None
     if math.names and library is None:
         raise WeftError(
@@ -47,7 +49,7 @@ def compile_kernel(
         )
     module, launches = emitted.module, emitted.launches
     module.declarations |= library_options(target) if math.names else {}
-    made = target.cross(str(library or ""))
+    made = CrossTarget(_TRIPLE, processor, bitcode=str(library or ""))
     text = module.text(cross.header(made))
     note("codegen")
     return Artifact(

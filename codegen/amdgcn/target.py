@@ -8,15 +8,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.codegen.llvm.cross import CrossTarget
 from weft.ir.errors import WeftError
 
-__all__ = ["DEFAULT", "AmdTarget", "math_library", "target_of"]
+__all__ = ["DEFAULT", "MOST_SHARED", "AmdTarget", "math_library", "target_of"]
 
 DEFAULT = "gfx90a"
-_TRIPLE = "amdgcn-amd-amdhsa"
-_LIBRARY = "ocml.bc"
-_SHARED = 64 << 10  # bytes of shared memory that a block may have
+MOST_SHARED = 64 << 10  # bytes of shared memory that a block may have
 
 
 @dataclass(frozen=True)
@@ -35,15 +32,6 @@ class AmdTarget:
         """How many threads a wave has: 32 since gfx10, 64 before."""
         return 32 if self.version >= 10000 else 64
 
-    @property
-    def most_shared(self) -> int:
-        """How many bytes of shared memory a block may have."""
-        return _SHARED
-
-    def cross(self, bitcode: str = "") -> CrossTarget:
-        """For LLVM. Threads are the vector, so loops are not vectorized."""
-        return CrossTarget(_TRIPLE, self.processor, bitcode=bitcode)
-
 
 def target_of(name: str) -> AmdTarget:
     """The target of that name."""
@@ -61,4 +49,4 @@ def math_library() -> Path | None:
     roots += [Path("/opt/rocm"), *sorted(Path("/opt").glob("rocm-*"), reverse=True)]
     places = [root / "amdgcn" / "bitcode" for root in roots]
     places += [Path(entry) / "triton" / "backends" / "amd" / "lib" for entry in sys.path if entry]
-    return next((place / _LIBRARY for place in places if (place / _LIBRARY).exists()), None)
+    return next((place / "ocml.bc" for place in places if (place / "ocml.bc").exists()), None)

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft.codegen.gpu.library_math import LibraryMath
 from weft.codegen.gpu.sine import sine
 from weft.codegen.llvm.function import FunctionWriter
-from weft.codegen.llvm.spelling import in_register
 from weft.codegen.nvptx.approximate import approximations, power
 from weft.ir.types import Prim, f16, f32, f64
 
 __all__ = ["CudaMath", "own_operators"]
 
 
-class CudaMath:
-    """Writes calls of libdevice; `names` are those written."""
+class CudaMath(LibraryMath):
+    """Writes calls of libdevice."""
 
     def __init__(self) -> None:
-        self.names: dict[str, None] = {}
-
-    def __call__(self, f: FunctionWriter, kind: str, type: Prim, *operands: str) -> str:
-        if type is f16:
-            wide = [f.set(f"fpext half {operand} to float") for operand in operands]
-            return f.set(f"fptrunc float {self(f, kind, f32, *wide)} to half")
-        name, scalar = in_register(type), f"__nv_{kind}{'f' if type is f32 else ''}"
-        self.names[scalar] = None
-        takes = ", ".join([name] * len(operands))
-        f.module.declare(f"{name} @{scalar}({takes})", "nounwind willreturn memory(none)")
-        return f.set(f"call {name} @{scalar}({', '.join(f'{name} {operand}' for operand in operands)})")
+        super().__init__(lambda kind, type: f"__nv_{kind}{'f' if type is f32 else ''}")
 
 
 def own_operators(math: CudaMath, fast: bool) -> dict[tuple[str, Prim], Callable[..., str]]:

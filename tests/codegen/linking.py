@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["link", "needs_linkers", "zig"]
+__all__ = ["UNLINKED", "link", "needs_linkers", "zig"]
 
 
 def zig() -> str | None:
@@ -17,7 +17,8 @@ def zig() -> str | None:
     return str(Path(found.origin).parent / "zig") if found is not None and found.origin is not None else None
 
 
-needs_linkers = pytest.mark.skipif(zig() is None, reason="NOT LINKED: no LLVM linkers here; pip install weft[targets]")
+UNLINKED = "code for amdgcn and wasm32 was neither linked nor run: pip install weft[targets]"
+needs_linkers = pytest.mark.skipif(zig() is None, reason=UNLINKED)
 
 
 def link(linker: str, code: bytes, folder: Path, *switches: str) -> bytes:
