@@ -1,6 +1,8 @@
 """A program under schedules of an adversary: the evaluator interleaves the iterations of its parallel loops, and runs
 them in orders that nobody promised.
 
+What code is made of runs mapped to targets too, each task as its schedule says.
+
 Random programs are made so that nothing of what is compared depends on the order, neither of CHI as it was translated
 nor of what code is made of. And where something does depend on it, say which slot an append gets,
 `ir/order_dependence.py` must have said so.
@@ -9,6 +11,7 @@ nor of what code is made of. And where something does depend on it, say which sl
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tests.fuzz.comparing import compare, differing
@@ -17,12 +20,20 @@ from weft.ir.alias import space_of_field
 from weft.ir.evaluate import Fault
 from weft.ir.ops import Kernel
 from weft.ir.order_dependence import Level, OrderDependence, order_dependence
-from weft.ir.pipeline import lower
+from weft.ir.pipeline import lower, map_to_target
+from weft.ir.target import ADDS_VECTORS, Target
 
 if TYPE_CHECKING:
     from tests.fuzz.execute import Judge
 
 __all__ = ["under_schedules"]
+
+# What code is made of: lowered CHI, and tasks that are mapped to a target, which run as their schedules say.
+TARGETS: dict[str, Target | None] = {
+    "the last level": None,
+    "what a CPU runs": Target("cpu", features=frozenset({"avx2"}), threads=4),
+    "what a GPU runs": Target("gpu", features=frozenset({ADDS_VECTORS})),
+}
 
 
 def under_schedules(judge: Judge, wanted: dict[str, Any], seeds: Sequence[int]) -> str:
@@ -45,13 +56,16 @@ def _differences(judge: Judge, wanted: dict[str, Any], seeds: Sequence[int]) -> 
         if unsaid:
             yield f"the order shows in {', '.join(unsaid)} under schedule {seed}, and order_dependence denies it"
     tree = judge.translation.tree
-    last, *callees = (lower(one, judge.config) for one in (tree, *tree.functions))
-    for seed in seeds:
-        found = _run(judge, last, callees, seed)
-        if isinstance(found, str):
-            yield f"the last level under schedule {seed}: {found}"
-        elif names := compare(wanted, found):
-            yield f"the last level under schedule {seed}: other {', '.join(names)}"
+    for name, target in TARGETS.items():
+        last, *callees = (lower(one, judge.config) for one in (tree, *tree.functions))
+        if target is not None:
+            map_to_target(last, callees, replace(judge.config, target=target, verify=True))
+        for seed in seeds:
+            found = _run(judge, last, callees, seed)
+            if isinstance(found, str):
+                yield f"{name} under schedule {seed}: {found}"
+            elif names := compare(wanted, found):
+                yield f"{name} under schedule {seed}: other {', '.join(names)}"
 
 
 def _run(judge: Judge, kernel: Kernel, functions: list[Kernel], seed: int) -> dict[str, Any] | str:
