@@ -34,6 +34,7 @@ else:
 
 
 __all__ = [
+    "LEVELS",
     "OPS",
     "Block",
     "BlockArg",
@@ -45,6 +46,7 @@ __all__ = [
     "classes_with",
     "operand",
     "operands",
+    "ops_at",
     "ops_of",
     "region",
 ]
@@ -104,6 +106,7 @@ class BlockArg(Value):
 
 
 OPS: dict[str, type[Op]] = {}
+LEVELS = ("chi", "tasks", "lowered", "mapped")  # of the IR, the first one first
 OpT = TypeVar("OpT", bound="Op")
 
 
@@ -154,6 +157,8 @@ def _check_traits(cls: Any) -> None:
         raise TypeError(f"op '{cls.opname}': a pure op has no effect and does not jump")
     if cls.lanes not in ("", "operands", "own", "rule"):
         raise TypeError(f"op '{cls.opname}': {cls.lanes!r} says nothing of its values in lanes")
+    if not cls.levels or not set(cls.levels.split()) <= set(LEVELS):
+        raise TypeError(f"op '{cls.opname}': its levels are of {', '.join(LEVELS)}, not {cls.levels!r}")
 
 
 def _named(cls: type, name: str, note: Any) -> Field:
@@ -202,6 +207,12 @@ def _constructor(fields: tuple[Field, ...]) -> Callable[..., None]:
     return made
 
 
+def ops_at(level: str) -> frozenset[str]:
+    """The names of the ops that a level may hold."""
+    wanted = {level, "lowered"} if level == "mapped" else {level}
+    return frozenset(name for name, op in OPS.items() if not wanted.isdisjoint(op.levels.split()))
+
+
 class _Linked(Value):
     """What every op has besides its declared fields (kept apart, so that no type checker takes it for one)."""
 
@@ -234,6 +245,9 @@ class Op(_Linked, _Declared):
     # Its value where iterations run in SIMD lanes: "": it cannot run in lanes; "operands": all lanes have one value if
     # they have one value of each operand; "own": each lane has another one; "rule": `uniform.py` has a row for it.
     lanes: ClassVar[str] = ""
+    # The levels of the IR that may hold it, of LEVELS; what else holds there is said in `verify.py`. What "lowered" may
+    # hold, "mapped" may hold too.
+    levels: ClassVar[str] = "chi tasks lowered"
 
     if TYPE_CHECKING:
         type: Type = common(default=None, kw_only=True)

@@ -14,8 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from weft.ir import atomic_ops, lowered_ops, mapped_ops, ops, schedule
-from weft.ir.core import OPS, Op
-from weft.ir.levels import LEVELS
+from weft.ir.core import LEVELS, OPS, Op, ops_at
 from weft.ir.pipeline import LEVEL_AFTER, TO_LANES, TO_LOWERED, TO_MAPPED, TO_TASKS, find_pass
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, BinaryRow, UnaryRow
 from weft.ir.simt import SIMT
@@ -154,7 +153,7 @@ def _form(op: type[Op]) -> str:
 def _traits(op: type[Op]) -> str:
     traits = [trait for trait in ("pure", "reads", "writes", "terminator", "exits", "fails") if getattr(op, trait)]
     traits += [f"effect: {op.effect}"] if op.effect else []
-    levels = [level for level, allowed in LEVELS.items() if op.opname in allowed]
+    levels = [level for level in LEVELS if op.opname in ops_at(level)]
     said = f"{', '.join(traits)}; " if traits else ""
     return f"*{said}{'level' if len(levels) == 1 else 'levels'} {', '.join(levels)}*"
 

@@ -21,7 +21,7 @@ __all__ = [
 # ---- lowered CHI -----------------------------------------------------------------------------------------------------
 
 
-class TreeBase(Op, name="tree_base", pure=True, place=True, lanes="operands"):
+class TreeBase(Op, name="tree_base", pure=True, place=True, lanes="operands", levels="lowered"):
     """The base address of the kernel's SNode tree number `tree`; comes with the launch."""
 
     tree: int = attr()
@@ -30,7 +30,7 @@ class TreeBase(Op, name="tree_base", pure=True, place=True, lanes="operands"):
         return pointer(i64)
 
 
-class ArrayBase(Op, name="array_base", pure=True, place=True, lanes="operands"):
+class ArrayBase(Op, name="array_base", pure=True, place=True, lanes="operands", levels="lowered"):
     """The address of the first element of the array argument `index`; comes with the launch."""
 
     index: int = attr()
@@ -39,7 +39,7 @@ class ArrayBase(Op, name="array_base", pure=True, place=True, lanes="operands"):
         return pointer(i64)
 
 
-class SharedBase(Op, name="shared_base", pure=True, place=True):
+class SharedBase(Op, name="shared_base", pure=True, place=True, levels="lowered"):
     """The address of the task's array number `number` in the memory of the thread block, of so many `bytes`. `offset`:
     where it lies in the memory that comes with the launch; -1: the code brings it."""
 
@@ -51,7 +51,7 @@ class SharedBase(Op, name="shared_base", pure=True, place=True):
         return pointer(i64)
 
 
-class ArrayExtent(Op, name="array_extent", pure=True, lanes="operands"):
+class ArrayExtent(Op, name="array_extent", pure=True, lanes="operands", levels="lowered"):
     """The extent (i64) of array argument `index` along `axis`; an i32 holds it unless the array is `wide`."""
 
     index: int = attr()
@@ -62,7 +62,7 @@ class ArrayExtent(Op, name="array_extent", pure=True, lanes="operands"):
         return i64
 
 
-class ArrayStride(Op, name="array_stride", pure=True, lanes="operands"):
+class ArrayStride(Op, name="array_stride", pure=True, lanes="operands", levels="lowered"):
     """The byte stride (i64) of array argument `index` along `axis`."""
 
     index: int = attr()
@@ -79,7 +79,7 @@ class ScalarArg(Op, name="scalar_arg", pure=True, lanes="operands"):
     part: int = attr()
 
 
-class Address(Op, name="address", pure=True, place=True, steps_into=True, lanes="rule"):
+class Address(Op, name="address", pure=True, place=True, steps_into=True, lanes="rule", levels="lowered"):
     """`base + offset + sum(indices[k] * strides[k])` bytes: pointer arithmetic spelled out, its structure kept.
     Indices and strides are i64. The sum does not overflow (an access outside the field is the user's error, which
     debug mode reports). `scope` says which memory the address is in."""
@@ -91,12 +91,12 @@ class Address(Op, name="address", pure=True, place=True, steps_into=True, lanes=
     scope: Scope = attr()
 
 
-class StoreResult(Op, name="store_result", writes=True, effect="elsewhere"):
+class StoreResult(Op, name="store_result", writes=True, effect="elsewhere", levels="tasks lowered"):
     """Scalar number `part` of the flattened kernel results."""
 
     value: Value = operand()
     part: int = attr()
 
 
-class Exit(Op, name="exit", terminator=True, exits=True):
+class Exit(Op, name="exit", terminator=True, exits=True, levels="tasks lowered"):
     """Ends the kernel (results are stored)."""

@@ -10,7 +10,7 @@ __all__ = ["Aligned", "AtomicRow", "Clamp", "StackLeft"]
 # ---- mapped CHI ------------------------------------------------------------------------------------------------------
 
 
-class Aligned(Op, name="aligned", reads=True, writes=True, effect="elsewhere"):
+class Aligned(Op, name="aligned", reads=True, writes=True, effect="elsewhere", levels="mapped"):
     """In the prologue of a task of which a thread takes several iterations together: it does so only where all of
     `values`, bases of arrays and strides in bytes, are multiples of 16. The rows that a filter reads begin at such
     multiples where all of `taps` are. It does nothing by itself."""
@@ -19,7 +19,7 @@ class Aligned(Op, name="aligned", reads=True, writes=True, effect="elsewhere"):
     taps: list[Value] = operands()
 
 
-class AtomicRow(Op, name="atomic_row", reads=True, writes=True, effect="address"):
+class AtomicRow(Op, name="atomic_row", reads=True, writes=True, effect="address", levels="mapped"):
     """Adds each of `values`, numbers of type f32, to one of the neighbours in memory that begin at `ptr`, atomically,
     in any order. One instruction adds `unit` of them where the address is a multiple of that many numbers; they are
     one unit, at such an address, or an odd number of units that begin anywhere."""
@@ -29,14 +29,14 @@ class AtomicRow(Op, name="atomic_row", reads=True, writes=True, effect="address"
     unit: int = attr()
 
 
-class StackLeft(Op, name="stack_left", reads=True, effect="elsewhere"):
+class StackLeft(Op, name="stack_left", reads=True, effect="elsewhere", levels="mapped"):
     """Whether the stack of the thread has room for another call of the function that holds the op."""
 
     def result_type(self) -> Type:
         return u1
 
 
-class Clamp(Op, name="clamp", pure=True):
+class Clamp(Op, name="clamp", pure=True, levels="mapped"):
     """The smaller ("min") or larger ("max") of two integers, as `binary` says. Operand number `moved` is index `axis`
     of the task plus something in `low` .. `high`; the other one, the bound, is the same for all iterations. `fits`:
     the sum surely fits 32 bits. Threads whose indices are all on the right side of the bounds run a version of the

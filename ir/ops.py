@@ -119,19 +119,19 @@ class Random(Op, name="random", reads=True, writes=True, effect="elsewhere", lan
     stream: int = attr(0)
 
 
-class MakeTensor(Op, name="make_tensor", pure=True):
+class MakeTensor(Op, name="make_tensor", pure=True, levels="chi tasks"):
     """A tensor of the op's type from its scalars, row-major."""
 
     values: list[Value] = operands()
 
 
-class Splat(Op, name="splat", pure=True):
+class Splat(Op, name="splat", pure=True, levels="chi tasks"):
     """A tensor of the op's type with every element equal to the scalar `x`."""
 
     x: Value = operand()
 
 
-class Extract(Op, name="extract", pure=True):
+class Extract(Op, name="extract", pure=True, levels="chi tasks"):
     """Element number `index` (row-major, constant) of a tensor value."""
 
     x: Value = operand()
@@ -141,7 +141,7 @@ class Extract(Op, name="extract", pure=True):
         return element(self.x.type)
 
 
-class MatMul(Op, name="matmul", pure=True):
+class MatMul(Op, name="matmul", pure=True, levels="chi tasks"):
     """The product of an n x k matrix with a k x m matrix or a vector of k."""
 
     lhs: Value = operand()
@@ -151,7 +151,7 @@ class MatMul(Op, name="matmul", pure=True):
         return tensor(element(self.lhs.type), (shape_of(self.lhs.type)[0], *shape_of(self.rhs.type)[1:]))
 
 
-class Transpose(Op, name="transpose", pure=True):
+class Transpose(Op, name="transpose", pure=True, levels="chi tasks"):
     """The transposed matrix."""
 
     x: Value = operand()
@@ -160,7 +160,7 @@ class Transpose(Op, name="transpose", pure=True):
         return tensor(element(self.x.type), shape_of(self.x.type)[::-1])
 
 
-class Reduce(Op, name="reduce", pure=True):
+class Reduce(Op, name="reduce", pure=True, levels="chi tasks"):
     """All elements of a tensor combined left to right with the BINARY row `kind`: add, mul, min, max, and, or."""
 
     kind: str = attr()
@@ -170,13 +170,13 @@ class Reduce(Op, name="reduce", pure=True):
         return element(self.x.type)
 
 
-class MakeStruct(Op, name="make_struct", pure=True):
+class MakeStruct(Op, name="make_struct", pure=True, levels="chi tasks"):
     """A struct of the op's type from its members in order."""
 
     values: list[Value] = operands()
 
 
-class Member(Op, name="member", pure=True):
+class Member(Op, name="member", pure=True, levels="chi tasks"):
     """Member number `index` of a struct value."""
 
     x: Value = operand()
@@ -212,7 +212,7 @@ class Simt(Op, name="simt", reads=True, writes=True, effect="elsewhere"):
         return SIMT[self.kind].orders
 
 
-class Returned(Op, name="returned", pure=True):
+class Returned(Op, name="returned", pure=True, levels="lowered"):
     """Scalar number `part` of what a call gave."""
 
     call: Value = operand()
@@ -226,18 +226,18 @@ class Alloca(Op, name="alloca", droppable=True, local=True, lanes="operands"):
     """A mutable local of the pointed-to type, uninitialised. It lives as long as its block runs."""
 
 
-class SharedLocal(Op, name="shared_local", droppable=True, local=True):
+class SharedLocal(Op, name="shared_local", droppable=True, local=True, levels="chi"):
     """A local of the kernel that iterations of a parallel loop write: memory that all of them share. It lives as long
     as the kernel. What they do to it at once must be atomic; `offload` makes it a temporary of the kernel."""
 
 
-class Shared(Op, name="shared"):
+class Shared(Op, name="shared", levels="chi tasks"):
     """An uninitialised array of that shape in the memory of a thread block. Only in parallel loops."""
 
     shape: tuple[int, ...] = attr()
 
 
-class FieldPtr(Op, name="field_ptr", pure=True, place=True):
+class FieldPtr(Op, name="field_ptr", pure=True, place=True, levels="chi tasks"):
     """The address of element `indices` of a field. 0-D fields take no index."""
 
     field: FieldSymbol = attr()
@@ -247,7 +247,7 @@ class FieldPtr(Op, name="field_ptr", pure=True, place=True):
         return pointer(self.field.dtype)
 
 
-class ArrayPtr(Op, name="array_ptr", pure=True, place=True):
+class ArrayPtr(Op, name="array_ptr", pure=True, place=True, levels="chi tasks"):
     """The address of element `indices` of an array argument."""
 
     array: Value = operand()
@@ -258,7 +258,7 @@ class ArrayPtr(Op, name="array_ptr", pure=True, place=True):
         return pointer(self.array.type.elem)
 
 
-class ArrayShape(Op, name="array_shape", pure=True):
+class ArrayShape(Op, name="array_shape", pure=True, levels="chi tasks"):
     """The extent of an array argument along `axis`."""
 
     array: Value = operand()
@@ -268,7 +268,7 @@ class ArrayShape(Op, name="array_shape", pure=True):
         return self.array.type.index if isinstance(self.array.type, Array) else i32
 
 
-class ElementPtr(Op, name="element_ptr", pure=True, place=True, steps_into=True):
+class ElementPtr(Op, name="element_ptr", pure=True, place=True, steps_into=True, levels="chi tasks"):
     """The address of one element of the tensor at `base`; one index per axis of the tensor, constant or not."""
 
     base: Value = operand()
@@ -279,7 +279,7 @@ class ElementPtr(Op, name="element_ptr", pure=True, place=True, steps_into=True)
         return pointer(element(self.base.type.elem))
 
 
-class MemberPtr(Op, name="member_ptr", pure=True, place=True, steps_into=True):
+class MemberPtr(Op, name="member_ptr", pure=True, place=True, steps_into=True, levels="chi tasks"):
     """The address of member number `index` of the struct at `base`."""
 
     base: Value = operand()
@@ -328,7 +328,7 @@ class Atomic(Op, name="atomic", reads=True, writes=True, effect="address", lanes
         return self.ptr.type.elem
 
 
-class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands"):
+class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands", levels="tasks lowered"):
     """The address of a kernel-wide temporary at byte `offset`: how a value crosses from one task to a later one."""
 
     offset: int = attr()
@@ -358,7 +358,7 @@ class For(Op, name="for", droppable=True, lanes="rule"):
     body: Block = region(default=None)
 
 
-class ParallelFor(Op, name="parallel_for", droppable=True):
+class ParallelFor(Op, name="parallel_for", droppable=True, levels="chi"):
     """Iterations over the box [begins, ends) in any order; `body` has one argument per axis, slowest axis first.
     Only at the top level of a kernel; `offload` turns each into a task."""
 
@@ -368,7 +368,7 @@ class ParallelFor(Op, name="parallel_for", droppable=True):
     body: Block = region(default=None)
 
 
-class StructFor(Op, name="struct_for", droppable=True):
+class StructFor(Op, name="struct_for", droppable=True, levels="chi"):
     """Iterations over every element of a field, in any order; arguments: the user's indices (offset included)."""
 
     field: FieldSymbol = attr()
@@ -390,13 +390,13 @@ class Continue(Op, name="continue", terminator=True, lanes="rule"):
     """Starts the next iteration of the innermost For, While, parallel loop or task body."""
 
 
-class Return(Op, name="return", terminator=True, exits=True):
+class Return(Op, name="return", terminator=True, exits=True, levels="chi tasks"):
     """Ends the kernel with those results; only outside parallel loops."""
 
     values: list[Value] = operands()
 
 
-class Yield(Op, name="yield", terminator=True):
+class Yield(Op, name="yield", terminator=True, levels="tasks lowered"):
     """Ends a task's `bounds` with the begins of all axes, then the ends of all axes."""
 
     begins: list[Value] = operands()
@@ -448,7 +448,7 @@ class Kernel(Op, name="kernel"):
     body: Block = region(default=None)
 
 
-class Task(Op, name="task"):
+class Task(Op, name="task", levels="tasks lowered"):
     """One launch. `kind` "serial": `body` runs once. "range_for": `bounds` yields a box; `body` (one argument per axis,
     slowest first) runs for each point in any order, `prologue` before and `epilogue` after each thread's share, which
     see the values of the prologue. `read_set`/`write_set`: the fields and arrays touched; `schedule`: how it runs."""

@@ -14,9 +14,8 @@ from __future__ import annotations
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.alias import Access, is_access
-from weft.ir.core import Block, Op, Value
+from weft.ir.core import LEVELS, Block, Op, Value, ops_at
 from weft.ir.errors import InternalError
-from weft.ir.levels import LEVELS
 from weft.ir.ops import Kernel
 from weft.ir.storage.cell import SHADOWS
 from weft.ir.symbols import FieldSymbol
@@ -26,9 +25,9 @@ from weft.ir.verify_types import CHECKS, require, show
 
 __all__ = ["ALLOWED", "verify"]
 
-ALLOWED: dict[str, frozenset[str]] = LEVELS | {
-    "untyped": LEVELS["chi"],
-    "lowering": LEVELS["tasks"] | LEVELS["lowered"],
+ALLOWED: dict[str, frozenset[str]] = {level: ops_at(level) for level in LEVELS} | {
+    "untyped": ops_at("chi"),
+    "lowering": ops_at("tasks") | ops_at("lowered"),
 }
 
 _LOOPS = ("for", "while")

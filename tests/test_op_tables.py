@@ -15,8 +15,7 @@ from weft.codegen.gpu.ops import DEVICE, EPILOGUE
 from weft.codegen.llvm.function import EMITTERS
 from weft.ir import affine, evaluate, intervals
 from weft.ir import uniform as uniform_module
-from weft.ir.core import OPS, Op, attr, operand
-from weft.ir.levels import LEVELS
+from weft.ir.core import OPS, Op, attr, operand, ops_at
 from weft.ir.machine import RUNNERS, STEPPERS
 from weft.ir.mapping.cost import PRICES
 from weft.ir.mapping.lane_price import LANE_PRICES
@@ -38,7 +37,7 @@ def _named(text: str) -> Callable[[Kind], bool]:
 
 
 def _not_at(level: str) -> Callable[[Kind], bool]:
-    return lambda kind: kind.opname not in LEVELS[level]
+    return lambda kind: kind.opname not in ops_at(level)
 
 
 def _impure(kind: Kind) -> bool:
@@ -66,7 +65,6 @@ _SYNCHRONIZATION = "atomic_load atomic_store exchange compare_exchange fence"
 _NO_INSTRUCTION = "tree_base array_base array_extent array_stride scalar_arg temp_ptr"
 
 TABLES = (
-    Table("levels", set().union(*LEVELS.values())),
     Table("evaluator", _rows(RUNNERS), (("`Machine.run` runs it", _named("kernel")),)),
     Table(
         "evaluator, in steps",

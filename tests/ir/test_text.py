@@ -137,7 +137,40 @@ kernel @fill(a: f32x2, x: [f32; 1]) -> (f32) temp_bytes=16 {
 """
 
 
-@pytest.mark.parametrize(("text", "level"), [(CHI, "chi"), (LOWERED, "lowered")])
+MAPPED = """\
+kernel @rows(n: i64) -> () {
+  field @y: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
+  task range_for bounds {
+    %0 = const 0 : i64
+    %1 = const 8 : i64
+    yield begins=[%0], ends=[%1]
+  } prologue {
+    %2 = tree_base tree=0 : *i64
+    %3 = const 4 : i64
+    %4 = const 3 : i64
+    aligned values=[], taps=[]
+  } body (%i: i64) {
+    %5 = clamp max %i, %4, axis=0, low=0, high=0, fits=true : i64
+    %6 = address %2, indices=[%5], strides=[%3], offset=0, scope="field:y" : *f32
+    %7 = const 1.5 : f32
+    atomic_row %6, [%7, %7], unit=2
+  }
+}
+"""
+
+CALLED = """\
+kernel @f() -> () called=true {
+  task serial body {
+    %0 = stack_left : u1
+    assert %0, [], message="too deep", kind=recursion
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "level"), [(CHI, "chi"), (LOWERED, "lowered"), (MAPPED, "mapped"), (CALLED, "mapped")]
+)
 def test_round_trip(text: str, level: str) -> None:
     kernel = parse(text)
     assert print_ir(kernel) == text
@@ -145,8 +178,8 @@ def test_round_trip(text: str, level: str) -> None:
     assert print_ir(kernel.clone({})) == text
 
 
-def test_the_two_texts_hold_every_op() -> None:
-    met = {op.opname for text in (CHI, LOWERED) for op in parse(text).walk()}
+def test_the_texts_hold_every_op() -> None:
+    met = {op.opname for text in (CHI, LOWERED, MAPPED, CALLED) for op in parse(text).walk()}
     assert sorted(OPS) == sorted(met)
 
 
