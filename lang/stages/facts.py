@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,7 +14,7 @@ from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import WeftError
-from weft.ir.ops import Address, Alloca, Const, For, Kernel, Load, Store, Task, While, Yield
+from weft.ir.ops import Address, Alloca, Atomic, Const, For, Kernel, Load, Store, Task, While, Yield
 from weft.ir.tasks import accesses, tasks_of
 from weft.ir.types import Prim
 
@@ -248,10 +249,31 @@ def _nothing(_stages: Compiled, _task: Task, _number: int) -> Rows:
 
 
 def _on_cpu(_stages: Compiled, task: Task, _: int) -> Rows:
-    return [
+    rows: Rows = [
         ("price", f"about {max(1.0, task.schedule.price):,.0f} instructions per iteration"),
         ("lanes", _lanes(task)),
     ]
+    moved: list[Load | Store | Atomic] = [*task.all_of(Load), *task.all_of(Store), *task.all_of(Atomic)]
+    if moves := Counter(_MOVES[op.move] for op in moved if op.move in _MOVES):
+        rows.append(("moved by lanes", ", ".join(f"{count} {how}" for how, count in moves.most_common())))
+    if copies := task.schedule.privatized:
+        rows.append(("copies", f"{', '.join(copy.scope.name for copy in copies)}: one for each thread"))
+    return rows
+
+
+# How lanes move values (see `ir/mapping/moves.py`), in words. Values that stay in registers are not listed.
+_MOVES = {
+    "one": "shared",
+    "adjacent": "side by side",
+    "row": "in rows",
+    "maybe_row": "in rows or gathered",
+    "cell": "as whole cells",
+    "gather": "gathered",
+    "scatter": "scattered",
+    "combine": "combined into one atomic",
+    "wait": "atomics lane by lane",
+    "each": "atomics lane by lane",
+}
 
 
 def _lanes(task: Task) -> str:

@@ -235,6 +235,31 @@ def test_arch_python_has_the_texts_but_no_code() -> None:
     assert stages.asm is None
 
 
+def test_facts_say_what_the_schedule_says() -> None:
+    """How lanes move values, and of which fields each thread has a copy: nothing is decided once more."""
+    ti.init(arch=ti.cpu, cpu_max_num_threads=4)
+    x, ends, total = ti.field(ti.f32, 1000), ti.field(ti.i32, 1000), ti.field(ti.f32, 1000)
+    bins = ti.field(ti.i32, 32)
+
+    @ti.kernel
+    def walk():
+        for i in x:
+            s = ti.f32(0)
+            while s < ends[i]:
+                s += x[ends[i]] + 1
+            total[i] = s
+
+    @ti.kernel
+    def count():
+        for i in ends:
+            bins[ends[i] & 31] += 1
+
+    facts = walk.stages().facts
+    if "iterations at once, one in each lane" in facts:  # the CPU has lanes
+        assert re.search(r"moved by lanes +2 side by side, 1 gathered", facts)
+    assert re.search(r"copies +bins: one for each thread", count.stages().facts)
+
+
 def test_facts_say_why_a_loop_is_no_vectors() -> None:
     ti.init(arch=ti.cpu)
     x, y, at = ti.field(ti.f32, 512), ti.field(ti.f32, 512), ti.field(ti.i32, 512)
