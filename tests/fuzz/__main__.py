@@ -17,7 +17,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--processes", "-P", type=int, default=1)
     parser.add_argument("--seed", default="s")
     parser.add_argument("--first", type=int, default=0, help="the number of the first program")
-    parser.add_argument("--arch", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--arch", default="cpu", choices=("cpu", "cuda", "python"))
     parser.add_argument("--verify", action="store_true", help="verify the IR after each pass")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--folder", type=Path, default=Path("out/fuzz"), help="where failures are written")
