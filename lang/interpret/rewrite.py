@@ -51,6 +51,7 @@ _HARMLESS = (
     *(abs, bool, float, int, len, max, min, pow, round, sum),
     *filter(callable, vars(math).values()),
 )
+_ITEMS = "__weft_items__"  # what a comprehension goes over, where that had to be found before
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 NodeT = TypeVar("NodeT", bound=ast.AST)
 
@@ -410,6 +411,19 @@ class Rewriter(ast.NodeTransformer):
         node.value = self.assigned(node.target.id, self.visit(node.value))
         return node
 
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        """Python allows no assignment in what a comprehension goes over, and a call that may change a variable is made
+        one: then a function takes the items, found outside of it."""
+        made = self.generic_visit(node)
+        assert isinstance(made, ast.ListComp)
+        first = made.generators[0]
+        if not _assigns(first.iter):
+            return made
+        items, first.iter = first.iter, _name(_ITEMS)
+        whole = _later(made)
+        whole.args.args.append(ast.arg(_ITEMS))
+        return _at(node, ast.Call(whole, [items], []))
+
     # ---- making nodes
 
     def is_settled(self, node: ast.expr) -> bool:
@@ -441,7 +455,11 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
-def _later(value: ast.expr) -> ast.expr:
+def _assigns(node: ast.expr) -> bool:
+    return any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
+
+
+def _later(value: ast.expr) -> ast.Lambda:
     """`lambda: value`, told from the user's lambdas by a parameter that takes nothing."""
     nothing = ast.arguments([], [], ast.arg(_LATER), [], [], None, [])
     return ast.Lambda(nothing, value)

@@ -183,3 +183,25 @@ def test_values_cannot_be_assigned(ti):
     with pytest.raises(ti.TaichiCompilationError, match="changes an element of a field or array"):
         atomic()
     assert k.to_numpy().tolist() == [1, 2, 3, 4]
+
+
+def test_a_comprehension_over_what_calls_give(ti):
+    """Calls that are passed variables: such a call may change them."""
+
+    @ti.data_oriented
+    class Tool:
+        @ti.func
+        def mixed(self, a, b: ti.template()):
+            b += 1
+            return a * 10 + b
+
+    tool = Tool()
+
+    @ti.kernel
+    def run(n: ti.i32) -> ti.i32:
+        total, k = 0, n
+        for one in ti.static([q for q in (tool.mixed(k, k), 3, tool.mixed(2, k)) if True]):
+            total = total * 100 + one
+        return total * 10 + k
+
+    assert run(1) == ((1 * 10 + 2) * 10000 + 300 + 23) * 10 + 3
