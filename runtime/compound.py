@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.runtime.compound_ir import HEAD, MEMBER, SCALAR, SCALAR_NODE, STRUCT, STRUCT_NODE, TENSOR, TENSOR_NODE
+from weft.runtime.compound_ir import MEMBER, SCALAR, SCALAR_NODE, STRUCT, STRUCT_NODE, TENSOR, TENSOR_NODE
 from weft.runtime.direct import numpy_supported
+from weft.runtime.number_ir import HEAD
 
 __all__ = ["Node", "scalar_node", "struct_node", "tensor_node", "tensors_supported"]
 
@@ -33,7 +34,7 @@ def tensors_supported(value: Any) -> bool:
 
 def scalar_node(dtype: Any) -> Node:
     """A member of that numpy dtype."""
-    return Node(SCALAR_NODE.block(kind=SCALAR, type=id(dtype.type), size=dtype.itemsize))
+    return Node(SCALAR_NODE.words(kind=SCALAR, type=id(dtype.type), size=dtype.itemsize))
 
 
 def tensor_node(matrix: type, vector: type, shape: tuple[int, ...], to: int, least: int = 0, greatest: int = 0) -> Node:
@@ -41,7 +42,7 @@ def tensor_node(matrix: type, vector: type, shape: tuple[int, ...], to: int, lea
     integers from `least` to `greatest`."""
     f32, f64, i32, i64 = (id(np.dtype(kind)) for kind in (np.float32, np.float64, np.int32, np.int64))
     rows, columns = (*shape, 1)[:2]
-    words = TENSOR_NODE.block(
+    words = TENSOR_NODE.words(
         kind=TENSOR,
         matrix=id(matrix),
         vector=id(vector),
@@ -63,9 +64,9 @@ def tensor_node(matrix: type, vector: type, shape: tuple[int, ...], to: int, lea
 def struct_node(plain: type, kind: Any, members: Mapping[str, Node]) -> Node:
     """A struct: an object of the class `plain` whose type is the object `kind`, with those members."""
     names = [*members]
-    head = STRUCT_NODE.block(
+    head = STRUCT_NODE.words(
         **{"kind": STRUCT, "class": id(plain), "type": id(kind), "count": len(members)},
         **{"entries.name": id(_ENTRIES), "type.name": id(_TYPE)},
     )
-    rows = (MEMBER.block(name=id(name), inner=members[name].address) for name in names)
+    rows = (MEMBER.words(name=id(name), inner=members[name].address) for name in names)
     return Node([*head, *chain.from_iterable(rows)], names, kind, dict(members))

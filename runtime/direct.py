@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.runtime.argument_ir import (
-    ACCEPTED,
-    ACCEPTED_RULE,
     ARGUMENT_WORDS,
     COMPOUND,
     COMPOUND_RULE,
@@ -41,10 +39,10 @@ from weft.runtime.argument_ir import (
     RECORDED_RULE,
 )
 from weft.runtime.call_ir import CELLS, MANY, MOST_NAMED, NONE, ONE, PLAN, Callable
+from weft.runtime.epochs import settle
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.number_ir import HEAD, NUMBER_RULE, REAL, SCALAR_ROW, SIGNED, UNSIGNED_WORD
 from weft.runtime.recorded import Recorded
-from weft.runtime.retired import settle
 
 if TYPE_CHECKING:
     from weft.ir.artifact import Slots
@@ -56,7 +54,6 @@ __all__ = [
     "PackNode",
     "Plan",
     "Signature",
-    "accepted",
     "compound",
     "equal",
     "exact",
@@ -83,9 +80,9 @@ Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the obje
 @dataclass(frozen=True)
 class Native:
     """What a direct call needs of a loaded kernel: addresses of the function that calls are, of the kernel's entry, its
-    service table and the seeds; what its runs exclude (see `turn_ir.py`); where its results lie, and by which rules
-    (kind, shift) they become numbers; the address of the function that tells whether arguments overlap, or 0; whether
-    it prints, so that the end of each call is Python's: it raises what a print raised."""
+    service table and the seeds; what its runs exclude (see `launch_locks.py`); where its results lie, and by which
+    rules (kind, shift) they become numbers; the address of the function that tells whether arguments overlap, or 0;
+    whether it prints, so that the end of each call is Python's: it raises what a print raised."""
 
     call: int
     entry: int
@@ -194,7 +191,7 @@ def scalars_supported() -> bool:
 def _numpy_scalars() -> Any:
     """The table of numpy's scalar types."""
     rows = [(id(kind), np.dtype(kind).itemsize, how) for kind, how in _SCALARS.items()] if scalars_supported() else []
-    words = [SCALAR_ROW.block(type=kind, size=size, how=how) for kind, size, how in (*rows, (0, 0, 0))]
+    words = [SCALAR_ROW.words(type=kind, size=size, how=how) for kind, size, how in (*rows, (0, 0, 0))]
     return (ctypes.c_int64 * (len(words) * len(SCALAR_ROW)))(*chain.from_iterable(words))
 
 
@@ -205,19 +202,19 @@ def number(kind: int, least: int = 0, greatest: int = 0) -> list[int]:
     type, alike = map(id, types)
     scalars = ctypes.addressof(_numpy_scalars())
     greatest = min(greatest, _GREATEST)
-    return NUMBER_RULE.block(kind=kind, type=type, alike=alike, least=least, greatest=greatest, scalars=scalars)
+    return NUMBER_RULE.words(kind=kind, type=type, alike=alike, least=least, greatest=greatest, scalars=scalars)
 
 
 def exact(value: Any) -> list[int]:
     """The rule for that very object; whoever uses the plan keeps it, or makes the plan invalid."""
-    return EXACT_RULE.block(kind=EXACT, object=id(value))
+    return EXACT_RULE.words(kind=EXACT, object=id(value))
 
 
 def equal(value: Any) -> list[int]:
     """The rule for that int of at most 64 bits, or float, and those like it; whoever uses the plan keeps it."""
     real = isinstance(value, float)
     bits = int.from_bytes(struct.pack("=d" if real else "=q", value), sys.byteorder, signed=True)
-    return EQUAL_RULE.block(kind=EQUAL, object=id(value), type=id(type(value)), real=int(real), bits=bits)
+    return EQUAL_RULE.words(kind=EQUAL, object=id(value), type=id(type(value)), real=int(real), bits=bits)
 
 
 class PackNode:
@@ -226,25 +223,20 @@ class PackNode:
 
     def __init__(self, plain: type, kind: Any, names: Sequence[str], rules: Sequence[list[int]]) -> None:
         self._rules = [(ctypes.c_int64 * len(rule))(*rule) for rule in rules]
-        head = PACK_NODE.block(
+        head = PACK_NODE.words(
             **{"class": id(plain), "type": id(kind), "count": len(names)},
             **{"entries.name": id(_ENTRIES), "type.name": id(_PACK_TYPE)},
         )
-        rows = [PACK_MEMBER.block(name=id(n), inner=ctypes.addressof(r)) for n, r in zip(names, self._rules)]
+        rows = [PACK_MEMBER.words(name=id(n), inner=ctypes.addressof(r)) for n, r in zip(names, self._rules)]
         words = [*head, *chain.from_iterable(rows)]
         self._words = (ctypes.c_int64 * len(words))(*words)
-        self.rule = PACK_RULE.block(kind=PACK, node=ctypes.addressof(self._words))
-
-
-def accepted(type: type, function: Any) -> list[int]:
-    """The rule for what is exactly of that type and the function says yes to; whoever uses the plan keeps both."""
-    return ACCEPTED_RULE.block(kind=ACCEPTED, type=id(type), function=id(function))
+        self.rule = PACK_RULE.words(kind=PACK, node=ctypes.addressof(self._words))
 
 
 def packed(pack: Any, words: int, kind: type | None = None) -> list[int]:
     """The rule for an argument, exactly of that type if one is given, that `pack` makes bytes of, so many words; or
     None, where it is none of these."""
-    return PACKED_RULE.block(kind=PACKED, **_packing(pack, words, kind))
+    return PACKED_RULE.words(kind=PACKED, **_packing(pack, words, kind))
 
 
 def _packing(pack: Any, words: int, kind: type | None) -> dict[str, int]:
@@ -253,13 +245,13 @@ def _packing(pack: Any, words: int, kind: type | None) -> dict[str, int]:
 
 def compound(pack: Any, words: int, node: int) -> list[int]:
     """The rule for a struct, vector or matrix that the node at that address describes; `pack` takes the others."""
-    return COMPOUND_RULE.block(kind=COMPOUND, node=node, **_packing(pack, words, None))
+    return COMPOUND_RULE.words(kind=COMPOUND, node=node, **_packing(pack, words, None))
 
 
 def recorded(array: Recorded) -> list[int]:
     """The rule for objects with a record like that one's."""
     begins, width = int.from_bytes(array.record[:8], sys.byteorder), len(array.record) // 8 - 1
-    return RECORDED_RULE.block(kind=RECORDED, type=id(type(array)), begins=begins, width=width)
+    return RECORDED_RULE.words(kind=RECORDED, type=id(type(array)), begins=begins, width=width)
 
 
 def numpy_array(array: Any, inner: int) -> list[int] | None:
@@ -269,7 +261,7 @@ def numpy_array(array: Any, inner: int) -> list[int] | None:
     axes = array.ndim - inner
     extent0, extent1 = (*array.shape[axes:], 0, 0)[:2]
     stride0, stride1 = (*array.strides[axes:], 0, 0)[:2]
-    return NUMPY_RULE.block(
+    return NUMPY_RULE.words(
         kind=NUMPY,
         type=id(type(array)),
         dtype=id(array.dtype),
@@ -305,7 +297,7 @@ class Plan:
         results = len(native.rules) // 2
         self.epoch, self.right = epoch, right
         self.native, self.keeps = native, (keeps, conclude, check)
-        plan = PLAN.block(
+        plan = PLAN.words(
             next=0,
             epoch=ctypes.addressof(epoch),
             right=self.right,
@@ -356,7 +348,7 @@ class Signature:
 def follow(target: Callable, plans: Sequence[Plan]) -> None:
     """Let calls of `target`, which keeps the plans, try those in order; none: let all calls be Python's. Other threads
     may be calling it: what they can reach by then leads to plans that are there, so the last comes first. (Plans that
-    were followed before must be kept as `retired.py` has it.)"""
+    were followed before must be kept as `epochs.py` has it.)"""
     after = 0
     for plan in reversed(plans):
         plan.words[_NEXT] = after

@@ -7,7 +7,7 @@ handler raises:
     watcher   a thread: where one launch of the main thread lasts, it writes to the launch's error record (the high
               half of the first word) that the launch shall look
     kernel    loads that word where it is free (`codegen/llvm/interrupts.py`). If it is not 0, it calls `poll`. So does
-              the pool between the shares of a loop, and who waits for the pool or for its turn
+              the pool between the shares of a loop, and who waits for the pool or for a lock
     poll      in the main thread takes Python's lock, runs the handlers, and tells whether one raised; in the threads
               of the pool tells whether the launch was ended
     launch    raises the exception, when all threads have left the kernel
@@ -29,7 +29,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.artifact import ERROR_WORDS
-from weft.runtime.lock_ir import INTERVAL
+from weft.runtime.locks import INTERVAL
+from weft.runtime.native import known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,6 +209,7 @@ done:
 """
 
 INTERRUPTS_IR = _STATE + _WATCHER + _POLL + _LIFE
+known({"watch_begin": "i1 (ptr)", "end_watched": "i64 (ptr)", "raise_interrupt": "ptr ()"})
 
 
 FUNCTIONS = ("look_for_signals", "raise_interrupt", "watch_main")  # what the code must export

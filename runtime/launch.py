@@ -20,15 +20,17 @@ from weft.ir.artifact import Artifact, Slots
 from weft.ir.errors import InternalError
 from weft.ir.scalar import cast_value
 from weft.ir.types import Array, Prim, Type, f16, f32, f64, flatten, i64, u1, u16, u64
-from weft.runtime.call_ir import CALL_IR
+from weft.runtime.call_ir import call_ir
 from weft.runtime.console import PrintService
 from weft.runtime.direct import Native
+from weft.runtime.epochs import Epochs
+from weft.runtime.epochs_ir import epochs_ir
 from weft.runtime.errors import Overlapping, fault
 from weft.runtime.forks import forkable
-from weft.runtime.graph_ir import GRAPH_IR
+from weft.runtime.graph_ir import graph_ir
 from weft.runtime.guard_ir import FAULTED
 from weft.runtime.guards import Guards, memory_fault, watch
-from weft.runtime.interrupts import FUNCTIONS, INTERRUPTED, raiser, watch_main_thread
+from weft.runtime.interrupts import FUNCTIONS, INTERRUPTED, INTERRUPTS_IR, raiser, watch_main_thread
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch_ir import (
     ARRAY,
@@ -36,20 +38,18 @@ from weft.runtime.launch_ir import (
     FLOAT32,
     FLOAT64,
     INTEGER,
-    LAUNCH_IR,
     ON_STACK,
     OVERLAPS,
     PYTHON_API,
     TRUTH,
     UNSIGNED,
+    launch_ir,
 )
+from weft.runtime.launch_locks import DEVICE_LOCK, launch_locks_ir, memory_of
 from weft.runtime.pool import Pool
-from weft.runtime.pool_ir import POOL_IR
-from weft.runtime.retired import Retired
-from weft.runtime.retired_ir import RETIRED_IR
-from weft.runtime.turn_ir import TURN, memory_of
+from weft.runtime.pool_ir import pool_ir
 
-__all__ = ["CpuKernel", "Launcher", "array_argument", "load_runtime"]
+__all__ = ["CpuKernel", "Launcher", "array_argument", "load_runtime", "runtime_ir"]
 
 _KINDS: dict[Type, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
 _METH_FASTCALL = 0x80
@@ -68,14 +68,19 @@ def load_runtime(emit: Callable[[str], bytes] = emit) -> Code:
         return _runtime[0]
 
 
+def runtime_ir() -> str:
+    """The LLVM IR of the runtime's own machine code."""
+    texts = pool_ir(), launch_ir(), launch_locks_ir(), INTERRUPTS_IR, epochs_ir(), call_ir(), graph_ir()
+    return "".join(texts)
+
+
 def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
     own = ("launch", "launch_for", "launch_scratch", "call", "graph_node", "graph_flush")
-    functions = (*Pool.FUNCTIONS, *Retired.FUNCTIONS, *Guards.FUNCTIONS, *FUNCTIONS, *own)
-    text = POOL_IR + LAUNCH_IR + RETIRED_IR + CALL_IR + GRAPH_IR
-    code = Loader().load(emit(text), functions, symbols=symbols)
-    Retired(code)
+    functions = (*Pool.FUNCTIONS, *Epochs.FUNCTIONS, *Guards.FUNCTIONS, *FUNCTIONS, *own)
+    code = Loader().load(emit(runtime_ir()), functions, symbols=symbols)
+    Epochs(code)
     Guards(code)
     watch_main_thread(code)
     return code
@@ -137,7 +142,7 @@ class Launcher:
         alive."""
         inputs = [INTEGER] * slots.trees + list(kinds)
         outputs, rules = _flatten(slots.results), _result_rules(slots)
-        descriptor = DESCRIPTOR.block(
+        descriptor = DESCRIPTOR.words(
             kernel=entry,
             table=table,
             seeds=self.seeds,
@@ -185,7 +190,7 @@ class CpuKernel:
         self.heard = self._print.heard  # who is told what it prints
         self._table = services(self._print.address)
         watch()
-        memory = TURN if refused is not None else memory_of(slots, self._print.prints)
+        memory = DEVICE_LOCK if refused is not None else memory_of(slots, self._print.prints)
         self._overlap = code[artifact.check] if artifact.check else 0
         place = code[artifact.entry], ctypes.addressof(self._table), self._overlap, memory, slots
         small = slots.count <= ON_STACK

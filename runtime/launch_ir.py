@@ -1,4 +1,4 @@
-"""A launch, in LLVM IR: a Python function made of native code, with nothing between the call and the kernel.
+"""A launch: a Python function made of native code, with nothing between the call and the kernel. (See `native.py`.)
 
 `launch` is a METH_FASTCALL function. Its `self` is a bytes object, the kernel's *descriptor*: a block of words
 (DESCRIPTOR), then per argument its kind, then per result its kind and its shift.
@@ -6,21 +6,22 @@
 The context lies on the stack, or in malloc's memory if it is large, and the error record behind it. Arguments fill the
 slots from 3 on. Integers wrap, floats round; an argument that is no number at all leaves Python's exception set, and
 the launch does not happen. Kernels that share memory run one after the other, whatever threads launch them (see
-`turn_ir.py`), so that what one loop may do without locks another launch cannot spoil.
-An array is anything with Python's buffer protocol; its kind is ARRAY + its number of axes.
-Its buffer is given back as soon as it is read: the caller holds the array until the launch is over. Gives the tuple of
-results; the bytes of the error record if a fault filled it, or the launch did not happen, because arguments overlap
-that must not; no bytes if there are too few arguments, or axes.
+`launch_locks.py`), so that another launch cannot spoil what a loop does without locks.
+
+An array is anything with Python's buffer protocol; its kind is ARRAY + its number of axes. Its buffer is given back as
+soon as it is read: the caller holds the array until the launch is over. `launch` gives the tuple of results; the bytes
+of the error record if a fault filled it, or the launch did not happen, because arguments overlap that must not; no
+bytes if there are too few arguments, or axes.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from functools import partial
 
 from weft.ir.artifact import ERROR_WORDS, SERVICES
-from weft.runtime.interrupts import INTERRUPTS_IR
-from weft.runtime.turn_ir import TURN_IR
-from weft.runtime.words import Words
+from weft.runtime.native import Block, Function, Module, Value, declare
 
 __all__ = [
     "ARRAY",
@@ -28,32 +29,31 @@ __all__ = [
     "FLOAT32",
     "FLOAT64",
     "INTEGER",
-    "LAUNCH_IR",
     "ON_STACK",
     "OVERLAPS",
     "PYTHON_API",
     "TRUTH",
     "UNSIGNED",
+    "launch_ir",
 ]
 
-DESCRIPTOR = Words(
-    "descriptor",
-    "kernel",  # address of the kernel's entry
-    "table",  # address of the service table
-    "seeds",  # address of the counter that random seeds are taken from
-    "memory",  # what the kernel's run excludes, see `turn_ir.py`
-    "slots",  # how many the context has
-    "inputs",  # how many arguments: one per tree, then one per scalar or array of the parameters
-    "outputs",  # how many results
-    "first_result",  # the slot where the results begin
-    "overlap",  # address of the function that tells whether arguments overlap, or null
+DESCRIPTOR = Block(
+    "ptr kernel",  # address of the kernel's entry
+    "ptr table",  # address of the service table
+    "ptr seeds",  # address of the counter that random seeds are taken from
+    "i64 memory",  # what the kernel's run excludes, see `launch_locks.py`
+    "i64 slots",  # how many the context has
+    "i64 inputs",  # how many arguments: one per tree, then one per scalar or array of the parameters
+    "i64 outputs",  # how many results
+    "i64 first_result",  # the slot where the results begin
+    "ptr overlap",  # address of the function that tells whether arguments overlap, or null
 )
 OVERLAPS = 4  # the state of an error record: nothing ran, arguments overlap
 INTEGER, UNSIGNED, FLOAT32, FLOAT64, TRUTH, ARRAY = range(6)
 ON_STACK = 2048  # slots of a context that lies on the stack
 _STRIDED = 0x18  # PyBUF_STRIDES
 
-# The C functions of Python that the code below calls, and that of `call_ir.py`.
+# The C functions of Python that native code calls.
 _API = {
     "PyBytes_AsString": "ptr (ptr)",
     "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
@@ -97,292 +97,182 @@ if not hasattr(ctypes.pythonapi, "PyDict_GetItemRef"):  # before Python 3.13
     del _API["PyDict_GetItemRef"]
 PYTHON_API: tuple[str, ...] = tuple(_API)
 
-_DECLARATIONS = "\n".join(f"declare {type.replace(' (', f' @{name}(', 1)}" for name, type in _API.items())
+_DECLARATIONS = declare(_API)
 
-_LAUNCH = f"""
-define ptr @launch(ptr %self, ptr %args, i64 %n) {{
-entry:
-  %descriptor = call ptr @PyBytes_AsString(ptr %self)
-  {DESCRIPTOR.read("i64 inputs", "i64 slots")}
-  %fits = icmp eq i64 %n, %inputs
-  br i1 %fits, label %memory, label %misfit
-misfit:
-  %nothing = call ptr @PyBytes_FromStringAndSize(ptr null, i64 0)
-  ret ptr %nothing
-memory:
-  %words = add i64 %slots, {ERROR_WORDS}
-  %small = icmp ule i64 %slots, {ON_STACK}
-  br i1 %small, label %stack, label %heap
-stack:
-  %frame = alloca i64, i64 %words, align 64
-  %result = call ptr @launch_in(ptr %descriptor, ptr %args, ptr %frame)
-  ret ptr %result
-heap:
-  %bytes = shl i64 %words, 3
-  %block = call ptr @PyMem_RawMalloc(i64 %bytes)
-  %full = icmp eq ptr %block, null
-  br i1 %full, label %poor, label %rich
-poor:
-  %exception = call ptr @PyErr_NoMemory()
-  ret ptr %exception
-rich:
-  %result2 = call ptr @launch_in(ptr %descriptor, ptr %args, ptr %block)
-  call void @PyMem_RawFree(ptr %block)
-  ret ptr %result2
-}}
+# The struct Py_buffer: how large it is, and where its parts are.
+_VIEW, _NDIM, _VIEW_SHAPE, _VIEW_STRIDES = "[10 x i64]", 36, 48, 56
 
-define internal ptr @launch_in(ptr %descriptor, ptr %args, ptr %ctx) {{
-entry:
-  %view = alloca [10 x i64]
-  {DESCRIPTOR.read("i64 slots", "i64 inputs", "i64 outputs", "i64 first_result")}
-  %record = getelementptr i64, ptr %ctx, i64 %slots
-  %kinds = getelementptr i64, ptr %descriptor, i64 {len(DESCRIPTOR)}
-  %first.slot = getelementptr i64, ptr %ctx, i64 3
-  br label %each
-each:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
-  %slot = phi ptr [ %first.slot, %entry ], [ %slot.next, %next ]
-  %more = icmp slt i64 %i, %inputs
-  br i1 %more, label %read, label %check.overlap
-read:
-  %arg.at = getelementptr ptr, ptr %args, i64 %i
-  %arg = load ptr, ptr %arg.at
-  %kind.at = getelementptr i64, ptr %kinds, i64 %i
-  %kind = load i64, ptr %kind.at
-  %axes = sub i64 %kind, {ARRAY}
-  %is.array = icmp sge i64 %axes, 0
-  br i1 %is.array, label %array, label %scalar
-scalar:
-  switch i64 %kind, label %integer [ i64 {FLOAT32}, label %float i64 {FLOAT64}, label %float i64 {TRUTH}, label %truth ]
-integer:
-  %whole = call i64 @PyLong_AsUnsignedLongLongMask(ptr %arg)
-  store i64 %whole, ptr %slot
-  %whole.odd = icmp eq i64 %whole, -1
-  br i1 %whole.odd, label %check, label %next
-float:
-  %real = call double @PyFloat_AsDouble(ptr %arg)
-  %short = fptrunc double %real to float
-  %is64 = icmp eq i64 %kind, {FLOAT64}
-  br i1 %is64, label %double, label %single
-double:
-  store double %real, ptr %slot
-  br label %floated
-single:
-  store float %short, ptr %slot
-  br label %floated
-floated:
-  %real.odd = fcmp oeq double %real, -1.0
-  br i1 %real.odd, label %check, label %next
-truth:
-  %true = call i32 @PyObject_IsTrue(ptr %arg)
-  %bit = trunc i32 %true to i8
-  store i8 %bit, ptr %slot
-  %true.odd = icmp slt i32 %true, 0
-  br i1 %true.odd, label %check, label %next
-array:
-  %refused = call i32 @PyObject_GetBuffer(ptr %arg, ptr %view, i32 {_STRIDED})
-  %held = icmp eq i32 %refused, 0
-  br i1 %held, label %measure, label %refuse
-measure:
-  %base = load i64, ptr %view
-  %ndim.at = getelementptr i8, ptr %view, i64 36
-  %ndim.32 = load i32, ptr %ndim.at
-  %ndim = sext i32 %ndim.32 to i64
-  %shape.at = getelementptr i8, ptr %view, i64 48
-  %shape = load ptr, ptr %shape.at
-  %strides.at = getelementptr i8, ptr %view, i64 56
-  %strides = load ptr, ptr %strides.at
-  %deep = icmp sge i64 %ndim, %axes
-  br i1 %deep, label %copy, label %shallow
-shallow:
-  call void @PyBuffer_Release(ptr %view)
-  %nothing = call ptr @PyBytes_FromStringAndSize(ptr null, i64 0)
-  ret ptr %nothing
-copy:
-  %array.width = call i64 @array_slots(ptr %slot, i64 %base, ptr %shape, ptr %strides, i64 %axes)
-  call void @PyBuffer_Release(ptr %view)
-  br label %next
-check:
-  %raised = call ptr @PyErr_Occurred()
-  %well = icmp eq ptr %raised, null
-  br i1 %well, label %next, label %refuse
-refuse:
-  ret ptr null
-next:
-  %width = phi i64 [ 1, %integer ], [ 1, %floated ], [ 1, %truth ], [ 1, %check ], [ %array.width, %copy ]
-  %slot.next = getelementptr i64, ptr %slot, i64 %width
-  %i.next = add i64 %i, 1
-  br label %each
+_IR = Module()
 
-check.overlap:
-  {DESCRIPTOR.read("ptr overlap")}
-  %met = call i1 @overlaps(ptr %overlap, ptr %ctx)
-  br i1 %met, label %overlapping, label %run
-overlapping:
-  store i64 {OVERLAPS}, ptr %record
-  br label %faulty
-run:
-  {DESCRIPTOR.read("ptr kernel", "ptr table", "ptr seeds", "i64 memory")}
-  %state = call i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds, i64 %memory)
-  %sound = icmp eq i64 %state, 0
-  br i1 %sound, label %collect, label %faulty
-faulty:
-  %fault = call ptr @PyBytes_FromStringAndSize(ptr %record, i64 {8 * ERROR_WORDS})
-  ret ptr %fault
-collect:
-  %results = getelementptr i64, ptr %ctx, i64 %first_result
-  %rules = getelementptr i64, ptr %kinds, i64 %inputs
-  %tuple = call ptr @result_tuple(i64 %outputs, ptr %rules, ptr %results)
-  ret ptr %tuple
-}}
-"""
 
-_SHARED = f"""
-; The slots of an array; gives how many.
-define internal i64 @array_slots(ptr %slot, i64 %address, ptr %shape, ptr %strides, i64 %axes) {{
-entry:
-  store i64 %address, ptr %slot
-  %shape.to = getelementptr i64, ptr %slot, i64 1
-  %strides.to = getelementptr i64, ptr %shape.to, i64 %axes
-  %bytes = shl i64 %axes, 3
-  call void @llvm.memcpy.p0.p0.i64(ptr %shape.to, ptr %shape, i64 %bytes, i1 false)
-  call void @llvm.memcpy.p0.p0.i64(ptr %strides.to, ptr %strides, i64 %bytes, i1 false)
-  %axes2 = shl i64 %axes, 1
-  %width = add i64 %axes2, 1
-  ret i64 %width
-}}
+@_IR.function("ptr", "ptr", "ptr", "i64", exported=True)
+def launch(f: Function, self: Value, args: Value, n: Value) -> None:
+    """Reserve a context, and launch in it."""
+    descriptor = f.call("PyBytes_AsString", self)
+    inputs, slots = DESCRIPTOR.read(descriptor, "inputs", "slots")
+    with f.unless(n.eq(inputs)):
+        f.ret(f.call("PyBytes_FromStringAndSize", None, 0))
+    words = slots + ERROR_WORDS
+    with f.when(slots.compare("ule", ON_STACK)):
+        frame = f.set("ptr", f"alloca i64, i64 {words.text}, align 64")
+        f.ret(f.call("launch_in", descriptor, args, frame))
+    block = f.call("PyMem_RawMalloc", words << 3)
+    with f.when(block.eq(0)):
+        f.ret(f.call("PyErr_NoMemory"))
+    result = f.call("launch_in", descriptor, args, block)
+    f.call("PyMem_RawFree", block)
+    f.ret(result)
 
-; Whether arguments overlap, by that function, if there is one.
-define internal i1 @overlaps(ptr %check, ptr %ctx) {{
-entry:
-  %none = icmp eq ptr %check, null
-  br i1 %none, label %apart, label %ask
-apart:
-  ret i1 false
-ask:
-  %met = call zeroext i1 %check(ptr %ctx)
-  ret i1 %met
-}}
 
-; Fill the first slots of a context, and run the kernel when it may run, without Python's lock. Gives the state of the
-; error record. Launches of the main thread are watched (see `interrupts.py`), but for those within another.
-define internal i64 @run_kernel(ptr %kernel, ptr %ctx, ptr %record, ptr %table, ptr %seeds, i64 %memory) {{
-entry:
-  %seed = atomicrmw add ptr %seeds, i64 1 monotonic
-  %ctx1 = getelementptr i64, ptr %ctx, i64 1
-  %ctx2 = getelementptr i64, ptr %ctx, i64 2
-  store ptr %table, ptr %ctx
-  store i64 %seed, ptr %ctx2
-  %pool.at = getelementptr ptr, ptr %table, i64 {SERVICES.index("pool")}
-  %pool = load ptr, ptr %pool.at
-  %thread = call ptr @PyEval_SaveThread()
-  %main = load atomic ptr, ptr @main.watched monotonic, align 8
-  %is.main = icmp eq ptr %thread, %main
-  br i1 %is.main, label %look, label %other
-other:
-  %asleep = icmp eq ptr %main, null
-  br i1 %asleep, label %begin, label %plain
-begin:
-  %begun = call i1 @watch_begin(ptr %thread)
-  br i1 %begun, label %look, label %plain
-plain:
-  store ptr %record, ptr %ctx1
-  store i64 0, ptr %record
-  %me = call i64 @PyThread_get_thread_ident()
-  call void @run_in_turn(ptr %kernel, ptr %ctx, ptr %pool, i64 %memory, i64 %me)
-  call void @PyEval_RestoreThread(ptr %thread)
-  %plain.state = load i64, ptr %record
-  ret i64 %plain.state
-look:
-  %number = load atomic i64, ptr @launches monotonic, align 8
-  %within = trunc i64 %number to i1
-  br i1 %within, label %plain, label %watched
-watched:
-  store ptr @main.record, ptr %ctx1
-  store atomic i64 0, ptr @main.record monotonic, align 8
-  %odd = add i64 %number, 1
-  store atomic i64 %odd, ptr @launches monotonic, align 8
-  %main.ident = load atomic i64, ptr @main.ident monotonic, align 8
-  call void @run_in_turn(ptr %kernel, ptr %ctx, ptr %pool, i64 %memory, i64 %main.ident)
-  %even = add i64 %number, 2
-  store atomic i64 %even, ptr @launches monotonic, align 8
-  call void @PyEval_RestoreThread(ptr %thread)
-  %state = load i32, ptr @main.record
-  %sound = icmp eq i32 %state, 0
-  br i1 %sound, label %done, label %copy
-done:
-  ret i64 0
-copy:
-  %watched.state = call i64 @end_watched(ptr %record)
-  ret i64 %watched.state
-}}
-"""
+@_IR.function("ptr", "ptr", "ptr", "ptr")
+def launch_in(f: Function, descriptor: Value, args: Value, ctx: Value) -> None:
+    """Fill the context at `ctx`, run the kernel, and give its results."""
+    slots, inputs, outputs, first = DESCRIPTOR.read(descriptor, "slots", "inputs", "outputs", "first_result")
+    record, kinds = ctx.at(slots), descriptor.at(len(DESCRIPTOR))
+    slot = f.variable("ptr", ctx.at(3))
+    with f.count(inputs) as k:
+        width = f.call("launch_argument", args.at(k).load("ptr"), kinds.at(k).load("i64"), slot.get())
+        with f.when(width.eq(_TOO_FEW)):
+            f.ret(f.call("PyBytes_FromStringAndSize", None, 0))
+        f.ret_if(width.eq(_FAILED), 0, "ptr")
+        slot.set(slot.get().at(width))
+    overlap, kernel, table, seeds, memory = DESCRIPTOR.read(descriptor, "overlap", "kernel", "table", "seeds", "memory")
+    with f.when(f.call("overlaps", overlap, ctx)):
+        record.store(OVERLAPS)
+        f.ret(f.call("PyBytes_FromStringAndSize", record, 8 * ERROR_WORDS))
+    with f.unless(f.call("run_kernel", kernel, ctx, record, table, seeds, memory).eq(0)):
+        f.ret(f.call("PyBytes_FromStringAndSize", record, 8 * ERROR_WORDS))
+    f.ret(f.call("result_tuple", outputs, kinds.at(inputs), ctx.at(first)))
 
-_RESULTS = f"""
-; Null, with Python's exception set, if there is no memory.
-define internal ptr @result_tuple(i64 %outputs, ptr %rules, ptr %results) {{
-entry:
-  %tuple = call ptr @PyTuple_New(i64 %outputs)
-  %none = icmp eq ptr %tuple, null
-  br i1 %none, label %fail, label %each
-fail:
-  ret ptr null
-each:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %put ]
-  %more = icmp slt i64 %r, %outputs
-  br i1 %more, label %write, label %done
-write:
-  %value.at = getelementptr i64, ptr %results, i64 %r
-  %rule.at = getelementptr [2 x i64], ptr %rules, i64 %r
-  %object = call ptr @result_object(ptr %rule.at, ptr %value.at)
-  %lacking = icmp eq ptr %object, null
-  br i1 %lacking, label %drop, label %put
-drop:
-  call void @Py_DecRef(ptr %tuple)
-  ret ptr null
-put:
-  %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %r, ptr %object)
-  %r.next = add i64 %r, 1
-  br label %each
-done:
-  ret ptr %tuple
-}}
 
-; A result as a Python number, by its kind and shift.
-define internal ptr @result_object(ptr %rule.at, ptr %value.at) {{
-entry:
-  %value = load i64, ptr %value.at
-  %rule = load i64, ptr %rule.at
-  %shift.at = getelementptr i64, ptr %rule.at, i64 1
-  %shift = load i64, ptr %shift.at
-  %shifted = shl i64 %value, %shift
-  %signed = ashr i64 %shifted, %shift
-  %unsigned = lshr i64 %shifted, %shift
-  switch i64 %rule, label %from.signed [
-    i64 {UNSIGNED}, label %from.unsigned
-    i64 {FLOAT32}, label %from.single
-    i64 {FLOAT64}, label %from.double
-    i64 {TRUTH}, label %from.truth
-  ]
-from.signed:
-  %object1 = call ptr @PyLong_FromLongLong(i64 %signed)
-  ret ptr %object1
-from.unsigned:
-  %object2 = call ptr @PyLong_FromUnsignedLongLong(i64 %unsigned)
-  ret ptr %object2
-from.single:
-  %narrow = load float, ptr %value.at
-  %wide = fpext float %narrow to double
-  %object3 = call ptr @PyFloat_FromDouble(double %wide)
-  ret ptr %object3
-from.double:
-  %full = load double, ptr %value.at
-  %object4 = call ptr @PyFloat_FromDouble(double %full)
-  ret ptr %object4
-from.truth:
-  %object5 = call ptr @PyBool_FromLong(i64 %unsigned)
-  ret ptr %object5
-}}
-"""
+_FAILED, _TOO_FEW = -1, -2  # in place of how many slots an argument took: there is an exception; it has too few axes
 
-LAUNCH_IR = _DECLARATIONS + _LAUNCH + _SHARED + _RESULTS + TURN_IR + INTERRUPTS_IR
+
+@_IR.function("i64", "ptr", "i64", "ptr")
+def launch_argument(f: Function, arg: Value, kind: Value, slot: Value) -> None:
+    """An argument of that kind into its slots; gives how many."""
+    axes = kind - ARRAY
+    with f.when(axes.compare("sge", 0)):
+        view = f.room(_VIEW)
+        f.ret_if(f.call("PyObject_GetBuffer", arg, view, _STRIDED).ne(0), _FAILED)
+        width = f.variable("i64", _TOO_FEW)
+        with f.when(view.behind(_NDIM).load("i32").cast("sext", "i64").compare("sge", axes)):
+            shape, strides = view.behind(_VIEW_SHAPE).load("ptr"), view.behind(_VIEW_STRIDES).load("ptr")
+            width.set(f.call("array_slots", slot, view.load("i64"), shape, strides, axes))
+        f.call("PyBuffer_Release", view)
+        f.ret(width.get())
+    odd = f.variable("i1", False)
+
+    def real() -> None:
+        number = f.call("PyFloat_AsDouble", arg)
+        odd.set(number.compare("oeq", -1.0))
+        with f.when(kind.eq(FLOAT64)):
+            slot.store(number)
+        with f.when(kind.eq(FLOAT32)):
+            slot.store(number.cast("fptrunc", "float"))
+
+    def truth() -> None:
+        true = f.call("PyObject_IsTrue", arg)
+        odd.set(true.compare("slt", 0))
+        slot.store(true.cast("trunc", "i8"))
+
+    def whole() -> None:
+        number = f.call("PyLong_AsUnsignedLongLongMask", arg)
+        odd.set(number.eq(-1))
+        slot.store(number)
+
+    f.dispatch(kind, {FLOAT32: real, FLOAT64: real, TRUTH: truth, INTEGER: whole, UNSIGNED: whole})
+    with f.when(odd.get()):
+        f.ret_if(f.call("PyErr_Occurred").ne(0), _FAILED)
+    f.ret(1)
+
+
+@_IR.function("i64", "ptr", "i64", "ptr", "ptr", "i64")
+def array_slots(f: Function, slot: Value, address: Value, shape: Value, strides: Value, axes: Value) -> None:
+    """The slots of an array; gives how many."""
+    slot.store(address)
+    shape_to = slot.at(1)
+    f.copy(shape_to, shape, axes << 3)
+    f.copy(shape_to.at(axes), strides, axes << 3)
+    f.ret((axes << 1) + 1)
+
+
+@_IR.function("i1", "ptr", "ptr")
+def overlaps(f: Function, check: Value, ctx: Value) -> None:
+    """Whether arguments overlap, by that function, if there is one."""
+    f.ret_if(check.eq(0), False, "i1")
+    f.ret(f.call(check, ctx, type="zeroext i1"))
+
+
+@_IR.function("i64", "ptr", "ptr", "ptr", "ptr", "ptr", "i64")
+def run_kernel(
+    f: Function, kernel: Value, ctx: Value, record: Value, table: Value, seeds: Value, memory: Value
+) -> None:
+    """Fill the first slots of a context, and run the kernel when it may run, without Python's lock. Gives the state of
+    the error record. Launches of the main thread are watched (see `interrupts.py`), but for those within another."""
+    ctx.store(table)
+    ctx.at(2).store(seeds.atomic("add", 1, "monotonic"))
+    pool = table.at(SERVICES.index("pool")).load("ptr")
+    thread, watched = f.call("PyEval_SaveThread"), f.variable("i1", True)
+    main = f.symbol("main.watched").load("ptr", "monotonic")
+    with f.unless(thread.eq(main)):
+        watched.set(False)
+        with f.when(main.eq(0)):
+            watched.set(f.call("watch_begin", thread))
+    launches, number = f.symbol("launches"), f.variable("i64", 0)
+    with f.when(watched.get()):
+        number.set(launches.load("i64", "monotonic"))
+        watched.set(~number.get().cast("trunc", "i1"))
+    with f.unless(watched.get()):
+        ctx.at(1).store(record)
+        record.store(0)
+        f.call("run_exclusively", kernel, ctx, pool, memory, f.call("PyThread_get_thread_ident"))
+        f.call("PyEval_RestoreThread", thread)
+        f.ret(record.load("i64"))
+    its_record = f.symbol("main.record")
+    ctx.at(1).store(its_record)
+    its_record.store(0, "monotonic")
+    launches.store(number.get() + 1, "monotonic")
+    f.call("run_exclusively", kernel, ctx, pool, memory, f.symbol("main.ident").load("i64", "monotonic"))
+    launches.store(number.get() + 2, "monotonic")
+    f.call("PyEval_RestoreThread", thread)
+    f.ret_if(its_record.load("i32").eq(0), 0)
+    f.ret(f.call("end_watched", record))
+
+
+@_IR.function("ptr", "i64", "ptr", "ptr")
+def result_tuple(f: Function, outputs: Value, rules: Value, results: Value) -> None:
+    """Null, with Python's exception set, if there is no memory."""
+    tuple = f.call("PyTuple_New", outputs)
+    f.ret_if(tuple.eq(0), 0, "ptr")
+    with f.count(outputs) as k:
+        object = f.call("result_object", rules.at(k, "[2 x i64]"), results.at(k))
+        with f.when(object.eq(0)):
+            f.call("Py_DecRef", tuple)
+            f.ret(0, "ptr")
+        f.call("PyTuple_SetItem", tuple, k, object)
+    f.ret(tuple)
+
+
+@_IR.function("ptr", "ptr", "ptr")
+def result_object(f: Function, rule: Value, place: Value) -> None:
+    """A result as a Python number, by its kind and shift."""
+    value, kind, shift = place.load("i64"), rule.load("i64"), rule.at(1).load("i64")
+    shifted = value << shift
+    makers: dict[int, Callable[[], Value]] = {
+        UNSIGNED: lambda: f.call("PyLong_FromUnsignedLongLong", shifted >> shift),
+        FLOAT32: lambda: f.call("PyFloat_FromDouble", place.load("float").cast("fpext", "double")),
+        FLOAT64: lambda: f.call("PyFloat_FromDouble", place.load("double")),
+        TRUTH: lambda: f.call("PyBool_FromLong", shifted >> shift),
+    }
+    f.dispatch(kind, {which: partial(_return, f, make) for which, make in makers.items()})
+    f.ret(f.call("PyLong_FromLongLong", shifted.signed_shift(shift)))
+
+
+def _return(f: Function, make: Callable[[], Value]) -> None:
+    f.ret(make())
+
+
+def launch_ir() -> str:
+    """LLVM IR of launches, and the declarations of Python's functions."""
+    return _DECLARATIONS + _IR.text()

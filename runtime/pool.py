@@ -7,8 +7,8 @@ places have names in `pool_ir.py`):
           spins before sleeping (i64)
      64   state (i64): epoch << 32 | open << 31 | waiting << 30 | how many workers are inside
     128   how many workers sleep (i32)
-    160   the turn: 0 free, 1 taken, 2 taken and wanted (i32); the thread that has it (i64); the thread whose launch
-          runs a loop (i64)
+    160   the launch lock: 0 free, 1 taken, 2 taken and wanted (i32); the thread that holds it (i64); the thread
+          whose launch runs a loop (i64)
     192   the loop: body, ctx, share, n, the least chunk
     232   scratch memory for the launch under way, which grows as needed: where it is, how many bytes
     248   the first fault of the loop, see `guard_ir.py`
@@ -21,7 +21,7 @@ read in long runs, and the last chunks are short enough that all end together) u
 leaves. The caller takes chunks as well; when none is left it clears `open` and waits until nobody is inside. So a
 worker that wakes late finds the door closed, and a loop is over as soon as its work is.
 
-A caller that does not get the lock runs its loop by itself; a launch waits for it (`turn_ir.py`). Who waits
+A caller that does not get the lock runs its loop by itself; a launch waits for it (`launch_locks.py`). Who waits
 spins for some 30 us and then sleeps on the word it watches, so an idle pool costs nothing.
 """
 
@@ -87,8 +87,8 @@ class Pool:
 
     @property
     def launching(self) -> bool:
-        """Whether a launch has its turn now."""
-        return bool(self._at("turn").value)
+        """Whether a launch holds the launch lock now."""
+        return bool(self._at("launch_lock").value)
 
     def missed(self, address: int) -> bool:
         """Whether an address is between the guards of the scratch memory."""
@@ -97,7 +97,7 @@ class Pool:
 
     def forget(self) -> None:
         """In a forked child: the threads of the parent are not here, and what they were doing is not done."""
-        for name in ("lock", "started", "stopping", "sleepers", "turn"):
+        for name in ("lock", "started", "stopping", "sleepers", "launch_lock"):
             self._at(name).value = 0
         for name in ("state", "owner", "looper", "scratch", "scratch_size"):
             self._at(name, ctypes.c_int64).value = 0

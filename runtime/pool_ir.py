@@ -1,12 +1,14 @@
-"""The thread pool itself, in LLVM IR. `pool.py` has the prose: the protocol and the layout of the pool's memory."""
+"""The thread pool itself. `pool.py` has the prose: the protocol and the layout of the pool's memory. (Native code, see
+`native.py`.)"""
 
 from __future__ import annotations
 
 from weft.runtime import system
 from weft.runtime.guard_ir import GUARD_IR
-from weft.runtime.lock_ir import INTERVAL, LOCK_IR, PAUSE
+from weft.runtime.locks import INTERVAL, LOCKS, PAUSE
+from weft.runtime.native import Function, Module, Value, declare, known
 
-__all__ = ["PLACES", "POOL_IR", "SCRATCH_GUARD", "places"]
+__all__ = ["PLACES", "SCRATCH_GUARD", "place", "pool_ir"]
 
 SCRATCH_GUARD = 16 << 20  # bytes without access on either side of scratch memory
 _SCRATCH_UNIT = 64 << 10  # what scratch memory is a multiple of: whole pages on every system
@@ -21,7 +23,7 @@ PLACES: dict[str, int] = {
     "state": 64,
     "epoch": 68,  # the upper half of the state
     "sleepers": 128,
-    "turn": 160,
+    "launch_lock": 160,
     "owner": 168,
     "looper": 176,
     "body": 192,
@@ -37,420 +39,271 @@ PLACES: dict[str, int] = {
 }
 
 
-def places(*names: str) -> str:
-    """LLVM IR that finds places in the pool's memory: `%state.at` for "state"."""
-    return "\n  ".join(f"%{name}.at = getelementptr i8, ptr %pool, i64 {PLACES[name]}" for name in names)
+def place(pool: Value, name: str) -> Value:
+    """The address of a place in the pool's memory."""
+    return pool.behind(PLACES[name])
 
 
 _OPEN = 1 << 31
 _WAITING = 1 << 30
 _COUNT = _WAITING - 1
 
-_CALLER = f"""
-; Without a thread to wait for: where the pool is busy, the caller runs the loop by itself.
-define void @parallel_for(i64 %handle, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain) {{
-entry:
-  %some = icmp sgt i64 %n, 0
-  br i1 %some, label %size, label %done
-size:
-  %pool = inttoptr i64 %handle to ptr
-  {places("workers")}
-  %workers = load i32, ptr %workers.at
-  %small = icmp sle i64 %n, %grain
-  %alone = icmp eq i32 %workers, 0
-  %direct = or i1 %small, %alone
-  br i1 %direct, label %inline, label %lock
-lock:
-  %taken = cmpxchg ptr %pool, i32 0, i32 1 acquire monotonic
-  %mine = extractvalue {{ i32, i1 }} %taken, 1
-  br i1 %mine, label %publish, label %inline
-inline:
-  call void %body(ptr %ctx, ptr %share, i64 0, i64 %n)
-  br label %done
-publish:
-  call void @run_loop(ptr %pool, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain)
-  call void @lock_give(ptr %pool)
-  br label %done
-done:
-  ret void
-}}
+_DECLARATIONS = declare(
+    {
+        "llvm.memset.p0.i64": "void (ptr, i8, i64, i1)",
+        "llvm.memcpy.p0.p0.i64": "void (ptr, ptr, i64, i1)",
+        "llvm.smin.i64": "i64 (i64, i64)",
+        "llvm.smax.i64": "i64 (i64, i64)",
+    }
+)
+known(  # those of `system_*.py` and `guard_ir.py`
+    {
+        "thread_wait": "void (ptr, i32, i32)",
+        "thread_wake": "void (ptr, i32)",
+        "thread_start": "i64 (ptr, ptr)",
+        "thread_join": "void (i64)",
+        "pages_reserve": "ptr (i64)",
+        "pages_commit": "i1 (ptr, i64)",
+        "pages_release": "void (ptr, i64)",
+        "guard_run": "i64 (ptr, ptr)",
+        "guard_leave": "void (i64)",
+        "guard_pause": "ptr ()",
+        "guard_resume": "void (ptr)",
+    }
+)
+_IR = Module()
 
-; By whoever has the pool's lock.
-define internal void @run_loop(ptr %pool, ptr %body, ptr %ctx, ptr %share, i64 %n, i64 %grain) {{
-entry:
-  {places("workers", "started")}
-  %workers = load i32, ptr %workers.at
-  %started = load i32, ptr %started.at
-  %fresh = icmp eq i32 %started, 0
-  br i1 %fresh, label %start, label %job
-start:
-  %pause = call ptr @guard_pause()
-  call void @start_workers(ptr %pool)
-  call void @guard_resume(ptr %pause)
-  br label %job
-job:
-  {places("body", "ctx", "share", "n", "grain", "next", "fault")}
-  %parts = zext i32 %workers to i64
-  %parts8 = mul i64 %parts, 16
-  %even = sdiv i64 %n, %parts8
-  %chosen = call i64 @llvm.smax.i64(i64 %even, i64 1)
-  %given = icmp sgt i64 %grain, 0
-  %chunk = select i1 %given, i64 %grain, i64 %chosen
-  store ptr %body, ptr %body.at
-  store ptr %ctx, ptr %ctx.at
-  store ptr %share, ptr %share.at
-  store i64 %n, ptr %n.at
-  store i64 %chunk, ptr %grain.at
-  store i64 0, ptr %fault.at
-  store atomic i64 0, ptr %next.at monotonic, align 8
-  call void @publish(ptr %pool, i64 {_OPEN})
-  call void @run_chunks(ptr %pool)
-  call void @close_and_join(ptr %pool, ptr %ctx)
-  ret void
-}}
 
-; The next epoch begins with `flags`; two sleepers are woken, they wake others.
-define internal void @publish(ptr %pool, i64 %flags) {{
-  {places("state", "epoch", "sleepers")}
-  %old = load atomic i64, ptr %state.at monotonic, align 8
-  %epoch = lshr i64 %old, 32
-  %epoch.next = add i64 %epoch, 1
-  %high = shl i64 %epoch.next, 32
-  %state = or i64 %high, %flags
-  store atomic i64 %state, ptr %state.at seq_cst, align 8
-  %asleep = load atomic i32, ptr %sleepers.at seq_cst, align 4
-  %any = icmp ne i32 %asleep, 0
-  br i1 %any, label %wake, label %done
-wake:
-  call void @thread_wake(ptr %epoch.at, i32 2)
-  br label %done
-done:
-  ret void
-}}
+@_IR.function("void", "i64", "ptr", "ptr", "ptr", "i64", "i64", exported=True)
+def parallel_for(f: Function, handle: Value, body: Value, ctx: Value, share: Value, n: Value, grain: Value) -> None:
+    """Without a thread to wait for: if the pool is busy, the caller runs the loop by itself."""
+    f.ret_if(n.compare("sle", 0))
+    pool = handle.cast("inttoptr", "ptr")
+    with f.unless(n.compare("sle", grain) | place(pool, "workers").load("i32").eq(0)):
+        _, mine = pool.swap_if(0, 1, "i32", "acquire monotonic")
+        with f.when(mine):
+            f.call("run_loop", pool, body, ctx, share, n, grain)
+            f.call("lock_give", pool)
+            f.ret()
+    f.call(body, ctx, share, f.constant(0), n, type="void")
+    f.ret()
 
-; Nobody may enter any more; wait for those inside: spin, then sleep on the state's low word, and look whether the
-; launch was interrupted: those inside cannot tell.
-define internal void @close_and_join(ptr %pool, ptr %ctx) {{
-entry:
-  {places("state", "spin")}
-  %spin = load i64, ptr %spin.at
-  %was = atomicrmw and ptr %state.at, i64 {~_OPEN} acq_rel
-  br label %look
-look:
-  %left = phi i64 [ %spin, %entry ], [ %less, %pause ]
-  %state = load atomic i64, ptr %state.at acquire, align 8
-  %inside = and i64 %state, {_COUNT}
-  %none = icmp eq i64 %inside, 0
-  br i1 %none, label %done, label %more
-more:
-  %patient = icmp sgt i64 %left, 0
-  br i1 %patient, label %pause, label %sleep
-pause:
-  {PAUSE}
-  %less = sub i64 %left, 1
-  br label %look
-sleep:
-  %before = atomicrmw or ptr %state.at, i64 {_WAITING} acq_rel
-  %before.inside = and i64 %before, {_COUNT}
-  %over = icmp eq i64 %before.inside, 0
-  br i1 %over, label %done, label %wait
-wait:
-  %marked = or i64 %before, {_WAITING}
-  %low = trunc i64 %marked to i32
-  call void @thread_wait(ptr %state.at, i32 %low, i32 {INTERVAL})
-  %ignored = call i1 @stopped(ptr %ctx)
-  br label %sleep
-done:
-  ret void
-}}
-"""
 
-_SHARED = f"""
-; Take chunk after chunk until none is left: of what is left a quarter of a thread's part, `grain` at least. Memory is
-; read in long runs, and the last chunks are short.
-define internal void @take_chunks(ptr %pool) {{
-entry:
-  {places("body", "ctx", "share", "n", "grain", "next")}
-  %body = load ptr, ptr %body.at
-  %ctx = load ptr, ptr %ctx.at
-  %share = load ptr, ptr %share.at
-  %n = load i64, ptr %n.at
-  %grain = load i64, ptr %grain.at
-  {places("workers")}
-  %workers = load i32, ptr %workers.at
-  %threads = add i32 %workers, 1
-  %threads.wide = zext i32 %threads to i64
-  %parts = shl i64 %threads.wide, 2
-  br label %take
-take:
-  %stop = call i1 @stopped(ptr %ctx)
-  br i1 %stop, label %done, label %find
-find:
-  %first = load atomic i64, ptr %next.at monotonic, align 8
-  br label %try
-try:
-  %begin = phi i64 [ %first, %find ], [ %found, %choose ]
-  %left = sub i64 %n, %begin
-  %more = icmp sgt i64 %left, 0
-  br i1 %more, label %choose, label %done
-choose:
-  %part = sdiv i64 %left, %parts
-  %size = call i64 @llvm.smax.i64(i64 %part, i64 %grain)
-  %behind = add i64 %size, 63
-  %lines = and i64 %behind, -64
-  %long = icmp sge i64 %size, 1024
-  %chosen = select i1 %long, i64 %lines, i64 %size
-  %count = call i64 @llvm.smin.i64(i64 %chosen, i64 %left)
-  %end = add i64 %begin, %count
-  %pair = cmpxchg ptr %next.at, i64 %begin, i64 %end monotonic monotonic
-  %found = extractvalue {{ i64, i1 }} %pair, 0
-  %taken = extractvalue {{ i64, i1 }} %pair, 1
-  br i1 %taken, label %run, label %try
-run:
-  call void %body(ptr %ctx, ptr %share, i64 %begin, i64 %end)
-  br label %take
-done:
-  ret void
-}}
+@_IR.function("void", "ptr", "ptr", "ptr", "ptr", "i64", "i64")
+def run_loop(f: Function, pool: Value, body: Value, ctx: Value, share: Value, n: Value, grain: Value) -> None:
+    """By whoever holds the pool's lock."""
+    with f.when(place(pool, "started").load("i32").eq(0)):
+        pause = f.call("guard_pause")
+        f.call("start_workers", pool)
+        f.call("guard_resume", pause)
+    parts = place(pool, "workers").load("i32").cast("zext", "i64") * 16
+    chosen = f.call("llvm.smax.i64", n.op("sdiv", parts), 1)
+    chunk = grain.compare("sgt", 0).select(grain, chosen)
+    loop: dict[str, Value | int] = {"body": body, "ctx": ctx, "share": share, "n": n, "grain": chunk, "fault": 0}
+    for name, value in loop.items():
+        place(pool, name).store(value)
+    place(pool, "next").store(0, "monotonic")
+    f.call("publish", pool, _OPEN)
+    f.call("run_chunks", pool)
+    f.call("close_and_join", pool, ctx)
+    f.ret()
 
-; A thread that faults leaves the loop: the fault is noted, and nobody takes more.
-define internal void @run_chunks(ptr %pool) {{
-entry:
-  %fault = call i64 @guard_run(ptr @take_chunks, ptr %pool)
-  %well = icmp eq i64 %fault, 0
-  br i1 %well, label %done, label %stop
-stop:
-  {places("n", "next", "fault")}
-  %first = cmpxchg ptr %fault.at, i64 0, i64 %fault monotonic monotonic
-  %n = load i64, ptr %n.at
-  store atomic i64 %n, ptr %next.at monotonic, align 8
-  br label %done
-done:
-  ret void
-}}
-"""
 
-_WORKER = f"""
-define internal ptr @worker(ptr %pool) {{
-entry:
-  {places("stopping", "spin", "state", "epoch", "sleepers")}
-  %spin = load i64, ptr %spin.at
-  br label %idle
-idle:
-  %seen = phi i32 [ 0, %entry ], [ %epoch, %closed ], [ %epoch, %leave ], [ %epoch, %tell ], [ %seen, %asleep ]
-  %slept = phi i1 [ false, %entry ], [ false, %closed ], [ false, %leave ], [ false, %tell ], [ true, %asleep ]
-  br label %look
-look:
-  %left = phi i64 [ %spin, %idle ], [ %less, %pause ]
-  %state = load atomic i64, ptr %state.at acquire, align 8
-  %high = lshr i64 %state, 32
-  %now = trunc i64 %high to i32
-  %news = icmp ne i32 %now, %seen
-  br i1 %news, label %act, label %patience
-patience:
-  %patient = icmp sgt i64 %left, 0
-  br i1 %patient, label %pause, label %asleep
-pause:
-  {PAUSE}
-  %less = sub i64 %left, 1
-  br label %look
-asleep:
-  %ignore1 = atomicrmw add ptr %sleepers.at, i32 1 seq_cst
-  call void @thread_wait(ptr %epoch.at, i32 %seen, i32 0)
-  %ignore2 = atomicrmw sub ptr %sleepers.at, i32 1 seq_cst
-  br label %idle
+@_IR.function("void", "ptr", "i64")
+def publish(f: Function, pool: Value, flags: Value) -> None:
+    """The next epoch begins with `flags`; two sleepers are woken, they wake others."""
+    state = place(pool, "state")
+    epoch = (state.load("i64", "monotonic") >> 32) + 1
+    state.store((epoch << 32) | flags, "seq_cst")
+    with f.unless(place(pool, "sleepers").load("i32", "seq_cst").eq(0)):
+        f.call("thread_wake", place(pool, "epoch"), 2)
+    f.ret()
 
-act:
-  %stopping = load atomic i32, ptr %stopping.at acquire, align 4
-  %stop = icmp ne i32 %stopping, 0
-  br i1 %stop, label %quit, label %try
-try:
-  %current = phi i64 [ %state, %act ], [ %found, %enter ]
-  %top = lshr i64 %current, 32
-  %epoch = trunc i64 %top to i32
-  %open.bit = and i64 %current, {_OPEN}
-  %open = icmp ne i64 %open.bit, 0
-  br i1 %open, label %enter, label %closed
-closed:
-  br label %idle
-enter:
-  %plus = add i64 %current, 1
-  %pair = cmpxchg ptr %state.at, i64 %current, i64 %plus acq_rel acquire
-  %found = extractvalue {{ i64, i1 }} %pair, 0
-  %entered = extractvalue {{ i64, i1 }} %pair, 1
-  br i1 %entered, label %inside, label %try
-inside:
-  br i1 %slept, label %spread, label %work
-spread:
-  %asleep.count = load atomic i32, ptr %sleepers.at monotonic, align 4
-  %others = icmp ne i32 %asleep.count, 0
-  br i1 %others, label %rouse, label %work
-rouse:
-  call void @thread_wake(ptr %epoch.at, i32 2)
-  br label %work
-work:
-  call void @run_chunks(ptr %pool)
-  %before = atomicrmw sub ptr %state.at, i64 1 acq_rel
-  %mask = and i64 %before, {_COUNT | _WAITING}
-  %last = icmp eq i64 %mask, {_WAITING | 1}
-  br i1 %last, label %tell, label %leave
-tell:
-  call void @thread_wake(ptr %state.at, i32 1)
-  br label %idle
-leave:
-  br label %idle
-quit:
-  ret ptr null
-}}
-"""
 
-_LIFE = f"""
-define internal void @start_workers(ptr %pool) {{
-entry:
-  {places("workers", "started", "handles")}
-  %workers = load i32, ptr %workers.at
-  br label %each
-each:
-  %i = phi i32 [ 0, %entry ], [ %next, %keep ]
-  %more = icmp slt i32 %i, %workers
-  br i1 %more, label %start, label %done
-start:
-  %handle = call i64 @thread_start(ptr @worker, ptr %pool)
-  %failed = icmp eq i64 %handle, 0
-  br i1 %failed, label %done, label %keep
-keep:
-  %at = getelementptr i64, ptr %handles.at, i32 %i
-  store i64 %handle, ptr %at
-  %next = add i32 %i, 1
-  br label %each
-done:
-  store i32 %i, ptr %started.at
-  ret void
-}}
+@_IR.function("void", "ptr", "ptr")
+def close_and_join(f: Function, pool: Value, ctx: Value) -> None:
+    """Nobody may enter any more; wait for those inside: spin, then sleep on the low word of the state, and look whether
+    the launch was interrupted: those inside cannot tell."""
+    state = place(pool, "state")
+    spin = place(pool, "spin").load("i64")
+    state.atomic("and", ~_OPEN, "acq_rel")
+    with f.count(spin + 1):
+        f.ret_if((state.load("i64", "acquire") & _COUNT).eq(0))
+        f.do(PAUSE)
+    with f.loop():
+        before = state.atomic("or", _WAITING, "acq_rel")
+        f.ret_if((before & _COUNT).eq(0))
+        f.call("thread_wait", state, (before | _WAITING).cast("trunc", "i32"), INTERVAL)
+        f.call("stopped", ctx)
 
-; Whoever had its turn has had it.
-define internal void @end_turn(ptr %pool) {{
-  {places("turn", "owner")}
-  store atomic i64 0, ptr %owner.at monotonic, align 8
-  call void @lock_give(ptr %turn.at)
-  ret void
-}}
 
-; Ends and joins all workers and clears the pool; 0 if a launch was under way, and nothing was done. It takes a turn: a
-; launch that is between two loops may use the scratch memory.
-define i32 @stop_workers(i64 %handle) {{
-entry:
-  %pool = inttoptr i64 %handle to ptr
-  {places("turn")}
-  %turns = cmpxchg ptr %turn.at, i32 0, i32 1 acquire monotonic
-  %idle = extractvalue {{ i32, i1 }} %turns, 1
-  br i1 %idle, label %claim, label %launching
-launching:
-  ret i32 0
-claim:
-  {places("started", "stopping", "state", "epoch", "handles")}
-  %taken = cmpxchg ptr %pool, i32 0, i32 1 acquire monotonic
-  %mine = extractvalue {{ i32, i1 }} %taken, 1
-  br i1 %mine, label %end, label %busy
-busy:
-  call void @end_turn(ptr %pool)
-  ret i32 0
-end:
-  %started = load i32, ptr %started.at
-  store atomic i32 1, ptr %stopping.at release, align 4
-  call void @publish(ptr %pool, i64 0)
-  call void @thread_wake(ptr %epoch.at, i32 2147483647)
-  br label %each
-each:
-  %i = phi i32 [ 0, %end ], [ %next, %join ]
-  %more = icmp slt i32 %i, %started
-  br i1 %more, label %join, label %done
-join:
-  %at = getelementptr i64, ptr %handles.at, i32 %i
-  %thread = load i64, ptr %at
-  call void @thread_join(i64 %thread)
-  %next = add i32 %i, 1
-  br label %each
-done:
-  call void @scratch_free(ptr %pool)
-  store i32 0, ptr %started.at
-  store i32 0, ptr %stopping.at
-  store atomic i64 0, ptr %state.at seq_cst, align 8
-  call void @lock_give(ptr %pool)
-  call void @end_turn(ptr %pool)
-  ret i32 1
-}}
+@_IR.function("void", "ptr")
+def take_chunks(f: Function, pool: Value) -> None:
+    """Take chunk after chunk until none is left: of what is left a quarter of a thread's part, `grain` at least. Memory
+    is read in long runs, and the last chunks are short."""
+    body, ctx, share = (place(pool, name).load("ptr") for name in ("body", "ctx", "share"))
+    n, grain = (place(pool, name).load("i64") for name in ("n", "grain"))
+    parts = (place(pool, "workers").load("i32") + 1).cast("zext", "i64") << 2
+    next = place(pool, "next")
+    with f.loop():
+        f.leave_if(f.call("stopped", ctx))
+        begin, end = f.variable("i64", next.load("i64", "monotonic")), f.variable("i64", 0)
+        with f.loop():
+            left = n - begin.get()
+            f.ret_if(left.compare("sle", 0))
+            size = f.call("llvm.smax.i64", left.op("sdiv", parts), grain)
+            chosen = size.compare("sge", 1024).select((size + 63) & -64, size)  # whole cache lines
+            end.set(begin.get() + f.call("llvm.smin.i64", chosen, left))
+            found, taken = next.swap_if(begin.get(), end.get(), "i64", "monotonic monotonic")
+            f.leave_if(taken)
+            begin.set(found)
+        f.call(body, ctx, share, begin.get(), end.get(), type="void")
+    f.ret()
 
-; Only the launch that has its turn asks. It is between guards, as fields are: kernels add to copies of fields there.
-define ptr @scratch(i64 %handle, i64 %bytes) {{
-entry:
-  %pool = inttoptr i64 %handle to ptr
-  {places("scratch", "scratch_size")}
-  %size = load i64, ptr %scratch_size.at
-  %old = load ptr, ptr %scratch.at
-  %enough = icmp sge i64 %size, %bytes
-  br i1 %enough, label %give, label %grow
-grow:
-  call void @scratch_free(ptr %pool)
-  %behind = add i64 %bytes, {_SCRATCH_UNIT - 1}
-  %room = and i64 %behind, -{_SCRATCH_UNIT}
-  %whole = add i64 %room, {2 * SCRATCH_GUARD}
-  %begin = call ptr @pages_reserve(i64 %whole)
-  %none = icmp eq ptr %begin, null
-  br i1 %none, label %fail, label %commit
-commit:
-  %new = getelementptr i8, ptr %begin, i64 {SCRATCH_GUARD}
-  %well = call i1 @pages_commit(ptr %new, i64 %room)
-  br i1 %well, label %keep, label %undo
-undo:
-  call void @pages_release(ptr %begin, i64 %whole)
-  br label %fail
-fail:
-  ret ptr null
-keep:
-  store ptr %new, ptr %scratch.at
-  store i64 %room, ptr %scratch_size.at
-  br label %give
-give:
-  %memory = phi ptr [ %old, %entry ], [ %new, %keep ]
-  ret ptr %memory
-}}
 
-define internal void @scratch_free(ptr %pool) {{
-entry:
-  {places("scratch", "scratch_size")}
-  %old = load ptr, ptr %scratch.at
-  %none = icmp eq ptr %old, null
-  br i1 %none, label %done, label %release
-release:
-  %room = load i64, ptr %scratch_size.at
-  %begin = getelementptr i8, ptr %old, i64 -{SCRATCH_GUARD}
-  %whole = add i64 %room, {2 * SCRATCH_GUARD}
-  call void @pages_release(ptr %begin, i64 %whole)
-  call void @llvm.memset.p0.i64(ptr %scratch.at, i8 0, i64 16, i1 false)
-  br label %done
-done:
-  ret void
-}}
+@_IR.function("void", "ptr")
+def run_chunks(f: Function, pool: Value) -> None:
+    """A thread that faults leaves the loop: the fault is noted, and nobody takes more."""
+    fault = f.call("guard_run", f.symbol("take_chunks"), pool)
+    f.ret_if(fault.eq(0))
+    place(pool, "fault").swap_if(0, fault, "i64", "monotonic monotonic")
+    place(pool, "next").store(place(pool, "n").load("i64"), "monotonic")
+    f.ret()
 
-; For calibration: how long is a spin?
-define void @spin(i64 %count) {{
-entry:
-  br label %look
-look:
-  %left = phi i64 [ %count, %entry ], [ %less, %look ]
-  {PAUSE}
-  %less = sub i64 %left, 1
-  %more = icmp sgt i64 %less, 0
-  br i1 %more, label %look, label %done
-done:
-  ret void
-}}
-"""
 
-POOL_IR = f"""
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-{system.THREADS_IR}{GUARD_IR}{LOCK_IR}{_CALLER}{_SHARED}{_WORKER}{_LIFE}"""
+@_IR.function("ptr", "ptr")
+def worker(f: Function, pool: Value) -> None:
+    """What a thread of the pool runs: wait for an epoch, enter, take chunks, leave."""
+    state, sleepers, epoch = (place(pool, name) for name in ("state", "sleepers", "epoch"))
+    spin = place(pool, "spin").load("i64")
+    seen, slept = f.variable("i32", 0), f.variable("i1", False)
+    with f.loop():
+        news = f.variable("i1", False)
+        news.set(False)
+        with f.count(spin + 1):
+            news.set((state.load("i64", "acquire") >> 32).cast("trunc", "i32").ne(seen.get()))
+            f.leave_if(news.get())
+            f.do(PAUSE)
+        with f.unless(news.get()):
+            sleepers.atomic("add", 1, "seq_cst", "i32")
+            f.call("thread_wait", epoch, seen.get(), 0)
+            sleepers.atomic("sub", 1, "seq_cst", "i32")
+            slept.set(True)
+            f.again()
+        f.ret_if(place(pool, "stopping").load("i32", "acquire").ne(0), 0, "ptr")
+        with f.when(f.call("worker_enters", pool, seen.address)):
+            with f.when(slept.get()), f.unless(sleepers.load("i32", "monotonic").eq(0)):
+                f.call("thread_wake", epoch, 2)
+            f.call("run_chunks", pool)
+            before = state.atomic("sub", 1, "acq_rel") & (_COUNT | _WAITING)
+            with f.when(before.eq(_WAITING | 1)):
+                f.call("thread_wake", state, 1)
+        slept.set(False)
+
+
+@_IR.function("i1", "ptr", "ptr")
+def worker_enters(f: Function, pool: Value, seen: Value) -> None:
+    """Whether a worker is inside now; false if the loop is closed. `seen` becomes the epoch that it saw."""
+    state = place(pool, "state")
+    current = f.variable("i64", state.load("i64", "acquire"))
+    with f.loop():
+        now = current.get()
+        seen.store((now >> 32).cast("trunc", "i32"))
+        f.ret_if((now & _OPEN).eq(0), False, "i1")
+        found, entered = state.swap_if(now, now + 1, "i64", "acq_rel acquire")
+        f.ret_if(entered, True, "i1")
+        current.set(found)
+
+
+@_IR.function("void", "ptr")
+def start_workers(f: Function, pool: Value) -> None:
+    """Start as many as are wanted, or as the system gives."""
+    count = f.variable("i32", 0)
+    with f.count(place(pool, "workers").load("i32"), type="i32") as k:
+        handle = f.call("thread_start", f.symbol("worker"), pool)
+        f.leave_if(handle.eq(0))
+        place(pool, "handles").at(k).store(handle)
+        count.set(k + 1)
+    place(pool, "started").store(count.get())
+    f.ret()
+
+
+@_IR.function("void", "ptr")
+def give_launch_lock(f: Function, pool: Value) -> None:
+    """By its holder."""
+    place(pool, "owner").store(0, "monotonic")
+    f.call("lock_give", place(pool, "launch_lock"))
+    f.ret()
+
+
+@_IR.function("i32", "i64", exported=True)
+def stop_workers(f: Function, handle: Value) -> None:
+    """Ends and joins all workers and clears the pool; 0 if a launch was under way, and nothing was done. It takes the
+    launch lock: a launch that is between two loops may use the scratch memory."""
+    pool = handle.cast("inttoptr", "ptr")
+    _, idle = place(pool, "launch_lock").swap_if(0, 1, "i32", "acquire monotonic")
+    f.ret_if(~idle, 0, "i32")
+    _, mine = pool.swap_if(0, 1, "i32", "acquire monotonic")
+    with f.unless(mine):
+        f.call("give_launch_lock", pool)
+        f.ret(0, "i32")
+    started, stopping = place(pool, "started"), place(pool, "stopping")
+    count = started.load("i32")
+    stopping.store(1, "release", "i32")
+    f.call("publish", pool, 0)
+    f.call("thread_wake", place(pool, "epoch"), 2**31 - 1)
+    with f.count(count, type="i32") as k:
+        f.call("thread_join", place(pool, "handles").at(k).load("i64"))
+    f.call("scratch_free", pool)
+    started.store(0, type="i32")
+    stopping.store(0, type="i32")
+    place(pool, "state").store(0, "seq_cst")
+    f.call("lock_give", pool)
+    f.call("give_launch_lock", pool)
+    f.ret(1, "i32")
+
+
+@_IR.function("ptr", "i64", "i64", exported=True)
+def scratch(f: Function, handle: Value, bytes: Value) -> None:
+    """Memory for the holder of the launch lock; null if there is none. It is between guards, as fields are: kernels add
+    to copies of fields there."""
+    pool = handle.cast("inttoptr", "ptr")
+    where, size = place(pool, "scratch"), place(pool, "scratch_size")
+    f.ret_if(size.load("i64").compare("sge", bytes), where.load("ptr"))
+    f.call("scratch_free", pool)
+    room = (bytes + (_SCRATCH_UNIT - 1)) & -_SCRATCH_UNIT
+    whole = room + 2 * SCRATCH_GUARD
+    begin = f.call("pages_reserve", whole)
+    f.ret_if(begin.eq(0), 0, "ptr")
+    new = begin.behind(SCRATCH_GUARD)
+    with f.unless(f.call("pages_commit", new, room)):
+        f.call("pages_release", begin, whole)
+        f.ret(0, "ptr")
+    where.store(new)
+    size.store(room)
+    f.ret(new)
+
+
+@_IR.function("void", "ptr")
+def scratch_free(f: Function, pool: Value) -> None:
+    """Give the scratch memory back to the system, if there is any."""
+    where, size = place(pool, "scratch"), place(pool, "scratch_size")
+    old = where.load("ptr")
+    f.ret_if(old.eq(0))
+    f.call("pages_release", old.behind(-SCRATCH_GUARD), size.load("i64") + 2 * SCRATCH_GUARD)
+    where.store(0)
+    size.store(0)
+    f.ret()
+
+
+@_IR.function("void", "i64", exported=True)
+def spin(f: Function, count: Value) -> None:
+    """For calibration: how long is a spin?"""
+    with f.count(count):
+        f.do(PAUSE)
+    f.ret()
+
+
+def pool_ir() -> str:
+    """LLVM IR of the pool, of threads, guards and locks."""
+    return "".join((_DECLARATIONS, system.THREADS_IR, GUARD_IR, LOCKS.text(), _IR.text()))

@@ -48,7 +48,6 @@ from weft.runtime.direct import (
     Guard,
     PackNode,
     Plan,
-    accepted,
     compound,
     equal,
     exact,
@@ -58,10 +57,10 @@ from weft.runtime.direct import (
     recorded,
     scalars_supported,
 )
+from weft.runtime.epochs import keep
 from weft.runtime.errors import FORMATS
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.recorded import Record
-from weft.runtime.retired import keep
 
 __all__ = ["kinds_of", "plan_for", "write_records"]
 
@@ -95,9 +94,7 @@ class _Build:
             return exact(value)
         for part in told_by_identity(value):
             self.watch(part)
-        alike = _alike(key)
-        self.keeps += [type(value), alike]
-        return accepted(type(value), alike)
+        return self._packed(_alike(key), 0, type(value))
 
     def identical(self, value: Any) -> list[int]:
         """The rule for that very object."""
@@ -183,8 +180,9 @@ class _Build:
         return self._packed(pack, 1 + 2 * kind.ndim, type(value)) if pack is not None and pack(value) else None
 
 
-def _alike(key: Any) -> Callable[[Any], bool]:
-    return lambda value: template_key(value) == key
+def _alike(key: Any) -> Callable[[Any], bytes | None]:
+    """What packs a compile-time argument like that one into no bytes, and refuses another."""
+    return lambda value: b"" if template_key(value) == key else None
 
 
 def _record(program: Any, parameter: ArrayParameter, value: Ndarray | StructNdarray) -> Ndarray | StructNdarray:

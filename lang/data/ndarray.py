@@ -34,8 +34,8 @@ from weft.lang.values.types import (
     primitive,
     shape_tuple,
 )
+from weft.runtime.epochs import keep
 from weft.runtime.recorded import Recorded
-from weft.runtime.retired import keep
 
 __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray"]
 

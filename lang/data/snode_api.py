@@ -26,8 +26,8 @@ from weft.lang.data.shadows import ShadowTree, shadows_kept
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import program
 from weft.lang.values.types import shape_tuple
+from weft.runtime.epochs import keep
 from weft.runtime.forks import forkable
-from weft.runtime.retired import keep
 
 if TYPE_CHECKING:
     from weft.ir.storage.layout import TreeLayout

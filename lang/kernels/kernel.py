@@ -40,9 +40,9 @@ from weft.lang.values.struct import check_class
 from weft.lang.values.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Plan, Signature, follow, native_type
+from weft.runtime.epochs import keep
 from weft.runtime.errors import Overlapping
 from weft.runtime.forks import forkable
-from weft.runtime.retired import keep
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

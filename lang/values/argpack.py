@@ -18,8 +18,8 @@ from weft.ir.errors import TypeMismatch
 from weft.lang.errors import ArgumentError
 from weft.lang.values.struct import convert
 from weft.lang.values.types import CompoundType, NdarrayType, primitive
+from weft.runtime.epochs import keep
 from weft.runtime.forks import forkable
-from weft.runtime.retired import keep
 
 __all__ = ["ArgPack", "ArgPackType", "Members", "is_array", "unpacked"]
 

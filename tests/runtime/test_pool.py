@@ -15,7 +15,7 @@ import pytest
 
 from weft.runtime.jit import Loader, emit
 from weft.runtime.pool import Pool
-from weft.runtime.pool_ir import PLACES, POOL_IR
+from weft.runtime.pool_ir import PLACES, pool_ir
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 FOR = ctypes.CFUNCTYPE(
@@ -82,7 +82,7 @@ class Bench:
     def __init__(self, threads: int) -> None:
         self.loader = Loader()
         self.code = self.loader.load(emit(BODIES), ("mark", "nest", "flood"))
-        self.pool = Pool(threads, self.loader.load(emit(POOL_IR), Pool.FUNCTIONS))
+        self.pool = Pool(threads, self.loader.load(emit(pool_ir()), Pool.FUNCTIONS))
         self.run: Any = FOR(self.pool.parallel_for)
 
     def loop(self, body: str, words: Any, n: int, grain: int, times: int = 1) -> None:
@@ -121,11 +121,11 @@ def test_a_launch_between_two_loops_keeps_its_pool() -> None:
     bench = Bench(3)
     words = (ctypes.c_int64 * 100)()
     bench.loop("mark", words, 100, 1)
-    turn = ctypes.c_int32.from_address(bench.pool.handle + PLACES["turn"])
-    turn.value = 1  # another thread's launch: it may use the scratch memory
+    lock = ctypes.c_int32.from_address(bench.pool.handle + PLACES["launch_lock"])
+    lock.value = 1  # another thread's launch: it may use the scratch memory
     bench.pool.close()
     assert (bench.pool.started, bench.pool.launching) == (2, True)
-    turn.value = 0
+    lock.value = 0
     bench.pool.close()
     assert (bench.pool.started, bench.pool.launching) == (0, False)
     bench.loop("mark", words, 100, 1)

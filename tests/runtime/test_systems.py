@@ -17,8 +17,7 @@ import pytest
 from weft import codegen, runtime
 from weft.runtime import doctor, system
 from weft.runtime.guard_ir import GUARD_IR, guard_ir
-from weft.runtime.launch_ir import LAUNCH_IR
-from weft.runtime.pool_ir import POOL_IR
+from weft.runtime.launch import runtime_ir
 
 CONSTANTS = {"THREADS_IR", "VECTOR_MATH", "SUPPORT", "CATCHES_FAULTS"}
 NAMES = CONSTANTS | {"physical_memory", "stack_limit", "cpu_name", "reserve", "commit", "release"}
@@ -39,7 +38,7 @@ def test_native_code_is_valid(name: str, triple: str, pause: str) -> None:
     assert set(module.__all__) == NAMES
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    text = POOL_IR.replace(system.THREADS_IR, module.THREADS_IR) + LAUNCH_IR
+    text = runtime_ir().replace(system.THREADS_IR, module.THREADS_IR)
     text = text.replace(GUARD_IR, guard_ir(triple.startswith("x86_64-unknown-linux")))
     text = re.sub(r'sideeffect "\w+"', f'sideeffect "{pause}"', text)
     native = llvm.parse_assembly(text)
@@ -64,7 +63,7 @@ def test_labels_are_unique_in_each_function() -> None:
     twice = "define void @f() {\na:\n  br label %b\nb:\n  br label %a\na:\n  ret void\n}\n"
     assert repeated_labels(twice) == ["@f a"]
     assert repeated_labels(twice.replace("b:", "}\ndefine void @g() {\nb:")) == []
-    texts = {"guards": guard_ir(True), "no guards": guard_ir(False)}
+    texts = {"guards": guard_ir(True), "no guards": guard_ir(False), "runtime": runtime_ir()}
     for package in (codegen, runtime):
         for info in pkgutil.iter_modules(package.__path__):
             module = importlib.import_module(f"{package.__name__}.{info.name}")

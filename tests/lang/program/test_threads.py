@@ -18,7 +18,7 @@ from weft.ir.types import array, f32, i32, pointer, struct, tensor
 from weft.lang.kernels.kernel import Kernel
 from weft.lang.program import init as program_state
 from weft.lang.program.init import program
-from weft.runtime import retired
+from weft.runtime import epochs
 
 THREADS, ROUNDS = 4, 150
 Numbers = ti.types.ndarray()
@@ -264,7 +264,7 @@ def test_what_is_exchanged_during_a_call_lives_until_its_end():
         def values(self) -> Any:
             thing = Thing()
             held.append(id(thing))
-            retired.keep(_Told(thing, held))
+            epochs.keep(_Told(thing, held))
             return np.array([held.count(0), 2.0], np.float32)
 
     held: list[int] = []

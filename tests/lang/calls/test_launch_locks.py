@@ -17,7 +17,7 @@ from weft.ir.artifact import Slots
 from weft.ir.symbols import Param
 from weft.ir.types import array, f32
 from weft.runtime import launch
-from weft.runtime.turn_ir import ALL, TURN, memory_of
+from weft.runtime.launch_locks import ALL_MEMORY, DEVICE_LOCK, memory_of
 
 OPEN = 1 << 30  # a launch waits until its gate, which it counts up, is open
 Numbers = ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -148,6 +148,6 @@ def test_what_a_run_excludes():
     assert memory_of(slots(2, 1), prints=False, apart=True) == 0b111000
     assert memory_of(slots(0, 2), prints=False, apart=True) == 1 << 3 | 1 << 8
     assert memory_of(slots(0, 0), prints=False, apart=True) == 0
-    assert memory_of(slots(0, 13), prints=False, apart=True) == ALL
-    assert memory_of(slots(1, 0), prints=True, apart=True) == ALL | TURN
-    assert {memory_of(slots(n, n), prints=n > 1, apart=False) for n in range(4)} == {TURN}
+    assert memory_of(slots(0, 13), prints=False, apart=True) == ALL_MEMORY
+    assert memory_of(slots(1, 0), prints=True, apart=True) == ALL_MEMORY | DEVICE_LOCK
+    assert {memory_of(slots(n, n), prints=n > 1, apart=False) for n in range(4)} == {DEVICE_LOCK}

@@ -4,7 +4,7 @@
 
 Native calls read what other threads may replace at any moment: plans, the memory of fields, records of ndarrays. They
 take no lock for that, and count no references: threads would wait for one another's cache lines. Instead each call says
-where it begins and where it ends (`retired_ir.py`), and whoever replaces something keeps it here. It goes at once where
+where it begins and where it ends (`epochs_ir.py`), and whoever replaces something keeps it here. It goes at once where
 no call is under way; else at the end of the last one that was.
 """
 
@@ -15,14 +15,14 @@ import os
 from threading import RLock
 from typing import Any
 
+from weft.runtime.epochs_ir import COUNT, PLACES
 from weft.runtime.forks import forkable
 from weft.runtime.jit import Code
-from weft.runtime.retired_ir import COUNT, PLACES
 
-__all__ = ["Retired", "keep", "settle"]
+__all__ = ["Epochs", "keep", "settle"]
 
 
-class Retired:
+class Epochs:
     """Keeps what has been replaced, for the native calls of `code`."""
 
     FUNCTIONS = ("calls_now", "calls_sweeper", "calls_forget")  # what the code must export
@@ -92,7 +92,7 @@ def _hold(thing: Any) -> None:
     hold(thing)
 
 
-_all: list[Retired] = []  # one for each runtime that was loaded
+_all: list[Epochs] = []  # one for each runtime that was loaded
 
 
 def keep(thing: Any) -> None:

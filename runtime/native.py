@@ -1,0 +1,418 @@
+"""A builder for the native functions of the runtime: Python code that writes LLVM IR.
+
+    IR = Module()
+
+    @IR.function("i64", "ptr", "i64")
+    def total(f: Function, numbers: Value, count: Value) -> None:
+        sum = f.variable("i64", 0)
+        with f.count(count) as k:
+            sum.set(sum.get() + numbers.at(k).load("i64"))
+        f.ret(sum.get())
+
+The decorated function is called when the text of its module is asked for. Its parameters are the registers of the
+arguments. A `Value` is a register or a constant with its type; operators write instructions. Integers of Python are
+constants. Control flow nests as in Python: `with f.when(condition):`, `with f.count(n) as k:`, `with f.loop():`.
+Variables are slots on the stack: the code is compiled without optimization, where they cost as much as phi nodes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
+
+__all__ = ["Block", "Function", "Module", "Value", "Variable", "declare", "known"]
+
+WriteT = TypeVar("WriteT", bound=Callable[..., None])  # writes a function, given it and its arguments
+
+_SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {}  # of all functions: type of the result, of the arguments
+
+
+class Value:
+    """A register or a constant of a function."""
+
+    __slots__ = ("function", "text", "type")
+
+    def __init__(self, function: Function, type: str, text: str) -> None:
+        self.function, self.type, self.text = function, type, text
+
+    def _binary(self, op: str, other: Value | int) -> Value:
+        return self.function.set(self.type, f"{op} {self.type} {self.text}, {_text(other)}")
+
+    def __add__(self, other: Value | int) -> Value:
+        return self._binary("add", other)
+
+    def __sub__(self, other: Value | int) -> Value:
+        return self._binary("sub", other)
+
+    def __mul__(self, other: Value | int) -> Value:
+        return self._binary("mul", other)
+
+    def __and__(self, other: Value | int) -> Value:
+        return self._binary("and", other)
+
+    def __or__(self, other: Value | int) -> Value:
+        return self._binary("or", other)
+
+    def __xor__(self, other: Value | int) -> Value:
+        return self._binary("xor", other)
+
+    def __lshift__(self, other: Value | int) -> Value:
+        return self._binary("shl", other)
+
+    def __rshift__(self, other: Value | int) -> Value:
+        """Zeros come in from the left; `signed_shift` keeps the sign."""
+        return self._binary("lshr", other)
+
+    def __invert__(self) -> Value:
+        """The opposite of a truth value."""
+        return self ^ (True if self.type == "i1" else -1)
+
+    def signed_shift(self, other: Value | int) -> Value:
+        """To the right, with the sign."""
+        return self._binary("ashr", other)
+
+    def op(self, name: str, other: Value | int) -> Value:
+        """Any other operator of LLVM's, `udiv` for one."""
+        return self._binary(name, other)
+
+    def compare(self, how: str, other: Value | float) -> Value:
+        """`icmp` of that kind, such as `slt`; of floats, `fcmp`, such as `oeq`."""
+        word = "fcmp" if self.type in ("float", "double") else "icmp"
+        return self.function.set("i1", f"{word} {how} {self.type} {self.text}, {_text(other, self.type)}")
+
+    def eq(self, other: Value | int) -> Value:
+        return self.compare("eq", other)
+
+    def ne(self, other: Value | int) -> Value:
+        return self.compare("ne", other)
+
+    def is_one_of(self, *others: int) -> Value:
+        """Whether it is one of those constants."""
+        first, *rest = (self.eq(other) for other in others)
+        for one in rest:
+            first |= one
+        return first
+
+    def select(self, yes: Value, no: Value) -> Value:
+        """`yes` where this truth value holds, else `no`."""
+        texts = f"{yes.type} {yes.text}, {no.type} {no.text}"
+        return self.function.set(yes.type, f"select i1 {self.text}, {texts}")
+
+    def cast(self, how: str, type: str) -> Value:
+        """`zext`, `trunc`, `bitcast` and so on."""
+        return self.function.set(type, f"{how} {self.type} {self.text} to {type}")
+
+    # -- addresses -----------------------------------------------------------------------------------------------------
+
+    def at(self, index: Value | int, type: str = "i64") -> Value:
+        """The address of the element of that index, in an array of that type that begins here."""
+        if index == 0:
+            return self
+        number = index if isinstance(index, Value) else Value(self.function, "i64", str(index))
+        return self.function.set("ptr", f"getelementptr {type}, ptr {self.text}, {number.type} {number.text}")
+
+    def behind(self, bytes: Value | int) -> Value:
+        """The address so many bytes behind."""
+        return self.at(bytes, "i8")
+
+    def load(self, type: str, order: str = "") -> Value:
+        """What is there; `order`: atomically."""
+        if not order:
+            return self.function.set(type, f"load {type}, ptr {self.text}")
+        return self.function.set(type, f"load atomic {type}, ptr {self.text} {order}, align {_SIZES[type]}")
+
+    def store(self, value: Value | int, order: str = "", type: str = "i64") -> None:
+        """Write it there; `type` is that of a constant."""
+        given = value if isinstance(value, Value) else self.function.constant(value, type)
+        if not order:
+            self.function.do(f"store {given.type} {given.text}, ptr {self.text}")
+            return
+        self.function.do(f"store atomic {given.type} {given.text}, ptr {self.text} {order}, align {_SIZES[given.type]}")
+
+    def swap_if(self, expected: Value | int, new: Value | int, type: str, orders: str) -> tuple[Value, Value]:
+        """`cmpxchg`: what was there, and whether it was what was expected."""
+        both = f"{{ {type}, i1 }}"
+        texts = f"{type} {_text(expected)}, {type} {_text(new)} {orders}"
+        pair = self.function.set(both, f"cmpxchg ptr {self.text}, {texts}")
+        found = self.function.set(type, f"extractvalue {both} {pair.text}, 0")
+        return found, self.function.set("i1", f"extractvalue {both} {pair.text}, 1")
+
+    def atomic(self, op: str, operand: Value | int, order: str, type: str = "i64") -> Value:
+        """`atomicrmw`: what was there."""
+        return self.function.set(type, f"atomicrmw {op} ptr {self.text}, {type} {_text(operand)} {order}")
+
+
+_SIZES = {"i1": 1, "i32": 4, "i64": 8, "ptr": 8}
+
+
+def _text(value: Value | float, type: str = "") -> str:
+    if isinstance(value, Value):
+        return value.text
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if type == "ptr" and value == 0 else str(value)
+
+
+class Variable:
+    """A slot on the stack."""
+
+    def __init__(self, type: str, address: Value) -> None:
+        self.type, self.address = type, address
+
+    def get(self) -> Value:
+        return self.address.load(self.type)
+
+    def set(self, value: Value | int) -> None:
+        self.address.store(value, type=self.type)
+
+
+class Function:
+    """One function, as it is being written."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._slots: list[str] = []  # what reserves room on the stack, at the beginning
+        self._exits: list[str] = []  # where `leave` goes, for each open loop
+        self._heads: list[str] = []  # where `again` goes
+        self._count = 0
+        self._open = True  # whether the current block has no end yet
+
+    # -- instructions --------------------------------------------------------------------------------------------------
+
+    def do(self, text: str) -> None:
+        """Write an instruction that gives nothing."""
+        if self._open:
+            self._lines.append(f"  {text}")
+
+    def set(self, type: str, text: str) -> Value:
+        """Write an instruction, and give its register."""
+        name = self._name("%v")
+        self.do(f"{name} = {text}")
+        return Value(self, type, name)
+
+    def constant(self, value: int | float, type: str = "i64") -> Value:
+        """A constant; of pointers, an address, or null."""
+        if type == "ptr" and value:
+            return Value(self, type, f"inttoptr (i64 {value} to ptr)")
+        return Value(self, type, _text(value, type) if isinstance(value, int) else repr(value))
+
+    def symbol(self, name: str) -> Value:
+        """The address of a function or a global."""
+        return Value(self, "ptr", f"@{name}")
+
+    def call(self, name: str | Value, *args: Value | int | None, type: str = "", mark: str = "") -> Value:
+        """Call a function by name, or by address, where `type` says what it gives. None is a null pointer."""
+        types: Sequence[str] = ()
+        if isinstance(name, str):
+            type, types = _SIGNATURES[name]
+        texts: list[str] = []
+        for k, one in enumerate(args):
+            given = "ptr" if one is None else one.type if isinstance(one, Value) else types[k]
+            texts.append(f"{given} {'null' if one is None else _text(one, given)}")
+        target = f"@{name}" if isinstance(name, str) else name.text
+        text = f"call {mark} {type} {target}({', '.join(texts)})"
+        type = type.rpartition(" ")[2]  # without what it says about the bits beyond
+        if type == "void":
+            self.do(text)
+            return Value(self, type, "")
+        return self.set(type, text)
+
+    def copy(self, to: Value, source: Value, bytes: Value | int) -> None:
+        """`memcpy`."""
+        self.call("llvm.memcpy.p0.p0.i64", to, source, bytes, False)
+
+    def room(self, type: str, align: int = 8) -> Value:
+        """The address of room on the stack."""
+        name = self._name("%s")
+        self._slots.append(f"  {name} = alloca {type}, align {align}")
+        return Value(self, "ptr", name)
+
+    def variable(self, type: str, value: Value | int) -> Variable:
+        """A slot on the stack, with that value."""
+        made = Variable(type, self.room(type))
+        made.set(value)
+        return made
+
+    # -- control flow --------------------------------------------------------------------------------------------------
+
+    def ret(self, value: Value | int | None = None, type: str = "i64") -> None:
+        """Return; `type` is that of a constant. None: nothing."""
+        if value is None:
+            self.do("ret void")
+        else:
+            given = value if isinstance(value, Value) else self.constant(value, type)
+            self.do(f"ret {given.type} {given.text}")
+        self._open = False
+
+    def ret_if(self, condition: Value, value: Value | int | None = None, type: str = "i64") -> None:
+        """Return where the condition holds."""
+        with self.when(condition):
+            self.ret(value, type)
+
+    @contextmanager
+    def when(self, condition: Value) -> Generator[None, None, None]:
+        """What follows is done where the condition holds."""
+        inside, after = self._name("then"), self._name("after")
+        self._branch(condition, inside, after)
+        self._start(inside)
+        yield
+        self._start(after, fall=True)
+
+    def unless(self, condition: Value) -> AbstractContextManager[None]:
+        """What follows is done where the condition does not hold."""
+        return self.when(~condition)
+
+    def dispatch(self, number: Value, cases: Mapping[int, Callable[[], None]]) -> None:
+        """Do what belongs to a number; nothing, if it is none of those."""
+        labels = [(key, self._name("case")) for key in cases]
+        after = self._name("after")
+        table = " ".join(f"{number.type} {key}, label %{label}" for key, label in labels)
+        self.do(f"switch {number.type} {number.text}, label %{after} [ {table} ]")
+        self._open = False
+        for (_, label), body in zip(labels, cases.values(), strict=True):
+            self._start(label)
+            body()
+            if self._open:
+                self._jump(after)
+        self._start(after)
+
+    @contextmanager
+    def loop(self) -> Generator[None, None, None]:
+        """Again and again, until `leave` or a return."""
+        head, after = self._name("loop"), self._name("after")
+        self._start(head, fall=True)
+        self._heads.append(head)
+        self._exits.append(after)
+        yield
+        if self._open:
+            self._jump(head)
+        self._heads.pop()
+        self._exits.pop()
+        self._start(after)
+
+    @contextmanager
+    def count(self, end: Value | int, begin: Value | int = 0, type: str = "i64") -> Generator[Value, None, None]:
+        """For each number from `begin` to before `end`, which are signed."""
+        k = self.variable(type, begin)
+        with self.loop():
+            now = k.get()
+            self.leave_if(now.compare("sge", end))
+            yield now
+            k.set(now + 1)
+
+    @contextmanager
+    def once(self) -> Generator[None, None, None]:
+        """Once; `leave` goes to its end."""
+        after = self._name("after")
+        self._exits.append(after)
+        yield
+        self._exits.pop()
+        self._start(after, fall=True)
+
+    def leave(self) -> None:
+        """Leave the innermost loop."""
+        self._jump(self._exits[-1])
+
+    def leave_if(self, condition: Value) -> None:
+        """Leave the innermost loop where the condition holds."""
+        on = self._name("on")
+        self._branch(condition, self._exits[-1], on)
+        self._start(on)
+
+    def again(self) -> None:
+        """The next round of the innermost `loop`."""
+        self._jump(self._heads[-1])
+
+    def _branch(self, condition: Value, yes: str, no: str) -> None:
+        self.do(f"br i1 {condition.text}, label %{yes}, label %{no}")
+        self._open = False
+
+    def _jump(self, label: str) -> None:
+        self.do(f"br label %{label}")
+        self._open = False
+
+    def _start(self, label: str, fall: bool = False) -> None:
+        if fall and self._open:
+            self._jump(label)
+        self._lines.append(f"{label}:")
+        self._open = True
+
+    def _name(self, stem: str) -> str:
+        self._count += 1
+        return f"{stem}{self._count}"
+
+    def body(self) -> str:
+        """What stands between the braces."""
+        end = ["  unreachable"] if self._open else []
+        return "\n".join(["entry:", *self._slots, *self._lines, *end])
+
+
+class Module:
+    """Native functions, in order."""
+
+    def __init__(self) -> None:
+        self._functions: list[tuple[str, str, Callable[..., None]]] = []
+
+    def function(self, result: str, *types: str, exported: bool = False) -> Callable[[WriteT], WriteT]:
+        """Register what writes a function of that name: the type of its result, and of its arguments."""
+
+        def register(write: WriteT) -> WriteT:
+            _SIGNATURES[write.__name__] = result.rpartition(" ")[2], types
+            linkage = "" if exported else "internal "
+            self._functions.append((f"{linkage}{result}", write.__name__, write))
+            return write
+
+        return register
+
+    def text(self) -> str:
+        """LLVM IR."""
+        return "\n".join(_written(head, name, write) for head, name, write in self._functions)
+
+
+def declare(signatures: Mapping[str, str]) -> str:
+    """Declarations of functions by name, with signatures such as `i64 (ptr, ptr)`; makes them known to `call`."""
+    for name, signature in signatures.items():
+        result, _, types = signature.partition(" (")
+        _SIGNATURES[name] = result, tuple(types.rstrip(")").split(", "))
+    return "\n".join(f"declare {type.replace(' (', f' @{name}(', 1)}" for name, type in signatures.items()) + "\n"
+
+
+def known(signatures: Mapping[str, str]) -> None:
+    """Make functions known to `call` that are declared or defined elsewhere."""
+    declare(signatures)
+
+
+def _written(head: str, name: str, write: Callable[..., None]) -> str:
+    function, (_, types) = Function(), _SIGNATURES[name]
+    names = list(inspect.signature(write).parameters)[1:]
+    args = [Value(function, type, f"%{one}") for one, type in zip(names, types, strict=True)]
+    write(function, *args)
+    given = ", ".join(f"{one.type} {one.text}" for one in args)
+    return f"define {head} @{name}({given}) {{\n{function.body()}\n}}\n"
+
+
+class Block:
+    """A block of 8-byte words that Python writes and native code reads, both by the words' names:
+    `Block("ptr entry", "i64 count")`."""
+
+    def __init__(self, *words: str) -> None:
+        self.types = {name: type for type, name in (word.split() for word in words)}
+        self.names = tuple(self.types)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def words(self, **values: int) -> list[int]:
+        """The words with those values, one for each name."""
+        assert values.keys() == self.types.keys(), sorted(values.keys() ^ self.types.keys())
+        return [values[name] for name in self.names]
+
+    def at(self, block: Value, name: str) -> Value:
+        """Where a word of a block lies."""
+        return block.at(self.names.index(name))
+
+    def read(self, block: Value, *names: str) -> list[Value]:
+        """Words of a block."""
+        return [self.at(block, name).load(self.types[name]) for name in names]
