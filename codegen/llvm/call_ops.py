@@ -10,13 +10,14 @@ and `%stream` number the random numbers. LLVM drops those of them that nobody us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from weft.codegen.llvm.function import Emitters, FunctionWriter, emits
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.spelling import identifier, in_register
+from weft.ir.calls import closures
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
     Arg,
@@ -26,7 +27,6 @@ from weft.ir.ops import (
     Assert,
     Invoke,
     Kernel,
-    Random,
     Returned,
     ScalarArg,
     StackLeft,
@@ -35,27 +35,24 @@ from weft.ir.ops import (
 )
 from weft.ir.types import Array, Prim, Type, flatten
 
-__all__ = ["Callee", "calls_one", "survey", "write_function"]
+__all__ = ["Callee", "survey", "write_function"]
 
 
 @dataclass(frozen=True)
 class Callee:
     """A function that others call, and what it does, by itself or through others: `recursive`: it may call itself;
-    `deep`: it reaches one that does; `fails`: it may leave before its end; `draws`: it draws random numbers."""
+    `deep`: it reaches one that does; `fails`: it may leave before its end."""
 
     kernel: Kernel
     recursive: bool
     deep: bool
     fails: bool
-    draws: bool
 
 
 def survey(functions: Sequence[Kernel], looks: Callable[[Op], bool] = lambda _op: False) -> dict[str, Callee]:
     """What the functions of a kernel do, by name. `looks`: whether an op may end the function where it stands."""
-    called = {kernel.symbol: _called(kernel) for kernel in functions}
-    reached = {name: _closure(name, called) for name in called}
-    kernels = {kernel.symbol: kernel for kernel in functions}
-    looped = {name for name in called if name in reached[name]}
+    reached, kernels = closures(functions), {kernel.symbol: kernel for kernel in functions}
+    looped = {name for name in kernels if name in reached[name]}
 
     def holds(name: str, that: Callable[[Op], bool]) -> bool:
         return any(that(op) for other in (name, *reached[name]) for op in kernels[other].walk())
@@ -64,28 +61,8 @@ def survey(functions: Sequence[Kernel], looks: Callable[[Op], bool] = lambda _op
     for name, kernel in kernels.items():
         deep = name in looped or not looped.isdisjoint(reached[name])
         fails = deep or holds(name, lambda op: isinstance(op, Assert) or looks(op))
-        found[name] = Callee(kernel, name in looped, deep, fails, holds(name, lambda op: isinstance(op, Random)))
+        found[name] = Callee(kernel, name in looped, deep, fails)
     return found
-
-
-def _called(root: Op) -> set[str]:
-    return {op.function for op in root.all_of(Invoke)}
-
-
-def _closure(name: str, called: Mapping[str, set[str]]) -> set[str]:
-    """All that a function calls, through others too."""
-    found, pending = set[str](), [*sorted(called[name])]
-    while pending:
-        other = pending.pop()
-        if other not in found:
-            found.add(other)
-            pending += sorted(called[other])
-    return found
-
-
-def calls_one(root: Op, callees: Mapping[str, Callee], that: Callable[[Callee], bool]) -> bool:
-    """Whether some function called in `root` is one `that` holds of."""
-    return any(that(callees[name]) for name in _called(root))
 
 
 # ---- the caller's side -----------------------------------------------------------------------------------------------

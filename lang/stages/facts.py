@@ -286,9 +286,23 @@ def _lanes(task: Task) -> str:
     return schedule.serial_because
 
 
+def _threads(task: Task) -> Rows:
+    """What else the schedule says of a task's threads, where it says anything."""
+    schedule, rows = task.schedule, Rows()
+    if schedule.across * schedule.rows > 1:
+        deep = f" in {schedule.rows} rows" if schedule.rows > 1 else ""
+        rows.append(("a thread takes", f"{schedule.across} neighbours together{deep}"))
+    if any(loop.schedule.warp for loop in task.all_of(For)):
+        rows.append(("a warp takes", "one iteration, and its lanes share the rounds of the loop in it"))
+    if schedule.privatized:
+        copies = (f"{copy.copies} copies of {copy.scope.name}" for copy in schedule.privatized)
+        rows.append(("a block has", ", ".join(copies)))
+    return rows
+
+
 def _on_cuda(stages: Compiled, task: Task, _: int) -> Rows:
     schedule = task.schedule
-    rows: Rows = [("block", f"{prod(schedule.block)} threads")]
+    rows: Rows = [("block", f"{prod(schedule.block)} threads"), *_threads(task)]
     assert stages.artifact is not None
     name = stages.artifact.tasks[schedule.launch]
     try:

@@ -326,6 +326,29 @@ def compile_instance_code(kernel: Any) -> bytes:
     return compile_kernel(made, recipe.config, functions=functions).code
 
 
+def test_what_threads_of_a_gpu_take() -> None:
+    """The schedules of tasks, in words."""
+    ti.init(arch=ti.cpu)
+    x, bins, a = ti.field(ti.f32, 5000), ti.field(ti.i32, 16), ti.field(ti.f32, (64, 512))
+
+    @ti.kernel
+    def scheduled():
+        for i in x:
+            x[i] += 1.0
+        for i in x:
+            bins[int(x[i]) % 16] += 1
+        for i in range(64):
+            total = 0.0
+            for j in range(512):
+                total += a[i, j]
+            x[i] = total
+
+    facts = scheduled.stages().on("cuda").facts
+    assert "a thread takes    4 neighbours together" in facts
+    assert "a block has       32 copies of bins" in facts
+    assert "a warp takes      one iteration, and its lanes share the rounds of the loop in it" in facts
+
+
 def test_registers_and_blocks_of_a_gpu(step: Any) -> None:
     facts = step.stages(0.5).on("cuda").facts
     assert "256 threads" in facts
