@@ -1,11 +1,13 @@
-"""The errors a user of Weft meets, under our names and under Taichi's.
+"""The exceptions and warnings that Weft raises, under Weft's names and under Taichi's.
 
-A mistake in a kernel is a `CompilationError`: it shows file, line and a caret. Each kind is also the Python exception
-one would expect: an unknown name is a `NameError`, a wrong type a `TypeError`. A wrong argument of a launch is an
-`ArgumentError`; what goes wrong while a kernel runs is a `KernelFault`. A value that may lose something where it is
-stored is a `PrecisionWarning`, a variable that iterations assign at once a `RaceWarning`, an integer that overflows in
-debug mode an `OverflowWarning`.
-"""
+A mistake in a kernel raises a `CompilationError`, whose message shows the file, the line and a caret. Each kind of
+mistake is also the Python exception that one would expect: an unknown name is a `NameError`, a wrong type a
+`TypeError`. A wrong argument of a launch raises an `ArgumentError`. An error while a kernel runs raises a
+`KernelFault`.
+
+The compiler gives three warnings. A `PrecisionWarning` says that a value may lose precision where it is stored. A
+`RaceWarning` says that several iterations of a parallel loop assign the same variable. An `OverflowWarning` says that
+an integer overflowed in debug mode."""
 
 from __future__ import annotations
 
@@ -58,37 +60,38 @@ __all__ = [
 
 
 class StaticAssertion(CompilationError, AssertionError):
-    """A `static_assert` does not hold."""
+    """The condition of a `static_assert` is false."""
 
 
 class UnsupportedSyntax(CompilationError, SyntaxError):
-    """Python that has no meaning in a kernel."""
+    """The kernel uses a Python construct that kernels do not support."""
 
 
 class UnknownName(CompilationError, NameError):
-    """A name or attribute that is not there."""
+    """A name or an attribute does not exist."""
 
 
 class WrongIndex(CompilationError, IndexError):
-    """A wrong number of indices, or one that lies outside."""
+    """The number of indices is wrong, or an index is out of bounds."""
 
 
 class PrecisionWarning(UserWarning):
-    """A kernel makes a value fit a place that may not hold it whole. Given when it is compiled, once for each place."""
+    """A kernel stores a value in a type that may not represent it exactly. The warning is given at compile time, once
+    for each place."""
 
 
 class RaceWarning(UserWarning):
-    """Iterations of a parallel loop assign one variable of the kernel. Given when it is compiled, once for each place;
-    with `debug=True` a CompilationError."""
+    """Several iterations of a parallel loop assign the same variable of the kernel. The warning is given at compile
+    time, once for each place. With `debug=True` it is a CompilationError."""
 
 
 class ArgumentError(WeftError, RuntimeError, TypeError):
-    """A kernel was called with arguments that do not fit its parameters."""
+    """The arguments of a kernel call do not match the kernel's parameters."""
 
 
 class WrongResult(InternalError):
-    """With `init(verify="results")`: what the machine code of a kernel made is not what the kernel means. Names the
-    kernel, what differs, and the pass at fault, if it is one."""
+    """`init(verify="results")` found that the machine code of a kernel computed a wrong result. The message names the
+    kernel, the difference, and the pass that caused it, if a pass did."""
 
 
 TaichiCompilationError = CompilationError
@@ -102,13 +105,14 @@ TaichiAssertionError = KernelFault
 
 
 def beneath_compiler(error: Exception) -> Exception:
-    """What something of the program raised, called by the compiler: with the frames of the program alone."""
+    """Return an exception that the program raised while the compiler called it, with only the frames of the program in
+    its traceback."""
     if os.environ.get("WEFT_TRACEBACK") == "full" or error.__traceback__ is None:
         return error
     return error.with_traceback(error.__traceback__.tb_next)
 
 
 def without_compiler(error: CompilationError) -> CompilationError:
-    """The mistake, to be raised anew: its traceback no longer leads through the compiler, dozens of frames that tell
-    nothing to who made it. They stay where WEFT_TRACEBACK is "full"."""
+    """Return the exception for raising it again, without the compiler's frames in its traceback. There are dozens of
+    them, and they do not help the user. They are kept if WEFT_TRACEBACK is "full"."""
     return error if os.environ.get("WEFT_TRACEBACK") == "full" else error.with_traceback(None)

@@ -1,1 +1,1 @@
-"""Types, and values of them in Python scope: numbers, vectors, matrices, structs, argument packs."""
+"""Types, and their values in Python scope: numbers, vectors, matrices, structs and argument packs."""

@@ -1,11 +1,11 @@
-"""Argument packs: many arguments of a kernel under one name.
+"""Argument packs combine several arguments of a kernel under one name.
 
     pack = ti.types.argpack(dt=ti.f32, pos=ti.types.ndarray(dtype=vec2, ndim=1))
     p = pack(dt=0.1, pos=x)
     step(p)                       # def step(p: pack): ... p.pos[i] += p.dt ...
 
-A kernel has one parameter for each member; what `p.dt` means in it is settled at compile time. Packs nest.
-"""
+The compiler turns a pack into one kernel parameter for each member. It resolves `p.dt` at compile time. A pack may
+contain other packs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from weft.runtime.forks import forkable
 
 __all__ = ["ArgPack", "ArgPackType", "Members", "is_array", "unpacked"]
 
-_replacing = forkable(Lock())  # so that of two threads each keeps what it replaces
+_replacing = forkable(Lock())  # if two threads assign a member, each keeps the value that it replaced
 
 
 class ArgPackType:
-    """The type of packs with those members: primitives, vectors, matrices, structs, arrays, packs. Calling it with
-    a value for each, in order or by name, makes an ArgPack."""
+    """The type of argument packs with the given members: primitives, vectors, matrices, structs, arrays or packs. Call
+    it with a value for each member, by position or by name, to make an ArgPack."""
 
     def __init__(self, members: Any, name: str = "argpack") -> None:
         if not isinstance(members, Mapping):
@@ -51,7 +51,7 @@ class ArgPackType:
         return ArgPack(self, given | named)
 
     def leaves(self, prefix: str) -> Iterator[tuple[str, Any]]:
-        """(dotted name, annotation) of each member, those of inner packs in their place."""
+        """The (dotted name, annotation) of each member. The members of an inner pack take the place of that pack."""
         for name, annotation in self.members.items():
             full = f"{prefix}.{name}"
             if isinstance(annotation, ArgPackType):
@@ -60,7 +60,7 @@ class ArgPackType:
                 yield full, annotation
 
     def values(self, pack: Any) -> Iterator[Any]:
-        """The members' values, as `leaves` lists them. TypeMismatch for what is no such pack."""
+        """The values of the members, in the order of `leaves`. Raises TypeMismatch if the value is not such a pack."""
         if not isinstance(pack, ArgPack) or pack.pack_type.members != self.members:
             raise TypeMismatch(f"{self!r} wanted, got {type(pack).__name__}")
         for name, annotation in self.members.items():
@@ -74,12 +74,13 @@ class ArgPackType:
 
 
 def is_array(annotation: Any) -> bool:
-    """Whether an annotation is that of an array."""
+    """Whether an annotation is an array annotation."""
     return isinstance(annotation, NdarrayType) or (isinstance(annotation, type) and issubclass(annotation, NdarrayType))
 
 
 class ArgPack:
-    """A value of an ArgPackType. Members are read and assigned as attributes; a number is cast to its member's type."""
+    """A value of an ArgPackType. Its members are read and assigned as attributes. A number is cast to the type of its
+    member."""
 
     pack_type: ArgPackType
     entries: dict[str, Any]
@@ -119,7 +120,7 @@ class ArgPack:
             before = self.entries.get(name)
             self.entries[name] = value
         if before is not None:
-            keep(before)  # calls may be under way that were given it in this pack
+            keep(before)  # calls that are under way may still use the value that this pack held
 
     def __copy__(self) -> ArgPack:
         return ArgPack(self.pack_type, self.entries)
@@ -138,11 +139,11 @@ class ArgPack:
 
     @property
     def keys(self) -> list[str]:
-        """The members' names."""
+        """The names of the members."""
         return list(self.pack_type.members)
 
     def to_dict(self) -> dict[str, Any]:
-        """The members by name."""
+        """The members as a dict by name."""
         return dict(self.entries)
 
     def __repr__(self) -> str:
@@ -150,8 +151,8 @@ class ArgPack:
 
 
 def unpacked(params: Iterable[tuple[str, Any]], args: Iterable[Any]) -> tuple[Any, ...]:
-    """The arguments of a kernel with those parameters (name, annotation), those in packs one by one. ArgumentError for
-    what is no such pack."""
+    """The arguments of a kernel whose parameters are (name, annotation) pairs, with each pack replaced by its members.
+    Raises ArgumentError for an argument that is not the expected pack."""
     found: list[Any] = []
     for (name, annotation), value in zip(params, args, strict=True):
         if not isinstance(annotation, ArgPackType):
@@ -165,10 +166,10 @@ def unpacked(params: Iterable[tuple[str, Any]], args: Iterable[Any]) -> tuple[An
 
 
 class Members:
-    """A pack inside a kernel: its members' meanings as attributes."""
+    """A pack inside a kernel. Its attributes are what the members mean there."""
 
     def set(self, path: list[str], value: Any) -> None:
-        """Give the member at that path its meaning."""
+        """Set what the member at this path means."""
         if len(path) == 1:
             setattr(self, path[0], value)
             return

@@ -1,9 +1,9 @@
-"""Functions that mean the same in kernels and in Python: `ti.sin`, `ti.select`, `ti.atomic_add`, `ti.ndrange` ...
+"""Functions that kernels and Python both call: `ti.sin`, `ti.select`, `ti.atomic_add`, `ti.ndrange` ...
 
-Each is a `Builtin`: a name, and what it does in Python scope. The translator and the interpreter dispatch on the name
-(where it is a row of the UNARY or BINARY table, on that row); Python just calls it. In Python scope numpy scalars and
-matrices keep to the kernel's rules; Python's own numbers stay 64 bits wide where they meet no typed value.
-"""
+Each function is a `Builtin`: a name, and its implementation for Python scope. The translator and the interpreter
+dispatch on the name, or on the row of the UNARY or BINARY table with that name. Python calls the implementation. In
+Python scope, numpy scalars and matrices follow the type rules of kernels. Python's own numbers are 64 bits wide unless
+they are combined with a typed value."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ BUILTINS: dict[str, Builtin] = {}
 
 
 class Builtin:
-    """A function of the language. `name` is what the translator dispatches on, `python` what a call in Python does;
-    `names_type` says that a call names the type of what it gives, which keeps it then."""
+    """A function of the language. The translator dispatches on `name`. A call in Python runs `python`. `names_type`
+    says that the call names the type of its result, so the result keeps that type."""
 
     def __init__(self, name: str, python: Callable[..., Any], doc: str, names_type: bool = False) -> None:
         self.name, self.python, self.names_type, self.__doc__ = name, python, names_type, doc
@@ -54,7 +54,8 @@ class Builtin:
 
 
 class PyFunc:
-    """A function usable in kernels (inlined, as a `@func`) and in Python (called). `function` is the plain one."""
+    """A function that kernels inline, as they inline a `@func`, and that Python calls. `function` is the plain Python
+    function."""
 
     is_pyfunc = True
 
@@ -83,11 +84,11 @@ class PyFunc:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> str:
-        return self.function.__qualname__  # as functions are copied and pickled: by their names
+        return self.function.__qualname__  # copy and pickle it by name, as Python does with functions
 
 
 def pyfunc(function: Callable[..., Any]) -> PyFunc:
-    """Make `function` callable both in kernels and in Python."""
+    """Make `function` callable in kernels and in Python."""
     if not isinstance(function, FunctionType):
         raise CompilationError(f"@ti.pyfunc goes on a function written with 'def', not on {function!r}")
     return PyFunc(function)
@@ -104,9 +105,10 @@ def _rewrap(result: Any) -> Any:
 
 
 def strong_type(x: Any) -> Prim | None:
-    """The primitive of a numpy value or matrix; None for a Python number, which adapts to what it meets."""
+    """The primitive type of a numpy value or a matrix. None for a Python number, which takes the type of the other
+    operand."""
     values = _values(x)
-    # By exact type: numpy.float64 is a Python float too.
+    # Compare exact types: numpy.float64 is a subclass of Python's float.
     return None if type(values) in (bool, int, float) else prim_of_numpy(np.asarray(values).dtype)
 
 
@@ -115,7 +117,8 @@ def _weak_type(x: Any) -> Prim:
 
 
 def _common(a: Any, b: Any) -> tuple[Prim, Prim]:
-    """The types of both operands, a Python number taking the other's type unless that would lose its fraction."""
+    """The types of both operands. A Python number takes the type of the other operand unless it would lose its
+    fraction."""
     left, right = strong_type(a), strong_type(b)
     if left is None and right is None:
         return _weak_type(a), _weak_type(b)
@@ -129,12 +132,13 @@ def _common(a: Any, b: Any) -> tuple[Prim, Prim]:
 
 
 def _float_for(*prims: Prim) -> Prim:
-    """The float that integers become: `default_fp`, or f64 where one is as wide as Python's numbers."""
+    """The float type that integers are converted to: `default_fp`, or f64 if an operand is as wide as Python's
+    numbers."""
     return f64 if builtins.any(prim.bits == 64 for prim in prims) else program().config.default_fp
 
 
 def apply_unary(kind: str, x: Any) -> Any:
-    """Row `kind` of UNARY on a number or matrix. TypeError if it takes no such operand."""
+    """Apply row `kind` of UNARY to a number or a matrix. Raises TypeError if the row does not take this type."""
     values = _values(x)
     prim = strong_type(x) or _weak_type(values)
     operand, _ = unary_type(kind, prim, _float_for(prim))
@@ -142,8 +146,8 @@ def apply_unary(kind: str, x: Any) -> Any:
 
 
 def apply_binary(kind: str, a: Any, b: Any) -> Any:
-    """Row `kind` of BINARY on numbers or matrices, elementwise; a scalar pairs with every element. TypeMismatch for
-    different shapes, TypeError for types the row does not take."""
+    """Apply row `kind` of BINARY to numbers or matrices, element by element. A scalar is combined with every element.
+    Raises TypeMismatch for different shapes and TypeError for types that the row does not take."""
     left, right = _values(a), _values(b)
     if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
         raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
@@ -285,8 +289,10 @@ ATOMIC_NAMES: tuple[str, ...] = tuple(f"atomic_{kind}" for kind in ATOMICS if f"
 
 
 class ndrange:
-    """The box of all index tuples: `ndrange(n, (begin, end), ...)`, last axis fastest. In kernels a loop over it is
-    one parallel loop; in Python it iterates tuples. `bounds` holds (begin, end) for each axis."""
+    """All index tuples of a box: `ndrange(n, (begin, end), ...)`. The last axis varies fastest.
+
+    In a kernel, a loop over it is one parallel loop. In Python, it iterates over the tuples. `bounds` holds (begin,
+    end) for each axis."""
 
     def __init__(self, *extents: Any) -> None:
         self.bounds: list[tuple[Any, Any]] = []
@@ -313,7 +319,7 @@ class ndrange:
         return int(np.prod(self.dimensions, dtype=np.int64))
 
     def grouped(self) -> Iterator[Any]:
-        """The index tuples as vectors."""
+        """The index tuples as vectors, one vector for each iteration."""
         return _grouped(self)
 
 

@@ -1,4 +1,4 @@
-"""Reads Python's two ways of formatting a text, `"%d" % n` and `"{}".format(n)`, apart: texts, and slots for values."""
+"""Parses Python's two formatting notations, `"%d" % n` and `"{}".format(n)`, into texts and slots for values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["Piece", "Slot", "parse_braces", "parse_percent"]
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a value goes: its position or name, how it is formatted (as by `format(value, spec)`), and whether it is
-    made an integer (`whole`) or its `repr` is wanted (`quoted`)."""
+    """A place for a value in a format: its position or name, and its format specification (as for `format(value,
+    spec)`). `whole` says that the value is converted to an integer, `quoted` that its `repr` is printed."""
 
     key: int | str
     spec: str
@@ -26,7 +26,7 @@ _PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<digits>\d+))?
 
 
 def parse_percent(text: str) -> list[Piece]:
-    """The pieces of a text for `%`. ValueError for what is no conversion."""
+    """Parse a format of the `%` operator into texts and slots. Raises ValueError for an invalid conversion."""
     pieces: list[Piece] = []
     position, count = 0, 0
     for found in _PERCENT.finditer(text):
@@ -64,7 +64,8 @@ def _percent_slot(found: re.Match[str], count: int) -> Slot:
 
 
 def parse_braces(text: str) -> list[Piece]:
-    """The pieces of a text for `format`. ValueError for what Python does not take, and for parts of a value."""
+    """Parse a format of `str.format` into texts and slots. Raises ValueError for what Python rejects, and for
+    attributes or items of a value."""
     pieces: list[Piece] = []
     count = 0
     for literal, name, spec, conversion in Formatter().parse(text):

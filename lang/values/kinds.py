@@ -1,5 +1,5 @@
-"""What the parameters of Weft's own kernels are: Weft's types to the compiler, Python's to a type checker (which takes
-an annotation for the type of what a body does with it)."""
+"""Annotations for the parameters of Weft's own kernels. The compiler sees Weft's types. A type checker sees Python
+types, because it checks the body of a kernel with the annotations as types."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What types make: values, fields and arrays, each by the module that defines it.
+"""A table of functions that make values, fields and arrays of a type. Each is set by the module that defines it.
 
-A matrix knows its type, so `matrix` imports `types`; but `vec3(1, 2, 3)`, which calls a type, makes a matrix, and
-`vec3.field(8)` a field. A type therefore calls `MAKERS`, whose attributes the modules above set when they are imported.
-All of these are imported by `import weft`.
-"""
+`matrix` imports `types`, because a matrix knows its type. But calling a type makes a matrix (`vec3(1, 2, 3)`), and
+`vec3.field(8)` makes a field. A type therefore calls the attributes of `MAKERS`. The modules of higher layers set these
+attributes when they are imported; `import weft` imports all of them."""
 
 from __future__ import annotations
 
@@ -14,15 +13,15 @@ __all__ = ["MAKERS", "Makers"]
 
 
 class Makers:
-    """The functions that types call, by what they make."""
+    """The functions that types call, one for each kind of result."""
 
-    matrix: Callable[[Any], Any]  # (array): the vector or matrix over it; of `values/matrix.py`
-    struct: Callable[..., Any]  # (type, positional members, named members); of `values/struct.py`
-    is_struct: Callable[[Any, Any], bool]  # (type, value): whether the value has that type; of `values/struct.py`
-    field: Callable[..., Any]  # (type of an element, shape, **options); of `data/make_field.py`
-    matrix_field: Callable[..., Any]  # (shape of an element, type, shape, **options); of `data/make_field.py`
-    struct_field: Callable[..., Any]  # (type of an element, shape, **options); of `data/make_field.py`
-    ndarray: Callable[..., Any]  # (type of an element, shape, **options); of `data/make_ndarray.py`
+    matrix: Callable[[Any], Any]  # (array): the vector or matrix over it; set by `values/matrix.py`
+    struct: Callable[..., Any]  # (type, positional members, named members); set by `values/struct.py`
+    is_struct: Callable[[Any, Any], bool]  # (type, value): whether the value has that type; set by `values/struct.py`
+    field: Callable[..., Any]  # (element type, shape, **options); set by `data/make_field.py`
+    matrix_field: Callable[..., Any]  # (element shape, type, shape, **options); set by `data/make_field.py`
+    struct_field: Callable[..., Any]  # (element type, shape, **options); set by `data/make_field.py`
+    ndarray: Callable[..., Any]  # (element type, shape, **options); set by `data/make_ndarray.py`
 
 
 MAKERS = Makers()

@@ -1,7 +1,6 @@
-"""Vectors and matrices in Python scope: values over numpy arrays, with the operators and methods they have in kernels.
+"""Vectors and matrices in Python scope. They wrap numpy arrays and have the operators and methods that kernels provide.
 
-An element of a vector field is such a value whose array is a window onto the field: writing to it writes to the field.
-"""
+An element of a vector field is such a value. Its array is a view of the field, so a write to it changes the field."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from weft.lang.values.types import MatrixType, VectorType, extent_of, prim_of_nu
 
 __all__ = ["METHODS", "SWIZZLES", "Matrix", "Vector", "swizzle"]
 
-# Methods that are written in the language, by name: `library/linalg.py` adds them.
+# Methods that are written in the language, by name; `library/linalg.py` adds them.
 METHODS: dict[str, PyFunc] = {}
 
 SWIZZLES: tuple[str, ...] = ("xyzw", "rgba", "stpq")
@@ -32,8 +31,8 @@ SWIZZLES: tuple[str, ...] = ("xyzw", "rgba", "stpq")
 
 @cache
 def swizzle(name: str) -> tuple[int, ...] | None:
-    """The element numbers that `name` (as `xy`, `bgr`) stands for; None if it is no swizzle. Up to four letters of one
-    alphabet."""
+    """The element indices of a swizzle such as `xy` or `bgr`. None if `name` is not a swizzle. A swizzle has at most
+    four letters of one alphabet."""
     if 1 <= len(name) <= 4:
         for alphabet in SWIZZLES:
             if all(letter in alphabet for letter in name):
@@ -42,7 +41,7 @@ def swizzle(name: str) -> tuple[int, ...] | None:
 
 
 class _Methods(type):
-    """Methods of linear algebra by the name of the class, as in `Vector.cross(a, b)`."""
+    """Methods of linear algebra, called through the class: `Vector.cross(a, b)`."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -53,18 +52,18 @@ class _Methods(type):
 
 
 class Matrix(metaclass=_Methods):
-    """`Matrix([[1, 2], [3, 4]], dt=None)`: an n x m matrix; from a flat list, a vector.
+    """`Matrix([[1, 2], [3, 4]], dt=None)` makes an n x m matrix. A flat list makes a vector.
 
-    `arr` is a list of numbers, a list of equally long rows (lists or vectors), a numpy array or a matrix; it is copied.
-    `dt` is the element type; without it Python ints are i64, floats f64, and numpy scalars combine by the kernel's
-    rules. Operators work elementwise with matrices of equal shape and with scalars; `@` is the matrix product.
-    TypeMismatch for anything else."""
+    `arr` is a list of numbers, a list of rows of equal length (lists or vectors), a numpy array or a matrix. It is
+    copied. `dt` is the element type. Without it, Python ints become i64, floats become f64, and the types of numpy
+    scalars are combined by the rules of kernels. Operators work element by element, on matrices of equal shape and on
+    scalars; `@` is the matrix product. Raises TypeMismatch for anything else."""
 
     __slots__ = ("values",)
     values: Any
-    __array_ufunc__ = None  # numpy's operators leave it to ours
+    __array_ufunc__ = None  # makes numpy's operators defer to those of this class
 
-    if TYPE_CHECKING:  # made from the table of operators below
+    if TYPE_CHECKING:  # the table of operators below defines these methods
 
         def _operator(self, other: Any) -> Any: ...
 
@@ -83,19 +82,19 @@ class Matrix(metaclass=_Methods):
 
     @staticmethod
     def wrap(values: Any) -> Matrix:
-        """The vector or matrix whose storage is the array `values` itself."""
+        """The vector or matrix that uses the array `values` as its storage, without a copy."""
         matrix: Matrix = object.__new__(Vector if values.ndim == 1 else Matrix)
         matrix.values = values
         return matrix
 
     @property
     def n(self) -> int:
-        """Rows, or the length of a vector."""
+        """The number of rows, or the length of a vector."""
         return self.shape[0]
 
     @property
     def m(self) -> int:
-        """Columns; 1 for a vector."""
+        """The number of columns; 1 for a vector."""
         return self.shape[1] if self.ndim == 2 else 1
 
     @property
@@ -123,7 +122,7 @@ class Matrix(metaclass=_Methods):
         return self.shape
 
     def copy(self) -> Matrix:
-        """A value of its own."""
+        """A copy with its own storage."""
         return Matrix.wrap(self.values.copy())
 
     def to_numpy(self) -> Any:
@@ -256,13 +255,13 @@ class Matrix(metaclass=_Methods):
         return Matrix.wrap(product) if product.ndim else product
 
     def transpose(self) -> Matrix:
-        """Rows and columns of a matrix swapped. TypeMismatch for a vector: use `a.outer_product(b)`."""
+        """The transposed matrix. Raises TypeMismatch for a vector: use `a.outer_product(b)`."""
         if self.ndim == 1:
             raise TypeMismatch("a vector has no transpose; `a @ b.transpose()` is `a.outer_product(b)`")
         return Matrix.wrap(self.values.T.copy())
 
     def sum(self) -> Any:
-        """All elements added."""
+        """The sum of all elements."""
         return self._reduce("add")
 
     def max(self) -> Any:
@@ -274,7 +273,7 @@ class Matrix(metaclass=_Methods):
         return self._reduce("min")
 
     def any(self) -> bool:
-        """Whether some element is nonzero."""
+        """Whether any element is nonzero."""
         return bool(np.any(self.values))
 
     def all(self) -> bool:
@@ -289,7 +288,7 @@ class Matrix(metaclass=_Methods):
         return Matrix.wrap(np.asarray(cast_value(self.values, primitive(dtype))))
 
     def fill(self, value: Any) -> None:
-        """Set every element."""
+        """Set every element to `value`."""
         self._put(..., cast_value(value, self.dtype))
 
     @staticmethod
@@ -304,7 +303,7 @@ class Matrix(metaclass=_Methods):
 
     @staticmethod
     def unit(n: int, i: Any, dt: Any = int) -> Matrix:
-        """The vector of n with 1 at `i`, else 0."""
+        """The vector of length n with 1 at index `i` and 0 elsewhere."""
         if not isinstance(i, int | np.integer) or not 0 <= i < extent_of(n):
             raise TypeMismatch(f"unit({n}, {i}): there is no element {i}")
         result = Matrix.zero(dt, n)
@@ -318,12 +317,12 @@ class Matrix(metaclass=_Methods):
 
     @staticmethod
     def diag(dim: int, val: Any) -> Matrix:
-        """The dim x dim matrix with `val` on its diagonal, else 0."""
+        """The dim x dim matrix with `val` on its diagonal and 0 elsewhere."""
         return Matrix.wrap(np.asarray(np.eye(extent_of(dim), dtype=prim_of_numpy(np.asarray(val).dtype).np) * val))
 
     @staticmethod
     def rows(rows: Any) -> Matrix:
-        """The matrix with those rows, vectors or lists of one length."""
+        """The matrix with the given rows, which are vectors or lists of equal length."""
         if not is_several(rows):
             raise TypeMismatch(f"a list of vectors is needed, not {rows!r}")
         given = [row if isinstance(row, Matrix) or not isinstance(row, Iterable) else list(row) for row in rows]
@@ -334,18 +333,20 @@ class Matrix(metaclass=_Methods):
 
     @staticmethod
     def cols(cols: Any) -> Matrix:
-        """The matrix with those columns, vectors or lists of one length."""
+        """The matrix with the given columns, which are vectors or lists of equal length."""
         return Matrix.rows(cols).transpose()
 
     @staticmethod
     def field(n: int, m: int, dtype: Any, shape: Any = None, **keywords: Any) -> Any:
-        """A field of n x m matrices of `dtype`. `shape` (a number, a tuple, () for one element; None: to be placed),
-        `order` ("ij", "ji" ...), `offset`, `layout` (Layout.AOS or SOA), `needs_grad`, `name` as in `ti.field`."""
+        """Make a field of n x m matrices of `dtype`.
+
+        `shape` is a number, a tuple, or () for a single element. With None, the field must be placed. `order` ("ij",
+        "ji" ...), `offset`, `layout` (Layout.AOS or Layout.SOA), `needs_grad` and `name` work as in `ti.field`."""
         return MAKERS.matrix_field((n, m), dtype, shape, **keywords)
 
     @staticmethod
     def ndarray(n: int, m: int, dtype: Any, shape: Any) -> Any:
-        """An ndarray of n x m matrices of `dtype`."""
+        """Make an ndarray of n x m matrices of `dtype`."""
         return MatrixType(n, m, dtype).ndarray(shape)
 
 
@@ -355,7 +356,8 @@ def _binary_operator(kind: str, swapped: bool) -> Callable[[Any, Any], Any]:
     return lambda self, other: apply_binary(kind, self, other)
 
 
-# One row per Python operator: its method's name, the BINARY row, and whether Python also has the swapped method.
+# One row for each Python operator: the name of its method, the BINARY row, and whether Python has a reflected method
+# too.
 _OPERATORS: tuple[tuple[str, str, bool], ...] = (
     *(("add", "add", True), ("sub", "sub", True), ("mul", "mul", True), ("truediv", "div", True)),
     *(("floordiv", "floordiv", True), ("mod", "mod", True), ("pow", "pow", True), ("and", "and", True)),
@@ -369,18 +371,18 @@ for _method, _kind, _has_swapped in _OPERATORS:
 
 
 class Vector(Matrix):
-    """`Vector([1, 2, 3], dt=None)`: a vector; everything as `Matrix`."""
+    """`Vector([1, 2, 3], dt=None)` makes a vector. Everything else is as for `Matrix`."""
 
     __slots__ = ()
 
     @staticmethod
     def field(n: int, dtype: Any, shape: Any = None, **keywords: Any) -> Any:  # type: ignore[override]
-        """A field of vectors of n elements of `dtype`; keywords as in `Matrix.field`."""
+        """Make a field of vectors of n elements of `dtype`. The keywords are those of `Matrix.field`."""
         return MAKERS.matrix_field((n,), dtype, shape, **keywords)
 
     @staticmethod
     def ndarray(n: int, dtype: Any, shape: Any) -> Any:  # type: ignore[override]
-        """An ndarray of vectors of n elements of `dtype`."""
+        """Make an ndarray of vectors of n elements of `dtype`."""
         return VectorType(n, dtype).ndarray(shape)
 
 
@@ -392,7 +394,7 @@ def _shape(n: int, m: int | None) -> tuple[int, ...]:
 
 
 def _array(arr: Any, wanted: Prim | None = None) -> Any:
-    """A new numpy array with the elements of `arr`, of type `wanted` or else their common one."""
+    """A new numpy array with the elements of `arr`. Its type is `wanted`, or the common type of the elements."""
     if isinstance(arr, Matrix | np.ndarray):
         array = np.asarray(getattr(arr, "values", arr))
         return np.array(cast_value(array, wanted or prim_of_numpy(array.dtype)))
@@ -410,7 +412,8 @@ def _array(arr: Any, wanted: Prim | None = None) -> Any:
 
 
 def _element_type(items: list[Any]) -> Prim:
-    """The type of a list of numbers: typed ones combine by the kernel's rules, Python's follow numpy's."""
+    """The element type of a list of numbers. Typed numbers are combined by the rules of kernels, Python's by those of
+    numpy."""
     strong = [prim for item in items if (prim := strong_type(item)) is not None]
     weak = [prim_of_numpy(np.asarray(item).dtype) for item in items if strong_type(item) is None]
     if not strong:
@@ -421,7 +424,7 @@ def _element_type(items: list[Any]) -> Prim:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """`a @ b`, summed from the first product on, as kernels do. (numpy begins with 0.0, and so loses a -0.0.)"""
+    """`a @ b`. The sum starts with the first product, as in kernels. numpy starts with 0.0, which loses a -0.0."""
     rows = a if a.ndim == 2 else a[np.newaxis]
     column = (slice(None), np.newaxis) if b.ndim == 2 else slice(None)
     with np.errstate(all="ignore"):

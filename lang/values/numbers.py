@@ -1,4 +1,4 @@
-"""Numbers that a program gives, as numpy arrays."""
+"""Converts numbers that a program passes to numpy arrays."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ __all__ = ["array_of"]
 
 
 def array_of(value: Any) -> Any:
-    """A number, a nested list, a matrix or an array as an array. numpy makes f64 of integers of which some fit into an
-    i64 and some only into a u64, and so loses digits; here they are u64 where none is negative."""
+    """A number, a nested list, a matrix or an array as a numpy array.
+
+    If some of the integers only fit into an i64 and others only into a u64, numpy converts all of them to f64 and loses
+    digits. This function returns u64 if no integer is negative."""
     given = getattr(value, "values", value)
     array = np.asarray(given)
     if array.dtype != np.float64 or not isinstance(given, list | tuple) or not array.size or array.max() < 2**63:

@@ -1,4 +1,4 @@
-"""Structs: values with named members, and `@dataclass`."""
+"""Structs: values with named members, and the decorator `@dataclass`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["Struct", "check_class", "convert", "dataclass", "known_member", "mak
 
 
 class Struct:
-    """`Struct({"a": 1, "v": vec3(0)})` or `Struct(a=1, v=vec3(0))`: a value with those members.
+    """`Struct({"a": 1, "v": vec3(0)})` or `Struct(a=1, v=vec3(0))`: a value with these members.
 
-    Members are read and assigned as attributes; an assigned value is cast to the member's type. Equal in meaning to the
-    structs of kernels."""
+    Members are read and assigned as attributes. An assigned value is cast to the type of the member. A struct behaves
+    as it does in kernels."""
 
     entries: dict[str, Any]
     struct_type: StructType
@@ -45,14 +45,15 @@ class Struct:
 
     @staticmethod
     def of(struct_type: StructType, entries: dict[str, Any]) -> Struct:
-        """The struct of that type with those members: numpy's scalars, matrices and structs of the members' types."""
+        """The struct of this type with these members. They are numpy scalars, matrices and structs of the members'
+        types."""
         made: Struct = object.__new__(Struct)
         made._fill(struct_type, entries)
         return made
 
     @property
     def keys(self) -> list[str]:
-        """The members' names."""
+        """The names of the members."""
         return list(self.struct_type.members)
 
     @property
@@ -62,7 +63,7 @@ class Struct:
 
     @property
     def methods(self) -> dict[str, Callable[..., Any]]:
-        """The methods by name."""
+        """The methods, by name."""
         return self.struct_type.methods
 
     def __getitem__(self, name: Any) -> Any:
@@ -97,28 +98,29 @@ class Struct:
         self.entries[name] = convert(value, self.struct_type.members[name])
 
     def typed(self, name: str) -> Any:
-        """Member `name` as a value of its exact type: a number is numpy's."""
+        """Member `name` with its exact type: a number is returned as a numpy scalar."""
         return self._get(name)
 
     def copy(self) -> Struct:
-        """A value of its own."""
+        """A copy with members of its own."""
         return make_struct(self.struct_type, (), {name: self._get(name) for name in self.keys})
 
     __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Struct:
-        del memo  # members are values: none is shared
+        del memo  # members are values, and no object is shared
         return self.copy()
 
     def as_constant(self) -> Struct:
-        """What a kernel takes it for: numbers that Python made 64 bits wide, in no declared type, get the defaults."""
+        """The constant that a kernel uses for this struct. A number takes the default type if it has no declared type
+        and Python made it 64 bits wide."""
         if not self._inferred:
             return self
         values = {name: value.as_constant() if isinstance(value, Struct) else value for name, value in self.items}
         return make_struct(StructType({name: _default_type(value) for name, value in values.items()}), (), values)
 
     def to_dict(self, include_methods: bool = False) -> dict[str, Any]:
-        """Members as Python numbers, lists and dicts."""
+        """The members as Python numbers, lists and dicts."""
         plain = {name: _plain(self[name]) for name in self.keys}
         return plain | self.methods if include_methods else plain
 
@@ -131,12 +133,13 @@ class Struct:
     def field(
         members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, shape: Any = None, **keywords: Any
     ) -> Any:
-        """A field of structs with those members (name to type) and methods; keywords as in `ti.field`."""
+        """Make a field of structs with these members (name to type) and methods. The keywords are those of
+        `ti.field`."""
         return MAKERS.struct_field(StructType(members, methods), shape, **keywords)
 
 
 def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Struct:
-    """What calling a StructType does: members in order, by name, or all from one Struct or dict; the rest is zero."""
+    """Call a StructType. Members come in order, by name, or all from one Struct or dict. Missing members are zero."""
     names = list(struct_type.members)
     given: dict[str, Any]
     if len(args) == 1 and isinstance(args[0], Struct) and set(args[0].keys) <= set(names):
@@ -159,8 +162,8 @@ def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, 
 
 
 def convert(value: Any, annotation: Any) -> Any:
-    """`value` as a member of that type: a numpy scalar, a Matrix or a Struct. A number fills a vector, and is the first
-    member of a struct, as in a call of its type."""
+    """Convert `value` to the type of a member: a numpy scalar, a Matrix or a Struct. A number fills a vector. For a
+    struct, it is the first member, as in a call of the struct's type."""
     if isinstance(annotation, StructType):
         if isinstance(value, Struct | dict):
             return make_struct(annotation, (value,), {})
@@ -181,7 +184,7 @@ def _is_struct(struct_type: StructType, value: Any) -> bool:
 
 
 def _without_bits(kind: Type) -> Any:
-    """A type as free structs know it: no sizes of numbers."""
+    """The type that a free struct compares: without the sizes of numbers."""
     if isinstance(kind, StructIr):
         return [(name, _without_bits(member)) for name, member in kind.members]
     return shape_of(kind), element(kind).is_float
@@ -191,7 +194,7 @@ MAKERS.struct, MAKERS.is_struct = make_struct, _is_struct
 
 
 def _given(args: tuple[Any, ...]) -> dict[str, Any]:
-    """The members of the struct or dict that is all of the arguments."""
+    """The members, if the only argument is a struct or a dict."""
     one: Any = dict(args[0].items) if isinstance(args[0], Struct) else args[0]
     if len(args) > 1 or not isinstance(one, dict):
         raise TypeMismatch("ti.Struct takes members by name, or one dict of them")
@@ -218,8 +221,8 @@ def _type_of(value: Any) -> Any:
 
 
 def known_member(base: Struct, name: str) -> Any:
-    """The member of a constant struct, where Python's number or matrix stands for it; None where that would be of
-    another type in a kernel: numbers known beforehand have the default types."""
+    """A member of a constant struct as a Python number or matrix. None if that would have another type in a kernel,
+    where numbers that are known at compile time have the default types."""
     annotation = base.as_constant().struct_type.members.get(name)
     if annotation is None:
         return None
@@ -231,7 +234,7 @@ def known_member(base: Struct, name: str) -> Any:
 
 
 def _default_type(value: Any) -> Any:
-    """The type of a member, or what stands for the default type."""
+    """The type of a member, or the placeholder for the default type."""
     if isinstance(value, Struct):
         return value.struct_type
     if isinstance(value, Matrix):
@@ -251,20 +254,21 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """A numpy scalar as Python's number."""
+    """Convert a numpy scalar to a Python number."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def dataclass(cls: type) -> StructType:
-    """Make a struct type of a class: its annotations are the members, its functions the methods. CompilationError for
-    what structs do not have: default values, and members or methods that are inherited."""
+    """Make a struct type of a class. Its annotations become the members, its functions the methods.
+
+    Raises CompilationError for what structs do not support: default values, and inherited members or methods."""
     check_class(cls, "dataclass")
     base = next((base for base in cls.__mro__[1:-1] if inspect.get_annotations(base) or _functions(base)), None)
     if base is not None:
         raise CompilationError(
             f"{cls.__name__} inherits from {base.__name__}: structs do not inherit; make it a member, or copy its lines"
         )
-    # Annotations that are strings may name what is local to the caller.
+    # String annotations may refer to local names of the caller.
     members = inspect.get_annotations(cls, locals=sys._getframe(1).f_locals, eval_str=True)
     for name in members:
         if name in vars(cls):
@@ -274,11 +278,11 @@ def dataclass(cls: type) -> StructType:
     return made
 
 
-_OF_PROGRAMS = 1 << 9  # CPython's flag of types that a `class` statement made
+_OF_PROGRAMS = 1 << 9  # the flag that CPython sets on types that a `class` statement made
 
 
 def check_class(cls: Any, decorator: str) -> None:
-    """CompilationError unless `cls` is a class of the program."""
+    """Raise CompilationError unless `cls` is a class that the program defined."""
     if not isinstance(cls, type) or not cls.__flags__ & _OF_PROGRAMS:
         raise CompilationError(f"@ti.{decorator} goes on a class, not on {cls!r}")
 

@@ -1,9 +1,8 @@
-"""Compile-time types a user writes: `ti.types.vector(3, ti.f32)`, `ti.types.struct(...)`, `ti.types.ndarray(...)`.
+"""The types that a user writes: `ti.types.vector(3, ti.f32)`, `ti.types.struct(...)`, `ti.types.ndarray(...)`.
 
-The primitive types are the IR's own objects (`ti.f32 is weft.ir.types.f32`). A compound type keeps what the user wrote,
-so that `float` and `int` follow the current `default_fp` and `default_ip`; its `.ir` is the IR type they mean now.
-Calling a compound type makes a value of it: `vec3(1, 2, 3)`.
-"""
+The primitive types are the objects of the IR (`ti.f32 is weft.ir.types.f32`). A compound type stores what the user
+wrote, so `float` and `int` follow the current `default_fp` and `default_ip`. Its `.ir` is the IR type under the current
+defaults. Call a compound type to make a value: `vec3(1, 2, 3)`."""
 
 from __future__ import annotations
 
@@ -76,12 +75,12 @@ _BY_NUMPY: dict[Any, Prim] = {prim.np: prim for prim in PRIMS.values()}
 
 
 class unsigned:
-    """Annotates, as `int` and `float` do, numbers of the current default: `default_ip`, without a sign."""
+    """An annotation, like `int` and `float`, for unsigned integers of the width of `default_ip`."""
 
 
 def primitive(annotation: Any) -> Prim:
-    """The primitive type that `annotation` means: a primitive, `int`, `float`, `bool` (these two by the current
-    `default_ip`, `default_fp`), or a numpy scalar type. TypeMismatch for anything else."""
+    """The primitive type of `annotation`. It is a primitive, `bool`, a numpy scalar type, or `int` or `float`, which
+    mean the current `default_ip` and `default_fp`. Raises TypeMismatch for anything else."""
     if isinstance(annotation, Prim):
         return annotation
     if annotation is bool:
@@ -102,7 +101,7 @@ def primitive(annotation: Any) -> Prim:
 
 
 def _not_primitive(annotation: Any) -> str:
-    """What to say of an annotation that is no type of a value, with what was probably meant."""
+    """The message for an annotation that is not a value type, with the type that the user probably meant."""
     name = getattr(annotation, "__name__", "")
     if isinstance(annotation, str) and annotation in PRIMS:
         return f"the text '{annotation}' is not a type: write ti.{annotation}"
@@ -118,8 +117,8 @@ def _not_primitive(annotation: Any) -> str:
 
 
 def to_ir(annotation: Any) -> Type:
-    """The IR type of a user's annotation of a value: a primitive, vector, matrix or struct type. TypeMismatch if it
-    is none of these."""
+    """The IR type of the annotation of a value: a primitive, vector, matrix or struct type. Raises TypeMismatch for
+    anything else."""
     if isinstance(annotation, CompoundType):
         return annotation.ir
     if isinstance(annotation, Type):
@@ -128,22 +127,22 @@ def to_ir(annotation: Any) -> Type:
 
 
 def _check_number(annotation: Any) -> None:
-    """TypeMismatch where it is no type of numbers. Of a default type nobody asks yet which one that is."""
+    """Raise TypeMismatch unless this is a number type. A default type is accepted without resolving it."""
     if not any(annotation is known for known in (int, float, bool, unsigned)):
         primitive(annotation)
 
 
 class CompoundType:
-    """A type made of others; `ir` is the IR type it means under the current defaults."""
+    """A type that is composed of others. `ir` is its IR type under the current defaults."""
 
     @property
     def ir(self) -> Type:
-        """The IR type."""
+        """The IR type under the current defaults."""
         raise NotImplementedError
 
 
 class MatrixType(CompoundType):
-    """`types.matrix(n, m, dtype)`: an n x m matrix. Equal arguments make equal types."""
+    """`types.matrix(n, m, dtype)`: an n x m matrix. Equal arguments give equal types."""
 
     ndim = 2
 
@@ -153,7 +152,7 @@ class MatrixType(CompoundType):
 
     @property
     def dtype(self) -> Prim:
-        """The element type; `float` and `int` by the current defaults."""
+        """The element type. `float` and `int` mean the current defaults."""
         return primitive(self._dtype)
 
     @property
@@ -171,12 +170,13 @@ class MatrixType(CompoundType):
         return self.shape
 
     def __call__(self, *args: Any) -> Any:
-        """A value: from one scalar (all elements), one array-like of this shape, all scalars, or scalars and vectors
-        that together have as many scalars. Elements are cast to `dtype`. TypeMismatch for another count."""
+        """Make a value from one scalar (for all elements), from one array-like of this shape, or from scalars and
+        vectors that together have as many numbers as the type. Elements are cast to `dtype`. Raises TypeMismatch for
+        another number of elements."""
         return MAKERS.matrix(self.gather(args))
 
     def gather(self, args: tuple[Any, ...]) -> Any:
-        """The numpy array that a call with `args` makes."""
+        """The numpy array of the value that a call with `args` makes."""
         from weft.ir.scalar import cast_value
 
         pieces = [array_of(arg) for arg in args]
@@ -192,11 +192,11 @@ class MatrixType(CompoundType):
         return np.asarray(cast_value(array_of(flat), self.dtype)).reshape(self.shape)
 
     def field(self, shape: Any = None, **keywords: Any) -> Any:
-        """A field of this element type; keywords as `Matrix.field`."""
+        """Make a field with elements of this type. The keywords are those of `Matrix.field`."""
         return MAKERS.matrix_field(self.shape, self._dtype, shape, **keywords)
 
     def ndarray(self, shape: Any, **keywords: Any) -> Any:
-        """An ndarray of this element type."""
+        """Make an ndarray with elements of this type."""
         return MAKERS.ndarray(self, shape, **keywords)
 
     def _key(self) -> tuple[Any, ...]:
@@ -213,7 +213,7 @@ class MatrixType(CompoundType):
 
 
 class VectorType(MatrixType):
-    """`types.vector(n, dtype)`: a vector of n elements; `m` is 1."""
+    """`types.vector(n, dtype)`: a vector of n elements. Its `m` is 1."""
 
     ndim = 1
 
@@ -230,13 +230,13 @@ class VectorType(MatrixType):
 
 
 class StructType(CompoundType):
-    """`types.struct(name=type, ...)`, or what `@dataclass` makes: named members, and methods.
+    """`types.struct(name=type, ...)`, or the result of `@dataclass`: named members, and methods.
 
-    `members` maps names to types as the user wrote them, `methods` maps names to functions (usually `@func`).
-    Calling it makes a Struct from positional or keyword members; what is left out is zero."""
+    `members` maps names to types as the user wrote them. `methods` maps names to functions, usually `@func`. Call the
+    type with positional or keyword members to make a Struct. Missing members are zero."""
 
     def __init__(self, members: Any, methods: Any = None, name: str = "struct") -> None:
-        if isinstance(members, str):  # `class members(struct): ...` makes an object of what stands in the parentheses
+        if isinstance(members, str):  # `class members(struct): ...` calls this with a name, bases and a namespace
             raise TypeMismatch(f"{members}: no class can inherit from a struct; give it a member of that type")
         if not isinstance(members, Mapping):
             raise TypeMismatch(f"{name}: members are a dict of names and types, not {members!r}")
@@ -250,8 +250,8 @@ class StructType(CompoundType):
                 raise TypeMismatch(f"member '{member}' of {name}: {annotation!r} is not a type of a value")
 
     def __instancecheck__(self, instance: Any) -> bool:
-        """`isinstance(s, S)`: whether `s` is a struct with the members of `S`, of their types. (The members of a free
-        struct, `ti.Struct(a=1.0)`, have Python's types: a float stands for each type of floats.)"""
+        """`isinstance(s, S)`: whether `s` is a struct whose members have the names and types of `S`. The members of a
+        free struct such as `ti.Struct(a=1.0)` have Python's types, and a Python float matches every float type."""
         return MAKERS.is_struct(self, instance)
 
     @property
@@ -260,16 +260,16 @@ class StructType(CompoundType):
         return ir.struct(tuple((name, to_ir(annotation)) for name, annotation in self.members.items()))
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """A Struct. TypeMismatch for an unknown name or too many members."""
+        """Make a Struct. Raises TypeMismatch for an unknown name or too many members."""
         return MAKERS.struct(self, args, keywords)
 
     def bound(self, method: str, owner: Any) -> Callable[..., Any]:
-        """A method as `owner` has it: a static one takes no owner."""
+        """A method bound to `owner`. A static method is not bound."""
         function = self.methods[method]
         return function.__func__ if isinstance(function, staticmethod) else MethodType(function, owner)
 
     def field(self, shape: Any = None, **keywords: Any) -> Any:
-        """A StructField of this type; keywords as `Struct.field`."""
+        """Make a StructField with elements of this type. The keywords are those of `Struct.field`."""
         if not self.members:
             raise TypeMismatch(f"{self.__name__} has no members: a field of it would hold nothing")
         return MAKERS.struct_field(self, shape, **keywords)
@@ -289,11 +289,11 @@ class StructType(CompoundType):
 
 
 class NdarrayType:
-    """`types.ndarray(dtype=None, ndim=None)`: annotates an array parameter; what is None fits anything.
+    """`types.ndarray(dtype=None, ndim=None)` annotates an array parameter. None accepts any type or number of axes.
 
-    `dtype` may be a vector or matrix type; without it, `element_dim` says how many of an array's last axes make up an
-    element. The array may be a numpy array (no copy), or a `ti.ndarray`. `boundary="clamp"`: an index outside of the
-    array means the nearest one inside."""
+    `dtype` may be a vector or matrix type. Without it, `element_dim` says how many of the last axes of the array form
+    an element. The argument may be a numpy array, which is not copied, or a `ti.ndarray`. With `boundary="clamp"`, an
+    index that is out of bounds accesses the nearest element."""
 
     def __init__(
         self,
@@ -326,7 +326,7 @@ class NdarrayType:
 
     @property
     def element(self) -> Type | None:
-        """The IR type of an element, None if any fits."""
+        """The IR type of an element. None if any type is accepted."""
         return None if self.dtype is None else to_ir(self.dtype)
 
     def __repr__(self) -> str:
@@ -340,11 +340,11 @@ class _Subscriptable(type):
 
 
 class NDArray(NdarrayType, metaclass=_Subscriptable):
-    """`NDArray[ti.f32, 2]` is `ndarray(ti.f32, 2)`."""
+    """`NDArray[ti.f32, 2]` is a short form of `ndarray(ti.f32, 2)`."""
 
 
 class Template:
-    """`ti.template()`: the parameter is bound at compile time; each new value compiles the kernel anew."""
+    """`ti.template()`: the argument is a compile-time constant. The kernel is compiled again for each new value."""
 
     def __init__(self, tensor: Any = None, dim: int | None = None) -> None:
         self.tensor, self.dim = tensor, dim
@@ -354,8 +354,8 @@ class Template:
 
 
 class Ref(Template):
-    """`ti.ref(ti.f32)`: a function's parameter that is the caller's variable or element itself, a number of type
-    `dtype`: the function may assign it. TypeMismatch where `dtype` is no primitive."""
+    """`ti.ref(ti.f32)`: the parameter of a function refers to the variable or element that the caller passes. It is a
+    number of type `dtype`, and the function may assign it. Raises TypeMismatch if `dtype` is not a primitive."""
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -381,23 +381,23 @@ def matrix(n: int, m: int, dtype: Any = float) -> MatrixType:
 
 
 def struct(**members: Any) -> StructType:
-    """The type of structs with those members, in that order. `__struct_methods={name: function}` adds methods."""
+    """The type of structs with these members, in this order. `__struct_methods={name: function}` adds methods."""
     methods = members.pop("__struct_methods", {})
     return StructType(members, methods)
 
 
 def is_real(dtype: Any) -> bool:
-    """Whether `dtype` is a floating point type."""
+    """Whether `dtype` is a floating-point type."""
     return primitive(dtype).is_float
 
 
 def is_integral(dtype: Any) -> bool:
-    """Whether `dtype` is an integer type (u1 included)."""
+    """Whether `dtype` is an integer type, including u1."""
     return primitive(dtype).is_int
 
 
 def is_signed(dtype: Any) -> bool:
-    """Whether `dtype` is a signed integer type; TypeMismatch for a float."""
+    """Whether `dtype` is a signed integer type. Raises TypeMismatch for a float type."""
     prim = primitive(dtype)
     if prim.is_float:
         raise TypeMismatch(f"{prim} is not an integer type")
@@ -410,7 +410,7 @@ def is_tensor(dtype: Any) -> bool:
 
 
 def prim_of_numpy(dtype: Any) -> Prim:
-    """The primitive with that numpy dtype; TypeMismatch if there is none."""
+    """The primitive type of a numpy dtype. Raises TypeMismatch if there is none."""
     try:
         return _BY_NUMPY[np.dtype(dtype)]
     except KeyError:
@@ -421,7 +421,8 @@ def prim_of_numpy(dtype: Any) -> Prim:
 
 
 def cast_numbers(value: Any, dtype: Prim, label: str) -> Any:
-    """A number, matrix or nested list as a numpy array of `dtype`; TypeMismatch where something is no number."""
+    """Convert a number, a matrix or a nested list to a numpy array of `dtype`. Raises TypeMismatch if an element is not
+    a number."""
     from weft.ir.scalar import cast_value
 
     array = array_of(value)
@@ -431,7 +432,7 @@ def cast_numbers(value: Any, dtype: Prim, label: str) -> Any:
 
 
 def shape_tuple(shape: Any) -> tuple[int, ...]:
-    """A shape given as a number or a sequence, checked: integers of at least 1."""
+    """Check a shape and return it as a tuple. The shape is a number or a sequence of integers of at least 1."""
     values: tuple[Any, ...] = tuple(shape) if is_several(shape) else (shape,)
     for axis, extent in enumerate(values):
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
@@ -442,7 +443,7 @@ def shape_tuple(shape: Any) -> tuple[int, ...]:
 
 
 def extent_of(n: Any, what: str = "a vector or matrix extent", least: int = 1) -> int:
-    """An extent, checked."""
+    """Check an extent and return it."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < least:
         raise TypeMismatch(f"{what} is an integer of at least {least}, not {n!r}")
     return int(n)
