@@ -346,12 +346,15 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
 
 
 def _before(t: Translator, place: Any, value: ast.expr) -> Any:
-    """The place of `place += value`, found before the value is computed where that could find another one."""
-    if not isinstance(place, tree.Expr) or not any(isinstance(inner, ast.Call) for inner in ast.walk(value)):
+    """The place of `place += value`, found before the value is computed where either could change the other."""
+    if not isinstance(place, tree.Expr) or isinstance(value, ast.Constant):
         return place
     indices = [inner for inner in walk(place) if inner is not place]
-    changes = any(isinstance(inner, (*EFFECTS, tree.FieldElement, tree.ArrayElement)) for inner in indices)
-    return settled_place(t, place) if changes and in_memory(place) else place
+    if any(isinstance(inner, EFFECTS) for inner in indices):
+        return settled_place(t, place)
+    calls = any(isinstance(inner, ast.Call) for inner in ast.walk(value))
+    reads = any(isinstance(inner, (tree.FieldElement, tree.ArrayElement)) for inner in indices)
+    return settled_place(t, place) if calls and reads and in_memory(place) else place
 
 
 def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr, node: ast.AugAssign) -> None:

@@ -118,6 +118,29 @@ def test_the_value_of_an_update_comes_before_its_place(ti):
     assert run() == 3
 
 
+def test_an_index_that_changes_a_local_comes_before_the_value(ti):
+    """As in Python: the value of `x[bump(s)] += s` is what the index left."""
+    x = ti.field(ti.i32, 8)
+
+    @ti.func
+    def bump(t: ti.template()):
+        t += 1
+        return t
+
+    @ti.kernel
+    def run():
+        s, v = 0, ti.Vector([0, 0, 0, 0])
+        x[bump(s)] += s * 10
+        x[bump(s)] -= s
+        x[(s := s + 1)] += s
+        v[bump(s) - 1] += s
+        x[bump(s)] = s
+        x[6], x[7] = v[3], s
+
+    run()
+    assert x.to_numpy().tolist() == [0, 10, -2, 3, 0, 4, 4, 5]
+
+
 @pytest.mark.parametrize("serialize", [False, True])
 def test_atomics_of_truth_values_count_modulo_two(ti, serialize):
     x = ti.field(ti.u1, ())
