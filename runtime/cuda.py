@@ -76,7 +76,7 @@ class CudaDevice:
     def _open(self, gpu: Gpu, random_seed: int, emit: Callable[[str], bytes], store: Keeper | None) -> None:
         self.gpu, self._seed, self._emit, self._store = gpu, random_seed, emit, store
         self.lock = threading.RLock()  # held while a print buffer fills and is shown
-        self.turn = np.zeros(PLACES["owner"] // 8 + 1, np.int64)  # native launches take turns; see `pool.py`
+        self.locks = np.zeros(PLACES["owner"] // 8 + 1, np.int64)  # with the lock that its launches take; see `pool.py`
         self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index, lambda: gpu.usable)
         self.loader = Loader()
         self.timer: LaunchTimer | None = None
@@ -277,7 +277,7 @@ class CudaKernel:
         driver = device.gpu.driver
         words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()} | launching
         words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
-        words |= {"pool": device.turn.ctypes.data, "state": self._state.address, "prints": 0}
+        words |= {"pool": device.locks.ctypes.data, "state": self._state.address, "prints": 0}
         if self._printing or self._warns:
             words["prints"] = device.prints.address
         table = [*(words[name] for name in CUDA_SERVICES[:-1]), *self._functions, *self._resident]

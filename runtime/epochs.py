@@ -1,11 +1,11 @@
-"""What the program has let go of while calls that are under way may still use it.
+"""Epoch reclamation: memory that native calls may still use is kept until they are over.
 
-    keep(old)        what no call that begins from now on can find; it goes when those under way are over
+    keep(old)        keeps what no new call can find until the calls that are under way have ended
 
 Native calls read what other threads may replace at any moment: plans, the memory of fields, records of ndarrays. They
-take no lock for that, and count no references: threads would wait for one another's cache lines. Instead each call says
-where it begins and where it ends (`epochs_ir.py`), and whoever replaces something keeps it here. It goes at once where
-no call is under way; else at the end of the last one that was.
+take no lock and count no references, since threads would then wait for one another's cache lines. Each call says where
+it begins and where it ends (`epochs_ir.py`). Whoever replaces something passes the old object to `keep`. If no call is
+under way, `keep` drops it at once. Otherwise the last of those calls drops it at its end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Epochs", "keep", "settle"]
 
 
 class Epochs:
-    """Keeps what has been replaced, for the native calls of `code`."""
+    """What has been replaced while native calls of `code` were under way."""
 
     FUNCTIONS = ("calls_now", "calls_sweeper", "calls_forget")  # what the code must export
 
@@ -40,11 +40,11 @@ class Epochs:
             os.register_at_fork(after_in_child=self._in_child)
 
     def settle(self) -> None:
-        """See below."""
+        """A memory fence, see `settle` below."""
         self._words()
 
     def keep(self, thing: Any) -> None:
-        """Until no call that is under way can be using it."""
+        """Keep it until no call that is under way can use it."""
         busy = {place: word for place, word in enumerate(self._words()) if word & COUNT}
         if not busy:
             return
@@ -54,7 +54,7 @@ class Epochs:
         self.sweep()  # those calls may have ended before they could see the sweeper
 
     def sweep(self) -> None:
-        """Let go of what no call can be using any more."""
+        """Drop what no call can use any more."""
         gone: list[Any] = []
         with self._lock:
             before, self._kept = self._kept, []
@@ -96,12 +96,12 @@ _all: list[Epochs] = []  # one for each runtime that was loaded
 
 
 def keep(thing: Any) -> None:
-    """Until no native call that is under way can be using it."""
+    """Keep it until no native call that is under way can use it."""
     for one in _all:
         one.keep(thing)
 
 
 def settle() -> None:
-    """What this thread has written to memory is there for all threads before what it will write."""
+    """A memory fence: other threads see what this thread has written before they see what it writes next."""
     for one in _all:
         one.settle()

@@ -74,7 +74,15 @@ def test_types_and_loops():
     assert len({text(params=(Param("p", one),)) for one in types}) == len(types)
     loops = (LoopConfig(), LoopConfig(simd=8), LoopConfig(block_dim=8))
     bounds = [tree.Const(n, type=i32) for n in (0, 8, 1)]
-    assert len({text(tree.RangeFor(tree.Variable("i", i32), *bounds, [], config=one)) for one in loops}) == 3
+    assert (
+        len(
+            {
+                text(tree.RangeFor(tree.Variable("i", i32), bounds[0], bounds[1], bounds[2], [], config=one))
+                for one in loops
+            }
+        )
+        == 3
+    )
 
 
 def test_whatever_else_is_refused():
