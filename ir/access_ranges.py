@@ -1,12 +1,12 @@
-"""Which accesses of a task may lie out of bounds, and what to ask before which loop to know that they do not.
+"""Finds the accesses of a task that may be out of bounds, and the tests before loops that prove them in bounds.
 
     for %k in %b .. %e { load field_ptr @x[%k + 1] }      x has 8 elements
-        asked before the loop: -%b - 1 <= 0, and %e + 1 - 8 <= 0
+        tested before the loop: -%b - 1 <= 0, and %e + 1 - 8 <= 0
 
-An access has a *need* for each end of each axis: a form that must not be positive (see `linear.py`). Most are proven by
-intervals, the bounds of loops and the conditions around. Of the others, what moves in a loop is put in terms of what
-does not; the outermost loop before which all needs of an access can be asked is its *home*. What has no home is asked
-at the access itself.
+An access has a *need* for each end of each axis: a form that must not be positive (see `linear.py`). Most needs are
+proven by intervals, by loop bounds and by enclosing conditions. In the others, values that vary in a loop are replaced
+by bounds that do not. The outermost loop before which all needs of an access can be tested is its *home*. An access
+without a home is tested right before it.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from weft.ir.types import Pointer, Prim, i32, i64, shape_of, u1, u32, u64
 __all__ = ["Axis", "Doubt", "Survey", "computable", "in_range", "inside", "settle", "wraps_not"]
 
 _UNSIGNED = {i32: u32, i64: u64}
-_LONG, _LONG_TASK = 200, 1000  # ops of a loop, and of a task, that is not written twice
-_MOST_STEPS = 100  # of a search for what to ask
+_LONG, _LONG_TASK = 200, 1000  # longer loops, and longer tasks, are not duplicated, in ops
+_MOST_STEPS = 100  # the most steps of the search for a test
 _MOST_ANSWERS = 4
-_FAR = 2**62  # sums beyond may wrap around when they are computed
+_FAR = 2**62  # larger sums may wrap around when they are computed
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Index number `position` of `ptr`, which must lie in [first, first + extent); `low`, `high`: which of the ends is
+    """The index number `position` of `ptr`, which must be in [first, first + extent). `low`, `high`: the ends that are
     not proven."""
 
     ptr: FieldPtr | ArrayPtr | ElementPtr
@@ -73,8 +73,8 @@ class Axis:
 
 @dataclass
 class Doubt:
-    """An access that may be out of bounds: the axes in question, and its needs; where these are asked (None: not
-    before a loop), and what: of each need the forms of which one must not be positive."""
+    """An access that may be out of bounds: the axes in question and its needs. It also says where they are tested
+    (None: not before a loop), and how: for each need, the forms of which one must not be positive."""
 
     op: Access
     axes: list[Axis]
@@ -85,8 +85,7 @@ class Doubt:
 
 class Survey:
     """The accesses of one task that may be out of bounds, in program order: `doubts`. `unstable`: indices that are in
-    range as they are, but might not be if they did not wrap around. `made`: what was made to ask with, users before
-    what they use."""
+    range but might not be if they did not wrap around. `made`: the ops created for tests, users before operands."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.facts = task, Facts()
@@ -113,7 +112,7 @@ class Survey:
     # ---- the walk
 
     def _block(self, block: Block) -> None:
-        """What is learnt from an `if` that one side leaves holds to the end of the block."""
+        """If one branch of an `if` leaves the block, its condition is known up to the end of the block."""
         mark = self.facts.mark()
         for op in block:
             if is_access(op):
@@ -194,7 +193,7 @@ class Survey:
             needs += [limit(form) for limit, is_open in zip(limits, open_ends) if is_open]
 
     def _extent(self, ptr: ArrayPtr, axis: int) -> ArrayShape:
-        """The extent of an array, computed where the whole task sees it."""
+        """The extent of an array, computed where the whole task can use it."""
         assert isinstance(ptr.array, Op)
         key = getattr(ptr.array, "index", -1), axis
         if key not in self._extents:
@@ -207,7 +206,7 @@ class Survey:
     # ---- where to ask
 
     def _settle(self, doubt: Doubt) -> None:
-        """Find the outermost loop before which all needs can be put."""
+        """Find the outermost loop before which all needs can be tested."""
         for loop, region in self._loops:
             asked: list[list[Form]] = []
             for need in doubt.needs:
@@ -221,7 +220,7 @@ class Survey:
                 return
 
     def _lifted(self, form: Form, loop: For | Task, region: Region, depth: int = 6) -> Iterator[Form]:
-        """Forms of what is known before the loop, each no less than `form`."""
+        """Forms of values known before the loop, each no less than `form`."""
         self._steps -= 1
         moving = next((term for term in form.terms if not _available(term[2], loop, region)), None)
         if moving is None:
@@ -243,14 +242,14 @@ class Survey:
 
 
 def _limits(first: int, end: Form) -> tuple[Callable[[Form], Form], Callable[[Form], Form]]:
-    """What must not be positive, of the form of an index that shall lie in [first, first + end)."""
+    """What must not be positive if an index of this form is in [first, first + end)."""
     return lambda form: Form((), first).plus(form, -1), lambda form: form.shifted(1 - first).plus(end, -1)
 
 
 def range_of(
     ptr: FieldPtr | ArrayPtr | ElementPtr, position: int, extent: Callable[[ArrayPtr, int], Value]
 ) -> tuple[int, int | Value]:
-    """The first index along an axis, and how many there are; `extent` gives that of an array argument."""
+    """The first index along an axis, and the number of indices. `extent` gives the extent of an array argument."""
     if isinstance(ptr, FieldPtr):
         return ptr.field.offset[position] if ptr.field.offset else 0, ptr.field.shape[position]
     if isinstance(ptr, ElementPtr):
@@ -260,7 +259,7 @@ def range_of(
 
 
 def _may_double(task: Task) -> bool:
-    """Whether the task may be written twice: what its box is computed from is what it was when the second comes."""
+    """Whether the task may be duplicated: its box must not depend on memory that the first copy changes."""
     written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
     read = [memory_space(op.ptr) for op in ops_of(task.bounds) if isinstance(op, Load)]  # no function writes there
     return not any(space in written for space in read) and len(ops_of(task.body)) <= _LONG_TASK
@@ -281,7 +280,7 @@ def _available(value: Value, loop: For | Task, region: Region) -> bool:
 
 
 def computable(form: Form) -> bool:
-    """Whether its sum surely does not wrap around in 64 bits."""
+    """Whether the sum is known not to wrap around in 64 bits."""
     reach = abs(form.constant)
     for _, count, value in form.terms:
         reach += abs(count) * max(map(abs, interval(value)))
@@ -289,7 +288,7 @@ def computable(form: Form) -> bool:
 
 
 def _weakest(forms: Iterable[Form]) -> list[Form]:
-    """At most two of the forms that may hold; of those that differ by a constant, the one that holds more often."""
+    """At most two of the forms that may hold. Of forms that differ by a constant, the one that holds more often."""
     found: dict[Hashable, Form] = {}
     for form in filter(_may_hold, forms):
         known = found.setdefault(form.moving(), form)
@@ -299,13 +298,12 @@ def _weakest(forms: Iterable[Form]) -> list[Form]:
 
 
 def _may_hold(form: Form) -> bool:
-    """Whether it may be that the form is not positive."""
+    """Whether the form may be not positive."""
     return -Form().plus(form, -1).greatest() <= 0
 
 
 def wraps_not(value: Value) -> bool:
-    """Whether an index that is computed of the same parts in more bits is the same number: `widen.py` does so with one
-    of 32 bits."""
+    """Whether the index is the same number if it is computed in more bits, as `widen.py` does with a 32-bit index."""
     if isinstance(value, Select):
         return wraps_not(value.a) and wraps_not(value.b)
     if isinstance(value, Binary) and value.kind in ("min", "max"):
@@ -321,7 +319,8 @@ def wraps_not(value: Value) -> bool:
 
 
 def settle(ptr: Op, position: int) -> bool:
-    """Make an index of 32 bits that may wrap around one of 64, which it is once it has; whether it is of 32."""
+    """Convert a 32-bit index that may wrap around to a 64-bit value after it has wrapped. Gives whether the index has
+    32 bits."""
     assert isinstance(ptr, FieldPtr | ArrayPtr | ElementPtr)
     index = ptr.indices[position]
     if index.type is not i32:
@@ -332,7 +331,7 @@ def settle(ptr: Op, position: int) -> bool:
 
 
 def inside(axis: Axis, build: Builder) -> Value:
-    """Whether the index is in its range: one comparison without signs, where both ends are in question."""
+    """Whether the index is in range: a single unsigned comparison if both ends are in question."""
     index, extent = axis.index, axis.extent
     assert isinstance(index.type, Prim)
     type = index.type if index.type in (i32, i64) else i64 if index.type.bits >= 32 else i32
@@ -357,7 +356,7 @@ def inside(axis: Axis, build: Builder) -> Value:
 
 
 def in_range(ptr: Value, build: Builder) -> Value | None:
-    """Whether an address is in bounds, computed at the builder's point; None where it surely is."""
+    """Whether an address is in bounds, computed at the builder's point, or None if it is known to be."""
     holds: Value | None = None
     for axis in _axes(ptr, build):
         here = inside(axis, build)
@@ -366,7 +365,7 @@ def in_range(ptr: Value, build: Builder) -> Value | None:
 
 
 def _axes(ptr: Value, build: Builder) -> Iterator[Axis]:
-    """The axes of the address of which intervals do not tell that the index is in range."""
+    """The axes of the address for which intervals do not prove that the index is in range."""
     for step in _indexed(ptr):
         for position, index in enumerate(step.indices):
             first, extent = range_of(step, position, lambda array, axis: build.add(ArrayShape(array.array, axis)))
@@ -377,7 +376,7 @@ def _axes(ptr: Value, build: Builder) -> Iterator[Axis]:
 
 
 def _indexed(ptr: Value) -> Iterator[FieldPtr | ArrayPtr | ElementPtr]:
-    """The steps of an address that have indices, the last one first, and its root, if that is an element."""
+    """The steps of an address that have indices, last step first, then its root if that is an element."""
     root, steps = element_steps(ptr)
     yield from (step for step in reversed(steps) if isinstance(step, ElementPtr))
     if isinstance(root, FieldPtr | ArrayPtr):

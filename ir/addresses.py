@@ -1,4 +1,4 @@
-"""Takes addresses and indices apart. Every question of the kind "where does this address begin" is answered here.
+"""Analyses addresses and indices. This module answers every question of the kind "where does this address begin".
 
 An address is a chain of steps that ends in a *root*:
 
@@ -11,7 +11,7 @@ An address is a chain of steps that ends in a *root*:
 
 Before `lower_access` a chain has element steps only, after it byte steps only.
 
-An index is a value plus a constant: `%i + 1`, `%i - 3`. `split` says which.
+An index is a value plus a constant: `%i + 1`, `%i - 3`. `split` gives both.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from weft.ir.types import Prim, Type
 
 __all__ = ["STEPS", "ByteSum", "byte_steps", "byte_sum", "element_of", "element_steps", "is_index", "root_of", "split"]
 
-STEPS = classes_with("steps_into")  # the ops that lead from one address to another
+STEPS = classes_with("steps_into")  # the ops that compute an address from another
 
 Step = ElementPtr | MemberPtr
 
 
 def root_of(ptr: Value) -> Value:
-    """The start of the chain: an Alloca, SharedLocal, FieldPtr, ArrayPtr, TempPtr, or the base of a tree, an array or a
-    block's array."""
+    """The start of the chain: an Alloca, SharedLocal, FieldPtr, ArrayPtr or TempPtr, or the base of a tree, of an array
+    or of a block's array."""
     while type(ptr) in STEPS:
         ptr = ptr.operands[0]  # type: ignore[attr-defined]
     return ptr
 
 
 def element_steps(ptr: Value) -> tuple[Value, list[Step]]:
-    """Where the element steps of an address begin, and these steps, the outermost object's first."""
+    """The address at which the element steps begin, and these steps, outermost object first."""
     steps: list[Step] = []
     while isinstance(ptr, (ElementPtr, MemberPtr)):
         steps.append(ptr)
@@ -48,7 +48,7 @@ def element_steps(ptr: Value) -> tuple[Value, list[Step]]:
 
 
 def byte_steps(ptr: Value) -> Iterator[Address]:
-    """The byte steps of an address, the last one first."""
+    """The byte steps of an address, last step first."""
     while isinstance(ptr, Address):
         yield ptr
         ptr = ptr.base
@@ -59,7 +59,7 @@ class ByteSum:
     """A chain of byte steps as one sum: `base + offset + sum(index * stride)`."""
 
     base: Value
-    terms: tuple[tuple[Value, Value], ...]  # (index, stride), those of the last step first
+    terms: tuple[tuple[Value, Value], ...]  # (index, stride), last step first
     offset: int
 
 
@@ -74,8 +74,8 @@ def byte_sum(ptr: Value) -> ByteSum:
 
 
 def element_of(ptr: Value) -> tuple[Value, int]:
-    """The address of the element that `ptr` is in, and how many bytes inside `ptr` is: byte steps without an index
-    choose a component or a member. What is no byte step is returned as it is."""
+    """The address of the element that `ptr` is in, and the offset of `ptr` in it in bytes. Byte steps without an index
+    choose a component or a member. An address without byte steps is returned unchanged."""
     inside = 0
     while isinstance(ptr, Address) and isinstance(ptr.base, Address) and not ptr.indices:
         ptr, inside = ptr.base, inside + ptr.offset
@@ -91,13 +91,15 @@ def is_index(type: Type) -> bool:
 
 
 def split(index: Value, exact: bool = False) -> tuple[Value | None, int]:
-    """`index` as (value, constant), whose sum it is; the value is None where the index is a constant altogether.
+    """Splits `index` into a value and a constant whose sum it is. The value is None if the index is a constant.
 
-    The sum holds modulo 2**32: integers may wrap around on the way, and casts between integers of 32 and of 64 bits are
-    looked through. So two indices with one value and different constants (less than 2**32 apart) are different.
+    The sum holds modulo 2**32: intermediate integers may wrap around, and casts between 32-bit and 64-bit integers are
+    ignored. Two indices with the same value and different constants (less than 2**32 apart) are therefore different.
 
-    `exact`: the sum holds in the integers, but for an index that has wrapped around and so is out of its range. Neither
-    casts nor unsigned integers are looked through: `%k - 5` of a u32 below 5 is far above, and not below 0."""
+    `exact`: the sum holds in the integers, unless an index has wrapped around and is out of range for this reason.
+    Casts and unsigned integers are then not split: `%k - 5` of a u32 below 5 is a very large number, not a negative
+    one.
+    """
     constant = 0
     while True:
         if isinstance(index, Binary) and _may_split(index, exact):

@@ -1,12 +1,13 @@
-"""Runs the iterations of parallel loops as an adversary would: at once, and in an order that nobody promised.
+"""Runs the iterations of parallel loops adversarially: concurrently, and in an order that the language does not
+promise.
 
-The memory model (docs/memory-model.md) lets iterations run concurrently and unordered. So a kernel without races must
-give the same under every `Schedule`: iterations are dealt out to threads, in runs or in turns, each thread has its own
-prologue and epilogue, and the threads take turns at every access to memory that others can reach. A pass that loses
-the atomicity of an update, or that shares what was private, fails under one of a few schedules.
+The memory model (docs/memory-model.md) lets iterations run concurrently and unordered. A kernel without races must
+therefore give the same result under every `Schedule`. A schedule assigns iterations to threads, in runs or round-robin.
+Each thread has its own prologue and epilogue, and the threads take turns at every access to memory that others can
+reach. A pass that loses the atomicity of an update, or that shares private memory, fails under one of a few schedules.
 
-How: the body of a parallel loop becomes a generator that stops before each such access (`Machine.stepped`). What an
-iteration knows of itself - its values, its random numbers, the calls that it is in - is put in place when it goes on.
+The body of a parallel loop becomes a generator that stops before each such access (`Machine.stepped`). The private
+state of an iteration, which is its values, its random numbers and its open calls, is restored when it continues.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Parts(Generic[Item]):
-    """What threads run: `before` their items, `each` item, and `after` them. `own` is called as a thread begins, and
-    puts what the thread has of its own into the course."""
+    """The code that a thread runs: `before` its items, `each` item, and `after` them. `own` runs when a thread begins
+    and stores the private state of the thread in the course."""
 
     before: Steps
     each: Callable[[Env, Item], Generator[None]]
@@ -37,7 +38,7 @@ class Parts(Generic[Item]):
     own: Callable[[], None]
 
 
-_LIVE = 64  # threads that run at the same time, at most
+_LIVE = 64  # the most threads that run at the same time
 
 
 def run_interleaved(machine: Machine, schedule: Schedule, env: Env, items: Sequence[Item], parts: Parts[Item]) -> None:
@@ -56,14 +57,14 @@ def run_interleaved(machine: Machine, schedule: Schedule, env: Env, items: Seque
 
 
 class _Thread:
-    """A thread that is under way, with the part of the course that is its own."""
+    """A running thread, with its private part of the course."""
 
     def __init__(self, steps: Generator[None], view: View | None) -> None:
         self.steps, self.view = steps, view
         self.own = (0, 0, 0, 0, dict[Scope, Any]())  # iteration, draws, stream, calls, moved
 
     def go_on(self, machine: Machine) -> bool:
-        """Run up to the next access; whether that was all."""
+        """Run up to the next access. Gives whether the thread has ended."""
         course = machine.course
         outer = course.iteration, course.draws, course.stream, course.calls, course.moved
         course.iteration, course.draws, course.stream, course.calls, course.moved = self.own

@@ -1,7 +1,8 @@
 """Index expressions as sums: `2*i + j - 1` is `{i: 2, j: 1}` and the constant -1.
 
-Two addresses with equal sums are one address, whoever computed them; an index that is one loop index plus a constant
-tells iterations apart. Sums are taken modulo the width of the index: an index that wraps is outside its field anyway.
+Two addresses with equal sums are the same address, even if different ops compute them. An index that is one loop index
+plus a constant differs between iterations. Sums are modulo the width of the index, because an index that wraps is out
+of bounds anyway.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ __all__ = ["RULES", "Affine", "address_key", "affine", "leaf_key"]
 
 @dataclass(frozen=True)
 class Affine:
-    """`constant` plus the sum of coefficient times leaf; leaves are named by `leaf_key`."""
+    """`constant` plus the sum of coefficient times leaf. `leaf_key` names the leaves."""
 
     terms: frozenset[tuple[Hashable, int]]
     constant: int
 
     def single(self) -> tuple[Hashable, int] | None:
-        """(leaf, coefficient) where there is exactly one leaf."""
+        """(leaf, coefficient) if there is exactly one leaf."""
         return next(iter(self.terms)) if len(self.terms) == 1 else None
 
 
@@ -34,13 +35,13 @@ Sum = tuple[dict[Hashable, int], int]
 
 
 def affine(value: Value) -> Affine:
-    """The sum that `value`, an integer, stands for."""
+    """The sum that the integer `value` is equal to."""
     terms, constant = _sum(value)
     return Affine(frozenset(terms.items()), constant)
 
 
 def leaf_key(value: Value) -> Hashable:
-    """One name for all ops that surely give the same value; else the value itself."""
+    """A key that is equal for all ops that are known to give the same value, else the value itself."""
     if isinstance(value, Arg):
         return "arg", value.index
     if isinstance(value, ArrayShape):
@@ -49,7 +50,8 @@ def leaf_key(value: Value) -> Hashable:
 
 
 def address_key(ptr: Value) -> Hashable:
-    """Equal for two pointers that surely hold the same address of one type (while their leaves keep their values)."""
+    """Equal for two pointers that are known to hold the same address of one type, as long as their leaves keep their
+    values."""
     if isinstance(ptr, FieldPtr):
         return ptr.field, tuple(map(affine, ptr.indices))
     if isinstance(ptr, ArrayPtr):
@@ -75,7 +77,7 @@ def _const(value: Value) -> Sum:
 
 
 def _cast(value: Value) -> Sum | None:
-    """A widening keeps the sum, and so does a narrowing of what surely fits."""
+    """A widening cast keeps the sum. A narrowing cast keeps it if the value is known to fit."""
     assert isinstance(value, Cast)
     source, target = value.x.type, value.type
     if not isinstance(source, Prim) or not isinstance(target, Prim) or not (source.is_int and target.is_int):

@@ -1,12 +1,13 @@
-"""What memory an op touches, and whether two addresses can be the same.
+"""Alias analysis: the memory that an op accesses, and whether two addresses may be equal.
 
-An address is a chain: a *root* (a local, an element of a field or of an array, a temporary, the base of a tree) and
-steps into it (`ElementPtr`, `MemberPtr`, `Address`). Its *space* is the coarse answer: addresses of different spaces
-never meet. Inside one space the chains are compared, and indices by their constant difference, so `x[i]` and
-`x[i + 1]` are known to be apart. An index outside its field is the user's error: no answer here allows for it.
+An address is a chain: a *root* (a local, an element of a field or an array, a temporary, the base of a tree) and steps
+into it (`ElementPtr`, `MemberPtr`, `Address`). Its *space* is the coarse answer: addresses of different spaces never
+alias. Within one space the chains are compared. Indices are compared by their constant difference, so `x[i]` and `x[i +
+1]` are known to be different. An index outside its field is the user's error, and the analysis assumes that there is
+none.
 
-Each field is a space, and each array argument: a launch with arguments that overlap runs another variant of the kernel
-(docs/adr/0027), whose arrays and fields are *exposed* and have one space together.
+Each field is a space, and so is each array argument. A launch with overlapping arguments runs another variant of the
+kernel (docs/adr/0027), whose arrays and fields are *exposed* and share one space.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ __all__ = [
 ]
 
 EXPOSED = "exposed"  # all exposed arrays and fields together
-TEMPS = "temps"  # the kernel's temporaries; told apart by their bytes
-ANYWHERE = "anywhere"  # memory of the caller that we cannot place; meets every space but locals and temporaries
+TEMPS = "temps"  # the kernel's temporaries, which differ by their bytes
+ANYWHERE = "anywhere"  # unknown memory of the caller; may alias all but locals and temporaries
 
 LOCALS = classes_with("local")
 
@@ -117,17 +118,17 @@ def spaces_meet(a: Hashable, b: Hashable) -> bool:
 
 
 def is_place(value: Value) -> TypeGuard[Op]:
-    """Whether the value says all about itself: equal ops of its kind, on equal operands, are one value."""
+    """Whether equal ops of this kind with equal operands always have equal values."""
     return type(value) in _SPELLED
 
 
 def same_address(p: Value, q: Value) -> bool:
-    """Whether both are surely one address of one type."""
+    """Whether both are known to be the same address of one type."""
     return _same_value(p, q)
 
 
 def may_alias(p: Value, q: Value) -> bool:
-    """Whether the memory at `p` and at `q` can overlap."""
+    """Whether the memory at `p` and at `q` may overlap."""
     if p is q:
         return True
     if not spaces_meet(space_of(p), space_of(q)):
@@ -147,8 +148,8 @@ def may_alias(p: Value, q: Value) -> bool:
 
 
 def memory_effects(op: Op) -> Effects:
-    """The addresses that `op`, with all inside it, may read and may write, and whether it is a barrier: an op that may
-    touch any memory (so nothing is known after it, and everything before it must have happened)."""
+    """The addresses that `op` and its nested ops may read and may write, and whether it is a barrier. A barrier may
+    access any memory: nothing is known after it, and everything before it must have happened."""
     if not op.regions:
         return accesses(op)
     reads: list[Value] = []
@@ -171,7 +172,8 @@ def accesses(op: Op) -> Effects:
 
 
 def _same_value(a: Value, b: Value) -> bool:
-    """Whether both surely hold one value: one op, or equal integer constants, or two spellings of one address."""
+    """Whether both are known to hold the same value: the same op, equal integer constants, or two
+    forms of one address."""
     if a is b:
         return True
     if type(a) is not type(b) or a.type is not b.type or not is_place(a):
@@ -196,7 +198,7 @@ def _step_apart(a: ElementPtr | MemberPtr, b: ElementPtr | MemberPtr) -> bool:
 
 
 def _roots_overlap(a: Value, b: Value) -> bool:
-    """For two roots (or Addresses) of spaces that meet."""
+    """Whether two roots (or Addresses) of spaces that may overlap do so."""
     if isinstance(a, FieldPtr) and isinstance(b, FieldPtr):
         return a.field.shares_with(b.field) and not _indices_apart(a.indices, b.indices)
     if isinstance(a, ArrayPtr) and isinstance(b, ArrayPtr):
@@ -212,7 +214,7 @@ def _indices_apart(a: list[Value], b: list[Value]) -> bool:
 
 
 def _difference(a: Value, b: Value) -> int | None:
-    """`b - a` where it is a constant, else None."""
+    """`b - a` if it is constant, else None."""
     if a is b:
         return 0
     if a.type is not b.type:
@@ -229,7 +231,7 @@ def _difference(a: Value, b: Value) -> int | None:
 
 
 def _bytes_apart(a: Value, b: Value) -> bool:
-    """Whether two byte addresses are so far from each other that what they point to cannot overlap."""
+    """Whether two byte addresses are so far apart that the memory at them cannot overlap."""
     base_a, terms_a, start_a = _linear(a)
     base_b, terms_b, start_b = _linear(b)
     if len(terms_a) != len(terms_b) or not (base_a is base_b or (base_a and base_b and _same_value(base_a, base_b))):
@@ -249,7 +251,7 @@ def _bytes_apart(a: Value, b: Value) -> bool:
 
 
 def _linear(ptr: Value) -> tuple[Value | None, tuple[tuple[Value, Value], ...], int]:
-    """The sum of an address: base, [(index, stride)], bytes; the base of temporaries is None."""
+    """The sum of an address: base, [(index, stride)], bytes. The base of temporaries is None."""
     found = byte_sum(ptr)
     if isinstance(found.base, TempPtr):
         return None, found.terms, found.offset + found.base.offset
@@ -257,7 +259,7 @@ def _linear(ptr: Value) -> tuple[Value | None, tuple[tuple[Value, Value], ...], 
 
 
 def _extent(ptr: Value) -> int:
-    """How many bytes lie at `ptr`, at most: structs may have gaps."""
+    """The largest number of bytes of the value at `ptr`. Structs may have gaps."""
     assert isinstance(ptr.type, Pointer)
     elem = ptr.type.elem
     if isinstance(elem, (Prim, Tensor)):

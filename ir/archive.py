@@ -1,8 +1,8 @@
-"""A compiled kernel as bytes, and back: a line of JSON that describes it, then its code.
+"""Serializes a compiled kernel: a line of JSON that describes it, then its code.
 
-    {"artifact": {"name": ..., "slots": ..., "sites": ...}, "sizes": [8264, 0]}\n<code><host><parts>
+    {"artifact": {"name": ..., "slots": ..., "sites": ...}, "sizes": [8264, 0]}
 
-Nothing in it is ever run. Bytes that do not have this form give an ArchiveError.
+Reading an archive never executes anything in it. Bytes that do not have this form raise an ArchiveError.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from weft.ir.types import PRIMS, Array, Prim, Struct, Tensor, Type, array, struc
 __all__ = ["ArchiveError", "pack", "unpack"]
 
 _TARGETS = ("cpu", "cuda")
-_DEEPEST = 64  # structs in structs, calls in calls
+_DEEPEST = 64  # the deepest nesting of structs, and of calls
 
 
 class ArchiveError(Exception):
-    """These bytes are no archive of a kernel."""
+    """The bytes are not an archive of a kernel."""
 
 
 def pack(artifact: Artifact) -> bytes:
-    """The artifact as bytes, without the texts of its making."""
+    """The artifact as bytes, without the IR and listings of its compilation."""
     pieces = (artifact.code, artifact.host, *artifact.parts)
     head = {"artifact": _describe(artifact), "sizes": [len(one) for one in pieces]}
     line = json.dumps(head, separators=(",", ":"), ensure_ascii=True).encode()
@@ -135,7 +135,7 @@ def _type_of(value: Any) -> Type:
 
 
 def _span(span: Span | None) -> Any:
-    """The places of a chain of calls, innermost first."""
+    """The source locations of a chain of calls, innermost first."""
     chain: list[list[Any]] = []
     while span is not None:
         chain.append([span.file, span.line, span.column, span.end_line, span.end_column, span.function])

@@ -1,7 +1,7 @@
-"""What a compiled kernel is: where `codegen` and `runtime` meet.
+"""A compiled kernel: the interface between `codegen` and `runtime`.
 
-A launch passes one flat array of 8-byte slots, the *context*. `Slots` says what each slot holds; `codegen` reads them,
-the launcher writes them:
+A launch passes one flat array of 8-byte slots, the *context*. `Slots` says what each slot holds. The launcher writes
+the slots and the compiled code reads them:
 
     0              address of the runtime's service table (see `SERVICES`)
     1              address of the error record (see `ERROR_WORDS`)
@@ -12,10 +12,10 @@ the launcher writes them:
     ..             one slot per scalar of the results
     ..             the kernel's temporaries (`temp_bytes`, rounded up)
 
-Arrays that are written overlap no other array, and no field, that the kernel uses, unless their types say so: `check`
-tells whether it is so, and a launch calls it before anything else.
+Arrays that are written must not overlap other arrays or fields that the kernel uses, unless their types allow it. The
+function `check` tests this, and a launch calls it first.
 
-A scalar occupies the low bytes of its slot, in its own representation; a u1 is one byte, 0 or 1.
+A scalar occupies the low bytes of its slot in its own representation. A u1 is one byte, 0 or 1.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ CUDA_SERVICES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class CudaTarget:
-    """What PTX is made for: compute capability (90 is sm_90) and PTX version (83 is 8.3)."""
+    """The target of PTX code: compute capability (90 is sm_90) and PTX version (83 is 8.3)."""
 
     sm: int = 70
     ptx: int = 70
@@ -125,7 +125,7 @@ class CudaTarget:
 
 @dataclass(frozen=True)
 class Site:
-    """A print, an assertion or a warning in the source: what the runtime needs to act on it."""
+    """A print, an assertion or a warning in the source: the information that the runtime needs to handle it."""
 
     kind: str  # "print", "outside", "overflow", "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"
     text: tuple[str, ...]  # the parts of a print; else (message,)
@@ -134,13 +134,13 @@ class Site:
 
     @property
     def warns(self) -> bool:
-        """Whether it warns, and the kernel goes on."""
+        """Whether it warns and the kernel continues."""
         return self.kind in ("outside", "overflow")
 
     @property
     def told_with(self) -> object:
-        """Of warnings of a kernel that have this in common, one is given: those of a place, however often it is inlined
-        or unrolled; all of accesses out of bounds."""
+        """A key of warnings of which a kernel issues only one: those of one source location, however often it is
+        inlined or unrolled, and all warnings of accesses out of bounds."""
         span = self.span if self.kind == "overflow" else None
         return self.kind, span and (span.file, span.line, span.column, span.end_line, span.end_column)
 
@@ -204,10 +204,10 @@ class Artifact:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Those of the object file that the host calls."""
+        """The functions of the object file that the host calls."""
         return (self.entry, self.check) if self.check else (self.entry,)
 
     @property
     def ptx(self) -> str:
-        """The PTX of a CUDA kernel; empty for another target."""
+        """The PTX of a CUDA kernel, or "" for other targets."""
         return self.code.decode() if self.target == "cuda" else ""

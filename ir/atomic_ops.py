@@ -1,6 +1,7 @@
-"""The ops by which threads synchronise: atomic accesses with a memory order, and fences. `ops.py` has them too.
+"""The ops by which threads synchronise: atomic accesses with a memory order, and fences. `ops.py` exports them too.
 
-A plain `load` or `store` must not meet an access of another iteration, unless something orders the two. These ops do:
+A plain `load` or `store` must not race with an access of another iteration. The program must order the two, for example
+with these ops:
 
     store field_ptr @x[0], %v                         while {
     atomic_store field_ptr @ready[], 1, release         %r = atomic_load field_ptr @ready[], order=acquire
@@ -8,13 +9,13 @@ A plain `load` or `store` must not meet an access of another iteration, unless s
                                                       }
                                                       load field_ptr @x[0]                     reads %v
 
-A *release* makes everything that its iteration did before it visible to whoever *acquires* what it wrote. No access
-moves across an acquire to before it, and none across a release to after it. The passes are stricter: an op that is
-ordered is a barrier for them, and no access moves across it at all.
+A *release* makes everything that its iteration did before visible to each iteration that *acquires* the value it wrote.
+No access moves from after an acquire to before it, and none moves from before a release to after it. The passes are
+stricter: they treat an op that orders accesses as a barrier and move no access across it.
 
-The order of an op is one of ORDERS; a load cannot release and a store cannot acquire. `relaxed` means: the access is
-atomic, and each one finds what the last one left, but it orders nothing else. All iterations see the atomic accesses to
-one address in one order. The ops take one scalar of 32 or 64 bits.
+The order of an op is one of ORDERS. A load cannot release, and a store cannot acquire. With `relaxed`, the access is
+atomic but orders no other access. All iterations see the atomic accesses to one address in the same order. The ops take
+one scalar of 32 or 64 bits.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ __all__ = [
 # ---- synchronization -------------------------------------------------------------------------------------------------
 
 ORDERS = ("relaxed", "acquire", "release", "acq_rel")
-FENCE_SCOPES = ("block", "device")  # which threads a fence is for: those of the same thread block, or all
+FENCE_SCOPES = ("block", "device")  # a fence orders accesses for the threads of one thread block, or for all threads
 
 
 class AtomicLoad(Op, name="atomic_load", reads=True, writes=True, effect="address"):
-    """The value at an address that other iterations may write meanwhile. `order`: relaxed or acquire. Each one reads
-    anew: it counts as a write too, so that no pass merges or moves it."""
+    """Reads the value at an address that other iterations may write at the same time. `order` is relaxed or acquire.
+    The op counts as a write too, so that no pass merges or moves it: each one reads memory anew."""
 
     ptr: Value = operand()
     order: str = attr(default="relaxed")
@@ -55,7 +56,8 @@ class AtomicLoad(Op, name="atomic_load", reads=True, writes=True, effect="addres
 
 
 class AtomicStore(Op, name="atomic_store", writes=True, effect="address"):
-    """Put `value` at an address that other iterations may read or write meanwhile. `order`: relaxed or release."""
+    """Writes `value` to an address that other iterations may read or write at the same time. `order` is relaxed or
+    release."""
 
     ptr: Value = operand()
     value: Value = operand()
@@ -66,7 +68,7 @@ class AtomicStore(Op, name="atomic_store", writes=True, effect="address"):
 
 
 class Exchange(Op, name="exchange", reads=True, writes=True, effect="address"):
-    """Put `value` at an address and give what was there, at once. `order`: any."""
+    """Writes `value` to an address and gives the old value, in one atomic step. `order` may be any of ORDERS."""
 
     ptr: Value = operand()
     value: Value = operand()
@@ -81,9 +83,9 @@ class Exchange(Op, name="exchange", reads=True, writes=True, effect="address"):
 
 
 class CompareExchange(Op, name="compare_exchange", reads=True, writes=True, effect="address"):
-    """Put `desired` at an address if the bits there are those of `expected`, at once. It gives what was there: it has
-    succeeded if and only if these are the bits of `expected`, for it never fails without a reason. `order`: any; one
-    that does not store does not release."""
+    """Compares the bits at an address with those of `expected` and writes `desired` if they are equal, in one atomic
+    step. It gives the old value. It has stored if and only if the old value has the bits of `expected`: it does not
+    fail spuriously. `order` may be any of ORDERS. If it does not store, it does not release."""
 
     ptr: Value = operand()
     expected: Value = operand()
@@ -99,9 +101,10 @@ class CompareExchange(Op, name="compare_exchange", reads=True, writes=True, effe
 
 
 class Fence(Op, name="fence", writes=True, effect="anywhere"):
-    """Orders the accesses around it, plain and atomic ones, as an access of that `order` would: acquire, release or
-    acq_rel. A relaxed atomic with a fence before it releases, one with a fence behind it acquires. `scope` says for
-    which threads: of the same `block` of a GPU, or of the whole `device`; on a CPU both are all threads."""
+    """Orders the accesses before it relative to those after it, plain and atomic ones, as an access of that `order`
+    does: acquire, release or acq_rel. A relaxed atomic after a fence releases. A relaxed atomic before a fence
+    acquires. `scope` says for which threads: those of the same `block` of a GPU, or all threads of the `device`. On a
+    CPU, both mean all threads."""
 
     order: str = attr(default="acq_rel")
     scope: str = attr(default="device")

@@ -8,8 +8,8 @@ __all__ = ["points"]
 
 
 def points(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
-    """Every point, the last axis fastest. `itertools.product` would first make a list of each axis, however long; a
-    loop may be left early."""
+    """Yield every point, last axis fastest. `itertools.product` would first build a list of each axis, however long,
+    and a loop may end early."""
     if not axes:
         yield ()
         return

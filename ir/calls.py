@@ -1,6 +1,6 @@
-"""What the functions that a kernel calls do, by themselves or through others.
+"""The effects of the functions that a kernel calls, direct and through other functions.
 
-`note_effects` writes it on each `invoke`, so that passes over one kernel need not look into its functions.
+`note_effects` stores them in each `invoke`, so that passes over one kernel need not examine its functions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weft.ir.ops import Assert, Invoke, Kernel, Random
 
 __all__ = ["DRAWS", "FAILS", "RECURS", "called", "calls_itself", "closures", "draws", "may_fail", "note_effects"]
 
-# Effects of an `invoke`: it draws random numbers; it may end the task; it may call the function that it stands in.
+# Effects of an `invoke`: it draws random numbers; it may end the task; it may call the function that contains it.
 DRAWS, FAILS, RECURS = "draws", "fails", "recurs"
 
 _HOLDS: dict[str, Callable[[Op], bool]] = {
@@ -22,12 +22,12 @@ _HOLDS: dict[str, Callable[[Op], bool]] = {
 
 
 def called(root: Op) -> set[str]:
-    """The names of the functions that are called inside `root`."""
+    """The names of the functions that are called in `root`."""
     return {op.function for op in root.all_of(Invoke)}
 
 
 def closures(functions: Sequence[Kernel]) -> dict[str, set[str]]:
-    """Of each function, all that it calls, also through others. A function that can call itself is among them."""
+    """For each function, all functions that it calls, directly or indirectly. A recursive function is among its own."""
     direct = {kernel.symbol: called(kernel) for kernel in functions}
     return {name: _closure(name, direct) for name in direct}
 
@@ -43,13 +43,13 @@ def _closure(name: str, direct: Mapping[str, set[str]]) -> set[str]:
 
 
 def note_effects(kernel: Kernel, functions: Sequence[Kernel]) -> None:
-    """Write the effects of the functions on each `invoke` of the kernel and of the functions."""
+    """Store the effects of the functions in each `invoke` of the kernel and of the functions."""
     reached, kernels = closures(functions), {one.symbol: one for one in functions}
     effects: dict[str, tuple[str, ...]] = {}
     for name, others in reached.items():
         ops = [op for other in {name, *others} for op in kernels[other].walk()]
         found = {effect for effect, holds in _HOLDS.items() if any(map(holds, ops))}
-        deep = any(other in reached[other] for other in (name, *others))  # it can overflow the stack
+        deep = any(other in reached[other] for other in (name, *others))  # recursion can overflow the stack
         effects[name] = tuple(sorted(found | {FAILS} if deep else found))
     for root in (kernel, *functions):
         for op in root.all_of(Invoke):
@@ -58,15 +58,15 @@ def note_effects(kernel: Kernel, functions: Sequence[Kernel]) -> None:
 
 
 def draws(root: Op) -> bool:
-    """Whether ops inside `root`, or a function called there, draw random numbers."""
+    """Whether ops in `root`, or functions called there, draw random numbers."""
     return any(isinstance(op, Random) or (isinstance(op, Invoke) and DRAWS in op.effects) for op in root.walk())
 
 
 def may_fail(root: Op) -> bool:
-    """Whether an assertion inside `root`, or in a function called there, may end the task."""
+    """Whether an assertion in `root`, or in a function called there, may end the task."""
     return any(isinstance(op, Assert) or (isinstance(op, Invoke) and FAILS in op.effects) for op in root.walk())
 
 
 def calls_itself(root: Kernel) -> bool:
-    """Whether the function may call itself, also through others."""
+    """Whether the function may call itself, directly or indirectly."""
     return any(RECURS in op.effects for op in root.all_of(Invoke))

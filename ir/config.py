@@ -1,4 +1,4 @@
-"""What a compilation is told: the options of `init` that passes and code generators read."""
+"""The options of a compilation: the options of `init` that passes and code generators read."""
 
 from __future__ import annotations
 
@@ -13,22 +13,31 @@ if TYPE_CHECKING:
 
 __all__ = ["MANY_THREADS", "CompileConfig"]
 
-MANY_THREADS = 9  # code for the CPU is the same for all numbers of threads from here on
+MANY_THREADS = 9  # from this number of threads on, code for the CPU does not depend on it
 
 
 @dataclass(frozen=True)
 class CompileConfig:
-    """`arch` is "cpu", "cuda" or "python". `verify` checks the IR after every pass. `index_bits` is 32 where every
-    field and array of the launch has fewer than 2**31 elements per axis. `threads` run kernels on a CPU; 0: nobody
-    said how many. `cpu_features`: the instruction set of a CPU that code is made for, all of the host's or a level of
-    x86-64. `cuda_stack_limit`: bytes of stack of a GPU's thread, for recursion; 0: the usual. `line_info`: the
-    code says which lines of the program it comes from.
-    `mask_out_of_bounds`: an access out of bounds reads 0, a store there is dropped, an atomic gives 0; it is told once.
-    `check_overflow`: what computes an integer beyond its type tells so, once a place, and wraps. `check_nan`: what
-    computes a NaN or an infinity of finite numbers is a fault. `check_races`: kernels are checked for races; `races` is
-    then what the check of this kernel fills in. `check_uninitialised`: reading what nothing has written is a fault.
-    These two check bounds as well: what lies out of bounds has no shadow. `target`: the machine that tasks are mapped
-    to; None until then."""
+    """The options of one compilation.
+
+    - `arch` is "cpu", "cuda" or "python".
+    - `verify` checks the IR after every pass.
+    - `index_bits` is 32 if every field and array of the launch has fewer than 2**31 elements per axis.
+    - `threads` run kernels on a CPU; 0: the number is unknown.
+    - `cpu_features`: the instruction set of the CPU that code is compiled for: all features of the host, or a level of
+      x86-64.
+    - `cuda_stack_limit`: bytes of stack of a GPU thread, for recursion; 0: the default.
+    - `line_info`: the code records the source lines that it comes from.
+    - `mask_out_of_bounds`: a load out of bounds gives 0, a store there is dropped, an atomic gives 0. It is reported
+      once.
+    - `check_overflow`: an integer operation that overflows is reported, once per place, and wraps.
+    - `check_nan`: an operation that computes a NaN or an infinity from finite numbers is a fault.
+    - `check_races`: kernels are checked for races. The check of this kernel then fills in `races`.
+    - `check_uninitialised`: reading an element that nothing has written is a fault.
+    - `target`: the machine that tasks are mapped to; None until then.
+
+    `check_races` and `check_uninitialised` check bounds as well, because elements out of bounds have no shadow.
+    """
 
     arch: str = "cpu"
     debug: bool = False
@@ -58,5 +67,5 @@ class CompileConfig:
 
     @property
     def masks(self) -> bool:
-        """Whether accesses out of bounds are masked. Where `bounds` asserts that there are none, they are not."""
+        """Whether accesses out of bounds are masked. They are not if `bounds` asserts that there are none."""
         return self.mask_out_of_bounds and not (self.debug or self.boundary_check)

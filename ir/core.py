@@ -1,14 +1,14 @@
-"""What every op is made of: values with def-use chains, ops declared by their fields, blocks, and a builder.
+"""The base of all ops: values with def-use chains, ops declared by their fields, blocks, and a builder.
 
-An op is a class whose annotated fields say everything about it:
+An op is a class whose annotated fields define it completely:
 
     class Binary(Op, name="binary", pure=True):
         kind: str = attr()
         lhs: Value = operand()
         rhs: Value = operand()
 
-From those fields follow the constructor (positional in that order, then `type=`, `name=`, `span=`), the printer, the
-parser, cloning, and the structural part of the verifier. An op is its own (single) result value. There are no phi
+The constructor follows from these fields (positional in that order, then `type=`, `name=`, `span=`). So do the printer,
+the parser, cloning, and the structural part of the verifier. An op is its own (single) result value. There are no phi
 nodes and no CFG: regions are `Block`s inside `If`, `For`, `While`, `Task` ...
 """
 
@@ -63,27 +63,27 @@ class Field:
 
 
 def operand() -> Any:
-    """One value the op uses."""
+    """One value that the op uses."""
     return Field("", "operand")
 
 
 def operands() -> Any:
-    """Any number of values the op uses; an op may have several such groups."""
+    """Any number of values that the op uses. An op may have several such groups."""
     return Field("", "operands")
 
 
 def attr(default: Any = ...) -> Any:
-    """A compile-time fact: a string, a number, a tuple, a type, or a symbol of the kernel (see `text.py`)."""
+    """A compile-time constant: a string, a number, a tuple, a type, or a symbol of the kernel (see `text.py`)."""
     return Field("", "attr", default)
 
 
 def region(default: None = None) -> Any:
-    """A block of ops inside the op; an empty one where none is given (`default=None` tells type checkers so)."""
+    """A block of ops inside the op. It is empty if none is given. (`default=None` tells type checkers so.)"""
     return Field("", "region", default or ...)
 
 
 class Value:
-    """Something with a type that ops can use. `users` counts the operand slots of each op that uses it."""
+    """A typed value that ops can use. `users` counts the operand slots of each op that uses it."""
 
     def __init__(self, type: Type, name: str = "", span: Span | None = None) -> None:
         self.type, self.name, self.span = type, name, span
@@ -98,7 +98,7 @@ class Value:
 
 
 class BlockArg(Value):
-    """A value that a block's owner defines: a loop's index."""
+    """A value that the owner of a block defines, such as the index of a loop."""
 
     def __init__(self, type: Type, name: str = "", span: Span | None = None) -> None:
         super().__init__(type, name, span)
@@ -111,13 +111,13 @@ OpT = TypeVar("OpT", bound="Op")
 
 
 def common(*, default: Any = None, kw_only: bool = True) -> Any:
-    """A keyword that every constructor takes: for type checkers only."""
+    """A keyword argument of every constructor, for type checkers only."""
     raise NotImplementedError(default, kw_only)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(operand, operands, attr, region, common))
 class _Declared:
-    """Turns annotated fields of subclasses into operands, attributes and regions."""
+    """Turns the annotated fields of subclasses into operands, attributes and regions."""
 
     declared: ClassVar[tuple[Field, ...]] = ()
     region_names: ClassVar[tuple[str, ...]] = ()
@@ -148,7 +148,7 @@ class _Declared:
 
 
 def _check_traits(cls: Any) -> None:
-    """What an op says of itself must agree: an op with an effect says where, so that no pass has to guess."""
+    """The traits of an op must be consistent: an op with an effect says where, so that no pass has to guess."""
     if (cls.reads or cls.writes) != (cls.effect != ""):
         raise TypeError(f"op '{cls.opname}': an op that reads or writes has an `effect`, and no other has one")
     if cls.effect not in ("", "address", "elsewhere", "anywhere"):
@@ -167,7 +167,7 @@ def _named(cls: type, name: str, note: Any) -> Field:
 
 
 def _accessor(fields: tuple[Field, ...], field: Field) -> property:
-    """Reads an operand (or a group) out of `self.operands`; `self.groups` holds the sizes of the variadic groups."""
+    """Reads an operand (or a group) from `self.operands`. `self.groups` holds the sizes of the variadic groups."""
     before = [f for f in fields[: fields.index(field)] if f.role in ("operand", "operands")]
     group = sum(f.role == "operands" for f in before)
     singles = len(before) - group
@@ -184,7 +184,7 @@ def _accessor(fields: tuple[Field, ...], field: Field) -> property:
 
 
 def _constructor(fields: tuple[Field, ...]) -> Callable[..., None]:
-    """Compiles `__init__` for those fields, as dataclasses do: positional in declaration order, then type/name/span."""
+    """Compiles `__init__` for these fields, as dataclasses do: positional in declaration order, then type/name/span."""
     required = [f.name for f in fields if f.default is ... and f.role != "region"]
     optional = [f for f in fields if f.default is not ...]
     regions = [f.name for f in fields if f.role == "region"]
@@ -214,7 +214,8 @@ def ops_at(level: str) -> frozenset[str]:
 
 
 class _Linked(Value):
-    """What every op has besides its declared fields (kept apart, so that no type checker takes it for one)."""
+    """The attributes of every op besides its declared fields. They are separate so that type checkers do not take them
+    for fields."""
 
     operands: list[Value]
     groups: tuple[int, ...]
@@ -224,7 +225,7 @@ class _Linked(Value):
 
 
 class Op(_Linked, _Declared):
-    """An instruction. Its traits are given in the class line; passes ask for traits, not for lists of classes."""
+    """An instruction. The class line gives its traits. Passes test traits and have no lists of classes."""
 
     opname: ClassVar[str] = ""
     pure: ClassVar[bool] = False  # no effect, and no memory read: it may be moved, merged with an equal op, dropped
@@ -255,11 +256,11 @@ class Op(_Linked, _Declared):
         span: Span | None = common(default=None, kw_only=True)
 
     def result_type(self) -> Type:
-        """The type of the result where no `type=` is given. Ops with a value override this."""
+        """The type of the result if no `type=` is given. Ops with a value override this."""
         return VOID
 
     def orders(self) -> bool:
-        """Whether other memory may hold something else after the op: no access moves across it."""
+        """Whether the op orders memory, so that no access moves across it."""
         return self.effect == "anywhere"
 
     @property
@@ -282,7 +283,7 @@ class Op(_Linked, _Declared):
         value.users[self] = value.users.get(self, 0) + 1
 
     def set_operands(self, values: Sequence[Value], groups: tuple[int, ...]) -> None:
-        """Replace all operands at once; `groups` gives the new sizes of the variadic groups."""
+        """Replace all operands at once. `groups` gives the new sizes of the variadic groups."""
         for old in self.operands:
             _forget(old, self)
         self.operands, self.groups = list(values), groups
@@ -290,7 +291,7 @@ class Op(_Linked, _Declared):
             value.users[self] = value.users.get(self, 0) + 1
 
     def erase(self) -> None:
-        """Take the op and all inside it out of the program. Nothing outside may use its value any more."""
+        """Remove the op and its nested ops from the program. Nothing outside may use their values any more."""
         for name in self.region_names:
             for op in reversed(getattr(self, name)):
                 op.erase()
@@ -301,24 +302,24 @@ class Op(_Linked, _Declared):
             self.block.unlink(self)
 
     def unlink(self) -> None:
-        """Take the op out of its block but keep it alive, to be put elsewhere."""
+        """Remove the op from its block but keep it alive, so that it can be inserted elsewhere."""
         if self.block is not None:
             self.block.unlink(self)
 
     def replace(self, new: Value) -> None:
-        """Give all uses to `new`, then erase this op."""
+        """Replace all uses by `new`, then erase this op."""
         self.replace_uses(new)
         self.erase()
 
     def within(self, outer: Op) -> bool:
-        """Whether this is `outer` or in one of its regions, however deep."""
+        """Whether this op is `outer` or is nested in it at any depth."""
         op: Op | None = self
         while op is not None and op is not outer:
             op = op.parent
         return op is outer
 
     def walk(self) -> Iterator[Op]:
-        """This op and every op inside, in program order. The op last given may be erased while walking."""
+        """This op and every nested op, in program order. The op yielded last may be erased during the walk."""
         yield self
         for name in self.region_names:
             op = getattr(self, name).first
@@ -331,7 +332,7 @@ class Op(_Linked, _Declared):
                 op = following
 
     def all_of(self, *kinds: builtins.type[OpT]) -> list[OpT]:
-        """The ops of those classes inside, in program order."""
+        """The nested ops of these classes, in program order."""
         inside: list[Any] = ops_of(*self.regions)
         return [op for op in inside if type(op) in kinds]
 
@@ -366,7 +367,7 @@ def _forget(value: Value, user: Op) -> None:
 
 
 class Block:
-    """An ordered list of ops (doubly linked, so that insertion and removal cost the same anywhere) with arguments."""
+    """An ordered list of ops, with arguments. It is doubly linked, so insertion and removal take constant time."""
 
     def __init__(self, args: Iterable[BlockArg] = ()) -> None:
         self.args: list[BlockArg] = list(args)
@@ -394,7 +395,7 @@ class Block:
         return sum(1 for _ in self)
 
     def insert(self, op: Op, before: Op | None = None) -> Op:
-        """Put `op` before that op of this block, or at the end."""
+        """Insert `op` before that op of this block, or at the end."""
         op.block, op.next = self, before
         op.prev = self.last if before is None else before.prev
         if op.prev is None:
@@ -410,7 +411,7 @@ class Block:
     append = insert
 
     def unlink(self, op: Op) -> None:
-        """Take `op` out of this block."""
+        """Remove `op` from this block."""
         if op.prev is None:
             self.first = op.next
         else:
@@ -446,7 +447,7 @@ def classes_with(trait: str) -> frozenset[type[Op]]:
 
 
 def ops_of(*blocks: Block) -> list[Op]:
-    """Every op in those blocks and inside of it, in program order."""
+    """Every op in these blocks and every nested op, in program order."""
     found: list[Op] = []
     for block in blocks:
         op = block.first
@@ -459,7 +460,7 @@ def ops_of(*blocks: Block) -> list[Op]:
 
 
 class Builder:
-    """Inserts ops at a point (the end of `block`, or before the op `before`), stamping them with the current span."""
+    """Inserts ops at a point (the end of `block`, or before the op `before`) and gives them the current span."""
 
     def __init__(self, block: Block, before: Op | None = None, span: Span | None = None) -> None:
         self.block, self.before, self.span = block, before, span
@@ -471,7 +472,7 @@ class Builder:
         return Builder(op.block, op, op.span)
 
     def add(self, op: OpT) -> OpT:
-        """Insert `op` at the point and give it back."""
+        """Insert `op` at the point and return it."""
         if op.span is None:
             op.span = self.span
         self.block.insert(op, self.before)

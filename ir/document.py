@@ -1,7 +1,7 @@
-"""Writes two pages of the documentation from the code that they are about: `python -m weft.ir.document docs`.
+"""Generates two pages of the documentation from the code: `python -m weft.ir.document docs`.
 
-`docs/ir.md` comes from the op declarations, `docs/passes.md` from the pipeline tables and the docstrings of the passes.
-A test holds pages and code together.
+`docs/ir.md` is generated from the op declarations, `docs/passes.md` from the pipeline tables and the docstrings of the
+passes. A test compares the pages with the code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where a node came from, and the errors that point there.
+"""Source locations of nodes, and the errors that refer to them.
 
 A `Span` is a range of the user's source. Inlined functions chain spans through `caller`, so that an error inside a
-`@func` reads like a traceback. Source text is looked up only when an error is shown.
+`@func` is shown like a traceback. Source text is read only when an error is shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
     "shown_values",
 ]
 
-GENERATED = "<generated>"  # how the name of a file ends whose text nobody wrote: errors do not show it
+GENERATED = "<generated>"  # the end of the names of generated files, whose text errors do not show
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lang", "")  # files of ours
 
@@ -46,7 +46,7 @@ class Span:
         return f"{self.file}:{self.line}:{self.column + 1}"
 
     def render(self) -> str:
-        """The place, the source line and a caret line under the range; callers first, as in a traceback."""
+        """The location, the source line and a line of carets under the range. Callers come first, as in a traceback."""
         lines: list[str] = []
         if self.caller is not None and not self.caller.file.endswith(GENERATED):
             lines.append(self.caller.render())
@@ -68,11 +68,11 @@ class Span:
 
 
 class WeftError(Exception):
-    """Any error Weft raises on purpose."""
+    """The base class of all errors that Weft raises deliberately."""
 
 
 class CompilationError(WeftError):
-    """The user's program is wrong: says where, what was found, and what would be right."""
+    """An error in the user's program. The message says where, what was found, and what would be correct."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         self.message, self.span = message, span
@@ -80,12 +80,12 @@ class CompilationError(WeftError):
 
 
 class TypeMismatch(CompilationError, TypeError):
-    """Types that do not go together."""
+    """Types that cannot be combined."""
 
 
 class InternalError(WeftError):
-    """Weft's own mistake: names the pass and the op. `text`, where the pipeline was verifying, is the IR that the pass
-    was given: it parses back, so that the mistake can be made again."""
+    """An error in Weft itself. It names the pass and the op. `text` is the IR that the pass was given, if the pipeline
+    was verifying. It can be parsed to reproduce the error."""
 
     text: str = ""
 
@@ -99,12 +99,12 @@ def message_parts(message: str) -> tuple[list[str], list[str]]:
     return parts[::2], [spec or "" for spec in parts[1::2]]
 
 
-_OF_INDICES = ("bounds", "outside")  # kinds of sites whose values are indices
+_OF_INDICES = ("bounds", "outside")  # the kinds of sites whose values are indices
 _LAST_INDEX = 2**63 - 1  # which stands for all of u64 that are more: `infer_types` holds them within i64
 
 
 def shown_values(kind: str, values: Sequence[Any]) -> list[Any]:
-    """What a message of a site of that kind says of those values: of an index that may be larger, that it may."""
+    """The values as a message of a site of that kind shows them. An index that may be larger than shown is marked."""
     if kind not in _OF_INDICES:
         return [*values]
     return [

@@ -1,9 +1,9 @@
-"""The oracle: runs a kernel at any level - CHI, tasks, lowered - with numpy scalars, one op at a time.
+"""The reference evaluator: runs a kernel at any level with numpy scalars, one op at a time.
 
-It shares nothing with code generation but the operator table of `scalar.py`, so whatever it computes is what a program
-means: a pass is right if a kernel evaluates to the same memory before and after it. Parallel loops run in order, tasks
-as `config.threads` consecutive shares; or, with a `schedule`, at once (see `adversary.py`). How ops become closures is
-in `machine.py`; here is what control ops mean.
+It shares nothing with code generation except the operator table of `scalar.py`, so it defines what a program means. A
+pass is correct if a kernel evaluates to the same memory before and after it. Parallel loops run in order, and tasks run
+as `config.threads` consecutive shares. With a `schedule`, they run concurrently (see `adversary.py`). `machine.py`
+turns ops into closures. This module defines the meaning of control ops.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from weft.ir.types import VOID, Prim, Type, element, flat_size
 __all__ = ["Fault", "Memory", "evaluate"]
 
 
-_DEEPEST = 1000  # open calls, unless Python's own stack ends before
+_DEEPEST = 1000  # the deepest recursion, unless Python's own stack ends before
 
 
 def evaluate(
@@ -47,10 +47,10 @@ def evaluate(
     functions: Sequence[ops.Kernel] = (),
     schedule: Schedule | None = None,
 ) -> list[Any]:
-    """Run `kernel` on `args` (one per parameter: numbers, nested lists, tuples or dicts of members, numpy arrays) and
-    `memory`; gives the results. `functions` are those that it calls; `schedule` says how iterations interleave, None
-    that they run in order. Raises `Fault` for a failed assertion, an access out of bounds, calls inside one another
-    without end, or more than `limit` loop iterations."""
+    """Run `kernel` on `args` and `memory`, and give the results. There is one argument per parameter: numbers, nested
+    lists, tuples or dicts of members, numpy arrays. `functions` are the functions that the kernel calls. `schedule`
+    says how iterations interleave; None: they run in order. Raises `Fault` for a failed assertion, an access out of
+    bounds, endless recursion, or more than `limit` loop iterations."""
     course = Course(limit, launch_key(config.random_seed), schedule=schedule)
     machine = Machine(kernel, memory, config, course, {function.symbol: function for function in functions})
     return regrouped(machine.run(args), kernel.results)
@@ -61,7 +61,7 @@ def evaluate(
 
 @runs(ops.Invoke)
 def _invoke(machine: Machine, op: ops.Invoke) -> Run:
-    """Before `scalarize` values and results are whole, after it they are scalars."""
+    """Before `scalarize`, arguments and results are whole values. After it, they are scalars."""
     slots, types, course = machine.slot_list(op.values), [value.type for value in op.values], machine.course
 
     def run(env: Env) -> Any:
@@ -86,7 +86,7 @@ def _invoke(machine: Machine, op: ops.Invoke) -> Run:
 
 
 def _whole(values: Sequence[Any], types: Sequence[Type], callee: ops.Kernel) -> Sequence[Any]:
-    """One value for each parameter of a function, of values of those types."""
+    """One value for each parameter of a function, from values of these types."""
     wanted = [param.type for param in callee.params]
     apart = any(isinstance(have, Prim) and not isinstance(want, Prim) for have, want in zip(types, wanted))
     return regrouped(values, wanted) if apart or len(types) != len(wanted) else values
@@ -140,7 +140,7 @@ def _if_in_steps(machine: Machine, op: ops.If) -> Steps:
 def _loop_in_steps(
     machine: Machine, body: Steps, env: Env, points: Iterator[None]
 ) -> Generator[None, None, Flow | None]:
-    """`_loop`, in steps."""
+    """`_loop` as a generator that stops between steps."""
     for _ in points:
         machine.burn()
         flow = yield from body(env)
@@ -153,7 +153,8 @@ def _loop_in_steps(
 
 
 def _loop(machine: Machine, body: Run, env: Env, points: Iterator[None]) -> Flow | None:
-    """Runs `body` once for each of `points` (which put the indices in `env`) until something else than `continue`."""
+    """Runs `body` once for each of `points`, which put the indices in `env`, until it ends in anything other than
+    `continue`."""
     for _ in points:
         machine.burn()
         flow = body(env)
@@ -259,7 +260,7 @@ def _task(machine: Machine, op: ops.Task) -> Run:
 
 @steps(ops.Task)
 def _task_in_steps(machine: Machine, op: ops.Task) -> Steps:
-    """Of a function that interleaved iterations call: it has serial tasks only."""
+    """A task of a function that interleaved iterations call. Such a function has serial tasks only."""
     assert op.kind == "serial", "a function that a parallel loop calls has no parallel loop"
     body = machine.stepped(op.body)
 
@@ -319,12 +320,12 @@ def _store_result(machine: Machine, op: ops.StoreResult) -> Run:
 
 
 def _text(value: Any) -> str:
-    """A value as `print` shows it: tensors as nested lists."""
+    """A value as `print` shows it. Tensors are shown as nested lists."""
     return "[" + ", ".join(map(_text, value)) + "]" if isinstance(value, np.ndarray) else str(value)
 
 
 def _reported(machine: Machine, op: ops.Print | ops.Assert | ops.Warn) -> Callable[[Env], list[Any]]:
-    """The operands as the user wrote them: after `scalarize`, `types` says which scalars make up one tensor."""
+    """The operands as the user wrote them. After `scalarize`, `types` says which scalars form one tensor."""
     slots, types = machine.slot_list(op.values), op.types
 
     def read(env: Env) -> list[Any]:

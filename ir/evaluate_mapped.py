@@ -1,4 +1,4 @@
-"""What the ops of mapped CHI mean to the evaluator. It holds them to what they say of addresses and of indices."""
+"""The meaning of the ops of mapped CHI in the evaluator. It checks what they claim about addresses and indices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def _aligned(machine: Machine, op: ops.Aligned) -> Run:
 
 @runs(ops.Clamp)
 def _clamp(machine: Machine, op: ops.Clamp) -> Run:
-    """The moved index must be where the op says, as far as it is known which task's index it is."""
+    """The clamped index must be in the range that the op states, as far as it is known which index of
+    the task it is."""
     a, b, moved = machine.slot(op.lhs), machine.slot(op.rhs), machine.slot(op.index)
     task: ops.Task | None = next((one for one in _around(op) if isinstance(one, ops.Task)), None)
     assert isinstance(op.type, Prim)
@@ -52,13 +53,13 @@ def _around(op: Op) -> list[Op]:
 
 
 def _behind(value: Value) -> list[Value]:
-    """The values that one is computed from, and itself."""
+    """The value itself and the values that it is computed from."""
     return [value, *(inner for operand in getattr(value, "operands", ()) for inner in _behind(operand))]
 
 
 @runs(ops.AtomicRow)
 def _atomic_row(machine: Machine, op: ops.AtomicRow) -> Run:
-    """Each sum by itself. One unit must be at a multiple of its size."""
+    """Each sum is executed by itself. A single unit must be at a multiple of its size."""
     ptr, values, unit = machine.slot(op.ptr), machine.slot_list(op.values), op.unit * f32.size
     wary = len(values) == op.unit and isinstance(root_of(op.ptr), ops.TreeBase)
     masked = machine.config.masks

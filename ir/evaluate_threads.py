@@ -1,11 +1,11 @@
-"""How the evaluator runs parallel loops: threads, each with its share of the iterations and perhaps copies of fields.
+"""Runs parallel loops in the evaluator: threads, each with its share of the iterations and possibly copies of fields.
 
-Without a schedule of the adversary, `config.threads` consecutive shares run one after the other. With one, the threads
-take turns at every access (see `adversary.py`). What a task's own schedule says is done as well:
+Without an adversary's schedule, `config.threads` consecutive shares run one after another. With one, the threads take
+turns at every access (see `adversary.py`). The task's own schedule is executed as well:
 
-    lanes, vectors       so many neighbours along the innermost axis run at once (see `lane_machine.py`)
-    across, rows         a thread of a GPU takes so many iterations together (see `gpu_machine.py`)
-    privatized           a thread updates a copy that starts out with what changes nothing; all copies are merged last
+    lanes, vectors       this many neighbours along the innermost axis run at once (see `lane_machine.py`)
+    across, rows         a thread of a GPU runs this many iterations together (see `gpu_machine.py`)
+    privatized           a thread updates a copy that begins with neutral elements; all copies are merged at the end
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GARBAGE = 1  # the bytes around a copy
 
 
 def at_once(steps: Steps) -> Run:
-    """The same without stops."""
+    """The same, run without stops."""
 
     def run(env: Env) -> Flow | None:
         running = steps(env)
@@ -52,13 +52,13 @@ def at_once(steps: Steps) -> Run:
 
 
 def spread_out(machine: Machine, args: Sequence[BlockArg], body: Block) -> Spread:
-    """A parallel loop that is not cut into tasks yet."""
+    """A parallel loop that is not a task yet."""
     empty = Block()
     return _threads(machine, empty, _one_by_one(machine, args, body), empty, _groups, ())
 
 
 def task_threads(machine: Machine, task: ops.Task) -> Spread:
-    """A task, as its schedule says."""
+    """A task, run as its schedule says."""
     schedule, args = task.schedule, task.body.args
     span, groups = schedule.lanes * schedule.vectors, _groups
     if span > 1:
@@ -117,7 +117,7 @@ def _threads(
 
 
 def _groups(iterations: Sequence[Point], span: int = 1) -> list[tuple[Point, ...]]:
-    """What runs at once: up to `span` neighbours along the innermost axis."""
+    """The groups of iterations that run at once: up to `span` neighbours along the innermost axis."""
     if span == 1:
         return [(one,) for one in iterations]
     rows = [[*row] for _, row in groupby(iterations, lambda one: one[1][:-1])]
@@ -125,7 +125,7 @@ def _groups(iterations: Sequence[Point], span: int = 1) -> list[tuple[Point, ...
 
 
 def _shares(box: list[range], threads: int) -> list[list[range]]:
-    """The box cut along its slowest axis, one share for each thread that gets any."""
+    """The box, split along its slowest axis: one share for each thread that gets iterations."""
     if not box:
         return [box]
     slowest, *rest = box
@@ -197,7 +197,7 @@ def _in_lanes(machine: Machine, task: ops.Task, span: int) -> Each:
 
 
 def rounds_in_lanes(machine: Machine, op: ops.For) -> Steps:
-    """A loop that only sums up, with its rounds in lanes."""
+    """A loop that only computes reductions, with its iterations in lanes."""
     body, span = LaneBody(machine, op), op.schedule.lanes * op.schedule.vectors
     begin, end = machine.slot(op.begin), machine.slot(op.end)
     index, prim = machine.slot(op.body.args[0]), element(op.body.args[0].type)
@@ -218,18 +218,18 @@ def rounds_in_lanes(machine: Machine, op: ops.For) -> Steps:
 
 
 class _Copies:
-    """The copies of a task's privatized fields, one set for each thread."""
+    """The private copies of a task's privatized fields, one set per thread."""
 
     def __init__(self, machine: Machine, privatized: Sequence[Privatized]) -> None:
         self.trees, self.privatized = machine.memory.trees, privatized
         self.taken: list[dict[Scope, Any]] = []
 
     def clear(self) -> None:
-        """A run of the task begins."""
+        """Begin a run of the task."""
         self.taken = []
 
     def take(self) -> dict[Scope, Any]:
-        """A thread begins: copies of its own, which update nothing so far."""
+        """Begin a thread: create its copies, filled with neutral elements."""
         made: dict[Scope, Any] = {}
         for copy in self.privatized:
             bytes = np.full(len(self.trees[copy.tree]), _GARBAGE, np.uint8)
@@ -239,7 +239,7 @@ class _Copies:
         return made
 
     def merge(self) -> None:
-        """All threads have ended."""
+        """Merge the copies after all threads have ended."""
         for made in self.taken:
             for copy in self.privatized:
                 home, mine = _words(copy, self.trees[copy.tree]), _words(copy, made[copy.scope])

@@ -1,4 +1,4 @@
-"""What the ops that compute values and reach memory mean to the evaluator (control flow is in `evaluate.py`)."""
+"""The meaning of the ops that compute values and access memory, in the evaluator. Control flow is in `evaluate.py`."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def _scalar_arg(machine: Machine, op: ops.ScalarArg) -> Run:
 
 
 def _float_of(machine: Machine, type: Type) -> Prim:
-    """What an integer becomes where the operator wants a float: the op's own type says, once types are inferred."""
+    """The float type that an integer operand is converted to. The op's own type gives it, once types are inferred."""
     elem = element(type)
     return elem if elem.is_float else machine.config.default_fp
 
 
 def _as(prim: Prim, type: Type) -> Callable[[Any], Any]:
-    """A cast that costs nothing where the type is already right."""
+    """A cast that costs nothing if the type is already right."""
     return (lambda value: value) if element(type) is prim else (lambda value: cast_value(value, prim))
 
 
@@ -134,7 +134,7 @@ def _extract(machine: Machine, op: ops.Extract) -> Run:
 
 @runs(ops.MatMul)
 def _matmul(machine: Machine, op: ops.MatMul) -> Run:
-    """Products are summed in the order of the inner axis, each operation rounded to the element type."""
+    """Products are summed in the order of the inner axis. Each operation is rounded to the element type."""
     a, b, prim = machine.slot(op.lhs), machine.slot(op.rhs), element(op.type)
     times, plus = BINARY["mul"].evaluate, BINARY["add"].evaluate
 
@@ -185,7 +185,7 @@ def _member(machine: Machine, op: ops.Member) -> Run:
 
 
 def _local(machine: Machine, op: ops.Alloca | ops.SharedLocal) -> Run:
-    """A new local. It is filled with ones, byte by byte: garbage, but the same garbage each time."""
+    """A new local. All its bytes are filled with ones: garbage, but always the same garbage."""
     type = pointee(op)
     offsets, prims = packed(type), flatten(type)
     size = sum(prim.size for prim in prims)
@@ -198,7 +198,7 @@ runs(ops.SharedLocal)(_local)
 
 @runs(ops.Shared)
 def _shared(machine: Machine, op: ops.Shared) -> Run:
-    """Of a block of one thread, and so of one iteration."""
+    """A shared array of a block with one thread, and so of one iteration."""
     assert isinstance(op.type, Array)
     shape, elem = (*op.shape, *shape_of(op.type.elem)), element(op.type.elem)
     return lambda env: np.ones(shape, elem.np)
@@ -346,8 +346,8 @@ def _compare_exchange(machine: Machine, op: ops.CompareExchange) -> Run:
 
 
 def _updates(machine: Machine, op: Any, update: Callable[[Any, list[Any]], Any]) -> Run:
-    """An atomic access of a scalar: `update` says what it leaves there, of what was there and of its operands; None: it
-    leaves what was there. It gives what was there."""
+    """An atomic access of a scalar. `update` computes the new value from the old one and the operands; None: the value
+    stays. It gives the old value."""
     ptr, values, type = machine.slot(op.ptr), machine.slot_list(op.operands[1:]), pointee(op.ptr)
     masked, nothing = machine.config.masks, cast_value(0, element(type))
 
@@ -366,7 +366,7 @@ def _updates(machine: Machine, op: Any, update: Callable[[Any, list[Any]], Any])
 
 @runs(ops.Fence)
 def _fence(machine: Machine, op: ops.Fence) -> Run:
-    """Iterations run one at a time, and each sees at once what another did."""
+    """Iterations run one at a time, and each sees the effects of others at once."""
     return lambda env: None
 
 

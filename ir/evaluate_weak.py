@@ -1,4 +1,4 @@
-"""What ops do to memory where that is weak (see `weak_memory.py`): each goes through the view of its thread."""
+"""The effects of ops on weak memory (see `weak_memory.py`): each op goes through the view of its thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _view(machine: Machine) -> View:
 
 
 def _absent(machine: Machine, place: Place) -> bool:
-    """Whether the place is outside of its object, and accesses to such places are masked."""
+    """Whether the address is outside of its object, and such accesses are masked."""
     return bool(machine.config.masks and place.error)
 
 
@@ -73,7 +73,7 @@ def _compare_exchange(machine: Machine, op: ops.CompareExchange) -> Run:
 
 
 def _updating(machine: Machine, op: Any, update: Callable[[Any, list[Any], int], Any], order: str) -> Run:
-    """`update` says what is left of a scalar, of its number, and of the scalars of each operand; None: it stays."""
+    """`update` computes the new value of a scalar from its number and the scalars of each operand; None: it stays."""
     ptr, slots, type = machine.slot(op.ptr), machine.slot_list(op.operands[1:]), pointee(op.ptr)
     nothing = _zero(type)
 

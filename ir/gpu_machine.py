@@ -1,13 +1,14 @@
-"""How the evaluator runs iterations as threads of a GPU do, as schedules say. A promise that does not hold shows.
+"""Runs iterations in the evaluator as threads of a GPU do, as schedules say. A wrong claim of a schedule becomes
+visible.
 
-    across, rows     a thread runs each op for all of its iterations before the next op; what is left over runs alone
-    clamp            where all iterations of a thread are inside of the bounds, a clamp is the index that it clamps
-    jam, unroll      rounds of a loop run side by side: first what no round has from another, then the rest, in order
-    warp             32 lanes share the rounds of a loop, each sums up from the neutral element, and pairs of sums are
-                     added until one is left
+    across, rows     a thread runs each op for all of its iterations before the next op; the remaining ones run alone
+    clamp            if all iterations of a thread are within the bounds, a clamp is replaced by its operand
+    jam, unroll      iterations of a loop run at once: first the ops that do not depend on another one, then the rest
+    warp             32 lanes share the iterations of the loop, each sums up from the neutral element, and pairs of sums
+                     are added until one is left
 
-What is the same in all iterations of a thread, or in all rounds, is computed once, also a load that says it is
-invariant.
+Values that are the same in all iterations of a thread, or in all iterations of a loop, are computed once. This includes
+loads that claim to be invariant.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _BITS = 1 << 31
 
 
 def taken_together(iterations: Sequence[Point], across: int, rows: int) -> list[tuple[Point, ...]]:
-    """The iterations that a thread takes together, which begin at multiples: whole groups of `rows` by `across`, groups
-    of `across` where rows are missing, and the others alone."""
+    """The iterations that a thread runs together, which begin at multiples: whole groups of `rows` by `across`, groups
+    of `across` if rows are missing, and all others alone."""
     buckets: dict[tuple[int, ...], list[Point]] = {}
     for one in iterations:
         *outer, inner = one[1]
@@ -55,7 +56,7 @@ def taken_together(iterations: Sequence[Point], across: int, rows: int) -> list[
 
 
 def jammed(machine: Machine, op: ops.For) -> Steps:
-    """A loop of one iteration whose rounds run side by side."""
+    """A loop of one iteration of the task whose own iterations run at once."""
     runner = _Ops(machine)
     runner.prepare(list(op.body))
     machine.slot_list([op.begin, op.end, op.step, *op.body.args])
@@ -68,14 +69,14 @@ def jammed(machine: Machine, op: ops.For) -> Steps:
 
 
 class _Ops:
-    """Runs ops for several iterations at once, each with its own environment."""
+    """Runs ops for several iterations at once. Each has its own environment."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.made: dict[Op, tuple[bool, Run | None, Steps]] = {}
 
     def prepare(self, block: Sequence[Op]) -> None:
-        """Compile these ops, and all inside of loops, before an environment is made."""
+        """Compile these ops, and all ops of nested loops, before an environment is created."""
         for op in block:
             self.made[op] = self.machine.step(op)
             self.machine.slot(op)
@@ -95,7 +96,7 @@ class _Ops:
             raise InternalError(f"{op!r} leaves an iteration that runs beside others")
 
     def together(self, block: Sequence[Op], envs: list[Env], varying: set[Value]) -> Generator[None]:
-        """Each op in all environments before the next op. What is the same in all of them is computed once."""
+        """Run each op in all environments before the next op. What is the same in all of them is computed once."""
         for op in block:
             same = not any(value in varying for value in op.operands)
             if isinstance(op, ops.For) and same:
@@ -110,7 +111,7 @@ class _Ops:
                     yield from self.one(op, env)
 
     def loop(self, op: ops.For, envs: list[Env], varying: set[Value]) -> Generator[None]:
-        """A loop that makes the same rounds in all environments."""
+        """A loop that runs the same iterations in all environments."""
         begin, end, step = (int(envs[0][self.machine.slot(value)]) for value in (op.begin, op.end, op.step))
         unrolled, jam = 1 < len(envs) <= op.schedule.unroll, op.schedule.jam
         if not unrolled and not counts_by_one(op):
@@ -133,7 +134,8 @@ class _Ops:
             yield from self.together(list(op.body), envs, varying)
 
     def bound(self, index: Value, env: Env, number: int) -> Env:
-        """A copy of the environment for that round. Locals are shared: the environment holds where they lie."""
+        """A copy of the environment for that iteration. Locals are shared, because the environment holds their
+        addresses."""
         self.machine.burn()
         made = [*env]
         made[self.machine.slot(index)] = cast_value(number, element(index.type))
@@ -152,7 +154,7 @@ class ThreadBody(_Ops):
         self.body = machine.stepped(task.body)
 
     def run(self, env: Env, group: Sequence[Point]) -> Generator[None]:
-        """The iterations that a thread takes together, or one that a warp makes."""
+        """Run the iterations of a thread, or one iteration on a warp."""
         if self.loop_of_warp is not None:
             for number, point in group:
                 yield from self.warp(self.loop_of_warp, self.at(env, number, point))
@@ -180,7 +182,7 @@ class ThreadBody(_Ops):
         return made
 
     def inside(self, env: Env, first: Sequence[int], last: Sequence[int]) -> bool:
-        """Whether no clamp does anything for the indices from `first` to `last`."""
+        """Whether no clamp changes any of the indices from `first` to `last`."""
         for clamp in self.clamps:
             bound = int(env[self.machine.slot(clamp.bound)])
             least, most = first[clamp.axis] + clamp.low, last[clamp.axis] + clamp.high
@@ -191,7 +193,7 @@ class ThreadBody(_Ops):
         return True
 
     def warp(self, loop: ops.For, env: Env) -> Generator[None]:
-        """An iteration by a warp."""
+        """Run an iteration on a warp."""
         (before, behind), sums = around(self.task, loop), sums_of(loop)
         for op in before:
             yield from self.one(op, env)

@@ -1,4 +1,4 @@
-"""Orders in which the iterations of a parallel loop may run: what the adversary (`adversary.py`) draws from a seed."""
+"""Orders in which the iterations of a parallel loop may run. The adversary (`adversary.py`) draws them from a seed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Schedule:
-    """An order of execution, drawn from `seed`: how many threads there are, which iterations each gets, and who goes
-    on after each access. Seed 0 is the reverse of program order on one thread. `weak`: a thread may read what memory
-    held before (see `weak_memory.py`)."""
+    """An order of execution, drawn from `seed`: the number of threads, the iterations of each, and the thread that
+    continues after each access. Seed 0 is the reverse of program order on one thread. `weak`: a thread may read old
+    values of memory (see `weak_memory.py`)."""
 
     seed: int
     weak: bool = False
 
     def threads(self, points: Sequence[Item], loop: int) -> list[list[Item]]:
-        """The iterations, or groups of them, of each thread, for the loop that is number `loop` to run."""
+        """The iterations, or groups of them, of each thread, for the loop with the number `loop`."""
         if self.seed == 0:
             return [list(reversed(points))]
         draw = Random(f"{self.seed} {loop}")
@@ -39,6 +39,6 @@ class Schedule:
         return shares
 
     def turns(self, loop: int) -> Random | None:
-        """Who goes on; None: each thread runs to its end."""
+        """The threads that continue in turn; None: each thread runs to its end."""
         draw = Random(f"{self.seed} {loop} turns")
         return None if self.seed == 0 or draw.random() < 0.2 else draw

@@ -1,4 +1,4 @@
-"""Between which bounds an integer surely lies: from constants, the bounds of loops, and the width of its type."""
+"""The range in which an integer value lies, known from constants, loop bounds, and the width of its type."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from weft.ir.types import Pointer, Prim, Tensor, i32, i64
 __all__ = ["RULES", "in_bounds", "interval", "type_interval", "unclipped"]
 
 Interval = tuple[int, int]  # both ends included
-_DEPTH = 8  # how far up an expression to look
+_DEPTH = 8  # the depth to which expressions are examined
 
 
 def interval(value: Value, depth: int = _DEPTH) -> Interval:
-    """The least and the greatest value that `value`, a scalar integer, can have."""
+    """The smallest and the largest value that `value`, a scalar integer, can have."""
     whole = type_interval(value.type)
     rule = RULES.get(type(value))
     if rule is None or depth == 0:
@@ -45,7 +45,7 @@ def interval(value: Value, depth: int = _DEPTH) -> Interval:
 
 
 def type_interval(type: object) -> Interval:
-    """All that the integer type can hold."""
+    """The range of the integer type."""
     if not isinstance(type, Prim) or type.is_float:
         return -(2**64), 2**64
     if not type.is_signed:
@@ -54,7 +54,7 @@ def type_interval(type: object) -> Interval:
 
 
 def in_bounds(ptr: Value) -> bool:
-    """Whether the address surely lies inside what it points into, so that reading it early does no harm."""
+    """Whether the address is known to be inside its object, so that it is safe to read early."""
     if isinstance(ptr, TempPtr | Alloca | SharedLocal):
         return True
     if isinstance(ptr, FieldPtr):
@@ -98,7 +98,7 @@ def _extent(value: Value, depth: int) -> Interval:
 
 
 def _index(value: Value, depth: int) -> Interval:
-    """The index of a loop. A loop that does not run has no index: any answer is right then."""
+    """The index of a loop. If the loop does not run, there is no index, and any answer is right."""
     assert isinstance(value, BlockArg)
     assert value.block is not None
     owner = value.block.owner
@@ -125,8 +125,7 @@ def _binary(value: Value, depth: int) -> Interval:
 
 
 def unclipped(value: Value, depth: int = _DEPTH) -> Interval | None:
-    """Between what the result of an operator on integers would lie if its type had no ends; None where that is not
-    known."""
+    """The range of the result of an integer operator if its type were unbounded, or None if it is not known."""
     if not isinstance(value.type, Prim) or value.type.is_float:
         return None
     if isinstance(value, Unary):
@@ -161,7 +160,7 @@ def _masked(a: Interval, b: Interval) -> Interval | None:
 
 
 def _shifted(a: Interval, b: Interval) -> Interval | None:
-    """To the right; the sign stays."""
+    """A shift to the right that keeps the sign."""
     corners = [x >> y for x in a for y in b] if 0 <= b[0] <= b[1] < 64 else []
     return (min(corners), max(corners)) if corners else None
 

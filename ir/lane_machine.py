@@ -1,15 +1,16 @@
-"""How the evaluator runs iterations in lanes: all lanes of an op before the next op, with masks, as schedules say.
+"""Runs iterations in the evaluator in SIMD lanes, with masks: each op runs for all lanes before the next op.
 
     task ... schedule={lanes=16, vectors=2} ...         32 iterations at once
-    for ... schedule={lanes=16} ...                     16 rounds of a loop that only sums up
+    for ... schedule={lanes=16} ...                     16 iterations of a loop that only computes reductions
 
-What `uniform.py` says of each value is believed and checked. A value that the lanes share is computed once, for lane 0,
-and given to all; one that moves evenly is lane 0's plus a step for each lane. Where a lane that is here computes
-something else by itself, the claim is wrong, which is an InternalError. A local that is not split is one for all lanes.
+The claims of `uniform.py` about each value are used and checked. A value that the lanes share is computed once, for
+lane 0, and given to all. A value that is evenly spaced is the value of lane 0 plus a step for each lane. If an active
+lane computes something else by itself, the claim is wrong, and an InternalError is raised. All lanes share a local that
+is not split.
 
-    if %p {A} orelse {B}     A with the lanes where %p holds, then B with the others; one of them where all lanes agree
-    while { A; break }       rounds until no lane is left
-    store %total, ...        what the lanes add to an accumulator is combined first
+    if %p {A} orelse {B}     A with the lanes where %p holds, then B with the others; only one if all lanes agree
+    while { A; break }       iterates until no lane is left
+    store %total, ...        the values that lanes add to an accumulator are combined first
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from weft.ir.uniform import Uniformity, target_of
 
 __all__ = ["Group", "LaneBody"]
 
-Here = tuple[int, ...]  # the numbers of the lanes that are at this point, from the lowest up
+Here = tuple[int, ...]  # the numbers of the active lanes, in ascending order
 Steps = Generator[None, None, Here]  # stops before each access that others can see; gives the lanes that go on
 Item = Callable[["Group", Here], Steps]
 
@@ -44,7 +45,7 @@ class _Frame:
     """A loop that lanes are in."""
 
     left: set[int] = field(default_factory=set[int])  # lanes that a `break` took out of the loop
-    waiting: set[int] = field(default_factory=set[int])  # lanes that a `continue` took out of the round
+    waiting: set[int] = field(default_factory=set[int])  # lanes that a `continue` took out of the iteration
 
 
 @dataclass
@@ -59,7 +60,7 @@ class Group:
 
 
 class LaneBody:
-    """The body of a task, or of a loop whose rounds run in lanes."""
+    """The body of a task, or of a loop whose iterations run in lanes."""
 
     def __init__(self, machine: Machine, root: ops.Task | ops.For) -> None:
         self.machine, self.root, self.facts = machine, root, Uniformity(root)
@@ -68,12 +69,12 @@ class LaneBody:
         self.body = self.block(root.body)
 
     def run(self, group: Group, count: int) -> Generator[None]:
-        """Run the first `count` lanes of a group; the others stand for iterations past the end."""
+        """Run the first `count` lanes of a group. The other lanes are iterations past the end."""
         group.frames[self.root] = _Frame()
         yield from self.body(group, tuple(range(count)))
 
     def block(self, block: Block) -> Item:
-        """A block for the lanes that are here."""
+        """Run a block for the active lanes."""
         items = [_ITEMS.get(type(op), _value)(self, op) for op in block if op not in self.facts.skipped]
 
         def run(group: Group, here: Here) -> Steps:
@@ -86,8 +87,8 @@ class LaneBody:
         return run
 
     def each(self, op: Op, visible: bool) -> Item:
-        """The op for one lane after the other. Lanes that are elsewhere compute what is pure, too, and get zeros for
-        what is read: of an address that moves evenly lane 0's counts, wherever that lane is."""
+        """Run the op for one lane after another. Inactive lanes compute pure ops too, and get zeros for loads. For an
+        address that is evenly spaced, the address of lane 0 counts, even if that lane is inactive."""
         run, slot, used = self.machine.op(op), self.machine.slot(op), self.machine.slot_list(op.operands)
         zero = cast_value(0, op.type) if isinstance(op.type, Prim) else None
 
@@ -104,7 +105,7 @@ class LaneBody:
         return item
 
     def together(self, op: Op, step: int, visible: bool) -> Item:
-        """The op for lane 0; what the others get follows from that."""
+        """Run the op for lane 0 and derive the values of the other lanes."""
         run, slot = self.machine.op(op), self.machine.slot(op)
 
         def item(group: Group, here: Here) -> Steps:
@@ -123,7 +124,7 @@ class LaneBody:
         return item
 
     def effect(self, op: Op, visible: bool, lanes: Callable[[Here], Here]) -> Item:
-        """An op without a value, for some of the lanes that are here."""
+        """Run an op without a value, for some of the active lanes."""
         run = self.machine.op(op)
 
         def item(group: Group, here: Here) -> Steps:
@@ -137,7 +138,7 @@ class LaneBody:
 
 
 def _elsewhere(run: Run, env: Env, used: Sequence[int]) -> Any:
-    """What a lane that is not here computes; nothing where it faults, or has nothing to compute with."""
+    """The value of an inactive lane, or nothing if the op faults or an operand is missing."""
     try:
         return None if any(env[slot] is None for slot in used) else run(env)
     except Fault:
@@ -173,7 +174,7 @@ def _value(body: LaneBody, op: Op) -> Item:
 
 
 def _alloca(body: LaneBody, op: ops.Alloca) -> Item:
-    """A split local is one for each lane, also for those that are elsewhere, and holds zero at first."""
+    """A split local has one copy for each lane, also for inactive ones. It holds zero at first."""
     if op not in body.facts.split:
         return _shared_local(body, op)
     run, slot, common = body.machine.op(op), body.machine.slot(op), op in body.facts.common
@@ -228,7 +229,7 @@ def _load(body: LaneBody, op: ops.Load) -> Item:
 
 
 def _in_line(body: LaneBody, op: ops.Load | ops.Store | ops.Atomic, item: Item) -> Item:
-    """The same, held to what the op says of where the lanes stand."""
+    """The same, with a check of what the op claims about the addresses of the lanes."""
     step, slot = _distance(body, op), body.machine.slot(op.ptr)
     if step is None:
         return item
@@ -245,7 +246,7 @@ def _in_line(body: LaneBody, op: ops.Load | ops.Store | ops.Atomic, item: Item) 
 
 
 def _distance(body: LaneBody, op: ops.Load | ops.Store | ops.Atomic) -> int | None:
-    """From lane to lane, in bytes, by what the op says; None if it says nothing."""
+    """The distance from lane to lane in bytes that the op claims, or None if it claims nothing."""
     if op.move in ("one", "combine"):
         return 0
     if op.move == "adjacent":
@@ -282,7 +283,7 @@ def _combined(kind: str, values: Sequence[Any]) -> Any:
 
 
 def _sum(body: LaneBody, op: ops.Store) -> Item:
-    """An accumulator outside: what the lanes add is combined first."""
+    """An accumulator outside of the loop: the values that the lanes add are combined first."""
     kind, value = body.facts.sums[op]
     ptr, slot, type = body.machine.slot(op.ptr), body.machine.slot(value), pointee(op.ptr)
 
@@ -297,7 +298,7 @@ def _sum(body: LaneBody, op: ops.Store) -> Item:
 
 
 def _atomic(body: LaneBody, op: ops.Atomic) -> Item:
-    """One for all lanes where they meet and nobody asks for the old value; else one lane after the other."""
+    """One atomic for all lanes if they share the address and the old value is not used, else one lane after another."""
     meet = body.facts.step(op.ptr) == 0 and not op.users and op.kind in _REDUCED and op.type is not u1
     if not (meet or op.move == "combine"):
         return body.each(op, True)
@@ -368,7 +369,7 @@ def _jump(body: LaneBody, op: ops.Break | ops.Continue) -> Item:
 
 
 def _round(body: LaneBody, inside: Item, op: Op, group: Group, here: Here) -> Steps:
-    """A round of a loop; gives the lanes that may go round again."""
+    """An iteration of a loop. Gives the lanes that may continue."""
     body.machine.burn()
     frame = group.frames[op]
     frame.waiting.clear()
@@ -389,8 +390,8 @@ def _while(body: LaneBody, op: ops.While) -> Item:
 
 
 def _for(body: LaneBody, op: ops.For) -> Item:
-    """A lane stays while its index is short of its end. An index that the lanes share, or that moves evenly from lane
-    to lane, is lane 0's."""
+    """A lane is active while its index is below its end. An index that the lanes share, or that is evenly spaced, is
+    computed from that of lane 0."""
     machine, inside = body.machine, body.block(op.body)
     begin, end, step = (machine.slot(value) for value in (op.begin, op.end, op.step))
     index, prim, moves = machine.slot(op.body.args[0]), element(op.body.args[0].type), body.facts.step(op.body.args[0])

@@ -1,12 +1,12 @@
-"""Integers as linear forms over values that cannot be looked into, and what is known of these: enough to prove that an
-index lies in its range, or to say what has to be asked before a loop runs.
+"""Integers as linear forms over opaque values, and known facts about them. This suffices to prove that an index is in
+range, or to find the test that a loop needs before it runs.
 
-    %j = binary add %i, 2         2 - 3 + 1 * %i <= 0      holds where %i <= 1 is known
+    %j = binary add %i, 2         2 - 3 + 1 * %i <= 0      holds if %i <= 1 is known
     x[%j] of three elements
 
-A form stands for the sum in the integers, without end. An op that may wrap around in its type is a value of its own
-(`exact_form`); for an index it can be looked into all the same (`index_form`), since a sum that lies in the range of an
-index is what the op gives, modulo whatever.
+A form stands for the sum in the unbounded integers. An op that may wrap around in its type is an opaque value
+(`exact_form`). For an index the op may be split nevertheless (`index_form`): if the sum is in the range of an index, it
+is what the op gives, even if intermediate values wrap.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from weft.ir.types import Prim
 __all__ = ["Facts", "Form", "conditions", "exact_form", "index_form"]
 
 _MOST_FACTS = 8  # of one value
-_DEPTH = 4  # how many facts one after the other
+_DEPTH = 4  # the most facts in a chain
 
 
 @dataclass(frozen=True)
 class Form:
-    """`constant` plus the sum of factor times value. Values that are surely the same have one key (see `leaf_key`)."""
+    """`constant` plus the sum of factor times value. Values that are known to be equal have one key
+    (see `leaf_key`)."""
 
     terms: tuple[tuple[Hashable, int, Value], ...] = ()
     constant: int = 0
 
     def plus(self, other: Form, factor: int = 1) -> Form:
-        """The sum of this and a multiple of the other."""
+        """The sum of this form and a multiple of the other."""
         factors = {key: (count, value) for key, count, value in self.terms}
         for key, count, value in other.terms:
             factors[key] = factors.get(key, (0, value))[0] + factor * count, value
@@ -42,15 +43,15 @@ class Form:
         return Form(terms, self.constant + factor * other.constant)
 
     def shifted(self, by: int) -> Form:
-        """The sum of this and a number."""
+        """The sum of this form and a number."""
         return Form(self.terms, self.constant + by)
 
     def factor(self, key: Hashable) -> int:
-        """That of a value in it."""
+        """The factor of a value."""
         return next(count for other, count, _ in self.terms if other == key)
 
     def greatest(self) -> int:
-        """No value of it is greater, going by the interval of each value."""
+        """An upper bound of the form, by the interval of each value."""
         total = self.constant
         for _, count, value in self.terms:
             low, high = interval(value)
@@ -58,16 +59,16 @@ class Form:
         return total
 
     def moving(self) -> Hashable:
-        """Equal for forms that differ by a constant."""
+        """A key that is equal for forms that differ by a constant."""
         return frozenset((key, count) for key, count, _ in self.terms)
 
     def spelling(self) -> Hashable:
-        """Equal for equal forms."""
+        """A key that is equal for equal forms."""
         return self.moving(), self.constant
 
 
 def exact_form(value: Value) -> Form:
-    """The form of an integer, through ops that surely do not wrap around."""
+    """The form of an integer, through ops that are known not to wrap around."""
     if isinstance(value, Const):
         return Form((), int(value.value))
     if isinstance(value, Cast) and _keeps(value):
@@ -80,9 +81,9 @@ def exact_form(value: Value) -> Form:
 
 
 def index_form(value: Value, first: int) -> Form:
-    """The form of an index into what begins at index `first`. Where it lies in a range of indices, so does the index,
-    and is the same number, though ops inside may wrap around: they all do so at the same width, but below a cast. (Of
-    unsigned ones only where no index is negative: `u32(%i) - u32(%j)` is none of -1.)"""
+    """The form of an index into memory whose first index is `first`. If the form is in a range of indices, so is the
+    index, and it is the same number, although nested ops may wrap around: they all wrap at the same width, except below
+    a cast. For unsigned ops this holds only if no index is negative: `u32(%i) - u32(%j)` is never -1."""
     if isinstance(value, Cast) and _keeps(value):
         return index_form(value.x, first)
     assert isinstance(value.type, Prim)
@@ -109,7 +110,7 @@ def _combined(value: Binary | Unary, form: Callable[[Value], Form]) -> Form | No
 
 
 def _keeps(cast: Cast) -> bool:
-    """Whether the cast gives the number that it is given."""
+    """Whether the cast preserves the value."""
     source = cast.x.type
     if not isinstance(source, Prim) or not source.is_int:
         return False
@@ -118,7 +119,7 @@ def _keeps(cast: Cast) -> bool:
 
 
 def _fits(value: Binary | Unary) -> bool:
-    """Whether the op surely does not wrap around."""
+    """Whether the op is known not to wrap around."""
     found, (least, most) = unclipped(value), type_interval(value.type)
     return found is not None and least <= found[0] and found[1] <= most
 
@@ -137,7 +138,7 @@ _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}
 
 
 def conditions(value: Value, holds: bool) -> Iterator[Form]:
-    """Forms that are not positive where the u1 `value` is (`holds`) true, or false."""
+    """Forms that are not positive if the u1 `value` is true (`holds`), or false."""
     if isinstance(value, Unary) and value.kind == "not":
         yield from conditions(value.x, not holds)
     if not isinstance(value, Binary):
@@ -158,18 +159,19 @@ def conditions(value: Value, holds: bool) -> Iterator[Form]:
 
 
 class Facts:
-    """Forms that are not positive at the current point of a walk, by the values in them."""
+    """Forms that are known to be not positive at the current point of a walk, by the values in them."""
 
     def __init__(self) -> None:
         self._of: dict[Hashable, list[Form]] = {}
         self._learnt: list[Form] = []
 
     def mark(self) -> int:
-        """What `forget` goes back to."""
+        """A mark to which `forget` can return."""
         return len(self._learnt)
 
     def learn(self, form: Form) -> None:
-        """That form is not positive. (What is no more than a minimum is no more than what that is of.)"""
+        """Add the fact that the form is not positive. If a maximum is at most a bound, so are its operands. If a
+        minimum is at least a bound, so are its operands."""
         self._learnt.append(form)
         for key, _, _ in form.terms:
             self._of.setdefault(key, []).append(form)
@@ -179,19 +181,19 @@ class Facts:
                     self.learn(form.plus(Form(((key, 1, value),)), -count).plus(exact_form(operand), count))
 
     def forget(self, mark: int) -> None:
-        """Go back to what was known then."""
+        """Return to the facts at that mark."""
         while len(self._learnt) > mark:
             for key, _, _ in self._learnt.pop().terms:
                 self._of[key].pop()
 
     def about(self, key: Hashable, value: Value, above: bool) -> Iterator[Form]:
-        """What bounds the value from above, or from below; the latest first."""
+        """The facts that bound the value from above, or from below, latest fact first."""
         found = [form for form in reversed(self._of.get(key, ())) if (form.factor(key) > 0) == above]
         yield from found[:_MOST_FACTS]
         yield from _limits(value, above)
 
     def proves(self, form: Form, depth: int = _DEPTH) -> bool:
-        """Whether the form is surely not positive."""
+        """Whether the form is known to be not positive."""
         if form.greatest() <= 0:
             return True
         if not depth:
@@ -205,7 +207,7 @@ class Facts:
 
 
 def _limits(value: Value, above: bool) -> Iterator[Form]:
-    """A minimum is no greater than what it is of; a maximum is no less."""
+    """A minimum is not greater than its operands. A maximum is not less than its operands."""
     if isinstance(value, Binary) and value.kind == ("min" if above else "max"):
         itself = Form(((leaf_key(value), 1, value),))
         for operand in (value.lhs, value.rhs):

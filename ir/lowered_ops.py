@@ -1,4 +1,6 @@
-"""The ops of lowered CHI alone: what comes with a launch, and addresses in bytes. `ops.py` has them too."""
+"""The ops that occur only in lowered CHI: the parameters of a launch, and addresses in bytes. `ops.py` exports them
+too.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ __all__ = [
 
 
 class TreeBase(Op, name="tree_base", pure=True, place=True, lanes="operands", levels="lowered"):
-    """The base address of the kernel's SNode tree number `tree`; comes with the launch."""
+    """Gives the base address of the kernel's SNode tree number `tree`. The launch passes it."""
 
     tree: int = attr()
 
@@ -31,7 +33,7 @@ class TreeBase(Op, name="tree_base", pure=True, place=True, lanes="operands", le
 
 
 class ArrayBase(Op, name="array_base", pure=True, place=True, lanes="operands", levels="lowered"):
-    """The address of the first element of the array argument `index`; comes with the launch."""
+    """Gives the address of the first element of the array argument `index`. The launch passes it."""
 
     index: int = attr()
 
@@ -40,8 +42,9 @@ class ArrayBase(Op, name="array_base", pure=True, place=True, lanes="operands", 
 
 
 class SharedBase(Op, name="shared_base", pure=True, place=True, levels="lowered"):
-    """The address of the task's array number `number` in the memory of the thread block, of so many `bytes`. `offset`:
-    where it lies in the memory that comes with the launch; -1: the code brings it."""
+    """Gives the address of the task's array number `number` in the memory of the thread block. The array has `bytes`
+    bytes. `offset` is its place in the memory that the launch allocates, or -1 if the kernel's code allocates the array
+    statically."""
 
     number: int = attr()
     bytes: int = attr()
@@ -52,7 +55,7 @@ class SharedBase(Op, name="shared_base", pure=True, place=True, levels="lowered"
 
 
 class ArrayExtent(Op, name="array_extent", pure=True, lanes="operands", levels="lowered"):
-    """The extent (i64) of array argument `index` along `axis`; an i32 holds it unless the array is `wide`."""
+    """Gives the extent (i64) of the array argument `index` along `axis`. It fits an i32 unless the array is `wide`."""
 
     index: int = attr()
     axis: int = attr()
@@ -63,7 +66,7 @@ class ArrayExtent(Op, name="array_extent", pure=True, lanes="operands", levels="
 
 
 class ArrayStride(Op, name="array_stride", pure=True, lanes="operands", levels="lowered"):
-    """The byte stride (i64) of array argument `index` along `axis`."""
+    """Gives the stride in bytes (i64) of the array argument `index` along `axis`."""
 
     index: int = attr()
     axis: int = attr()
@@ -73,16 +76,16 @@ class ArrayStride(Op, name="array_stride", pure=True, lanes="operands", levels="
 
 
 class ScalarArg(Op, name="scalar_arg", pure=True, lanes="operands"):
-    """Scalar number `part` of the flattened parameter `index`."""
+    """Gives the scalar number `part` of the flattened parameter `index`."""
 
     index: int = attr()
     part: int = attr()
 
 
 class Address(Op, name="address", pure=True, place=True, steps_into=True, lanes="rule", levels="lowered"):
-    """`base + offset + sum(indices[k] * strides[k])` bytes: pointer arithmetic spelled out, its structure kept.
-    Indices and strides are i64. The sum does not overflow (an access outside the field is the user's error, which
-    debug mode reports). `scope` says which memory the address is in."""
+    """Computes the address `base + offset + sum(indices[k] * strides[k])`, in bytes. Indices and strides are i64. The
+    sum does not overflow: an access outside the field is the user's error, which debug mode reports. `scope` names the
+    memory that the address points to."""
 
     base: Value = operand()
     indices: list[Value] = operands()
@@ -92,11 +95,11 @@ class Address(Op, name="address", pure=True, place=True, steps_into=True, lanes=
 
 
 class StoreResult(Op, name="store_result", writes=True, effect="elsewhere", levels="tasks lowered"):
-    """Scalar number `part` of the flattened kernel results."""
+    """Stores `value` as the scalar number `part` of the flattened results of the kernel."""
 
     value: Value = operand()
     part: int = attr()
 
 
 class Exit(Op, name="exit", terminator=True, exits=True, levels="tasks lowered"):
-    """Ends the kernel (results are stored)."""
+    """Ends the kernel. Its results are already stored."""

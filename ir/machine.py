@@ -1,8 +1,9 @@
-"""One run of a kernel by the evaluator: how ops become closures, and the state they share.
+"""One run of a kernel in the evaluator: how ops become closures, and the state that they share.
 
-Each op is compiled to a Python closure `run(env)` by the function that its class has in `RUNNERS`. A closure of a value
-op gives the value; any other gives None, or how control leaves its block. `env` is a list with a slot per value. Values
-are numpy scalars, numpy arrays (tensors), tuples (structs), arguments as given (arrays), and `Place`s (pointers).
+The function in `RUNNERS` for the class of an op compiles the op to a Python closure `run(env)`. The closure of a value
+op gives the value. Any other closure gives None, or how control leaves its block. `env` is a list with a slot per
+value. Values are numpy scalars, numpy arrays (tensors), tuples (structs), arguments as given (arrays), and `Place`s
+(pointers).
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Flow(Enum):
 
 @dataclass
 class Course:
-    """What a kernel and the functions it calls share while they run: the loop iterations left, the calls that are
-    open, and where the random numbers are."""
+    """The state that a kernel and the functions it calls share while they run: the remaining loop iterations, the open
+    calls, and the state of random numbers."""
 
     fuel: int
     key: int
@@ -81,8 +82,8 @@ class Course:
 
 
 class Machine:
-    """One evaluation of a kernel, or of a function that it calls: where values live, the arguments, and the state that
-    outlives a block. `functions` are those that `invoke` finds by name."""
+    """One evaluation of a kernel, or of a function that it calls: the slots of values, the arguments, and the state
+    that outlives a block. `functions` are the functions that `invoke` finds by name."""
 
     def __init__(
         self,
@@ -102,7 +103,7 @@ class Machine:
 
     @cached_property
     def body(self) -> Run:
-        """All of it as one closure."""
+        """The whole kernel as one closure."""
         return self.block(self.kernel.body)
 
     @cached_property
@@ -111,7 +112,7 @@ class Machine:
         return self.stepped(self.kernel.body)
 
     def run(self, args: Sequence[Any]) -> list[Any]:
-        """The scalars of the results, for those arguments. A function may be running already, further out."""
+        """The scalars of the results for these arguments. The function may be running already in an outer call."""
         outer = self.args, self.result_scalars
         self.args, self.result_scalars = self._frame(args)
         body = self.body
@@ -123,7 +124,8 @@ class Machine:
             self.args, self.result_scalars = outer
 
     def run_stepped(self, args: Sequence[Any]) -> Generator[None, None, list[Any]]:
-        """The same, in steps. Between them other iterations may be in the function, with frames of their own."""
+        """The same as a generator. Between its steps, other iterations may run the function with
+        frames of their own."""
         outer, mine = (self.args, self.result_scalars), self._frame(args)
         body = self.stepped_body
         running = body([None] * len(self.slots))
@@ -143,7 +145,7 @@ class Machine:
         return given, [cast_value(0, prim) for type in self.kernel.results for prim in flatten(type)]
 
     def callee(self, name: str) -> Machine:
-        """The machine of a function: one, however often it is called."""
+        """The machine of a function. There is one, however often the function is called."""
         if name not in self.functions:
             raise InternalError(f"evaluate: there is no function '{name}'")
         if name not in self.called:
@@ -153,11 +155,11 @@ class Machine:
         return self.called[name]
 
     def slot(self, value: Value) -> int:
-        """The place of a value in `env`."""
+        """The slot of a value in `env`."""
         return self.slots.setdefault(value, len(self.slots))
 
     def slot_list(self, values: Sequence[Value]) -> list[int]:
-        """The places of several values."""
+        """The slots of several values."""
         return [self.slot(value) for value in values]
 
     def block(self, block: Block) -> Run:
@@ -195,7 +197,7 @@ class Machine:
         return run
 
     def step(self, op: Op) -> tuple[bool, Run | None, Steps]:
-        """Whether others see the op, and how it runs: at once, or in steps."""
+        """Whether others can observe the op, and how it runs: at once, or in steps."""
         if type(op) in STEPPERS:
             return False, None, STEPPERS[type(op)](self, op)
         private = is_access(op) and type(root_of(op.ptr)) is ops.Alloca
@@ -218,7 +220,7 @@ class Machine:
             raise Fault("endless", "the program runs too many loop iterations")
 
     def draw(self, prim: Prim, stream: int) -> Any:
-        """The next random number: of the iteration that runs, or of the code around the parallel loops."""
+        """The next random number of the current iteration, or of the code around the parallel loops."""
         now, stream = self.course, stream or self.course.stream
         if stream:
             now.draws += 1
@@ -228,7 +230,7 @@ class Machine:
 
 
 def regrouped(scalars: Sequence[Any], types: Sequence[Type]) -> list[Any]:
-    """Values of those types from their scalars; an array is one item."""
+    """Values of these types from their scalars. An array is one item."""
     found: list[Any] = []
     start = 0
     for kind in types:
@@ -262,7 +264,8 @@ def runs(kind: type[OpT]) -> Callable[[Runner[OpT]], Runner[OpT]]:
 
 
 def runs_weakly(kind: type[Op]) -> Callable[[Callable[[Machine, Any], Run]], Callable[[Machine, Any], Run]]:
-    """Register how accesses of class `kind` run where threads see memory each in its own way (`weak_memory.py`)."""
+    """Register how accesses of class `kind` run on weak memory, where each thread has a view of its own
+    (`weak_memory.py`)."""
 
     def register(function: Callable[[Machine, Any], Run]) -> Callable[[Machine, Any], Run]:
         WEAK_RUNNERS[kind] = function
@@ -272,7 +275,7 @@ def runs_weakly(kind: type[Op]) -> Callable[[Callable[[Machine, Any], Run]], Cal
 
 
 def steps(kind: type[OpT]) -> Callable[[Stepper[OpT]], Stepper[OpT]]:
-    """Register how ops of class `kind`, which hold others, run in steps."""
+    """Register how ops of class `kind`, which contain other ops, run in steps."""
 
     def register(function: Stepper[OpT]) -> Stepper[OpT]:
         STEPPERS[kind] = function

@@ -1,4 +1,4 @@
-"""The ops that only passes of `TO_MAPPED` and `TO_LANES` make. `ops.py` has them too."""
+"""The ops that only the passes of `TO_MAPPED` and `TO_LANES` create. `ops.py` exports them too."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["Aligned", "AtomicRow", "Clamp", "StackLeft"]
 
 
 class Aligned(Op, name="aligned", reads=True, writes=True, effect="elsewhere", levels="mapped"):
-    """In the prologue of a task of which a thread takes several iterations together: it does so only where all of
-    `values`, bases of arrays and strides in bytes, are multiples of 16. The rows that a filter reads begin at such
-    multiples where all of `taps` are. It does nothing by itself."""
+    """States a condition in the prologue of a coarsened task. A thread takes several iterations together only if all of
+    `values`, which are array bases and strides in bytes, are multiples of 16. If all of `taps` are multiples of 16 too,
+    the rows that a filter reads begin at such multiples. The op has no effect of its own."""
 
     values: list[Value] = operands()
     taps: list[Value] = operands()
 
 
 class AtomicRow(Op, name="atomic_row", reads=True, writes=True, effect="address", levels="mapped"):
-    """Adds each of `values`, numbers of type f32, to one of the neighbours in memory that begin at `ptr`, atomically,
-    in any order. One instruction adds `unit` of them where the address is a multiple of that many numbers; they are
-    one unit, at such an address, or an odd number of units that begin anywhere."""
+    """Adds each of `values`, which are f32, atomically to one of the consecutive numbers in memory that begin at `ptr`.
+    The order of the additions is not specified. One instruction adds `unit` numbers if the address is a multiple of the
+    size of that many. The row is either one unit at such an address, or an odd number of units at any address."""
 
     ptr: Value = operand()
     values: list[Value] = operands()
@@ -30,17 +30,17 @@ class AtomicRow(Op, name="atomic_row", reads=True, writes=True, effect="address"
 
 
 class StackLeft(Op, name="stack_left", reads=True, effect="elsewhere", levels="mapped"):
-    """Whether the stack of the thread has room for another call of the function that holds the op."""
+    """Gives whether the stack of the thread has room for another call of the function that holds this op."""
 
     def result_type(self) -> Type:
         return u1
 
 
 class Clamp(Op, name="clamp", pure=True, levels="mapped"):
-    """The smaller ("min") or larger ("max") of two integers, as `binary` says. Operand number `moved` is index `axis`
-    of the task plus something in `low` .. `high`; the other one, the bound, is the same for all iterations. `fits`:
-    the sum surely fits 32 bits. Threads whose indices are all on the right side of the bounds run a version of the
-    body in which the clamp is its operand `moved`."""
+    """Gives the smaller (`kind` "min") or the larger ("max") of two integers, as `binary` does. The operand number
+    `moved` is the index of the task along `axis` plus a value in `low` .. `high`. The other operand, the bound, is the
+    same for all iterations. `fits`: the sum is known to fit 32 bits. If the indices of a thread are all on the right
+    side of the bounds, the thread runs a version of the body in which the clamp is replaced by its operand `moved`."""
 
     kind: str = attr()
     lhs: Value = operand()
@@ -56,10 +56,10 @@ class Clamp(Op, name="clamp", pure=True, levels="mapped"):
 
     @property
     def index(self) -> Value:
-        """The moved index."""
+        """The operand that is clamped."""
         return self.operands[self.moved]
 
     @property
     def bound(self) -> Value:
-        """What it is compared with."""
+        """The operand that it is compared with."""
         return self.operands[1 - self.moved]

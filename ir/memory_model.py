@@ -1,8 +1,8 @@
-"""The evaluator's memory: buffers of bytes, and places in them.
+"""The memory of the evaluator: buffers of bytes, and places in them.
 
-A `Place` is what a pointer op evaluates to: a buffer and the byte offset of every scalar of the pointed-to type, in
-`flatten` order. The components of a field's vector may lie anywhere (structure of arrays), so one offset does not do.
-Computing a wrong address is no fault (passes hoist addresses); using it is.
+A pointer op evaluates to a `Place`: a buffer, and the byte offset of every scalar of the pointed-to type, in `flatten`
+order. The components of a field's vector may be anywhere (structure of arrays), so a single offset is not enough.
+Computing a wrong address is no fault, because passes hoist addresses. Using it is one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["Fault", "Memory", "Place", "array_place", "convert", "flat_values", 
 
 
 class Fault(Exception):
-    """A run-time fault of the evaluated program. `kind`: "assert", "bounds", "arithmetic", "recursion",
-    "memory" or "endless"."""
+    """A run-time fault of the evaluated program. `kind`: "assert", "bounds", "arithmetic", "recursion", "memory" or
+    "endless"."""
 
     def __init__(self, kind: str, message: str) -> None:
         self.kind, self.message = kind, message
@@ -33,8 +33,8 @@ class Fault(Exception):
 
 @dataclass
 class Memory:
-    """What a kernel can reach besides its arguments: one byte buffer per SNode tree. Prints are collected here, and
-    what is told of accesses that were left out and of overflows: `told` has the places of these."""
+    """The memory that a kernel can access besides its arguments: one byte buffer per SNode tree. It also collects
+    prints, and the places of reported masked accesses and overflows in `told`."""
 
     trees: list[Any] = field(default_factory=list[Any])
     printed: list[str] = field(default_factory=list[str])
@@ -43,14 +43,14 @@ class Memory:
 
     @staticmethod
     def of(fields: Sequence[FieldSymbol]) -> Memory:
-        """Zeroed trees just large enough for those fields."""
+        """Zeroed trees that are just large enough for these fields."""
         sizes: dict[int, int] = {}
         for symbol in fields:
             sizes[symbol.tree] = max(sizes.get(symbol.tree, 0), symbol.path.span[1])
         return Memory([np.zeros(sizes.get(tree, 0), np.uint8) for tree in range(max(sizes, default=-1) + 1)])
 
     def read(self, symbol: FieldSymbol) -> Any:
-        """The values of a field as a numpy array: its shape, then its element's."""
+        """The values of a field as a numpy array. Its shape is the field's shape, then the element's."""
         points = np.ndindex(*symbol.shape)
         first = symbol.offset or (0,) * len(symbol.shape)
         rows = [[*_shifted(self, symbol, point, first).load_scalars()] for point in points]
@@ -66,7 +66,7 @@ class Memory:
             _shifted(self, symbol, point, first).store_scalars(list(row))
 
     def place(self, symbol: FieldSymbol, indices: Sequence[int]) -> Place:
-        """Element `indices` (the user's, offset included) of a field."""
+        """The element `indices` of a field. The indices are the user's, with the offset."""
         local = [i - first for i, first in zip(indices, symbol.offset)] if symbol.offset else list(indices)
         inside = all(0 <= i < extent for i, extent in zip(local, symbol.shape, strict=True))
         error = "" if inside else f"index {tuple(indices)} is outside field '{symbol.name}' of shape {symbol.shape}"
@@ -80,8 +80,8 @@ def _shifted(memory: Memory, symbol: FieldSymbol, point: Sequence[int], first: S
 
 
 class Place:
-    """Where something lies: a scalar at each of `offsets`, of the primitive beside it. `error`: why it may not be
-    used; empty if it may."""
+    """The location of a value: a scalar at each of `offsets`, of the primitive type with the same position. `error`:
+    the reason why it must not be used, or ""."""
 
     __slots__ = ("buffer", "error", "offsets", "prims")
 
@@ -101,11 +101,11 @@ class Place:
             np.ndarray((), prim.np, self.buffer, at)[()] = cast_value(value, prim)
 
     def load(self, type: Type) -> Any:
-        """The value of that type that lies here."""
+        """The value of that type at this place."""
         return self._cell()[()] if isinstance(type, Prim) else unflatten(self.load_scalars(), type)
 
     def store(self, value: Any, type: Type) -> None:
-        """Put a value of type `type` here."""
+        """Store a value of type `type` at this place."""
         if isinstance(type, Prim):
             self._cell()[()] = cast_value(value, self.prims[0])
         else:
@@ -134,12 +134,12 @@ class Place:
 
 
 def packed(type: Type, start: int = 0) -> list[int]:
-    """Byte offsets of the scalars of a value that lie side by side from `start` on."""
+    """Byte offsets of the scalars of a value that are adjacent from `start` on."""
     return [*accumulate((prim.size for prim in flatten(type)[:-1]), initial=start)]
 
 
 def array_place(array: Any) -> tuple[Any, int]:
-    """The bytes that a numpy array spans, and where in them its first element lies (not first for negative strides)."""
+    """The bytes that a numpy array spans, and the offset of its first element, which is not 0 for negative strides."""
     reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides)]
     if array.size == 0:
         return np.zeros(0, np.uint8), 0
@@ -150,7 +150,7 @@ def array_place(array: Any) -> tuple[Any, int]:
 
 
 def flat_values(value: Any, type: Type) -> list[Any]:
-    """The scalars of a value in memory order. A dict will do for a struct."""
+    """The scalars of a value in memory order. A dict is accepted for a struct."""
     if isinstance(type, Prim):
         return [value]
     if isinstance(type, Tensor):
@@ -162,7 +162,7 @@ def flat_values(value: Any, type: Type) -> list[Any]:
 
 
 def unflatten(scalars: Sequence[Any], type: Type) -> Any:
-    """The value whose scalars those are: a numpy scalar, a numpy array, or a tuple of members."""
+    """The value with these scalars: a numpy scalar, a numpy array, or a tuple of members."""
     if isinstance(type, Prim):
         return cast_value(scalars[0], type)
     if isinstance(type, Tensor):
@@ -178,7 +178,7 @@ def unflatten(scalars: Sequence[Any], type: Type) -> Any:
 
 
 def convert(value: Any, type: Type) -> Any:
-    """`value` cast to `type`, by the rules of `scalar.py`; a scalar fills a tensor."""
+    """`value` cast to `type` by the rules of `scalar.py`. A scalar fills a tensor."""
     if isinstance(type, Prim):
         return cast_value(value, type)
     if isinstance(type, Tensor):

@@ -1,6 +1,7 @@
-"""The ops of CHI, of offloaded tasks, and of lowered CHI. From each declaration follow its constructor, verifier,
-printer and parser (see `core.py`); `levels.py` says which ops each level may hold. Elementwise ops work on scalars and
-on whole tensors alike, until `scalarize`."""
+"""The ops of CHI, of tasks and of lowered CHI. The constructor, verifier, printer and parser of an op follow from its
+declaration (see `core.py`). `levels.py` lists the ops that each level may hold. Elementwise ops accept scalars and
+whole tensors until `scalarize` has run.
+"""
 
 from __future__ import annotations
 
@@ -54,19 +55,19 @@ __all__ = [
 
 
 class Const(Op, name="const", pure=True, place=True, lanes="operands"):
-    """A scalar constant. `value` is a Python int, float or bool; the type is given."""
+    """A scalar constant of the op's type. `value` is a Python int, float or bool."""
 
     value: int | float | bool = attr()
 
 
 class Arg(Op, name="arg", pure=True, place=True):
-    """The value of kernel parameter number `index`: a scalar, tensor, struct or array."""
+    """The value of the kernel parameter number `index`: a scalar, tensor, struct or array."""
 
     index: int = attr()
 
 
 class Unary(Op, name="unary", pure=True, elementwise=True, lanes="operands"):
-    """Operator `kind` of the UNARY table on a scalar, or on each element of a tensor."""
+    """Applies the operator `kind` of the UNARY table to a scalar, or to each element of a tensor."""
 
     kind: str = attr()
     x: Value = operand()
@@ -76,8 +77,9 @@ class Unary(Op, name="unary", pure=True, elementwise=True, lanes="operands"):
 
 
 class Binary(Op, name="binary", pure=True, elementwise=True, lanes="rule"):
-    """Operator `kind` of the BINARY table, elementwise. A scalar pairs with every element of a tensor.
-    Before `infer_types` operands may differ in element type and in rank; after it they agree."""
+    """Applies the operator `kind` of the BINARY table elementwise. A scalar operand is combined with every element of a
+    tensor operand. Before `infer_types`, the operands may differ in element type and in rank. After it, they have the
+    types that the operator requires."""
 
     kind: str = attr()
     lhs: Value = operand()
@@ -90,7 +92,8 @@ class Binary(Op, name="binary", pure=True, elementwise=True, lanes="rule"):
 
 
 class Select(Op, name="select", pure=True, elementwise=True, lanes="operands"):
-    """`a` where `condition` (u1, or a tensor of u1) holds, else `b`. Both sides are computed."""
+    """Gives `a` where `condition` is true, else `b`. `condition` is a u1 or a tensor of u1. Both `a` and `b` are
+    computed."""
 
     condition: Value = operand()
     a: Value = operand()
@@ -101,38 +104,39 @@ class Select(Op, name="select", pure=True, elementwise=True, lanes="operands"):
 
 
 class Cast(Op, name="cast", pure=True, elementwise=True, lanes="rule"):
-    """The value of `x` in the op's type (a scalar, or a tensor of the same shape)."""
+    """Converts the value of `x` to the op's type. `x` is a scalar, or a tensor of the same shape."""
 
     x: Value = operand()
 
 
 class BitCast(Op, name="bit_cast", pure=True, elementwise=True, lanes="operands"):
-    """The bits of `x` read as the op's type, of the same width."""
+    """Reinterprets the bits of `x` as the op's type, which has the same width."""
 
     x: Value = operand()
 
 
 class Random(Op, name="random", reads=True, writes=True, effect="elsewhere", lanes="own"):
-    """The next random number of this iteration: floats in [0, 1), integers over their whole range. `stream` is the
-    number of the parallel loop it is in, from 1 in program order; 0 outside of them (see `philox.py`)."""
+    """Gives the next random number of this iteration. Floats are in [0, 1). Integers cover their whole range. `stream`
+    is the number of the enclosing parallel loop, counted from 1 in program order, or 0 outside of parallel loops (see
+    `philox.py`)."""
 
     stream: int = attr(0)
 
 
 class MakeTensor(Op, name="make_tensor", pure=True, levels="chi tasks"):
-    """A tensor of the op's type from its scalars, row-major."""
+    """Builds a tensor of the op's type from its scalars in row-major order."""
 
     values: list[Value] = operands()
 
 
 class Splat(Op, name="splat", pure=True, levels="chi tasks"):
-    """A tensor of the op's type with every element equal to the scalar `x`."""
+    """Builds a tensor of the op's type in which every element equals the scalar `x`."""
 
     x: Value = operand()
 
 
 class Extract(Op, name="extract", pure=True, levels="chi tasks"):
-    """Element number `index` (row-major, constant) of a tensor value."""
+    """Gives one element of a tensor value. `index` is constant and counts in row-major order."""
 
     x: Value = operand()
     index: int = attr()
@@ -142,7 +146,7 @@ class Extract(Op, name="extract", pure=True, levels="chi tasks"):
 
 
 class MatMul(Op, name="matmul", pure=True, levels="chi tasks"):
-    """The product of an n x k matrix with a k x m matrix or a vector of k."""
+    """Multiplies an n x k matrix by a k x m matrix, or by a vector of k elements."""
 
     lhs: Value = operand()
     rhs: Value = operand()
@@ -152,7 +156,7 @@ class MatMul(Op, name="matmul", pure=True, levels="chi tasks"):
 
 
 class Transpose(Op, name="transpose", pure=True, levels="chi tasks"):
-    """The transposed matrix."""
+    """Transposes a matrix."""
 
     x: Value = operand()
 
@@ -161,7 +165,7 @@ class Transpose(Op, name="transpose", pure=True, levels="chi tasks"):
 
 
 class Reduce(Op, name="reduce", pure=True, levels="chi tasks"):
-    """All elements of a tensor combined left to right with the BINARY row `kind`: add, mul, min, max, and, or."""
+    """Combines all elements of a tensor from left to right with the BINARY row `kind`: add, mul, min, max, and, or."""
 
     kind: str = attr()
     x: Value = operand()
@@ -171,13 +175,13 @@ class Reduce(Op, name="reduce", pure=True, levels="chi tasks"):
 
 
 class MakeStruct(Op, name="make_struct", pure=True, levels="chi tasks"):
-    """A struct of the op's type from its members in order."""
+    """Builds a struct of the op's type from its members in order."""
 
     values: list[Value] = operands()
 
 
 class Member(Op, name="member", pure=True, levels="chi tasks"):
-    """Member number `index` of a struct value."""
+    """Gives the member number `index` of a struct value."""
 
     x: Value = operand()
     index: int = attr()
@@ -188,8 +192,9 @@ class Member(Op, name="member", pure=True, levels="chi tasks"):
 
 
 class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
-    """A call of the function `function`, which may write the fields and arrays in `touched`; `stream`: see `random`.
-    `results`: the types of the result's scalars, once `returned` has them; `effects`: see `calls.py`."""
+    """Calls the function `function`, which may write the fields and arrays in `touched`. `results` holds the types of
+    the result's scalars when `returned` ops read them. `stream` is as in `random`. `effects` is described in
+    `calls.py`."""
 
     function: str = attr()
     values: list[Value] = operands()
@@ -200,7 +205,8 @@ class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
 
 
 class Simt(Op, name="simt", reads=True, writes=True, effect="elsewhere"):
-    """Intrinsic `kind` of the SIMT table: what the threads of a block or warp do together. It stays where it stands."""
+    """Executes the intrinsic `kind` of the SIMT table, in which the threads of a block or warp cooperate. No pass moves
+    it."""
 
     kind: str = attr()
     values: list[Value] = operands()
@@ -213,7 +219,7 @@ class Simt(Op, name="simt", reads=True, writes=True, effect="elsewhere"):
 
 
 class Returned(Op, name="returned", pure=True, levels="lowered"):
-    """Scalar number `part` of what a call gave."""
+    """Gives the scalar number `part` of the result of a call."""
 
     call: Value = operand()
     part: int = attr()
@@ -223,22 +229,23 @@ class Returned(Op, name="returned", pure=True, levels="lowered"):
 
 
 class Alloca(Op, name="alloca", droppable=True, local=True, lanes="operands"):
-    """A mutable local of the pointed-to type, uninitialised. It lives as long as its block runs."""
+    """Allocates an uninitialised mutable local of the pointed-to type. The local lives until its block ends."""
 
 
 class SharedLocal(Op, name="shared_local", droppable=True, local=True, levels="chi"):
-    """A local of the kernel that iterations of a parallel loop write: memory that all of them share. It lives as long
-    as the kernel. What they do to it at once must be atomic; `offload` makes it a temporary of the kernel."""
+    """Allocates a local of the kernel that the iterations of a parallel loop share and write. It lives as long as the
+    kernel. Concurrent updates of it must be atomic. `offload` turns it into a temporary of the kernel."""
 
 
 class Shared(Op, name="shared", levels="chi tasks"):
-    """An uninitialised array of that shape in the memory of a thread block. Only in parallel loops."""
+    """Allocates an uninitialised array of the given shape in the memory of a thread block. It occurs only in parallel
+    loops."""
 
     shape: tuple[int, ...] = attr()
 
 
 class FieldPtr(Op, name="field_ptr", pure=True, place=True, levels="chi tasks"):
-    """The address of element `indices` of a field. 0-D fields take no index."""
+    """Gives the address of the element `indices` of a field. A 0-D field takes no index."""
 
     field: FieldSymbol = attr()
     indices: list[Value] = operands()
@@ -248,7 +255,7 @@ class FieldPtr(Op, name="field_ptr", pure=True, place=True, levels="chi tasks"):
 
 
 class ArrayPtr(Op, name="array_ptr", pure=True, place=True, levels="chi tasks"):
-    """The address of element `indices` of an array argument."""
+    """Gives the address of the element `indices` of an array argument."""
 
     array: Value = operand()
     indices: list[Value] = operands()
@@ -259,7 +266,7 @@ class ArrayPtr(Op, name="array_ptr", pure=True, place=True, levels="chi tasks"):
 
 
 class ArrayShape(Op, name="array_shape", pure=True, levels="chi tasks"):
-    """The extent of an array argument along `axis`."""
+    """Gives the extent of an array argument along `axis`."""
 
     array: Value = operand()
     axis: int = attr()
@@ -269,7 +276,8 @@ class ArrayShape(Op, name="array_shape", pure=True, levels="chi tasks"):
 
 
 class ElementPtr(Op, name="element_ptr", pure=True, place=True, steps_into=True, levels="chi tasks"):
-    """The address of one element of the tensor at `base`; one index per axis of the tensor, constant or not."""
+    """Gives the address of one element of the tensor at `base`. There is one index per axis of the tensor. The indices
+    need not be constant."""
 
     base: Value = operand()
     indices: list[Value] = operands()
@@ -280,7 +288,7 @@ class ElementPtr(Op, name="element_ptr", pure=True, place=True, steps_into=True,
 
 
 class MemberPtr(Op, name="member_ptr", pure=True, place=True, steps_into=True, levels="chi tasks"):
-    """The address of member number `index` of the struct at `base`."""
+    """Gives the address of the member number `index` of the struct at `base`."""
 
     base: Value = operand()
     index: int = attr()
@@ -292,8 +300,8 @@ class MemberPtr(Op, name="member_ptr", pure=True, place=True, steps_into=True, l
 
 
 class Load(Op, name="load", reads=True, effect="address", droppable=True, lanes="rule"):
-    """The value at an address. `invariant`: no one writes it while the task runs. `move`: how lanes load it, where
-    iterations run in lanes (see `mapping/moves.py`)."""
+    """Reads the value at an address. `invariant`: nothing writes this memory while the task runs. `move`: how the load
+    is executed for all SIMD lanes, if iterations run in lanes (see `mapping/moves.py`)."""
 
     ptr: Value = operand()
     invariant: bool = attr(default=False)
@@ -305,8 +313,8 @@ class Load(Op, name="load", reads=True, effect="address", droppable=True, lanes=
 
 
 class Store(Op, name="store", writes=True, effect="address", lanes="rule"):
-    """Put `value` at an address. `relaxed`: other iterations may store there at the same time, and any of them may be
-    the last; nothing is torn, and nothing is ordered by it. `move`: as for loads."""
+    """Writes `value` to an address. `relaxed`: other iterations may store to the same address at the same time. Any of
+    these stores may take effect last, none is torn, and they order no other access. `move`: as in `load`."""
 
     ptr: Value = operand()
     value: Value = operand()
@@ -315,8 +323,8 @@ class Store(Op, name="store", writes=True, effect="address", lanes="rule"):
 
 
 class Atomic(Op, name="atomic", reads=True, writes=True, effect="address", lanes="own"):
-    """An atomic read-modify-write of kind ATOMICS; gives the old value. On a tensor: one per element. `move`: as for
-    loads."""
+    """Performs an atomic read-modify-write of one of the kinds in ATOMICS and gives the old value. On a tensor, it
+    performs one per element. `move`: as in `load`."""
 
     kind: str = attr()
     ptr: Value = operand()
@@ -329,7 +337,8 @@ class Atomic(Op, name="atomic", reads=True, writes=True, effect="address", lanes
 
 
 class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands", levels="tasks lowered"):
-    """The address of a kernel-wide temporary at byte `offset`: how a value crosses from one task to a later one."""
+    """Gives the address of a temporary of the kernel, at byte `offset`. Temporaries pass values from one task to a
+    later one."""
 
     offset: int = attr()
 
@@ -338,8 +347,9 @@ class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands", leve
 
 
 class If(Op, name="if", droppable=True, lanes="operands"):
-    """Runs `then` where the u1 `condition` holds, else `orelse`. `versioned`: `orelse` would be right in any case, and
-    is seldom needed (see `mask_accesses`). `unasked`: the sides that lanes run without asking whether any takes it."""
+    """Runs `then` if the u1 `condition` is true, else `orelse`. `versioned`: `orelse` is correct whether or not the
+    condition holds, and rarely runs (see `mask_accesses`). `unasked`: the branches that SIMD lanes run without testing
+    whether any lane takes them."""
 
     condition: Value = operand()
     versioned: bool = attr(default=False)
@@ -349,7 +359,8 @@ class If(Op, name="if", droppable=True, lanes="operands"):
 
 
 class For(Op, name="for", droppable=True, lanes="rule"):
-    """A serial loop: `body` (argument: the index) for `begin`, `begin + step`, ... short of `end`."""
+    """A serial loop. It runs `body` with the index `begin`, `begin + step`, ... up to but excluding `end`. The index is
+    the argument of `body`."""
 
     begin: Value = operand()
     end: Value = operand()
@@ -359,8 +370,8 @@ class For(Op, name="for", droppable=True, lanes="rule"):
 
 
 class ParallelFor(Op, name="parallel_for", droppable=True, levels="chi"):
-    """Iterations over the box [begins, ends) in any order; `body` has one argument per axis, slowest axis first.
-    Only at the top level of a kernel; `offload` turns each into a task."""
+    """Runs `body` for each point of the box [begins, ends), in any order. `body` has one argument per axis, slowest
+    axis first. It occurs only at the top level of a kernel. `offload` turns each one into a task."""
 
     begins: list[Value] = operands()
     ends: list[Value] = operands()
@@ -369,7 +380,8 @@ class ParallelFor(Op, name="parallel_for", droppable=True, levels="chi"):
 
 
 class StructFor(Op, name="struct_for", droppable=True, levels="chi"):
-    """Iterations over every element of a field, in any order; arguments: the user's indices (offset included)."""
+    """Runs `body` for every element of a field, in any order. The arguments of `body` are the indices as the user
+    counts them, with the field's offset."""
 
     field: FieldSymbol = attr()
     config: LoopConfig = attr(default=LoopConfig())
@@ -377,13 +389,13 @@ class StructFor(Op, name="struct_for", droppable=True, levels="chi"):
 
 
 class While(Op, name="while", lanes="operands"):
-    """Runs `body` until a `break`."""
+    """Runs `body` again and again until a `break`."""
 
     body: Block = region(default=None)
 
 
 class Break(Op, name="break", terminator=True, lanes="rule"):
-    """Leaves the innermost For or While. In a parallel loop: not allowed."""
+    """Leaves the innermost For or While. It must not leave a parallel loop."""
 
 
 class Continue(Op, name="continue", terminator=True, lanes="rule"):
@@ -391,21 +403,22 @@ class Continue(Op, name="continue", terminator=True, lanes="rule"):
 
 
 class Return(Op, name="return", terminator=True, exits=True, levels="chi tasks"):
-    """Ends the kernel with those results; only outside parallel loops."""
+    """Ends the kernel and returns `values`. It occurs only outside parallel loops."""
 
     values: list[Value] = operands()
 
 
 class Yield(Op, name="yield", terminator=True, levels="tasks lowered"):
-    """Ends a task's `bounds` with the begins of all axes, then the ends of all axes."""
+    """Ends the `bounds` of a task and gives the box: the begins of all axes, then the ends of all axes."""
 
     begins: list[Value] = operands()
     ends: list[Value] = operands()
 
 
 class Print(Op, name="print", writes=True, effect="elsewhere"):
-    """Prints the pieces in order: `parts` holds literal text, or a format spec (after a NUL) for the next operand.
-    Once `scalarize` has cut tensor operands up, `types` has what the user wrote (empty before that)."""
+    """Prints its parts in order. Each element of `parts` is literal text, or a NUL and the format spec of the next
+    operand. `types` holds the user's operand types after `scalarize` has split tensor operands. It is empty before
+    that."""
 
     values: list[Value] = operands()
     parts: tuple[str, ...] = attr()
@@ -413,8 +426,9 @@ class Print(Op, name="print", writes=True, effect="elsewhere"):
 
 
 class Assert(Op, name="assert", writes=True, effect="elsewhere", fails=True):
-    """Where the u1 `condition` is false: stops the task; the launch raises `message`, `{}` filled from the operands,
-    as `kind` says: "assert", "bounds", "arithmetic", "recursion", "race" or "uninitialised". `types` as in Print."""
+    """Stops the task if the u1 `condition` is false. The launch then raises `message`, with each `{}` replaced by an
+    operand. `kind` selects the exception: "assert", "bounds", "arithmetic", "recursion", "race" or "uninitialised".
+    `types` is as in `print`."""
 
     condition: Value = operand()
     values: list[Value] = operands()
@@ -424,8 +438,9 @@ class Assert(Op, name="assert", writes=True, effect="elsewhere", fails=True):
 
 
 class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
-    """Tells, as a warning at the next synchronisation, with `message`, `{}` filled from the operands, and goes on.
-    `kind`: "outside", an access that was left out, once a kernel; "overflow", once a place. `types` as in Print."""
+    """Issues a warning at the next synchronisation and continues. Its text is `message`, with each `{}` replaced by an
+    operand. `kind` "outside" reports a masked access, once per kernel. "overflow" is reported once per place. `types`
+    is as in `print`."""
 
     values: list[Value] = operands()
     message: str = attr()
@@ -437,7 +452,8 @@ class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
 
 
 class Kernel(Op, name="kernel"):
-    """A whole kernel: `body` has statements, or tasks. `called`: it is a function, iterations may be in it at once."""
+    """A whole kernel. `body` holds statements, or tasks. `called`: it is a function that kernels call, and several
+    iterations may execute it at the same time."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
@@ -449,9 +465,11 @@ class Kernel(Op, name="kernel"):
 
 
 class Task(Op, name="task", levels="tasks lowered"):
-    """One launch. `kind` "serial": `body` runs once. "range_for": `bounds` yields a box; `body` (one argument per axis,
-    slowest first) runs for each point in any order, `prologue` before and `epilogue` after each thread's share, which
-    see the values of the prologue. `read_set`/`write_set`: the fields and arrays touched; `schedule`: how it runs."""
+    """A part of a kernel that is launched as a unit. A "serial" task runs `body` once. For a "range_for" task, `bounds`
+    yields a box, and `body` runs for each of its points in any order. `body` has one argument per axis, slowest axis
+    first. Each thread runs `prologue` before its share of the iterations and `epilogue` after it. `body` and `epilogue`
+    may use the values of `prologue`. `read_set` and `write_set` list the fields and arrays that the task reads and
+    writes. `schedule` says how the target runs it."""
 
     kind: str = attr()
     config: LoopConfig = attr(default=LoopConfig())

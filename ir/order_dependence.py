@@ -1,13 +1,13 @@
-"""What of a kernel's outcome depends on the order of iterations, as the memory model allows it to.
+"""Finds the results of a kernel that depend on the order of iterations, as the memory model allows.
 
     s += v                       s: rounding, if v is a float: sums of floats depend on their order
     slot = atomic_add(k, 1)      k: exact, but which iteration gets which old value is not defined
     out[slot] = v                out: slots, it holds the same values in another order
     out2[i] = slot               out2: order, nothing is known of it
 
-A static analysis of CHI before `offload`. It walks the kernel until nothing changes and gives each space (see
-`alias.py`) a `Level`: where a value comes from decides about what is made of it. It takes for granted that plain
-accesses do not race. So a comparison of two runs knows what to compare, and how.
+This is a static analysis of CHI before `offload`. It walks the kernel until nothing changes and gives each space (see
+`alias.py`) a `Level`. The level of a value determines the levels of the values computed from it. The analysis assumes
+that plain accesses do not race. A comparison of two runs uses it to decide what to compare, and how.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ __all__ = ["Level", "OrderDependence", "order_dependence"]
 
 
 class Level(IntEnum):
-    """How far an outcome depends on the order of iterations: not at all; by the rounding of float sums; it is the same
-    values in other places; it may be anything that some order gives."""
+    """How far a result depends on the order of iterations: not at all; by the rounding of float sums; the same values
+    in different places; or any result that some order gives."""
 
     EXACT = 0
     ROUNDING = 1
@@ -55,8 +55,8 @@ class Level(IntEnum):
 
 @dataclass
 class OrderDependence:
-    """The levels of what a kernel leaves: of each space that it writes (others are exact), of its results, of what it
-    prints."""
+    """The levels of the results of a kernel: of each space that it writes (others are exact), of its results, and of
+    its prints."""
 
     spaces: dict[Hashable, Level] = field(default_factory=dict[Hashable, Level])
     results: Level = Level.EXACT
@@ -68,8 +68,8 @@ class OrderDependence:
 
 
 def order_dependence(kernel: Kernel, functions: Sequence[Kernel] = ()) -> OrderDependence:
-    """The levels of a kernel at level chi. `functions`: those that it calls; one that is missing may read and print
-    anything."""
+    """The levels of a kernel at level chi. `functions` are the functions that it calls. A missing function may read and
+    print anything."""
     walk = _Walk(kernel, {one.symbol: one for one in functions})
     while walk.again:
         walk.again = False
@@ -78,8 +78,8 @@ def order_dependence(kernel: Kernel, functions: Sequence[Kernel] = ()) -> OrderD
 
 
 class _Loop:
-    """What a parallel loop does to memory: `own` spaces, of which each iteration has a part to itself; the atomic kinds
-    on each of the others; the values that relaxed stores and exchanges give to a space; and, in a loop that
+    """The memory behaviour of a parallel loop: `own` spaces, of which each iteration has a private part; the atomic
+    kinds on each of the others; the values that relaxed stores and exchanges write to a space; and, in a loop that
     `synchronizes`, the spaces of which iterations may read what others have written, by plain accesses too."""
 
     def __init__(self, loop: ParallelFor | StructFor, synchronizes: bool) -> None:
@@ -101,7 +101,7 @@ class _Loop:
 
 
 def _update_of(op: Access) -> str:
-    """The kind of an atomic update; "" for other accesses."""
+    """The kind of an atomic update, or "" for other accesses."""
     if isinstance(op, Atomic):
         return "add" if op.kind == "sub" else op.kind
     return _UPDATES.get(type(op), "")
@@ -111,12 +111,12 @@ _UPDATES: dict[type[Op], str] = {Exchange: "xchg", CompareExchange: "compare"}
 
 
 def _constant(value: Value) -> Hashable:
-    """A key of a constant; None for what iterations may have different values of."""
+    """A key of a constant, or None if iterations may have different values."""
     return (repr(value.value), value.type) if isinstance(value, Const) else None
 
 
 class _Walk:
-    """One walk after another over a kernel; `again`: the last one changed something."""
+    """Repeated walks over a kernel. `again`: the last one changed something."""
 
     def __init__(self, kernel: Kernel, functions: dict[str, Kernel]) -> None:
         self.kernel, self.functions, self.again = kernel, functions, True
@@ -126,7 +126,7 @@ class _Walk:
         self.loop: _Loop | None = None  # the one we are in
 
     def block(self, block: Block, control: Level) -> None:
-        """Walk a block that runs, or runs so often, as values of level `control` say."""
+        """Walk a block whose execution, or number of executions, depends on values of level `control`."""
         for op in block:
             self.op(op, control)
 
@@ -156,8 +156,8 @@ class _Walk:
             self.learn(op, level)
 
     def leave(self, op: Op, control: Level) -> None:
-        """A jump under an uncertain condition makes all that it may skip uncertain: say so of what the loop writes that
-        it belongs to, of what the kernel writes for a return."""
+        """A jump under an uncertain condition makes everything that it may skip uncertain: the writes of the loop that
+        it belongs to, or the writes of the kernel for a return."""
         jumps = [inner for inner in op.walk() if inner.terminator]
         if control is Level.EXACT or not jumps:
             return
@@ -190,8 +190,8 @@ class _Walk:
             self.put(space, max(value, _decided(where), _decided(control), self.last(space)))
 
     def atomic(self, op: Atomic | Exchange | CompareExchange, space: Hashable, level: Level) -> None:
-        """In a parallel loop the result of one kind of atomic does not depend on the order, save that sums and products
-        of floats are rounded; what it finds does."""
+        """In a parallel loop, the result of one kind of atomic does not depend on the order, except that sums and
+        products of floats are rounded. The old value does depend on it."""
         kinds = set[str]() if self.loop is None else self.loop.atomics.get(space, set())
         if kinds:
             rounded = element(op.operands[1].type).is_float
@@ -205,18 +205,19 @@ class _Walk:
         self.learn(op, max(self.found.of(space), Level.ORDER if kinds else Level.EXACT))
 
     def last(self, space: Hashable) -> Level:
-        """Of stores by any iteration: which is the last does not matter where all store one constant."""
+        """Handle stores by any iteration. It does not matter which one is last if all store the same constant."""
         values = set[Hashable]() if self.loop is None else self.loop.given.get(space, set())
         return Level.ORDER if len(values) > 1 or None in values else Level.EXACT
 
     def race(self, space: Hashable) -> Level:
-        """Of a read of what other iterations update meanwhile."""
+        """Handle a read of memory that other iterations update at the same time."""
         if self.loop is None or not (space in self.loop.atomics or space in self.loop.given):
             return Level.EXACT
         return Level.ORDER
 
     def call(self, op: Invoke, level: Level) -> None:
-        """A function reads, prints, and writes what it touches; in a parallel loop as others do."""
+        """A function reads and prints, and writes the memory in `touched`. In a parallel loop, other iterations do the
+        same."""
         bodies = self.reached(op)
         if bodies is None or any(body.all_of(Print) for body in bodies):
             self.print(level)
@@ -228,15 +229,15 @@ class _Walk:
         self.learn(op, max([level, *map(self.race, self.read(op, bodies))]))
 
     def synchronizes(self, loop: Op) -> bool:
-        """Whether iterations of the loop order memory between them, themselves or in functions. (Of a function that is
-        not known it is taken for granted.)"""
+        """Whether iterations of the loop order memory between them, directly or in functions. An unknown function is
+        assumed to do so."""
         if synchronizes(loop):
             return True
         called = [self.reached(call) for call in loop.all_of(Invoke)]
         return any(bodies is None or any(map(synchronizes, bodies)) for bodies in called)
 
     def reached(self, op: Invoke) -> list[Kernel] | None:
-        """The functions that run in that call; None where one is not known."""
+        """The functions that run in that call, or None if one is unknown."""
         found, pending = dict[str, Kernel](), [op.function]
         while pending:
             name = pending.pop()
@@ -248,7 +249,7 @@ class _Walk:
         return [*found.values()]
 
     def read(self, op: Invoke, bodies: list[Kernel] | None) -> set[Hashable]:
-        """The spaces that a call may read: fields, and the arrays that it is given."""
+        """The spaces that a call may read: fields, and the arrays that are passed to it."""
         names = None if bodies is None else {symbol.name for body in bodies for symbol in body.fields}
         fields = [symbol for symbol in self.kernel.fields if names is None or symbol.name in names]
         arrays = [value for value in op.values if isinstance(value.type, Array)]
@@ -268,5 +269,5 @@ class _Walk:
 
 
 def _decided(level: Level) -> Level:
-    """Of what a value of that level decides: rounding may turn a comparison."""
+    """The level of a decision by a value of that level: rounding may change a comparison."""
     return Level.EXACT if level is Level.EXACT else Level.ORDER

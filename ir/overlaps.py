@@ -1,8 +1,8 @@
-"""What of a launch's memory must be apart for a kernel to be right: which of its arguments, and of the trees of its
-fields, a launch compares (see docs/adr/0027).
+"""The memory of a launch that must not overlap: the pairs of arguments, and of arguments and field trees, that a launch
+compares (see docs/adr/0027).
 
-Two arrays of which one is written; an array and a tree of which one is written. Memory that is only read may be the
-same by any number of names, and exposed memory may overlap at will.
+A pair is two arrays of which one is written, or an array and a tree of which one is written. Memory that is only read
+may have any number of names, and exposed memory may overlap freely.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Apart:
 
 
 def apart(kernel: Kernel) -> Apart:
-    """Of a lowered kernel."""
+    """The pairs of a lowered kernel."""
     if not any(isinstance(param.type, Array) for param in kernel.params):
         return Apart((), ())
     reads, writes = _arrays(kernel)
@@ -45,7 +45,7 @@ def written_arrays(kernel: Kernel) -> tuple[int, ...]:
 
 
 def span_of(kernel: Kernel, tree: int) -> tuple[int, int]:
-    """Where in a tree the fields of the kernel are: the first byte, and the one after the last."""
+    """The range of a tree that holds the fields of the kernel: the first byte, and the byte after the last."""
     spans = [symbol.path.span for symbol in kernel.fields if symbol.tree == tree]
     return min(low for low, _ in spans), max(high for _, high in spans)
 
@@ -68,7 +68,7 @@ def _arrays(kernel: Kernel) -> tuple[set[int], set[int]]:
 
 
 def _trees(kernel: Kernel) -> tuple[set[int], set[int]]:
-    """The trees that are touched, and those that are written."""
+    """The trees that are accessed, and those that are written."""
     used, written = set[int](), set[int]()
     for op in accesses(kernel):
         root = root_of(op.ptr)

@@ -1,4 +1,4 @@
-"""Which loads of a block take parts of the same cells: lanes may load such cells whole.
+"""Finds the loads of a block that read parts of the same cell. Lanes can load such cells whole.
 
 load x[%k].x ; load x[%k].y ; load x[%k].z        one cell of three parts
 """
@@ -16,18 +16,19 @@ from weft.ir.types import Prim
 
 __all__ = ["CellParts", "constant_terms", "place_of"]
 
-_SPANS = (8, 12, 16)  # bytes of a cell that one load takes
+_SPANS = (8, 12, 16)  # the sizes of cells that one load can read, in bytes
 
 
 class CellParts:
-    """Which parts of the same cells a block loads; found out for a block when it is first asked for."""
+    """The parts of cells that a block loads. They are computed for a block on first use."""
 
     def __init__(self, layouts: Layouts) -> None:
         self.layouts = layouts
         self._parts: dict[Block, dict[Hashable, set[int]]] = {}
 
     def joint(self, op: Load) -> Cells | None:
-        """The cell that a load takes a part of, if it is one to load whole: the block loads other parts of it, too."""
+        """The cell that a load reads a part of, if the cell should be loaded whole because the block loads other parts
+        of it too."""
         ptr, block = op.ptr, op.block
         if not isinstance(ptr, Address) or block is None or not isinstance(op.type, Prim) or op.type.size != 4:
             return None
@@ -42,11 +43,11 @@ class CellParts:
 
 
 def place_of(ptr: Address) -> tuple[Value | Scope, ...]:
-    """What parts of the same cell have in common."""
+    """A key that is equal for parts of the same cell."""
     return (ptr.base, *ptr.indices, *ptr.strides, ptr.scope.whole)
 
 
 def constant_terms(ptr: Address) -> int:
-    """What of an address is known, but for its offset."""
+    """The constant part of an address, without its offset."""
     terms = zip(ptr.indices, ptr.strides, strict=True)
     return sum(int(i.value) * int(s.value) for i, s in terms if isinstance(i, Const) and isinstance(s, Const))

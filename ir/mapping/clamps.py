@@ -1,4 +1,6 @@
-"""Clamped indices: `max(0, min(n - 1, i + a))`, where `i` is an index of the task and `a` between two constants."""
+"""Clamped indices: `max(0, min(n - 1, i + a))`, where `i` is an index of the task and `a` lies between
+two constants.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,16 @@ from weft.ir.types import i32, i64
 
 __all__ = ["ClampedIndex", "clamps_of"]
 
-Reaches = dict[Value, tuple[int, int, int]]  # which index of the task a value is, and how far from it
+Reaches = dict[Value, tuple[int, int, int]]  # the axis of the index that a value is computed from, and its distance
 
-_FARTHEST = 1 << 16  # of a neighbour
+_FARTHEST = 1 << 16  # the largest distance of a neighbour
 _LEAST, _MOST = type_interval(i32)
 
 
 @dataclass(frozen=True)
 class ClampedIndex:
-    """An op that keeps index `axis` of the task, moved by something in `low .. high`, on one side of `bound`. `fits`:
-    whether the moved index is surely none that 32 bits cannot hold."""
+    """An op that clamps the index of the task along `axis`, plus a value in `low .. high`, at `bound`. `fits`: the sum
+    is known to fit 32 bits."""
 
     op: Binary | Clamp
     axis: int
@@ -31,7 +33,7 @@ class ClampedIndex:
 
     @property
     def moved(self) -> Value:
-        """What is clamped."""
+        """The clamped operand."""
         return self.op.lhs if self.op.rhs is self.bound else self.op.rhs
 
 
@@ -66,7 +68,8 @@ def _clamp(op: Binary | Clamp, task: Task, inside: set[Value], reaches: Reaches)
 
 
 def _reach(op: Op, reaches: Reaches) -> tuple[int, int, int] | None:
-    """Of which index the value is at what distance, if it is so. A cast must leave it what it is."""
+    """The index of the task that the value is computed from and its distance from it, or None. A cast must preserve the
+    value."""
     if op.type not in (i32, i64):
         return None
     if isinstance(op, Cast) and op.x in reaches:

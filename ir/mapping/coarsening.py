@@ -1,5 +1,5 @@
-"""How many neighbouring iterations of a task a thread of a GPU should take together, and where their accesses are whole
-words. See the pass `coarsen`.
+"""Chooses how many neighbouring iterations of a task a thread of a GPU runs together, and finds the accesses that
+become whole words. See the pass `coarsen`.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ __all__ = [
     "split_at_shared",
 ]
 
-_MOST_OPS = 640  # of all iterations together
+_MOST_OPS = 640  # the most ops of all iterations of a thread
 _ROWS = (4, 2)
-_STENCIL = 3  # reads of one field
-_SHARERS = 2  # places that make the rounds of a long loop together
-_BUSY, _BUSY_SHARING = 1024, 128  # threads for each multiprocessor; where each makes the rounds of a shared loop
+_STENCIL = 3  # a stencil has at least this many reads of one field
+_SHARERS = 2  # iterations of the task that share a long loop
+_BUSY, _BUSY_SHARING = 1024, 128  # threads per multiprocessor, and for tasks with a long loop that all threads share
 
 
 @dataclass(frozen=True)
 class Group:
-    """So many neighbours along the innermost axis (a power of two), in so many rows; where those values, bases and
-    strides of array arguments, turn out to be multiples of 16 bytes, and there are `busy` threads for each
-    multiprocessor. The rows that a filter reads are whole words where those in `taps` are, too; one that is written out
-    is grouped wherever they lie."""
+    """The iterations that a thread runs together: `across` neighbours along the innermost axis (a power of two), in
+    `rows` rows. They run together only if the values in `aligned`, which are bases and strides of array arguments, are
+    multiples of 16 bytes, and if there are `busy` threads for each multiprocessor. The rows that a filter reads are
+    whole words if the values in `taps` are multiples too. An unrolled filter is coarsened at any alignment of its rows.
+    """
 
     across: int = 1
     rows: int = 1
@@ -56,8 +57,8 @@ ALONE = Group()
 
 @dataclass(frozen=True)
 class _Row:
-    """An access along memory: what it reaches, its first byte, the bytes from one index to the next, its size, and the
-    values that must be multiples of a word."""
+    """An access along memory: the memory that it accesses, its first byte, the bytes from one index to the next, its
+    size, and the values that must be multiples of a word."""
 
     op: Op
     scope: Scope
@@ -68,8 +69,8 @@ class _Row:
 
 
 def group_of(task: Task) -> Group:
-    """What a thread takes together. Not where iterations can end early, loop on their own, or draw numbers in order;
-    and only where 16-byte accesses are known to be aligned, or that is easily seen."""
+    """The iterations that a thread runs together. None are grouped if iterations may end early, contain loops of their
+    own, or draw numbers in order, or if 16-byte accesses are neither known to be aligned nor easy to test."""
     ops = [inner for op in task.body for inner in op.walk()]
     if any(is_ordered(op) for op in ops) or not task.body.args or not loops_alike(task):
         return ALONE
@@ -83,7 +84,7 @@ def group_of(task: Task) -> Group:
     stencil = max(read.values(), default=0) >= _STENCIL
     streams = not stencil and not any(isinstance(op, For) for op in ops)
     if streams and any(row.step & (row.step - 1) for row in accesses if isinstance(row.op, Store)):
-        across //= 2  # three words of a thread lie apart from its neighbours': half words are better written
+        across //= 2  # with three words per thread, neighbours are not adjacent: write half words
     across = min(across, _SHARERS if has_long_loop(task) else WORD)
     while across > 1 and across * work > _MOST_OPS:
         across //= 2
@@ -94,7 +95,7 @@ def group_of(task: Task) -> Group:
     if anyhow:
         aligned, taps = (), {**dict.fromkeys(aligned), **taps}
     if not any(isinstance(row.op, Store | Atomic) for row in accesses) and task.epilogue.first is not None:
-        across *= 2  # only reads: twice as many under way
+        across *= 2  # only reads: twice as many in flight
     if len(task.body.args) > 1 and stencil:
         for rows in _ROWS:
             if rows * across * work <= _MOST_OPS:
@@ -103,17 +104,18 @@ def group_of(task: Task) -> Group:
 
 
 def has_long_loop(task: Task) -> bool:
-    """Whether the body has a loop of many rounds: little parallelism, and much of it in each thread."""
+    """Whether the body has a loop of many iterations. There is then little parallelism between threads and much work in
+    each."""
     return any(isinstance(op, For) and is_long(op) for op in task.body)
 
 
 def _shares_loop(task: Task) -> bool:
-    """Whether it has such a loop in which all threads read the same."""
+    """Whether the task has such a loop in which all threads read the same memory."""
     return any(isinstance(op, For) and is_shared(op) for op in task.body)
 
 
 def loops_alike(task: Task) -> bool:
-    """Whether its loops make the same rounds in every iteration, and none is inside of a condition."""
+    """Whether the loops run the same iterations in every iteration of the task, and none is inside a condition."""
     varying: set[Value] = set(task.body.args)
     for op in task.body:
         for inner in op.walk():
@@ -127,8 +129,8 @@ def loops_alike(task: Task) -> bool:
 
 
 def _rows_of(task: Task, ops: list[Op], anyhow: bool) -> Iterator[_Row]:
-    """The accesses that go along memory as the innermost index grows; `anyhow`: also in rows of fields that do not
-    begin at whole words."""
+    """The accesses that move along memory with the innermost index. `anyhow`: include rows of fields that do not begin
+    at whole words."""
     inner = task.body.args[-1]
     for op in ops:
         if not is_access(op):
@@ -149,8 +151,8 @@ def _rows_of(task: Task, ops: list[Op], anyhow: bool) -> Iterator[_Row]:
 
 
 def _filtered(task: Task, ops: list[Op], loops: set[Value]) -> Iterator[Address]:
-    """The places that these loops inside go through, `x[i + p, j + q]`: neighbours along the innermost axis read what
-    lies side by side, whatever `q` is."""
+    """The addresses `x[i + p, j + q]` that these inner loops access: neighbours along the innermost axis read adjacent
+    memory for every `q`."""
     inner = leaf_key(task.body.args[-1])
     clamped: dict[Hashable, Value] = {clamp.op: clamp.moved for clamp in clamps_of(task)}
     for place in (cell(op.ptr) for op in ops if isinstance(op, Load)):
@@ -161,14 +163,14 @@ def _filtered(task: Task, ops: list[Op], loops: set[Value]) -> Iterator[Address]
 
 
 def _terms(index: Value, clamped: Mapping[Hashable, Value]) -> dict[Hashable, int]:
-    """The sum that an index is where it is not clamped."""
+    """The sum that an index is equal to if it is not clamped."""
     terms = dict(affine(index).terms)
     (leaf, *others) = terms or [None]
     return _terms(clamped[leaf], clamped) if not others and leaf in clamped and terms[leaf] == 1 else terms
 
 
 def _needs(place: Address, anyhow: bool) -> Iterator[Value]:
-    """What must be multiples of a word there: the base and the strides, but for those of neighbours."""
+    """The values that must be multiples of a word: the base and the strides, except the stride between neighbours."""
     if isinstance(place.base, ArrayBase):
         yield place.base
     elif not anyhow:
@@ -177,7 +179,8 @@ def _needs(place: Address, anyhow: bool) -> Iterator[Value]:
 
 
 def _across(rows: list[_Row]) -> int:
-    """As many as make whole words of the widest access; 1 if some access has gaps or stores would be misaligned."""
+    """The number of iterations that makes whole words of the widest access, or 1 if an access has gaps or a store would
+    be misaligned."""
     steps = [row.step for row in rows]
     if not steps or min(steps) <= 0 or max(steps) >= WORD or _has_gaps(rows):
         return 1
@@ -191,7 +194,7 @@ def _across(rows: list[_Row]) -> int:
 
 
 def _has_gaps(rows: list[_Row]) -> bool:
-    """Whether a field is stored to in part only: one component of a vector that has three."""
+    """Whether the task stores only a part of a field's elements, such as one component of a vector of three."""
     stored: dict[tuple[Scope, int], dict[int, int]] = {}
     for row in rows:
         if isinstance(row.op, Store):
@@ -200,8 +203,8 @@ def _has_gaps(rows: list[_Row]) -> bool:
 
 
 def alignment_of(task: Task) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
-    """What must be multiples of a word where threads take several iterations, and where the rows of a filter are whole
-    words (see the op `aligned`)."""
+    """The values that must be multiples of a word in a coarsened task, and those for which the rows of a filter are
+    whole words (see the op `aligned`)."""
     for op in task.prologue:
         if isinstance(op, Aligned):
             return tuple(op.values), tuple(op.taps)
@@ -209,7 +212,7 @@ def alignment_of(task: Task) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
 
 
 def accumulators(task: Task) -> frozenset[Value]:
-    """The locals of the thread that its iterations share, and addresses in them."""
+    """The locals of the thread that its iterations share, and the addresses in them."""
     found = set[Value]()
     for op in task.prologue:
         if isinstance(op, Alloca) or (isinstance(op, Address) and op.base in found):
@@ -218,12 +221,12 @@ def accumulators(task: Task) -> frozenset[Value]:
 
 
 def touches(op: Op, places: frozenset[Value]) -> bool:
-    """Whether the op, or one inside it, uses one of these."""
+    """Whether the op, or a nested op, uses one of these."""
     return any(operand in places for inner in op.walk() for operand in inner.operands)
 
 
 def split_at_shared(body: Block, places: frozenset[Value]) -> tuple[list[Op], list[Op]]:
-    """The ops before the first one that touches what iterations share, and the others."""
+    """The ops before the first one that accesses what iterations share, and the rest."""
     ops = list(body)
     first = next((number for number, op in enumerate(ops) if touches(op, places)), len(ops))
     return ops[:first], ops[first:]

@@ -1,7 +1,7 @@
-"""A rough price of running ops once, in units of about a quarter of a nanosecond on a CPU core.
+"""Estimates the cost of running ops once, in units of about a quarter of a nanosecond on a CPU core.
 
-It decides how long a chunk of a parallel loop should be, and whether threads that fight over atomics beat one that does
-not. Only the order of magnitude matters.
+The estimate determines the length of a chunk of a parallel loop, and whether several threads that contend for atomics
+are faster than one thread without locks. Only its order of magnitude matters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from weft.ir.types import Prim
 
 __all__ = ["PRICES", "SLOW", "TRANSCENDENTAL", "Cost", "cost_of", "length", "price", "trips"]
 
-# How often we guess a loop of unknown length runs.
+# The guessed number of iterations of a loop of unknown length.
 _UNKNOWN_TRIPS = 16
 SLOW = frozenset(("div", "floordiv", "mod", "raw_div", "raw_mod", "pow", "atan2", "sqrt", "rsqrt"))
 TRANSCENDENTAL = frozenset(
@@ -44,7 +44,7 @@ TRANSCENDENTAL = frozenset(
 
 @dataclass
 class Cost:
-    """`work` without atomics; `atomics`: what they cost when they lock; `plain`: what they cost when they do not."""
+    """`work` is the cost without atomics. `atomics` is their cost with locks, and `plain` their cost without."""
 
     work: float = 0.0
     atomics: float = 0.0
@@ -52,12 +52,13 @@ class Cost:
 
     @property
     def contest(self) -> int:
-        """Up to so many threads that lock are no faster than one that need not. (Never as many as `MANY_THREADS`.)"""
+        """The largest number of locking threads that are no faster than one thread without locks. It is always less
+        than `MANY_THREADS`."""
         return max(1, int((self.work + self.atomics) / max(self.work + self.plain, 1.0)))
 
 
 def cost_of(block: Block) -> Cost:
-    """The price of one run of `block`."""
+    """The cost of one run of `block`."""
     total = Cost()
     _add(block, 1.0, total)
     return total
@@ -77,7 +78,7 @@ def _add(block: Block, times: float, total: Cost) -> None:
 
 
 def price(op: Op) -> float:
-    """What an op costs that is no loop, without what is inside of it."""
+    """The cost of an op that is not a loop, without its nested ops."""
     found = PRICES.get(type(op), CHEAP)
     return found(op) if callable(found) else found
 
@@ -87,7 +88,7 @@ def _operator(op: Binary | Unary) -> float:
 
 
 def _atomic(op: Atomic) -> float:
-    """Where others may update the same place."""
+    """The cost if other threads may update the same memory."""
     assert isinstance(op.value.type, Prim)
     return 100.0 if op.value.type.is_float or op.kind == "mul" else 50.0
 
@@ -110,7 +111,7 @@ PRICES: dict[type[Op], float | Callable[[Any], float]] = {
 
 
 def trips(op: For | While) -> float:
-    """How often the loop runs, or a guess."""
+    """The number of iterations of the loop, or a guess."""
     if isinstance(op, For) and all(isinstance(v, Const) for v in (op.begin, op.end, op.step)):
         begin, end, step = (v.value for v in (op.begin, op.end, op.step) if isinstance(v, Const))
         return max(0.0, (end - begin) / step) if step else 0.0
@@ -118,5 +119,5 @@ def trips(op: For | While) -> float:
 
 
 def length(task: Task) -> int:
-    """How many ops the body usually runs, those of inner blocks too."""
+    """The number of ops that the body usually runs, with those of nested blocks."""
     return len(usual_ops(task.body))

@@ -1,7 +1,7 @@
-"""Which inner loops run their rounds in lanes: those that only sum up into locals.
+"""Chooses the inner loops whose iterations run in lanes: loops that only compute reductions into locals.
 
 for %k in %b..%e {                          %s = zeros, a vector
-  %d = ... x[%k] ...                        for %k in %b..%e, 16 rounds at once {
+  %d = ... x[%k] ...                        for %k in %b..%e, 16 iterations at once {
   if %d < %r { total += f(%d) }      ->       ... %mask ... %s += f(%d)
 }                                           }
                                             total += the sum of %s
@@ -23,25 +23,25 @@ from weft.ir.uniform import FAMILY, Uniformity
 __all__ = ["InnerLoop", "could_fold", "fold_prices", "inner_loops", "sums_fold"]
 
 _MARGIN = 1.3  # prices are guesses
-_GUESS = 8.0  # rounds of a loop of unknown length: few, so that folding does not lose much
-_SHORT, _LONG = 8, 64  # rounds: not worth a vector; as many as LLVM would take at once
-_GATHER = 4.0  # a load of each lane by itself: few lanes may be here, but they cost as much as all
-_START, _ROUND, _COMBINE = 6.0, 3.0, 10.0  # what a loop, a round of it, and adding up a vector cost
+_GUESS = 8.0  # guessed iterations of a loop of unknown length: few, to limit the loss
+_SHORT, _LONG = 8, 64  # iterations: too few for a vector; as many as LLVM would run at once
+_GATHER = 4.0  # a load lane by lane, which costs the same however few lanes are active
+_START, _ROUND, _COMBINE = 6.0, 3.0, 10.0  # costs of a loop, of an iteration, and of reducing a vector
 
 
 @dataclass
 class InnerLoop:
-    """A loop whose rounds run in lanes, or a loop around one."""
+    """A loop whose iterations run in lanes, or a loop around such a loop."""
 
-    facts: Uniformity | None = None  # of its rounds; None: the loop is only around one
-    many: int = 1  # vectors that run at once where the loop is long
+    facts: Uniformity | None = None  # about its iterations; None: it is only an outer loop
+    many: int = 1  # vectors that run at once if the loop is long
     totals: dict[Value, str] = field(
         default_factory=dict[Value, str]
-    )  # locals that are vectors while it runs: operator
+    )  # locals that are vectors while the loop runs -> operator
 
 
 def fold_prices(task: Task, lanes: int, bits: int, vector_math: bool) -> dict[For, tuple[Uniformity, float]]:
-    """The loops that are cheaper so, by what facts, and what a run of each costs."""
+    """The loops that are cheaper in lanes, the facts for each, and the cost of a run of each."""
     found: dict[For, tuple[Uniformity, float]] = {}
     for loop in (op for op in ops_of(task.body) if isinstance(op, For)):
         known = all(isinstance(x, Const) for x in (loop.begin, loop.end))
@@ -62,7 +62,8 @@ def fold_prices(task: Task, lanes: int, bits: int, vector_math: bool) -> dict[Fo
 
 
 def could_fold(loop: For) -> bool:
-    """Whether the loop counts by one, leaves nothing in memory, always makes all of its rounds, and holds no other."""
+    """Whether the loop counts by one, stores nothing to memory, always runs all its iterations, and
+    contains no loop."""
     step, index = loop.step, loop.body.args[0]
     if not isinstance(step, Const) or step.value != 1 or index.type not in (i32, i64):
         return False
@@ -76,7 +77,7 @@ def _forbidden(op: Op) -> bool:
 
 
 def sums_fold(facts: Uniformity, vector_math: bool) -> bool:
-    """Whether the sums may be made in any order: those of floats only with `fast_math`."""
+    """Whether the sums may be computed in any order. For floats, this requires `fast_math`."""
     kinds: dict[Value, set[str]] = {}
     for store, (kind, _) in facts.sums.items():
         kinds.setdefault(store.ptr, set()).add(FAMILY[kind])
@@ -88,7 +89,7 @@ def sums_fold(facts: Uniformity, vector_math: bool) -> bool:
 
 
 def inner_loops(ops: Iterable[Op]) -> dict[Op, InnerLoop]:
-    """How the loops among `ops` that are scheduled in lanes, and the loops around them, are written."""
+    """How code generation emits the loops among `ops` that run in lanes, and the loops around them."""
     loops = {op: Uniformity(op) for op in ops if isinstance(op, For) and op.schedule.lanes > 1}
     found: dict[Op, InnerLoop] = {loop: InnerLoop(facts, loop.schedule.vectors) for loop, facts in loops.items()}
     for loop, facts in loops.items():
@@ -99,8 +100,8 @@ def inner_loops(ops: Iterable[Op]) -> dict[Op, InnerLoop]:
 
 
 def _adds(op: Op, family: str) -> bool:
-    """Whether the op, which loads from a local or stores to it, is part of such a sum: of one in lanes, or of one round
-    after the other, in a version of the loop that is seldom needed."""
+    """Whether the op, a load from a local or a store to it, is part of such a sum. The sum runs in lanes, or serially
+    in a version of the loop that rarely runs."""
     total = op.value if isinstance(op, Store) else next(iter(op.users)) if len(op.users) == 1 else None
     if not isinstance(total, Binary) or FAMILY.get(total.kind) != family or len(total.users) != 1:
         return False
@@ -117,7 +118,7 @@ def _reads(value: Value, local: Value) -> bool:
 
 
 def _home(local: Value, family: str, loop: Op) -> Op:
-    """The outermost loop around that does no more with the local than to add to it in such loops."""
+    """The outermost enclosing loop in which the local is used only for sums in such loops."""
     home, around = loop, loop.parent
     while isinstance(around, (For, While, If)) and not (isinstance(local, Op) and local.within(around)):
         if not isinstance(around, If):

@@ -1,17 +1,17 @@
-"""Trees whose fields and components LLVM is not told to be apart.
+"""Chooses the trees whose fields and components get a common alias scope.
 
     x[%i].x = a                        !alias.scope "field:x#0"    ->    "tree:0"
     if c: x[%i].x = b                  !alias.scope "field:x#0"    ->    "tree:0"
     x[%i].y = d                        !alias.scope "field:x#1"    ->    "tree:0"
 
-LLVM's loop vectorizer stores neighbours such as .x and .y together, where the last of them is stored, and loads them
-together where the first of them is loaded, unless it knows of a dependence between one of them and what lies between.
-It looks for dependences in each set of accesses that may alias, and in a set with one address it finds none: with
-scopes of their own, the first two stores above are such a set, and the second one is lost.
+LLVM's loop vectorizer merges stores to neighbours such as .x and .y at the place of the last one, and loads at the
+place of the first one. It does not do so if it knows of a dependence between one of them and an access in between. It
+looks for dependences in each set of accesses that may alias, and finds none in a set with a single address. If the
+stores above had scopes of their own, the first two would be such a set, and the second store would be lost.
 
-So the parts of a tree get one scope in a function that touches several of them, and touches one again after it has
-stored to it. A function of the program, which may be inlined into any other, has one scope for each tree. LLVM does not
-vectorize loops that `lanes.py` writes, nor those of a GPU; there it makes no difference.
+Therefore the parts of a tree get one scope in a function that accesses several of them and accesses one again after
+storing to it. A function of the program, which may be inlined into any other one, has one scope for each tree. LLVM
+does not vectorize the loops that `lanes.py` emits, nor those of a GPU, so it makes no difference there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["joined_trees", "scope_in"]
 
 
 def joined_trees(ops: Iterable[Op]) -> frozenset[int]:
-    """The trees whose parts get one scope in a function of these ops, which are in the order of the program."""
+    """The trees whose parts get one scope in a function of these ops, which are in program order."""
     parts, stored, joined = dict[int, set[Scope]](), set[Scope](), set[int]()
     for op in ops:
         place = op.ptr if is_access(op) else None
@@ -44,7 +44,7 @@ def joined_trees(ops: Iterable[Op]) -> frozenset[int]:
 
 
 def scope_in(place: Value, joined: frozenset[int]) -> Scope | None:
-    """The scope of an address in a function where those trees are joined; None if nothing is known of it."""
+    """The scope of an address in a function in which these trees are joined, or None if nothing is known about it."""
     if not isinstance(place, Address):
         return None
     root = root_of(place) if joined else None

@@ -1,10 +1,11 @@
-"""Whether a parallel loop runs in SIMD lanes, and in how many.
+"""Decides whether a parallel loop runs in SIMD lanes, and in how many.
 
-Lanes are for bodies that LLVM leaves scalar, which are those with loops inside; for those with branches, of which it
-would always take both sides; for those whose indices are clamped or wrap around, and for those that look up vectors
-anywhere, where it would gather more; and for long ones without branches, since its vectorizer takes time by the square
-of the length. Both ways are priced, in rough units of one arithmetic instruction; lanes are taken where they are
-clearly cheaper. They are not where lanes would mostly gather, or where LLVM vectorizes the inner loop as well.
+Lanes help bodies that LLVM leaves scalar, which are those with loops inside. They help bodies with branches, because
+LLVM would always run both sides. They help bodies whose indices are clamped or wrap around, and bodies that read
+vectors at arbitrary indices, because LLVM would gather more. They help long bodies without branches, because LLVM's
+vectorizer takes time proportional to the square of the length. Both ways are priced in rough units of one arithmetic
+instruction, and lanes are chosen if they are clearly cheaper. They are not chosen if lanes would mostly gather, or if
+LLVM vectorizes the inner loop as well.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from weft.ir.uniform import Uniformity
 
 __all__ = ["FoldPlan", "LanePlan", "Plan", "lane_decision"]
 
-_MARGIN = 1.2  # prices are guesses: lanes must be cheaper by this factor
+_MARGIN = 1.2  # prices are estimates: lanes must be cheaper by this factor
 _LONG = 1000  # ops of a body
 _BRIEF = 12  # ops of an `if`
 _LIMITS = ("min", "max", "mod", "raw_mod", "and")
@@ -47,30 +48,30 @@ _LIMITS = ("min", "max", "mod", "raw_mod", "and")
 
 @dataclass(frozen=True)
 class LanePlan:
-    """Iterations run side by side, one in each lane."""
+    """Iterations run at once, one in each lane."""
 
     lanes: int
-    many: int = 1  # vectors of so many lanes that run at once
+    many: int = 1  # the number of vectors that run at once
 
     @property
     def span(self) -> int:
-        """How many iterations run at once."""
+        """The number of iterations that run at once."""
         return self.lanes * self.many
 
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """Iterations run one after another, and the rounds of some inner loops side by side."""
+    """Iterations run serially, and the iterations of some inner loops run in lanes."""
 
     lanes: int
-    loops: Mapping[For, int]  # loops whose rounds run in lanes: how many vectors at once where the loop is long
+    loops: Mapping[For, int]  # loops that run in lanes -> vectors at once if the loop is long
 
 
 Plan = LanePlan | FoldPlan
 
 
 def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector_math: bool) -> Plan | str:
-    """How the task runs in lanes, or in words why it does not. `loop_config(simd=...)` decides, if given."""
+    """How the task runs in lanes, or the reason why it does not. `loop_config(simd=...)` overrides the decision."""
     wanted = task.config.simd
     bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
     asked = wanted in (2, 4, 8, 16, 32, 64)
@@ -94,7 +95,8 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
 
 
 def _too_dear(task: Task, facts: Uniformity, bits: int, vector_math: bool, folds: Mapping[For, float]) -> str:
-    """Why lanes do not pay; nothing if they do. `folds`: loops that will be cheaper without, and what each costs."""
+    """The reason why lanes are not worthwhile, or nothing if they are. `folds`: the loops that will run in lanes
+    otherwise, and the cost of each."""
     lanes = bits // _usual_bits(task)
     price = Price(facts, lanes, bits, vector_math, folds)
     price.block(task.body, 1.0, 1.0)
@@ -106,18 +108,18 @@ def _too_dear(task: Task, facts: Uniformity, bits: int, vector_math: bool, folds
 
 
 def _is_long(task: Task) -> bool:
-    """Whether the body has no branches, and LLVM's loop vectorizer would take a good part of the time of compiling."""
+    """Whether the body has no branches, and LLVM's loop vectorizer would take a large part of the compile time."""
     return length(task) > _LONG and not any(op.region_names for op in task.body)
 
 
 def _asks(op: Op) -> bool:
-    """A loop, or an `if` that does more than to choose between values that are soon made."""
+    """Whether the op is a loop, or an `if` that does more than select between cheap values."""
     return isinstance(op, (For, While)) or (isinstance(op, If) and not is_masked(op) and not _brief(op))
 
 
 def _gathers(task: Task, layouts: Layouts) -> bool:
-    """Whether LLVM would gather what lanes do not: at indices that are clamped or wrap around, where neighbours mostly
-    stand side by side; and cells of vectors, which lanes load whole."""
+    """Whether LLVM would gather where lanes do not: at indices that are clamped or wrap around, whose neighbours are
+    mostly adjacent, and for cells of vectors, which lanes load whole."""
     if not layouts.cells and not any(isinstance(op, Binary) and op.kind in _LIMITS for op in usual_ops(task.body)):
         return False
     facts = Uniformity(task)
@@ -138,14 +140,14 @@ def _is_local(ptr: Value) -> bool:
 
 
 def _usual_bits(task: Task) -> int:
-    """The width of most of what is computed: doubles take the room of two floats."""
+    """The width of most computed values. A double takes the space of two floats."""
     kinds = [op.type for op in usual_ops(task.body) if isinstance(op, Binary)]
     widths = [kind.bits for kind in kinds if isinstance(kind, Prim) and kind.is_float]
     return 64 if widths.count(64) > len(widths) // 2 else 32
 
 
 def _filled(task: Task, lanes: int) -> float:
-    """How much of the last vector of a row is used, where that is known."""
+    """The part of the last vector of a row that is used, if it is known."""
     box = task.bounds.last
     if not isinstance(box, Yield) or not isinstance(box.begins[-1], Const) or not isinstance(box.ends[-1], Const):
         return 1.0
@@ -154,6 +156,6 @@ def _filled(task: Task, lanes: int) -> float:
 
 
 def _interleaved(task: Task, facts: Uniformity, lanes: int, bits: int) -> int:
-    """How many vectors at once; fewer where the last vectors of a row would be empty."""
+    """The number of vectors at once. It is smaller if the last vectors of a row would be empty."""
     most = vectors_at_once(task, facts, bits)
     return next(k for k in (4, 2, 1) if k <= most and _filled(task, k * lanes) >= 0.9 * _filled(task, lanes))

@@ -1,5 +1,6 @@
-"""What running a body one iteration after another costs, and what running it in lanes costs: rough units of one
-arithmetic instruction."""
+"""Estimates the cost of running a body serially and the cost of running it in lanes, in rough units of one arithmetic
+instruction.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +35,15 @@ from weft.ir.uniform import FAMILY, Uniformity
 
 __all__ = ["LANE_PRICES", "Price", "is_chained", "is_straight", "over_root", "scalar_price"]
 
-_GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access of each lane by itself
-_GUESS, _LEAVE = 15.0, 30.0  # a wrong guess now and then; at the end of a loop whose length varies
-_UNROLLED = 8  # rounds that LLVM writes out and puts side by side, as it does with those of a longer loop
-_ROW = 4.0  # an access of cells side by side, a part of each
+_GATHER, _SCATTER, _ATOMIC = 1.5, 5.0, 16.0  # an access lane by lane
+_GUESS, _LEAVE = 15.0, 30.0  # an occasional misprediction; one at the end of a loop whose length varies
+_UNROLLED = 8  # the longest loop that LLVM unrolls and vectorizes like a longer one, in iterations
+_ROW = 4.0  # an access to one part of each of adjacent cells
 
 
 class Price:
-    """What an iteration costs by itself, and what a vector of them costs. `folds` are loops whose rounds would run in
-    lanes if iterations did not, and what a run of each costs."""
+    """The cost of a single iteration, and the cost of a vector of iterations. `folds` holds the loops that would run in
+    lanes if the iterations of the task did not, and the cost of a run of each."""
 
     def __init__(
         self, facts: Uniformity, lanes: int, bits: int, vector_math: bool, folds: Mapping[For, float] | None = None
@@ -52,7 +53,7 @@ class Price:
         self.scalar_cost = self.lanes_cost = 0.0
 
     def block(self, block: Block, alone: float, together: float) -> None:
-        """Add the price of a block that an iteration runs `alone` times, a vector `together` times."""
+        """Add the cost of a block that a single iteration runs `alone` times and a vector runs `together` times."""
         for op in block:
             if not op.region_names:
                 scalar, vector = self._op(op)
@@ -64,7 +65,7 @@ class Price:
                 self._loop(op, alone, together)
 
     def _if(self, op: If, alone: float, together: float) -> None:
-        """An iteration takes one side, and guesses wrong at times; a vector mostly takes both."""
+        """A single iteration runs one branch and sometimes mispredicts. A vector mostly runs both branches."""
         if is_masked(op):
             self.block(op.then, alone, together)
             return
@@ -76,7 +77,7 @@ class Price:
             self.block(side, alone * (1 if leaves else 0.6), together * (1 if varies else 0.6))
 
     def _loop(self, op: For | While, alone: float, together: float) -> None:
-        """Lanes go round until the last is done."""
+        """Lanes iterate until the last one is done."""
         divergent, count = op in self.facts.divergent, trips(op)
         if isinstance(op, For) and any(self.facts.varies(x) for x in (op.begin, op.end)):
             self.scalar_cost += alone * _LEAVE
@@ -87,7 +88,7 @@ class Price:
             self.scalar_cost = before + alone * price
 
     def _run(self, op: For, count: float) -> float | None:
-        """A run of an inner loop for one iteration, if its rounds are folded, or side by side as LLVM puts them."""
+        """The cost of a run of an inner loop in one iteration, if the loop runs in lanes or as LLVM vectorizes it."""
         by_llvm = (
             self.vector_math and is_straight(op.body) and not is_chained(op) and (count >= 16 or count == _UNROLLED)
         )
@@ -96,7 +97,8 @@ class Price:
         return count * self._by_llvm(op, int(min(count, self.lanes))) if by_llvm else None
 
     def _by_llvm(self, op: For, width: int) -> float:
-        """A round of a straight inner loop, as LLVM vectorizes it along the loop's own index."""
+        """The cost of one iteration of an inner loop without branches that LLVM vectorizes along the
+        loop's own index."""
         cost = 0.0
         for inner in usual_ops(op.body):
             if isinstance(inner, (Load, Store)):
@@ -106,7 +108,7 @@ class Price:
         return cost + 1 / width
 
     def _op(self, op: Op) -> tuple[float, float]:
-        """(one iteration's, a vector's) price of an op without regions."""
+        """The cost of an op without regions: for a single iteration, and for a vector."""
         found = LANE_PRICES.get(type(op))
         return (0.0, 0.0) if found is None else found(self, op)
 
@@ -175,7 +177,7 @@ LANE_PRICES: dict[type[Op], Callable[[Price, Any], tuple[float, float]]] = {
 
 
 def is_straight(block: Block) -> bool:
-    """Whether control runs straight through the block."""
+    """Whether the block has no control flow."""
     return not any(
         isinstance(op, (For, While, Atomic, Break, Continue)) or (isinstance(op, If) and not is_masked(op))
         for op in usual_ops(block)
@@ -183,7 +185,7 @@ def is_straight(block: Block) -> bool:
 
 
 def is_chained(loop: For | While) -> bool:
-    """Whether a round needs what the last one has left, but for sums."""
+    """Whether an iteration depends on the previous one, apart from sums."""
     locals = {op.ptr for op in ops_of(loop.body) if isinstance(op, Store) and _is_outside(root_of(op.ptr), loop)}
     return any(not _is_sum(user) for local in locals for user in local.users if user.within(loop))
 
@@ -199,7 +201,7 @@ def _is_sum(user: Op) -> bool:
 
 
 def _stride_cost(ptr: Value, loop: For, width: int) -> float:
-    """A load or store of a vectorized inner loop: outside of the loop, side by side, in small steps, or anywhere."""
+    """The cost of a load or store in a vectorized inner loop: loop-invariant, adjacent, strided, or at any address."""
     if isinstance(ptr, Alloca):
         return 0.0
     stride = _along(ptr, loop)
@@ -209,7 +211,7 @@ def _stride_cost(ptr: Value, loop: For, width: int) -> float:
 
 
 def _along(value: Value, loop: For) -> int | None:
-    """By how much the value grows from one round of the loop to the next; None: unevenly."""
+    """The difference of the value between two iterations of the loop, or None if it is not constant."""
     if value is loop.body.args[0]:
         return 1
     if not isinstance(value, Op) or value.block is not loop.body:
@@ -235,7 +237,7 @@ def _constant(value: Value) -> int:
 
 
 def scalar_price(op: Op) -> float:
-    """What one op costs for one iteration."""
+    """The cost of one op in a single iteration."""
     if not isinstance(op, (Binary, Unary)):
         return 1.0
     if op.kind == "rsqrt":

@@ -1,10 +1,10 @@
-"""How many vectors of lanes run side by side: more than one where one would mostly wait.
+"""Chooses how many vectors of lanes run at once: more than one if a single one would mostly wait.
 
-    while x * x + y * y < 4:          a round needs the last one's results, each of which takes four cycles to come,
-        x, y = ...                    and in the end the lanes guess wrong whether there is another round
+    while x * x + y * y < 4:          an iteration needs the results of the last one, each of which takes four cycles,
+        x, y = ...                    and at the end the lanes mispredict whether there is another iteration
     for k in range(n): s += a[k] * b[k, j]     a sum waits for the last one; a[k] is loaded once for all vectors
 
-Rounds that do not need one another are enough by themselves, and more of them would only need more registers.
+If iterations do not depend on one another, one vector is enough, and more of them would only need more registers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from weft.ir.uniform import Uniformity
 
 __all__ = ["vectors_at_once", "vectors_of_rounds", "waits"]
 
-_FOUR, _TWO = 16, 24  # arithmetic instructions of a loop that only sums up, of which so many vectors run at once
-_SHORT, _MIDDLING = 128, 360  # ops of a body whose rounds wait for each other: four vectors of it, two, or one
+_FOUR, _TWO = 16, 24  # the longest reductions that run four or two vectors at once, in arithmetic ops
+_SHORT, _MIDDLING = 128, 360  # ops of a body whose iterations wait for each other: four vectors, two, else one
 
 
 def vectors_at_once(task: Task, facts: Uniformity, bits: int) -> int:
-    """How many vectors of iterations run at once, at most."""
+    """The largest number of vectors of iterations that run at once."""
     inner = list(ops_of(task.body))
     loops = [op for op in inner if isinstance(op, (For, While))]
     if any(isinstance(op, (Atomic, Random)) for op in inner):  # lane by lane
@@ -33,15 +33,15 @@ def vectors_at_once(task: Task, facts: Uniformity, bits: int) -> int:
 
 
 def waits(task: Task, facts: Uniformity) -> bool:
-    """Whether rounds of a loop wait for each other. (Where none do, masks are not in the way either: LLVM may have all
-    vectors as one.)"""
+    """Whether the iterations of a loop wait for each other. If none do, masks are no obstacle either: LLVM may merge
+    all vectors."""
     loops = (op for op in ops_of(task.body) if isinstance(op, (For, While)))
     return any(op in facts.divergent or is_chained(op) for op in loops)
 
 
 def vectors_of_rounds(body: Block, facts: Uniformity, bits: int) -> int:
-    """The same of a loop that only sums up: several, where nothing but arithmetic is in it, and loads that the lanes
-    share or that stand side by side. Four if their values may stay in 32 registers."""
+    """The same for a loop that only computes reductions. It is more than one if the loop contains only arithmetic and
+    loads that the lanes share or that are adjacent. It is four if the values may stay in 32 registers."""
     inner = list(ops_of(body))
     heavy = any(isinstance(op, (For, While, Atomic)) or scalar_price(op) > 8 for op in inner)
     if heavy or any(_scattered(op, facts) for op in inner):
@@ -51,7 +51,7 @@ def vectors_of_rounds(body: Block, facts: Uniformity, bits: int) -> int:
 
 
 def _scattered(op: Op, facts: Uniformity) -> bool:
-    """Whether the op stores to memory, or loads what lies apart."""
+    """Whether the op stores to memory, or loads from addresses that are not adjacent."""
     if not isinstance(op, (Load, Store)) or isinstance(op.ptr, Alloca):
         return False
     assert isinstance(op.ptr.type, Pointer)

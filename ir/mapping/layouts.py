@@ -1,4 +1,4 @@
-"""What lanes want to know of how fields and arrays lie in memory."""
+"""Facts about the memory layout of fields and arrays that lanes need."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from weft.ir.types import Array, Tensor
 
 __all__ = ["Layouts", "layouts_of"]
 
-# Bytes of a field: an index times its stride, without its constants, fits 32 bits (see `FARTHEST`).
+# The largest field, in bytes, in which an index times its stride, without constants, fits 32 bits (see `FARTHEST`).
 _NEAR = 1 << 30
 
 
 @dataclass(frozen=True)
 class Layouts:
-    """`near`: scopes in which an index of 32 bits times its stride fits 32 bits; `cells` by scope."""
+    """`near` holds the scopes in which a 32-bit index times its stride fits 32 bits. `cells` holds the
+    cells by scope."""
 
     near: frozenset[Scope] = frozenset()
     cells: Mapping[Scope, Cells] = field(default_factory=dict[Scope, Cells])
 
 
 def layouts_of(kernel: Kernel) -> Layouts:
-    """Those of all that the kernel may touch."""
+    """The layouts of all memory that the kernel may access."""
     scopes = scopes_of(kernel.fields)
     near = frozenset(scope for symbol, scope in scopes.items() if symbol.path.is_within(_NEAR))
     cells = {scope: symbol.path.cells for symbol, scope in scopes.items()}

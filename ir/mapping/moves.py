@@ -1,27 +1,28 @@
-"""How lanes move values to and from memory: what each load, store and atomic of a body in lanes becomes.
+"""The ways in which lanes move values to and from memory: how each load, store and atomic of a body in lanes is
+executed.
 
-    %v = load %p, move=row : f32          a few vector loads and shuffles; every third float, say
+    %v = load %p, move=row : f32          a few vector loads and shuffles; every third float, for example
 
-A load is moved as
+The moves of a load:
 
-    one          the lanes share the place: one scalar load
-    common       each lane has such a local, but all that are in the loop have the same in it: one scalar load
-    own          each lane has such a local: a vector load
-    adjacent     the lanes stand side by side: a masked vector load
-    row          the lanes stand at even distances: a few masked vector loads, and shuffles
-    maybe_row    likewise where a test at run time says so, else `gather`
-    cell         each lane loads the cell of which it and its neighbours in the block take parts
-    gather       each lane loads for itself
+    one          the address is the same for all lanes: one scalar load
+    common       each lane has its own copy of the local, but all active lanes have the same value: one scalar load
+    own          each lane has its own copy of the local: a vector load
+    adjacent     the addresses of the lanes are adjacent: a masked vector load
+    row          the addresses of the lanes are evenly spaced: a few masked vector loads, and shuffles
+    maybe_row    as `row` if a test at run time succeeds, else as `gather`
+    cell         each lane loads the whole cell, of which it and its neighbours in the block use parts
+    gather       each lane loads by itself
 
 A store is moved as `one`, `own`, `adjacent`, `row` or `scatter`, or as
 
-    sum          the lanes add to an accumulator outside: they combine their values first
+    sum          the lanes add to an accumulator outside of the loop: they combine their values first
 
-An atomic is made as
+The moves of an atomic:
 
-    combine      the lanes meet at one place, and nobody asks for the old value: they combine their values first
-    wait         nobody asks for the old value: later, together with others, one lane after another
-    each         one lane after another
+    combine      all lanes update one address and the old value is not used: they combine their values first
+    wait         the old value is not used: executed later, together with others, one lane after another
+    each         executed one lane after another
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _REDUCED = frozenset(("add", "sub", "min", "max", "and", "or", "xor"))
 
 
 def move_of(facts: Uniformity, parts: CellParts, op: Moved) -> str:
-    """The best way to move it."""
+    """The best way to move a value."""
     if isinstance(op, Atomic):
         return "combine" if _meets(facts, op) else "wait" if can_wait(op) else "each"
     return _store(facts, op) if isinstance(op, Store) else _load(facts, parts, op)
@@ -77,7 +78,7 @@ def _store(facts: Uniformity, op: Store) -> str:
 
 
 def _size(ptr: Value) -> int:
-    """The bytes of what is there; 0 for what is no scalar."""
+    """The size of the accessed value in bytes, or 0 if it is not a scalar."""
     assert isinstance(ptr.type, Pointer)
     return ptr.type.elem.size if isinstance(ptr.type.elem, Prim) else 0
 
@@ -89,8 +90,8 @@ def _is_row(facts: Uniformity, ptr: Value) -> bool:
 
 
 def _tested(facts: Uniformity, ptr: Value) -> bool:
-    """Whether it is found out where the lanes stand, as the address is computed: its indices look even, and its base is
-    even, or tested as well."""
+    """Whether the spacing of the lanes is tested when the address is computed. Its indices must look evenly spaced, and
+    its base must be evenly spaced or tested as well."""
     if not isinstance(ptr, Address) or facts.step(ptr) is not None or not likely_bytes(facts, ptr):
         return False
     return facts.step(ptr.base) is not None or _tested(facts, ptr.base)
@@ -101,7 +102,7 @@ def _meets(facts: Uniformity, op: Atomic) -> bool:
 
 
 def can_wait(op: object) -> bool:
-    """Whether it is an atomic whose old value nobody asks for."""
+    """Whether it is an atomic whose old value is not used."""
     return isinstance(op, Atomic) and not op.users and isinstance(op.ptr, Address) and op.value.type is not u1
 
 
@@ -109,7 +110,7 @@ def can_wait(op: object) -> bool:
 
 
 def is_legal_move(facts: Uniformity, parts: CellParts, op: Moved) -> bool:
-    """Whether the op may be moved as it says. What each lane does for itself is always right."""
+    """Whether the op may be moved as its `move` says. Moves in which each lane acts by itself are always correct."""
     if isinstance(op, Atomic):
         return op.move in _ATOMICS and _ATOMICS[op.move](facts, parts, op)
     if isinstance(op, Store):

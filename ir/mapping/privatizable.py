@@ -1,8 +1,8 @@
-"""Small fields that threads scatter into: which of them are worth a copy for each thread, or block of threads.
+"""Finds the small fields for which privatization is worthwhile: a copy for each thread, or for each block of threads.
 
-    bins[x[i]] += 1        mine[x[i]] += 1 in a copy of one's own, then  bins[k] += mine[k]  once
+    bins[x[i]] += 1        mine[x[i]] += 1 in a private copy, then  bins[k] += mine[k]  once
 
-Only where all that a task does to the field is atomics of one kind, whose old values nobody wants.
+The task must access the field only by atomics of one kind whose old values are not used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _KINDS = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", 
 
 @dataclass(frozen=True)
 class Limits:
-    """What an arch will copy: fields of these types, of so many bytes each, and together."""
+    """What a target privatizes: the types of fields, the most bytes of each field, and the most bytes
+    of all together."""
 
     types: tuple[Prim, ...] = (i32, u32, f32, i64, u64, f64)
     each: int = 1 << 22
@@ -33,7 +34,7 @@ class Limits:
 
 
 def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Privatized, ...]:
-    """The fields that the threads of this task shall copy."""
+    """The fields that the threads of this task should privatize."""
     symbols, found, room = scopes_of(fields), list[Privatized](), limits.together
     by_scope = {scope: symbol for symbol, scope in symbols.items() if not symbol.exposed}
     for scope, kind in updated_by(task).items():
@@ -47,8 +48,8 @@ def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tupl
 
 
 def updated_by(task: Task) -> dict[Scope, str]:
-    """The memory that a task only updates, by atomics of one kind in its body whose old values nobody wants: the kind,
-    by scope."""
+    """The memory that a task only updates, by atomics of one kind in its body whose old values are not used. Gives the
+    kind by scope."""
     if task.all_of(Assert, Invoke):
         return {}
     kinds: dict[Scope, set[str]] = {}
@@ -61,7 +62,8 @@ def updated_by(task: Task) -> dict[Scope, str]:
 
 
 def whole_field(scope: Scope, symbol: FieldSymbol, kind: str) -> Privatized | None:
-    """A copy of all that the field has in its tree; None if others lie in between, or `kind` depends on the order."""
+    """A private copy of the whole field, or None if other fields are interleaved with it, or if the result of `kind`
+    depends on the order."""
     type = element(symbol.dtype)
     if type.is_float and kind != "add":
         return None

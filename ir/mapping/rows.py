@@ -1,7 +1,7 @@
-"""Which accesses of neighbouring iterations form a row: places at even distances, surely or most of the time.
+"""Finds the accesses of neighbouring iterations that form a row: addresses that are evenly spaced, always or mostly.
 
 x[%i, %j].y                        every third float of a row: a few vector loads and a shuffle move all of it
-x[min(%j + 1, %n - 1)]             side by side but at the border; `x[(%j + 1) % %n]` likewise
+x[min(%j + 1, %n - 1)]             adjacent except at the border; `x[(%j + 1) % %n]` likewise
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from weft.ir.uniform import Uniformity
 
 __all__ = ["WIDEST", "in_cell", "is_row", "likely_bytes", "likely_stride"]
 
-WIDEST = 8  # elements from lane to lane, up to which moving all between beats moving each by itself
+WIDEST = 8  # the largest distance from lane to lane, in elements, for which moving a row is faster
 
 
 def likely_stride(facts: Uniformity, ptr: Value) -> int:
-    """How many elements lie from lane to lane, most of the time, if that is worth a row; else 0."""
+    """The distance in elements from lane to lane, most of the time, if a row is worthwhile. Else 0."""
     step = likely_bytes(facts, ptr)
     if step is None or not isinstance(ptr.type, Pointer) or not isinstance(ptr.type.elem, Prim):
         return 0
@@ -29,7 +29,7 @@ def likely_stride(facts: Uniformity, ptr: Value) -> int:
 
 
 def likely_bytes(facts: Uniformity, ptr: Value) -> int | None:
-    """How many bytes lie from lane to lane, most of the time; None: no one number."""
+    """The distance in bytes from lane to lane, most of the time, or None if there is no single one."""
     step = facts.step(ptr)
     if step is not None or not isinstance(ptr, Address):
         return step
@@ -43,12 +43,12 @@ def likely_bytes(facts: Uniformity, ptr: Value) -> int | None:
 
 
 def is_row(step: int, type: Prim) -> bool:
-    """Whether places so far apart, with gaps between them, are worth moving as a row."""
+    """Whether addresses with this distance are worth moving as a row, with the gaps between them."""
     return type.size < step <= WIDEST * type.size and step % type.size == 0 and type.size >= 4
 
 
 def in_cell(layouts: Layouts, ptr: Value, step: int, type: Prim) -> tuple[int, int]:
-    """Where in its cell the address is, and how much of the cell is the field's, both in bytes."""
+    """The position of the address in its cell, and the part of the cell that belongs to the field, both in bytes."""
     cell = layouts.cells.get(ptr.scope.whole) if isinstance(ptr, Address) else None
     if cell is None or cell.size != step:
         return 0, type.size

@@ -1,6 +1,7 @@
-"""Serial loops inside of tasks: how many rounds they make, what a round has from others, and what threads share.
+"""Facts about serial loops in tasks: their number of iterations, the dependences between iterations, and what threads
+share.
 
-Passes and code generators for GPUs ask this.
+Passes and code generators for GPUs use them.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ __all__ = [
     "worth_it",
 ]
 
-_MOST_WRITTEN_OUT = 2048  # ops of an inner loop, in all its rounds and places
-_MOST_TRIPS = 32  # of a loop that is written out
-_FEW = 64  # rounds that are no long loop
-_MOST_SHARED = 4  # loops of a task that are written so: each is there three times
-_MOST_SIDE_BY_SIDE = 64  # ops of a loop's body
-_FEWEST = 8  # rounds that are worth it
+_MOST_WRITTEN_OUT = 2048  # the most ops of an inner loop after unrolling and coarsening
+_MOST_TRIPS = 32  # the longest loop that is unrolled completely, in iterations
+_FEW = 64  # a loop with up to this many iterations is not long
+_MOST_SHARED = 4  # the most such loops of a task: each one is emitted three times
+_MOST_SIDE_BY_SIDE = 64  # the largest body of a loop for unroll-and-jam, in ops
+_FEWEST = 8  # the fewest iterations for which unroll-and-jam is worthwhile
 
 
 def trips_of(op: For) -> int | None:
-    """How many rounds the loop makes, where that is known."""
+    """The number of iterations of the loop, if it is known."""
     if not all(isinstance(value, Const) for value in (op.begin, op.end, op.step)):
         return None
     begin, end, step = (int(value.value) for value in (op.begin, op.end, op.step) if isinstance(value, Const))
@@ -44,7 +45,7 @@ def trips_of(op: For) -> int | None:
 
 
 def is_innermost(op: For) -> bool:
-    """Whether no loop is inside of it."""
+    """Whether the loop contains no other loop."""
     return not any(isinstance(inner, For | While) for inner in op.walk() if inner is not op)
 
 
@@ -55,18 +56,19 @@ def counts_by_one(op: For) -> bool:
 
 
 def is_long(op: For) -> bool:
-    """Whether a loop makes many rounds, or may, and has none inside."""
+    """Whether a loop has many iterations, or may have, and contains no loop."""
     trips = trips_of(op)
     return is_innermost(op) and (trips is None or trips > _FEW)
 
 
 def is_short(op: For) -> bool:
-    """Whether a loop makes so few rounds that they may be written out."""
+    """Whether a loop has so few iterations that it may be unrolled completely."""
     return (trips_of(op) or _MOST_TRIPS + 1) <= _MOST_TRIPS
 
 
 def is_shared(op: For) -> bool:
-    """Whether a thread does little but make the many rounds of this loop, in which all threads read the same."""
+    """Whether a thread does little except run the many iterations of this loop, in which all threads read the same
+    memory."""
     task = op.parent
     if (
         not isinstance(task, Task)
@@ -84,7 +86,7 @@ def is_shared(op: For) -> bool:
 
 
 def _varying(task: Task) -> set[Value]:
-    """What may differ between two iterations of the task."""
+    """The values that may differ between two iterations of the task."""
     found: set[Value] = set(task.body.args)
     for top in task.body:
         for op in top.walk():
@@ -97,22 +99,22 @@ def _varying(task: Task) -> set[Value]:
 
 
 def is_ordered(op: Op) -> bool:
-    """Whether iterations that hold the op cannot be interleaved."""
+    """Whether iterations that contain the op cannot be interleaved."""
     return shows_order(op) or isinstance(op, (Break, Continue, Exit, While))
 
 
 def size_of(ops: Iterable[Op]) -> int:
-    """How many instructions a block is, about."""
+    """The approximate number of instructions of a block."""
     return sum(not isinstance(inner, Address | Const) for op in ops for inner in op.walk())
 
 
 def is_alike(op: Op) -> bool:
-    """Whether it gives the same wherever its operands are the same."""
+    """Whether the op gives the same result whenever its operands are the same."""
     return op.pure or (isinstance(op, Load) and op.invariant)
 
 
 def apart_and_in_turn(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
-    """What a round computes from nothing that other rounds change, and the rest."""
+    """The ops of an iteration that depend on nothing that other iterations change, and the rest."""
     apart, in_turn, waits = list[Op](), list[Op](), set[Value]()
     for op in ops:
         alone = is_alike(op) and not any(value in waits for value in op.operands)
@@ -123,8 +125,8 @@ def apart_and_in_turn(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
 
 
 def worth_it(op: For, apart: list[Op]) -> bool:
-    """Whether several rounds of the loop shall stand side by side: it waits for memory, and is short enough. `apart`:
-    what its rounds have not from one another."""
+    """Whether unroll-and-jam is worthwhile: the loop waits for memory and is short enough. `apart`: the ops of an
+    iteration that do not depend on another one."""
     trips = trips_of(op)
     if not counts_by_one(op) or not is_innermost(op) or (trips is not None and trips < _FEWEST):
         return False
@@ -139,7 +141,7 @@ def worth_it(op: For, apart: list[Op]) -> bool:
 
 
 def most_places(op: For) -> int:
-    """For how many iterations together all rounds of the loop may be written out; 0 for none."""
+    """The largest number of iterations of the task for which the loop may be unrolled completely, or 0."""
     trips = trips_of(op)
     if trips is None or trips > _MOST_TRIPS or not is_innermost(op):
         return 0

@@ -1,9 +1,10 @@
-"""How many rounds of a loop lie between two looks whether the launch shall end (see `codegen/llvm/interrupts.py`).
+"""Chooses how many iterations of a loop run between two tests whether the launch must end (see
+`codegen/llvm/interrupts.py`).
 
-    while { A }                        a look in every 1000th round or so
-    for %i in %b..%e { A }             a look before each stretch of rounds that costs about a millisecond
+    while { A }                        a test in every 1000th iteration or so
+    for %i in %b..%e { A }             a test before each stretch of iterations that costs about a millisecond
 
-A loop that is over sooner is left alone: the loop around it looks.
+A loop that ends sooner has no test: the loop around it tests.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from weft.ir.ops import Alloca, Atomic, Const, For, Invoke, Kernel, While
 
 __all__ = ["LIKELY", "MOST_ROUNDS", "NEVER", "Stretches", "even_part", "may_overflow"]
 
-# Units of `cost.py` between two looks: a millisecond or less.
+# Units of `cost.py` between two tests: a millisecond or less.
 _STRETCH = 4e6
 
 # The same for a row of a box whose length is known: LLVM makes more of it in one piece.
@@ -32,30 +33,31 @@ MOST_ROUNDS, _ROUNDS_AROUND = 1024, 16
 _SHORT, LIKELY, _CHEAP = 4096, 1 << 14, 100.0
 
 NEVER = 0
-_DEPTH = 8  # how far up an expression to look
+_DEPTH = 8  # the depth to which expressions are examined
 
 
 class Stretches:
-    """Between two looks lie so many rounds of a loop: NEVER, a stretch of it, or less than 0: it counts them down. By
-    what the loop can cost at most. The functions are those that kernels call."""
+    """The number of iterations of a loop between two tests: NEVER, a stretch of the loop, or less than 0 if the loop
+    counts them down. It follows from the highest possible cost of the loop. `functions` are those that kernels call."""
 
     def __init__(self, functions: Mapping[str, Kernel]) -> None:
         self._functions = functions
         self._known: dict[str, float] = {}
 
     def of(self, op: For | While) -> int:
-        """Of that loop."""
+        """The number for that loop."""
         each = max(self._most(op.body), 1.0)
         if isinstance(op, While):
             return -_rounds_of_price(each)
         return self._of_price(each, rounds_of(op))
 
     def is_likely_short(self, op: For) -> bool:
-        """Whether that loop seldom lasts until the first look."""
+        """Whether the loop rarely runs until the first test."""
         return _is_short(op, max(self._most(op.body), 1.0))
 
     def of_rounds(self, body: Block, rounds: float, row: bool) -> int:
-        """Of a parallel loop with so many rounds at most; `row`: a loop around it looks in each round."""
+        """The number for a parallel loop with at most this many iterations. `row`: a loop around it tests in each
+        iteration."""
         each = max(self._most(body), 1.0)
         return NEVER if row and each * rounds <= _ROW else self._of_price(each, rounds)
 
@@ -83,7 +85,7 @@ class Stretches:
 
     def _most_of_call(self, name: str) -> float:
         if name not in self._known:
-            self._known[name] = math.inf  # of a function that calls itself
+            self._known[name] = math.inf  # for a recursive function
             self._known[name] = sum(self._most_of(op) for op in self._functions[name].body)
         return self._known[name]
 
@@ -93,13 +95,13 @@ def _rounds_of_price(each: float) -> int:
 
 
 def _is_short(op: For, each: float) -> bool:
-    """Whether each iteration around finds out how long the loop is, and its rounds are cheap. (Or the step may lead out
-    of the index's type: of stretches of such a loop LLVM makes no vectors.)"""
+    """Whether each enclosing iteration computes the length of the loop, and its iterations are cheap. It is also true
+    if the step may leave the index's type, because LLVM does not vectorize stretches of such a loop."""
     return each <= _CHEAP and (any(map(_found_out, (op.begin, op.end))) or may_overflow(op))
 
 
 def may_overflow(op: For) -> bool:
-    """Whether an index that is short of `end` may be less than a step from the end of its type."""
+    """Whether an index below `end` may be less than a step from the end of its type."""
     if not isinstance(op.step, Const):
         return True
     (low, high), (least, most), step = interval(op.end), type_interval(op.end.type), int(op.step.value)
@@ -107,7 +109,7 @@ def may_overflow(op: For) -> bool:
 
 
 def _found_out(value: Value, depth: int = _DEPTH) -> bool:
-    """Whether the value comes from the index of a loop around, or may do so."""
+    """Whether the value is computed from the index of an enclosing loop, or may be."""
     if not isinstance(value, Op) or isinstance(value, Alloca):
         return True
     if value.writes and value.effect != "elsewhere":
@@ -116,7 +118,7 @@ def _found_out(value: Value, depth: int = _DEPTH) -> bool:
 
 
 def rounds_of(op: For) -> float:
-    """How many rounds the loop has at most."""
+    """The largest number of iterations of the loop."""
     if not isinstance(op.step, Const) or not op.step.value:
         return math.inf
     (low, high), (least, most), step = interval(op.begin), interval(op.end), int(op.step.value)
@@ -125,8 +127,8 @@ def rounds_of(op: For) -> float:
 
 
 def even_part(distance: float, most: int, unit: int) -> int:
-    """The largest part of the distance, a multiple of `unit` not much shorter than `most`, that goes into it without a
-    rest; 0 if there is none."""
+    """The largest part of the distance that divides it evenly and is a multiple of `unit` not much shorter than `most`,
+    or 0 if there is none."""
     if math.isinf(distance):
         return 0
     least = max(2, -(-int(distance) // most))

@@ -1,15 +1,14 @@
-"""Whether LLVM may move the accesses of a parallel loop past one another (`llvm.loop.parallel_accesses`).
+"""Decides whether LLVM may reorder the accesses of a parallel loop (`llvm.loop.parallel_accesses`).
 
     x[%i].x = f(x[%i].x, x[%i].y)              yes
-    x[%i].x += a ; x[%i][%k] += b              no: LLVM's vectorizer would look for no order within an iteration either,
+    x[%i].x += a ; x[%i][%k] += b              no: LLVM's vectorizer would assume no order within an iteration either,
                                                and load both elements first
     x[%i].x = a ; if c: x[%i].x = b ; x[%i].y = d          no: it would store .x and .y together, at the end
-    s = a[%i].x ; b[%i].y = s ; a[%i].y        yes; not if these are exposed: it would load the cells of `a` first, and
-                                               `b` may be the same array
+    s = a[%i].x ; b[%i].y = s ; a[%i].y        yes, but no if these are exposed: it would load the cells of `a` first,
+                                               and `b` may be the same array
 
-Iterations are independent by themselves, since the loop is parallel. Told so, LLVM asks no more for dependences at all.
-What it moves are parts of a cell: it loads them all where the first one is loaded, and stores them where the last one
-is stored.
+Iterations are independent, because the loop is parallel. With this hint, LLVM does not check dependences at all. It
+moves parts of a cell: it loads all of them where the first one is loaded, and stores them where the last one is stored.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ __all__ = ["is_unordered"]
 
 @dataclass(frozen=True)
 class _Access:
-    """An access to memory of all iterations: which field or array it is in, and in which memory; the path to it without
-    constants, and these, in bytes; whether it writes, and whether it may come again in the same iteration."""
+    """An access to memory that all iterations share: its field or array, and the memory that this is in; the path to it
+    without constants, and these constants in bytes; whether it writes, and whether it may run again in the same
+    iteration."""
 
     scope: Scope
     memory: Hashable
@@ -41,9 +41,9 @@ class _Access:
 
 
 def is_unordered(task: Task) -> bool:
-    """Whether the accesses of one iteration to memory that is written differ by constants at most, none comes back to
-    what has been stored, and what the iteration has to do with an exposed array or field it does before or after what
-    it has to do with others. Not where iterations synchronise."""
+    """Whether LLVM may reorder the accesses of an iteration. The accesses to written memory may differ only by
+    constants, none may access again what has been stored, and accesses to an exposed array or field must not be
+    interleaved with accesses to others. False if iterations synchronise."""
     if any(type(op) in SYNCHRONIZING for op in ops_of(task.body)):
         return False
     accesses = list(_accesses(task))
@@ -64,8 +64,8 @@ def _accesses(task: Task) -> Iterator[_Access]:
 
 
 def _interleaved(accesses: Sequence[tuple[Scope, bool]]) -> bool:
-    """Whether another array is written between two loads from one, or touched between two stores to it. (They may be
-    one and the same.) Each access: which array or field, and whether it writes."""
+    """Whether an array is written between two loads from another one, or accessed between two stores to it, because the
+    two may alias. Each access: its field or array, and whether it writes."""
     spans: dict[tuple[Scope, bool], list[int]] = {}
     for number, access in enumerate(accesses):
         spans.setdefault(access, []).append(number)
@@ -77,8 +77,8 @@ def _interleaved(accesses: Sequence[tuple[Scope, bool]]) -> bool:
 
 
 def _comes_back(accesses: Sequence[_Access]) -> bool:
-    """Whether something is touched again after it was stored to, and there are other places in the same memory, with
-    which LLVM may load or store it together. An inner loop may be written out: then it touches several places."""
+    """Whether memory is accessed again after a store to it, and there is other memory with which LLVM may merge the
+    loads or stores. An inner loop may be unrolled and then accesses several addresses."""
     written = {one.memory for one in accesses if one.writes}
     if any(one.again and one.memory in written for one in accesses):
         return True
@@ -96,7 +96,8 @@ def _comes_back(accesses: Sequence[_Access]) -> bool:
 
 
 def _parts(place: Address) -> tuple[Hashable, tuple[Hashable, ...], int]:
-    """The memory that an address is in, what tells it from others but for constants, and these, in bytes."""
+    """The memory that an address is in, the part of the address that is not constant, and the constant
+    part in bytes."""
     found, terms = byte_sum(place), list[Hashable]()
     offset = found.offset
     for index, stride in found.terms:

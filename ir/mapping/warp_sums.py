@@ -1,4 +1,4 @@
-"""The sums of a loop whose rounds the lanes of a warp may share, and what stands around that loop in its task."""
+"""The sums of a loop whose iterations the lanes of a warp may share, and the ops around that loop in its task."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from weft.ir.types import Prim, f32, f64, i32, i64, u32, u64
 
 __all__ = ["LANES", "LoopSum", "around", "is_private", "sums_of", "warp_loop"]
 
-LANES = 32  # of a warp
+LANES = 32  # the lanes of a warp
 _KINDS = {"sub": "add", **{kind: kind for kind in ("add", "mul", "min", "max", "and", "or", "xor")}}  # how lanes join
 _TYPES = (f32, f64, i32, i64, u32, u64)
 
 
 @dataclass(frozen=True)
 class LoopSum:
-    """A local to which each round of the loop adds; `kind`: how two such are joined."""
+    """A local to which each iteration of the loop adds. `kind`: the operator that combines two such sums."""
 
     local: Alloca
     kind: str
@@ -25,24 +25,24 @@ class LoopSum:
 
 
 def warp_loop(task: Task) -> For | None:
-    """The loop of the task whose rounds the lanes of a warp share, if there is one."""
+    """The loop of the task whose iterations the lanes of a warp share, if there is one."""
     return next((op for op in task.body if isinstance(op, For) and op.schedule.warp), None)
 
 
 def around(task: Task, loop: For) -> tuple[list[Op], list[Op]]:
-    """The ops of the body before and behind the loop."""
+    """The ops of the body before and after the loop."""
     ops = list(task.body)
     place = ops.index(loop)
     return ops[:place], ops[place + 1 :]
 
 
 def is_private(op: Op) -> bool:
-    """Whether all lanes may do it: it changes locals only."""
+    """Whether all lanes may run the op, because it changes only locals."""
     return op.pure or isinstance(op, Alloca | Load) or (isinstance(op, Store) and isinstance(op.ptr, Alloca))
 
 
 def sums_of(loop: For) -> tuple[LoopSum, ...]:
-    """What the loop adds to; nothing if it does anything else."""
+    """The sums of the loop, or nothing if the loop does anything else."""
     found = dict[Op, LoopSum]()
     for op in loop.body:
         if isinstance(op, Store):

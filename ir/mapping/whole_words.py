@@ -1,4 +1,4 @@
-"""Whole words: the 16 bytes that one instruction of a GPU moves, and the addresses that are multiples of them."""
+"""Whole words: the 16 bytes that one instruction of a GPU moves, and the addresses that are multiples of 16."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ WORD = 16  # bytes that one instruction moves
 
 
 def whole_words(stride: Value) -> bool:
-    """Whether that is known to be a multiple of a word."""
+    """Whether the value is known to be a multiple of a word."""
     return isinstance(stride, Const) and int(stride.value) % WORD == 0
 
 
 def cell(place: Value) -> Address | None:
-    """The address of the element that a place is in, or is, if it has one."""
+    """The address of the element that contains the address, or the address itself."""
     element, _ = element_of(place)
     return element if isinstance(element, Address) else None

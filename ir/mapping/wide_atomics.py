@@ -1,4 +1,4 @@
-"""Sums of floats into neighbours in memory that one instruction can add. See the pass `widen_atomics`."""
+"""Finds sums of floats into adjacent memory that one instruction can add. See the pass `widen_atomics`."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ __all__ = ["Run", "Runs", "runs_of"]
 
 _SIZE = 4
 _WIDTHS = (4, 2, 1)
-_FEWEST = 3  # neighbours of which two lie well together, wherever they lie
+_FEWEST = 3  # of this many neighbours, two are aligned at any address
 
 
 @dataclass(frozen=True)
 class Run:
-    """Sums into neighbours, in the order of their addresses, written where `last` stands. They are as many as one
-    instruction adds, or an odd number of units of `unit` sums, each of which lies well."""
+    """Sums into adjacent memory, in the order of their addresses, to be emitted at the place of `last`. They are as
+    many as one instruction adds, or an odd number of units of `unit` aligned sums."""
 
     sums: tuple[Atomic, ...]
     last: Atomic
     unit: int
 
 
-Runs = dict[Op, Run]  # by each of its sums
+Runs = dict[Op, Run]  # the run of each sum
 Unit = tuple[Atomic, ...]
-Places = dict[int, Atomic]  # by bytes from where they have in common
+Places = dict[int, Atomic]  # by the distance in bytes from a common address
 
 
 def runs_of(task: Task, copied: Collection[Scope] = ()) -> Runs:
-    """The sums of the task that are written together. `copied`: what each block adds to a copy of its own of."""
+    """The sums of the task that are merged. `copied`: the memory of which each block has a private copy."""
     found: Runs = {}
     for block in _blocks(task.body):
         for places in _stretches(block, copied):
@@ -51,13 +51,14 @@ def _blocks(block: Block) -> Iterator[Block]:
 
 
 def _stretches(block: Block, copied: Collection[Scope]) -> Iterator[Places]:
-    """Sums at one address but for a constant, with nothing in between that has an effect, or reads what may change."""
+    """Groups of sums whose addresses differ only by constants, with no op in between that has a side effect or reads
+    memory that may change."""
     open_at: dict[Hashable, Places] = {}
     for op in block:
         if isinstance(op, Atomic) and _is_sum(op, copied):
             origin, offset = _place(op)
             places = open_at.setdefault(origin, {})
-            if offset in places:  # the same place once more
+            if offset in places:  # the same address again
                 yield places
                 places = open_at[origin] = {}
             places[offset] = op
@@ -68,7 +69,8 @@ def _stretches(block: Block, copied: Collection[Scope]) -> Iterator[Places]:
 
 
 def _is_sum(op: Atomic, copied: Collection[Scope]) -> bool:
-    """Of floats, into the memory of a field or an array: not into the block's, nor the thread's."""
+    """Whether it is a sum of floats into the memory of a field or an array, not into the memory of a
+    block or a thread."""
     if not isinstance(op.ptr, Address) or op.ptr.scope.whole in copied:
         return False
     known = isinstance(root_of(op.ptr), ArrayBase | TreeBase)
@@ -76,7 +78,7 @@ def _is_sum(op: Atomic, copied: Collection[Scope]) -> bool:
 
 
 def _place(op: Atomic) -> tuple[Hashable, int]:
-    """The address of a sum: what is the same for neighbours, and a number of bytes."""
+    """The address of a sum: the part that is the same for neighbours, and a number of bytes."""
     address, inside = element_of(op.ptr)
     assert isinstance(address, Address)  # see `_is_sum`
     strides = tuple(int(stride.value) if isinstance(stride, Const) else stride for stride in address.strides)
@@ -84,7 +86,7 @@ def _place(op: Atomic) -> tuple[Hashable, int]:
 
 
 def _together(places: Places) -> Iterator[Run]:
-    """Runs of neighbours among those sums."""
+    """The runs of neighbours among these sums."""
     order = {one: number for number, one in enumerate(places.values())}
     left = dict(sorted(places.items()))
     for width in _WIDTHS:
@@ -98,7 +100,8 @@ def _together(places: Places) -> Iterator[Run]:
 
 
 def _units(left: Places, width: int) -> Iterator[tuple[int, Unit]]:
-    """So many neighbours each, whose first is aligned to the size of all, with where that one is. They leave `left`."""
+    """Groups of this many neighbours whose first address is aligned to the size of all, with that address. The rest
+    remains in `left`."""
     for first in list(left):
         unit = tuple(left[place] for k in range(width) if (place := first + _SIZE * k) in left)
         if len(unit) == width and (width == 1 or _alignment(unit[0].ptr, _SIZE * width)):
@@ -108,7 +111,7 @@ def _units(left: Places, width: int) -> Iterator[tuple[int, Unit]]:
 
 
 def _neighbours(units: Iterable[tuple[int, Unit]], width: int) -> Iterator[list[Unit]]:
-    """Those that lie side by side."""
+    """The sums that are adjacent."""
     row, end = list[Unit](), 0
     for first, unit in units:
         if row and first != end:

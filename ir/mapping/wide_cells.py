@@ -1,10 +1,10 @@
-"""Loops over cells so wide that LLVM's vectorizer would gather: they are left scalar.
+"""Finds loops over cells so wide that LLVM's vectorizer would gather. They are left scalar.
 
-    for i in x: x[i] = x[i] + v[i]     vectors of 12: a load takes every 12th float, for which LLVM gathers, an element
-                                       at a time. Left alone, the parts of one cell become vectors instead.
+    for i in x: x[i] = x[i] + v[i]     vectors of 12: a load reads every 12th float, for which LLVM gathers one element
+                                       at a time. Without the vectorizer, the parts of one cell become vectors instead.
 
-Up to eight elements apart it loads the cells whole and shuffles, which is fast. Where a body computes a sine or the
-like, vectors of that are worth the gathers.
+If the elements of a cell are at most eight apart, LLVM loads the cells whole and shuffles, which is fast. If a body
+computes a sine or the like, vectors are worth the gathers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from weft.ir.uniform import Uniformity
 
 __all__ = ["in_wide_cells"]
 
-_SHUFFLED = 8  # elements of a cell that LLVM takes apart by shuffles
+_SHUFFLED = 8  # the most elements of a cell that LLVM separates by shuffles
 
 
 def in_wide_cells(task: Task) -> bool:
-    """Whether most loads and stores of the loop's body are of cells wider than that, and nothing pays for it."""
+    """Whether most loads and stores of the loop's body access wider cells, and nothing makes vectors worthwhile."""
     accesses: list[Load | Store] = []
     for op in ops_of(task.body):
         if isinstance(op, (Unary, Binary)) and (op.kind in TRANSCENDENTAL or op.kind in ("pow", "atan2")):

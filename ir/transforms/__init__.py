@@ -1,1 +1,1 @@
-"""Passes: one per file, named after the file. `pipeline.py` says in which order they run."""
+"""The passes, one per file. Each file has the name of its pass. `pipeline.py` defines their order."""

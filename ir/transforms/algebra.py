@@ -18,22 +18,22 @@ __all__ = ["algebra", "algebra_table"]
 
 @pass_("algebra")
 def algebra(root: Kernel, config: CompileConfig) -> bool:
-    """Replaces expressions by cheaper equal ones, and folds constants on the way.
+    """Replaces expressions by equal, cheaper ones, and folds constants.
 
         %b = binary mul %x, %one               %x
         %c = binary sub %y, %y         ->      const 0
         %d = binary floordiv %i, 8             binary shr %i, 3
         if (unary not %p) {A} else {B}         if %p {B} else {A}
 
-    Not where NaN, an infinity or (without fast_math) rounding or the sign of a zero would change, and not where operand
-    types disagree (before `infer_types`).
+    The pass does not apply a rule that would change NaN or an infinity, or that would change rounding or the sign of a
+    zero without fast_math. It does not apply rules to operands of different types, which occur before `infer_types`.
     """
     return rewrite(root, algebra_table(config.fast_math))
 
 
 @cache
 def algebra_table(fast_math: bool) -> Table:
-    """The rules as functions by op class, folding included."""
+    """The rules and the constant folding as functions, by op class."""
     rules = compile_rules(RULES, fast_math)
     table = dict(FOLDERS)
     table[Unary] = _unary(rules)
@@ -62,7 +62,7 @@ def _unary(rules: dict[str, Rewrite]) -> Rewrite:
 
 
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-_SWAPPED = {kind: kind for kind, row in BINARY.items() if row.commutative} | _MIRRORED  # compares never mind a zero
+_SWAPPED = {kind: kind for kind, row in BINARY.items() if row.commutative} | _MIRRORED  # -0.0 == 0.0
 
 
 def _binary(rules: dict[str, Rewrite]) -> Rewrite:
@@ -83,7 +83,7 @@ def _binary(rules: dict[str, Rewrite]) -> Rewrite:
 
 def _turn_if(op: If, build: Rewriter) -> None:
     condition = op.operands[0]
-    if op.versioned:  # its sides are no opposites
+    if op.versioned:  # `orelse` is correct in both cases, so negating the condition is wrong
         return
     if isinstance(condition, Unary) and condition.kind == "not" and condition.x.type is op.condition.type:
         op.set_operand(0, condition.x)

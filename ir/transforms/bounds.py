@@ -1,12 +1,13 @@
-"""Checks of indices, in debug mode.
+"""Checks indices in debug mode.
 
     %p = field_ptr @x[%i]            %p = field_ptr @x[%i]
     %v = load %p               =>    assert (%i >= 0 and %i < 8), [%i], "x[{}] is out of bounds: its shape is (8,)"
                                      %v = load %p
 
-The check stands before the access, not before the address: addresses are pure and may have been computed early, outside
-the `if` that guards the access. An address is checked once on the way to an access; indices that surely lie inside
-(constants, indices of loops over the same range) are not checked. Elements of tensors are checked as fields are.
+The assertion comes before the access, not before the address. Addresses are pure and may have been computed earlier,
+outside the `if` that guards the access. An address is checked once on each path to an access. Indices that are known to
+be in range, such as constants and the indices of loops over the same range, are not checked. Elements of tensors are
+checked like elements of fields.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from weft.ir.written import subscripted
 
 __all__ = ["about", "bounds", "named"]
 
-# Of an axis: the least index, and the extent: known, or an op that gives it.
+# The smallest index of an axis, and its extent: a number, or an op that computes it.
 Axis = tuple[int, "int | Value"]
 
 
 @pass_("bounds")
 def bounds(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Put an assertion before each access that may be out of bounds (see the picture above); only in debug."""
+    """Insert an assertion before each access that may be out of bounds. This pass runs only in debug mode."""
     if not (config.debug or config.boundary_check):
         return False
     checker = Checker(root)
@@ -40,14 +41,14 @@ def bounds(root: ops.Kernel, config: CompileConfig) -> bool:
 
 
 class Checker:
-    """One run over a kernel. `checked` holds the addresses checked on every way to the current point."""
+    """One run over a kernel. `checked` holds the addresses that are checked on every path to the current point."""
 
     def __init__(self, kernel: ops.Kernel) -> None:
         self.kernel, self.changed = kernel, False
         self.checked: set[Value] = set()
 
     def block(self, block: Block) -> None:
-        """Check the accesses of `block` and all inside it."""
+        """Check the accesses in `block` and in its nested blocks."""
         fresh: list[Value] = []
         for op in block:
             if is_access(op):
@@ -57,7 +58,7 @@ class Checker:
         self.checked.difference_update(fresh)
 
     def access(self, op: Op, ptr: Value, fresh: list[Value]) -> None:
-        """Check every step of the address that `op` uses, outermost first."""
+        """Check every step of the address that `op` uses, outermost step first."""
         if ptr in self.checked:
             return
         if isinstance(ptr, (ops.ElementPtr, ops.MemberPtr)):
@@ -86,7 +87,7 @@ class Checker:
         fresh.append(ptr)
 
     def check(self, build: Builder, indices: Sequence[Value], axes: Sequence[Axis], name: str, about: str) -> None:
-        """Assert that each index lies on its axis, unless that is sure."""
+        """Assert that each index is in range on its axis, unless that is proven."""
         condition: Value | None = None
         for index, (first, extent) in zip(indices, axes, strict=True):
             for test in _tests(build, index, first, extent):
@@ -102,12 +103,12 @@ class Checker:
 
 
 def named(kernel: ops.Kernel, ptr: ops.FieldPtr | ops.ArrayPtr | ops.ElementPtr) -> str:
-    """What the user calls the thing that `ptr` is an element of."""
+    """The user's name for the memory that `ptr` is an element of."""
     return subscripted(ptr.span) or _name(kernel, ptr.base if isinstance(ptr, ops.ElementPtr) else ptr)
 
 
 def _name(kernel: ops.Kernel, ptr: Value) -> str:
-    """A name for it where the source has none."""
+    """A description for memory that has no name in the source."""
     if isinstance(ptr, (ops.ElementPtr, ops.MemberPtr)):
         return _name(kernel, ptr.base)
     if isinstance(ptr, ops.FieldPtr):
@@ -120,7 +121,7 @@ def _name(kernel: ops.Kernel, ptr: Value) -> str:
 
 
 def about(ptr: ops.FieldPtr) -> str:
-    """Words about the shape of a field."""
+    """A text about the shape of a field, for messages."""
     text = f"its shape is {ptr.field.shape}"
     return f"{text}, from index {ptr.field.offset}" if any(ptr.field.offset) else text
 
@@ -130,7 +131,7 @@ def _extent(build: Builder, ptr: ops.ArrayPtr, axis: int) -> Value:
 
 
 def _tests(build: Builder, index: Value, first: int, extent: int | Value) -> list[Value]:
-    """The comparisons that `first <= index < first + extent` takes, given what is known of the index."""
+    """The comparisons needed to test `first <= index < first + extent`, given what is known about the index."""
     if isinstance(extent, ops.ArrayShape) and _runs_over(index, extent):
         return []
     low, high = interval(index)
@@ -153,7 +154,7 @@ def _tests(build: Builder, index: Value, first: int, extent: int | Value) -> lis
 
 
 def _runs_over(index: Value, extent: ops.ArrayShape) -> bool:
-    """Whether `index` is that of a loop from 0 to the extent of that very axis."""
+    """Whether `index` is the index of a loop from 0 to the extent of that axis."""
     if not isinstance(index, BlockArg) or index.block is None:
         return False
     loop, position = index.block.owner, index.block.args.index(index)

@@ -1,4 +1,4 @@
-"""Keeps in registers what memory holds all through a loop."""
+"""Keeps loop-invariant memory in registers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ __all__ = ["cache_invariant"]
 
 @pass_("cache_invariant")
 def cache_invariant(root: Kernel, config: CompileConfig) -> bool:
-    """Three pictures. A load whose address does not change, of a field the task does not write, goes to the prologue:
+    """The pass makes three changes. First, it moves a load to the prologue if its address is loop-invariant and the
+    task does not write the field:
 
         body (%i) { %k = load field_ptr @k() }   ->   prologue { %k = load field_ptr @k() }
 
-    The same in a loop inside the body (or inside a serial task), for what the loop does not write:
+    Second, it does the same for a loop inside the body, or inside a serial task, if the loop does not write the memory:
 
         for %j { %a = load field_ptr @a(%i) }    ->   %a = load field_ptr @a(%i) ; for %j { ... }
 
-    And an element that the loop updates over and over becomes a local:
+    Third, it replaces an element that a loop updates repeatedly by a local:
 
         for %j {                                      %acc = alloca ; store %acc, (load field_ptr @y(%i))
           %old = load field_ptr @y(%i)                for %j {
@@ -37,11 +38,13 @@ def cache_invariant(root: Kernel, config: CompileConfig) -> bool:
         }                                             }
                                                       store field_ptr @y(%i), (load %acc)
 
-    A load moves only where reading early is harmless: its indices are surely in range, or the address has been accessed
-    before, or the loop surely gets to it. An element becomes a local only where nothing else in the loop may touch it,
-    nothing leaves the task from inside the loop, and no other iteration can touch the element (writing it back would
-    undo what they did) unless the loop surely stores to it anyway. Runs before or after `scalarize`, after
-    `demote_atomics`."""
+    A load moves only if it is safe to read early: its indices are known to be in range, or the address has been
+    accessed before, or the loop certainly executes the load. An element becomes a local only if nothing else in the
+    loop may access it and nothing leaves the task from inside the loop. In addition, no other iteration may access the
+    element, because writing it back would undo the updates of that iteration. This last condition is not needed if the
+    loop certainly stores to the element anyway. The pass runs after `demote_atomics`, and works before or after
+    `scalarize`.
+    """
     changed = False
     for task in separate_tasks(root):
         serial = task.kind == "serial" and not root.called
@@ -83,7 +86,7 @@ def _to_prologue(task: Task) -> bool:
 
 @dataclass
 class _Uses:
-    """All that the loop does at one invariant address."""
+    """All accesses of the loop to one loop-invariant address."""
 
     ops: list[Load | Store]
     ptr: Value
@@ -109,7 +112,7 @@ class _Loop:
         return changed
 
     def space(self, memory: list[Access]) -> bool:
-        """Look at one field: each invariant place in it, and what else may touch that place."""
+        """Examine one field: its loop-invariant addresses, and the other accesses that may alias them."""
         places: dict[Hashable, _Uses] = {}
         for op in memory:
             if isinstance(op, (Load, Store)) and self.region.invariant(op.ptr):
@@ -156,11 +159,11 @@ class _Loop:
         return True
 
     def readable(self, key: Hashable, uses: _Uses) -> bool:
-        """Whether reading the address before the loop does no harm."""
+        """Whether it is safe to read the address before the loop."""
         return in_bounds(uses.ptr) or any(op in self.sure for op in uses.ops) or self.accessed_before(key)
 
     def accessed_before(self, key: Hashable) -> bool:
-        """Whether an op that surely ran before the loop, in this iteration, accesses the address."""
+        """Whether an op that certainly ran before the loop in this iteration accesses the address."""
         op: Op | None = self.loop
         while op is not None and not isinstance(op, Task):
             before = op.prev
@@ -173,7 +176,7 @@ class _Loop:
 
 
 def _touched(memory: Sequence[Access], mine: set[Op], ptr: Value) -> bool:
-    """Whether other ops than `mine` may touch what is at `ptr`."""
+    """Whether ops other than `mine` may access the memory at `ptr`."""
     return any(op not in mine and may_alias(op.ptr, ptr) for op in memory)
 
 

@@ -1,4 +1,4 @@
-"""Checks of what is computed: the first NaN or infinity, and divisions of integers by zero.
+"""Checks computed values: reports the first NaN or infinity, and integer divisions by zero.
 
     %y = unary log %x        =>    %y = unary log %x
                                    assert (%y is sound), [%x, %y], "log({}) is {}"      check_nan
@@ -6,13 +6,14 @@
     %q = binary mod %a, %b   =>    assert (%b != 0), [%a, %b], "{} % {} divides by zero"      debug
                                    %q = binary mod %a, %b
 
-A result is sound if it is finite, or if an operand was as bad already: a NaN out of a NaN, an infinity out of an
-infinity. So the message is about where it began, and a sentinel (`best = ti.math.inf`, which nobody computed) is none.
-What an atomic leaves in memory is looked at as if it were computed here. All is told by the bits, which no reordering
-of floating-point arithmetic can fool; of a tensor each element by itself.
+A result is sound if it is finite, or if an operand already had the same defect: a NaN computed from a NaN, or an
+infinity from an infinity. The message therefore names the operation where the defect began. A sentinel such as `best =
+ti.math.inf` is not computed and is not reported. The value that an atomic leaves in memory is checked as if it were
+computed here. The check looks at the bits of the value, so that reordering of floating-point arithmetic cannot
+invalidate it. Each element of a tensor is checked by itself.
 
-Comes before anything is simplified: what is checked is what the user wrote. Not for operators whose results are finite
-whenever their operands are, nor for a divisor that is known not to be zero.
+The pass runs before any simplification, so that it checks what the user wrote. It skips operators whose results are
+finite whenever their operands are, and divisors that are known to be nonzero.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ DIVIDES = frozenset({"floordiv", "mod", "raw_div", "raw_mod"})
 FINITE = frozenset({"neg", "abs", "sign", "floor", "ceil", "trunc", "round", "min", "max"})
 _COMPUTES = (ops.Unary, ops.Binary, ops.MatMul, ops.Reduce, ops.Cast)
 
-# How a message writes an operator: the others as functions.
+# The spelling of operators in messages. Operators without a row are written as function calls.
 SPELLING: dict[str, str] = {
     "add": "{} + {}",
     "sub": "{} - {}",
@@ -47,7 +48,7 @@ SPELLING: dict[str, str] = {
 
 @pass_("check_arithmetic")
 def check_arithmetic(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Put assertions behind what may be no number and before what may divide by zero (see the picture above)."""
+    """Insert an assertion after each op that may compute a NaN or an infinity, and before each integer division."""
     if not config.debug and not config.check_nan:
         return False
     changed = False
@@ -65,7 +66,7 @@ def check_arithmetic(root: ops.Kernel, config: CompileConfig) -> bool:
 
 
 def spelled(op: Op) -> str:
-    """The operation with a slot for each operand."""
+    """A message template for the operation, with a `{}` for each operand."""
     kind = str(getattr(op, "kind", op.opname))
     return SPELLING.get(kind) or f"{kind}({', '.join('{}' for _ in op.operands)})"
 
@@ -107,7 +108,7 @@ def _result(op: Op) -> None:
 
 
 def _kinds(build: Builder, value: Value) -> tuple[Value, Value]:
-    """Whether it is NaN, and whether it is infinite: by its bits, the sign left out."""
+    """Whether the value is a NaN, and whether it is infinite, decided by its bits without the sign."""
     prim = element(value.type)
     whole = with_element(value.type, PRIMS[f"i{prim.bits}"])
     infinity = {16: 0x7C00, 32: 0x7F800000, 64: 0x7FF << 52}[prim.bits]
@@ -131,7 +132,7 @@ def _filled(build: Builder, type: Type, number: int) -> Value:
 
 
 def _like(build: Builder, value: Value, type: Type) -> Value:
-    """A scalar in every element of a value of that type."""
+    """Splat a scalar to a value of that type."""
     return build.add(ops.Splat(value, type=type)) if shape_of(type) else value
 
 

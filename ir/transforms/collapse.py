@@ -1,4 +1,4 @@
-"""A nest of loops that is parallel all the way becomes one box."""
+"""Collapses a nest of parallel loops into one box."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from weft.ir.uniform import FAMILY
 
 __all__ = ["collapse"]
 
-# A short inner loop of known length is better unrolled than made an axis.
+# A short inner loop of known length is not collapsed, because unrolling it is better.
 _SHORTEST = 16
 
 
 @pass_("collapse")
 def collapse(root: Kernel, config: CompileConfig) -> bool:
-    """The box of a range_for takes in the serial loop that is all its body does:
+    """Extends the box of a range_for by a serial loop that does all the work of the task's body:
 
         yield begins=[0], ends=[%n]                 yield begins=[0, 0], ends=[%n, %m]
         body (%i) {                                 body (%i, %j) {
@@ -46,12 +46,15 @@ def collapse(root: Kernel, config: CompileConfig) -> bool:
             }
         }
 
-    So there is more to share out, and the innermost axis is known to be parallel. What stands before the loop is done
-    again for each of its iterations, so that may only be pure or read what the task does not write. Only where two
-    iterations of the nest never touch one place that either writes (`private_spaces`), sums into fixed places
-    excepted that nothing else touches, nor read what may be the same by another name (exposed arrays); where the inner
-    bounds are the same for all %i; and not for loops that are left by a break, that print, draw random numbers or
-    assert, nor for short ones."""
+    The larger box gives threads more work to share, and its innermost axis is known to be parallel. The ops before the
+    inner loop are repeated for each of its iterations. They must therefore be pure, or read only memory that the task
+    does not write.
+
+    The pass requires that no two iterations of the nest access the same memory if one of them writes it
+    (`private_spaces`). Sums into fixed addresses that nothing else accesses are allowed. No iteration may read memory
+    that an alias of it may write (exposed arrays). The inner bounds must be the same for all %i. The pass skips short
+    loops, and loops that contain a break, print, draw random numbers or assert.
+    """
     changed = False
     for task in separate_tasks(root):
         while task.kind == "range_for" and _collapse(task):
@@ -76,7 +79,7 @@ def _collapse(task: Task) -> bool:
 
 
 def _splice(task: Task, inner: For) -> None:
-    """The inner loop's body takes its place, its index becomes the last one of the task."""
+    """Replace the inner loop by its body, and make its index the last index of the task."""
     old = inner.body.args[0]
     index = BlockArg(old.type, old.name, old.span)
     index.block = task.body
@@ -95,8 +98,8 @@ def _long(inner: For) -> bool:
 
 
 def _simple(task: Task, inner: For) -> bool:
-    """Nothing before the loop but what may be done again (`_independent` refuses loads of what the nest writes: they do
-    not name its index), and nothing in the nest that depends on order."""
+    """Whether the ops before the loop may be repeated, and nothing in the nest depends on order. Loads of memory that
+    the nest writes are rejected by `_independent`, because they do not contain the inner index."""
     if not all(op is inner or op.pure or isinstance(op, Load) for op in task.body):
         return False
     return not any(op.exits or shows_order(op) for op in task.walk()) and not _left(inner)
@@ -116,21 +119,21 @@ def _loop_of(op: Op) -> Op | None:
 
 
 def _independent(task: Task, inner: For) -> bool:
-    """Whether iterations of the whole nest keep out of each other's way."""
+    """Whether no two iterations of the whole nest conflict."""
     if _overlapping(task):
         return False
     private = private_spaces(task, [*task.body.args, inner.body.args[0]])
     nest, done = Region(task.body), dict[Hashable, set[str]]()
     for op in accesses(task):
         root = root_of(op.ptr)
-        if not (isinstance(root, Alloca) and root in nest.inside):  # `_simple` lets none stand before the inner loop
+        if not (isinstance(root, Alloca) and root in nest.inside):  # `_simple` allows none before the inner loop
             done.setdefault(memory_space(op.ptr), set()).add(_kind(op, nest))
     return all(space in private or (len(kinds) == 1 and "" not in kinds) for space, kinds in done.items())
 
 
 def _kind(op: Access, nest: Region) -> str:
-    """Of accesses of one kind the order does not matter: those that only read, or that sum into a fixed place, whose
-    old value nobody wants; "" for others."""
+    """The kind of accesses whose order does not matter: reads, or sums into a fixed address whose old value is not
+    used. "" for all others."""
     if isinstance(op, Load):
         return "load"
     if not isinstance(op, Atomic) or op.users or not nest.invariant(op.ptr):
@@ -139,7 +142,7 @@ def _kind(op: Access, nest: Region) -> str:
 
 
 def _overlapping(task: Task) -> bool:
-    """Whether what is written may be what is read by another name: the inner loop is promised its order."""
+    """Whether written memory may alias memory that is read. The order of the inner loop must then be kept."""
     exposed = [op for op in accesses(task) if space_of(op.ptr) == EXPOSED]
     roots = [root_of(op.ptr) for op in exposed]
     arrays = {leaf_key(root.array) for root in roots if isinstance(root, ArrayPtr)}
@@ -148,7 +151,7 @@ def _overlapping(task: Task) -> bool:
 
 
 def _computable(value: Value) -> bool:
-    """Whether the bounds region can compute the value: pure, from nothing but constants and arguments."""
+    """Whether the bounds region can compute the value: it is pure and depends only on constants and arguments."""
     return isinstance(value, Op) and value.pure and all(map(_computable, value.operands))
 
 

@@ -1,4 +1,4 @@
-"""Common subexpressions: what is computed twice is computed once."""
+"""Common subexpression elimination: computes equal expressions only once."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Key = tuple[Any, ...]
 
 @pass_("cse")
 def cse(root: Kernel, config: CompileConfig) -> bool:
-    """Gives the uses of a pure op to an equal one before it that always ran.
+    """Replaces a pure op by an equal op that dominates it.
 
         %a = binary add %x, %y
         if %p {                                if %p {
             %b = binary add %y, %x     ->
             store %q, %b                           store %q, %a
 
-    Not for loads (`forward` knows what memory holds) nor other ops with an effect; not from one branch of an If to the
-    other; and not from outside into a parallel loop, which becomes a task of its own and would need
-    the value handed over.
+    The pass does not merge loads, which `forward` handles, nor other ops with side effects. It does not merge an op in
+    one branch of an If with one in the other branch. It does not replace an op in a parallel loop by one outside: the
+    loop becomes a task of its own, and the value would have to be passed to it.
     """
     return _visit(root.body, {})
 
@@ -63,7 +63,8 @@ def _scan(block: Block, known: dict[Key, Op], added: list[Key]) -> bool:
 
 
 def _task(task: Task) -> bool:
-    """The prologue's values are visible in the body and the epilogue, those of the bounds nowhere else."""
+    """The values of the prologue are visible in the body and the epilogue. The values of the bounds are visible nowhere
+    else."""
     changed = _visit(task.bounds, {})
     known: dict[Key, Op] = {}
     changed |= _scan(task.prologue, known, [])
@@ -72,7 +73,7 @@ def _task(task: Task) -> bool:
 
 
 def _key_function(cls: type[Op]) -> Callable[[Op], Key]:
-    """Two ops of a class are equal if they agree in type, attributes and operands."""
+    """Two ops of a class are equal if their types, attributes and operands are equal."""
     if not cls.attribute_names:
         return lambda op: (cls, op.type, op.groups, *op.operands)
     attributes = attrgetter(*cls.attribute_names)
@@ -88,7 +89,7 @@ def _binary_key(op: Op) -> Key:
 
 
 class _Keys(dict[type[Op], Callable[[Op], Key]]):
-    """Key functions by class, made when first asked for."""
+    """Key functions by op class, created on first use."""
 
     def __missing__(self, cls: type[Op]) -> Callable[[Op], Key]:
         self[cls] = made = _key_function(cls)

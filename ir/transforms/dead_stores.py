@@ -1,4 +1,6 @@
-"""Dead store elimination: a store that is overwritten, or whose local dies, before anyone reads it."""
+"""Dead store elimination: removes a store that is overwritten before anything reads it, or whose local is never read
+again.
+"""
 
 from __future__ import annotations
 
@@ -25,26 +27,27 @@ from weft.ir.types import VOID
 
 __all__ = ["dead_stores"]
 
-_STORED = Value(VOID)  # the table's values do not matter here, only its places
+_STORED = Value(VOID)  # only the places in the table matter here, not the values
 
 
 @pass_("dead_stores")
 def dead_stores(root: Kernel, config: CompileConfig) -> bool:
-    """Walks backwards and drops stores that no later op can see.
+    """Walks backwards and drops stores that no later op can observe.
 
         store %p, %a
         (nothing reads %p)             ->
         store %p, %b                           store %p, %b
 
-    Both arms of an If count; what follows a loop counts in the loop unless the loop itself reads it. Not across an op
-    that may end the kernel (an Assert, a Return inside): the store before it would be the last.
+    A store before an If is dead if it is dead in both branches. What is dead after a loop is dead in the loop too,
+    unless the loop itself reads it. The pass keeps a store before an op that may end the kernel (an Assert, or a Return
+    inside it), because that store would be the last one.
     """
     return _DeadStores(root).changed
 
 
 class _Later:
-    """What holds from a point on: `over` has the places that are stored to before they are read, `gone` the locals that
-    are not read again."""
+    """What holds from a point on. `over` holds the addresses that are stored to before they are read. `gone` holds the
+    locals that are not read again."""
 
     def __init__(self, over: PlaceTable | None = None, gone: dict[Alloca, None] | None = None) -> None:
         self.over, self.gone = over or PlaceTable(), gone or {}
@@ -58,15 +61,15 @@ class _Later:
         self.over.touch(space, ptr)
 
     def may_stop(self) -> None:
-        """What comes later may not come at all."""
+        """Handle an op after which the rest may not run."""
         self.over.spaces = {}
 
     def may_fail(self) -> None:
-        """As `may_stop`, but locals are not missed after a failure."""
+        """Handle an op that may fail. As `may_stop`, but locals are not read after a failure."""
         self.over.keep_locals(True)
 
     def effects(self, effects: Effects) -> None:
-        """Account for an op with regions before this point."""
+        """Handle an op with regions that runs before this point."""
         if effects.barrier:
             self.over, self.gone = PlaceTable(), {}
         for (space, _), ptr in effects.reads.items():
@@ -82,7 +85,7 @@ class _Later:
 
 
 class _DeadStores:
-    """One walk against program order."""
+    """One backward walk over the program."""
 
     def __init__(self, root: Kernel) -> None:
         self.changed = False
@@ -91,7 +94,7 @@ class _DeadStores:
         self.block(root.body, _Later(), _Later())
 
     def block(self, block: Block, later: _Later, jump: _Later, keep: bool = False) -> _Later:
-        """What holds at the start of `block`, if `later` holds at its end and `jump` after a Break or Continue.
+        """Give what holds at the start of `block` if `later` holds at its end and `jump` after a Break or Continue.
         `keep`: the block's locals outlive it."""
         if isinstance(block.last, (Break, Continue)):
             later = jump.copy()
@@ -129,7 +132,7 @@ class _DeadStores:
             later.over.put(place, ptr, _STORED)
 
     def covered(self, ptr: Value, over: PlaceTable) -> bool:
-        """Whether `ptr`, or the whole that it is a part of, is stored to later."""
+        """Whether a later op stores to `ptr`, or to the whole value that it is a part of."""
         while over.get(self.place(ptr)) is None:
             if not isinstance(ptr, (ElementPtr, MemberPtr)):
                 return False

@@ -1,4 +1,4 @@
-"""Loads of straight loops are masked without a branch: the worst index is kept, and told of behind the loop."""
+"""Masks loads in loops without branches: keeps the worst index and reports it after the loop."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MOST_AXES = 2
 
 
 def can_wait(doubt: Doubt) -> bool:
-    """Whether another index can take the place of one out of range: of a load from a field or a tensor, which has
-    elements."""
+    """Whether an index that is out of range may be replaced by another one. This holds for loads from a field or a
+    tensor, because they always have elements."""
     known = all(isinstance(axis.extent, int) for axis in doubt.axes)
     return isinstance(doubt.op, Load) and len(doubt.axes) <= _MOST_AXES and known
 
 
 def in_straight_body(op: Op) -> bool:
-    """Whether the op stands in the body of a parallel task of which LLVM may make vectors: it has no branches."""
+    """Whether the op is in the body of a parallel task that LLVM may vectorize, because the body has no branches."""
     task = op.parent
     if not isinstance(task, Task) or op.block is not task.body:
         return False
@@ -41,13 +41,15 @@ def in_straight_body(op: Op) -> bool:
 
 
 def load_anyway(doubt: Doubt, task: Task, zero: Value) -> tuple[Value, list[tuple[Axis, Value, Value]]]:
-    """Load from the first index where one is out of range, and give 0 instead:
+    """Load from the first index if an index is out of range, and give 0 in that case:
 
         %v = load field_ptr @x[%i]     ->     %ok = binary lt (cast %i : u32), 8
                                               %w = load field_ptr @x[select %ok, %i, 0] ; %v = select %ok, %w, 0
                                               store %worst, (binary max (load %worst), (select %ok, 0, (cast %i : u32)))
 
-    Gives the value, and for each axis what is known behind the loop: whether an index was out of range, and which."""
+    The function gives the value, and for each axis what is known after the loop: whether an index was out of range, and
+    which one.
+    """
     build = Builder.at(doubt.op)
     holds: Value | None = None
     told: list[tuple[Axis, Value, Value]] = []
@@ -70,7 +72,8 @@ def load_anyway(doubt: Doubt, task: Task, zero: Value) -> tuple[Value, list[tupl
 
 
 def _worst(behind: Value, first: int, holds: Value, task: Task, build: Builder) -> tuple[Value, Value]:
-    """Keep the greatest of the indices out of range, counted from the first one and taken for unsigned: not 0."""
+    """Keep the largest index that is out of range, counted from the first index and taken as unsigned, so that it is
+    not 0."""
     type = u32 if behind.type is i32 else u64
     before, after = Builder(task.prologue, None, build.span), Builder(task.epilogue, None, build.span)
     worst = before.add(Alloca(type=pointer(type), name="worst"))
@@ -85,7 +88,7 @@ def _worst(behind: Value, first: int, holds: Value, task: Task, build: Builder) 
 
 
 def _rebuilt(ptr: Value, chosen: dict[tuple[Op, int], Value], build: Builder) -> Value:
-    """The address with those indices."""
+    """The address with other indices."""
     if not isinstance(ptr, FieldPtr | ArrayPtr | ElementPtr | MemberPtr):
         return ptr
     made = ptr.clone({})

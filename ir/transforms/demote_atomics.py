@@ -1,4 +1,4 @@
-"""Turns atomics that nobody else can meet into ordinary reads and writes."""
+"""Replaces atomics that no other thread can race with by plain loads and stores."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
         %old = atomic add %p, %v     ->    %old = load %p
                                            store %p, %old + %v
 
-    where %p is a local; or where the address names every loop index, and all that the task writes of that field names
-    them in the same way (`x[i]`, `x[i, k]` and nothing but those: see `private_spaces`). In a serial task: always, save
-    that of a function, which parallel loops may call.
+    This applies if %p is a local. It also applies if the address contains every loop index and all writes of the task
+    to that field contain them in the same way, such as `x[i]`, `x[i, k]` and no others (see `private_spaces`). It
+    always applies in a serial task, except in one of a function, which parallel loops may call.
 
-    An exchange whose old value nobody wants is a relaxed store, wherever it is; but not in a task that synchronises,
-    where a fence may give the exchange an order, and would give none to a store.
+    An exchange whose old value is not used becomes a relaxed store, in any kind of task. The exception is a task that
+    synchronises: a fence may order an exchange there, but it would not order a store.
 
-    Not for `x[idx[i]]`, `x[i // 2]`, nor where `x[i + 1]` is written besides `x[i]`; that `x[i + 1]` is read is no
-    obstacle: whether the old or the new value is seen there has never been sure. Before or after `scalarize`."""
+    The pass keeps atomics on `x[idx[i]]` and `x[i // 2]`, and on `x[i]` if the task writes `x[i + 1]` too. A read of
+    `x[i + 1]` is no obstacle, because such a read may see the old or the new value in any case. The pass works before
+    or after `scalarize`.
+    """
     changed = False
     for task in closed_tasks(root):
         atomics = task.all_of(Atomic)
@@ -49,7 +51,8 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
 
 
 def _has_plain_form(op: Atomic) -> bool:
-    """Truth values add up modulo 2, which no Binary on u1 does."""
+    """Whether a Binary computes the same as the atomic. Sums of truth values are modulo 2, which no Binary on u1
+    computes."""
     return element(op.value.type) is not u1 or op.kind in ("and", "or", "xor", "xchg")
 
 

@@ -1,12 +1,12 @@
-"""Ops that code generators need not know, in terms of those they do.
+"""Expands ops that code generators do not know into ops that they do.
 
     %y = binary pow %x, 3 : i32         =>     %t = binary mul %x, %x;  %y = binary mul %t, %x
     %y = binary pow %a, %b : i32        =>     a loop over the bits of %b: square, and multiply where the bit is set
     return %a, %b                       =>     store_result %a, 0;  store_result %b, 1;  exit
 
-A power of floats is taken apart only where that is exact (exponents 0, 1, 2, -1) or, with `fast_math`, for integers and
-half-integers (`x * sqrt(x)`) up to 16: otherwise `pow` stays, since products round more often. Works on scalars: after
-`scalarize`.
+A power of floats is expanded only if that is exact (exponents 0, 1, 2, -1). With `fast_math`, it is also expanded for
+integers and half-integers (`x * sqrt(x)`) up to 16. Other powers stay `pow`, because products would round more often.
+The pass works on scalars, so it runs after `scalarize`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST_FAST = 16
 
 @pass_("demote_ops")
 def demote_ops(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Expand integer powers, simple constant powers of floats, and `return` (see the picture above)."""
+    """Expand integer powers, simple constant powers of floats, and `return`."""
     changed = False
     for op in ops_of(root.body):
         if isinstance(op, ops.Binary) and op.kind == "pow" and isinstance(op.type, Prim):
@@ -41,7 +41,7 @@ def demote_ops(root: ops.Kernel, config: CompileConfig) -> bool:
 
 
 def store_results(op: ops.Return, scalars: list[Value]) -> None:
-    """Before `op`: store the flattened results and leave the kernel."""
+    """Insert stores of the flattened results and an exit before `op`."""
     build = Builder.at(op)
     for part, value in enumerate(scalars):
         build.add(ops.StoreResult(value, part))
@@ -66,7 +66,7 @@ def _float_power(op: ops.Binary, config: CompileConfig) -> Value | None:
 
 
 def _product(build: Builder, base: Value, exponent: int, one: int | float) -> Value:
-    """`base` to a known power, by repeated squaring."""
+    """Compute `base` to a known power by repeated squaring."""
     result: Value | None = None
     while exponent:
         if exponent & 1:
@@ -88,7 +88,8 @@ def _integer_power(op: ops.Binary) -> Value:
 
 
 def _negative_power(build: Builder, base: Value, same_parity: Value) -> Value:
-    """The quotient 1 / base**n truncated: only 1 and -1 leave something, which the parity of n decides."""
+    """The truncated quotient 1 / base**n. It is nonzero only for the bases 1 and -1, where it depends on the parity of
+    n."""
     zero, one = (build.add(ops.Const(value, type=base.type)) for value in (0, 1))
     size = build.add(ops.Unary("abs", base, type=base.type))
     unit = build.add(ops.Binary("eq", size, one, type=u1))
@@ -96,7 +97,8 @@ def _negative_power(build: Builder, base: Value, same_parity: Value) -> Value:
 
 
 def _power_loop(build: Builder, base: Value, exponent: Value) -> Value:
-    """Square and multiply. A negative exponent runs as its lowest bit would (the parity), then `_negative_power`."""
+    """Square and multiply in a loop. A negative exponent runs as its lowest bit (the parity), then `_negative_power`
+    follows."""
     prim = base.type
     assert isinstance(prim, Prim)
 

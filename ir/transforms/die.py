@@ -1,4 +1,4 @@
-"""Dead code elimination: what nothing depends on goes."""
+"""Dead code elimination: removes ops that no side effect depends on."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ __all__ = ["die"]
 
 @pass_("die")
 def die(root: Kernel, config: CompileConfig) -> bool:
-    """Keeps what has an effect and what that needs; erases the rest.
+    """Keeps ops with side effects and the ops that these need, and erases all others.
 
         %a = alloca : *f32                     (nothing: no one reads %a,
         store %a, %x                   ->       though it feeds itself)
         %b = load %a
         store %a, (binary add %b, 1)
 
-    Stores to a local live only if something live reads the local. Not a While (it may never end), nor random draws
-    (dropping one would change those after it), nor jumps and what they hang on.
+    A store to a local is live only if a live op reads the local. A While is always kept, because it may never end.
+    Random draws are kept, because removing one would change those after it. Jumps are kept, and so are the ops that
+    they depend on.
     """
     ops = ops_of(*root.regions)
     live, writers = _roots(ops)
@@ -41,7 +42,7 @@ def die(root: Kernel, config: CompileConfig) -> bool:
 
 
 def _roots(ops: list[Op]) -> tuple[dict[Op, None], dict[Value, list[Op]]]:
-    """The ops that must stay whatever else happens, and the writers of each local."""
+    """The ops that must stay in any case, and the ops that write each local."""
     live: dict[Op, None] = {}
     writers: dict[Value, list[Op]] = {}
     for op in ops:

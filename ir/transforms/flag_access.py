@@ -1,4 +1,4 @@
-"""Tells each task what it touches, and each load whether its memory stays as it is."""
+"""Records which memory each task reads and writes, and marks invariant loads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ __all__ = ["flag_access"]
 
 @pass_("flag_access")
 def flag_access(root: Kernel, config: CompileConfig) -> bool:
-    """Before, and after:
+    """Before and after:
 
         task range_for { body { %v = load field_ptr @x(%i) ; store field_ptr @y(%i), %v } }
         task range_for reads=x writes=y { body { %v = load field_ptr @x(%i) invariant ; store field_ptr @y(%i), %v } }
 
-    A load is invariant where no op of its task writes the field or array. Of exposed ones, which may overlap one
-    another, one that is written makes the loads of all variant. Locals are never flagged."""
+    A load is invariant if no op of its task writes the field or array. Exposed fields and arrays may alias one another:
+    a write to one of them makes the loads of all of them variant. Loads of locals are never marked.
+    """
     changed = False
     for task in tasks_of(root):
         changed |= _flag(task, root)
@@ -51,7 +52,7 @@ def _flag(task: Task, kernel: Kernel) -> bool:
 
 
 def _name(ptr: Value, kernel: Kernel) -> str:
-    """The name of the field or array; "" for locals and temporaries."""
+    """The name of the field or array, or "" for locals and temporaries."""
     root = root_of(ptr)
     if isinstance(root, FieldPtr):
         return root.field.name

@@ -1,4 +1,4 @@
-"""Constant folding: what can be computed while compiling is not computed later."""
+"""Constant folding: computes ops with constant operands at compile time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["FOLDERS", "fold"]
 
 @pass_("fold")
 def fold(root: Kernel, config: CompileConfig) -> bool:
-    """Computes ops whose operands are constants, and picks parts out of values just put together.
+    """Computes ops whose operands are constants, and replaces parts of newly built values by their operands.
 
         %a = const 2 : i32                     %c = const 6 : i32
         %b = const 3 : i32             ->
@@ -41,8 +41,8 @@ def fold(root: Kernel, config: CompileConfig) -> bool:
         %v = make_tensor %x, %y                %x
         %e = extract %v 1              ->      %y
 
-    Not where the result would depend on the target: nothing here touches memory, calls or pointers to the unknown.
-    Tensors of different constants stay as they are (scalarize cuts them up).
+    The pass does not fold results that depend on the target: it leaves memory, calls and unknown pointers alone.
+    Tensors of different constants are left unchanged, because `scalarize` splits them.
     """
     return rewrite(root, FOLDERS)
 
@@ -93,7 +93,8 @@ def _extract(op: Extract, build: Rewriter) -> Value | None:
 
 
 def _make_tensor(op: MakeTensor, build: Rewriter) -> Value | None:
-    """A tensor put together from all parts of another is that other; from one scalar many times, a splat."""
+    """A tensor built from all parts of another tensor is that other tensor. A tensor built from one repeated scalar is
+    a splat."""
     first = op.operands[0]
     if isinstance(first, Extract) and first.x.type is op.type:
         whole = first.x
@@ -130,8 +131,8 @@ def _member(op: Member, build: Rewriter) -> Value | None:
 
 
 def _address(op: Address, build: Rewriter) -> Value | None:
-    """Constant terms go into the offset; `i + c` gives its constant to the offset, unless that is far away. (The sum
-    does not overflow.)"""
+    """Moves constants into the offset: constant terms, and the constant of `i + c` unless it is too large. The sum does
+    not overflow."""
     indices: list[Value] = []
     strides: list[Value] = []
     offset = op.offset

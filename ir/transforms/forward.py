@@ -1,4 +1,4 @@
-"""Store-to-load and load-to-load forwarding: what memory is known to hold need not be read."""
+"""Store-to-load and load-to-load forwarding: replaces a load by the value that memory is known to hold."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ __all__ = ["forward"]
 
 @pass_("forward")
 def forward(root: Kernel, config: CompileConfig) -> bool:
-    """Gives loads the value that memory is known to hold, and drops stores of what is there already.
+    """Replaces loads by the values that memory is known to hold, and drops stores of values that are there already.
 
         store %p, %x                           store %p, %x
         %a = load %p                   ->
         store %q, (f %a)                       store %q, (f %x)
 
-    What is known holds on into branches and loops, less what the loop itself may write; after an If, what both arms
-    agree on. Not the result of an atomic, nor memory that an op in between may write; with `mask_out_of_bounds`, not
-    what was stored where there may be no memory. From outside into a parallel loop only locals are carried on: the rest
-    belongs to another task.
+    Known values stay known in branches and loops, except those that the loop itself may overwrite. After an If, the
+    values that both branches agree on are known. The result of an atomic is not known, nor is memory that an op in
+    between may write. With `mask_out_of_bounds`, a stored value is not known if the address may be out of bounds. Only
+    the values of locals are known inside a parallel loop from outside of it: other memory belongs to another task
+    there.
     """
     return _Forward(root, config.masks).changed
 
@@ -55,7 +56,8 @@ class _Forward:
         self.block(root.body, PlaceTable())
 
     def block(self, block: Block, memory: PlaceTable) -> bool:
-        """Run through a block, changing `memory` to what holds after it; False if its end is not reached."""
+        """Walk a block and change `memory` to what holds after it. Gives False if the end of the block
+        is not reached."""
         for op in block:
             if op.pure:
                 continue
@@ -87,7 +89,7 @@ class _Forward:
             memory.put(place, ptr, op)
 
     def part(self, op: Op, ptr: Value, memory: PlaceTable) -> Value | None:
-        """The value at a constant place of a tensor or struct whose whole value is known."""
+        """The value at a constant position of a tensor or struct whose whole value is known."""
         if not isinstance(ptr, (ElementPtr, MemberPtr)):
             return None
         base = ptr.base
@@ -112,11 +114,11 @@ class _Forward:
             self.changed = True
             return
         memory.touch(place[0], ptr)
-        if not self.masked or _is_inside(ptr):  # what is dropped is not there to be read
+        if not self.masked or _is_inside(ptr):  # a store that is out of bounds is dropped
             memory.put(place, ptr, value)
 
     def control(self, op: Op, memory: PlaceTable) -> bool:
-        """An op with regions; False if what follows is never reached."""
+        """Walk an op with regions. Gives False if the ops after it are never reached."""
         if isinstance(op, If):
             return self.branch(op, memory)
         if isinstance(op, Task):
@@ -139,14 +141,15 @@ class _Forward:
             return True
         if else_ends:
             memory.spaces = other.spaces
-        # What was computed inside the only arm that goes on cannot be used after it.
+        # Values computed inside the only branch that continues cannot be used after the If.
         for space in list(memory.spaces):
             if memory.spaces[space] is not before.get(space):
                 memory.keep(space, lambda _, entry: not _inside(entry[1], op))
         return then_ends or else_ends
 
     def task(self, task: Task) -> None:
-        """Iterations run after the prologue any number of times, so the body starts with what none of them writes."""
+        """Iterations run any number of times after the prologue, so the body starts with the values that no iteration
+        overwrites."""
         self.block(task.bounds, PlaceTable())
         memory = PlaceTable()
         self.block(task.prologue, memory)
@@ -155,7 +158,7 @@ class _Forward:
         self.block(task.epilogue, memory)
 
     def forget(self, op: Op, memory: PlaceTable) -> None:
-        """Forget what `op`, which may run its regions many times, may write."""
+        """Forget the memory that `op` may write. It may run its regions many times."""
         effects = self.effects(op)
         if effects.barrier:
             memory.spaces = {}
@@ -164,7 +167,7 @@ class _Forward:
 
 
 def _is_inside(ptr: Value) -> bool:
-    """Whether what is stored there is surely there. (An address that is spelled out is guarded where it needs it.)"""
+    """Whether the address is known to be in bounds. A lowered address is guarded already if it needs to be."""
     return not isinstance(ptr, FieldPtr | ArrayPtr | ElementPtr | MemberPtr) or in_bounds(ptr)
 
 

@@ -1,4 +1,4 @@
-"""All simplifications together, until nothing changes."""
+"""Runs all simplifications until none changes anything."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from weft.ir.transforms.unreachable import unreachable
 
 __all__ = ["full_simplify"]
 
-# `algebra` folds constants too. Values settle before control flow, control flow before memory; `die` sweeps up.
+# Values are simplified before control flow, control flow before memory. `algebra` also folds constants.
 _ORDER: tuple[Pass, ...] = (algebra, unreachable, cse, forward, dead_stores, die, licm)
 _ROUNDS = 50
 
-# What may find something to do after a pass has changed something. New values and new control flow concern all others;
-# values that became one, operands and addresses; stores and loads that are gone, what they kept alive or hid; what
-# was moved out of a loop, what may equal it there, and the loop, if nothing is left in it.
+# The passes to run again after a pass has changed something. New values and new control flow matter to all others.
+# Merged values matter to passes that compare operands and addresses. Removed stores and loads matter to passes over
+# what they kept alive or hid. An op moved out of a loop may equal an op there, and the loop may become empty.
 _WAKES: dict[Pass, tuple[Pass, ...]] = {
     **{each: tuple(other for other in _ORDER if other is not each) for each in (algebra, unreachable, forward)},
     cse: (algebra, forward, dead_stores, licm),
@@ -34,13 +34,14 @@ _WAKES: dict[Pass, tuple[Pass, ...]] = {
 
 @pass_("full_simplify")
 def full_simplify(root: Kernel, config: CompileConfig) -> bool:
-    """Runs the simplifications in turn; a pass is not run again before one has changed something that concerns it.
+    """Runs the simplifications in turn. A pass runs again only after another one has changed something that it depends
+    on.
 
         for %i in 0..1 {                       store %p, %x
             store %a, %x               ->
             store %p, (load %a)
 
-    Only `die` and `unreachable` without `advanced_optimization`.
+    Without `advanced_optimization`, only `die` and `unreachable` run.
     """
     passes = _ORDER if config.advanced_optimization else (unreachable, die)
     changed = False

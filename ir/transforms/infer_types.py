@@ -1,13 +1,14 @@
-"""Make operand types agree.
+"""Makes the operand types of each op agree by inserting casts and splats.
 
     %a: i32, %b: f32x3
     %c = binary add %a, %b     =>     %t = cast %a : f32;  %u = splat %t : f32x3;  %c = binary add %u, %b : f32x3
     store %p: *f32, %i: i32    =>     %t = cast %i : f32;  store %p, %t
     if %x: i32                 =>     %t = cast %x : u1;   if %t
 
-Every operator gets operands of the types its table row asks for; stored values get the type of the place, loop bounds
-that of the index, conditions u1, returned values those of the kernel's results. Constants are converted on the spot.
-Types that cannot agree are the user's error. The program's meaning is settled here: nothing later inserts casts.
+The operands of an operator get the types that its row of the table asks for. A stored value gets the type of the
+memory, a loop bound gets the type of the index, a condition becomes u1, and a returned value gets the type of the
+kernel's result. Constants are converted at once. If types cannot agree, the pass reports an error of the user. This
+pass fixes the meaning of the program: no later pass inserts casts.
 """
 
 from __future__ import annotations
@@ -44,20 +45,20 @@ def types(kind: type[Op]) -> Callable[[RuleT], RuleT]:
 
 @pass_("infer_types")
 def infer_types(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Insert casts and splats until all operand types agree (see the picture above); a second run changes nothing."""
+    """Insert casts and splats until all operand types agree. A second run changes nothing."""
     inference = Inference(root, config)
     inference.block(root.body)
     return inference.changed
 
 
 class Inference:
-    """One run over a kernel, in program order: operands are settled before the ops that use them."""
+    """One run over a kernel in program order, so that operands are typed before the ops that use them."""
 
     def __init__(self, kernel: ops.Kernel, config: CompileConfig) -> None:
         self.kernel, self.config, self.changed = kernel, config, False
 
     def block(self, block: Block) -> None:
-        """Settle every op of `block` and those inside them."""
+        """Type every op in `block` and in its nested blocks."""
         for op in block:
             rule = RULES.get(type(op))
             if rule is not None:
@@ -66,7 +67,7 @@ class Inference:
                 self.block(inner)
 
     def want(self, op: Op, position: int, type: Type) -> None:
-        """Make operand number `position` of `op` have that type."""
+        """Convert the operand number `position` of `op` to a type."""
         value = op.operands[position]
         if value.type is type:
             return
@@ -74,7 +75,7 @@ class Inference:
         self.changed = True
 
     def convert(self, value: Value, type: Type, at: Op) -> Value:
-        """`value` in another type, by ops inserted before `at`."""
+        """Convert `value` to another type with ops inserted before `at`."""
         if value.type is type:
             return value
         if isinstance(value.type, Struct) or isinstance(type, Struct):
@@ -89,7 +90,7 @@ class Inference:
         return build.add(ops.Splat(value, type=type)) if wanted != shape else value
 
     def _convert_struct(self, value: Value, type: Type, at: Op) -> Value:
-        """Structs convert member by member where the names agree."""
+        """Structs whose member names agree are converted member by member."""
         old = value.type
         if not (isinstance(old, Struct) and isinstance(type, Struct)) or _names(old) != _names(type):
             raise TypeMismatch(f"cannot make a {type} of a {old}", at.span)
@@ -101,7 +102,7 @@ class Inference:
         return build.add(ops.MakeStruct(members, type=type))
 
     def result(self, op: Op, type: Type) -> None:
-        """Give `op` its true type; whoever was promised another gets a cast."""
+        """Set the result type of `op`. Users that expect another type get a cast."""
         if op.type is type:
             return
         promised, op.type = op.type, type
@@ -123,7 +124,7 @@ def _names(struct: Struct) -> list[str]:
 
 def _cast(build: Builder, value: Value, elem: Prim) -> Value:
     if isinstance(value, ops.Const):
-        own = cast_value(value.value, element(value.type))  # an f32 0.1 stays that number as an f64
+        own = cast_value(value.value, element(value.type))  # an f32 0.1 converted to f64 keeps its f32 value
         return build.add(ops.Const(cast_value(own, elem).item(), type=elem, span=value.span))
     return build.add(ops.Cast(value, type=with_element(value.type, elem)))
 
@@ -136,7 +137,7 @@ def _elements(op: Op, *values: Value) -> list[Prim]:
 
 
 def _common_shape(op: Op, *values: Value) -> Type | None:
-    """The tensor type whose shape all the tensors among `values` have, or None where all are scalars."""
+    """The shape that all tensors among `values` share, as a tensor type, or None if all values are scalars."""
     wide: Type | None = None
     for value in values:
         if isinstance(value.type, Tensor):
@@ -312,7 +313,7 @@ def _indices(inference: Inference, op: Op, start: int) -> None:
 
 
 def _signed(inference: Inference, op: Op, position: int) -> None:
-    """An index that is an i64, the greatest where it was greater: out of bounds as before."""
+    """Convert an index to i64. Larger values become the largest i64, so that they stay out of bounds."""
     value, (_, most) = op.operands[position], type_interval(i64)
     if interval(value)[1] > most:
         build = Builder.at(op)

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: what every iteration computes alike is computed before the loop."""
+"""Loop-invariant code motion: moves computations that give the same result in every iteration out of the loop."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ __all__ = ["licm"]
 
 @pass_("licm")
 def licm(root: Kernel, config: CompileConfig) -> bool:
-    """Moves pure ops whose operands come from outside a loop in front of it; out of a task's body into its prologue.
+    """Moves pure ops whose operands are defined outside a loop to before the loop, or from a task's body to its
+    prologue.
 
         for %i in 0..%n {                      %b = binary mul %x, %y
             %b = binary mul %x, %y     ->      for %i in 0..%n {
             store %p, %b                           store %p, %b
 
-    Pure ops cannot fail, so it does not matter whether the loop runs at all. Not for loads; not for ops inside an If of
-    the loop, which may never run; and not out of a ParallelFor or StructFor, whose body becomes a task with a prologue.
+    Pure ops cannot fail, so they may move even if the loop never runs. The pass does not move loads, nor ops inside an
+    If of the loop, which may never run. It does not move ops out of a ParallelFor or StructFor, whose body becomes a
+    task with a prologue.
     """
     return _visit(root.body)
 
 
 def _visit(block: Block) -> bool:
-    """Innermost loops first, so that an op leaves as many loops as it can in one pass."""
+    """Visit innermost loops first, so that an op can leave several loops in one run of the pass."""
     changed = False
     for op in block:
         if not op.region_names:
@@ -41,7 +43,7 @@ def _visit(block: Block) -> bool:
 
 
 def _hoist(body: Block, target: Block, before: Op | None) -> bool:
-    """An op directly in `body` can only use what is directly in `body` or outside the loop."""
+    """An op directly in `body` can use only values that are defined directly in `body` or outside the loop."""
     changed = False
     for op in body:
         if op.pure and all(value.block is not body for value in op.operands):  # type: ignore[attr-defined]

@@ -1,4 +1,6 @@
-"""Sums that are made under a condition become sums that are always made, of nothing at times."""
+"""Moves a conditional reduction out of its `if`, so that every iteration adds a value, which may be the neutral
+element.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from weft.ir.types import Prim
 __all__ = ["lift_sums"]
 
 _MOST = 12  # ops of an `if`
-_NEUTRAL = {"add": -0.0, "sub": 0.0, "mul": 1.0}  # what leaves every float on the left as it is, -0.0 too
+_NEUTRAL = {"add": -0.0, "sub": 0.0, "mul": 1.0}  # right operands that leave every float unchanged, -0.0 too
 
 
 @pass_("lift_sums")
@@ -28,16 +30,18 @@ def lift_sums(root: Kernel, config: CompileConfig) -> bool:
         }                                    }
                                              store %sum, (load %sum) + (load %part)
 
-    where both accesses are in the `if`, nothing else there touches %sum, and nothing jumps out of it. Exact: `x + -0.0`
-    is x, whatever x is, and so are `x - 0.0` and `x * 1.0`.
-    LLVM makes vectors of a loop that adds up floats in every round; of one that adds in some rounds only where NaN may
-    be ignored, which Weft does not allow (ADR 6). Not for an `if` of more than 12 ops: there LLVM keeps the branch and
-    sees the sum, and rounds that skip it should skip all of it."""
+    This applies if both accesses are in the `if`, nothing else in the `if` accesses %sum, and no jump leaves the `if`.
+    The result is exact: `x + -0.0`, `x - 0.0` and `x * 1.0` equal x for every x.
+
+    LLVM vectorizes a loop that adds a float in every iteration. It vectorizes a loop that adds only in some iterations
+    only if it may ignore NaN, which Weft does not allow (ADR 6). The pass skips an `if` of more than 12 ops: LLVM keeps
+    the branch there and recognizes the sum, and iterations that do not add should skip the whole `if`.
+    """
     return config.arch == "cpu" and _visit(root.body)
 
 
 def _visit(block: Block) -> bool:
-    """Inner conditions first: what leaves them may leave the ones around too."""
+    """Visit inner conditions first: a sum that leaves one of them may leave the outer ones too."""
     changed = False
     for op in block:
         for inner in op.regions:
@@ -49,12 +53,12 @@ def _visit(block: Block) -> bool:
 
 
 def _is_brief(op: If) -> bool:
-    inside = list(islice(op.walk(), _MOST + 2))  # the `if` itself among them
+    inside = list(islice(op.walk(), _MOST + 2))  # includes the `if` itself
     return len(inside) <= _MOST + 1 and not any(isinstance(inner, (Break, Continue, Exit)) for inner in inside)
 
 
 def _lift(op: If, store: Store) -> bool:
-    """Move one sum behind the `if` that it ends a side of, if it is one."""
+    """Move one sum out of an `if` if it is the last op of a branch there."""
     local, total = store.ptr, store.value
     if not isinstance(local, Alloca) or local.within(op):
         return False

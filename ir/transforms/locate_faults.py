@@ -1,12 +1,13 @@
-"""Failed assertions and overflows say in which iteration.
+"""Adds the indices of the current iteration to the messages of failed assertions and of overflows.
 
     parallel_for (%i, %j) { ...                   parallel_for (%i, %j) { ...
       assert %c, [%k], "x[{}] is ..."      =>       assert %c, [%k, %i, %j], "x[{}] is ...\\nwhere i = {}, j = {}"
     }                                             }
 
-The indices of all loops around it, outermost first, under the names that the user gave them; they are values that are
-there anyway, so this costs nothing until an assertion fails. A loop in steps counts trips: its index is what is
-computed of them. Not for loops without an index (`while`), and no more indices than an error record holds.
+The message shows the indices of all enclosing loops, outermost first, under the user's names for them. The indices are
+computed in any case, so this costs nothing until an assertion fails. For a loop with a step, which counts trips, the
+message shows the index that is computed from the trip. The pass skips loops without an index (`while`), and it adds no
+more indices than an error record can hold.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _LOOPS = (ops.ParallelFor, ops.StructFor, ops.For)
 
 @pass_("locate_faults")
 def locate_faults(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Let each of them show the indices of the loops around it (see the picture above)."""
+    """Extend each assertion and each overflow warning with the indices of the enclosing loops."""
     del config
     changed = False
     for fault in root.all_of(ops.Assert):
@@ -57,7 +58,7 @@ def _locate(op: ops.Assert | ops.Warn) -> bool:
 
 
 def loop_indices(op: Op) -> list[tuple[str, Value]]:
-    """Name and value of each index of the loops around `op`, outermost first."""
+    """The name and value of each index of the loops around `op`, outermost first."""
     found: list[tuple[str, Value]] = []
     inner, outer = op, op.parent
     while outer is not None:
@@ -69,7 +70,7 @@ def loop_indices(op: Op) -> list[tuple[str, Value]]:
 
 
 def _index(arg: BlockArg, before: Op) -> tuple[str, Value]:
-    """What the user calls the index `arg`, and its value there; "" if it has no name."""
+    """The user's name for the index `arg` and its value, or "" if it has no name."""
     if not is_counter(arg):
         return arg.name, arg
     index = next((index for index in indices_of(arg) if _stands_before(index, before, arg.block)), None)
@@ -77,7 +78,7 @@ def _index(arg: BlockArg, before: Op) -> tuple[str, Value]:
 
 
 def _stands_before(op: Op, other: Op, block: Block | None) -> bool:
-    """Whether both stand in `block`, `op` first."""
+    """Whether both ops are directly in `block`, and `op` comes first."""
     if op.block is not block:
         return False
     following = op.next

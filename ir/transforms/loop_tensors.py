@@ -1,14 +1,14 @@
-"""Big tensors: memory and loops, not hundreds of scalars.
+"""Moves big tensors to memory and computes them in loops instead of hundreds of scalars.
 
     %c = matmul %a, %b : f32x12x12         %c = alloca : *f32x12x12
                                            for %i in 0 .. 12 {
                                     =>       for %j ... { store c[%i, %j], a[%i, 0] * b[0, %j] }
                                              for %k in 1 .. 12 { for %j ... { c[%i, %j] += a[%i, %k] * b[%k, %j] } } }
 
-A value of more than LIMIT scalars (and a product with such an operand) becomes a local that loops fill, so that the
-size of the code does not grow with that of the matrix. An elementwise operation with one use joins the loop of its
-user, and a load is read in place, where nothing is written in between. Smaller tensors are left to `scalarize`: in
-registers they are faster, and cheap enough to write out. So are structs that hold big tensors.
+A value of more than LIMIT scalars, or a product with such an operand, becomes a local that loops fill. The size of the
+code then does not grow with the size of the matrix. An elementwise operation with a single use is fused into the loop
+of its user. A load is read in place if nothing writes the memory in between. Smaller tensors are left to `scalarize`,
+because they are faster in registers and need little code. Structs that hold big tensors are left to `scalarize` too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from weft.ir.types import Tensor, element, flat_size, i32, pointer, shape_of
 
 __all__ = ["LIMIT", "loop_tensors"]
 
-# Above this many scalars, code written out costs more time to compile than the loops cost to run.
+# Above this number of scalars, compiling the unrolled code costs more time than running the loops.
 LIMIT = 36
 
 Indices = Sequence[Value]
@@ -36,7 +36,7 @@ ELEMENTWISE = classes_with("elementwise")
 
 
 def loops(*kinds: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register how ops of those classes become loops."""
+    """Register the function that turns ops of these classes into loops."""
 
     def register(rule: RuleT) -> RuleT:
         for kind in kinds:
@@ -48,7 +48,7 @@ def loops(*kinds: type[Op]) -> Callable[[RuleT], RuleT]:
 
 @pass_("loop_tensors")
 def loop_tensors(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Turn work on big tensors into loops (see the picture above)."""
+    """Turn operations on big tensors into loops."""
     looper = _Looper()
     looper.block(root.body)
     for op in reversed(looper.dead):
@@ -61,8 +61,8 @@ def _big(value: Value) -> bool:
 
 
 class _Looper:
-    """One run over a kernel. `views`: how to read an element of each tensor that is no longer a value; `places`: the
-    local that holds it."""
+    """One run over a kernel. `views` says how to read an element of each tensor that is no longer a value. `places`
+    holds the local of each such tensor."""
 
     def __init__(self) -> None:
         self.views: dict[Value, View] = {}
@@ -70,7 +70,7 @@ class _Looper:
         self.dead: list[Op] = []
 
     def block(self, block: Block) -> None:
-        """Rewrite the ops of `block` and all inside them."""
+        """Rewrite the ops in `block` and in its nested blocks."""
         for op in block:
             if _big(op) or any(_big(value) for value in op.operands):
                 RULES.get(type(op), _opaque)(self, op)
@@ -78,27 +78,27 @@ class _Looper:
                 self.block(inner)
 
     def local(self, build: Builder, value: Value) -> Value:
-        """Memory for a tensor like `value`."""
+        """Allocate memory for a tensor of the type of `value`."""
         return build.add(ops.Alloca(type=pointer(value.type), name=value.name))
 
     def hold(self, op: Op, place: Value) -> None:
-        """`op` is the tensor at `place` from now on."""
+        """Record that the tensor `op` is now stored at `place`."""
         self.places[op], self.views[op] = place, _reader(place)
         self.dead.append(op)
 
     def fill(self, op: Op, view: View) -> None:
-        """`op` is the tensor with those elements, computed by a loop here."""
+        """Record that the tensor `op` has these elements, which a loop at this point computes."""
         build = Builder.at(op)
         place = self.local(build, op)
         _each(build, shape_of(op.type), lambda inner, at: _put(inner, place, at, view(inner, at)))
         self.hold(op, place)
 
     def view(self, value: Value) -> View:
-        """How to read the elements of `value`; a scalar is all of them."""
+        """How to read the elements of `value`. A scalar has the same value for all elements."""
         return self.views.get(value) or (lambda build, at: value)
 
     def memory(self, value: Value, op: Op) -> View:
-        """How to read elements of `value`, at little cost, from loops that take the place of `op`."""
+        """How to read elements of `value` cheaply from the loops that replace `op`."""
         if value in self.views:
             return self.views[value]
         build = Builder.at(op)
@@ -116,7 +116,7 @@ def _put(build: Builder, place: Value, at: Indices, value: Value) -> None:
 
 
 def _each(build: Builder, shape: Sequence[int], body: Callable[[Builder, Indices], None], first: int = 0) -> None:
-    """A nest of loops over a box; along its outermost axis from `first` on."""
+    """A nest of loops over a box. The outermost axis starts at `first`."""
     indices: list[Value] = []
     for axis, extent in enumerate(shape):
         begin, end, step = (build.add(ops.Const(k, type=i32)) for k in (0 if axis else first, extent, 1))
@@ -128,7 +128,7 @@ def _each(build: Builder, shape: Sequence[int], body: Callable[[Builder, Indices
 
 
 def _is_quiet(op: Op, *ends: Op) -> bool:
-    """Whether nothing is written after `op` and before any of `ends`, later in the same block."""
+    """Whether nothing writes memory after `op` and before the ops in `ends`, which come later in the same block."""
     waiting, following = set(ends), op.next
     while waiting and following is not None:
         waiting.discard(following)
@@ -139,7 +139,7 @@ def _is_quiet(op: Op, *ends: Op) -> bool:
 
 
 def _reached(op: Op) -> Op | None:
-    """Where `op` is computed if it joins the loop of its one user; None if it has none such."""
+    """The point where `op` is computed if it is fused into the loop of its only user, or None."""
     if len(op.users) != 1:
         return None
     user = next(iter(op.users))
@@ -186,7 +186,8 @@ def _random(state: _Looper, op: ops.Random) -> None:
 
 @loops(ops.MakeTensor)
 def _make(state: _Looper, op: ops.MakeTensor) -> None:
-    """Where most scalars are one value, as the zeros of an identity: a loop, then the others."""
+    """If most scalars are one value, as the zeros of an identity matrix are, emit a loop for these and then store the
+    others."""
     counts = Counter(op.values)
     usual, often = counts.most_common(1)[0]
     place = None
@@ -207,7 +208,7 @@ def _written_out(
     numbers: Iterable[int],
     place: Value | None = None,
 ) -> None:
-    """`op` is filled one scalar after another, those `numbers` of it."""
+    """Fill the elements `numbers` of `op` one after another."""
     assert op.block is not None
     build = Builder(op.block, before, op.span)
     place = place or state.local(build, op)
@@ -242,7 +243,7 @@ def _transpose(state: _Looper, op: ops.Transpose) -> None:
 
 @loops(ops.MatMul)
 def _matmul(state: _Looper, op: ops.MatMul) -> None:
-    """Row by row; in the innermost loop neighbours in memory are neighbours in time."""
+    """Compute row by row. The innermost loop accesses adjacent memory in order."""
     build, prim = Builder.at(op), element(op.type)
     lhs, rhs = state.memory(op.lhs, op), state.memory(op.rhs, op)
     place = state.local(build, op)
@@ -268,7 +269,7 @@ def _matmul(state: _Looper, op: ops.MatMul) -> None:
 
 
 def _settle(state: _Looper, op: Op, build: Builder, place: Value) -> None:
-    """`op` is at `place`; a small one becomes a value again."""
+    """Record that `op` is stored at `place`. A small tensor becomes a value again."""
     if _big(op):
         state.hold(op, place)
         return
@@ -278,7 +279,8 @@ def _settle(state: _Looper, op: Op, build: Builder, place: Value) -> None:
 
 @loops(ops.Reduce)
 def _reduce(state: _Looper, op: ops.Reduce) -> None:
-    """Left to right: from the first element on, the rest of the first row, the other rows."""
+    """Reduce from left to right: start with the first element, then take the rest of the first row, then the other
+    rows."""
     build, prim, shape = Builder.at(op), element(op.type), shape_of(op.x.type)
     read = state.view(op.x)
     total = build.add(ops.Alloca(type=pointer(prim)))
@@ -301,7 +303,7 @@ def _reduce(state: _Looper, op: ops.Reduce) -> None:
 
 @loops(ops.Load)
 def _load(state: _Looper, op: ops.Load) -> None:
-    """Read in place until its last use, if that stands in the same block and nothing is written before it."""
+    """Read the memory in place until the last use, if that is in the same block and nothing writes before it."""
     read = _reader(op.ptr)
     users = [user for user in op.users if user.block is op.block and type(user) in RULES]
     ends = [_reached(user) or user if type(user) in ELEMENTWISE else user for user in users]
@@ -338,8 +340,8 @@ def _atomic(state: _Looper, op: ops.Atomic) -> None:
 
 
 def _opaque(state: _Looper, op: Op) -> None:
-    """Any other op keeps taking and giving whole values, which `scalarize` cuts up. (An operand without a place is a
-    splat that was kept for it.)"""
+    """All other ops keep whole values as operands and results, which `scalarize` splits. An operand without a place is
+    a splat that was kept for it."""
     for position, value in enumerate(op.operands):
         if value in state.places:
             op.set_operand(position, Builder.at(op).add(ops.Load(state.places[value])))

@@ -1,4 +1,4 @@
-"""Spells addresses out: base, byte offset, and index times stride for each axis."""
+"""Lowers each address to a base, a byte offset, and an index times a stride for each axis."""
 
 from __future__ import annotations
 
@@ -50,23 +50,25 @@ _POINTERS = (FieldPtr, ArrayPtr, ElementPtr, MemberPtr, TempPtr)
 
 @pass_("lower_access")
 def lower_access(root: Kernel, config: CompileConfig) -> bool:
-    """For a field of f32 of 8 columns, in a loop over %i and %j:
+    """For a field of f32 with 8 columns, in a loop over %i and %j:
 
         body (%i : i32, %j : i32) {                        prologue { %base = tree_base 0 }
           %j1 = %j + 1                                     body (%i : i64, %j : i64) {
           %v = load field_ptr @x(%i, %j1)            ->      %p = address %base, %i * 32 + %j * 4, offset=4, "field:x"
         }                                                    %v = load %p
 
-    Indices become i64 (see `widen.py`), those of the tasks' loops and of inner loops too. The user's offset of a field,
-    constants in indices and the places of components go into `offset`. Nested blocks cost a division and a remainder
-    for each digit of the index (shift and mask, where the block is a power of two). A component chosen at run time is a
-    stride where components are evenly spaced, else a chain of selects. Strides of arrays are computed in the prologue.
+    All indices become i64 (see `widen.py`), including those of the tasks' loops and of inner loops. `offset` holds the
+    user's offset of a field, constants in indices, and the positions of components. Each digit of an index into nested
+    blocks costs a division and a remainder, or a shift and a mask if the size of the block is a power of two. A
+    component that is chosen at run time is addressed by a stride if the components are evenly spaced, else by a chain
+    of selects. Strides of arrays are computed in the prologue.
 
-    The scope is the field (`field:x`; `field:x#2` where all accesses choose their component at compile time), the array
-    (`array:0`), the block's array (`shared:0`), the local (`local:3`) or the temporary (`temp:16`). Locals of one
-    scalar stay as they are.
+    The scope of an address is the field (`field:x`, or `field:x#2` if all accesses choose their component at compile
+    time), the array (`array:0`), the array of the block (`shared:0`), the local (`local:3`) or the temporary
+    (`temp:16`). Locals of one scalar are left unchanged.
 
-    Runs once, after `scalarize`: every load, store and atomic must be of a scalar."""
+    The pass runs once, after `scalarize`: every load, store and atomic must access a scalar.
+    """
     lowering = _Lowering(root, config.boundary_check)
     tasks = tasks_of(root)
     for task in tasks:
@@ -110,7 +112,7 @@ class _Lowering:
                 op.erase()
 
     def shape(self, op: ArrayShape) -> None:
-        """Extents fit the type that the array's says."""
+        """Extents fit the index type of the array."""
         builder = Builder.at(op)
         assert op.block is not None
         assert isinstance(op.array.type, Array)
@@ -118,7 +120,7 @@ class _Lowering:
         op.replace(extent if op.type is extent.type else builder.add(Cast(extent, type=op.type, name=op.name)))
 
     def pointer(self, op: Op) -> None:
-        """Give the loads, stores and atomics of a scalar its spelled-out address."""
+        """Give each load, store and atomic of a scalar its lowered address."""
         accesses = [user for user in op.users if is_access(user)]
         if not accesses:
             return
@@ -151,18 +153,19 @@ class _Lowering:
         return after.add(_address(inside, op.type, scope, op))
 
     def activate(self, access: Op, root: FieldPtr) -> None:
-        """Make the element exist before it is written, where the levels of the field do not have all cells always."""
+        """Activate the element before a write, if a level of the field does not always have all cells."""
         symbol = root.field
         if not symbol.path.is_full:
             symbol.path.activate(_Chi(self, access), self.tree_place(access, symbol), root.indices, symbol.space)
 
     def tree_place(self, op: Op, symbol: FieldSymbol) -> Place:
-        """Where the field's tree begins."""
+        """The address at which the field's tree begins."""
         assert op.block is not None
         return Place(self.widen.share(op.block, TreeBase(symbol.tree), ("tree", symbol.tree)))
 
     def element_place(self, root: FieldPtr) -> Place:
-        """Where an element of several components begins: computed once, if several of them are wanted."""
+        """The address at which an element with several components begins. It is computed once for all components that
+        are accessed."""
         if root not in self.elements:
             place = self.field_place(root)
             if len(root.users) > 1:
@@ -178,7 +181,7 @@ class _Lowering:
         return place
 
     def component(self, place: Place, symbol: FieldSymbol, op: ElementPtr) -> None:
-        """Add where the chosen component lies in its element."""
+        """Add the offset of the chosen component in its element."""
         places = symbol.components
         assert op.block is not None
         assert isinstance(symbol.dtype, Tensor)
@@ -195,7 +198,7 @@ class _Lowering:
         place.strides.append(self.widen.constant(op.block, 1))
 
     def selected(self, places: tuple[int, ...], shape: tuple[int, ...], op: ElementPtr) -> Value:
-        """The byte offset of a component chosen at run time, by comparing its number with all there are."""
+        """The byte offset of a component chosen at run time, by comparing its number with all component numbers."""
         before, constant = Builder.at(op), self.widen.constant
         number = self.widen(op.indices[0])
         if len(shape) == 2:
@@ -228,7 +231,7 @@ class _Lowering:
         return _after(op).add(_address(place, op.type, array_scope(number, kind.exposed), op))
 
     def shared_address(self, op: Op, root: ArrayPtr, array: Shared) -> Value:
-        """Packed, as arrays are, and of known shape."""
+        """Shared arrays are packed like array arguments, and their shape is known."""
         assert root.block is not None
         assert isinstance(array.type, Array)
         stride = size = sum(scalar.size for scalar in flatten(array.type.elem))
@@ -245,7 +248,7 @@ class _Lowering:
         return self.widen.share(block, ArrayExtent(number, axis, kind.wide), ("extent", number, axis))
 
     def stride(self, block: Block, number: int, axis: int, kind: Array, size: int) -> Value:
-        """The bytes from one index to the next along an axis: the extents after it, multiplied up."""
+        """The stride in bytes along an axis: the product of the extents after it."""
         key = ("stride", number, axis)
         if not kind.contiguous:
             return self.widen.share(block, ArrayStride(number, axis), key)
@@ -274,7 +277,7 @@ class _Lowering:
     # ---- indices and parts ----
 
     def index(self, place: Place, op: Op, index: Value, stride: int, start: int = 0) -> None:
-        """Add `(index - start) * stride` before `op`; constants go into the offset, unless they are too large."""
+        """Add `(index - start) * stride` before `op`. Constants go into the offset, unless they are too large."""
         assert op.block is not None
         rest, constant = split(index, exact=True)
         if rest is None or abs(constant - start) * stride <= FARTHEST:
@@ -306,7 +309,7 @@ class _Lowering:
 
 
 class _Chi:
-    """What the levels of a field's path write with: the address of `at`, right before it."""
+    """The interface through which the levels of a field's path emit ops: right before `at`."""
 
     def __init__(self, lowering: _Lowering, at: Op) -> None:
         assert at.block is not None
@@ -368,7 +371,7 @@ def _constants(indices: Sequence[Value]) -> bool:
 
 
 def _row_major(symbol: FieldSymbol, indices: Sequence[Value]) -> int:
-    """The number of the component with those constant indices."""
+    """The number of the component with these constant indices."""
     assert isinstance(symbol.dtype, Tensor)
     number = 0
     for index, extent in zip(indices, symbol.dtype.shape):
@@ -378,7 +381,7 @@ def _row_major(symbol: FieldSymbol, indices: Sequence[Value]) -> int:
 
 
 def _even_strides(places: tuple[int, ...], shape: tuple[int, ...]) -> list[int] | None:
-    """Bytes per step along each axis of the tensor, if its components are evenly spaced."""
+    """The bytes per step along each axis of the tensor, if its components are evenly spaced."""
     columns = shape[-1]
     column = places[1] - places[0] if columns > 1 else 0
     strides = [column]
@@ -389,5 +392,5 @@ def _even_strides(places: tuple[int, ...], shape: tuple[int, ...]) -> list[int] 
 
 
 def _packed_offset(whole: Struct, index: int) -> int:
-    """The scalars of an array's element lie side by side."""
+    """The scalars of an array's element are adjacent."""
     return sum(size_of(scalar) for _, member in whole.members[:index] for scalar in flatten(member))

@@ -1,17 +1,17 @@
-"""Tree to CHI.
+"""Lowers the tree of a kernel to CHI.
 
     while i < n:            %c: while { %t = binary lt (load %i), %n
         x[i] += v     =>                if %t {} else { break }
         i += 1                          atomic add (field_ptr @x (load %i)), %v
                                         store %i, binary add (load %i), 1 }
 
-Locals that are never assigned again become plain values, the others memory (`alloca`). A local that the iterations of a
-parallel loop write is a `shared_local`: `s += v` is an atomic there (see `ir/shared_locals.py`). Inlined functions,
-`and`/`or`, conditional expressions and multi-axis serial loops become structured control flow. Operand types may still
-differ: `infer_types` comes next. A loop stays parallel only at the kernel's top level; elsewhere it becomes a serial
-nest.
+A local that is assigned once becomes a plain SSA value. All other locals become memory (`alloca`). A local that the
+iterations of a parallel loop write becomes a `shared_local`, and `s += v` on it is atomic (see `ir/shared_locals.py`).
+Inlined functions, `and`/`or`, conditional expressions and multi-axis serial loops become structured control flow.
+Operand types may still differ: `infer_types` runs next. A loop stays parallel only at the top level of the kernel.
+Elsewhere it becomes a nest of serial loops.
 
-The nodes' own rules are here (statements) and in `lower_tree_expressions`; both keep their state in
+The rules for statements are in this module, those for expressions in `lower_tree_expressions`. Both keep their state in
 `lower_tree_state`.
 """
 
@@ -43,7 +43,7 @@ Bind = Callable[[Sequence[Value]], None]
 
 
 def lower_tree(root: tree.KernelTree, config: CompileConfig) -> ops.Kernel:
-    """The kernel as ops."""
+    """Build the kernel's ops from its tree."""
     kernel = ops.Kernel(root.name, root.params, root.results, root.fields, called=root.called, span=root.span)
     lowering = Lowering(kernel, config, memory_variables(root), loop_locals(root))
     lowering.builder.span = root.span
@@ -95,7 +95,7 @@ def _print(low: Lowering, node: tree.Print) -> None:
 
 @lowers(tree.Assert)
 def _assert(low: Lowering, node: tree.Assert) -> None:
-    condition = low.value(node.condition)  # it may have effects, which do not depend on the check
+    condition = low.value(node.condition)  # it may have side effects, which must not depend on the check
     if low.config.debug:
         low.add(ops.Assert(condition, low.values(node.arguments), node.message))
 
@@ -183,7 +183,8 @@ def _while(low: Lowering, node: tree.While) -> None:
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of a loop: `variable` goes from `begin` in steps of `step`, short of `end`; all are of its type."""
+    """One axis of a loop. `variable` goes from `begin` in steps of `step` up to but excluding `end`.
+    All have its type."""
 
     variable: tree.Variable
     begin: Value
@@ -244,7 +245,7 @@ def _struct_for(low: Lowering, node: tree.StructFor) -> None:
 def _unit_box(
     low: Lowering, node: tree.BoxFor | tree.StructFor, begins: list[Value], ends: list[Value], order: Sequence[int]
 ) -> None:
-    """A box with step 1 along every axis, whose serial form nests the axes in `order`, outermost first."""
+    """A box with step 1 along every axis. Its serial form nests the axes in `order`, outermost first."""
     parallel = _is_parallel(low, node)
     order = range(len(begins)) if parallel else order
     variables = [node.variables[axis] for axis in order]
@@ -261,8 +262,8 @@ def _bind_all(low: Lowering, variables: Sequence[tree.Variable], args: Sequence[
 
 
 def _box(low: Lowering, axes: Sequence[_Axis], parallel: bool, node: Loop, bind: Bind) -> None:
-    """One parallel loop, or a nest of serial ones; `bind` gives the user's variables their values inside."""
-    # The one element of a 0-D field is a loop of one trip, so that `break` and `continue` have a loop to act on.
+    """One parallel loop, or a nest of serial ones. `bind` gives the user's variables their values in the body."""
+    # The single element of a 0-D field becomes a loop of one trip, so that `break` and `continue` have a loop.
     loops = [axis if _counts_itself(axis, parallel) else _trips(low, axis) for axis in axes] or [_once(low)]
 
     def inside(args: Sequence[Value]) -> None:
@@ -296,7 +297,8 @@ def _once(low: Lowering) -> _Axis:
 
 
 def _counts_itself(axis: _Axis, parallel: bool) -> bool:
-    """Whether the index can be the loop's own. A parallel loop counts by one, and so that lengths fit 64 bits."""
+    """Whether the loop can use the user's index directly. A parallel loop must count by one, and lengths must fit 64
+    bits."""
     if not isinstance(axis.step, ops.Const) or axis.step.value == 0:
         return False
     near = (abs(limit) < 2**62 for value in (axis.begin, axis.end) for limit in interval(value))
@@ -304,14 +306,15 @@ def _counts_itself(axis: _Axis, parallel: bool) -> bool:
 
 
 def _trips(low: Lowering, axis: _Axis) -> _Axis:
-    """[0, n) by one, n = ceil((end - begin) / step) for a step of either sign, or 0 where the step is."""
+    """The number of trips, n = ceil((end - begin) / step) for a step of either sign, or 0 if the step is 0. Trips are
+    counted in [0, n) by one."""
     type = axis.variable.type
     kind = u64 if type is i64 else i64  # holds every distance between two indices
     first, last = _in_order(low, axis)
     one, size = low.one_like(kind), low.cast(low.add(ops.Unary("abs", low.cast(axis.step, i64), type=i64)), kind)
     reach = low.binary("sub", low.binary("sub", low.cast(last, kind), low.cast(first, kind)), one)
     count = low.binary("add", low.binary("floordiv", reach, low.binary("max", size, one)), one)
-    if kind is u64:  # a loop of more trips does not end either
+    if kind is u64:  # a loop of more trips would not end in practice
         count = low.cast(low.binary("min", count, low.const(2**63 - 1, kind)), i64)
     some = low.binary("and", low.binary("lt", first, last), low.binary("ne", axis.step, low.zero_like(type)))
     end = low.add(ops.Select(some, count, low.zero_like(i64)))
@@ -325,7 +328,7 @@ def _is(value: Value, number: int) -> bool:
 
 
 def _in_order(low: Lowering, axis: _Axis) -> tuple[Value, Value]:
-    """The two ends of an axis, the lower one first if it has any rounds."""
+    """The two ends of an axis, the lower one first if the loop runs at all."""
     if isinstance(axis.step, ops.Const):
         return (axis.begin, axis.end) if axis.step.value > 0 else (axis.end, axis.begin)
     up = low.binary("gt", axis.step, low.zero_like(axis.variable.type))
@@ -333,7 +336,7 @@ def _in_order(low: Lowering, axis: _Axis) -> tuple[Value, Value]:
 
 
 def _index(low: Lowering, axis: _Axis, number: Value) -> Value:
-    """The index in a trip: begin + number * step, which wraps around on the way, but not in the end."""
+    """The index in a trip: begin + number * step. Intermediate results may wrap around, the final one does not."""
     return low.binary("add", axis.begin, low.binary("mul", low.cast(number, axis.variable.type), axis.step))
 
 

@@ -1,4 +1,6 @@
-"""Expressions of the tree, as ops. Each function takes the state and one node, and gives the node's value."""
+"""Lowers expressions of the tree to ops. Each function takes the state and one node, and gives the
+value of the node.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from weft.ir.types import VOID, Array, Struct, Type, element, shape_of, u1
 
 __all__ = ["address", "branches", "in_global_memory"]
 
-# Up to this many instructions it is cheaper to compute a value that may not be needed than to branch around it.
+# Up to this number of instructions, computing a value that may not be needed is cheaper than a branch around it.
 SPECULATE = 12
 
 
@@ -125,7 +127,7 @@ def _array_shape(low: Lowering, node: tree.ArrayShape) -> Value:
 
 
 def in_global_memory(expr: tree.Expr) -> bool:
-    """Whether `expr` is (a part of) an element of a field or an array."""
+    """Whether `expr` is an element of a field or an array, or a part of one."""
     while isinstance(expr, (tree.Element, tree.Member)):
         expr = expr.base
     return isinstance(expr, (tree.FieldElement, tree.ArrayElement))
@@ -140,7 +142,7 @@ def _is_place(low: Lowering, expr: tree.Expr) -> bool:
 
 
 def address(low: Lowering, expr: tree.Expr) -> Value:
-    """The address of `expr`. A tensor that is no lvalue is put into memory first."""
+    """The address of `expr`. A tensor that is not an lvalue is stored to memory first."""
     if not _is_place(low, expr):
         value = low.value(expr)
         place = low.local(value.type)
@@ -213,7 +215,7 @@ def _atomic(low: Lowering, node: tree.Atomic) -> Value:
     if in_global_memory(node.target) or low.shares(node.target):
         return atomic(low, node.kind, place, value)
     old = low.load(place)
-    kind = "xor" if node.kind == "add" and element(old.type) is u1 else node.kind  # truth values add up modulo 2
+    kind = "xor" if node.kind == "add" and element(old.type) is u1 else node.kind  # sums of truth values are modulo 2
     low.store(place, value if kind == "xchg" else computed(low, kind, old, value))
     return old
 
@@ -236,12 +238,12 @@ def _if_exp(low: Lowering, node: tree.IfExp) -> Value:
 
 
 def branches(low: Lowering, node: tree.BoolOp) -> bool:
-    """Whether `and`/`or` must skip a side: it has an effect, may fault, or is dear."""
+    """Whether `and`/`or` must skip its right side, because it has a side effect, may fault, or is expensive."""
     return any(cost(value) > _free(low) for value in node.values[1:])
 
 
 def _free(low: Lowering) -> int:
-    """What may be computed in vain: nothing where it can fail."""
+    """What may be computed without being needed: nothing if it may fail."""
     config = low.config
     checks = config.debug, config.check_overflow, config.check_nan, config.check_uninitialised
     return 0 if any(checks) else SPECULATE
@@ -269,8 +271,8 @@ def _bool_op(low: Lowering, node: tree.BoolOp) -> Value:
 
 @lowers(tree.Call)
 def _call(low: Lowering, node: tree.Call) -> Value:
-    """Inline: `return` last in its block stores (or just is) the value; one that cannot be last leaves a loop that
-    runs once."""
+    """Inline a function. A `return` that is last in its block stores its value, or is just the value. Any other
+    `return` leaves a loop that runs once."""
     arguments = low.values([value for _, value in node.arguments])
     for (variable, _), value in zip(node.arguments, arguments, strict=True):
         low.bind(variable, value)
@@ -297,7 +299,7 @@ def _call(low: Lowering, node: tree.Call) -> Value:
 
 
 def _nothing(low: Lowering, type: Type) -> Value:
-    """The value of a call that gives none: for VOID nothing will use it."""
+    """The value of a call without a result. Nothing uses it if the type is VOID."""
     if type is VOID:
         return Value(VOID)
     return low.load(low.local(type))

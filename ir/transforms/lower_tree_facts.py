@@ -1,4 +1,4 @@
-"""What `lower_tree` asks about a tree before it lowers it: which locals need memory, and where a function returns."""
+"""Facts about a tree that `lower_tree` needs: which locals need memory, and where a function returns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN = frozenset((tree.Var, tree.Const, tree.Binary, tree.Let, tree.ParamRef))
 
 
 def walk(root: tree.Node) -> Iterator[tree.Node]:
-    """`root` and every node below it, in no useful order but always the same."""
+    """`root` and every node below it, in an unspecified but deterministic order."""
     stack: list[object] = [root]
     while stack:
         node = stack.pop()
@@ -40,7 +40,8 @@ def walk(root: tree.Node) -> Iterator[tree.Node]:
 
 
 def memory_variables(root: tree.Node) -> set[tree.Variable]:
-    """The locals that cannot be plain values: those assigned again, and tensors indexed at run time."""
+    """The locals that cannot be plain values: locals that are assigned again, and tensors that are
+    indexed at run time."""
     found: set[tree.Variable] = set()
     for node in walk(root):
         target: tree.Expr | None = None
@@ -58,10 +59,10 @@ def memory_variables(root: tree.Node) -> set[tree.Variable]:
 
 
 def written_arrays(root: tree.KernelTree) -> set[int]:
-    """The numbers of the array parameters that the kernel writes to, itself or through the functions it calls."""
+    """The numbers of the array parameters that the kernel writes, directly or through the functions it calls."""
     trees = {"": root} | {function.name: function for function in root.functions}
     written: dict[str, set[int]] = {name: set() for name in trees}
-    handed: list[tuple[str, int, str, int]] = []  # a caller's array, the function's parameter that it becomes
+    handed: list[tuple[str, int, str, int]] = []  # a caller's array, the parameter that receives it
     for name, made in trees.items():
         for node in walk(made):
             if isinstance(node, tree.Invoke):
@@ -100,8 +101,8 @@ NEVER = 1000
 
 
 def cost(expr: tree.Expr) -> int:
-    """About how many instructions `expr` takes; at least NEVER where it must not run unless the program says so:
-    it has an effect, may fault (an element that a condition guards), or is dear."""
+    """The approximate number of instructions of `expr`. It is at least NEVER if `expr` must not run unless the program
+    reaches it: it has a side effect, may fault (an element that a condition guards), or is expensive."""
     total = 0
     for node in walk(expr):
         if isinstance(node, tree.Element) and not all(isinstance(i, tree.Const) for i in node.indices):
@@ -113,7 +114,8 @@ def cost(expr: tree.Expr) -> int:
 
 
 def has_return(stmt: tree.Stmt) -> bool:
-    """Whether a `return` of the enclosing function is inside `stmt`. (Inlined calls are expressions: not looked at.)"""
+    """Whether `stmt` contains a `return` of the enclosing function. Inlined calls are expressions and
+    are not examined."""
     if isinstance(stmt, tree.Return):
         return True
     if isinstance(stmt, tree.If):
@@ -124,7 +126,7 @@ def has_return(stmt: tree.Stmt) -> bool:
 
 
 def always_returns(body: Sequence[tree.Stmt]) -> bool:
-    """Whether every way through `body` ends in a `return`."""
+    """Whether every path through `body` ends in a `return`."""
     if not body:
         return False
     last = body[-1]
@@ -134,7 +136,8 @@ def always_returns(body: Sequence[tree.Stmt]) -> bool:
 
 
 def returns_at_tail(body: Sequence[tree.Stmt]) -> bool:
-    """Whether `body` can be written with each `return` last in its block, what follows an early one moved to `else`."""
+    """Whether `body` can be rewritten with each `return` last in its block, with the code after an early one in an
+    `else`."""
     for position, stmt in enumerate(body):
         if isinstance(stmt, tree.Return):
             return True

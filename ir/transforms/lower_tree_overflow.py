@@ -1,12 +1,13 @@
-"""Arithmetic of integers that tells where it leaves their type, with `check_overflow`.
+"""Integer arithmetic that reports overflow, with `check_overflow`.
 
     a + b      =>      %s = binary add %a, %b
                        %fits = ...                                   by comparisons, see `_FITS`
                        if %fits {} else { warn [%a, %b, %s], "{} + {} does not fit into i32: it became {}", overflow }
 
-It is done here since only the tree knows what the program computes: what the passes make of it later, indices, trips of
-loops and addresses among it, wraps in silence. An operation is told of where its exact result is no number of its type;
-casts are not, which are asked for. Of the sums in `reduce` and `@` each step is one operation.
+Overflow checks are inserted while the tree is lowered, because only the tree shows what the program computes.
+Arithmetic that later passes add, for indices, trips of loops and addresses, wraps silently. An operation is reported if
+its exact result does not fit its type. Casts are explicit and are not reported. In the sums of `reduce` and `@`, each
+step is one operation.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SPELLING = SPELLING | {"neg": "-({})"}
 
 
 def arithmetic(low: Lowering, kind: str, operands: Sequence[Value], type: Type) -> Value:
-    """A `Unary` or `Binary` of the tree, which is told of where it overflows."""
+    """A `Unary` or `Binary` of the tree, with a check for overflow."""
     make = ops.Unary if len(operands) == 1 else ops.Binary
     prim = element(type)
     if not _watched(low, kind, prim):
@@ -39,7 +40,7 @@ def arithmetic(low: Lowering, kind: str, operands: Sequence[Value], type: Type) 
 
 
 def computed(low: Lowering, kind: str, lhs: Value, rhs: Value) -> Value:
-    """A binary operator where the tree does not say the type of its result."""
+    """A binary operator whose result type is not given by the tree."""
     if not low.config.check_overflow:
         return low.binary(kind, lhs, rhs)
     wide, prim = (lhs if shape_of(lhs.type) else rhs), low.result_of(kind, lhs, rhs)
@@ -47,7 +48,7 @@ def computed(low: Lowering, kind: str, lhs: Value, rhs: Value) -> Value:
 
 
 def atomic(low: Lowering, kind: str, place: Value, value: Value) -> Value:
-    """An atomic, which computes in the type of the place."""
+    """An atomic. It computes in the type of the memory."""
     old = low.add(ops.Atomic(kind, place, value))
     prim = element(old.type)
     if _watched(low, kind, prim):
@@ -91,7 +92,7 @@ def _count(x: Value) -> int:
 
 
 def _watched(low: Lowering, kind: str, prim: Prim) -> bool:
-    """Whether the program may overflow here; what Weft's own functions compute where no caller is known is theirs."""
+    """Whether the program may overflow here. Weft's own functions are checked only if the caller is known."""
     if not low.config.check_overflow or kind not in _FITS or not prim.is_int or prim is u1:
         return False
     span = low.builder.span
@@ -119,7 +120,8 @@ def _not_negative(low: Lowering, prim: Prim, x: Value) -> Value:
 
 
 def _add(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
-    """The sum has the sign of one side at least; without a sign, it is no smaller than either."""
+    """The sum has the sign of at least one operand. If the type is unsigned, the sum is not smaller than either
+    operand."""
     a, b, result = values
     if not prim.is_signed:
         return low.binary("ge", result, a)
@@ -136,8 +138,8 @@ def _sub(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
 
 
 def _mul(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
-    """The product is the same in 64 bits; of 64 bits, dividing it gives back the other factor. Nothing is divided by 0,
-    nor by -1: the least number has no such quotient."""
+    """The product is the same in 64 bits. For 64-bit types, dividing the product gives back the other factor. The check
+    never divides by 0, nor by -1, because the smallest number has no quotient by -1."""
     a, b, result = values
     if prim.bits < 64:
         wide = i64 if prim.is_signed else u64
@@ -156,7 +158,7 @@ def _mul(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
 
 
 def _opposite(low: Lowering, prim: Prim, minus: Value, least: Value) -> Value | None:
-    """Unless they are -1 and the least number, whose opposite there is none of."""
+    """Overflows only for -1 and the smallest number, which has no opposite."""
     if not prim.is_signed:
         return None
     other = low.binary("ne", minus, low.const(-1, prim))
@@ -179,7 +181,8 @@ def _abs(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value | None:
 
 
 def _shl(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
-    """Shifting back gives the same, and so many bits there are. (Kernels shift by the amount modulo the bits.)"""
+    """Shifting back gives the same value, and the shift is less than the number of bits. (Kernels shift by the amount
+    modulo the bits.)"""
     a, b, result = values
     fits = low.binary("and", low.binary("eq", low.binary("shr", result, b), a), _not_negative(low, prim, b))
     fits = low.binary("and", fits, low.binary("lt", b, low.const(prim.bits, prim)))
@@ -187,8 +190,8 @@ def _shl(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
 
 
 def _pow(low: Lowering, prim: Prim, values: Sequence[Value]) -> Value:
-    """It is within the limits, computed as f64. That is exact: powers with an exponent of two and more are a limit of a
-    type of up to 64 bits, or off from it by a part in 2^31 at least."""
+    """The result is within the limits, computed as f64. That is exact: a power with an exponent of two or more is
+    either a limit of a type of up to 64 bits, or differs from it by at least a part in 2^31."""
     a, b, _ = values
     low_limit, high_limit = range_of(prim)
     base, exponent = (low.cast(x, with_element(x.type, f64)) for x in (a, b))

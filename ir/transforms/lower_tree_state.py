@@ -1,8 +1,8 @@
-"""The state of `lower_tree`: where ops go, what each local is bound to, and how a jump leaves several loops at once.
+"""The state of `lower_tree`: where ops are inserted, the binding of each local, and how a jump leaves several loops.
 
-The IR's `break` leaves one loop. A jump that must leave more (a `return` of an inlined function out of its loops, a
-`break` of a nest that the user wrote as one loop) raises a flag, leaves the innermost loop, and each loop on the way
-out is followed by a test of the flag:
+The `break` of the IR leaves one loop. Some jumps must leave several loops: a `return` of an inlined function, or a
+`break` of a nest that the user wrote as one loop. Such a jump sets a flag and leaves the innermost loop. A test of the
+flag follows each loop on the way out:
 
     %flag = alloca; store false
     for { for { store %flag, true; break }; if load %flag { break } }; if load %flag { <the jump> }
@@ -53,7 +53,7 @@ def ends(block: Block) -> bool:
 
 @dataclass(eq=False)
 class Jump:
-    """A jump to the end (Break) or the next iteration (Continue) of an outer loop, and the flag that says so."""
+    """A jump to the end (Break) or the next iteration (Continue) of an outer loop, and the flag that it sets."""
 
     target: Frame
     action: type[ops.Break] | type[ops.Continue]
@@ -62,7 +62,8 @@ class Jump:
 
 @dataclass(eq=False)
 class Frame:
-    """A loop of the IR that is being filled. `jumps` pass through it; `known` have their flag made just before it."""
+    """A loop of the IR that is being filled. `jumps` pass through it. The flags of `known` are allocated just before
+    it."""
 
     op: Op
     jumps: list[Jump] = field(default_factory=list["Jump"])
@@ -71,7 +72,8 @@ class Frame:
 
 @dataclass(eq=False)
 class Inlined:
-    """An inlined call being filled: where its value goes, and the one-trip loop that an early return leaves."""
+    """An inlined call that is being filled: where its value is stored, and the one-trip loop that an early return
+    leaves."""
 
     type: Type
     place: Value | None = None
@@ -80,7 +82,7 @@ class Inlined:
 
 
 class Lowering:
-    """One kernel on its way from tree to ops."""
+    """The state while one kernel is lowered from its tree to ops."""
 
     def __init__(
         self,
@@ -94,13 +96,13 @@ class Lowering:
         self.locals: dict[tree.Variable, Value] = {}
         self.shared: dict[tree.Shared, Value] = {}
         self.frames: list[Frame] = []
-        self.loops: list[tuple[Frame, Frame]] = []  # of the user's loops: where `break` and where `continue` go
+        self.loops: list[tuple[Frame, Frame]] = []  # the user's loops: the targets of `break` and of `continue`
         self.calls: list[Inlined] = []
         self.constants: dict[tuple[Block, Type, str], ops.Const] = {}
         self.sharing = sharing
-        self.loop_locals = LoopLocals()  # of the parallel loop we are in
-        self.parallel_loops = 0  # how many there have been
-        self.stream = 0  # of random numbers: the number of the parallel loop we are in, from 1
+        self.loop_locals = LoopLocals()  # of the current parallel loop
+        self.parallel_loops = 0  # the number of parallel loops so far
+        self.stream = 0  # of random numbers: the number of the current parallel loop, from 1
 
     # -- emitting ------------------------------------------------------------------------------------------------------
 
@@ -109,7 +111,7 @@ class Lowering:
         return self.builder.add(op)
 
     def const(self, value: int | float | bool, type: Type) -> Value:
-        """A constant; one op per block and value."""
+        """A constant. There is one op per block and value."""
         key = (self.builder.block, type, repr(value))
         if key not in self.constants:
             self.constants[key] = self.add(ops.Const(value, type=type))
@@ -120,36 +122,36 @@ class Lowering:
         return self.const(value, i32)
 
     def cast(self, value: Value, type: Type) -> Value:
-        """`value` as `type`; `infer_types` settles what that takes."""
+        """Convert `value` to `type`. `infer_types` inserts the actual ops."""
         return value if value.type is type else self.add(ops.Cast(value, type=type))
 
     def binary(self, kind: str, lhs: Value, rhs: Value) -> Value:
-        """A binary operator where the tree does not say the type of its result."""
+        """A binary operator whose result type is not given by the tree."""
         wide = lhs if shape_of(lhs.type) else rhs
         return self.add(ops.Binary(kind, lhs, rhs, type=with_element(wide.type, self.result_of(kind, lhs, rhs))))
 
     def result_of(self, kind: str, lhs: Value, rhs: Value) -> Prim:
-        """What type the numbers have that it gives."""
+        """The element type of its result."""
         try:
             return binary_type(kind, element(lhs.type), element(rhs.type), self.config.default_fp)[2]
         except TypeError as error:
             raise TypeMismatch(str(error), self.builder.span) from error
 
     def local(self, type: Type, name: str = "") -> ops.Alloca:
-        """Memory for a local of that type."""
+        """Allocate memory for a local of that type."""
         return self.add(ops.Alloca(type=pointer(type), name=name))
 
     def load(self, ptr: Value) -> Value:
-        """The value at `ptr`."""
+        """Load the value at `ptr`."""
         return self.add(ops.Load(ptr))
 
     def store(self, ptr: Value, value: Value, relaxed: bool = False) -> None:
-        """Put `value` at `ptr`."""
+        """Store `value` at `ptr`."""
         self.add(ops.Store(ptr, value, relaxed))
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
-        """Emit at the end of `block` for a while."""
+        """Emit ops at the end of `block` until the context ends."""
         outer, self.builder = self.builder, Builder(block, span=self.builder.span)
         try:
             yield
@@ -157,7 +159,7 @@ class Lowering:
             self.builder = outer
 
     def branch(self, condition: Value) -> ops.If:
-        """An `If` to be filled."""
+        """An `If` with empty branches."""
         return self.add(ops.If(condition))
 
     # -- the tree ------------------------------------------------------------------------------------------------------
@@ -175,7 +177,7 @@ class Lowering:
         return [self.value(expr) for expr in exprs]
 
     def run(self, body: Sequence[tree.Stmt]) -> None:
-        """Lower statements one after another, as far as they can be reached."""
+        """Lower statements one after another, up to the first one that cannot be reached."""
         for stmt in body:
             if ends(self.builder.block):
                 return
@@ -187,7 +189,7 @@ class Lowering:
         STATEMENTS[type(stmt)](self, stmt)
 
     def bind(self, variable: tree.Variable, value: Value) -> None:
-        """Give a local its first value: memory where it is assigned later, else just the value."""
+        """Give a local its first value. It is memory if the local is assigned later, else just the value."""
         if variable in self.memory:
             self.locals[variable] = self.local(variable.type, variable.name)
             self.store(self.locals[variable], value)
@@ -198,7 +200,7 @@ class Lowering:
         self.locals[variable] = value
 
     def lookup(self, variable: tree.Variable) -> Value:
-        """What a local is bound to: an address if it is in `memory`, else a value."""
+        """The binding of a local: an address if it is in `memory`, else a value."""
         if variable not in self.locals:
             raise InternalError(
                 f"lower_tree: local '{variable.name}' is used outside the block of its first assignment"
@@ -206,13 +208,13 @@ class Lowering:
         return self.locals[variable]
 
     def shares(self, target: tree.Expr) -> bool:
-        """Whether `target` is, or is a part of, a local that the iterations around share."""
+        """Whether `target` is a local that the enclosing iterations share, or a part of one."""
         return root_variable(target) in self.loop_locals.shared
 
     @contextmanager
     def iterations(self, loop: Loop) -> Generator[None]:
-        """Fill the body of a parallel loop: locals of the kernel that its iterations write are shared memory, or each
-        iteration has its own."""
+        """Fill the body of a parallel loop. A local of the kernel that iterations write is shared memory, or each
+        iteration has its own copy."""
         self.loop_locals = facts = self.sharing.get(loop, LoopLocals())
         outer = {variable: self.locals[variable] for variable in facts.private}
         for variable in facts.private:
@@ -230,7 +232,7 @@ class Lowering:
 
     @contextmanager
     def loop(self, op: Op, body: Block) -> Generator[Frame]:
-        """Fill the `body` of the loop `op`, then emit the tests of flags that follow it."""
+        """Fill the `body` of the loop `op`, then emit the tests of flags after it."""
         frame = Frame(op)
         self.frames.append(frame)
         with self.inside(body):
@@ -242,7 +244,7 @@ class Lowering:
                 self._leave(jump)
 
     def jump(self, target: Frame, action: type[ops.Break] | type[ops.Continue]) -> None:
-        """End the current block with a jump to the loop `target`, which may be several loops out."""
+        """End the current block with a jump to the loop `target`, which may be several loops further out."""
         position = self.frames.index(target) + 1
         if position == len(self.frames):
             self._act(target, action)
@@ -277,15 +279,15 @@ class Lowering:
 
     @property
     def span(self) -> Span | None:
-        """Where in the source the current statement or expression is."""
+        """The source location of the current statement or expression."""
         return self.builder.span
 
     def parallel_here(self) -> bool:
-        """Whether a parallel loop may stand at the current point: at the kernel's top level only."""
+        """Whether a parallel loop may be emitted at the current point: only at the top level of the kernel."""
         return self.builder.block is self.kernel.body
 
     def require_block(self, why: str) -> None:
-        """CompilationError outside of parallel loops, `why` saying what needs one."""
+        """Raise CompilationError outside of parallel loops. `why` says what needs one."""
         if not any(isinstance(frame.op, PARALLEL) for frame in self.frames):
             raise CompilationError(f"{why}: use it in a parallel loop, one at the top level of the kernel", self.span)
 

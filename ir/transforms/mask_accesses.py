@@ -1,4 +1,4 @@
-"""Accesses that may lie out of bounds are masked, loops are versioned where one question answers for all rounds."""
+"""Masks accesses that may be out of bounds, and versions loops if one test covers all iterations."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from weft.ir.types import Pointer as PointerType
 
 __all__ = ["mask_accesses"]
 
-_LONG = 800  # ops of the rest of a block that is not written twice
+_LONG = 800  # a longer rest of a block is not duplicated, in ops
 _FAR = 2**64
-_WORTH = 2  # questions that are spared, where it is
+_WORTH = 2  # tests that the duplication must save
 
 Pointer = FieldPtr | ArrayPtr | ElementPtr
 
 
 @pass_("mask_accesses")
 def mask_accesses(root: Kernel, config: CompileConfig) -> bool:
-    """An access that may be out of bounds happens only where its indices are in range:
+    """Executes an access that may be out of bounds only if its indices are in range:
 
                                            %ok = binary lt (cast %i : u32), 8
         %v = load field_ptr @x[%i]         %t = alloca
@@ -61,16 +61,18 @@ def mask_accesses(root: Kernel, config: CompileConfig) -> bool:
                                            else { store %t, 0 ; warn %i, "x[{}] is out of bounds: its shape is (8,)" }
                                            %v = load %t
 
-    A store is dropped where it would lie outside, an atomic gives 0 there. Where the answer for all rounds of a loop,
-    or all iterations of a task, follows from what is known before it (see `access_ranges.py`), it is asked once, and
-    there are two versions: one without masks, one with them. Of a task, the box of one of the two is empty:
+    An out-of-bounds store is dropped. An out-of-bounds atomic gives 0. If values known before a loop or a task decide
+    the test for all of its iterations (see `access_ranges.py`), the test is made once, and the code exists in two
+    versions: one without masks and one with them. For a task, one of the two versions gets an empty box:
 
         range_for over [0, %n) {           range_for over [0, select(%n <= 8, %n, 0)) { store field_ptr @x[%i] }
             store field_ptr @x[%i]   ->    range_for over [0, select(%n <= 8, 0, %n)) { masked }
         }
 
-    Not for what is surely in range: by intervals, by the bounds of loops, by the conditions around it. Only with
-    `mask_out_of_bounds`, and not where `bounds` has put assertions. From here on no access is out of bounds."""
+    Accesses that are proven to be in range by intervals, by loop bounds or by enclosing conditions are not masked. The
+    pass runs only with `mask_out_of_bounds`, and not if `bounds` has inserted assertions. After this pass no access is
+    out of bounds.
+    """
     if not config.masks:
         return False
     changed = False
@@ -81,11 +83,11 @@ def mask_accesses(root: Kernel, config: CompileConfig) -> bool:
 
 
 class _Masking:
-    """One task. `inside`: of each op, the doubts about accesses in it, in program order."""
+    """One run over a task. `inside` holds, for each op, the doubts about accesses in it, in program order."""
 
     def __init__(self, kernel: Kernel, task: Task, arch: str) -> None:
         self.kernel, self.task = kernel, task
-        self.defers = arch == "cpu" and task.kind != "serial"  # blocks of a GPU would have to meet behind the loop
+        self.defers = arch == "cpu" and task.kind != "serial"  # on a GPU, blocks would have to synchronise after it
         survey = Survey(task)
         self.changed = bool(survey.doubts)
         for ptr, position in survey.unstable:
@@ -97,18 +99,18 @@ class _Masking:
                 self.inside.setdefault(op, []).append(doubt)
                 op = op.parent
         self.settled: set[Op] = set()
-        self.masked: dict[Value, Value] = {}  # what gives the value of a masked access
+        self.masked: dict[Value, Value] = {}  # masked access -> op that gives its value
         self.op(task)
         for made in survey.made:
             if not made.users:
                 made.erase()
 
     def doubts(self, ops: Iterable[Op]) -> list[Doubt]:
-        """Those about accesses in these ops that are not settled."""
+        """The doubts about accesses in these ops that are not settled."""
         return [doubt for op in ops for doubt in self.inside.get(op, ()) if doubt.op not in self.settled]
 
     def op(self, op: Op) -> None:
-        """An op with doubts inside: ask before it what can be asked there, then see to what is left."""
+        """Process an op with doubts: test before it what can be tested there, then process the remaining doubts."""
         doubts = self.doubts([op])
         if isinstance(op, For | Task) and any(doubt.home is op for doubt in doubts):
             self.version(op, doubts)
@@ -116,7 +118,7 @@ class _Masking:
             self.block(region, not isinstance(op, Task) or region is op.body)
 
     def block(self, block: Block, splits: bool) -> None:
-        """See to the accesses of a block, in order. `splits`: nothing outside uses what is computed in it."""
+        """Process the accesses of a block in order. `splits`: no value of the block is used outside of it."""
         for op in list(block):
             doubts = self.doubts([op])
             if not doubts:
@@ -134,7 +136,8 @@ class _Masking:
     # ---- versions
 
     def version(self, home: For | Task, doubts: list[Doubt]) -> None:
-        """The loop or task as it is, where what is asked at it holds, and else a copy in which all is masked."""
+        """Version a loop or task: the original runs if the test before it holds, else a copy in which all accesses are
+        masked."""
         mine = [doubt for doubt in doubts if doubt.home is home]
         holds = self.asked(home, mine)
         copies: dict[Value, Value] = {}
@@ -154,7 +157,7 @@ class _Masking:
         self.mask_copies(doubts, copies)
 
     def asked(self, home: For | Task, doubts: Sequence[Doubt]) -> Value:
-        """Before a loop, or in the bounds of a task: whether all needs are met."""
+        """Emit the test before a loop, or in the bounds of a task: whether all needs are met."""
         needs = [need for doubt in doubts for need in doubt.asked]
         if isinstance(home, For):
             before, region = Builder.at(home), Region(home.body)
@@ -165,11 +168,11 @@ class _Masking:
         return _all_hold(needs, lambda value: _in_bounds(value, home, inside), inside)
 
     def group(self, first: Op) -> list[Doubt]:
-        """Accesses of the rest of the block that can be asked for together before `first`, the first of them, and those
-        further inside that need no more; none where that is not worth writing the rest of the block twice."""
+        """The accesses in the rest of the block that one test before `first`, the first of them, can cover, and nested
+        accesses that need no further test. Empty if that is not worth duplicating the rest of the block."""
         rest = _rest(first)
         copied = [*rest, *ops_of(*(region for op in rest for region in op.regions))]
-        if len(copied) > _LONG or any(isinstance(op, Simt) for op in copied):  # threads of a block would part there
+        if len(copied) > _LONG or any(isinstance(op, Simt) for op in copied):  # threads of a block would diverge
             return []
         early = _Rest(rest, self.masked)
         doubts = self.doubts(rest)
@@ -182,7 +185,7 @@ class _Masking:
         return spared if sum(len(doubt.needs) for doubt in spared) - len(met) >= _WORTH else []
 
     def split(self, first: Op, group: list[Doubt]) -> None:
-        """The rest of the block as it is, where what is asked before it holds, and else a masked copy."""
+        """Version the rest of the block: the original runs if the test before it holds, else a masked copy."""
         rest = _rest(first)
         inside, doubts, build = _Rest(rest, self.masked), self.doubts(rest), Builder.at(first)
         holds = _all_hold(
@@ -199,7 +202,7 @@ class _Masking:
         self.block(branch.then, True)
 
     def mask_copies(self, doubts: Sequence[Doubt], copies: dict[Value, Value]) -> None:
-        """Mask the copies of those accesses."""
+        """Mask the copies of these accesses."""
         for doubt in doubts:
             op = copies[doubt.op]
             assert isinstance(op, Op)
@@ -209,7 +212,7 @@ class _Masking:
     # ---- masks
 
     def mask(self, op: Access, axes: Sequence[Axis]) -> None:
-        """Make the access happen only where those indices are in range."""
+        """Execute the access only if these indices are in range."""
         build = Builder.at(op)
         never = next((axis for axis in axes if _is_outside(axis)), None)
         if never is not None:
@@ -245,7 +248,7 @@ class _Masking:
             self.warn(Builder(outside, None, op.span), ptr)
 
     def wait(self, doubt: Doubt) -> None:
-        """Mask a load without a branch, and tell behind the loop."""
+        """Mask a load without a branch, and report it after the loop."""
         op = doubt.op
         value, told = load_anyway(doubt, self.task, _zero(op.type, Builder.at(op)))
         for axis, outside, index in told:
@@ -256,7 +259,7 @@ class _Masking:
         op.replace(value)
 
     def warn(self, build: Builder, ptr: Pointer, known: dict[int, Value] | None = None) -> None:
-        """Tell where the element is that is not there; of `known`, if not all indices are."""
+        """Report the indices of the missing element: those in `known`, or all indices."""
         known = dict(enumerate(ptr.indices)) if known is None else known
         unknown: list[Value] = []
         if isinstance(ptr, FieldPtr):
@@ -275,7 +278,7 @@ class _Masking:
 
 
 def _is_outside(axis: Axis) -> bool:
-    """Whether the index is surely out of range."""
+    """Whether the index is known to be out of range."""
     low, high = interval(axis.index)
     return high < axis.first or (isinstance(axis.extent, int) and low >= axis.first + axis.extent)
 
@@ -296,7 +299,7 @@ def _copied(axis: Axis, copies: dict[Value, Value]) -> Axis:
 
 
 def _rest(first: Op) -> list[Op]:
-    """The op and those behind it in its block."""
+    """The op and the ops after it in its block."""
     found: list[Op] = []
     op: Op | None = first
     while op is not None:
@@ -306,18 +309,18 @@ def _rest(first: Op) -> list[Op]:
 
 
 class _Rest:
-    """The rest of a block: what of it could as well be computed before it."""
+    """The rest of a block, and which of its values can be computed before it."""
 
     def __init__(self, rest: Sequence[Op], masked: dict[Value, Value]) -> None:
         self.masked = masked
         self.inside = {*rest, *ops_of(*(region for op in rest for region in op.regions))}
 
     def knows(self, needs: Sequence[Form]) -> bool:
-        """Whether those forms can be computed before it."""
+        """Whether the values of these forms can be computed before the rest."""
         return all(computable(need) and all(self.early(value) for _, _, value in need.terms) for need in needs)
 
     def early(self, value: Value) -> bool:
-        """Whether the value can: an argument is that of a block around."""
+        """Whether the value can be computed before the rest. A block argument belongs to an enclosing block."""
         value = self.masked.get(value, value)
         if isinstance(value, BlockArg):
             return True
@@ -325,7 +328,7 @@ class _Rest:
         return value not in self.inside or (value.pure and all(map(self.early, value.operands)))
 
     def hoist(self, value: Value, build: Builder) -> Value:
-        """Such a value, before it."""
+        """Such a value, computed before the rest."""
         value = self.masked.get(value, value)
         if not isinstance(value, Op) or value not in self.inside:
             return value
@@ -336,7 +339,7 @@ class _Rest:
 
 
 def _all_hold(needs: Sequence[list[Form]], place: Callable[[Value], Value], build: Builder) -> Value:
-    """Whether of each need one form is not positive."""
+    """Whether each need has a form that is not positive."""
     met: list[Value] = []
     for need in _decisive(needs).values():
         ways = [_not_positive(form, place, build) for form in need]
@@ -345,7 +348,7 @@ def _all_hold(needs: Sequence[list[Form]], place: Callable[[Value], Value], buil
 
 
 def _combined(kind: str, values: Sequence[Value], build: Builder) -> Value:
-    """The values, one after the other, by an operator that keeps their type."""
+    """Combine the values one after another by an operator that keeps their type."""
     total, *rest = values
     for value in rest:
         total = build.add(Binary(kind, total, value, type=total.type))
@@ -353,7 +356,7 @@ def _combined(kind: str, values: Sequence[Value], build: Builder) -> Value:
 
 
 def _decisive(needs: Sequence[list[Form]]) -> dict[Hashable, list[Form]]:
-    """Of needs that differ by a constant, the greatest."""
+    """The largest of the needs that differ only by a constant."""
     found: dict[Hashable, list[Form]] = {}
     for need in needs:
         key = need[0].moving() if len(need) == 1 else tuple(form.spelling() for form in need)
@@ -364,7 +367,7 @@ def _decisive(needs: Sequence[list[Form]]) -> dict[Hashable, list[Form]]:
 
 
 def _not_positive(form: Form, place: Callable[[Value], Value], build: Builder) -> Value:
-    """What is added, compared to what is taken away; one value of 32 bits by itself."""
+    """Compare the terms that are added with those that are subtracted. A single 32-bit value is compared by itself."""
     if len(form.terms) == 1 and (term := form.terms[0])[2].type is i32 and abs(term[1]) == 1:
         limit = -form.constant * term[1]
         if -(2**31) <= limit < 2**31:
@@ -393,7 +396,7 @@ def _in_bounds(value: Value, task: Task, build: Builder) -> Value:
 
 
 def _empty_unless(task: Task, holds: Value, wanted: bool) -> None:
-    """Let the box have no points unless `holds` is what is wanted."""
+    """Make the box empty unless `holds` has the wanted value."""
     limits = task.bounds.last
     assert isinstance(limits, Yield)
     begin, end = limits.begins[0], limits.ends[0]

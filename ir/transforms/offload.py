@@ -1,4 +1,4 @@
-"""Cuts the top level of a kernel into tasks."""
+"""Splits the top level of a kernel into tasks."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ from weft.ir.types import Array, Pointer, i32, pointer
 
 __all__ = ["offload"]
 
-_CHEAP = 24  # ops that a task rather computes again than reads from a temporary
+_CHEAP = 24  # up to this number of ops, a task recomputes a value and needs no temporary
 
 
 @pass_("offload")
 def offload(root: Kernel, config: CompileConfig) -> bool:
-    """Before: statements and parallel loops. After: only tasks.
+    """Before this pass, the kernel holds statements and parallel loops. After it, the kernel holds only tasks.
 
         %n = load field_ptr @n                     task serial { body { store temp_ptr 0, (load field_ptr @n) } }
         parallel_for (%i) in [0, %n) {      ->     task range_for { bounds { yield 0, load temp_ptr 0 }
           store field_ptr @x(%i), %c                 body (%i) { store field_ptr @x(%i), %c } }
         }
 
-    Serial ops between two loops become one `serial` task, each parallel loop a `range_for` task. A value from an
-    earlier task is computed again where that is cheap and sure to give the same; else it crosses in a temporary of the
-    kernel, as does every mutable local that two tasks share. A struct-for becomes a box over the field's elements, the
-    axis that is contiguous in memory innermost.
+    Each run of serial ops between two loops becomes one `serial` task. Each parallel loop becomes a `range_for` task. A
+    value from an earlier task is computed again if that is cheap and certain to give the same result. Otherwise a
+    temporary of the kernel passes it on. Each mutable local that two tasks share becomes a temporary too. A struct-for
+    becomes a box over the elements of the field. The axis that is contiguous in memory becomes the innermost axis.
 
-    Does nothing to a kernel that holds tasks already."""
+    A kernel that holds tasks already is left unchanged.
+    """
     if any(isinstance(op, Task) for op in root.body):
         return False
     _Offload(root).run()
@@ -53,13 +54,13 @@ def offload(root: Kernel, config: CompileConfig) -> bool:
 
 @dataclass(eq=False)
 class _Segment:
-    """A run of serial ops, or one parallel loop, on its way to be a task."""
+    """A run of serial ops, or one parallel loop, that will become a task."""
 
     ops: list[Op]
     loop: ParallelFor | StructFor | None = None
     bounds: Block = field(default_factory=Block)
     prologue: Block = field(default_factory=Block)
-    # Values of earlier segments, as the bounds, and as the rest of the task, see them.
+    # Values of earlier segments -> the values that replace them in the bounds, and in the rest of the task.
     in_bounds: dict[Value, Value] = field(default_factory=dict[Value, Value])
     in_body: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
@@ -87,14 +88,15 @@ class _Offload:
     # ---- what crosses ----
 
     def locals(self) -> None:
-        """A local that only one serial run uses moves there; one that several tasks use becomes a temporary."""
+        """Move each local that only one serial segment uses into that segment. A local that several tasks use becomes a
+        temporary."""
         for op in [op for segment in self.segments for op in segment.ops if _is_local(op)]:
             users = list(dict.fromkeys(self.segment_of(user) for user in _users(op)))
             segment = users[0] if users else self.home[op]
             if len(users) > 1 or segment.loop is not None:
                 self.put_in_place(op, self.temporary(op.type, op))
                 continue
-            # That of a shared one is new: the iterations that wrote it are gone.
+            # A shared local is replaced by a plain one: no iterations write it any more.
             local = Alloca(type=op.type, name=op.name, span=op.span)
             self.put_in_place(op, local)
             if segment is not self.home[local]:
@@ -105,7 +107,7 @@ class _Offload:
                 self.home[local] = segment
 
     def put_in_place(self, op: Op, made: Op) -> None:
-        """`made` where `op` was."""
+        """Replace `op` by `made`."""
         Builder.at(op).add(made)
         home = self.home.pop(op)
         home.ops[home.ops.index(op)] = made
@@ -119,14 +121,14 @@ class _Offload:
         return self.home[op]
 
     def temporary(self, type: object, like: Op) -> TempPtr:
-        """A new temporary for what `type` points to."""
+        """Allocate a temporary for the pointee of `type`."""
         assert isinstance(type, Pointer)
         made = TempPtr(self.kernel.temp_bytes, type=type, name=like.name, span=like.span)
         self.kernel.temp_bytes += -(-size_of(type.elem) // 8) * 8
         return made
 
     def import_values(self, segment: _Segment) -> None:
-        """Give the segment its own copy of each value that an earlier one defines."""
+        """Give the segment its own copy of each value that an earlier segment defines."""
         if segment.loop is None:
             first = segment.ops[0]
             top = Builder(self.kernel.body, first, first.span)
@@ -143,12 +145,13 @@ class _Offload:
                         inner.set_operand(position, self.import_value(value, bounds, segment.in_bounds))
                     else:
                         inner.set_operand(position, self.import_value(value, top, segment.in_body))
-        if segment.loop is None:  # the copies were put in front
+        if segment.loop is None:  # the copies were inserted first
             segment.ops = _ops_from(segment.ops)
             self.home.update((op, segment) for op in segment.ops)
 
     def import_value(self, value: Value, builder: Builder, known: dict[Value, Value]) -> Value:
-        """`value`, of an earlier task, at the builder's point: computed again, or read from a temporary."""
+        """Provide `value`, which an earlier task defines, at the builder's point: compute it again or read it from a
+        temporary."""
         if value in known:
             return known[value]
         assert isinstance(value, Op)
@@ -161,7 +164,7 @@ class _Offload:
         return known[value]
 
     def temp_of(self, value: Op) -> Op:
-        """The address of the temporary that holds `value`, stored right after its definition."""
+        """The address of the temporary that holds `value`. The store comes right after the definition."""
         kept = self.temps.get(value)
         if kept is None:
             kept = self.temps[value] = self.temporary(pointer(value.type), value)
@@ -174,7 +177,7 @@ class _Offload:
         return kept.clone({})
 
     def price(self, value: Value) -> int | None:
-        """How many ops it takes to compute `value` anew; None if that is too much, or may give something else."""
+        """The number of ops that compute `value` again, or None if there are too many or the result may differ."""
         if value not in self.prices:
             self.prices[value] = self._price(value)
         return self.prices[value]
@@ -191,7 +194,7 @@ class _Offload:
         return total if total <= _CHEAP else None
 
     def constant_load(self, op: Op) -> bool:
-        """Whether it reads memory that the kernel never writes."""
+        """Whether the load reads memory that the kernel never writes."""
         return isinstance(op, Load) and space_of(op.ptr) not in self.written
 
 
@@ -200,7 +203,7 @@ def _is_local(value: Value) -> bool:
 
 
 def _users(ptr: Value) -> list[Op]:
-    """What uses an address, or the address of a part of it."""
+    """The ops that use an address, or the address of a part of it."""
     users = list(ptr.users)
     for user in ptr.users:
         if isinstance(user.type, Pointer):
@@ -221,7 +224,7 @@ def _segments(body: Block) -> list[_Segment]:
 
 
 def _ops_from(ops: list[Op]) -> list[Op]:
-    """The ops of a serial segment with all that was put between and before them."""
+    """The ops of a serial segment, with all ops that were inserted before and between them."""
     start = ops[0]
     while start.prev is not None and not isinstance(start.prev, (ParallelFor, StructFor)):
         start = start.prev
@@ -234,7 +237,7 @@ def _ops_from(ops: list[Op]) -> list[Op]:
 
 
 def _drop_unused(segment: _Segment) -> None:
-    """Values that only other tasks wanted are computed there now."""
+    """Remove values that only other tasks used, because these compute them now."""
     for op in reversed(list(segment.ops)):
         if not op.users and (op.pure or (op.droppable and not op.region_names)):
             segment.ops.remove(op)
@@ -265,8 +268,8 @@ def _range_for(segment: _Segment, loop: ParallelFor | StructFor) -> Task:
 
 
 def _element_box(segment: _Segment, loop: StructFor) -> tuple[list[Value], list[Value]]:
-    """The box of a struct-for. Its axes are the field's in memory order; the body keeps the user's indices. A field
-    without axes has one element: a box of one axis and extent 1."""
+    """The box of a struct-for. Its axes are those of the field in memory order. The body keeps the user's indices. A
+    field without axes has one element, so its box has one axis of extent 1."""
     symbol, body = loop.field, loop.body
     bounds = Builder(segment.bounds, None, loop.span)
     index = body.args[0].type if body.args else i32

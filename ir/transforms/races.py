@@ -1,4 +1,4 @@
-"""The race check: iterations one after the other, and each access to what they share noted in a shadow.
+"""The race check: runs iterations serially and records each access to shared memory in a shadow.
 
     parallel_for (%i) in [0, %n) {         %i: for 0, %n {
       store field_ptr @x[%k], %v     =>      store shadow[MARK], (load shadow[MARK]) + STEP     # the next iteration
@@ -6,14 +6,14 @@
                                              invoke touch_write, [cell of @x[%k], number of the site]
                                            }
 
-What a cell, a site and a mark are is said in `ir/races.py`, whose functions do the comparing. It comes before all that
-removes or merges accesses, so that what is noted is what the user wrote; the note comes after the access, so that the
-check of its indices comes before both. A local of the iteration is its own and is not watched; one that iterations
-share is memory as a field is.
+`ir/races.py` defines cells, sites and marks. Its functions compare the accesses. The pass runs before all passes that
+remove or merge accesses, so that it records what the user wrote. The record comes after the access, so that the check
+of the indices comes before both. A local of an iteration is private and is not watched. A local that iterations share
+is watched like a field.
 
-The shadow is a hidden field of the kernel. Not without a table in the config. Not in kernels whose threads work
-together in blocks (`simt`): what they do between barriers has no serial order. Nor in those that order memory by
-acquire and release, which the shadow knows nothing of.
+The shadow is a hidden field of the kernel. The pass does nothing if the config has no table. It skips kernels whose
+threads cooperate in blocks (`simt`), because their accesses between barriers have no serial order. It skips kernels
+that order memory by acquire and release too, because the shadow does not model such orders.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KIND: dict[type[Op], str] = {ops.Load: "read", ops.Store: "write"}  # other acc
 
 @pass_("races")
 def races(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Make parallel loops serial and watch what their iterations touch (see the picture above)."""
+    """Make parallel loops serial, and record the shared memory that their iterations access."""
     table = config.races
     if table is None:
         return False
@@ -56,7 +56,7 @@ def races(root: ops.Kernel, config: CompileConfig) -> bool:
 
 
 def _orders(op: Op) -> bool:
-    """Whether accesses of iterations that would race without the op need not race."""
+    """Whether the op orders accesses of different iterations that would otherwise race."""
     return op.orders() and not isinstance(op, ops.Invoke)
 
 
@@ -75,9 +75,9 @@ class _Watch:
             self.op(op, inside)
 
     def op(self, op: Op, inside: set[Op]) -> None:
-        """Watch one op of a loop, or of a function, whose ops are those `inside`."""
+        """Watch one op of a loop or a function. `inside` holds the ops of that loop or function."""
         if isinstance(op, ops.Random):
-            op.stream = 0  # in a serial loop
+            op.stream = 0  # the loop is serial now
         elif isinstance(op, ops.Invoke):
             op.stream, op.touched = 0, (*op.touched, self.table.shadow.name)
         elif is_access(op):
@@ -88,7 +88,7 @@ class _Watch:
     # ---- accesses ----
 
     def access(self, op: Access, root: Value) -> None:
-        """Put the note behind an access."""
+        """Insert the record of an access after it."""
         assert op.block is not None
         build = Builder(op.block, op.next, op.span)
         region = self.region(root)
@@ -108,14 +108,14 @@ class _Watch:
         build.add(ops.Invoke(function, [cell, site], (self.table.shadow.name,), type=VOID))
 
     def region(self, root: Value) -> Region | None:
-        """What an address begins in; None for what cannot be told from outside of a function."""
+        """The memory that an address begins in, or None if it is not known outside of a function."""
         if isinstance(root, ops.FieldPtr):
             return self.table.field(root.field, root.span)
         if isinstance(root, (ops.Alloca, ops.SharedLocal)):
             return self.table.local(root)
         if isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and isinstance(root.array.type, Array):
             kind, index = root.array.type, root.array.index
-            if not self.in_function:  # there, the parameters are not those of the launch
+            if not self.in_function:  # the parameters of a function are not those of the launch
                 return self.table.array(index, self.kernel.params[index].name, kind)
         return None
 
@@ -133,7 +133,7 @@ class _Watch:
     def element(
         self, build: Builder, base: Value, indices: Sequence[Value], region: Region, extents: Sequence[Value]
     ) -> Value:
-        """`base` and the row-major number of the element, in scalars."""
+        """`base` plus the row-major number of the element, counted in scalars."""
         number: Value = _const(build, 0)
         for axis, (index, extent) in enumerate(zip(indices, extents, strict=True)):
             start = -region.offset[axis] if region.offset else 0
@@ -144,7 +144,7 @@ class _Watch:
     # ---- loops ----
 
     def loop(self, loop: ops.ParallelFor | ops.StructFor) -> None:
-        """The loop as a nest of serial ones that number their iterations."""
+        """Turn the loop into a nest of serial loops that number their iterations."""
         build = Builder.at(loop)
         args, old = list(loop.body.args), loop.body
         order, begins, ends = _box(build, loop)
@@ -188,7 +188,8 @@ class _Watch:
 
 
 def _box(build: Builder, loop: ops.ParallelFor | ops.StructFor) -> tuple[list[int], list[Value], list[Value]]:
-    """The axes of the loop from the slowest to the fastest, as numbers of its indices, and begin and end of each."""
+    """The axes of the loop from the slowest to the fastest, as numbers of its indices, and the begin and end of each
+    axis."""
     if isinstance(loop, ops.ParallelFor):
         return list(range(len(loop.begins))), list(loop.begins), list(loop.ends)
     symbol, args = loop.field, loop.body.args
@@ -204,8 +205,8 @@ def _box(build: Builder, loop: ops.ParallelFor | ops.StructFor) -> tuple[list[in
 
 
 def _told(arg: BlockArg) -> tuple[str, Value | None, Value | None]:
-    """What the user calls the index of an axis, and how its values come of those of the box: where they begin, and how
-    far they are apart. (A loop in steps counts its trips, and computes the user's index of them.)"""
+    """The user's name for the index of an axis, and how its values follow from those of the box: the first value and
+    the step. A loop with a step counts its trips and computes the user's index from the trip."""
     if arg.name == TRIP:
         for index in indices_of(arg):
             if isinstance(index, ops.Binary) and isinstance(index.rhs, ops.Binary):
@@ -216,13 +217,13 @@ def _told(arg: BlockArg) -> tuple[str, Value | None, Value | None]:
 
 
 def _known_before(value: Value, arg: BlockArg) -> bool:
-    """Whether a value is there when the loop begins."""
+    """Whether a value is available when the loop begins."""
     loop = arg.block.owner if arg.block is not None else None
     return loop is not None and isinstance(value, Op) and value.block is loop.block
 
 
 def _within(build: Builder, ptr: Value) -> tuple[Value, int]:
-    """Which scalar of its element `ptr` begins at, and how many it has."""
+    """The first scalar of its element that `ptr` points to, and the number of scalars."""
     assert isinstance(ptr.type, Pointer)
     width, found = flat_size(ptr.type.elem), [_const(build, 0)]
     for step in reversed(element_steps(ptr)[1]):

@@ -1,14 +1,15 @@
-"""Tensors and structs to scalars.
+"""Splits tensors and structs into scalars.
 
     %v = alloca : *f32x2                       %v_0 = alloca : *f32;  %v_1 = alloca : *f32
     store %v, make_tensor %a, %b       =>      store %v_0, %a;  store %v_1, %b
     %w = load field_ptr @x %i : f32x2          %w_0 = load element_ptr (field_ptr @x %i), 0;  %w_1 = load ... 1
     %s = binary add (load %v), %w              %s_0 = binary add (load %v_0), %w_0;  %s_1 = ...
 
-One walk in program order: each whole value is replaced by the list of its scalars, so the work is linear in the size
-of the result. A local tensor that is indexed at run time stays a tensor in memory, reached by `element_ptr`; so does
-memory of fields, arrays and temporaries. Parameters become `scalar_arg`s, and a print or an assertion keeps in `types`
-what its operands were. Needs settled types (`infer_types`).
+The pass walks the kernel once in program order and replaces each whole value by the list of its scalars. The work is
+therefore linear in the size of the result. A local tensor that is indexed at run time stays a tensor in memory and is
+accessed by `element_ptr`. So does the memory of fields, arrays and temporaries. Parameters become `scalar_arg`s. A
+print or an assertion keeps the original types of its operands in `types`. The pass needs inferred types
+(`infer_types`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ RULES: dict[type[Op], Rule] = {}
 
 
 def cuts(kind: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register how ops of class `kind` are cut up."""
+    """Register the function that splits ops of class `kind`."""
 
     def register(rule: RuleT) -> RuleT:
         RULES[kind] = rule
@@ -56,7 +57,7 @@ def cuts(kind: type[Op]) -> Callable[[RuleT], RuleT]:
 
 @pass_("scalarize")
 def scalarize(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Cut every whole value into its scalars (see the picture above)."""
+    """Replace every whole value by its scalars."""
     scalarizer = Scalarizer()
     scalarizer.block(root.body)
     for op in reversed(scalarizer.dead):
@@ -67,8 +68,9 @@ def scalarize(root: ops.Kernel, config: CompileConfig) -> bool:
 class Scalarizer:
     """One run over a kernel.
 
-    `parts` has the scalars of each whole value, and the scalar addresses of each local that was cut up; `expanded` has
-    the scalar addresses inside a whole that stays in memory."""
+    `parts` holds the scalars of each whole value, and the addresses of the scalars of each local that was split.
+    `expanded` holds the addresses of the scalars of each whole value that stays in memory.
+    """
 
     def __init__(self) -> None:
         self.parts: dict[Value, list[Value]] = {}
@@ -80,7 +82,7 @@ class Scalarizer:
         self.changed = False
 
     def block(self, block: Block) -> None:
-        """Cut the ops of `block` and all inside them."""
+        """Split the ops in `block` and in its nested blocks."""
         for op in block:
             rule = RULES.get(type(op))
             if rule is not None:
@@ -89,7 +91,7 @@ class Scalarizer:
                 self.block(inner)
 
     def become(self, op: Op, parts: list[Value]) -> None:
-        """`op` is now the scalars `parts` (or, if it is a scalar, the only one of them)."""
+        """Replace `op` by the scalars `parts`, or by the only one of them if `op` is a scalar."""
         if isinstance(op.type, (Tensor, Struct)):
             self.parts[op] = parts
             if op.name:
@@ -214,7 +216,7 @@ def _member(state: Scalarizer, op: ops.Member) -> None:
 
 
 def _member_range(type: Type, index: int) -> tuple[int, int]:
-    """(first scalar, number of scalars) of a struct's member."""
+    """The number of the first scalar of a struct's member, and its number of scalars."""
     assert isinstance(type, Struct)
     return sum(flat_size(member) for _, member in type.members[:index]), flat_size(type.members[index][1])
 
@@ -256,7 +258,7 @@ def _fold(build: Builder, kind: str, values: list[Value], prim: Prim) -> Value:
 
 @cuts(ops.Alloca)
 def _alloca(state: Scalarizer, op: ops.Alloca) -> None:
-    """Each scalar becomes a local of its own, but for tensors inside that are indexed at run time."""
+    """Each scalar becomes a local of its own, except the scalars of tensors that are indexed at run time."""
     assert isinstance(op.type, Pointer)
     kind = op.type.elem
     if not _whole(kind):
@@ -291,7 +293,7 @@ def _allocate(
 
 
 def _find_dynamic(ptr: Value, type: Type, start: int, found: set[int]) -> None:
-    """The scalar numbers at which those tensors start, inside the local at `ptr`, that are indexed at run time."""
+    """The numbers of the first scalars of those tensors in the local at `ptr` that are indexed at run time."""
     for user in ptr.users:
         if isinstance(user, ops.MemberPtr):
             assert isinstance(type, Struct)
@@ -302,7 +304,7 @@ def _find_dynamic(ptr: Value, type: Type, start: int, found: set[int]) -> None:
 
 
 def _flat_index(op: ops.ElementPtr, type: Type) -> int | None:
-    """The constant row-major number of the element, if it is one and in range."""
+    """The row-major number of the element if it is constant and in range."""
     flat = 0
     for index, extent in zip(op.indices, shape_of(type), strict=True):
         if not isinstance(index, ops.Const) or not 0 <= index.value < extent:
@@ -321,7 +323,7 @@ def _member_ptr(state: Scalarizer, op: ops.MemberPtr) -> None:
 
 
 def _narrow(state: Scalarizer, op: Op, base: Value, start: int, count: int) -> None:
-    """`op` is the address of scalars number `start` and on of the local `base` that was cut up."""
+    """`op` is the address of scalars of the local `base`, which was split. The first one has the number `start`."""
     assert isinstance(op.type, Pointer)
     root, before = state.origin.get(base, (base, 0))
     kept = state.kept.get((root, before + start))

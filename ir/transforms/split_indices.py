@@ -1,4 +1,4 @@
-"""Indices that are elements of vectors are computed as numbers, so that others see what they are made of."""
+"""Computes indices that are elements of vectors as scalars, so that later analyses see how they are computed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from weft.ir.types import Tensor, Type, element
 
 __all__ = ["split_indices"]
 
-_MOST = 4  # elements of a vector that a condition is about
+_MOST = 4  # the largest vector whose reduction is split, in elements
 _ORDERED = frozenset(("min", "max", "and", "or"))
 
 
 def split_indices(task: Task) -> bool:
-    """The elements of vectors of integers that the task takes, and what it asks of all of them:
+    """Split the elements of integer vectors that the task extracts, and reductions over all elements:
 
         %c = binary add %base, %offset                 %c_0 = binary add (extract %base 0), (extract %offset 0)
         %p = field_ptr @x[extract %c 0]         ->     %p = field_ptr @x[%c_0]
         %m = reduce min %c                             %m = binary min %c_0, %c_1
 
-    `scalarize` would do the same later. True if something was changed."""
+    `scalarize` would do the same later. Gives whether anything changed.
+    """
     return _Splitter().run(task)
 
 
@@ -59,8 +60,8 @@ class _Splitter:
         return total
 
     def part(self, x: Value, index: int) -> Value:
-        """An element of a tensor, as what it is computed from."""
-        if not isinstance(x.type, Tensor):  # which every element is paired with
+        """An element of a tensor, computed from scalars."""
+        if not isinstance(x.type, Tensor):  # a scalar, which is combined with every element
             return x
         found = self.parts.get((x, index))
         if found is None:
@@ -89,7 +90,7 @@ class _Splitter:
 
 
 def _behind(op: Op) -> Builder:
-    """Right behind an op: all who use it come later."""
+    """A builder right after an op, before all its users."""
     block = op.block
     assert isinstance(block, Block)
     return Builder(block, op.next, op.span)

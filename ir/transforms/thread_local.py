@@ -1,4 +1,4 @@
-"""Reductions: each thread sums up its share, then adds it to the total once."""
+"""Optimizes reductions: each thread sums its share in a local and adds the local to the total once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.ir.types import Tensor, element, flat_size, pointer, u1
 
 __all__ = ["thread_local"]
 
-_MOST = 64  # scalars that a task may accumulate: they should stay in registers
+_MOST = 64  # the most scalars that a task may accumulate: they should fit registers
 _FAMILY = {"add": "add", "sub": "add", "mul": "mul", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 
 
@@ -30,11 +30,14 @@ def thread_local(root: Kernel, config: CompileConfig) -> bool:
         }                                      }
                                                epilogue { atomic add field_ptr @s(), (load %sum) }
 
-    where the address is the same in all iterations, the old value is not wanted, and all that the task does to the
-    field is atomics of this kind (`add` and `sub` are one kind). Not for `xchg`, and not for more than 64 scalars. An
-    address that is not surely in bounds (no iteration may have used it) is asked first: `if %k < 8 { atomic ... }`.
+    This applies if the address is the same in all iterations, the old value is not used, and the task accesses the
+    field only by atomics of this kind. `add` and `sub` count as one kind. `xchg` and values of more than 64 scalars are
+    excluded. If the address is not known to be in bounds, the epilogue tests it first, because no iteration may have
+    used it: `if %k < 8 { atomic ... }`.
 
-    Works on whole tensors, so it runs before `scalarize`; after it, each component gets an accumulator of its own."""
+    The pass works on whole tensors and therefore runs before `scalarize`, which gives each component an accumulator of
+    its own.
+    """
     changed = False
     for task in separate_tasks(root):
         if task.kind != "serial":
@@ -70,7 +73,7 @@ def _reduce(task: Task) -> bool:
 
 
 def _family(op: Op) -> str:
-    """What kind of reduction the access can be part of; "" for none."""
+    """The kind of reduction that the access can be part of, or "" for none."""
     if not isinstance(op, Atomic) or op.users or op.kind not in _FAMILY:
         return ""
     logical = op.kind in ("and", "or", "xor")
@@ -78,7 +81,7 @@ def _family(op: Op) -> str:
 
 
 def _accumulator(task: Task, region: Region, op: Atomic) -> Alloca:
-    """The local of the thread, set up in the prologue and handed in by the epilogue."""
+    """The local of the thread. The prologue initialises it, and the epilogue adds it to the total."""
     kind = _FAMILY[op.kind]
     before, after = Builder(task.prologue, None, op.span), Builder(task.epilogue, None, op.span)
     local = before.add(Alloca(type=pointer(op.value.type), name=op.name or "sum"))

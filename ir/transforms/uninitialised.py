@@ -1,4 +1,4 @@
-"""The check of uninitialised elements: what is read must have been written.
+"""The check for uninitialised elements: reports a read of an element that nothing has written.
 
     %p = field_ptr @x[%i]           %p = field_ptr @x[%i]            %m = field_ptr @x.marks[%i]
     %v = load %p                    %seen = load %m
@@ -7,13 +7,14 @@
     store %p, %w                    store %p, %w
                                     store %m, 1
 
-A *mark* tells of one scalar whether anything has written it. Marks have the types and the layout of what they tell of,
-so that the way to a scalar is the way to its mark. Those of a field are the hidden field that its cell declares as its
-shadow; those of the array parameters are as many more, hidden array parameters, behind the others; functions that are
-called are handed them on. An atomic reads. Of a vector or a struct each scalar counts by itself.
+A *mark* records for one scalar whether it has been written. Marks have the same types and layout as the scalars that
+they describe, so that the path to a scalar is also the path to its mark. The marks of a field are a hidden field, which
+the field's cell declares as its shadow. The marks of array parameters are additional hidden array parameters after the
+others, and calls pass them on to functions. An atomic counts as a read. Each scalar of a vector or struct has a mark of
+its own.
 
-It comes before anything is simplified, so that what is checked is what the user wrote. Locals and the arrays that a
-block shares are not watched. Not for fields without such a shadow, nor for arrays without `check_uninitialised`.
+The pass runs before any simplification, so that it checks what the user wrote. It does not watch locals and the shared
+arrays of a block. It skips fields without such a shadow, and it skips arrays unless `check_uninitialised` is on.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _WHAT = "is read, but nothing has written it"
 
 @pass_("uninitialised")
 def uninitialised(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Check the marks of what is read, and mark what is written (see the picture above)."""
+    """Insert a check of the mark before each read, and set the mark after each write."""
     watch = _Watch(root, config.check_uninitialised)
     if not watch.symbols and not watch.params:
         return False
@@ -62,20 +63,20 @@ class _Watch:
         self.params = {position: len(kernel.params) + k for k, position in enumerate(positions)}
 
     def finish(self) -> None:
-        """Give the kernel its new fields and parameters."""
+        """Add the new fields and parameters to the kernel."""
         kernel = self.kernel
         arrays = [kernel.params[position] for position in self.params]
         kernel.params = (*kernel.params, *(Param(_marks_of(p.name), _kind(p.type), _KIND) for p in arrays))
         kernel.fields = (*kernel.fields, *self.symbols.values())
 
     def has_marks(self, root: Value) -> bool:
-        """Whether what an address begins in has marks."""
+        """Whether the memory that an address begins in has marks."""
         if isinstance(root, ops.FieldPtr):
             return root.field in self.symbols
         return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and root.array.index in self.params
 
     def hand_on(self, op: ops.Invoke) -> None:
-        """A function that is given arrays is given their marks too."""
+        """Pass the marks of array arguments on to a called function."""
         arrays = [value for value in op.values if isinstance(value, ops.Arg) and value.index in self.params]
         build = Builder.at(op)
         marks = [self.array(build, value) for value in arrays]
@@ -90,7 +91,8 @@ class _Watch:
         return build.add(ops.Arg(self.params[arg.index], type=_kind(arg.type)))
 
     def access(self, op: Access) -> None:
-        """Check what is read, mark what is written. (What an atomic writes has its mark, as it was read.)"""
+        """Check the marks of a read, or set those of a write. An atomic reads, so its check suffices: the marks are
+        set."""
         assert op.block is not None
         before = Builder.at(op)
         marks = self.way(before, op.ptr)
@@ -105,7 +107,7 @@ class _Watch:
                 self.check(before, leaf, name + path, indices)
 
     def way(self, build: Builder, ptr: Value) -> Value:
-        """The address of the mark of what lies at `ptr`."""
+        """The address of the mark for the memory at `ptr`."""
         made: Op
         if isinstance(ptr, ops.FieldPtr):
             made = ops.FieldPtr(self.symbols[ptr.field], ptr.indices, type=ptr.type)
@@ -122,7 +124,7 @@ class _Watch:
         return made
 
     def check(self, build: Builder, marks: Value, name: str, indices: list[Value]) -> None:
-        """Assert that the scalars there were written; the first that was not is named."""
+        """Assert that the scalars there were written. The message names the first one that was not."""
         kind = _pointee(marks)
         seen = build.add(ops.Load(marks, type=kind))
         sound: Value = build.add(ops.Binary("ne", seen, _filled(build, kind, 0), type=with_element(kind, u1)))
@@ -134,7 +136,7 @@ class _Watch:
         build.add(ops.Assert(sound, indices, f"{name} {_WHAT}", "uninitialised"))
 
     def told(self, ptr: Value) -> tuple[str, list[Value]]:
-        """How a message names what lies at `ptr`, as in `s[{}].p[{}]`, and the values that go into it."""
+        """The name of the memory at `ptr` in a message, such as `s[{}].p[{}]`, and the values for its slots."""
         if isinstance(ptr, ops.MemberPtr):
             name, indices = self.told(ptr.base)
             whole = _pointee(ptr.base)
@@ -158,7 +160,8 @@ def _marks_of(name: str) -> str:
 
 
 def _kind(kind: Type) -> Array:
-    """The type of an array's marks: an array that no one wrote has one mark for all, at strides of 0."""
+    """The type of an array's marks. An array that nothing has written has one mark for all elements,
+    with strides of 0."""
     assert isinstance(kind, Array)
     return array(kind.elem, kind.ndim, False)
 
@@ -171,7 +174,7 @@ def _pointee(ptr: Value) -> Prim | Tensor | Struct:
 
 
 def _leaves(build: Builder, ptr: Value, path: str) -> Iterator[tuple[Value, str]]:
-    """The scalars and tensors at an address, each with the way to it: ".p"."""
+    """The scalars and tensors at an address, each with its path, such as ".p"."""
     kind = _pointee(ptr)
     if not isinstance(kind, Struct):
         yield ptr, path

@@ -1,4 +1,6 @@
-"""Control flow that is settled while compiling: dead branches, loops that never run or run once, code after a jump."""
+"""Removes control flow that is known at compile time: dead branches, loops that never run or run once, code after a
+jump.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +30,20 @@ __all__ = ["unreachable"]
 
 @pass_("unreachable")
 def unreachable(root: Kernel, config: CompileConfig) -> bool:
-    """Removes code that never runs and control flow that does nothing.
+    """Removes code that never runs, and control flow that has no effect.
 
         if true {A} else {B}                   A
         for %i in 0..0 {A}             ->
         while {A; break}                       A
         break; A                               break
 
-    Not a loop that may never end, and not a task whose prologue or epilogue still has something to do.
+    The pass keeps a loop that may never end. It keeps a task whose prologue or epilogue still does something.
     """
     return _visit(root.body)
 
 
 def _visit(block: Block) -> bool:
-    """Inner blocks first: what they lose may settle the op around them."""
+    """Visit inner blocks first, because their simplification may decide the op around them."""
     changed = False
     op = block.first
     while op is not None:
@@ -54,7 +56,7 @@ def _visit(block: Block) -> bool:
         following, last = op.next, op
         if settle is not None and settle(op):
             changed = True
-            if op.block is None:  # gone; what took its place has been visited already
+            if op.block is None:  # erased; its replacement has been visited already
                 end = following.prev if following is not None else block.last
                 if end is None:
                     op = following
@@ -81,7 +83,7 @@ def _cut_after(block: Block, last: Op) -> None:
 
 
 def _splice(op: Op, block: Block) -> None:
-    """Put the ops of `block`, a region of `op`, in the place of `op`."""
+    """Replace `op` by the ops of `block`, which is a region of it."""
     assert op.block is not None
     for inner in block:
         block.unlink(inner)
@@ -168,7 +170,7 @@ def _drop_last_continue(body: Block) -> bool:
 
 
 def _jumps(block: Block) -> Iterator[Op]:
-    """The Breaks and Continues in `block` that belong to the loop it is the body of."""
+    """The Breaks and Continues in `block` that belong to the loop whose body it is."""
     for op in block:
         if isinstance(op, (Break, Continue)):
             yield op

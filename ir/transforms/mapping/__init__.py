@@ -1,1 +1,1 @@
-"""Passes that map tasks to a target: each makes one decision, as a schedule or as other ops. See `pipeline.py`."""
+"""The passes that map tasks to a target. Each makes one decision, as a schedule or as other ops. See `pipeline.py`."""

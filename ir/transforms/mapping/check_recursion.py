@@ -1,11 +1,11 @@
-"""The stack of functions that call themselves: they fail before it is full.
+"""Inserts a check of the stack into recursive functions, so that they fail before the stack overflows.
 
     task serial body { ... }                                    of a function that may call itself
 
     task serial body { %left = stack_left; assert %left, [], message="'f' calls itself too deeply: ..." ... }
 
-A thread's stack has an end, which the code around the kernel knows. Other functions need no such check: the room below
-the end is enough for what they take.
+The stack of a thread is limited. The code around the kernel knows the limit. Functions that are not recursive need no
+check, because the room that the limit leaves is enough for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MORE_STACK = "; ti.init(cuda_stack_limit=bytes) makes that of a GPU's threads l
 
 @pass_("check_recursion")
 def check_recursion(root: Kernel, config: CompileConfig) -> bool:
-    """Let a function that may call itself ask for room on the stack."""
+    """Let a function that may call itself check first that the stack has room."""
     if not root.called or not calls_itself(root):
         return False
     message = _TOO_DEEP.format(root.symbol.rpartition("_")[0])

@@ -1,13 +1,14 @@
-"""The order of a task's axes: the innermost one is that along which the task writes.
+"""Reorders the axes of a task so that the innermost axis is the one along which the task writes.
 
     task ... bounds { yield begins=[%0, %1], ends=[%n, %m] } body (%i: i64, %j: i64) { store y[%j, %i], ... }
 
     task ... bounds { yield begins=[%1, %0], ends=[%m, %n] } body (%j: i64, %i: i64) { store y[%j, %i], ... }
 
-Neighbouring threads run along the innermost axis. Before, each of them writes 4 bytes of another line; after, 32 of
-them write one line. The iterations of a task may run in any order. Reads across memory do not decide: a line that is
-read stays in the first-level cache until the other rows of the block want it, but writes do not wait there for one
-another. Tasks that draw random numbers keep their axes, and so do those whose iterations are numbered.
+Neighbouring threads differ in the innermost index. Before the pass, each of them writes 4 bytes of a different cache
+line. After it, 32 of them write one line. The iterations of a task may run in any order, so the axes may be exchanged.
+Only writes decide. A line that is read across stays in the first-level cache until the other rows of the block need it,
+but writes are not collected there. Tasks that draw random numbers and tasks whose iterations are numbered keep their
+axes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from weft.ir.tasks import box_of, parallel_tasks
 
 __all__ = ["choose_axes"]
 
-_NEAR, _FAR = 16, 64  # bytes from one index to the next: side by side, on another line
+_NEAR, _FAR = 16, 64  # bytes from one index to the next: adjacent, on another cache line
 
 
 @pass_("choose_axes")
@@ -54,7 +55,7 @@ def _write_along(task: Task) -> bool:
 
 
 def _written(task: Task) -> Iterator[Address]:
-    """The places outside of the thread that it writes, of components the whole's."""
+    """The addresses that the task writes outside of the thread. For a component, the address of the whole element."""
     for top in task.body:
         for op in top.walk():
             if isinstance(op, Store | Atomic):
@@ -64,8 +65,8 @@ def _written(task: Task) -> Iterator[Address]:
 
 
 def _along(task: Task, place: Address) -> int | None:
-    """The axis, other than the innermost, along which those places lie side by side, while the innermost one leads to
-    other lines; None where it is not so."""
+    """The axis, other than the innermost, along which these addresses are adjacent while the innermost axis leads to
+    other cache lines. None if there is no such axis."""
     found, inner = None, len(task.body.args) - 1
     for index, stride in zip(place.indices, place.strides, strict=True):
         axis, known = _axis_of(task, index), isinstance(stride, Const)
@@ -78,5 +79,5 @@ def _along(task: Task, place: Address) -> int | None:
 
 
 def _axis_of(task: Task, index: Value) -> int | None:
-    """The axis whose index it is, moved by a constant perhaps."""
+    """The axis whose index it is, possibly plus a constant."""
     return next((axis for axis, arg in enumerate(task.body.args) if arg is split(index)[0]), None)

@@ -1,16 +1,16 @@
-"""The threads of a block, and its shape.
+"""Chooses the number of threads and the shape of the blocks of each task.
 
     task range_for bounds { yield begins=[%0, %0], ends=[%n, %m] } ...
 
     task range_for schedule={block=(32, 8, 1)} bounds { yield begins=[%0, %0], ends=[%n, %m] } ...
 
-A block is wide along the innermost axis, so that the threads of a warp touch neighbouring memory. It is narrower where
-that axis is known to be short. It has as many threads as `loop_config(block_dim=)` says, in whole warps. Tasks whose
-iterations are numbered have their blocks already.
+A block is wide along the innermost axis, so that the threads of a warp access adjacent memory. It is narrower if that
+axis is known to be short. `loop_config(block_dim=)` sets the number of threads, which is rounded up to whole warps.
+Tasks whose iterations are numbered have their blocks already.
 
-A target may save registers so that many blocks fit a multiprocessor. `few_blocks` tells it not to: a loop of many
-rounds lives on what one thread has under way at a time. But where the threads of a block wait for one another, other
-blocks must have work meanwhile.
+A target may use fewer registers per thread, so that more blocks fit a multiprocessor. `few_blocks` prevents that for a
+loop of many iterations, whose speed depends on the number of operations that one thread has in flight. If the threads
+of a block wait for one another, however, other blocks must have work in the meantime.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WARP = 32
 
 @pass_("choose_blocks")
 def choose_blocks(root: Kernel, config: CompileConfig) -> bool:
-    """Choose the threads of each task's blocks."""
+    """Choose the shape of each task's blocks."""
     changed = False
     for task in parallel_tasks(root):
         if not task.schedule.numbered:

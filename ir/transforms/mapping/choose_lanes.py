@@ -1,16 +1,16 @@
-"""Which iterations, or rounds of inner loops, run side by side in SIMD lanes.
+"""Decides which iterations of a task, or of its inner loops, run in SIMD lanes.
 
     task range_for ... body (%i: i64) { ... while { ... } ... }
 
     task range_for, schedule={lanes=16, vectors=4} ... body (%i: i64) { ... while { ... } ... }
 
-Where iterations stay one after another, loops that only sum up may run their rounds in lanes:
+If the iterations of a task run serially, inner loops that only compute reductions may run in lanes:
 
     for %begin, %end, %one (%k: i64) { ... }
 
     for %begin, %end, %one, schedule={lanes=16, vectors=2} (%k: i64) { ... }
 
-Where neither pays or is possible, `serial_because` says why. `mapping/lane_choice.py` decides.
+If neither is possible or worthwhile, `serial_because` holds the reason. `mapping/lane_choice.py` makes the decision.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["choose_lanes"]
 
 @pass_("choose_lanes")
 def choose_lanes(root: Kernel, config: CompileConfig) -> bool:
-    """Choose the lanes of each task, or of the loops in it."""
+    """Choose the number of lanes for each task, or for the loops in it."""
     assert config.target is not None
     tasks, layouts = parallel_tasks(root), layouts_of(root)
     for task in tasks:

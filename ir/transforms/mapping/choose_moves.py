@@ -1,18 +1,19 @@
-"""How lanes move each value to and from memory, and which sides of branches they run in any case.
+"""Chooses how lanes move each value to and from memory, and which branches they run without a test.
 
     task range_for schedule={lanes=16} ... { %v = load %p : f32 }
 
     task range_for schedule={lanes=16} ... { %v = load %p, move=adjacent : f32 }
 
-Loads, stores and atomics of iterations that run in lanes, and of loops whose rounds do, say how they are moved: once
-for all lanes, as vectors, in rows with shuffles, or lane by lane. `mapping/moves.py` lists the ways. Others keep
-an empty `move`, and so do loads of accumulators, which are part of their sums.
+The pass sets `move` of each load, store and atomic that runs in lanes, because the iterations of the task or of a loop
+do. The access is executed once for all lanes, as vectors, as rows with shuffles, or lane by lane. `mapping/moves.py`
+lists these ways. `move` stays empty for all other accesses and for loads of accumulators, which are part of their sums.
 
     if %p then { store %local, %v }
 
     if %p, unasked=(then) then { store %local, %v, move=own }
 
-Where lanes disagree about %p, a short side that does nothing without a lane runs in any case: `mapping/sides.py`.
+If lanes may disagree about %p, they run a short branch without a test if it has no effect for inactive lanes: see
+`mapping/sides.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["choose_moves"]
 
 @pass_("choose_moves")
 def choose_moves(root: Kernel, config: CompileConfig) -> bool:
-    """Choose how each access of lanes is moved."""
+    """Choose how each access that runs in lanes is executed."""
     parts, changed = CellParts(layouts_of(root)), False
     for task in parallel_tasks(root):
         roots = [task] if task.schedule.lanes > 1 else [one for one in task.all_of(For) if one.schedule.lanes > 1]

@@ -1,13 +1,14 @@
-"""What an iteration costs, and with that: whether threads share a loop out, and in which versions it is compiled.
+"""Estimates the cost of an iteration, and decides whether several threads run a loop and in which versions it is
+compiled.
 
     task range_for ... { ... }
 
     task range_for, schedule={price=112.0, plain=true} ... { ... }
 
-The price decides how many iterations a share has, so that it is worth waking a thread. Where iterations meet at atomics
-and so few threads run that they would mostly wait for each other, one thread runs them all (`alone`), and no atomic
-locks. Otherwise a short body with atomics is compiled twice: once as it is, and once without locks (`plain`), for boxes
-that are too small to share out. Privatized fields need neither.
+The price determines the number of iterations of a share, so that a share is worth waking a thread. If iterations
+contend for atomics and so few threads run that they would mostly wait for each other, one thread runs all iterations
+(`alone`), and no atomic locks. Otherwise a short body with atomics is compiled twice: once as it is, and once without
+locks (`plain`), for boxes that are too small for several threads. Tasks with privatized fields need neither.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from weft.ir.tasks import parallel_tasks
 
 __all__ = ["choose_threads", "is_contended"]
 
-# Ops of a body with contended atomics that is compiled twice. A longer one locks in any case: a box that is too small
-# to share out is a few dozen of its iterations.
+# The largest body with contended atomics that is compiled twice, in ops. A longer one always locks: a box that is too
+# small for several threads has only a few dozen of its iterations.
 _TWICE = 500
 
 
 @pass_("choose_threads")
 def choose_threads(root: Kernel, config: CompileConfig) -> bool:
-    """Choose who runs each task."""
+    """Choose the threads and versions of each task."""
     assert config.target is not None
     tasks = parallel_tasks(root)
     for task in tasks:
@@ -51,10 +52,10 @@ def _schedule(task: Task, threads: int) -> Schedule:
 
 
 def _in_lanes(cost: Cost, span: int) -> Cost:
-    """What is left of it for each iteration where so many run at once."""
+    """The cost per iteration if this many iterations run at once."""
     return Cost(*(part / max(1, span / 4) for part in (cost.work, cost.atomics, cost.plain)))
 
 
 def is_contended(task: Task) -> bool:
-    """Whether iterations meet at atomics (those of the epilogue run once a share)."""
+    """Whether iterations contend for atomics. Atomics of the epilogue run only once per share and do not count."""
     return any(type(op) is Atomic for op in ops_of(task.body))

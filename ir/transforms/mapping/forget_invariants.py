@@ -1,11 +1,12 @@
-"""Loads in functions that kernels call: none is invariant.
+"""Removes `invariant` from the loads in functions that kernels call.
 
     %v = load %p, invariant=true : f32
 
     %v = load %p : f32
 
-While a function runs, nothing else may change the fields that it reads. But its callers write them between two calls,
-and code generation tells LLVM that an invariant load gives the same whenever it runs.
+Nothing else may change the fields that a function reads while the function runs. But its callers may write them between
+two calls. Code generation tells LLVM that an invariant load gives the same value whenever it runs, which would be wrong
+there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["forget_invariants"]
 
 @pass_("forget_invariants")
 def forget_invariants(root: Kernel, config: CompileConfig) -> bool:
-    """Say of no load in a called function that it is invariant."""
+    """Mark every load in a called function as not invariant."""
     changed = False
     if root.called:
         for op in root.all_of(Load):

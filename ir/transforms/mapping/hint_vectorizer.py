@@ -1,14 +1,17 @@
-"""What LLVM's loop vectorizer is told about the loop over iterations.
+"""Chooses the hints that LLVM's loop vectorizer gets for the loop over iterations.
 
     task range_for ... { x[%i] = f(y[%i]) }
 
     task range_for, schedule={unordered=true} ... { x[%i] = f(y[%i]) }
 
-`unordered`: accesses may be moved past one another (`llvm.loop.parallel_accesses`), since `mapping/unordered.py` found
-that no order within an iteration matters either. `vectorize=once`: one vector at a time, the last one masked: more
-copies of a long body cost time to compile and hide nothing that the body itself does not hide. `vectorize=never`: a
-very long body, or one of wide cells (`mapping/wide_cells.py`). `unroll=false`: a body that is not short. Loops whose
-iterations run in lanes are vectors already, and get no hints.
+- `unordered`: LLVM may reorder accesses (`llvm.loop.parallel_accesses`). `mapping/unordered.py` has found that the
+  order within an iteration does not matter either.
+- `vectorize=once`: LLVM makes one vector at a time and masks the last one. Several copies of a long body would take
+  time to compile, and would hide no latency that the body does not hide by itself.
+- `vectorize=never`: the body is very long, or it accesses wide cells (`mapping/wide_cells.py`).
+- `unroll=false`: the body is not short.
+
+Loops whose iterations run in lanes are vectors already and get no hints.
 """
 
 from __future__ import annotations
@@ -26,16 +29,16 @@ from weft.ir.tasks import parallel_tasks
 
 __all__ = ["hint_vectorizer"]
 
-# Ops of a body that LLVM shall not unroll, and of one that it shall not copy for any other reason.
+# Above these numbers of ops, LLVM must not unroll a body, and must not copy it for any other reason.
 _MIDDLING, _LONG = 60, 128
 
-# Ops of a body that LLVM shall not vectorize: it would take time by their square.
+# Above this number of ops, LLVM must not vectorize a body: it would take time proportional to the square of the number.
 _TOO_LONG = 5000
 
 
 @pass_("hint_vectorizer")
 def hint_vectorizer(root: Kernel, config: CompileConfig) -> bool:
-    """Choose the hints of each task."""
+    """Choose the vectorizer hints of each task."""
     changed = False
     for task in parallel_tasks(root):
         if task.schedule.lanes == 1:

@@ -1,12 +1,12 @@
-"""Iterations by number, where the threads of a block work together.
+"""Assigns iterations to threads by number if the threads of a block cooperate.
 
     task range_for ... { %t = simt thread_idx [] ... }
 
     task range_for schedule={numbered=true, block=(128, 1, 1)} ... { %t = simt thread_idx [] ... }
 
-Iteration `k` of the box, the last axis fastest, runs on thread `k % threads` of block `k // threads`, so that a program
-with barriers, shuffles or shared arrays knows who its neighbours are. A block has exactly as many threads as the
-program asks for. Tasks whose threads do nothing together keep their schedule.
+Iteration `k` of the box, counted with the last axis fastest, runs on thread `k % threads` of block `k // threads`. A
+program with barriers, shuffles or shared arrays can therefore tell which iterations its neighbours run. A block has
+exactly as many threads as the program asks for. Tasks whose threads do not cooperate are left unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DEFAULT_THREADS = 128
 
 @pass_("number_iterations")
 def number_iterations(root: Kernel, config: CompileConfig) -> bool:
-    """Hand out the iterations of tasks whose threads work together by number."""
+    """Number the iterations of tasks whose threads cooperate."""
     changed = False
     for task in parallel_tasks(root):
         if task.all_of(Simt, SharedBase):
@@ -37,7 +37,7 @@ def number_iterations(root: Kernel, config: CompileConfig) -> bool:
 
 
 def _threads(task: Task) -> int:
-    """How many threads a block has: as many as asked for, not one more. CompilationError for more than there can be."""
+    """The number of threads of a block, exactly as the program asks. Raises CompilationError if it is too large."""
     wanted = task.config.block_dim or _DEFAULT_THREADS
     if wanted > MOST_THREADS:
         raise CompilationError(f"block_dim={wanted}: a block has at most {MOST_THREADS} threads", task.span)

@@ -1,13 +1,13 @@
-"""Boundary peeling: where indices are clamped to a field, a version of the body for where they need not be.
+"""Boundary peeling: compiles a version of the body for threads whose indices need no clamping.
 
     %m = binary max %i, %0 : i64                  x[max(0, min(n - 1, i + a))], a in -2 .. 2
 
     %m = clamp max %i, %0, axis=0, low=0, high=0 : i64
 
-Code generation writes the body twice for tasks of which a thread takes several iterations together. If all indices of
-the thread are inside of the bounds, as for nearly all threads, each clamp is its operand, so that the reads of
-neighbouring iterations are neighbours in memory: wide loads. At the boundary the thread makes one iteration after the
-other. Tasks of which threads take one iteration at a time keep their ops.
+Code generation emits the body twice for coarsened tasks. If all indices of a thread are within the bounds, as for
+nearly all threads, each clamp is replaced by its operand. The loads of neighbouring iterations are then adjacent in
+memory and become wide loads. At the boundary, a thread runs its iterations one after the other. Tasks that are not
+coarsened are left unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["peel", "peel_boundaries"]
 
 @pass_("peel_boundaries")
 def peel_boundaries(root: Kernel, config: CompileConfig) -> bool:
-    """Mark the clamps of indices in tasks that are coarsened."""
+    """Mark the clamps of indices in coarsened tasks."""
     changed = False
     for task in parallel_tasks(root):
         if task.schedule.across * task.schedule.rows > 1:
@@ -32,7 +32,7 @@ def peel_boundaries(root: Kernel, config: CompileConfig) -> bool:
 
 
 def peel(task: Task) -> bool:
-    """Mark the clamps of the task's indices; whether there are any."""
+    """Mark the clamps of the task's indices. Gives whether there are any."""
     clamps = clamps_of(task)
     for found in clamps:
         _mark(found)

@@ -1,11 +1,11 @@
-"""Arrays that the threads of a block share: where they lie.
+"""Places the shared arrays of a block in its memory.
 
     %a = shared_base number=0, bytes=40000; %b = shared_base number=1, bytes=40000
 
     %a = shared_base number=0, bytes=40000, offset=0; %b = shared_base number=1, bytes=40000, offset=40000
 
-Up to 48 KiB come with the code. More than that comes with the launch, as one block of memory (`shared_bytes`), in which
-each array has an offset.
+Up to 48 KiB are allocated statically by the code. If a task needs more, the launch allocates one piece of memory
+(`shared_bytes`), and each array gets an offset in it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from weft.ir.tasks import parallel_tasks
 
 __all__ = ["place_shared_arrays"]
 
-_STATIC = 48 << 10  # bytes that code may bring
+_STATIC = 48 << 10  # the most bytes that the code may allocate statically
 _ALIGN = 16
 
 
 @pass_("place_shared_arrays")
 def place_shared_arrays(root: Kernel, config: CompileConfig) -> bool:
-    """Give the arrays of blocks offsets where their memory comes with the launch."""
+    """Give shared arrays their offsets if the launch allocates their memory."""
     changed = False
     for task in parallel_tasks(root):
         arrays = task.all_of(SharedBase)

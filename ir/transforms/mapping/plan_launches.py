@@ -1,16 +1,17 @@
-"""Launches: which tasks a launch runs, where boxes are measured, and which launches can end the kernel.
+"""Plans the launches of a kernel: which tasks each launch runs, which launch computes a box, and which may end the
+kernel.
 
     task serial ...; task serial ...; task range_for bounds { %n = load ...; yield ... } ...
 
     task serial schedule={launch=0} ...; task serial schedule={launch=0} ...
     task range_for schedule={launch=1, box=20, ...} ...
 
-A single thread runs the serial tasks that follow one another, in one launch; a parallel task is a launch of a grid.
-Where the box of a parallel task depends on memory, the single thread before it measures the box, so that the task may
-change what its own bounds are read from. The box then lies in the state of the kernel, from word `box` on.
+Consecutive serial tasks share one launch of a single thread. A parallel task is a launch of a grid. If the box of a
+parallel task depends on memory, the single thread before it computes the box, so that the task may change the memory
+from which its own bounds are read. The box is then stored in the state of the kernel, from word `box` on.
 
-A launch after one that may end the kernel, by a `return` or an assertion, asks first whether it has (`guarded`); one
-that may end it, and is not the last, says so (`ends`).
+A `return` or an assertion may end the kernel. A launch that follows such a launch tests first whether the kernel has
+ended (`guarded`). A launch that may end the kernel, and is not the last one, records it (`ends`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["plan_launches"]
 
 @pass_("plan_launches")
 def plan_launches(root: Kernel, config: CompileConfig) -> bool:
-    """Number the launches of a kernel, and find their boxes."""
+    """Number the launches of a kernel, and assign words of its state to boxes."""
     if root.called or not tasks_of(root):
         return False
     words, launch, single = STATE_RESULTS + sum(map(flat_size, root.results)), -1, False
@@ -49,7 +50,7 @@ def plan_launches(root: Kernel, config: CompileConfig) -> bool:
 
 
 def _find_ends(tasks: list[Task], last: int) -> None:
-    """Which launches may end the kernel, and which come after such a one."""
+    """Find the launches that may end the kernel, and those that come after such a launch."""
     ending = {task.schedule.launch for task in tasks if may_fail(task) or task.all_of(Exit)}
     for task in tasks:
         launch = task.schedule.launch

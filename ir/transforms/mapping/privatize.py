@@ -1,12 +1,13 @@
-"""Scatters into small fields: each thread updates a copy of its own, and the copies are merged once.
+"""Privatization on CPUs: each thread updates a private copy of a small field, and the copies are merged once at the
+end.
 
     task range_for ... { atomic add %bins, %1 }                       threads lock, and wait for each other
 
     task range_for, schedule={privatized=({scope="field:bins", kind=add, ...})} ... { atomic add %bins, %1 }
 
-The ops stay as they are: code generation moves the base address of the field. It pays where that rids the loop of all
-its locks. Not where iterations run in lanes, nor where one thread runs everything. `mapping/privatizable.py` says which
-fields may be privatized.
+The ops stay unchanged: code generation replaces the base address of the field. Privatization is chosen only if it
+removes all locks from the loop. It is not chosen if iterations run in lanes, or if one thread runs all iterations.
+`mapping/privatizable.py` says which fields may be privatized.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["privatize"]
 
 @pass_("privatize")
 def privatize(root: Kernel, config: CompileConfig) -> bool:
-    """Choose the fields of which each thread has a copy."""
+    """Choose the fields of which each thread gets a private copy."""
     assert config.target is not None
     changed = False
     for task in parallel_tasks(root):
@@ -38,7 +39,7 @@ def privatize(root: Kernel, config: CompileConfig) -> bool:
 
 
 def _copies(task: Task, kernel: Kernel) -> tuple[Privatized, ...]:
-    """The fields to copy, if that rids the loop of all its contended atomics."""
+    """The fields to privatize, if that removes all contended atomics from the loop."""
     shares = shares_of(task, kernel.fields, Limits())
     scopes = {share.scope for share in shares}
     atomics = (op for op in ops_of(task.body) if isinstance(op, Atomic))

@@ -1,4 +1,5 @@
-"""Histograms and the like: atomics on a small field go to copies of it in the memory of each block of threads.
+"""Privatization on GPUs: atomics on a small field, such as a histogram, update copies in the memory of each thread
+block.
 
     task range_for ... { atomic add %bins, %1 }                                               bins[x[i]] += 1
 
@@ -8,8 +9,9 @@
     share[x[i], lane % copies] += 1                    no traffic, and lanes keep out of each other's way
     barrier; bins[k] += share[k, 0] + share[k, 1] ...  once per block, where that is not 0
 
-The ops stay as they are: code generation gives atomics on the field another address. Not where iterations are numbered:
-their blocks have arrays of their own. `mapping/privatizable.py` says which fields may be privatized.
+The ops stay unchanged: code generation gives the atomics on the field another address. The pass skips tasks whose
+iterations are numbered, because their blocks have shared arrays of their own. `mapping/privatizable.py` says which
+fields may be privatized.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _SIZE, _LANES = 4, 32
 
 @pass_("privatize_in_blocks")
 def privatize_in_blocks(root: Kernel, config: CompileConfig) -> bool:
-    """Choose the fields of which each block has copies."""
+    """Choose the fields of which each block gets private copies."""
     changed = False
     for task in parallel_tasks(root):
         shares = () if task.schedule.numbered else shares_of(task, root.fields, LIMITS)
@@ -44,8 +46,8 @@ def privatize_in_blocks(root: Kernel, config: CompileConfig) -> bool:
 
 
 def with_copies(shares: Sequence[Privatized]) -> tuple[Privatized, ...]:
-    """How many copies a block makes of each. The largest chooses first: what it leaves is enough for one of each other,
-    since one of each is no more than all may take."""
+    """Choose the number of copies of each field in a block. The largest field chooses first. The rest is enough for one
+    copy of each other field, because one copy of each is within the limit."""
     copies, room = dict[Privatized, int](), LIMITS.together
     for rank, share in enumerate(sorted(shares, key=lambda one: -one.words)):
         most = room // (len(shares) - rank) // (share.words * _SIZE)

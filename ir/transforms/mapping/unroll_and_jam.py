@@ -1,18 +1,20 @@
-"""Unroll-and-jam: several rounds of a serial loop side by side, and all rounds of a short one.
+"""Unroll-and-jam: runs several iterations of a serial loop at once, or unrolls a short loop completely.
 
     for %0, %n, %1 (%j: i64) { %v = load x[%j], invariant=true ...; store %sum, ... }
 
     for %0, %n, %1, schedule={jam=4} (%j: i64) { ... }
 
-Code generation makes four rounds of one: first all that no round has from another (four loads side by side, which LLVM
-joins), then the rest, round by round. What is left over makes one round at a time. For loops that wait for memory which
-nobody writes and that are short enough.
+Code generation makes one iteration of four. It first emits the ops of all four that do not depend on an earlier
+iteration, such as four adjacent loads, which LLVM merges. Then it emits the rest, iteration by iteration. The remaining
+iterations run one at a time. The pass chooses loops that wait for memory that nothing writes, and that are short
+enough.
 
-`ahead`: all threads read the same there, so they wait for it at the same time. The loads of the next four rounds are
-under way while the current ones are computed.
+`ahead`: all threads read the same memory in the loop and wait for it at the same time. The loads of the next four
+iterations are issued before the current ones are computed.
 
-`unroll`: the rounds are few and known. Where a thread takes several iterations of the task, at most so many, the rounds
-are written one behind the other, so that neighbours see what they have in common: the taps of a filter.
+`unroll`: the loop has few iterations, and their number is known. It is unrolled completely for threads that run at most
+this many iterations of the task. Neighbouring iterations of the task can then share what they have in common, such as
+the taps of a filter.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from weft.ir.schedule import LoopSchedule
 
 __all__ = ["unroll_and_jam"]
 
-_ROUNDS, _SHARED_ROUNDS = 4, 8  # side by side
-_SMALL = 32  # ops of a body of which there are that many
+_ROUNDS, _SHARED_ROUNDS = 4, 8  # factors of unroll-and-jam
+_SMALL = 32  # a body for the larger factor has at most this many ops
 
 
 @pass_("unroll_and_jam")
 def unroll_and_jam(root: Kernel, config: CompileConfig) -> bool:
-    """Choose which loops are unrolled, and how many rounds of others stand side by side."""
+    """Choose the loops to unroll completely, and the unroll-and-jam factors of the others."""
     changed = False
     for task in root.body:
         for op in task.all_of(For):

@@ -1,4 +1,4 @@
-"""Sums along rows: a warp makes each iteration, and its lanes share the rounds of the loop inside.
+"""Runs each iteration of a task on a whole warp, whose lanes share the iterations of the inner loop that sums a row.
 
     task range_for ... body (%i: i64) {
       for %0, %n, %1 (%j: i64) { %a = load x[%i, %j] ...; store %s, ... }        s += x[i, j]
@@ -10,9 +10,10 @@
       store y[%i], ...                                             the first lane, with what all lanes have in sum
     }
 
-Before, 32 neighbouring threads read from 32 rows at a time; after, 32 lanes read one line. Only for many rounds, whose
-number is known, and where some read goes along memory as the loop's index does and lies far from what the neighbouring
-iteration reads. Floats are added in another order, as `fast_math` allows.
+Before the pass, 32 neighbouring threads read from 32 rows at a time. After it, 32 lanes read one cache line. The loop
+must have many iterations, and their number must be known. Some load must move along memory with the loop's index, and
+must be far from what the neighbouring iteration of the task reads. Floats are added in a different order, which
+`fast_math` allows.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _NEAR, _FAR = 16, 64  # bytes: side by side, on another line
 
 @pass_("warps_per_row")
 def warps_per_row(root: Kernel, config: CompileConfig) -> bool:
-    """Let the lanes of a warp share the rounds of a task's loop that adds along rows."""
+    """Let the lanes of a warp share the loop of a task that sums along rows."""
     changed = False
     for task in parallel_tasks(root):
         loop = _loop_of(task, config.fast_math)
@@ -66,8 +67,8 @@ def _loop_of(task: Task, fast_math: bool) -> For | None:
 
 
 def _along_rows(task: Task, loop: For) -> bool:
-    """Whether a read goes along memory with the loop, far from what the next iteration reads, and none goes along it
-    with the iterations."""
+    """Whether a load moves along memory with the loop, far from what the next iteration of the task reads, and no load
+    moves along memory with the iterations of the task."""
     index, inner, some = loop.body.args[0], task.body.args[-1], False
     for op in loop.body:
         place = element_of(op.ptr)[0] if isinstance(op, Load) else None

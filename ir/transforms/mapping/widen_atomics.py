@@ -1,15 +1,16 @@
-"""Sums into neighbours in memory, by one instruction: some GPUs add two or four floats at once.
+"""Merges atomic sums into adjacent memory into one instruction: some GPUs add two or four floats at once.
 
     atomic add %p, %a; atomic add %q, %b          %q = %p + 4
 
     atomic_row %p, [%a, %b], unit=2
 
-Where nobody wants the old values, all are sums of f32 in one block, at places that differ by constants, and nothing
-between them could tell. Such an instruction needs an address that is a multiple of its size. Where that is not known,
-three neighbours or more find out as they run, without branching: of three, two lie well together, the first two or the
-last two. A scatter of vectors costs half as much, one of rows of three cells two thirds.
+The sums must be f32 sums in one block whose old values are not used. Their addresses must differ by constants, and no
+op between them may observe the difference. The instruction needs an address that is a multiple of its size. If this is
+not known at compile time, a row of three or more neighbours computes it at run time, without a branch: of three
+neighbours, either the first two or the last two are aligned. A scatter of vectors then costs half as much, and a
+scatter of rows of three cells costs two thirds.
 
-Not for fields of which a block has a copy, and only for targets with the feature "adds_vectors".
+The pass skips fields of which a block has a private copy. It runs only for targets with the feature "adds_vectors".
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["widen", "widen_atomics"]
 
 @pass_("widen_atomics")
 def widen_atomics(root: Kernel, config: CompileConfig) -> bool:
-    """Make rows of sums into neighbours."""
+    """Replace sums into adjacent memory by `atomic_row` ops."""
     assert config.target is not None
     changed = False
     if ADDS_VECTORS in config.target.features:
@@ -36,7 +37,7 @@ def widen_atomics(root: Kernel, config: CompileConfig) -> bool:
 
 
 def widen(task: Task) -> bool:
-    """Make rows of the task's sums; whether there are any."""
+    """Replace sums of the task by `atomic_row` ops. Gives whether there are any."""
     runs = dict.fromkeys(runs_of(task, {copy.scope for copy in task.schedule.privatized}).values())
     for run in runs:
         _join(run)
@@ -44,7 +45,7 @@ def widen(task: Task) -> bool:
 
 
 def _join(run: Run) -> None:
-    """The row stands where the last of its sums stood: all values are known there."""
+    """Insert the row at the place of its last sum, where all values are defined."""
     first, block = run.sums[0], run.last.block
     assert block is not None
     block.insert(AtomicRow(first.ptr, [one.value for one in run.sums], run.unit, span=run.last.span), run.last)
