@@ -36,6 +36,7 @@ from weft.lang.translate.values import (
     is_known,
     is_number,
     kind_of,
+    moves,
     settled,
     settled_place,
     struct_kind,
@@ -334,7 +335,8 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
     find = _parts(t, node.target) if isinstance(node.target, (ast.Subscript, ast.Attribute)) else None
     if find is None:
         place = _before(t, t.expr(node.target), node.value)
-        _update(t, kind, symbol, place, to_expr(t, t.expr(node.value), node.value), node)
+        value = to_expr(t, t.expr(node.value), node.value)
+        _update(t, kind, symbol, settled_place(t, place) if moves(place, value) else place, value, node)
         return
     parts = find()
     value = to_expr(t, t.expr(node.value), node.value)

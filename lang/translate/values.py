@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, TypeGuard
 
@@ -12,6 +12,7 @@ import numpy as np
 from weft.ir import tree
 from weft.ir.errors import CompilationError, Span, TypeMismatch
 from weft.ir.scalar import promote, range_of
+from weft.ir.shared_locals import root_variable
 from weft.ir.transforms.lower_tree_facts import walk
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, f64, i64, shape_of, tensor, u1, with_element
 from weft.lang.data.field import Field
@@ -39,6 +40,7 @@ __all__ = [
     "is_known",
     "is_number",
     "kind_of",
+    "moves",
     "scalar_of",
     "sequence_of",
     "settled",
@@ -358,6 +360,25 @@ def settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
     if isinstance(place, tree.ArrayElement):
         return tree.ArrayElement(place.array, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
     return place
+
+
+def moves(place: Any, value: tree.Expr) -> bool:
+    """Whether `value` assigns to a local that an index of the place reads."""
+    if not isinstance(place, tree.Expr) or not has_effects(value):
+        return False
+    writes = (inner for inner in walk(value) if isinstance(inner, (tree.Assign, tree.AugAssign, tree.Atomic)))
+    written = {root_variable(write.target) for write in writes}
+    return any(isinstance(inner, tree.Var) and inner.variable in written for inner in _indices(place))
+
+
+def _indices(place: tree.Expr) -> Iterator[tree.Node]:
+    """All that the indices of a place consist of."""
+    while isinstance(place, (tree.Element, tree.Member)):
+        for index in place.indices if isinstance(place, tree.Element) else ():
+            yield from walk(index)
+        place = place.base
+    for index in place.indices if isinstance(place, (tree.FieldElement, tree.ArrayElement)) else ():
+        yield from walk(index)
 
 
 def assignable(value: Any, t: Translator) -> TypeGuard[tree.Expr]:

@@ -141,6 +141,27 @@ def test_an_index_that_changes_a_local_comes_before_the_value(ti):
     assert x.to_numpy().tolist() == [0, 10, -2, 3, 0, 4, 4, 5]
 
 
+def test_an_index_is_read_before_the_value_changes_it(ti):
+    x = ti.field(ti.i32, 8)
+
+    @ti.func
+    def bump(t: ti.template()):
+        t += 1
+        return t
+
+    @ti.kernel
+    def run():
+        s, v = 0, ti.Vector([0, 0, 0, 0])
+        x[s] += bump(s)
+        x[s + 1] -= bump(s)
+        v[s] += bump(s)
+        x[s] += (s := s + 1)
+        x[6], x[7] = v[2], s
+
+    run()
+    assert x.to_numpy().tolist() == [1, 0, -2, 4, 0, 0, 3, 4]
+
+
 @pytest.mark.parametrize("serialize", [False, True])
 def test_atomics_of_truth_values_count_modulo_two(ti, serialize):
     x = ti.field(ti.u1, ())
