@@ -1,4 +1,4 @@
-"""Kernels that look for mistakes while they run: races between iterations, elements that nothing has written.
+"""Checks that run with a kernel and need state beside it: for data races, and for elements that were never written.
 
-(Checks of indices, of NaN and of assertions need nothing beside the kernel: they are passes, in `ir/transforms/`.)
+(Checks of indices, of NaN and of assertions need no such state. They are passes in `ir/transforms/`.)
 """

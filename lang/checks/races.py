@@ -1,8 +1,8 @@
-"""`init(check_races=True)`: kernels look for iterations that touch one element without an order between them.
+"""Detect data races: `init(check_races=True)`.
 
-A checked kernel runs its parallel loops one iteration after the other, and notes in a shadow (`ir/races.py`) who
-touched what; the first two accesses that no order is sure of end it. Here the shadow is made as large as each launch
-needs it, and what it then says becomes an exception.
+A checked kernel runs the iterations of its parallel loops one after the other and records each access in shadow memory
+(`ir/races.py`). It stops at the first two accesses whose order is not guaranteed. This module allocates the shadow
+memory for each launch and turns its report into an exception.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ elements of its own, or read from one field and write to another"""
 
 
 class Checked:
-    """A loaded kernel with its shadow: takes what the kernel takes, and raises DataRace for what it found."""
+    """A loaded kernel with its shadow memory. It takes the arguments of the kernel and raises DataRace for a race."""
 
     def __init__(self, program: Any, run: Callable[..., Any], artifact: Artifact) -> None:
         assert artifact.races is not None
@@ -64,14 +64,14 @@ class Checked:
             for region in regions:
                 if region.array >= 0:
                     header[ARRAYS + region.array] = region.first
-            try:  # the shadow may lie elsewhere by now
+            try:  # the shadow memory may have moved
                 return self.inner([*trees[:tree], memory.address(buffer), *trees[tree + 1 :]], args)
             except DataRace as race:
                 raise report(self.table, regions, np.array(header)).with_traceback(race.__traceback__) from None
 
     def placed(self, args: Sequence[Any]) -> tuple[list[Region], int]:
-        """Everything with its cells, arrays behind fields, and how many cells there are. One array passed twice has its
-        cells once."""
+        """Return each object with its cells, the arrays after the fields, and the number of cells. An array that is
+        passed twice has its cells once."""
         regions = [region for region in self.table.regions.values() if region.array < 0]
         cells, known = self.table.cells, dict[Any, int]()
         for region in self.table.arrays():
@@ -84,7 +84,7 @@ class Checked:
 
 
 def _memory_of(arg: Any, axes: int) -> tuple[int, tuple[int, ...]]:
-    """Where an array argument lies, and the extents of its first `axes` axes."""
+    """Return the address of an array argument and the extents of its first `axes` axes."""
     if isinstance(arg, tuple):
         return int(arg[0]), tuple(map(int, arg[1][:axes]))
     return int(arg.__array_interface__["data"][0]), tuple(map(int, arg.shape[:axes]))
@@ -94,7 +94,7 @@ def _memory_of(arg: Any, axes: int) -> tuple[int, tuple[int, ...]]:
 
 
 def report(table: RaceTable, regions: Sequence[Region], header: Any) -> DataRace:
-    """What the header of the shadow says, as an exception: both places, the element, both iterations."""
+    """Return the exception for the header of the shadow memory: both places, the element, and both iterations."""
     before, now = int(header[BEFORE]), int(header[NOW])
     mask = (1 << SITE_BITS) - 1
     earlier, later = table.accesses[before & mask], table.accesses[now & mask]
@@ -115,7 +115,7 @@ def _render(span: Span | None) -> str:
 
 
 def _iteration(table: RaceTable, header: Any, number: int) -> str:
-    """Iteration `number` of the loop, by the user's names: "iteration i = 3, j = 0"."""
+    """Return iteration `number` of the loop in the user's names: "iteration i = 3, j = 0"."""
     loop = table.loops[int(header[LOOP])]
     rest = number - (int(header[FIRST]) >> SITE_BITS)
     found: dict[int, int] = {}
@@ -128,7 +128,7 @@ def _iteration(table: RaceTable, header: Any, number: int) -> str:
 
 
 def _place(regions: Sequence[Region], cell: int) -> str:
-    """What the user calls a cell: `x[3, 1]`, `v[2][0]`."""
+    """Return the user's name of a cell: `x[3, 1]`, `v[2][0]`."""
     region = max((one for one in regions if one.first <= cell), key=lambda one: (one.first, one.cells))
     element, part = divmod(cell - region.first, region.width)
     indices = np.unravel_index(element, region.shape) if region.shape else ()
@@ -139,7 +139,7 @@ def _place(regions: Sequence[Region], cell: int) -> str:
 
 
 def _part(kind: Type, part: int) -> str:
-    """The scalar of that number of an element: `.p[1]`."""
+    """Return the scalar of that number in an element: `.p[1]`."""
     if isinstance(kind, Tensor):
         return "[" + ", ".join(str(int(i)) for i in np.unravel_index(part, kind.shape)) + "]"
     if isinstance(kind, Struct):

@@ -1,10 +1,10 @@
-"""`init(verify="results")`: each launch that is small enough is evaluated as well, and must have left the same.
+"""Verify each launch that is small enough with the evaluator, and compare the results: `init(verify="results")`.
 
-A kernel so verified takes what the loaded kernel takes. It copies what the launch can reach, lets the machine code
-run, and evaluates the kernel on the copies twice: as it was translated, and as the passes left it. What differs, and is
-not left open by the kernel's meaning (see `ir/shadow/`), is a mistake of the compiler's: then the pipeline is run
-again, and the kernel evaluated after each pass, to name the first that changed what it means. If none did, it is code
-generation or the runtime.
+A verified kernel takes the arguments of the loaded kernel. It copies all memory that the launch can reach, runs the
+machine code, and evaluates the kernel on the copies twice: as translated, and as the passes left it. A difference that
+the semantics of the kernel do not allow (see `ir/shadow/`) is a bug of the compiler. The pipeline is then run again,
+and the kernel is evaluated after each pass, to name the first pass that changed its meaning. If no pass did, the bug is
+in code generation or in the runtime.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ __all__ = ["USUAL_LIMIT", "Verified"]
 
 A = TypeVar("A", bound=Op)
 
-USUAL_LIMIT = 200_000  # ops of an evaluation, about a second's work
+USUAL_LIMIT = 200_000  # ops of an evaluation, which take about a second
 _MOST_BYTES = 16 << 20
-_OFTEN = 16  # times the limit: launches of one kernel that take more together are verified ever more rarely
-_THREADS = 3  # that tasks are evaluated with: their shares and private copies are part of what is verified
+_OFTEN = 16  # times the limit: beyond this sum, launches of one kernel are verified more and more rarely
+_THREADS = 3  # with which tasks are evaluated: how the work is shared and private copies are verified too
 
-# What the evaluator cannot follow, though the machine can.
+# What the machine can do but the evaluator cannot follow.
 _BEYOND = {"endless": "too long", "recursion": "calls too deep for the evaluator"}
 
 
 class Verified:
-    """A loaded kernel each launch of which is verified. `root`: what it was compiled from, under `config`."""
+    """A loaded kernel that verifies its launches. `root` is the kernel that it was compiled from, under `config`."""
 
     def __init__(self, program: Any, run: Any, root: KernelTree, config: CompileConfig, kept: Kept) -> None:
         self.program, self.inner, self.root, self.kept = program, run, root, kept
@@ -65,7 +65,7 @@ class Verified:
         self.loose = is_loose(kept.written, config)
 
     def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
-        """As that of the loaded kernel."""
+        """Whether arguments overlap, as the loaded kernel says."""
         overlap = getattr(self.inner, "overlap", None)
         return overlap is not None and bool(overlap(trees, args))
 
@@ -83,7 +83,7 @@ class Verified:
             return self._repeated(launch, read, trees, args)
 
     def _why_not(self, places: Any) -> str:
-        """Why a launch is not verified, "" if it is."""
+        """Return why a launch is not verified, or "" if it is."""
         self.launches += 1
         if self._never:
             return self._never
@@ -94,7 +94,7 @@ class Verified:
 
     @cached_property
     def _never(self) -> str:
-        """Why no launch can be verified, "" if one can."""
+        """Return why no launch can be verified, or "" if one can."""
         if any(kernel.all_of(ops.Simt, ops.Shared) for kernel in self.kept.written):
             return "whose threads work in blocks"
         work = sum(map(_least_work, self.kept.written[0].body))
@@ -102,8 +102,8 @@ class Verified:
 
     @cached_property
     def _races(self) -> bool:
-        """Whether iterations assign different values to a local that they share, or also read it: then what a launch
-        leaves may be what no order of iterations leaves that was tried."""
+        """Return whether iterations assign different values to a shared local, or also read it. The result of such a
+        launch may then match none of the orders of iterations that were tried."""
         writes: list[ops.Store | ops.AtomicStore | ops.Atomic | ops.Exchange] = []
         writes += [op for op in self._all(ops.Store) if op.relaxed]
         writes += [op for op in self._all(ops.Atomic) if op.kind == "xchg"]
@@ -138,7 +138,7 @@ class Verified:
     # -- the verdict ---------------------------------------------------------------------------------------------------
 
     def _judge(self, launch: Launch, found: Outcome, fault: KernelFault | None) -> None:
-        """WrongResult unless what was found is what the kernel means."""
+        """Raise WrongResult if the results are not those that the kernel means."""
         expected = self._replay(launch, self.kept.written)
         if why := self._beyond(expected, found):
             TALLY.skip(self.name, why)
@@ -164,8 +164,8 @@ class Verified:
         TALLY.agreed(self.name, expected.work, verdict.unsettled)
 
     def _beyond(self, expected: Outcome, found: Outcome) -> str:
-        """Why nothing can be said of a launch: what the evaluator cannot follow, or an access of the program's own that
-        lies outside of what it is of, where nothing checks or masks that."""
+        """Return why a launch cannot be judged: the evaluator cannot follow it, or the program accesses memory out of
+        bounds and nothing checks or masks the access."""
         if expected.fault is None:
             return ""
         kind = expected.fault.kind
@@ -177,7 +177,8 @@ class Verified:
         return _BEYOND.get(kind, "") if found.fault is None or kind == "endless" else ""
 
     def _other_words(self, lowered: Fault, found: Fault) -> bool:
-        """Whether two faults of one kind tell other things. (Of several iterations that fail, any may be first.)"""
+        """Return whether two faults of one kind differ in content. (If several iterations fail, any of them may be the
+        first.)"""
         kernel = self.kept.lowered[0]
         if self.loose or any(task.kind != "serial" for task in kernel.all_of(ops.Task)):
             return False
@@ -202,19 +203,20 @@ class Verified:
 
 
 class _Trial:
-    """One launch, what was expected of it, and what is allowed besides: evaluated when first asked for."""
+    """One launch, its expected outcome, and the other outcomes that are allowed. They are evaluated when first
+    requested."""
 
     def __init__(self, verified: Verified, launch: Launch, expected: Outcome) -> None:
         self.verified, self.launch, self.expected = verified, launch, expected
         self.known = list[Outcome]()
 
     def of(self, found: Outcome) -> Comparison:
-        """What is wrong with an outcome."""
+        """Return what is wrong with an outcome."""
         one = self.verified
         return compare(one.kept.written[0], self.launch, self.expected, found, self.variants(), one.loose)
 
     def variants(self) -> Iterator[Outcome]:
-        """The outcomes that the kernel's meaning leaves open."""
+        """The outcomes that the semantics of the kernel allow."""
         yield from self.known
         for variant in VARIANTS[len(self.known) :]:
             self.known.append(self.verified._replay(self.launch, self.verified.kept.written, variant))
@@ -222,12 +224,12 @@ class _Trial:
 
 
 def _cut_short(outcome: Outcome) -> bool:
-    """Whether the evaluator gave up."""
+    """Return whether the evaluator gave up."""
     return outcome.fault is not None and outcome.fault.kind in _BEYOND
 
 
 def _least_work(op: Op) -> int:
-    """A lower bound of the ops that evaluating `op` takes, from extents that are known."""
+    """Return a lower bound of the number of ops in an evaluation of `op`, from the known extents."""
     inner = sum(_least_work(one) for block in op.regions for one in block) if not isinstance(op, ops.If) else 0
     if isinstance(op, ops.StructFor):
         return 1 + prod(op.field.shape) * inner
@@ -239,12 +241,12 @@ def _least_work(op: Op) -> int:
 
 
 def _is_parallel(op: Op | None) -> bool:
-    """Whether iterations run the op at once."""
+    """Return whether iterations of the op run in parallel."""
     return op is not None and (isinstance(op, ops.ParallelFor | ops.StructFor) or _is_parallel(op.parent))
 
 
 def _known_value(value: Value) -> Any:
-    """A constant's value, else None."""
+    """Return the value of a constant, else None."""
     return value.value if isinstance(value, ops.Const) else None
 
 
@@ -253,12 +255,12 @@ def _known(value: Any) -> int:
 
 
 def _value(value: Any, type: Type) -> Any:
-    """An argument that is no array, as the evaluator takes it, from what a launch takes."""
+    """Convert an argument that is not an array from the form of a launch to that of the evaluator."""
     return unflatten([value] if isinstance(type, Prim) else list(value), type)
 
 
 class _Reader:
-    """Copies bytes: numpy's arrays lie on the host, all else on the device."""
+    """Copies bytes. numpy arrays are in host memory, everything else is in device memory."""
 
     def __init__(self, device: Device, args: Sequence[Any]) -> None:
         self.device = device

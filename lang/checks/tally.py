@@ -1,4 +1,4 @@
-"""How many launches were verified (`init(verify="results")`), and why others were not: told when Python ends."""
+"""Count verified launches (`init(verify="results")`) and why others were skipped, and report this when Python ends."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ __all__ = ["TALLY", "Tally", "skipped"]
 
 
 class Tally:
-    """Counts of launches. `unsettled` are those verified of which some numbers could not be compared."""
+    """Counts of launches. `unsettled` counts verified launches in which some numbers could not be compared."""
 
     def __init__(self) -> None:
         self._lock = forkable(threading.Lock())
         self.clear()
 
     def clear(self) -> None:
-        """Count anew."""
+        """Reset the counts."""
         self.verified = self.unsettled = 0
         self.skipped = Counter[str]()
 
     def agreed(self, kernel: str, work: int, unsettled: int) -> None:
-        """A launch agreed with the evaluator, which took so many ops; so many numbers could not be compared."""
+        """Count a launch that agreed with the evaluator. `work` is the number of ops it took, `unsettled` how many
+        numbers could not be compared."""
         with self._lock:
             self.verified += 1
             self.unsettled += bool(unsettled)
@@ -37,14 +38,14 @@ class Tally:
             VERIFY.info("%s: agrees, %d ops%s", kernel, work, open_ if unsettled else "")
 
     def skip(self, kernel: str, why: str) -> None:
-        """A launch was not verified."""
+        """Count a launch that was not verified."""
         with self._lock:
             self.skipped[why] += 1
         if VERIFY.on:
             VERIFY.info("%s: not verified: %s", kernel, why)
 
     def __str__(self) -> str:
-        """All of it in one line."""
+        """Return all counts in one line."""
         told = f"{self.verified} launches verified"
         if self.unsettled:
             told += f" ({self.unsettled} of them in part: some numbers depend on an order or on rounding)"

@@ -1,1 +1,1 @@
-"""arch=python: kernels run line by line as Python, with the language's arithmetic."""
+"""Run kernels as Python (`arch=python`), line by line, with the arithmetic of the language."""

@@ -1,4 +1,4 @@
-"""What `breakpoint()` means, and which frames stand around the program: the command `weft` says so."""
+"""What `breakpoint()` calls, and which frames belong to the command `weft` that runs the program."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import FrameType
 
 __all__ = ["HOOKS", "running", "wants_pdb"]
 
-running: ContextVar[FrameType | None] = ContextVar("running", default=None)  # the frame that runs a program
+running: ContextVar[FrameType | None] = ContextVar("running", default=None)  # the frame that runs the program
 
-HOOKS: list[Callable[..., object]] = [sys.__breakpointhook__]  # values of `sys.breakpointhook` that mean pdb
+HOOKS: list[Callable[..., object]] = [sys.__breakpointhook__]  # values of `sys.breakpointhook` that select pdb
 
 
 def wants_pdb() -> bool:
-    """Whether nobody asked for a debugger other than Python's."""
+    """Return whether `breakpoint()` selects Python's own debugger."""
     return os.environ.get("PYTHONBREAKPOINT", "") in ("", "pdb.set_trace")

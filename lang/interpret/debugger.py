@@ -1,8 +1,8 @@
-"""Kernels that run as Python, under pdb: stops, steps and post-mortems are about the user's lines, not about ours.
+"""Debug kernels that run as Python with pdb. Steps, stops and post-mortems show the user's lines and hide Weft's own.
 
-(Pdb) step       from a line of a kernel into the @func that it calls, not into what makes its numbers
-(Pdb) up         from a kernel to the line that called it; from an exception: where there is nothing of Weft's below
-                 the user's line, nothing to climb over
+(Pdb) step       steps from a kernel into a @func that it calls; it skips the code that computes the numbers (Pdb) up
+goes from a kernel to the line that called it; after an exception, Weft's frames below the user's
+                 line are hidden
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from weft.lang.interpret.rewrite import HELPER
 
 __all__ = ["standard", "stop", "trimmed"]
 
-# Where steps do not stop: what makes a kernel's numbers. (`weft.demos` are programs.)
+# Steps do not stop in these modules: they compute the numbers of a kernel. (`weft.demos` are programs.)
 _UNDERNEATH = sys.stdlib_module_names | {"numpy", "weft"}
 _PROGRAMS = ("weft.demos",)
 
 
 class _Debugger(pdb.Pdb):
-    """pdb that steps through the program alone. `home`: where it was called."""
+    """A pdb that steps through the program only. `home` is the frame that called the debugger."""
 
     home: FrameType | None = None
 
     def is_skipped_module(self, module_name: str | None) -> bool:
-        """Whether to go on in code of that module."""
+        """Return whether steps skip the code of that module."""
         return _is_underneath(module_name or "")
 
     def stop_here(self, frame: FrameType) -> bool:
-        """Not in what Weft calls for a kernel either, imports and their hooks, say; nor in what runs the program."""
+        """Also skip what Weft calls for a kernel, such as imports and their hooks, and what runs the program."""
         return super().stop_here(frame) and not _serves(frame, self.home) and not _runs_it(frame)
 
     def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:
-        """What `where`, `up` and `down` go through: the program's functions, not ours between a call and its kernel."""
+        """Return the frames that `where`, `up` and `down` show: without Weft's frames between a call and its kernel."""
         stack, index = super().get_stack(f, t)
         users = [entry for entry in stack[:index] if not _is_ours(entry[0]) and not _runs_it(entry[0])]
         return users + stack[index:], len(users)
@@ -52,7 +52,7 @@ def _is_underneath(module: str) -> bool:
 
 
 def _runs_it(frame: FrameType) -> bool:
-    """Whether it stands around the program that `weft run` or `weft debug` runs: theirs, Python's `runpy`."""
+    """Return whether the frame belongs to what runs the program: `weft run`, `weft debug` or Python's `runpy`."""
     outer = running.get()
     if outer is not None and frame.f_globals.get("__name__") == "runpy":
         return True
@@ -62,8 +62,8 @@ def _runs_it(frame: FrameType) -> bool:
 
 
 def _serves(frame: FrameType | None, home: FrameType | None) -> bool:
-    """Whether something of Weft's stands between `frame` and who called it: the rewritten function that it runs for,
-    the frame `home` where the debugger was called, or the program."""
+    """Return whether Weft's code runs between `frame` and its caller. The caller is the rewritten function that `frame`
+    works for, the frame `home` where the debugger was called, or the program."""
     beneath = ours = False
     while frame is not None and frame is not running.get() and frame is not home:
         if HELPER in frame.f_code.co_freevars:
@@ -75,20 +75,20 @@ def _serves(frame: FrameType | None, home: FrameType | None) -> bool:
 
 
 def standard() -> bool:
-    """Whether `breakpoint()` means Python's own debugger."""
+    """Return whether `breakpoint()` calls Python's own debugger."""
     return sys.breakpointhook in HOOKS and wants_pdb()
 
 
 def stop(frame: FrameType | None = None) -> None:
-    """`breakpoint()` of the rewritten function that calls this, or of that frame."""
+    """Run `breakpoint()` in the rewritten function that calls this, or in the given frame."""
     debugger = _Debugger(skip=_UNDERNEATH)
     debugger.home = frame or sys._getframe(1)
     debugger.set_trace(debugger.home)
 
 
 def trimmed(entry: TracebackType | None, marker: str) -> TracebackType | None:
-    """The traceback from the first rewritten function (one with `marker` among its closure's names) to the last one of
-    the user's; None if there is none."""
+    """Return the traceback from the first rewritten function to the last function of the user, or None if there is no
+    such function. A rewritten function has `marker` among the names of its closure."""
     entries: list[TracebackType] = []
     last = 0
     while entry is not None:

@@ -1,4 +1,5 @@
-"""Faults of kernels that run as Python, in the words of compiled ones: place, caret, index and shape."""
+"""Report faults of kernels that run as Python as compiled kernels do: with the place, a caret, the index and the
+shape."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ __all__ = ["Loop", "indices", "out_of_bounds", "place_of", "placed", "sound", "s
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of a rewritten function: the lines of its body, the names of its indices."""
+    """A loop of a rewritten function: the lines of its body and the names of its indices."""
 
     first: int
     last: int
@@ -33,13 +34,13 @@ class Loop:
 
 
 def out_of_bounds(name: str, index: Any, over: Any) -> IndexFault | None:
-    """The fault of `name[index]` where `over` (a matrix, or the cells of a field or array) has no such element; None
-    if it is not the index that is wrong."""
+    """Return the fault of `name[index]` if `over` has no such element, or None if the index is not at fault. `over` is
+    a matrix, or the cells of a field or array."""
     shape, offset = tuple(over.shape), (0,) * len(over.shape)
     if isinstance(over, FieldCells):
         offset = tuple(over.field.offset)
         name = name or getattr(over.field, "name", "")
-    if isinstance(index, tuple) and len(index) == len(shape):  # of what a slice picks, the first is looked at
+    if isinstance(index, tuple) and len(index) == len(shape):  # check the first of the elements that a slice selects
         index = tuple(i.indices(n)[0] if isinstance(i, slice) else i for i, n in zip(index, shape))
     try:
         indices = flat_index(index)
@@ -52,7 +53,7 @@ def out_of_bounds(name: str, index: Any, over: Any) -> IndexFault | None:
 
 
 def sound(kind: str, result: Any, *operands: Any) -> Any:
-    """`result` of operator `kind`, if the checks that are asked for hold: see `ir/transforms/check_arithmetic.py`."""
+    """Return `result` of operator `kind` if it passes the enabled checks; see `ir/transforms/check_arithmetic.py`."""
     config = program().config
     if config.debug and kind in DIVIDES and result.dtype.kind != "f" and not np.all(operands[1]):
         raise ArithmeticFault(f"{spelled(kind, operands)} divides by zero")
@@ -69,19 +70,19 @@ def sound(kind: str, result: Any, *operands: Any) -> Any:
 
 
 def spelled(kind: str, operands: Sequence[Any]) -> str:
-    """The operation on those operands."""
+    """Return the text of the operation on those operands."""
     text = "-({})" if kind == "neg" else SPELLING.get(kind) or f"{kind}({', '.join('{}' for _ in operands)})"
     return text.format(*map(text_of, operands))
 
 
 def text_of(value: Any) -> str:
-    """A number or an array as a message shows it."""
+    """Return a number or an array as a message shows it."""
     return "[" + ", ".join(map(text_of, value)) + "]" if np.ndim(value) else str(value)
 
 
 def placed(fault: KernelFault, marker: str) -> KernelFault:
-    """The fault with the place in the user's program: that of the innermost functions with `marker` among their
-    closure's names, callers first."""
+    """Add the place in the user's program to the fault. The place is that of the innermost functions that have `marker`
+    among the names of their closure, callers first."""
     span = place_of(fault.__traceback__, marker)
     where = indices(fault.__traceback__, marker)
     text = f"\n{span.render()}\n{fault}" if span is not None else str(fault)
@@ -90,7 +91,7 @@ def placed(fault: KernelFault, marker: str) -> KernelFault:
 
 
 def place_of(entry: TracebackType | None, marker: str) -> Span | None:
-    """The place of the innermost of those functions that the user wrote; None if there is none."""
+    """Return the place of the innermost of those functions that the user wrote, or None if there is none."""
     span: Span | None = None
     while entry is not None:
         code = entry.tb_frame.f_code
@@ -101,7 +102,7 @@ def place_of(entry: TracebackType | None, marker: str) -> Span | None:
 
 
 def indices(entry: TracebackType | None, marker: str) -> str:
-    """ "where i = 3, j = 0": the indices of all loops that were running, outermost first; "" if there were none."""
+    """Return the indices of all running loops, outermost first, such as "where i = 3, j = 0"; "" if there are none."""
     found: list[str] = []
     while entry is not None:
         variables, code = entry.tb_frame.f_locals, entry.tb_frame.f_code
@@ -115,7 +116,7 @@ def indices(entry: TracebackType | None, marker: str) -> str:
 
 
 def _shown(name: str, value: Any) -> Iterator[str]:
-    """An index, or an index vector as the compiled kernel knows it."""
+    """Return an index, or an index vector as the compiled kernel knows it."""
     if isinstance(value, Matrix):
         yield from (f"{name}{axis} = {index}" for axis, index in enumerate(value.values.tolist()))
     else:
@@ -137,7 +138,7 @@ def _span(entry: TracebackType, caller: Span | None) -> Span:
 
 
 def _position(code: CodeType, entry: TracebackType) -> tuple[int | None, int | None, int | None, int | None]:
-    """Line, last line, column and end column of what an entry stands at; the whole line before Python 3.11."""
+    """Return the first line, last line, column and end column of an entry; the whole line before Python 3.11."""
     if sys.version_info >= (3, 11):
         return next(islice(code.co_positions(), entry.tb_lasti // 2, None))
     text = linecache.getline(code.co_filename, entry.tb_lineno).rstrip().encode()

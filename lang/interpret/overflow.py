@@ -1,4 +1,4 @@
-"""Overflows of integers in kernels that run as Python, in the words of compiled ones."""
+"""Report integer overflows in kernels that run as Python with the messages of compiled kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _silent: ContextVar[bool] = ContextVar("_silent", default=False)
 
 
 def silently(side: Callable[[], Any]) -> Any:
-    """What `side()` gives, which is only computed for its type: nothing is told of it."""
+    """Call `side()` without overflow warnings. Its value is only computed to find its type."""
     token = _silent.set(True)
     try:
         return side()
@@ -31,8 +31,8 @@ def silently(side: Callable[[], Any]) -> Any:
 
 
 def tell_overflow(kind: str, result: Any, operands: Sequence[Any], marker: str) -> None:
-    """Warn, once a place, where `result` is not what operator `kind` gives in the integers: see
-    `ir/transforms/lower_tree_overflow.py`. `marker` is what rewritten functions have among their closure's names."""
+    """Warn, once per place, where `result` differs from the exact result of operator `kind` in the integers; see
+    `ir/transforms/lower_tree_overflow.py`. Rewritten functions have `marker` among the names of their closure."""
     if _silent.get():
         return
     prim = prim_of_numpy(result.dtype)
@@ -62,7 +62,7 @@ def _tell(text: str, marker: str) -> None:
 
 
 def _running(marker: str) -> TracebackType | None:
-    """The rewritten functions that run, the kernel first, as a traceback."""
+    """Return the running rewritten functions, the kernel first, as a traceback."""
     found: TracebackType | None = None
     frame: FrameType | None = sys._getframe()
     while frame is not None:
@@ -72,8 +72,8 @@ def _running(marker: str) -> TracebackType | None:
     return found
 
 
-# The exact results; numbers beyond any type stand for those that are too long to compute. The last operands are the
-# result and the bits of the type.
+# The exact results. Where a result would be too long to compute, a number beyond any type stands for it. The last
+# operands are the result and the number of bits of its type.
 _BEYOND = 1 << 64
 _EXACT: dict[str, Callable[..., int]] = {
     "add": lambda a, b, *_: a + b,

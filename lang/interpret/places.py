@@ -1,4 +1,4 @@
-"""Fields and arrays as a rewritten kernel sees them: boxes of elements that are loaded and stored by index."""
+"""Fields and arrays in a rewritten kernel: objects whose elements are loaded and stored by index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "fla
 
 
 def flat_index(index: Any) -> tuple[int, ...]:
-    """The integers of `x[i, j]`, `x[I]` (a vector), `x[I, k]`, `x[None]`."""
+    """Return the integers of the index in `x[i, j]`, `x[I]` (a vector), `x[I, k]` or `x[None]`."""
     if index is None:
         return ()
     if isinstance(index, Matrix):
@@ -55,15 +55,15 @@ class FieldCells:
         return tuple(self.field.offset)
 
     def load(self, index: Any) -> Any:
-        """A numpy scalar, or a window onto a vector, matrix or struct."""
+        """Return a numpy scalar, or a view of a vector, matrix or struct."""
         return self.field.load(self.position(index))
 
     def store(self, index: Any, value: Any) -> None:
-        """Set one element, cast to the field's type."""
+        """Cast the value to the type of the field and store it in one element."""
         self.field[self.position(index)] = value
 
     def position(self, index: Any) -> tuple[int, ...]:
-        """The index, or the nearest one inside."""
+        """Return the index, or the nearest one in bounds."""
         position = flat_index(index)
         return _nearest(position, self.shape) if self.clamp else position
 
@@ -90,16 +90,16 @@ class ArrayCells:
         return (0,) * self.ndim
 
     def load(self, index: Any) -> Any:
-        """A numpy scalar, or a window onto a vector or matrix."""
+        """Return a numpy scalar, or a view of a vector or matrix."""
         element = self.array[self.position(index)]
         return Matrix.wrap(element) if self.inner else element
 
     def store(self, index: Any, value: Any) -> None:
-        """Set one element, cast to the array's type."""
+        """Cast the value to the type of the array and store it in one element."""
         self.array[self.position(index)] = cast_value(getattr(value, "values", value), self.dtype)
 
     def position(self, index: Any) -> tuple[int, ...]:
-        """The index, checked. IndexError outside the array."""
+        """Return the checked index. Raises IndexError outside of the array."""
         position = flat_index(index)
         if self.clamp:
             position = _nearest(position, self.shape)
@@ -115,7 +115,7 @@ Cells = FieldCells | ArrayCells
 
 
 def cells_of(x: Any) -> Cells | None:
-    """The elements of a field or array; None for anything else."""
+    """Return the elements of a field or array, or None for any other object."""
     if isinstance(x, (Field, StructField, StructMembers)):
         return FieldCells(x)
     if isinstance(x, (ArrayCells, FieldCells)):
@@ -124,11 +124,12 @@ def cells_of(x: Any) -> Cells | None:
 
 
 def as_array(x: Any, annotation: Any) -> Any:
-    """An argument annotated as an array: numpy's memory itself, in cells of the annotated element type."""
+    """Return an argument that is annotated as an array, as cells of the annotated element type. The cells share its
+    memory."""
     clamp = getattr(annotation, "boundary", "") == "clamp"
     if isinstance(x, StructMembers):
         return FieldCells(x, clamp) if clamp else x
-    if isinstance(x, ArrayCells | FieldCells):  # of the function that calls this one
+    if isinstance(x, ArrayCells | FieldCells):  # an argument of the calling function
         return x
     array = x if isinstance(x, np.ndarray) else _storage(x)
     element = annotation.element if isinstance(annotation, NdarrayType) else None
@@ -143,12 +144,12 @@ def _nearest(index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _storage(x: Any) -> Any:
-    """The numpy array over the memory of a `ti.ndarray`, a torch tensor, or anything that says where its memory is."""
+    """Return a numpy array over the memory of a `ti.ndarray`, a torch tensor, or any object that exports its memory."""
     return x.array() if isinstance(x, Ndarray) else view_of(x)
 
 
 class Grouped:
-    """`ti.grouped(over)`: the index vectors of a field, array or ndrange."""
+    """The index vectors of a field, array or ndrange: `ti.grouped(over)`."""
 
     def __init__(self, over: Any) -> None:
         self.over = over
@@ -159,8 +160,8 @@ class Grouped:
 
 
 def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:
-    """Every index of a field, array, ndrange or SNode, last axis fastest, and its type. TypeMismatch for anything
-    else."""
+    """Return every index of a field, array, ndrange or SNode, last axis fastest, and the type of the indices. Raises
+    TypeMismatch for any other object."""
     if isinstance(over, (SNode, ndrange)):
         bounds = over.bounds
     elif (cells := cells_of(over)) is not None:
@@ -172,7 +173,7 @@ def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:
 
 
 def index_type(bounds: Iterable[Any]) -> Prim:
-    """i32, or i64 where the type of a bound, or a known number, goes beyond it."""
+    """Return i64 if the type of a bound, or a known number, exceeds i32; else i32."""
     least, most = type_interval(i32)
     ranges = (type_interval(prim_of_numpy(x.dtype)) if isinstance(x, np.generic) else (x, x) for x in bounds)
     return i32 if all(least <= low and high <= most for low, high in ranges) else i64

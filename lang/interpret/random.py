@@ -1,7 +1,7 @@
-"""Random numbers of `arch=python`: the same that compiled kernels draw (see `ir/philox.py`).
+"""Random numbers of `arch=python`. They equal those of compiled kernels (see `ir/philox.py`).
 
-A compiled kernel knows which parallel loop and which iteration it is in; here the rewritten loops at a kernel's top
-level say so, through `Draws.iterations`.
+A compiled kernel knows the number of the running parallel loop and iteration. A kernel that runs as Python records them
+in `Draws.iterations`, which the rewritten loops at its top level call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ __all__ = ["Draws", "draws", "order_numbers"]
 
 
 class Draws:
-    """Where the kernel that runs is: which launch, which parallel loop, which iteration, how many numbers drawn."""
+    """The state of the generator in the running kernel: launch, parallel loop, iteration, and how many numbers it
+    drew."""
 
     def __init__(self, seed: int) -> None:
         self._key = launch_key(seed) - 1
@@ -29,13 +30,14 @@ class Draws:
         self._inside = self.serialize = False
 
     def launch(self) -> None:
-        """A kernel begins."""
+        """Begin a launch of a kernel."""
         self._key = (self._key + 1) % 2**64
         self._loops = self._drawn_outside = 0
         self._inside = self.serialize = False
 
     def iterations(self, over: Iterable[Any], numbers: Iterable[int] | None) -> Iterator[Any]:
-        """The points of a parallel loop; `numbers`: that of each iteration, where not in sequence."""
+        """Iterate over the points of a parallel loop. `numbers` gives the number of each iteration if they are not in
+        sequence."""
         self._loops += 1
         self._inside = True
         for self._iteration, point in enumerate(over) if numbers is None else zip(numbers, over):
@@ -44,7 +46,7 @@ class Draws:
         self._inside = False
 
     def number(self, prim: Prim) -> Any:
-        """The next random number."""
+        """Draw the next random number."""
         if self._inside:
             self._drawn += 1
             return number(prim, self._key, self._iteration, self._drawn - 1, self._loops)
@@ -53,7 +55,7 @@ class Draws:
 
 
 def draws() -> Draws:
-    """The state of the current program."""
+    """Return the state of the current program."""
     current = program()
     if current.draws is None:
         current.draws = Draws(current.config.random_seed)
@@ -62,7 +64,8 @@ def draws() -> Draws:
 
 
 def order_numbers(over: Any) -> Iterable[int] | None:
-    """The numbers of a field's elements, as they lie in memory; None where they lie in the order of their indices."""
+    """Return the numbers of the elements of a field by their position in memory, or None if memory order is index
+    order."""
     while isinstance(over, StructField):
         over = next(iter(over.members.values()))
     if not isinstance(over, Field):

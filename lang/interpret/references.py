@@ -1,8 +1,8 @@
-"""Template parameters that a function changes, with arch=python: the caller's variable, element or member changes too.
+"""Write changes of template parameters back to the caller's variable, element or member (`arch=python`).
 
     inc(a)      becomes      __weft__.first(__weft__.invoke(inc, a), a := __weft__.changed(0, a))
 
-A rewritten function leaves what such parameters hold at its end in `finals`; its caller puts them back.
+At its end, a rewritten function leaves the values of such parameters in `finals`. Its caller writes them back.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ __all__ = ["References", "changeable", "ending", "places", "putting_back"]
 
 
 class References:
-    """The part of a rewritten function's `__weft__` that hands changes back. `finals`: what its own template parameters
-    held when it ended, by position and by name; `latest`: what the function that it called last did change."""
+    """The part of the `__weft__` of a rewritten function that returns changes. `finals` holds the values of its own
+    template parameters at its end, by position and by name. `latest` holds what the last called function changed."""
 
     def __init__(self) -> None:
         self.finals: dict[int | str, Any] = {}
         self.latest: dict[int | str, Any] = {}
 
     def invoke(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        """Call a function, and note what it left."""
+        """Call a function and record the values that it left."""
         result = function(*args, **keywords)
         owner = getattr(getattr(function, "__func__", function), "__weft_references__", None)
         finals: dict[int | str, Any] = owner.finals if owner is not None else {}
@@ -33,27 +33,28 @@ class References:
         return result
 
     def leave(self, **values: Any) -> None:
-        """A function ends with these; the keys say position and name, as in `_0_a`."""
+        """Record the values of the template parameters at the end of a function. A key gives position and name, as in
+        `_0_a`."""
         self.finals = {}
         for key, value in values.items():
             _, position, name = key.split("_", 2)
             self.finals |= {int(position): value, name: value}
 
     def first(self, result: Any, *_: Any) -> Any:
-        """The result, once the rest has been put back."""
+        """Return the result, after the other arguments have been written back."""
         return result
 
     def changed(self, key: int | str, old: Any) -> Any:
-        """What a variable that was passed holds now."""
+        """Return the new value of a variable that was passed."""
         return self.assign(old, self.latest[key]) if key in self.latest else old
 
     def restore(self, key: int | str, base: Any, index: Any) -> None:
-        """Put what was passed as `base[index]` back there."""
+        """Write the new value back to `base[index]`."""
         if key in self.latest:
             self.store(base, index, self.latest[key])
 
     def restore_member(self, key: int | str, base: Any, name: str) -> None:
-        """Put what was passed as `base.name` back there."""
+        """Write the new value back to `base.name`."""
         if key in self.latest:
             self.store_member(base, name, self.latest[key])
 
@@ -71,7 +72,7 @@ class References:
 
 
 class _Rewriter(Protocol):
-    """What is needed of `Rewriter`."""
+    """The part of `Rewriter` that this module uses."""
 
     scopes: list[set[str]]
 
@@ -81,7 +82,7 @@ class _Rewriter(Protocol):
 
 
 def changeable(function: ast.FunctionDef, templates: Sequence[str]) -> list[str]:
-    """The template parameters that the body assigns to, or passes on to a function that might."""
+    """Return the template parameters that the body assigns to, or passes to a function that might change them."""
     stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
     passed = {value.id for call in calls for _, value in _places(call) if isinstance(value, ast.Name)}
@@ -91,7 +92,7 @@ def changeable(function: ast.FunctionDef, templates: Sequence[str]) -> list[str]
 def ending(
     rewriter: _Rewriter, function: ast.FunctionDef, body: list[ast.stmt], names: Sequence[str]
 ) -> list[ast.stmt]:
-    """The body, and at every end of it a note of what those parameters hold."""
+    """Return the body with a record of those parameters at each of its ends."""
     if not names:
         return body
     order = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
@@ -104,8 +105,8 @@ def ending(
 
 
 def putting_back(rewriter: _Rewriter, node: ast.Call, written: Sequence[tuple[int | str, ast.expr]]) -> ast.expr:
-    """A call, rewritten already, of a function that may change what it is passed: `written` are the places that were
-    passed, as the user wrote them."""
+    """Return the rewritten call of a function that may change its arguments. `written` are the places that were passed,
+    as the user wrote them."""
     invoked = ast.Call(rewriter.call("invoke"), [], [])
     made = invoked.func
     assert isinstance(made, ast.Call)
@@ -127,20 +128,20 @@ def _put_back(rewriter: _Rewriter, key: int | str, place: ast.expr) -> ast.expr:
 
 
 def _places(node: ast.Call) -> list[tuple[int | str, ast.expr]]:
-    """The arguments that are places: variables, elements, members."""
+    """Return the arguments that are places: variables, elements, members."""
     kinds = (ast.Name, ast.Subscript, ast.Attribute)
     found: list[tuple[int | str, ast.expr]] = [(k, a) for k, a in enumerate(node.args) if isinstance(a, kinds)]
     return found + [(k.arg, k.value) for k in node.keywords if k.arg and isinstance(k.value, kinds)]
 
 
 def places(rewriter: _Rewriter, node: ast.Call) -> list[tuple[int | str, ast.expr]]:
-    """Copies of the arguments that are places of the caller: its variables, and parts of anything."""
+    """Return copies of the arguments that are places of the caller: its variables, and parts of any object."""
     own = set[str]().union(*rewriter.scopes)
     return [(k, copy.deepcopy(a)) for k, a in _places(node) if _has_index(a) or _root(a) in own]
 
 
 def _has_index(place: ast.expr) -> bool:
-    """Whether it is an element, or a part of one."""
+    """Return whether the node is an element, or a part of one."""
     while isinstance(place, ast.Attribute):
         place = place.value
     return isinstance(place, ast.Subscript)

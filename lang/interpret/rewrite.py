@@ -1,10 +1,10 @@
-"""Rewrites the body of a kernel or `@func` so that plain Python runs it with the kernel's meaning.
+"""Rewrite the body of a kernel or `@func` so that plain Python runs it with the semantics of a kernel.
 
     x[i] += a * 2          becomes      __weft__.update("add", x, i, __weft__.binary("mul", a, 2))
 
-Names, lines and columns stay the user's, so `breakpoint()`, pdb and tracebacks point into the user's file. What is
-written inside `static(...)` stays Python. `__weft__` is a `Semantics` (see `values.py`), reached through the
-closure: the user's globals gain no name.
+The rewritten code keeps the user's names, lines and columns, so `breakpoint()`, pdb and tracebacks show the user's
+file. Code inside `static(...)` is not rewritten. `__weft__` is a `Semantics` (see `values.py`). It is a variable of the
+closure, so no name is added to the user's globals.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-# What a kernel may call for its value alone, besides the language's own functions.
+# The functions that a kernel may call for their value only, besides those of the language.
 _HARMLESS = (
     Matrix,
     Vector,
@@ -57,22 +57,22 @@ NodeT = TypeVar("NodeT", bound=ast.AST)
 
 
 class Rewriter(ast.NodeTransformer):
-    """Rewrites one function. `resolve` gives the object an expression of names and attributes means outside the
-    function, or None; `templates` are the template parameters; `top`: whether it is a kernel, whose outermost loops are
-    parallel."""
+    """Rewrites one function. `resolve` returns the object that an expression of names and attributes refers to outside
+    of the function, or None. `templates` are the template parameters. `top` is true for a kernel, whose outermost loops
+    are parallel."""
 
     def __init__(self, resolve: Callable[[ast.expr], Any], templates: Sequence[str] = (), top: bool = False) -> None:
         self.outer, self.templates, self.settled = resolve, templates, {"self", *templates}
         self.scopes: list[set[str]] = [set()]
         self.top = top  # whether the current statement is at the top level of a kernel
-        self.loops: list[Loop] = []  # in the order of their first lines
-        self.discards = False  # what is assigned to `_`
-        self.perhaps: set[str] = set()  # declared on some side of a compile-time if
-        self.inner: list[set[str]] = []  # the parameters of the functions inside this one that are open
-        self.returns: ast.expr | None = None  # what the innermost of them says that it returns
+        self.loops: list[Loop] = []  # ordered by first line
+        self.discards = False  # whether something is assigned to `_`
+        self.perhaps: set[str] = set()  # names declared on one side of a compile-time if
+        self.inner: list[set[str]] = []  # the parameters of the enclosing inner functions
+        self.returns: ast.expr | None = None  # the return annotation of the innermost inner function
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """The function itself: parameters are taken by the rules of their annotations, then the body runs."""
+        """Rewrite the function itself: convert the parameters as annotated, then run the body."""
         arguments, self.discards = node.args, not reads(node, "_")
         names = [arg.arg for arg in _parameters(arguments)]
         self.scopes[0].update(names)
@@ -93,7 +93,8 @@ class Rewriter(ast.NodeTransformer):
     # ---- statements
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """A function inside the function: plain Python, with rewritten operators; decorators say nothing new."""
+        """Rewrite a function inside the function: it stays plain Python with rewritten operators, without its
+        decorators."""
         self.scopes[-1].add(node.name)
         top, scopes, returns = self.top, self.scopes, self.returns
         args = _parameters(node.args)
@@ -114,7 +115,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        """As a function inside the function."""
+        """Rewrite a lambda like a function inside the function."""
         self.inner.append({arg.arg for arg in _parameters(node.args)})
         node.body = self.visit(node.body)
         self.inner.pop()
@@ -122,7 +123,8 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def resolve(self, node: ast.expr) -> Any:
-        """What an expression means outside the function; None for what a parameter of a function inside it hides."""
+        """Return the object that an expression refers to outside of the function. None if a parameter of an inner
+        function shadows the name."""
         root = node
         while isinstance(root, ast.Attribute):
             root = root.value
@@ -130,7 +132,7 @@ class Rewriter(ast.NodeTransformer):
         return None if hidden else self.outer(node)
 
     def body(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
-        """Statements in the current scope; one may become several."""
+        """Rewrite statements in the current scope. One statement may become several."""
         found: list[ast.stmt] = []
         for statement in statements:
             made = self.visit(statement)
@@ -138,14 +140,15 @@ class Rewriter(ast.NodeTransformer):
         return found
 
     def scoped(self, statements: Iterable[ast.stmt], declared: Iterable[str] = ()) -> list[ast.stmt]:
-        """Statements in a scope of their own: what they declare ends with it."""
+        """Rewrite statements in a scope of their own. Their declarations end with it."""
         self.scopes.append(set(declared))
         found = self.body(statements)
         self.scopes.pop()
         return found
 
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
-        """Every target in turn. What `static` gives is bound as it is: an alias of a field, a Python number."""
+        """Assign to each target in turn. A value of `static` is bound unchanged: an alias of a field, or a Python
+        number."""
         if self.is_builtin(node.value, "static"):
             node.value = self.visit(node.value)
             for target in node.targets:
@@ -158,7 +161,8 @@ class Rewriter(ast.NodeTransformer):
         return [first, *(s for target in node.targets for s in self.bind(target, _name(_PARTS), node))]
 
     def bind(self, target: ast.expr, value: ast.expr, node: ast.AST, depth: int = 0) -> list[ast.stmt]:
-        """The statements of `target = value`; `value` is already rewritten. `depth`: of targets around this one."""
+        """Return the statements of `target = value`. `value` is rewritten already. `depth` counts the enclosing
+        targets."""
         if isinstance(target, ast.Name):
             return [_at(node, ast.Assign([target], self.assigned(target.id, value)))]
         if isinstance(target, ast.Subscript):
@@ -172,7 +176,7 @@ class Rewriter(ast.NodeTransformer):
         if not isinstance(target, (ast.Tuple, ast.List)):
             raise SyntaxError(f"cannot assign to {ast.unparse(target)} in a kernel")
         parts = self.call("unpack", value, ast.Constant(len(target.elts)))
-        name = f"{_PARTS}{depth}"  # a target inside a target has parts of its own
+        name = f"{_PARTS}{depth}"  # nested targets have parts of their own
         made: list[ast.stmt] = [_at(node, ast.Assign([ast.Name(name, ast.Store())], parts))]
         for number, element in enumerate(target.elts):
             part = ast.Subscript(_name(name), ast.Constant(number), ast.Load())
@@ -180,7 +184,7 @@ class Rewriter(ast.NodeTransformer):
         return made
 
     def assigned(self, name: str, value: ast.expr) -> ast.expr:
-        """What a variable gets: its first value as it is, a later one cast to the type of the first."""
+        """Return the value for a variable: the first value unchanged, a later one cast to the type of the first."""
         if name == "_" and self.discards:
             return self.call("declare", value)
         if any(name in scope for scope in self.scopes):
@@ -202,11 +206,11 @@ class Rewriter(ast.NodeTransformer):
         return [_at(node, ast.Assign([node.target], value))]
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
-        """`target op= value`: in place where the target is part of something, else a plain assignment."""
+        """Rewrite `target op= value`: in place if the target is part of an object, else as an assignment."""
         return [_at(node, augmented(self, node))]
 
     def visit_For(self, node: ast.For) -> ast.For:
-        """Loops over `static(...)` are Python's; others go over what `iterate` makes of the range or field."""
+        """Leave loops over `static(...)` to Python. Other loops iterate over `iterate(...)` of the range or field."""
         top = self.top
         if self.is_builtin(node.iter, "static"):
             node.iter = self.visit(node.iter)
@@ -221,7 +225,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_While(self, node: ast.While) -> ast.While:
-        """As Python's."""
+        """Rewrite a while loop. It runs as in Python."""
         node.test = self.tested(node.test)
         top, self.top = self.top, False
         node.body, node.orelse = self.scoped(node.body), self.scoped(node.orelse)
@@ -229,7 +233,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> ast.If:
-        """A compile-time `if` opens no scope: what the side taken declares lives on."""
+        """Rewrite an if. A compile-time `if` opens no scope: the declarations of the side that is taken remain."""
         settled = self.is_settled(node.test)
         top = self.top
         if not self.is_builtin(node.test, "static"):
@@ -247,7 +251,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Return(self, node: ast.Return) -> ast.Return:
-        """Values are cast to the annotated types."""
+        """Cast the returned values to the annotated types."""
         if node.value is not None and not self.inner:
             node.value = self.call("result", self.visit(node.value))
         elif node.value is not None:
@@ -256,7 +260,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        """Evaluated always, checked in debug only, as on every arch."""
+        """Always evaluate the condition and check it in debug mode only, as on every arch."""
         usual = ast.Constant(f"assert {ast.unparse(node.test)}")
         fails = ast.UnaryOp(ast.Not(), self.tested(node.test))
         checked = ast.BoolOp(ast.And(), [fails, ast.Attribute(_name(HELPER), "debug", ast.Load())])
@@ -266,12 +270,12 @@ class Rewriter(ast.NodeTransformer):
     # ---- expressions
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """By the row of the BINARY table."""
+        """Use the row of the operator in the BINARY table."""
         lhs, rhs = self.visit(node.left), self.visit(node.right)
         return _at(node, self.call("binary", ast.Constant(KINDS[type(node.op)]), lhs, rhs))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        """By the row of the UNARY table; a negative literal stays a literal."""
+        """Use the row of the operator in the UNARY table. A negative literal stays a literal."""
         if isinstance(node.operand, ast.Constant) and isinstance(node.op, ast.USub):
             return node
         if isinstance(node.op, ast.UAdd):
@@ -281,8 +285,8 @@ class Rewriter(ast.NodeTransformer):
         return _at(node, self.call("unary", ast.Constant(_UNARY[type(node.op)]), operand))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """`and`, `or` stop early, and give the operand that decides; where the others are harmless they are evaluated
-        too, to find the common type."""
+        """Rewrite `and` and `or`. They short-circuit and give the operand that decides. The other operands are also
+        evaluated, if that has no effects, to find the common type."""
         harmless = all(self.is_harmless(part) for value in node.values for part in ast.walk(value))
         place = ast.Constant(node.lineno), ast.Constant(node.col_offset)
         values = [self.visit(value) for value in node.values]
@@ -293,7 +297,7 @@ class Rewriter(ast.NodeTransformer):
         return _at(node, self.call("chosen", *place, node))
 
     def tested(self, node: ast.expr) -> ast.expr:
-        """An expression of which only the truth counts."""
+        """Rewrite an expression of which only the truth value is used."""
         if not isinstance(node, ast.BoolOp):
             made: ast.expr = self.visit(node)
             return made
@@ -301,7 +305,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """A chain `a < b < c` evaluates each side once. `is` and `in` are Python's."""
+        """Evaluate each operand of a chain `a < b < c` once. `is` and `in` are Python's."""
         if not all(type(op) in _COMPARE for op in node.ops):
             made: ast.expr = self.generic_visit(node)  # type: ignore[assignment]
             return made
@@ -310,7 +314,8 @@ class Rewriter(ast.NodeTransformer):
         return _at(node, self.call("compare", ast.Tuple(kinds, ast.Load()), *sides))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """Only one side counts; where the other is harmless it is evaluated too, to find their common type."""
+        """Rewrite a conditional expression. The side that is not selected is also evaluated, if that has no effects, to
+        find the common type."""
         if self.is_builtin(node.test, "static"):
             node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
             return node
@@ -322,7 +327,7 @@ class Rewriter(ast.NodeTransformer):
         return _at(node, self.call("chosen", *place, ast.IfExp(test, self.call("strong", a), self.call("strong", b))))
 
     def is_harmless(self, part: ast.AST) -> bool:
-        """Whether evaluating this node itself changes nothing."""
+        """Return whether the evaluation of this node itself has no effects."""
         if not isinstance(part, ast.Call):
             return not isinstance(part, ast.NamedExpr)
         known = self.resolve(part.func)
@@ -331,7 +336,8 @@ class Rewriter(ast.NodeTransformer):
         return isinstance(known, (Prim, CompoundType)) or any(known is one for one in _HARMLESS)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """`callee` finds what a call runs: a semantic function, a rewritten `@func`, or the function itself."""
+        """Rewrite a call. `callee` finds what it runs: a function of the language, a rewritten `@func`, or the function
+        itself."""
         known = self.resolve(node.func)
         if isinstance(known, Builtin) and known.name == "static":
             return self.displayed(node)
@@ -351,7 +357,7 @@ class Rewriter(ast.NodeTransformer):
         return _at(node, putting_back(self, node, written)) if written else node
 
     def displayed(self, node: NodeT) -> NodeT:
-        """What `static` is given stays as it is, but for the items of lists: these may be computed when the kernel
+        """Leave the arguments of `static` unchanged, except the items of lists, which may be computed when the kernel
         runs."""
         if isinstance(node, (*_DISPLAYS, ast.Subscript)):
             made: NodeT = self.visit(node)
@@ -361,53 +367,53 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def may_change(self, known: Any, function: ast.expr) -> bool:
-        """Whether a call may change what it is passed: one of a `@func` with template parameters, or of a method that
-        is found when the kernel runs."""
+        """Return whether a call may change its arguments: a call of a `@func` with template parameters, or of a method
+        that is only known when the kernel runs."""
         if known is None:
             return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
         body = getattr(known, "function", None)
         return body is not None and any(is_template(annotation_of(body, name)) for name in body.__annotations__)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """An element of a field, array, matrix or Python sequence."""
+        """Rewrite the load of an element of a field, array, matrix or Python sequence."""
         return _at(node, self.call("load", self.visit(node.value), self.index(node.slice), called(node.value)))
 
     def visit_Slice(self, node: ast.Slice) -> ast.expr:
-        """`a:b` as an object of its own, for `load` and `store`."""
+        """Make `a:b` an object, for `load` and `store`."""
         limits = [
             ast.Constant(None) if part is None else self.visit(part) for part in (node.lower, node.upper, node.step)
         ]
         return _at(node, self.call("slice", *limits))
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Numpy's numbers, matrices and structs from outside become constants."""
+        """Turn numpy numbers, matrices and structs from outside into constants."""
         return self.outside(node) if isinstance(node.ctx, ast.Load) else node
 
     def outside(self, node: ast.Name | ast.Attribute) -> ast.expr:
-        """What is known beforehand."""
+        """Return the node for a value that is known beforehand."""
         is_constant = isinstance(self.resolve(node), (np.generic, Matrix, Struct))
         return _at(node, self.call("captured", node)) if is_constant else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """A member of a value; what is known beforehand (modules, fields) stays as it is."""
+        """Rewrite a member of a value. What is known beforehand (modules, fields) stays unchanged."""
         if self.resolve(node) is not None:
             return self.outside(node)
         return _at(node, self.call("member", self.visit(node.value), ast.Constant(node.attr)))
 
     def index(self, node: ast.expr) -> ast.expr:
-        """The indices of a subscript."""
+        """Return the indices of a subscript."""
         made: ast.expr = self.visit(node)
         return made
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
-        """A piece of an f-string prints as `print` shows it, by its format if it has one."""
+        """Print a part of an f-string as `print` shows it, with its format if it has one."""
         spec = ast.Constant("") if node.format_spec is None else self.visit(node.format_spec)
         shown = self.call("formatted", self.visit(node.value), spec, ast.Constant(node.conversion))
         node.value, node.format_spec, node.conversion = _at(node.value, shown), None, -1
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        """`(x := value)` assigns like a statement."""
+        """Assign in `(x := value)` as a statement does."""
         node.value = self.assigned(node.target.id, self.visit(node.value))
         return node
 
@@ -427,8 +433,8 @@ class Rewriter(ast.NodeTransformer):
     # ---- making nodes
 
     def is_settled(self, node: ast.expr) -> bool:
-        """Whether a condition is known before the kernel runs: `static(...)`, or made of outside names, constants,
-        and attributes of `self` and of template parameters."""
+        """Return whether a condition is known before the kernel runs: it is `static(...)`, or consists of outside
+        names, constants, and attributes of `self` and of template parameters."""
         if self.is_builtin(node, "static"):
             return True
         if any(isinstance(part, (ast.Call, ast.Subscript, ast.NamedExpr)) for part in ast.walk(node)):
@@ -437,16 +443,16 @@ class Rewriter(ast.NodeTransformer):
         return all(name.id in self.settled or self.resolve(name) is not None for name in names)
 
     def is_builtin(self, node: ast.expr, name: str) -> bool:
-        """Whether the expression is a call of the builtin of that name."""
+        """Return whether the expression calls the builtin of that name."""
         known = self.resolve(node.func) if isinstance(node, ast.Call) else None
         return isinstance(known, Builtin) and known.name == name
 
     def call(self, method: str, *args: ast.expr) -> ast.expr:
-        """`__weft__.method(args)`."""
+        """Make the node `__weft__.method(args)`."""
         return ast.Call(ast.Attribute(_name(HELPER), method, ast.Load()), list(args), [])
 
     def ordered(self, method: str, **args: ast.expr) -> ast.expr:
-        """The same with arguments that are evaluated in another order than the method takes them."""
+        """Make such a call whose arguments are evaluated in another order than that of the method's parameters."""
         named = [ast.keyword(name, value) for name, value in args.items()]
         return ast.Call(ast.Attribute(_name(HELPER), method, ast.Load()), [], named)
 
@@ -460,14 +466,14 @@ def _assigns(node: ast.expr) -> bool:
 
 
 def _later(value: ast.expr) -> ast.Lambda:
-    """`lambda: value`, told from the user's lambdas by a parameter that takes nothing."""
+    """Make `lambda: value`. A parameter that is never passed distinguishes it from lambdas of the user."""
     nothing = ast.arguments([], [], ast.arg(_LATER), [], [], None, [])
     return ast.Lambda(nothing, value)
 
 
 def is_written(code: CodeType) -> bool:
-    """Whether a rewritten function's code is one that the user wrote, not a part of such that was set apart: what
-    `_later` made, or (before Python 3.12) a comprehension."""
+    """Return whether the user wrote the code of a rewritten function. False for parts that were split off: by `_later`,
+    or (before Python 3.12) by a comprehension."""
     if code.co_name == LAMBDA:
         return _LATER not in code.co_varnames
     return not code.co_name.startswith("<")
@@ -478,5 +484,5 @@ def _name(name: str) -> ast.expr:
 
 
 def _at(place: ast.AST, node: NodeT) -> NodeT:
-    """`node`, standing where `place` stands in the user's file."""
+    """Return `node` with the position of `place` in the user's file."""
     return ast.copy_location(node, place)

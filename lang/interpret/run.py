@@ -1,8 +1,8 @@
-"""`arch=python`: kernels run as ordinary Python, line by line, with the language's meaning.
+"""Run kernels as ordinary Python, line by line, with the semantics of the language (`arch=python`).
 
-The body of a kernel, and of every `@func` it calls, is rewritten once (see `rewrite.py`): operators become
-calls of the functions in `values.py`; names, lines and the variables around the function stay what they were.
-So `breakpoint()`, pdb, prints and tracebacks show the user's own lines and values.
+The body of a kernel, and of every `@func` that it calls, is rewritten once (see `rewrite.py`). Operators become calls
+of the functions in `values.py`. Names, lines and the variables around the function stay the same, so `breakpoint()`,
+pdb, prints and tracebacks show the user's own lines and values.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = ["InterpretedKernel", "interpret_kernel", "interpreted"]
 
 @dataclass
 class InterpretedKernel:
-    """What `interpret_kernel` reads of a kernel: the plain function; (name, annotation) of each parameter, `self` left
-    out; the object it is a method of, or None; the types of choices between values, see `Translation`."""
+    """What `interpret_kernel` reads of a kernel: the plain function; the (name, annotation) of each parameter except
+    `self`; the object of a method, or None; and the types of choices between values, see `Translation`."""
 
     function: Callable[..., Any]
     params: Sequence[tuple[str, Any]]
@@ -45,17 +45,17 @@ class InterpretedKernel:
 
 
 _rewritten: weakref.WeakKeyDictionary[Callable[..., Any], FunctionType] = weakref.WeakKeyDictionary()
-_inside: weakref.WeakSet[CodeType] = weakref.WeakSet()  # of functions inside rewritten ones: rewritten with them
+_inside: weakref.WeakSet[CodeType] = weakref.WeakSet()  # code of inner functions, rewritten with the outer ones
 
 
 def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
-    """Run the kernel's body on `args` as Python; gives what it returns, cast to the annotated types: scalars as
-    Python's own numbers, several results as a tuple."""
+    """Run the body of the kernel on `args` as Python and return its result, cast to the annotated types. Scalars become
+    Python numbers, several results become a tuple."""
     run = interpreted(kernel.function, dict(kernel.params), top=True)
     draws().launch()
     owner = () if kernel.class_instance is None else (kernel.class_instance,)
     code = kernel.function.__code__
-    positional = code.co_argcount - len(owner)  # the others are given by keyword only
+    positional = code.co_argcount - len(owner)  # the others are keyword-only
     keywords = dict(zip(code.co_varnames[code.co_argcount :], args[positional:]))
     token = choices.set(kernel.choices)
     try:
@@ -84,8 +84,8 @@ def _plain(value: Any) -> Any:
 def interpreted(
     function: Callable[..., Any], known: Mapping[str, Any] | None = None, top: bool = False
 ) -> Callable[..., Any]:
-    """The rewritten form of a kernel's (`top`) or `@func`'s Python function; `known` are annotations evaluated already.
-    CompilationError where its source is not to be had."""
+    """Return the rewritten form of the Python function of a kernel (`top`) or `@func`. `known` holds annotations that
+    are evaluated already. Raises CompilationError if its source is not available."""
     if getattr(function, "__code__", None) in _inside:
         return function
     found = _rewritten.get(function)
@@ -98,7 +98,7 @@ def interpreted(
 
 
 def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) -> FunctionType:
-    """A function of the rewritten code, with the globals, closure and defaults of the original."""
+    """Return a function of the rewritten code, with the globals, closure and defaults of the original."""
     name, free = function.__name__, function.__code__.co_freevars
     cells = dict(zip(free, function.__closure__ or ()))
     file = source_of(function).file
@@ -110,7 +110,7 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
     module = python_tree(f"def __weft_closure__({', '.join((HELPER, *free))}): pass")
     factory = module.body[0]
     assert isinstance(factory, ast.FunctionDef)
-    own: list[ast.stmt] = [] if name in free else [ast.Global([name])]  # a function that calls itself means the global
+    own: list[ast.stmt] = [] if name in free else [ast.Global([name])]  # a recursive function refers to the global
     factory.body = [*own, body, ast.copy_location(ast.Return(ast.Name(name, ast.Load())), body)]
     ast.fix_missing_locations(ast.copy_location(factory, body))
     _keep_to_first_lines(factory)
@@ -126,15 +126,15 @@ def _rewrite(function: FunctionType, annotations: Mapping[str, Any], top: bool) 
 
 
 def _keep_to_first_lines(root: ast.AST) -> None:
-    """Python takes the line where `a.b` ends for that of the call `a.b()`: ours shall not lead pdb down to the end of
-    the statement that they stand for."""
+    """Set the line of each call that Weft adds to the first line of its statement. Python takes the line where `a.b`
+    ends as the line of the call `a.b()`, which would lead pdb to the end of the statement."""
     for node in ast.walk(root):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == HELPER:
             node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
 
 
 def _definition(function: FunctionType) -> ast.FunctionDef:
-    """The function's `def`, at its true lines and columns: a copy, which may be changed."""
+    """Return a copy of the `def` of the function, with its original lines and columns. The copy may be changed."""
     source = source_of(function)
     return ast.increment_lineno(deepcopy(source.node), source.shift)
 
@@ -158,8 +158,8 @@ def _content(cell: CellType) -> Any:
 
 
 def _resolve(node: ast.expr, function: FunctionType, cells: dict[str, CellType]) -> Any:
-    """What a name outside the function, or an attribute of a module or class, stands for; None if it is anything
-    else."""
+    """Return the object that a name outside of the function, or an attribute of a module or class, refers to; None for
+    any other expression."""
     if isinstance(node, ast.Name):
         if node.id in cells:
             return _content(cells[node.id])

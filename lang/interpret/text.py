@@ -1,4 +1,4 @@
-"""Texts of `arch=python`: values print as compiled kernels print them."""
+"""Text in kernels with `arch=python`: values print as in compiled kernels."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ __all__ = ["Texts"]
 
 
 class Texts:
-    """`strong` gives a Python number its type in a kernel; `member` a member of a struct."""
+    """Formats values. `strong` gives a Python number its type in a kernel. `member` returns a member of a struct."""
 
     def __init__(self, strong: Callable[[Any], Any], member: Callable[[Any, str], Any]) -> None:
         self.strong, self.member = strong, member
 
     def shown(self, x: Any, spec: str = "") -> str:
-        """A value as `print` writes it: vectors and matrices as lists, structs by member, each number by `spec`."""
+        """Return a value as `print` writes it: vectors and matrices as lists, structs by member, each number with
+        `spec`."""
         if isinstance(x, Struct):
             members = (f"{name}: {self.shown(self.member(x, name), spec)}" for name in x.keys)
             return "{" + ", ".join(members) + "}"
@@ -36,17 +37,17 @@ class Texts:
         return format(value.item() if isinstance(value, np.generic) else value, spec)
 
     def formatted(self, x: Any, spec: str, conversion: int) -> str:
-        """`{x!conversion:spec}`: what is known before the kernel runs goes by Python's rules."""
+        """Return `{x!conversion:spec}`. A value that is known before the kernel runs is formatted by Python's rules."""
         if isinstance(x, (np.generic, Matrix, Struct, list, tuple)):
             return self.shown(x, spec)
         return format(repr(x) if conversion == ord("r") else x, spec)
 
     def percent(self, text: str, values: Any) -> str:
-        """`text % values`."""
+        """Return `text % values`."""
         return self._filled(parse_percent(text), values if isinstance(values, tuple) else (values,), {})
 
     def braces(self, text: str, *values: Any, **named: Any) -> str:
-        """`text.format(...)`."""
+        """Return `text.format(...)`."""
         return self._filled(parse_braces(text), values, named)
 
     def _filled(self, pieces: Sequence[Piece], values: Sequence[Any], named: Mapping[str, Any]) -> str:
@@ -64,7 +65,7 @@ class Texts:
         return "".join(done)
 
     def failure(self, message: Any) -> KernelFault:
-        """The exception of an assertion that does not hold."""
+        """Return the exception of a failed assertion."""
         if isinstance(message, tuple) and message and isinstance(message[0], str):
             fill = self.percent if "%" in message[0] else lambda text, values: self.braces(text, *values)
             return KernelFault(fill(message[0], message[1:]))

@@ -1,4 +1,4 @@
-"""Values of a kernel that runs as Python (see `values.py`): how numbers get their types, and variables and
+"""Types of values in a kernel that runs as Python (see `values.py`): how numbers get their types, and how variables and
 parameters keep theirs."""
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ __all__ = ["assigned", "captured", "fit", "is_known", "is_value", "keeping", "ow
 
 
 def strong(x: Any) -> Any:
-    """`x` as a kernel's value: Python numbers take the default types. TypeMismatch where an integer does not fit."""
-    if isinstance(x, np.generic):  # before `float`: a np.float64 is one
+    """Return `x` as a value of a kernel. Python numbers get the default types. Raises TypeMismatch if an integer does
+    not fit."""
+    if isinstance(x, np.generic):  # must precede `float`: a np.float64 is a float
         return x
     if isinstance(x, bool):
         return np.bool_(x)
@@ -45,18 +46,19 @@ def strong(x: Any) -> Any:
 
 
 def is_value(x: Any) -> bool:
-    """Whether operators treat `x` by the kernel's rules."""
+    """Return whether operators apply the rules of kernels to `x`."""
     return isinstance(x, (bool, int, float, np.generic, Matrix))
 
 
 def is_known(x: Any) -> bool:
-    """Whether `x` is a number known before the kernel runs: such numbers go by Python's rules among themselves."""
+    """Return whether `x` is a number known before the kernel runs. Such numbers follow Python's rules among
+    themselves."""
     return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
 
 
 def captured(x: Any) -> Any:
-    """What a kernel sees of an outside value: numpy's numbers as Python's; matrices and structs that Python made 64
-    bits wide in the default types."""
+    """Convert an outside value for a kernel: numpy numbers become Python numbers; matrices and structs that Python made
+    with 64-bit numbers get the default types."""
     if isinstance(x, np.generic):
         return x.item()
     if isinstance(x, Matrix) and x.dtype in (f64, i64):
@@ -65,14 +67,14 @@ def captured(x: Any) -> Any:
 
 
 def own(x: Any) -> Any:
-    """`x` for a variable of its own: matrices and structs are copied, also in lists; Python's numbers get a type."""
+    """Return `x` for a new variable. Matrices and structs are copied, also in lists. Python numbers get a type."""
     if isinstance(x, list) or type(x) is tuple:
         return type(x)([item if is_known(item) else own(item) for item in x])
     return x.copy() if isinstance(x, (Matrix, Struct)) else strong(x)
 
 
 def keeping(kind: type) -> Callable[..., Any]:
-    """A class whose objects keep the values that they are given, not the variables."""
+    """Make a class whose objects keep the values that they are given, not the variables."""
 
     def value(x: Any) -> Any:
         return x.copy() if isinstance(x, (Matrix, Struct)) else x
@@ -81,7 +83,8 @@ def keeping(kind: type) -> Callable[..., Any]:
 
 
 def fit(x: Any, annotation: Any) -> Any:
-    """`x` passed where `annotation` is asked for: cast and copied; templates and arrays as they are."""
+    """Convert `x` to the type `annotation` of a parameter: cast and copied; templates and arrays are passed
+    unchanged."""
     if is_template(annotation):
         return x
     if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
@@ -104,7 +107,7 @@ def fit(x: Any, annotation: Any) -> Any:
 
 
 def assigned(old: Any, value: Any) -> Any:
-    """`value` for a variable that held `old`: in the type of `old`."""
+    """Return `value` in the type of `old`, for a variable that held `old`."""
     if isinstance(old, np.generic):
         if isinstance(value, Matrix):
             raise TypeMismatch(f"a variable of type {prim_of_numpy(old.dtype)} cannot hold a matrix")
@@ -118,7 +121,8 @@ def assigned(old: Any, value: Any) -> Any:
 
 
 def stored(old: Any, value: Any) -> Any:
-    """`value` in the variable that holds `old`: a matrix or struct, which may have other names, changes itself."""
+    """Store `value` in the variable that holds `old`. A matrix or struct is changed in place, because it may have
+    aliases."""
     made = assigned(old, value)
     if isinstance(old, Matrix):
         old.values[...] = made.values

@@ -1,11 +1,12 @@
-"""Updates: `place op= value`, atomics, and what means one on a variable that the iterations of a loop share.
+"""Updates: `place op= value`, atomics, and updates of variables that the iterations of a parallel loop share.
 
     x[i] += v          becomes      __weft__.update("add", x, i, v, ...)
     s += v             becomes      s = __weft__.updated(value=v, kind="add", old=s, ...)
     s = ti.max(s, v)   becomes      s = max(s, v), by steps where iterations share s: __weft__.updated(...)
 
-An atomic casts the value to the type of the place first; all other arithmetic is in the common type of both. Which
-variables are shared the translation knows (see `ir/shared_locals.py`); `shares` asks it by the place of the statement.
+An atomic casts the value to the type of the place first. All other arithmetic uses the common type of both operands.
+The translator knows which variables are shared (see `ir/shared_locals.py`). `shares` looks this up by the position of
+the statement.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _EXTREMES: dict[Any, str] = {builtins.min: "min", builtins.max: "max"}
 
 
 class Updates:
-    """The part of a rewritten function's `__weft__` that updates places."""
+    """The part of the `__weft__` of a rewritten function that updates places."""
 
     def update(self, kind: str, base: Any, index: Any, value: Any, name: str, shared: bool) -> Any:
-        """`base[index] op= value`: gives the old value."""
+        """Run `base[index] op= value` and return the old value."""
         if is_builder(base):
             return self.triplet(kind, base, index, value)
         old = own(self.load(base, index, name))
@@ -47,31 +48,31 @@ class Updates:
         return old
 
     def triplet(self, kind: str, builder: Any, index: Any, value: Any) -> None:
-        """`builder[i, j] op= value`."""
+        """Run `builder[i, j] op= value`."""
         place = flat_index(index)
         if kind not in ("add", "sub") or len(place) != 2:
             raise TypeMismatch(HOW)
         append(builder, place, value if kind == "add" else self.unary("neg", value))
 
     def update_member(self, kind: str, base: Any, name: str, value: Any, shared: bool) -> Any:
-        """`base.name op= value`: gives the old value."""
+        """Run `base.name op= value` and return the old value."""
         old = own(self.member(base, name))
         shared |= isinstance(base, StructElement) or (isinstance(base, Matrix) and base.values.base is not None)
         setattr(base, name, self.combined(kind, old, value, shared))
         return old
 
     def updated(self, kind: str, old: Any, value: Any, shared: bool) -> Any:
-        """What a variable that held `old` holds after `op= value`."""
+        """Return the value of a variable after `op= value`. The variable held `old`."""
         return assigned(old, self.combined(kind, old, value, shared))
 
     def combined(self, kind: str, old: Any, value: Any, shared: bool) -> Any:
-        """`old op value`; as an atomic where the place is `shared`."""
+        """Return `old op value`, computed as an atomic does if the place is `shared`."""
         return (
             self.alike(kind, old, assigned(old, value)) if shared and kind in ATOMICS else self.binary(kind, old, value)
         )
 
     def old(self, before: Any, after: Any) -> Any:
-        """What an atomic on a local gives."""
+        """Return the result of an atomic on a local."""
         del after
         return before
 
@@ -105,7 +106,7 @@ class Updates:
 
 
 class _Rewriter(Protocol):
-    """What is needed of `Rewriter`."""
+    """The part of `Rewriter` that this module uses."""
 
     scopes: list[set[str]]
 
@@ -119,12 +120,12 @@ class _Rewriter(Protocol):
 
 
 def called(base: ast.expr) -> ast.expr:
-    """How the program writes what is indexed."""
+    """Return the text of the indexed expression in the program."""
     return ast.Constant(ast.unparse(base))
 
 
 def augmented(rewriter: _Rewriter, node: ast.AugAssign) -> ast.stmt:
-    """`target op= value`: in place where the target is part of something, else a plain assignment."""
+    """Rewrite `target op= value`: in place if the target is part of an object, else as an assignment."""
     kind, target, shared = KINDS[type(node.op)], node.target, _shares(rewriter, node)
     if not isinstance(target, ast.Name):
         return ast.Expr(_update(rewriter, kind, target, node.value, shared))
@@ -133,7 +134,7 @@ def augmented(rewriter: _Rewriter, node: ast.AugAssign) -> ast.stmt:
 
 
 def atomic(rewriter: _Rewriter, node: ast.Call, kind: str) -> ast.expr:
-    """`atomic_add(target, value)`: changes the target, gives its old value."""
+    """Rewrite `atomic_add(target, value)`: it changes the target and gives the old value."""
     target, value = node.args
     if isinstance(target, (ast.Subscript, ast.Attribute)):
         return _update(rewriter, kind, target, value, ast.Constant(True))
@@ -145,15 +146,15 @@ def atomic(rewriter: _Rewriter, node: ast.Call, kind: str) -> ast.expr:
 
 
 def by_steps(rewriter: _Rewriter, node: ast.Assign) -> ast.expr:
-    """The value of an assignment; of `s = s + a + b`, where iterations share s, what an atomic for each operand
-    leaves."""
+    """Return the value of an assignment. For `s = s + a + b` with an s that iterations share, the value is that after
+    an atomic for each operand."""
     steps = _steps(rewriter, node)
     declared = [set(scope) for scope in rewriter.scopes]
     operands = [deepcopy(operand) for _, operand in steps]
     value: ast.expr = rewriter.visit(node.value)
     if not steps:
         return value
-    rewriter.scopes, scopes = declared, rewriter.scopes  # the value is written a second time
+    rewriter.scopes, scopes = declared, rewriter.scopes  # the value occurs a second time
     left: ast.expr = rewriter.visit(_read(node.targets[0]))
     for (kind, _), operand in zip(steps, operands, strict=True):
         left = _updated(rewriter, kind, ast.Constant(True), old=left, value=rewriter.visit(operand))
@@ -162,8 +163,8 @@ def by_steps(rewriter: _Rewriter, node: ast.Assign) -> ast.expr:
 
 
 def _steps(rewriter: _Rewriter, node: ast.Assign) -> list[tuple[str, ast.expr]]:
-    """The kinds and operands of `s = s + a + b`, in order; none if it is not of that form. As in
-    `ir/shared_locals.py`, which says whether the statement means atomics."""
+    """Return the kinds and operands of `s = s + a + b`, in order, or nothing if the statement has another form.
+    `ir/shared_locals.py` uses the same form to decide whether a statement is a sequence of atomics."""
     target, value, steps = ast.unparse(node.targets[0]), node.value, list[tuple[str, ast.expr]]()
     while (operation := _operation(rewriter, value)) is not None and operation[0] in ATOMICS:
         kind, value, operand = operation
@@ -174,7 +175,7 @@ def _steps(rewriter: _Rewriter, node: ast.Assign) -> list[tuple[str, ast.expr]]:
 
 
 def _operation(rewriter: _Rewriter, value: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:
-    """`a + b`, `ti.max(a, b)`: the operator and its sides."""
+    """Return the operator and the operands of `a + b` or `ti.max(a, b)`."""
     if isinstance(value, ast.BinOp):
         return KINDS[type(value.op)], value.left, value.right
     if not isinstance(value, ast.Call) or len(value.args) < 2 or value.keywords:
@@ -188,12 +189,12 @@ def _operation(rewriter: _Rewriter, value: ast.expr) -> tuple[str, ast.expr, ast
 
 
 def _updated(rewriter: _Rewriter, kind: str, shared: ast.expr, **sides: ast.expr) -> ast.expr:
-    """What a variable holds after an update: `value` and `old` are evaluated in the order in which they are given."""
+    """Return the value of a variable after an update. `value` and `old` are evaluated in the given order."""
     return rewriter.ordered("updated", kind=ast.Constant(kind), **sides, shared=shared)
 
 
 def _update(rewriter: _Rewriter, kind: str, target: ast.expr, value: ast.expr, shared: ast.expr) -> ast.expr:
-    """`target op= value` of an element or a member."""
+    """Rewrite `target op= value` for an element or a member."""
     operator, operand = ast.Constant(kind), rewriter.visit(value)
     if isinstance(target, ast.Subscript):
         base, index = rewriter.visit(target.value), rewriter.visit(target.slice)
@@ -204,13 +205,13 @@ def _update(rewriter: _Rewriter, kind: str, target: ast.expr, value: ast.expr, s
 
 
 def _shares(rewriter: _Rewriter, node: ast.AST) -> ast.expr:
-    """Whether iterations share the variable that this statement updates."""
+    """Return whether iterations share the variable that this statement updates."""
     place: Any = node
     return rewriter.call("shares", ast.Constant(place.lineno), ast.Constant(place.col_offset))
 
 
 def _read(place: ast.expr) -> Any:
-    """The place as a value."""
+    """Return the node that reads the place."""
     made: Any = deepcopy(place)
     made.ctx = ast.Load()
     return made

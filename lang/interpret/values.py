@@ -1,7 +1,7 @@
-"""What the operators of a rewritten kernel do (see `rewrite.py`): Weft's rules on numpy scalars and matrices.
+"""The operators of a rewritten kernel (see `rewrite.py`): Weft's rules on numpy scalars and matrices.
 
-A value is a numpy scalar of the exact type, a `Matrix`, or a `Struct`; Python's own numbers (literals, captured
-constants, what `static` gives) become `default_ip` or `default_fp` where they meet an operator or a variable.
+A value is a numpy scalar of the exact type, a `Matrix`, or a `Struct`. Python numbers (literals, captured constants,
+values of `static`) become `default_ip` or `default_fp` when they meet an operator or a variable.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from weft.runtime.errors import KernelFault
 
 __all__ = ["Semantics"]
 
-# Python's own operators, for numbers that are known before the kernel runs, and for tuples, strings, types.
+# Python's own operators: for numbers that are known before the kernel runs, and for tuples, strings and types.
 _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -75,7 +75,7 @@ _PYTHON_UNARY: dict[str, Callable[[Any], Any]] = {
 
 
 def unary(kind: str, x: Any) -> Any:
-    """Row `kind` of UNARY."""
+    """Apply row `kind` of UNARY."""
     if (is_known(x) or not is_value(x)) and kind in _PYTHON_UNARY:
         return _PYTHON_UNARY[kind](x)
     values = _values(x)
@@ -85,7 +85,8 @@ def unary(kind: str, x: Any) -> Any:
 
 
 def binary(kind: str, a: Any, b: Any) -> Any:
-    """Row `kind` of BINARY, elementwise, a scalar paired with every element; or the matrix product."""
+    """Apply row `kind` of BINARY, elementwise. A scalar is combined with every element. `@` gives the matrix
+    product."""
     if isinstance(a, str) and kind == "mod":
         return texts.percent(a, b)
     if kind in _PYTHON and ((is_known(a) and is_known(b)) or not (is_value(a) and is_value(b))):
@@ -102,13 +103,13 @@ def binary(kind: str, a: Any, b: Any) -> Any:
 
 
 def alike(kind: str, a: Any, b: Any) -> Any:
-    """The same of values that have the type in which it is computed: truth values add up modulo 2."""
+    """Apply the operator to values that have the type of the computation. Truth values add modulo 2."""
     left, right = _values(a), _values(b)
     return _wrapped(_checked(kind, BINARY[kind].evaluate(left, right), left, right))
 
 
 def _checked(kind: str, result: Any, *operands: Any) -> Any:
-    """`result`, once the checks that are asked for have looked at it."""
+    """Return `result` after the enabled checks."""
     if kind in OVERFLOWS and result.dtype.kind in "iu" and program().config.check_overflow:
         tell_overflow(kind, result, operands, HELPER)
     return sound(kind, result, *operands)
@@ -146,7 +147,7 @@ def _rounding(kind: str) -> Callable[..., Any]:
 
 
 def _range(*bounds: Any) -> Iterator[Any]:
-    """`range`, whose bounds and indices are all of one type."""
+    """Iterate like `range`. All bounds and indices have one type."""
     prim = index_type(bounds)
     limits = [int(_cast(bound, prim)) for bound in bounds]
     if len(limits) == 3 and limits[2] == 0:
@@ -163,7 +164,7 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
 
 
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` on kernel values, Python numbers in the default types."""
+    """Apply `function` to kernel values. Python numbers get the default types."""
 
     def run(*args: Any, **keywords: Any) -> Any:
         return strong(function(*map(strong, args), **keywords))
@@ -172,7 +173,8 @@ def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _randn(dtype: Any = float) -> Any:
-    """Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v) of two uniform numbers in [0, 1)."""
+    """Draw a normally distributed number by Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v) of two uniform numbers in
+    [0, 1)."""
     prim = primitive(dtype)
     u, v = draws().number(prim), draws().number(prim)
     one, minus_two, turn = (cast_value(x, prim) for x in (1.0, -2.0, 6.283185307179586))
@@ -200,10 +202,10 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     "random": lambda dtype=float: draws().number(primitive(dtype)),
     "randn": _randn,
     "loop_config": _loop_config,
-    "static_print": lambda *_, **__: None,  # said when the kernel was rehearsed
+    "static_print": lambda *_, **__: None,  # printed when the kernel was translated
     **_ROUND,
 }
-# Python's own functions, and those of `math`, mean the language's inside a kernel.
+# Inside a kernel, Python's own functions and those of `math` are the functions of the language.
 _BY_FUNCTION: dict[Any, Callable[..., Any]] = {
     **{getattr(math, kind): _BY_NAME[kind] for kind in UNARY if hasattr(math, kind) and kind != "trunc"},
     **{getattr(builtins, kind): _BY_NAME[kind] for kind in ("abs", "min", "max", "pow", "round")},
@@ -220,14 +222,15 @@ _BY_FUNCTION: dict[Any, Callable[..., Any]] = {
 
 
 def _from_matrix(function: Any) -> bool:
-    """Whether `function` makes or belongs to matrices: `Vector`, `Matrix.zero`, `v.cast`, `types.vector(3, f32)`."""
+    """Return whether `function` makes or belongs to matrices: `Vector`, `Matrix.zero`, `v.cast`, `types.vector(3,
+    f32)`."""
     if isinstance(function, (Builtin, CompoundType)) or function in (Matrix, Vector):
         return True
     return isinstance(function, FunctionType) and function.__module__ == Matrix.__module__
 
 
 def _member(base: Any, name: str) -> Any:
-    """`base.name`; a number out of a struct field has the member's exact type."""
+    """Return `base.name`. A number from a struct field has the exact type of the member."""
     if isinstance(base, StructElement) and name in base.struct_type.members:
         return base._over.members[name].load(base._at)
     if isinstance(base, Struct) and name in base.struct_type.members:
@@ -240,9 +243,9 @@ texts = Texts(strong, _member)
 
 
 class Semantics(References, Updates):
-    """The `__weft__` of one rewritten function: what its operators do, and the types of its parameters and result.
+    """The `__weft__` of one rewritten function: its operators, and the types of its parameters and result.
 
-    `interpreted` gives the rewritten form of a Python function that is called."""
+    `interpreted` returns the rewritten form of a Python function that is called."""
 
     def __init__(
         self,
@@ -264,7 +267,7 @@ class Semantics(References, Updates):
     unary, binary, alike = staticmethod(unary), staticmethod(binary), staticmethod(alike)
 
     def assign(self, old: Any, value: Any) -> Any:
-        """`value` for a variable that holds `old`."""
+        """Return `value` for a variable that holds `old`."""
         return stored(old, value)
 
     @property
@@ -273,15 +276,15 @@ class Semantics(References, Updates):
         return program().config.debug
 
     def parameter(self, name: str, value: Any) -> Any:
-        """An argument, by value; `self` is the object itself."""
+        """Return an argument, passed by value. `self` is the object itself."""
         return value if name == "self" else fit(value, self.annotations.get(name))
 
     def annotated(self, value: Any, annotation: Any) -> Any:
-        """`x: annotation = value`."""
+        """Return the value of `x: annotation = value`."""
         return fit(strong(value), annotation)
 
     def result(self, value: Any) -> Any:
-        """What `return value` gives: the annotated type, a tuple by its parts."""
+        """Return the result of `return value` in the annotated type; a tuple item by item."""
         wanted = getattr(self.returns, "__args__", self.returns)
         if isinstance(value, (tuple, list)) and isinstance(wanted, MatrixType):
             return wanted(list(value))
@@ -292,23 +295,23 @@ class Semantics(References, Updates):
         return self.chosen(0, 0, fit(strong(value), wanted))
 
     def truth(self, x: Any) -> Any:
-        """An operand of `and`, `or`: what is known beforehand stays as it is."""
+        """Return an operand of `and` or `or`. A value that is known beforehand stays unchanged."""
         return cast_value(x, u1) if isinstance(x, np.generic) else x
 
     def compare(self, kinds: tuple[str, ...], *sides: Any) -> Any:
-        """A chain of comparisons."""
+        """Evaluate a chain of comparisons."""
         found = [binary(kind, a, b) for kind, a, b in zip(kinds, sides, sides[1:])]
         return reduce(lambda a, b: binary("and", a, b), found)
 
     def choose(self, condition: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
-        """`a() if condition else b()`, in the common type of both."""
+        """Evaluate `a() if condition else b()` in the common type of both."""
         if is_known(condition):
             return a() if condition else b()
         taken, left = (a, b) if condition else (b, a)
         value = taken()
         try:
             other = silently(left)
-        except (IndexError, ArithmeticError):  # what the condition guards against
+        except (IndexError, ArithmeticError):  # the condition may guard against these
             return strong(value)
         if not (is_value(value) and is_value(other)) or isinstance(value, Struct):
             return value
@@ -316,23 +319,24 @@ class Semantics(References, Updates):
         return _cast(value, promote(_prim(value), _prim(other)))
 
     def chosen(self, line: int, column: int, value: Any) -> Any:
-        """The value that was chosen there, in the type that the translation found for all that could have been."""
+        """Return the selected value in the common type of all alternatives, which the translator determined."""
         wanted = _found(self.code, line, column)
         prim = wanted.elem if isinstance(wanted, Tensor) else wanted
         return _cast(strong(value), prim) if isinstance(prim, Prim) and is_value(value) else strong(value)
 
     def shares(self, line: int, column: int) -> bool:
-        """Whether the iterations of a parallel loop share the local that is updated there."""
+        """Return whether the iterations of a parallel loop share the local that is updated at that place."""
         return _found(self.file, line, column) is not None
 
     def deciding(self, kind: str, *sides: Callable[[], Any]) -> Any:
-        """`a() and b()`, `a() or b()`: the operand that decides, in the common type of all; matrices elementwise."""
+        """Evaluate `a() and b()` or `a() or b()`: the operand that decides, in the common type of all. Matrices:
+        elementwise."""
         values: list[Any] = []
         for number, side in enumerate(sides, 1):
             guarded = any(not isinstance(v, Matrix) and bool(v) is (kind == "or") for v in values)
             try:
                 value = silently(side) if guarded else side()
-            except IndexError:  # what those before guard against
+            except IndexError:  # the operands before may guard against it
                 if not guarded:
                     raise
                 break
@@ -350,14 +354,14 @@ class Semantics(References, Updates):
         return _cast(taken, reduce(promote, map(_prim, values)))
 
     def unpack(self, value: Any, count: int) -> list[Any]:
-        """The parts of a tuple assignment."""
+        """Return the parts of a tuple assignment."""
         parts = [own(part) for part in value]
         if len(parts) != count:
             raise TypeMismatch(f"{count} names on the left, {len(parts)} values on the right")
         return parts
 
     def iterate(self, over: Any) -> Any:
-        """What a loop goes over: its indices (a tuple of them per point of several axes), or `over` itself."""
+        """Return what a loop iterates over: its indices (a tuple per point for several axes), or `over` itself."""
         if not isinstance(over, (ndrange, SNode)) and cells_of(over) is None:
             return over
         points, prim = box(over)
@@ -365,7 +369,8 @@ class Semantics(References, Updates):
         return (index[0] if len(index) == 1 else index for index in indices)
 
     def parallel(self, over: Any) -> Any:
-        """As `iterate`, for a loop that is parallel elsewhere: each iteration has random numbers of its own."""
+        """Iterate as `iterate` does, over a loop that is parallel on other arches. Each iteration has its own random
+        numbers."""
         state, points = draws(), self.iterate(over)
         if state.serialize:
             state.serialize = False
@@ -375,8 +380,8 @@ class Semantics(References, Updates):
     # ---- parts of things
 
     def load(self, base: Any, index: Any, name: str = "") -> Any:
-        """`base[index]`, where the program writes `name` for `base`: a vector of a field is a window onto it; in Python
-        sequences, what is there."""
+        """Return `base[index]`. The program writes `name` for `base`. A vector of a field is a view of it; an item of a
+        Python sequence is returned unchanged."""
         place = base if isinstance(base, Matrix) else cells_of(base)
         if place is None:
             return base[_python_index(index)]
@@ -386,7 +391,7 @@ class Semantics(References, Updates):
             raise out_of_bounds(name, index, place) or error from None
 
     def store(self, base: Any, index: Any, value: Any, name: str = "") -> None:
-        """`base[index] = value`, cast to the element's type."""
+        """Store `value` in `base[index]`, cast to the type of the element."""
         place = base if isinstance(base, Matrix) else cells_of(base)
         if place is None:
             base[_python_index(index)] = value
@@ -403,17 +408,17 @@ class Semantics(References, Updates):
             sound("cast", _values(left), _values(value))
 
     def store_member(self, base: Any, name: str, value: Any) -> None:
-        """`base.name = value`."""
+        """Store `value` in `base.name`."""
         setattr(base, name, own(value))
 
     # ---- calls
 
     def callee(self, function: Any) -> Any:
-        """What a call of `function` runs: the language's meaning of it, or its rewritten body."""
+        """Return what a call of `function` runs: the implementation in the language, or the rewritten body."""
         if isinstance(function, Builtin):
             return _BY_NAME.get(function.name) or _strict(function.python)
         if isinstance(function, Prim):
-            # A wide literal is made where its type is named.
+            # A literal that does not fit the default type is allowed as the argument of a type.
             return lambda x=0: cast_value(x, function) if type(x) is int else _cast(x, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _BY_FUNCTION:
             return _BY_FUNCTION[function]
@@ -440,7 +445,8 @@ class Semantics(References, Updates):
         return keeping(function) if isinstance(function, type) and function.__module__ != "builtins" else function
 
     def plain(self, function: Any, inner: FunctionType) -> Callable[..., Any]:
-        """A Python function: called if all it is given is known beforehand, else rewritten like a `@func`."""
+        """Return a function that calls a Python function as it is if all arguments are known beforehand, else rewritten
+        like a `@func`."""
 
         def run(*args: Any, **keywords: Any) -> Any:
             if not any(isinstance(x, (np.generic, Matrix, Struct)) for x in (*args, *keywords.values())):
@@ -452,16 +458,16 @@ class Semantics(References, Updates):
 
 
 def _found(owner: CodeType | str, line: int, column: int) -> Any:
-    """What the translation noted of a place in a function or file; None if that is nothing."""
+    """Return what the translator recorded for a place in a function or file, or None if it recorded nothing."""
     known, place = choices.get(), (owner, line, column)
     found = known.get(place)
-    if found is None and place in known:  # several, in several calls
+    if found is None and place in known:  # different records in different calls
         found = known.get((*place, _calls()))
     return found
 
 
 def _calls() -> tuple[tuple[str, int], ...]:
-    """The calls that led to the function that runs, each by file and line, from the inside out."""
+    """Return the calls that led to the running function, each as file and line, innermost first."""
     frame: FrameType | None = sys._getframe()
     found = list[tuple[str, int]]()
     while frame is not None:
@@ -473,9 +479,9 @@ def _calls() -> tuple[tuple[str, int], ...]:
 
 
 def _matrix_key(matrix: Matrix, index: Any) -> Any:
-    """The indices of a matrix's element; IndexError outside it."""
+    """Return the indices of an element of a matrix. Raises IndexError outside of it."""
     given = index if isinstance(index, tuple) else (index,)
-    # A constant counts from the end where it is negative; an index computed when the kernel runs does not.
+    # A negative constant counts from the end. An index that is computed when the kernel runs does not.
     parts = [i + n if type(i) is int and -n <= i < 0 else _python_index(i) for i, n in zip(given, matrix.shape)]
     key = (*parts, *given[len(parts) :]) if isinstance(index, tuple) else parts[0]
     for i, extent in zip(key if isinstance(key, tuple) else (key,), matrix.shape):
