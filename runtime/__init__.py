@@ -1,1 +1,1 @@
-"""Devices, memory, threads, launches and faults: what runs the code that `codegen` made."""
+"""Run the code that `codegen` makes: devices, memory, threads, launches and faults."""

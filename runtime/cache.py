@@ -1,11 +1,10 @@
-"""The disk cache: small files of bytes under keys, shared by the user's processes, bounded in size.
+"""The disk cache: small files of bytes under keys, shared by the processes of a user and limited in size.
 
     <folder>/kernels/<version>-<key>      mark, BLAKE2b of (key, payload), payload
 
-An entry is trusted as far as its folder: that belongs to the user, and nobody else may write to it. It is used only if
-its checksum holds. An entry is written to a file of its own and then renamed, so that a reader sees all of it or
-nothing; two writers of one key write the same. A folder that cannot be used is no error: there is one line in the log,
-and nothing is kept.
+An entry is trusted if its folder belongs to the user and nobody else may write to it, and if its checksum is right. An
+entry is written to a temporary file and then renamed, so that a reader sees all of it or nothing. Two writers of one
+key write the same bytes. A folder that cannot be used is not an error: one line is logged, and nothing is kept.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _MARK = b"weft cache 1\n"
 _DIGEST = 32
 _HEADER = len(_MARK) + _DIGEST
 _UNFINISHED = ".new"
-_ABANDONED = 3600.0  # seconds after which an unfinished file belongs to nobody
+_ABANDONED = 3600.0  # seconds after which an unfinished file counts as abandoned
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _POSIX = hasattr(os, "geteuid")
 _SAFELY = sum({getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")})
@@ -42,12 +41,12 @@ _log = logging.getLogger("weft")
 
 
 def cache_folder(chosen: str | None = None) -> Path | None:
-    """Where compiled kernels are kept: `chosen`, WEFT_CACHE_DIR, or `weft` in the user's cache folder. None for a user
-    who has no home."""
+    """Return the folder of compiled kernels: `chosen`, WEFT_CACHE_DIR, or `weft` in the user's cache folder. None for a
+    user without a home folder."""
     own = chosen or os.environ.get("WEFT_CACHE_DIR")
     try:
         folder = Path(own).expanduser() if own else _users_caches() / "weft"
-    except RuntimeError:  # as pathlib says it
+    except RuntimeError:  # raised by pathlib for such a user
         return None
     return folder if own or folder.is_absolute() else None
 
@@ -69,10 +68,10 @@ class _Entry:
 
 
 class Store:
-    """The entries in `folder`. `version` marks those of this installation (for the policy of that name).
+    """The entries in `folder`. `version` marks those of this installation (used by the policy "version").
 
-    When all entries together exceed `most_bytes`, the share `cleaning` of that is given up: those used longest ago
-    ("lru") or written first ("fifo"). "version" gives up the entries of other versions, "never" nothing."""
+    When all entries together exceed `most_bytes`, the share `cleaning` of that size is deleted: the least recently used
+    ("lru") or the oldest ("fifo") entries. "version" deletes the entries of other versions, "never" deletes nothing."""
 
     def __init__(
         self, folder: Path, version: str = "0", most_bytes: int = 100 << 20, policy: str = "lru", cleaning: float = 0.25
@@ -80,15 +79,15 @@ class Store:
         self.folder = folder / "kernels"
         self.version, self.policy = version, policy
         self.most_bytes, self.cleaning = most_bytes, min(max(cleaning, 0.0), 1.0)
-        self._usable: bool | None = None  # not looked yet
+        self._usable: bool | None = None  # not checked yet
         self._writable = True
-        self._unmeasured: int | None = None  # bytes written since all were measured; None: they never were
+        self._unmeasured: int | None = None  # bytes written since the last measurement; None: never measured
         self._lock = forkable(Lock())
 
     # -- entries -------------------------------------------------------------------------------------------------------
 
     def get(self, key: str) -> bytes | None:
-        """The payload under `key`; None if there is none, or none that can be trusted."""
+        """Return the payload under `key`; None if there is none, or if it cannot be trusted."""
         if not self._open(create=False):
             return None
         path = self._path(key)
@@ -98,16 +97,16 @@ class Store:
             return None
         payload = _checked(key, data)
         if payload is None:
-            with suppress(OSError):  # it is of no use to anybody
+            with suppress(OSError):  # the damaged file is useless
                 os.unlink(path)
             return None
         if self.policy == "lru":
-            with suppress(OSError):  # a folder that can only be read
+            with suppress(OSError):  # the folder may be read-only
                 os.utime(path)
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Keep `payload` under `key`, if that is possible."""
+        """Keep `payload` under `key`, if possible."""
         if not self._writable or not self._open(create=True):
             return
         data = b"".join((_MARK, _digest(key, payload), payload))
@@ -115,7 +114,7 @@ class Store:
             return
         try:
             _write(self._path(key), data)
-        except FileNotFoundError:  # somebody cleared all away meanwhile: the next entry makes the folder anew
+        except FileNotFoundError:  # the folder was deleted meanwhile: the next entry creates it again
             self._usable = None
             return
         except OSError as error:
@@ -125,7 +124,7 @@ class Store:
         self._make_room(len(data))
 
     def clear(self) -> int:
-        """Remove all entries; gives how many."""
+        """Delete all entries and return their number."""
         if not self._open(create=False):
             return 0
         removed = [entry for entry in self._entries() if _remove(entry.path)]
@@ -133,7 +132,7 @@ class Store:
         return len(removed)
 
     def size(self) -> tuple[int, int]:
-        """How many entries there are, and their bytes."""
+        """Return the number of entries and their bytes."""
         if not self._open(create=False):
             return 0, 0
         sizes = [entry.size for entry in self._entries()]
@@ -145,7 +144,7 @@ class Store:
     # -- the folder ----------------------------------------------------------------------------------------------------
 
     def _open(self, create: bool) -> bool:
-        """Whether the folder can be used; looked up once it is there."""
+        """Return whether the folder can be used. This is checked once the folder exists."""
         if self._usable is not None:
             return self._usable
         with self._lock:
@@ -157,7 +156,7 @@ class Store:
                 why = _why_unsafe(os.lstat(self.folder))
             except FileNotFoundError:
                 if not create:
-                    return False  # it may come to be
+                    return False  # it may be created later
                 why = "it cannot be made"
             except OSError as error:
                 why = str(error)
@@ -167,11 +166,11 @@ class Store:
         return self._usable
 
     def _entries(self) -> Iterator[_Entry]:
-        """Those that are complete. Unfinished files are left to whoever writes them, unless nobody does any more."""
+        """Return the complete entries. Unfinished files are left to their writers, unless they are abandoned."""
         try:
             with os.scandir(self.folder) as files:
                 for file in files:
-                    with suppress(OSError):  # another process was faster
+                    with suppress(OSError):  # another process has deleted it
                         found = file.stat(follow_symlinks=False)
                         if file.name.endswith(_UNFINISHED):
                             if time.time() - found.st_mtime > _ABANDONED:
@@ -184,7 +183,7 @@ class Store:
     # -- bounds --------------------------------------------------------------------------------------------------------
 
     def _make_room(self, written: int) -> None:
-        """Measure all entries now and then, and give up some if they are too many."""
+        """Measure all entries from time to time, and delete some if there are too many."""
         with self._lock:
             if self._unmeasured is not None:
                 self._unmeasured += written
@@ -212,18 +211,18 @@ class Store:
 
 
 def _why_unsafe(found: os.stat_result) -> str:
-    """Why a folder cannot be trusted, "" if it can."""
+    """Return why a folder cannot be trusted, or "" if it can."""
     if not stat.S_ISDIR(found.st_mode):
         return "it is not a folder"
     if not _POSIX:
-        return ""  # Windows keeps others out of the user's folders by its own means
+        return ""  # Windows itself protects the user's folders
     if found.st_uid != os.geteuid():
         return "it belongs to another user"
     return "other users may write to it" if found.st_mode & _OTHERS_WRITE else ""
 
 
 def _read(path: str) -> bytes:
-    """The bytes of a file of ours; OSError for anything else."""
+    """Return the bytes of a file that the user owns. Raises OSError for any other file."""
     descriptor = os.open(path, os.O_RDONLY | _SAFELY)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
@@ -235,7 +234,7 @@ def _read(path: str) -> bytes:
 
 
 def _write(path: str, data: bytes) -> None:
-    """A new file, seen by others only when it is complete."""
+    """Write a new file. Other processes see it only when it is complete."""
     new = f"{path}.{token_hex(8)}{_UNFINISHED}"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600)
     try:
@@ -260,7 +259,7 @@ def _digest(key: str, payload: bytes) -> bytes:
 
 
 def _checked(key: str, data: bytes) -> bytes | None:
-    """The payload of a file that was written under `key`; None if it is damaged."""
+    """Return the payload of a file that was written under `key`; None if it is damaged."""
     payload = data[_HEADER:]
     whole = data.startswith(_MARK) and data[len(_MARK) : _HEADER] == _digest(key, payload)
     return payload if whole else None

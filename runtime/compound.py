@@ -1,4 +1,4 @@
-"""What native code is told of structs, vectors and matrices: the nodes of `compound_ir.py`, made for a type."""
+"""Describe structs, vectors and matrices to native code: make the nodes of `compound_ir.py` for a type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENTRIES, _TYPE = "entries", "struct_type"  # the attributes of a struct
 
 
 class Node:
-    """A node in memory; keeps what it points to, classes and types left out."""
+    """A node in memory. It keeps the nodes that it points to alive, but not classes and types."""
 
     def __init__(self, words: list[int], *keeps: Any) -> None:
         self._words, self._keeps = (ctypes.c_int64 * len(words))(*words), keeps
@@ -27,19 +27,19 @@ class Node:
 
 
 def tensors_supported(value: Any) -> bool:
-    """Whether the array of a vector or matrix like that one lies where native code looks for it."""
+    """Return whether the array of such a vector or matrix is at the offset where native code expects it."""
     place = ctypes.c_void_p.from_address(id(value) + HEAD)
     return numpy_supported() and place.value == id(value.values)
 
 
 def scalar_node(dtype: Any) -> Node:
-    """A member of that numpy dtype."""
+    """Return the node of a member of that numpy dtype."""
     return Node(SCALAR_NODE.words(kind=SCALAR, type=id(dtype.type), size=dtype.itemsize))
 
 
 def tensor_node(matrix: type, vector: type, shape: tuple[int, ...], to: int, least: int = 0, greatest: int = 0) -> Node:
-    """A vector or matrix of those classes and that shape, its numbers to become those of a kind of `launch_ir.py`;
-    integers from `least` to `greatest`."""
+    """Return the node of a vector or matrix of those classes and that shape. Its numbers are converted to a kind of
+    `launch_ir.py`; integers must be from `least` to `greatest`."""
     f32, f64, i32, i64 = (id(np.dtype(kind)) for kind in (np.float32, np.float64, np.int32, np.int64))
     rows, columns = (*shape, 1)[:2]
     words = TENSOR_NODE.words(
@@ -62,7 +62,7 @@ def tensor_node(matrix: type, vector: type, shape: tuple[int, ...], to: int, lea
 
 
 def struct_node(plain: type, kind: Any, members: Mapping[str, Node]) -> Node:
-    """A struct: an object of the class `plain` whose type is the object `kind`, with those members."""
+    """Return the node of a struct: an object of the class `plain` with the type object `kind` and those members."""
     names = [*members]
     head = STRUCT_NODE.words(
         **{"kind": STRUCT, "class": id(plain), "type": id(kind), "count": len(members)},

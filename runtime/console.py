@@ -1,4 +1,4 @@
-"""The print service: what kernels print goes to Python's `sys.stdout`, formatted as Python formats."""
+"""The print service: writes what kernels print to Python's `sys.stdout`, formatted as Python does."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _PRINT = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 
 
 class PrintService:
-    """The print service of one kernel: `address` is a native function that any thread may call. What goes wrong in a
-    print, Ctrl-C included, waits in `raised` until the launch is over. `address` is 0 for a kernel that has nothing to
-    say; `prints`: whether it prints, and does not only warn. Functions in `heard` are told
-    the text of each print."""
+    """The print service of one kernel. `address` is a native function that any thread may call, or 0 if the kernel
+    neither prints nor warns. `prints` is false if it only warns. Exceptions in a print, including Ctrl-C, are kept in
+    `raised` until the launch is over. Functions in `heard` receive the text of each print."""
 
     def __init__(self, sites: tuple[Site, ...], kernel: str) -> None:
         self.raised: list[BaseException] = []
@@ -35,7 +34,8 @@ class PrintService:
             self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def taken(self) -> BaseException | None:
-        """The first of what was raised, which is nobody else's to raise then; None if there is nothing."""
+        """Return the first exception that was raised and clear it, so that nobody else raises it; None if there is
+        none."""
         try:
             return self.raised.pop(0)
         except IndexError:
@@ -63,7 +63,7 @@ def _bound(
             text = format_print(sites[site], slots)
             for hear in heard:
                 hear(text)
-            if sys.stdout is not None:  # as Python's own print does where there is no console
+            if sys.stdout is not None:  # None where there is no console: Python's own print does nothing then
                 sys.stdout.write(text)
         except BaseException as error:
             raised.append(error)
@@ -74,7 +74,7 @@ def _bound(
 
 
 def format_print(site: Site, slots: bytes) -> str:
-    """The text of a print: literal parts as they are; a part `NUL spec` is the next value formatted by `spec`."""
+    """Return the text of a print. Literal parts are copied. A part `NUL spec` is the next value formatted by `spec`."""
     scalars = iter(read_scalars(site.types, slots))
     values = iter([assemble(type, scalars) for type in site.types])
     return "".join(show(next(values), part[1:]) if part[:1] == "\0" else part for part in site.text)

@@ -1,4 +1,4 @@
-"""How much of the machine Linux's control groups leave a process: what `docker run --cpus 2 --memory 4g` sets.
+"""Limits that Linux's control groups set for a process, such as by `docker run --cpus 2 --memory 4g`.
 
     /proc/self/cgroup       0::/a/b             version 2
                             4:cpu,cpuacct:/a    version 1: a hierarchy of their own for such controllers
@@ -7,7 +7,8 @@
     /sys/fs/cgroup/a/b/memory.max                          bytes; "max": all
     /sys/fs/cgroup/memory/a/memory.limit_in_bytes          bytes; more than any machine has: all
 
-The groups above limit as well. In a container the path may be that of the host; what is at the mount then counts.
+The limits of the parent groups apply as well. In a container, the path may be that of the host; then the limits at the
+mount point apply.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ _ROOT = Path("/")
 
 
 def cpu_quota(root: Path = _ROOT) -> float:
-    """CPUs' worth of time, which may be a fraction; infinite where nothing limits it."""
+    """Return the limit of CPU time in CPUs, possibly a fraction; infinite without a limit."""
     return min((_share(group) for group in _groups("cpu", root)), default=math.inf)
 
 
 def memory_limit(root: Path = _ROOT) -> float:
-    """Bytes; infinite where nothing limits them."""
+    """Return the limit of memory in bytes; infinite without a limit."""
     names = ("memory.max", "memory.limit_in_bytes")
     limits = [number for group in _groups("memory", root) for name in names for number in _numbers(group / name)]
     return min(limits, default=math.inf)
 
 
 def _groups(controller: str, root: Path) -> Iterator[Path]:
-    """The groups that limit what a controller hands out."""
+    """Return the groups that limit what a controller provides."""
     for line in _text(root / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -45,7 +46,7 @@ def _groups(controller: str, root: Path) -> Iterator[Path]:
 
 
 def _share(group: Path) -> float:
-    """CPUs' worth of time that one group allows."""
+    """Return the CPU time that one group allows, in CPUs."""
     numbers = [n for name in ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us") for n in _numbers(group / name)]
     return numbers[0] / numbers[1] if len(numbers) == 2 and min(numbers) > 0 else math.inf
 

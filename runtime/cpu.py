@@ -1,4 +1,4 @@
-"""The CPU as a device."""
+"""The device for the CPU."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from weft.runtime.pool import Pool
 
 __all__ = ["CpuDevice"]
 
-_CACHES = 128 << 20  # bytes: more than the last-level cache of nearly all processors holds
+_CACHES = 128 << 20  # bytes: more than the last-level cache of nearly all processors
 
 
 class CpuDevice:
-    """Runs kernels on `threads` threads (0: as many as this process may use). `random_seed` decides all random
-    numbers of the launches to come, `emit` makes an object file of the runtime's own LLVM IR. Costs nothing until the
-    first kernel is loaded."""
+    """Runs kernels on `threads` threads (0: as many as this process may use). `random_seed` determines all random
+    numbers of later launches. `emit` compiles the runtime's own LLVM IR to an object file. Nothing is started before
+    the first kernel is loaded."""
 
     arch = "cpu"
     number = target = None
@@ -58,17 +58,17 @@ class CpuDevice:
 
     @cached_property
     def launcher(self) -> Launcher:
-        """What makes Python functions of kernels."""
+        """The object that makes Python functions of kernels."""
         return Launcher(self._native, launch_key(self._seed))
 
     @property
     def processors(self) -> int:
-        """As many as there are threads."""
+        """The number of threads."""
         return self.threads
 
     @property
     def random_key(self) -> int:
-        """What the random numbers of the next launch come from."""
+        """The seed of the random numbers of the next launch."""
         return self.launcher.key
 
     @random_key.setter
@@ -76,7 +76,8 @@ class CpuDevice:
         self.launcher.reseed(key)
 
     def service_table(self, print_address: int) -> Any:
-        """A service table (see `ir/artifact.py`) whose print service is at that address; the caller keeps it."""
+        """Return a service table (see `ir/artifact.py`) with the print service at that address. The caller keeps it
+        alive."""
         pool = self.pool
         words = {
             "parallel_for": pool.parallel_for,
@@ -90,44 +91,45 @@ class CpuDevice:
         return (ctypes.c_int64 * len(SERVICES))(*(words[name] for name in SERVICES))
 
     def load(self, artifact: Artifact) -> CpuKernel:
-        """The kernel, ready to run; it keeps this device."""
+        """Make the kernel ready to run. The loaded kernel keeps this device alive."""
         code = self.loader.load(artifact.code, artifact.functions, artifact.libraries, parts=artifact.parts)
         return CpuKernel(artifact, code, self.launcher, self.service_table)
 
     def synchronize(self) -> None:
-        """Nothing to wait for: a launch returns when it is done."""
+        """Do nothing: a launch returns when it is done."""
 
     def stamp(self) -> float:
-        """Now: a launch is done when it returns."""
+        """Return the current time, because a launch is done when it returns."""
         return time.perf_counter()
 
     def seconds_between(self, begin: float, end: float) -> float:
-        """From one stamp to another."""
+        """Return the seconds between two stamps."""
         return end - begin
 
     def cache_flush(self) -> Callable[[], None]:
-        """A function that empties the caches, by writing over memory larger than they are."""
+        """Return a function that evicts all data from the caches by writing to a larger memory."""
         block = np.zeros(_CACHES, np.uint8)
         return lambda: block.fill(1)
 
     def observe(self, observer: Observer | None) -> None:
-        """Tell that one of memory from now on; None: nobody. (Copies there are none, and tasks are not timed.)"""
+        """Report memory to that observer from now on, or to none if it is None. (There are no copies, and tasks are not
+        timed.)"""
         self.memory.observer = observer
 
     def time_tasks(self) -> None:
-        """Tasks are not timed by themselves here."""
+        """Do nothing: tasks are not timed separately here."""
 
     def task_times(self) -> list[tuple[str, float]]:
-        """None: a kernel is timed as a whole."""
+        """Return no times: a kernel is timed as a whole."""
         return []
 
     def reseed(self, random_seed: int) -> None:
-        """Decide the random numbers of the launches to come anew."""
+        """Set the seed for the random numbers of later launches."""
         self._seed = random_seed
         if "launcher" in self.__dict__:
             self.launcher.reseed(launch_key(random_seed))
 
     def close(self) -> None:
-        """Ends the worker threads; a later launch starts them again."""
+        """Stop the worker threads. A later launch starts them again."""
         if "pool" in self.__dict__:
             self.pool.close()

@@ -1,8 +1,8 @@
-"""An NVIDIA GPU as a device.
+"""The device for an NVIDIA GPU.
 
-Each GPU has one context (the primary one, which PyTorch, CuPy and JAX share) and one stream, kept for the life of the
-process. The stream waits for the default stream of other libraries and they for it, so work on shared memory happens in
-the order of the program. Launches return at once; what needs their results waits.
+Each GPU has one context (the primary one, which PyTorch, CuPy and JAX share) and one stream. Both exist until the
+process ends. The stream and the default stream of other libraries wait for each other, so work on shared memory happens
+in program order. A launch returns at once. A function that needs its results waits for them.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ __all__ = ["CudaDevice", "CudaKernel", "missing"]
 
 missing = cuda_gpu.missing
 
-_PRINT_WORDS = 1 << 20  # of the print buffer
-_CACHES = 256 << 20  # bytes: more than any second-level cache holds
+_PRINT_WORDS = 1 << 20  # words in the print buffer
+_CACHES = 256 << 20  # bytes: more than the size of any second-level cache
 _DRIVER_FUNCTIONS = {
     "launch": "cuLaunchKernel",
     "memset": "cuMemsetD32Async",
@@ -55,8 +55,8 @@ _DRIVER_FUNCTIONS = {
 
 
 class CudaDevice:
-    """Runs kernels on GPU number `index`. `emit` makes an object file of the runtime's own LLVM IR; `store` keeps what
-    the driver makes of PTX."""
+    """Runs kernels on GPU number `index`. `emit` compiles the runtime's own LLVM IR to an object file. `store` keeps
+    the machine code that the driver makes of PTX."""
 
     arch = "cuda"
     threads = 0
@@ -75,19 +75,19 @@ class CudaDevice:
 
     def _open(self, gpu: Gpu, random_seed: int, emit: Callable[[str], bytes], store: Keeper | None) -> None:
         self.gpu, self._seed, self._emit, self._store = gpu, random_seed, emit, store
-        self.lock = threading.RLock()  # held while a print buffer fills and is shown
+        self.lock = threading.RLock()  # held while a print buffer is filled and shown
         self.locks = np.zeros(PLACES["owner"] // 8 + 1, np.int64)  # with the lock that its launches take; see `pool.py`
         self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index, lambda: gpu.usable)
         self.loader = Loader()
         self.timer: LaunchTimer | None = None
         self._always_timed = False
         self._observer: Observer | None = None
-        # Kernels that may have to warn, by the address of their state.
+        # Kernels that may emit warnings, by the address of their state.
         self.wary = weakref.WeakValueDictionary[int, CudaKernel]()
 
     @property
     def target(self) -> CudaTarget:
-        """What to compile for."""
+        """The target to compile for."""
         return self.gpu.target
 
     @cached_property
@@ -97,22 +97,22 @@ class CudaDevice:
 
     @cached_property
     def launcher(self) -> Launcher:
-        """What makes Python functions of kernels."""
+        """The object that makes Python functions of kernels."""
         return Launcher(self.native, launch_key(self._seed))
 
     @property
     def number(self) -> int:
-        """Which GPU."""
+        """The number of the GPU."""
         return self.gpu.index
 
     @property
     def processors(self) -> int:
-        """How many multiprocessors it has."""
+        """The number of multiprocessors."""
         return self.gpu.processors
 
     @property
     def random_key(self) -> int:
-        """What the random numbers of the next launch come from."""
+        """The seed of the random numbers of the next launch."""
         return self.launcher.key
 
     @random_key.setter
@@ -121,18 +121,19 @@ class CudaDevice:
 
     @cached_property
     def prints(self) -> DeviceBuffer:
-        """The print buffer: words used, words there are, records."""
+        """The print buffer: words used, capacity in words, records."""
         buffer = self.memory.allocate(8 * (2 + _PRINT_WORDS + NOTES * NOTE_WORDS), "the print buffer")
         buffer.write(0, np.array([0, _PRINT_WORDS], np.uint64))
         return buffer
 
     def load(self, artifact: Artifact) -> CudaKernel:
-        """The kernel, ready to run; it keeps this device."""
+        """Make the kernel ready to run. The loaded kernel keeps this device alive."""
         with self.gpu.enter():
             return CudaKernel(artifact, self)
 
     def load_functions(self, artifact: Artifact) -> tuple[int, list[int]]:
-        """A module of the driver with the artifact's PTX, and the handles of its entries. The context is current."""
+        """Load the PTX of the artifact. Returns the driver's module and the handles of its entries. The context must be
+        current."""
         driver = self.gpu.driver
         if artifact.stack_bytes:
             self.gpu.reserve_stack(artifact.stack_bytes)
@@ -144,7 +145,7 @@ class CudaDevice:
         return module, handles
 
     def unload(self, module: int) -> None:
-        """Drop a module, when the work under way is done."""
+        """Unload a module once the pending work is done."""
         if not self.gpu.usable:
             return
         with self.gpu.enter():
@@ -152,13 +153,13 @@ class CudaDevice:
             self.gpu.driver.unload_module(module)
 
     def synchronize(self) -> None:
-        """Returns when everything launched so far is done. Gives the warnings of kernels."""
+        """Wait until all launches so far are done, then emit the warnings of kernels."""
         self.gpu.synchronize()
         if self.wary:
             self._show_notes()
 
     def _show_notes(self) -> None:
-        """Warn of what was noted."""
+        """Emit the warnings that kernels recorded."""
         place = 8 * (2 + _PRINT_WORDS)
         size = 8 * NOTE_WORDS
         notes = self.prints.read(place, NOTES * size).tobytes()
@@ -176,20 +177,20 @@ class CudaDevice:
         return Stamps(self.gpu.driver, self.gpu.stream, self.gpu.enter, lambda: self.gpu.usable)
 
     def stamp(self) -> Stamp:
-        """The point after all that was launched so far."""
+        """Return the point after all launches so far."""
         return self._stamps.take()
 
     def seconds_between(self, begin: Stamp, end: Stamp) -> float:
-        """On the device's clock; it must have passed both."""
+        """Return the seconds between two stamps by the device's clock. Both must be in the past."""
         return self._stamps.seconds(begin, end)
 
     def cache_flush(self) -> Callable[[], None]:
-        """A function that empties the caches, by filling memory larger than they are; does not wait."""
+        """Return a function that evicts all data from the caches by filling a larger memory. It does not wait."""
         buffer = self.memory.allocate(_CACHES, "what is written over to empty the caches")
         return lambda: buffer.fill(0, np.uint32(0), _CACHES // 4)
 
     def time_tasks(self) -> None:
-        """Measure on the device how long the tasks of kernels take."""
+        """Start to measure on the device how long the tasks of kernels take."""
         self._always_timed = True
         self.timer = self._own_timer
 
@@ -198,7 +199,7 @@ class CudaDevice:
         return LaunchTimer(self.gpu.driver, self._stamps, self.gpu.synchronize)
 
     def task_times(self) -> list[tuple[str, float]]:
-        """(task, seconds) of the launches since the last time; waits for them."""
+        """Wait for the launches since the last call and return their (task, seconds)."""
         if self.timer is None:
             return []
         spans, observer = self.timer.take(), self._observer
@@ -208,7 +209,7 @@ class CudaDevice:
         return [(span.name, span.seconds) for span in spans]
 
     def observe(self, observer: Observer | None) -> None:
-        """Tell that one of tasks, copies and memory from now on; None: nobody."""
+        """Report tasks, copies and memory to that observer from now on, or to none if it is None."""
         if self._observer is not None:
             self.task_times()
         self._observer = self.memory.observer = observer
@@ -217,13 +218,13 @@ class CudaDevice:
         self.timer = self._own_timer if observer is not None or self._always_timed else None
 
     def reseed(self, random_seed: int) -> None:
-        """Decide the random numbers of the launches to come anew."""
+        """Set the seed for the random numbers of later launches."""
         self._seed = random_seed
         if "launcher" in self.__dict__:
             self.launcher.reseed(launch_key(random_seed))
 
     def close(self) -> None:
-        """Wait, and give memory that nobody holds back to the system."""
+        """Wait for pending work and return unused memory to the system."""
         if self._observer is not None and self.gpu.usable:
             self.task_times()
         self.gpu.trim()
@@ -231,8 +232,8 @@ class CudaDevice:
 
 
 class CudaKernel:
-    """A loaded kernel: `kernel(trees, args)`, with addresses on the device. Of the arguments, numpy arrays lie on the
-    host: they are copied in, and out again if the kernel writes to them."""
+    """A loaded kernel, called as `kernel(trees, args)` with addresses on the device. numpy arrays in the arguments are
+    in host memory: they are copied to the device, and copied back if the kernel writes to them."""
 
     def __init__(self, artifact: Artifact, device: CudaDevice) -> None:
         self.artifact, self._device = artifact, device
@@ -244,7 +245,7 @@ class CudaKernel:
         self._module = _Module(device, module)
         self._state = device.memory.allocate(artifact.state_bytes, f"kernel {artifact.name}")
         self._printing = any(site.kind == "print" for site in artifact.sites)
-        self.heard: list[Callable[[str], None]] = []  # who is told what it prints
+        self.heard: list[Callable[[str], None]] = []  # functions that receive the text of prints
         self._warns = any(site.warns for site in artifact.sites)
         if self._warns:
             device.wary[self._state.address] = self
@@ -258,11 +259,11 @@ class CudaKernel:
 
     @property
     def native(self) -> Native | None:
-        """What a direct call needs; None where there can be none now."""
+        """The data that a direct call needs, or None if direct calls are not possible now."""
         return None if self._printing or self._device.timer is not None else self._host.native
 
     def _host_now(self) -> CpuKernel:
-        """The host's half, as launches are to be made now."""
+        """Return the host code for launches in the current mode."""
         timer = self._device.timer
         if timer is None:
             return self._host
@@ -272,7 +273,7 @@ class CudaKernel:
         return self._timed[1]
 
     def _hosted(self, launching: dict[str, int]) -> CpuKernel:
-        """The host's half, its service table having those words about launches."""
+        """Return the host code with those words about launches in its service table."""
         device, artifact = self._device, self.artifact
         driver = device.gpu.driver
         words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()} | launching
@@ -290,12 +291,12 @@ class CudaKernel:
         )
 
     def _timing(self, timer: LaunchTimer) -> dict[str, int]:
-        """The words about launches that are timed, one by one."""
+        """Return the words for launches that are timed one by one."""
         timer.know(self._functions, self.artifact.tasks)
         return {"launch": timer.address, "queue": self._device.gpu.stream, "flush": 0}
 
     def _collected(self) -> dict[str, int]:
-        """Those of launches that are collected in a graph, where the driver can do that."""
+        """Return the words for launches that are collected in a graph, if the driver supports that."""
         gpu, artifact = self._device.gpu, self.artifact
         entries = list(zip(self._functions, artifact.threads, strict=True))
         graph = self._module.graph = graph_of(
@@ -321,7 +322,7 @@ class CudaKernel:
         return result
 
     def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
-        """Whether such a call would raise Overlapping."""
+        """Return whether such a call would raise Overlapping."""
         return self._host.overlap(trees, args)
 
     def _stage(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
@@ -334,7 +335,7 @@ class CudaKernel:
             given[k] = address, shape[:ndim], strides[:ndim]
         try:
             result = self._run(trees, given)
-        except KernelFault:  # what it wrote before it failed is there, as it is on a CPU
+        except KernelFault:  # keep what the kernel wrote before it failed, as on a CPU
             staging.copy_out(self.artifact.written)
             raise
         staging.copy_out(self.artifact.written)
@@ -347,14 +348,14 @@ class CudaKernel:
         with self._device.lock:
             try:
                 result = host(trees, args)
-            except KernelFault:  # what it printed before it failed is shown, and out of the way of the next one
+            except KernelFault:  # show what it printed before it failed, and empty the buffer
                 self._show_prints()
                 raise
             self._show_prints()
         return result
 
     def _show_prints(self) -> None:
-        """What the kernel printed, in the order in which its threads asked for room."""
+        """Show what the kernel printed, in the order in which its threads reserved space."""
         buffer, sites = self._device.prints, self.artifact.sites
         used = struct.unpack("=Q", buffer.read(0, 8))[0]
         if not used:
@@ -380,14 +381,14 @@ class CudaKernel:
 
 
 class _Module:
-    """Keeps a module of the driver loaded for as long as it lives, and the graph of its functions."""
+    """Keeps a module of the driver, and the graph of its functions, loaded for its own lifetime."""
 
     graph: Graph | None = None
 
     def __init__(self, device: CudaDevice, module: int) -> None:
         self._device, self._module = device, module
 
-    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:  # (modules lose their names before)
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:  # (module globals are cleared earlier)
         self.graph = None
         if not ends():
             self._device.unload(self._module)

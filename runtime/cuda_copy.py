@@ -1,9 +1,9 @@
-"""Large copies between host and device, through pinned memory, on several lanes at once.
+"""Copy large amounts of memory between host and device, through pinned memory, with several threads at once.
 
-The driver can only fetch from pinned memory itself; from other memory it copies in small pieces. A lane has two buffers
-of pinned memory and a thread: while one buffer is on its way, the thread fills (or empties) the other. One thread moves
-10 GB/s at most, and fewer where the pages of the target are touched for the first time; PCIe moves 25 to 55. So a copy
-is dealt out to lanes, piece by piece.
+The driver can transfer directly only from and to pinned memory. It copies other memory in small pieces. Here, each
+*lane* has two buffers of pinned memory and a thread: while one buffer is transferred, the thread fills (or empties) the
+other. One thread moves at most 10 GB/s, and less where the pages of the target are touched for the first time; PCIe
+moves 25 to 55. A copy is therefore divided into pieces, which are distributed over the lanes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from weft.runtime.cuda_driver import Driver, Enter
 
 __all__ = ["SMALL", "PinnedCopies"]
 
-SMALL = 4 << 20  # bytes that are not worth it
+SMALL = 4 << 20  # bytes: smaller copies are left to the driver
 _CHUNK = 4 << 20
 _MOST_LANES = 8
 
 
 class PinnedCopies:
-    """Copies in the order of one stream; each returns when it is done. `enter` makes the device's context current for
-    the thread that calls it."""
+    """Copies in the order of one stream. Each function returns when its copy is done. `enter` makes the context of the
+    device current for the calling thread."""
 
     def __init__(self, driver: Driver, stream: int, enter: Enter) -> None:
         self._driver, self._stream, self._enter, self._lock = driver, stream, enter, Lock()
@@ -34,16 +34,16 @@ class PinnedCopies:
         self._most = max(1, min(_MOST_LANES, system.threads_available()))
 
     def copy_in(self, address: int, source: int, size: int) -> None:
-        """From the host to the device."""
+        """Copy from the host to the device."""
         self._deal(_Lane.copy_in, address, source, size)
 
     def copy_out(self, target: int, address: int, size: int) -> None:
-        """From the device to the host."""
+        """Copy from the device to the host."""
         self._deal(_Lane.copy_out, target, address, size)
 
     def _deal(self, copy: Callable[..., None], target: int, source: int, size: int) -> None:
         starts = range(0, size, _CHUNK)
-        count = min(self._most, max(1, len(starts) // 2))  # two pieces for each lane, or its buffers are no use
+        count = min(self._most, max(1, len(starts) // 2))  # at least two pieces per lane, so that both buffers are used
         with self._lock:
             with self._enter():
                 while len(self._lanes) < count:
@@ -58,7 +58,7 @@ class PinnedCopies:
 
 
 class _Lane:
-    """Two buffers of pinned memory, and the events that tell when each is free."""
+    """Two buffers of pinned memory, and the events that say when each is free."""
 
     def __init__(self, driver: Driver, stream: int, enter: Enter) -> None:
         self._driver, self._stream, self._enter = driver, stream, enter
@@ -67,7 +67,7 @@ class _Lane:
         weakref.finalize(self, _free, driver, enter, self._buffers, self._events).atexit = False
 
     def copy_in(self, starts: Sequence[int], address: int, source: int, size: int) -> None:
-        """The pieces that begin there, from the host to the device."""
+        """Copy the pieces with those begins from the host to the device."""
         with self._enter():
             for number, start in enumerate(starts):
                 if number >= 2:
@@ -81,7 +81,7 @@ class _Lane:
                 self._wait(number)
 
     def copy_out(self, starts: Sequence[int], target: int, address: int, size: int) -> None:
-        """The pieces that begin there, from the device to the host."""
+        """Copy the pieces with those begins from the device to the host."""
 
         def fetch(number: int) -> None:
             if number < len(starts):

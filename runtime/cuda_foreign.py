@@ -1,7 +1,8 @@
-"""Arrays of other libraries in the memory of a GPU, as arguments of kernels: not copied, in the right order.
+"""Pass arrays of other libraries in GPU memory to kernels, without a copy and in the right order.
 
-Such an array says where it lies by `__cuda_array_interface__` (version 3 also says in which stream it is worked on) or
-by DLPack (whose producer makes our stream wait). Before a launch our stream waits for theirs, after it theirs for ours.
+Such an array gives its address by `__cuda_array_interface__` (version 3 also names the stream that works on it) or by
+DLPack (whose producer makes Weft's stream wait). Before a launch, Weft's stream waits for the other stream. After it,
+the other stream waits for Weft's.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ __all__ = ["borrowed_view", "foreign_view", "tensor_view"]
 
 
 def foreign_view(array: Any, memory: CudaMemory) -> DeviceView:
-    """A window onto the memory of an object with `__cuda_array_interface__`; it keeps `array`. BufferError for a masked
-    array, or memory that GPU `memory.index` does not have."""
+    """Return a view of the memory of an object with `__cuda_array_interface__`. The view keeps `array` alive. Raises
+    BufferError for a masked array, or for memory that does not belong to GPU `memory.index`."""
     facts = array.__cuda_array_interface__
     if facts.get("mask") is not None:
         raise BufferError("it has a mask, which a kernel would not see")
@@ -35,8 +36,8 @@ def foreign_view(array: Any, memory: CudaMemory) -> DeviceView:
 
 
 def tensor_view(tensor: Any, memory: CudaMemory) -> DeviceView:
-    """The same for a torch tensor, whose stream is torch's current one. TypeError for an element type that numpy does
-    not have."""
+    """Return a view of a torch tensor, which works in torch's current stream. Raises TypeError for an element type that
+    numpy does not have."""
     torch = sys.modules["torch"]
     dtype = _dtype_of(tensor.dtype)
     if tensor.is_neg():
@@ -59,7 +60,7 @@ def _dtype_of(torch_type: Any) -> np.dtype[Any]:
 
 
 def borrowed_view(producer: Any, memory: CudaMemory) -> DeviceView:
-    """The same for an object with `__dlpack__` alone."""
+    """Return a view of an object that has `__dlpack__` only."""
     found = dlpack.borrow(producer, memory.stream)
     view = _window(found, memory, found.address, found.dtype, found.shape, found.strides, found.read_only)
     view.stream = UNKNOWN

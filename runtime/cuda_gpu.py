@@ -1,9 +1,9 @@
-"""One GPU of the process: its context, its stream, and what becomes of them.
+"""One GPU of the process: its context, its stream, and their lifetime.
 
-The context is the primary one, which PyTorch, CuPy and JAX share. Both are kept for the life of the process, unless a
-kernel breaks the context: after an access to memory that is not there every later call ends with the same error. Then
-the device of the next program asks for a new one, which CUDA grants after few such errors (not after that one, on the
-drivers that were tried). A process that was forked after CUDA was started cannot use it at all.
+The context is the primary one, which PyTorch, CuPy and JAX share. Both are kept until the process ends, unless a kernel
+breaks the context: after an access to unmapped memory, every later call fails with the same error. The device of the
+next program then asks for a new context. CUDA creates one after a few kinds of such errors (not after that one, with
+the drivers that were tried). A process that was forked after CUDA was started cannot use CUDA at all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weft.runtime.errors import OutOfMemory
 __all__ = ["Gpu", "gpu", "missing"]
 
 _OLDEST_CAPABILITY = 70
-_PATIENCE = 200e-6  # seconds of asking without a pause
+_PATIENCE = 200e-6  # seconds of polling without a pause
 _LONGEST_PAUSE = 2e-3
 _NO_OTHER = (
     "an earlier error of a kernel broke the context of the GPU, and CUDA allows this process no other one: "
@@ -31,7 +31,7 @@ _NO_OTHER = (
 
 
 class _Back:
-    """Gives the thread back the context it had."""
+    """Restores the previous context of the thread."""
 
     def __init__(self, driver: Driver, context: int) -> None:
         self._driver, self._context = driver, context
@@ -47,24 +47,25 @@ _STAYS = nullcontext()
 
 
 class Gpu:
-    """GPU number `index`. `usable`: its context is sound, and of this process."""
+    """GPU number `index`. `usable` is true if its context works and belongs to this process."""
 
     def __init__(self, driver: Driver, index: int) -> None:
         self.driver, self.index, self.usable = driver, index, True
         self.device = driver.device(index)
         self.context = driver.retain_context(self.device)
-        self._stack: tuple[int, int] | None = None  # the limit that was found, and that which was asked for
+        self._stack: tuple[int, int] | None = None  # the previous limit, and the limit that was requested
         with self.enter():
             self.stream = driver.create_stream()
         facts = driver.facts(self.device)
         self.processors, self.capability = facts.processors, facts.capability
         if not facts.has_pools:
             raise CudaUnavailable("this GPU or driver has no stream-ordered allocator: update the NVIDIA driver")
-        driver.keep_pool(self.pool)  # giving freed memory back to the system at each wait would be slow
+        driver.keep_pool(self.pool)  # returning freed memory to the system at each wait would be slow
 
     def enter(self) -> AbstractContextManager[None]:
-        """Make the context current for this thread, and give what puts back the one it had: other libraries take the
-        current context for the device that their user chose. Where there is one GPU, it stays."""
+        """Make the context current for this thread, and return an object that restores the previous one. Other
+        libraries take the current context for the device that their user chose. If there is only one GPU, its context
+        stays current."""
         if not self.usable:
             raise CudaError(FORKED if self.driver.forked else "the context of the GPU was lost: init() starts afresh")
         before = self.context if self._alone else self.driver.current_context()
@@ -76,8 +77,8 @@ class Gpu:
         return self.driver.device_count() == 1
 
     def synchronize(self) -> None:
-        """Wait until the stream is empty. Ctrl-C ends the wait, not the work: Python looks for it between the pauses,
-        which grow with what was waited already."""
+        """Wait until the stream is empty. Ctrl-C ends the wait but not the work: Python checks for it between the
+        pauses, which grow with the time waited so far."""
         with self.enter():
             began = time.perf_counter()
             while not self.driver.is_done(self.stream):
@@ -87,12 +88,12 @@ class Gpu:
 
     @property
     def pool(self) -> int:
-        """The memory pool that the allocator takes from."""
+        """The memory pool of the allocator."""
         return self.driver.default_pool(self.device)
 
     def reserve_stack(self, size: int) -> None:
-        """Give each thread at least so many bytes of stack: what functions need that call themselves. OutOfMemory if
-        the GPU has none for all the threads that it can hold at once."""
+        """Give each thread at least that many bytes of stack, for recursive functions. Raises OutOfMemory if the GPU
+        cannot provide it for all threads that it can hold at once."""
         known = self.driver.stack_limit()
         if known >= size:
             return
@@ -109,8 +110,8 @@ class Gpu:
         self._stack = (self._stack or (known,))[0], size
 
     def release_stack(self) -> None:
-        """Give back what `reserve_stack` took, which is gigabytes, unless another library has changed it since. No
-        kernel that needs it may run any more."""
+        """Return the stack memory of `reserve_stack`, which can be gigabytes, unless another library has changed the
+        limit since. No kernel that needs it may run any more."""
         if self._stack is None or not self.usable:
             return
         (before, asked), self._stack = self._stack, None
@@ -119,7 +120,7 @@ class Gpu:
                 self.driver.set_stack_limit(before)
 
     def trim(self) -> None:
-        """Give unused memory of the pool back. A context that turns out to be broken is given up instead."""
+        """Return unused memory of the pool to the system. A context that turns out to be broken is given up instead."""
         if not self.usable:
             return
         try:
@@ -132,7 +133,7 @@ class Gpu:
         self.driver.trim_pool(self.pool)
 
     def give_up(self) -> None:
-        """Drop the context with all that is in it; the next `gpu(index)` makes a new one."""
+        """Drop the context with all that it owns. The next `gpu(index)` makes a new one."""
         self.usable = False
         _gpus.pop(self.index, None)
         _given_up.add(self.index)
@@ -140,13 +141,15 @@ class Gpu:
 
     @cached_property
     def target(self) -> CudaTarget:
-        """What to compile for: the device's capability, and the newest PTX that the driver takes."""
+        """The target to compile for: the capability of the device, and the newest PTX version that the driver
+        accepts."""
         version = self.driver.version()
         return CudaTarget(self.capability, _newest_ptx(version // 1000, version % 1000 // 10))
 
 
 def _newest_ptx(major: int, minor: int) -> int:
-    """CUDA 12.0 came with PTX 8.0, 12.5 and 12.6 with 8.5, 12.8 with 8.7; CUDA 13.0 with 9.0."""
+    """Return the PTX version for a CUDA version: CUDA 12.0 came with PTX 8.0, 12.5 and 12.6 with 8.5, 12.8 with 8.7,
+    and 13.0 with 9.0."""
     if major > 12:
         return 90 + 10 * (major - 13) + minor
     return 80 + minor - (1 if minor > 5 else 0)
@@ -158,7 +161,7 @@ _lock = threading.Lock()
 
 
 def gpu(index: int) -> Gpu:
-    """GPU number `index`, opened at its first use."""
+    """Return GPU number `index`, which is opened at its first use."""
     with _lock:
         if index not in _gpus:
             try:
@@ -171,7 +174,7 @@ def gpu(index: int) -> Gpu:
 
 
 def missing(index: int = 0) -> str:
-    """Why GPU number `index` cannot be used, "" if it can."""
+    """Return why GPU number `index` cannot be used, or "" if it can."""
     try:
         driver = cuda_bindings.driver()
         count = driver.device_count()

@@ -1,7 +1,8 @@
-"""A kernel's launches as one CUDA graph, built once: each call gives its nodes new parameters, then launches it.
+"""Launch the tasks of a kernel as one CUDA graph. The graph is built once; each call updates the parameters of its
+nodes, then launches it.
 
-That costs the host less than launching even a single task (see docs/adr/0009-graphs.md). `graph_ir.py` has the native
-half.
+On the host, this takes less time than the launch of a single task (see docs/adr/0009-graphs.md). `graph_ir.py` is the
+native half.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ __all__ = ["Graph", "graph_of"]
 
 
 class Graph:
-    """The launches of functions, one after the other. `node` and `flush` are the functions above, `queue` the record
-    that they take. Dropped with this object, if the context is `usable` then."""
+    """The launches of functions in sequence. `node` and `flush` are the functions above, `queue` is the record that
+    they take. The graph is destroyed with this object, if the context is `usable` then."""
 
     def __init__(
         self,
@@ -30,8 +31,8 @@ class Graph:
         words: int,
         usable: Callable[[], bool],
     ) -> None:
-        """`entries`: each function, and how many threads a block of it has, since the driver refuses others where the
-        code requires a number; `words`: the size of a function's parameters."""
+        """`entries` gives each function and the number of threads in its block, because the driver rejects another
+        number where the code requires one. `words` is the size of the parameters of a function."""
         self._usable, self._made = usable, list[tuple[Callable[[int], None], int]]()
         block = (ctypes.c_int64 * words)()
         params = (ctypes.c_void_p * 1)(ctypes.addressof(block))
@@ -66,10 +67,10 @@ def graph_of(
     words: int,
     usable: Callable[[], bool],
 ) -> Graph | None:
-    """The graph of those entries; None where there is nothing to launch, or the driver cannot do it."""
+    """Return the graph of those entries. None if there is nothing to launch, or if the driver does not support it."""
     if not entries:
         return None
     try:
         return Graph(driver, stream, runtime, entries, words, usable)
-    except CudaError:  # it cannot put these into a graph: they are launched one by one
+    except CudaError:  # the driver cannot put these into a graph: launch them one by one
         return None

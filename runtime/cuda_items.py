@@ -1,8 +1,8 @@
-"""Single elements in the memory of a GPU, read and written with as few calls of the driver as there can be.
+"""Read and write single elements in GPU memory with the fewest possible driver calls.
 
-`DeviceItems` is to a `DeviceView` what a memoryview is to a numpy array: full indices in bounds only, Python numbers
-out, Python numbers of the right kind in. A read copies one element to a word of pinned memory and waits for it. A
-write is a fill of one element, or the copy of one word, neither of which waits.
+`DeviceItems` is to a `DeviceView` what a memoryview is to a numpy array. It takes only full indices in bounds, returns
+Python numbers, and takes Python numbers of the right kind. A read copies one element to a word of pinned memory and
+waits for it. A write fills one element or copies one word; neither waits.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from weft.runtime.cuda_driver import CudaError, Driver, Enter
 
 __all__ = ["DeviceItems", "Word"]
 
-_FILLED = (1, 2, 4)  # bytes of what the driver can fill memory with
+_FILLED = (1, 2, 4)  # bytes of the patterns that the driver can fill memory with
 
 
 class Word:
-    """A little pinned memory, and the calls that carry an element there. `enter` makes the device's context
-    current; a thread that has another one, or none, finds out by a failing call."""
+    """A small pinned buffer, and the calls that copy an element to and from it. `enter` makes the context of the device
+    current. A call from a thread with another context, or none, fails and is repeated after `enter`."""
 
-    SIZE = 256  # bytes: a matrix, a struct
+    SIZE = 256  # bytes: enough for a matrix or a struct
 
     def __init__(self, driver: Driver, stream: int, enter: Enter) -> None:
         self._driver, self._stream, self._enter, self._lock = driver, stream, enter, Lock()
@@ -38,17 +38,17 @@ class Word:
         self._bytes: Any = memoryview((ctypes.c_uint8 * self.SIZE).from_address(self._place)).cast("B")
 
     def values(self, format: str) -> Any:
-        """The memory as a memoryview of numbers."""
+        """The buffer as a memoryview of numbers."""
         return self._bytes.cast(format)
 
     def read(self, address: int, size: int, values: Any) -> Any:
-        """The element there; `values` is a view of this word."""
+        """Read the element at that address. `values` is a view of this buffer."""
         with self._lock:
             self._fetch(address, size)
             return values[0]
 
     def read_bytes(self, address: int, size: int) -> Any:
-        """So many bytes, as a numpy array of their own."""
+        """Read that many bytes into a new numpy array."""
         with self._lock:
             self._fetch(address, size)
             return np.frombuffer(bytearray(self._bytes[:size]), np.uint8)
@@ -61,19 +61,19 @@ class Word:
         self._try(fetch)
 
     def write(self, address: int, data: bytes) -> None:
-        """Put a few bytes there."""
+        """Write a few bytes."""
         size = len(data)
 
         def put() -> None:
             if size in _FILLED and address % size == 0:
                 self._driver.fill(address, int.from_bytes(data, "little"), size, 1, self._stream)
-            else:  # the driver takes the bytes away before it returns: they are not pinned
+            else:  # the driver copies pageable bytes before it returns
                 self._driver.copy_in(address, data, size, self._stream)
 
         self._try(put)
 
     def _try(self, call: Callable[[], None]) -> None:
-        """The call, in the thread's context; where that fails, in the device's own."""
+        """Make the call in the context of the thread. If that fails, make it in the context of the device."""
         try:
             call()
         except CudaError:
@@ -82,11 +82,11 @@ class Word:
 
 
 class DeviceItems:
-    """The elements of a window: `items[i, j]`. IndexError for an index out of bounds, TypeError for one of another
-    kind; ValueError for a number that its type does not hold."""
+    """The elements of a view: `items[i, j]`. Raises IndexError for an index out of bounds, TypeError for another kind
+    of index, and ValueError for a number that does not fit the element type."""
 
     def __init__(self, word: Word, view: Any) -> None:
-        self._word, self._view = word, view  # the view keeps the memory
+        self._word, self._view = word, view  # the view keeps the memory alive
         self._address, self._size = view.address, view.dtype.itemsize
         self._shape, self._strides = view.shape, view.strides
         format = "B" if view.dtype.kind == "b" else view.dtype.char

@@ -1,8 +1,8 @@
-"""Memory of a CUDA device: stream-ordered buffers that Python objects own, and windows onto them.
+"""Memory of a CUDA device: stream-ordered buffers that Python objects own, and views of them.
 
-A `DeviceBuffer` is freed, in the order of the stream, when nobody refers to it any more. A `DeviceView` is to it what a
-numpy array is to bytes: shape, type and strides. Reading an element of a view copies that element; assigning to one
-copies it back. Code that indexes fields need not know which of the two it has.
+A `DeviceBuffer` is freed, in stream order, when nothing refers to it any more. A `DeviceView` is to a buffer what a
+numpy array is to bytes: it has a shape, a type and strides. Reading an element of a view copies that element, and
+assigning to one copies it back. Code that indexes fields works with both.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ from weft.runtime.observer import Observer
 
 __all__ = ["CudaMemory", "DeviceBuffer", "DeviceView"]
 
-_UNIT = 16  # buffers are multiples of it: atomics on less than a word exchange the whole word
+_UNIT = 16  # buffer sizes are multiples of it: atomics on less than a word exchange the whole word
 
-# Slack takes memory here, since there are no pages that cost nothing: so it is no more than that part of a buffer, or
-# that many bytes, and never more than those. The driver's addresses are multiples of the unit, and so are ours.
+# Slack uses real memory here, because a GPU has no pages that cost nothing. It is therefore at most this part of a
+# buffer or this many bytes, and never more than these. The addresses of the driver are multiples of the unit, and so
+# are Weft's.
 _SLACK_PART, _SLACK_LEAST, _SLACK_MOST, _SLACK_UNIT = 16, 64 << 10, 16 << 20, 256
 
 
 class DeviceBuffer:
-    """So many bytes at `address`. `read` and `write` wait until the bytes are copied (from here)."""
+    """`size` bytes at `address`. `read` and `write` wait until the bytes are copied."""
 
     def __init__(self, memory: CudaMemory, address: int, size: int) -> None:
         self.memory, self.address, self.size = memory, address, size
 
     def read(self, offset: int, size: int) -> Any:
-        """Those bytes, as a new numpy array."""
+        """Return those bytes as a new numpy array."""
         if 0 < size <= Word.SIZE:
             return self.memory.word.read_bytes(self.address + offset, size)
         result = np.empty(size, np.uint8)
@@ -51,19 +52,19 @@ class DeviceBuffer:
         return result
 
     def write(self, offset: int, data: Any) -> None:
-        """Put a contiguous numpy array at `offset`."""
+        """Write a contiguous numpy array at `offset`."""
         if 0 < data.nbytes <= Word.SIZE:
             self.memory.word.write(self.address + offset, data.tobytes())
         elif data.nbytes:
             self.memory.copy_in(self.address + offset, data.ctypes.data, data.nbytes)
 
     def fill(self, offset: int, pattern: Any, times: int) -> None:
-        """Repeat a numpy scalar of 1, 2 or 4 bytes."""
+        """Fill the buffer with a numpy scalar of 1, 2 or 4 bytes."""
         self.memory.fill(self.address + offset, int(pattern.view(f"u{pattern.itemsize}")), pattern.itemsize, times)
 
 
 class CudaMemory:
-    """Hands out zeroed buffers of one device, in the order of one stream."""
+    """Allocates zeroed buffers of one device, in the order of one stream."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class CudaMemory:
         index: int = 0,
         usable: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`enter` makes the device's context current, if it is `usable`; `index` is its number."""
+        """`enter` makes the context of the device current, if it is `usable`. `index` is the number of the device."""
         self._driver, self._stream, self._enter, self.index = driver, stream, enter, index
         self._usable = usable
         self._held: dict[object, tuple[str, int]] = {}
@@ -81,8 +82,8 @@ class CudaMemory:
         self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str, slack: int = 0) -> DeviceBuffer:
-        """A zeroed buffer of `size` bytes. `owner` names it in the account. On either side there are `slack` bytes that
-        are nobody's, or as many as the buffer is worth."""
+        """Return a zeroed buffer of `size` bytes. `owner` names it in the account. On both sides there are `slack`
+        unused bytes, or fewer if the buffer is small."""
         around = _around(size, slack)
         room = -(-max(size, 1) // _UNIT) * _UNIT + 2 * around
         with self._enter():
@@ -104,7 +105,7 @@ class CudaMemory:
         owner, size = self._held.pop(key)
         if self.observer is not None:
             self.observer.held(f"GPU {self.index}", -size, owner)
-        if not self._usable():  # gone with its context
+        if not self._usable():  # it was freed with its context
             return
         with self._enter():
             if address in self._lent:  # other streams may still use it
@@ -119,11 +120,11 @@ class CudaMemory:
 
     @property
     def stream(self) -> int:
-        """The handle of the stream that all work here is in the order of."""
+        """The handle of the stream that orders all work on this memory."""
         return self._stream
 
     def owner(self, address: int) -> int | None:
-        """The number of the GPU that memory of another library belongs to; None if that cannot be told."""
+        """Return the number of the GPU that owns memory of another library, or None if it is unknown."""
         if self._devices == 1 or not address:
             return None
         with self._enter(), suppress(CudaError):
@@ -135,7 +136,7 @@ class CudaMemory:
         return self._driver.device_count()
 
     def lend(self, buffer: Any) -> None:
-        """Another library gets to know this buffer: it is not freed while work of any stream is under way."""
+        """Mark a buffer that another library gets access to. It is not freed while work of any stream is pending."""
         if isinstance(buffer, DeviceBuffer):
             self._lent.add(buffer.address)
 
@@ -144,36 +145,36 @@ class CudaMemory:
         return Events(self._driver, self._enter)
 
     def follow(self, stream: int) -> None:
-        """What comes now waits for what another library put into that stream so far."""
+        """Make later work wait for what another library has put into that stream so far."""
         self._events.order(stream, self._stream)
 
     def lead(self, stream: int) -> None:
-        """What comes into that stream now waits for what was done here so far."""
+        """Make later work in that stream wait for what was done here so far."""
         self._events.order(self._stream, stream)
 
     def copy(self, target: int, source: int, size: int) -> None:
-        """From one place on the device to another; does not wait."""
+        """Copy within the device. Does not wait."""
         if size:
             with self._enter():
                 self._driver.copy(target, source, size, self._stream)
 
     def duplicate(self, buffer: DeviceBuffer) -> DeviceBuffer:
-        """A buffer with the same bytes."""
+        """Return a buffer with the same bytes."""
         made = self.allocate(buffer.size, "a copy")
         self.assign(made, buffer)
         return made
 
     def assign(self, target: DeviceBuffer, source: DeviceBuffer) -> None:
-        """Copy all bytes of a buffer to one of the same size; does not wait."""
+        """Copy all bytes of a buffer to one of the same size. Does not wait."""
         self.copy(target.address, source.address, source.size)
 
     @cached_property
     def word(self) -> Word:
-        """What reads and writes single elements."""
+        """The object that reads and writes single elements."""
         return Word(self._driver, self._stream, self._enter)
 
     def copy_in(self, address: int, source: int, size: int) -> None:
-        """From the host to the device; waits."""
+        """Copy from the host to the device and wait."""
         began = time.perf_counter()
         with self._enter():
             if size > SMALL:
@@ -185,7 +186,7 @@ class CudaMemory:
             self.observer.copied("host to device", size, began)
 
     def copy_out(self, target: int, address: int, size: int) -> None:
-        """From the device to the host; waits."""
+        """Copy from the device to the host and wait."""
         began = time.perf_counter()
         with self._enter():
             if size > SMALL:
@@ -197,21 +198,21 @@ class CudaMemory:
             self.observer.copied("device to host", size, began)
 
     def fill(self, address: int, pattern: int, size: int, times: int) -> None:
-        """Put a pattern of 1, 2 or 4 bytes there, so many times."""
+        """Write a pattern of 1, 2 or 4 bytes repeatedly."""
         with self._enter():
             self._driver.fill(address, pattern, size, times, self._stream)
 
     @property
     def total(self) -> int:
-        """Bytes held now."""
+        """The number of allocated bytes."""
         return sum(size for _, size in list(self._held.values()))
 
     def holders(self) -> list[tuple[str, int]]:
-        """(owner, bytes) of the buffers alive, the largest first."""
+        """Return (owner, bytes) of the live buffers, the largest first."""
         return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))
 
     def address(self, buffer: DeviceBuffer) -> int:
-        """Where a buffer lies."""
+        """Return the address of a buffer."""
         return buffer.address
 
     def view(
@@ -222,7 +223,8 @@ class CudaMemory:
         offset: int = 0,
         strides: Sequence[int] | None = None,
     ) -> DeviceView:
-        """A window onto a buffer: elements of `dtype` at `offset` bytes, `strides` bytes apart (None: row-major)."""
+        """Return a view of a buffer: elements of `dtype` at `offset` bytes, with `strides` in bytes (None:
+        row-major)."""
         type, extents = np.dtype(dtype), tuple(shape)
         steps = _row_major(extents, type.itemsize) if strides is None else tuple(strides)
         return DeviceView(buffer, type, extents, offset, steps)
@@ -234,9 +236,9 @@ class CudaMemory:
 
 
 class DeviceView:
-    """An n-D window onto a buffer. A full index gives a numpy scalar; a partial one (the first axes) an array that
-    writes what is assigned to its elements back; `view[...] = values` sets all. `stream`: where another library works
-    on it, if it is theirs."""
+    """An n-D view of a buffer. A full index gives a numpy scalar. A partial index (the first axes) gives an array;
+    assigning to its elements also writes to the device. `view[...] = values` sets all elements. `stream` is the stream
+    of the library that owns the memory, if another library does."""
 
     stream: int | None = None
 
@@ -250,22 +252,22 @@ class DeviceView:
 
     @cached_property
     def dense(self) -> bool:
-        """Whether the elements, in some order of axes, lie side by side without gaps."""
+        """Whether the elements, in some order of axes, are adjacent without gaps."""
         return _dense(self.shape, self.strides, self.dtype.itemsize)
 
     @cached_property
     def flags(self) -> Any:
-        """`c_contiguous` and `writeable`, as numpy's."""
+        """`c_contiguous` and `writeable`, as for numpy arrays."""
         in_order = self.size == 0 or _row_major(self.shape, self.dtype.itemsize) == self.strides
         return SimpleNamespace(c_contiguous=in_order, writeable=True)
 
     @property
     def address(self) -> int:
-        """Where the first element lies."""
+        """The address of the first element."""
         return int(self.buffer.address) + self.offset
 
     def follow(self, stream: int) -> None:
-        """What Weft does next waits for what another library put into that stream so far."""
+        """Make Weft's next work wait for what another library has put into that stream so far."""
         self.buffer.memory.follow(stream)
 
     @property
@@ -277,7 +279,7 @@ class DeviceView:
         return (2, self.device)  # kDLCUDA
 
     def argument(self, ndim: int) -> tuple[Any, ...]:
-        """What a launch is given: address, and extents and byte strides of the first `ndim` axes."""
+        """Return what a launch takes: the address, and the extents and byte strides of the first `ndim` axes."""
         place = self.address, self.shape[:ndim], self.strides[:ndim]
         if is_default(self.stream):
             return place
@@ -298,7 +300,7 @@ class DeviceView:
         }
 
     def part(self, key: Any) -> DeviceView:
-        """The window onto the elements that `key`, the first indices, selects."""
+        """Return a view of the elements that `key`, the first indices, selects."""
         if key is Ellipsis or key == ():
             return self
         index = key if isinstance(key, tuple) else (key,)
@@ -307,17 +309,17 @@ class DeviceView:
         return DeviceView(self.buffer, self.dtype, self.shape[n:], offset, self.strides[n:])
 
     def items(self) -> DeviceItems:
-        """Its elements one by one, quickly."""
+        """The object that accesses single elements quickly."""
         return DeviceItems(self.buffer.memory.word, self)
 
     def fetch(self) -> Any:
-        """The elements as a numpy array of their own."""
+        """Return a copy of the elements as a new numpy array."""
         low, size = self._span()
         raw = self.buffer.read(low, size)
         return np.ndarray(self.shape, self.dtype, raw, self.offset - low, self.strides)
 
     def put(self, values: Any) -> None:
-        """Set the elements from what broadcasts to this shape."""
+        """Set the elements from values that broadcast to this shape."""
         if isinstance(values, DeviceView):
             if values.dtype == self.dtype and values.shape == self.shape and values.fits(self):
                 self.buffer.memory.copy(self.first, values.first, self.nbytes)
@@ -335,7 +337,7 @@ class DeviceView:
         self.buffer.write(low, raw)
 
     def fits(self, other: DeviceView) -> bool:
-        """Whether the bytes of one are those of the other when they hold the same elements."""
+        """Return whether both views have the same bytes when they hold the same elements."""
         return self.dense and self.strides == other.strides
 
     @property
@@ -344,7 +346,7 @@ class DeviceView:
         return int(self.buffer.address) + self._span()[0]
 
     def _span(self) -> tuple[int, int]:
-        """The first byte of any element, and how many bytes there are to the end of the last."""
+        """Return the address of the first byte of any element, and the number of bytes to the end of the last."""
         if self.size == 0:
             return self.offset, 0
         reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
@@ -365,11 +367,11 @@ class DeviceView:
         self.part(key).put(value)
 
     def reshape(self, shape: Any) -> Any:
-        """A copy of that shape, as a numpy array."""
+        """Return a copy with that shape as a numpy array."""
         return self.fetch().reshape(shape)
 
     def copy(self) -> Any:
-        """The elements as a contiguous numpy array."""
+        """Return a copy of the elements as a contiguous numpy array."""
         return np.asarray(self.fetch(), order="C")  # (ascontiguousarray would give a 0-D array an axis)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -378,7 +380,7 @@ class DeviceView:
 
 
 class _Element(np.ndarray[Any, Any]):
-    """A small array fetched from `home`: what is assigned to its elements goes back there."""
+    """A small array that was fetched from `home`. Assigning to its elements also writes to `home`."""
 
     home: DeviceView | None = None
 
@@ -389,13 +391,13 @@ class _Element(np.ndarray[Any, Any]):
 
 
 def _around(size: int, slack: int) -> int:
-    """The slack that a buffer of that size gets on either side."""
+    """Return the slack on each side of a buffer of that size."""
     most = min(max(size // _SLACK_PART, _SLACK_LEAST), _SLACK_MOST)
     return -(-min(slack, most) // _SLACK_UNIT) * _SLACK_UNIT
 
 
 def _alike(values: Any, view: DeviceView) -> bool:
-    """Whether the bytes of `values` are those to put there."""
+    """Return whether the bytes of `values` can be written as they are."""
     plain = isinstance(values, np.ndarray) and values.flags.c_contiguous
     return plain and values.dtype == view.dtype and values.shape == view.shape
 
@@ -409,7 +411,7 @@ def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def _dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Whether the elements, in some order of axes, lie side by side without gaps."""
+    """Return whether the elements, in some order of axes, are adjacent without gaps."""
     for stride, extent in sorted(zip(strides, shape)):
         if extent > 1:
             if stride != itemsize:

@@ -1,9 +1,8 @@
-"""PTX becomes a module of the driver, by way of machine code that is kept.
+"""Load PTX as a module of the driver, by way of machine code that is cached.
 
-Assembling PTX takes the driver longer than all else that loading a kernel takes. Where there is a store, the driver's
-linker is asked for the machine code (a *cubin*), which is put there for the next process. Its key says for which
-architecture, by which driver and of which PTX it was made. A cubin that the driver refuses counts for nothing: it is
-made anew, and put in its place.
+Assembling PTX is the slowest part of loading a kernel. If there is a store, the driver's linker makes the machine code
+(a *cubin*), which is kept for the next process. The key contains the architecture, the driver version and the PTX. If
+the driver rejects a cubin, it is made again and replaced.
 """
 
 from __future__ import annotations
@@ -17,23 +16,24 @@ from weft.runtime.cuda_driver import CudaError, Driver
 
 __all__ = ["Keeper", "load_module"]
 
-_LINES = b"\t.loc\t"  # a line table: NVIDIA's tools find it in modules that the driver assembled itself
+_LINES = b"\t.loc\t"  # a line table: NVIDIA's tools only find it in modules that the driver assembled itself
 
 _log = logging.getLogger("weft")
 
 
 class Keeper(Protocol):
-    """Keeps bytes under keys, as far as it can."""
+    """Keeps bytes under keys, on a best-effort basis."""
 
     def get(self, key: str) -> bytes | None:
-        """What is kept there."""
+        """Return the bytes under that key."""
 
     def put(self, key: str, payload: bytes) -> None:
-        """Keep that there."""
+        """Keep the bytes under that key."""
 
 
 def load_module(driver: Driver, name: str, ptx: bytes, architecture: int, store: Keeper | None) -> int:
-    """The module of kernel `name`, for the current context. CudaError with what the assembler says, if it refuses."""
+    """Load the module of kernel `name` into the current context. Raises CudaError with the assembler's message if it
+    rejects the PTX."""
     if store is None or _LINES in ptx:
         return _load_ptx(driver, name, ptx)
     key = _key(driver, ptx, architecture)

@@ -1,9 +1,9 @@
-"""Numpy arrays as arguments of a GPU's kernel: copied in before the launch, and back after it.
+"""Pass numpy arrays to a kernel on a GPU: copy them to the device before the launch and back after it.
 
-Arrays that overlap share one copy of the memory that they span together, so that on the GPU too what is written to one
-is seen in the other. An array with gaps that overlaps no other one is packed. A GPU reads and writes no element that is
-not aligned: the copy begins where all are, and arrays that only lie between one another, such as the parts of packed
-records, are packed each.
+Arrays that overlap share one copy of the memory that they span together, so a write to one is visible in the other, as
+on the CPU. An array with gaps that overlaps no other one is packed. A GPU can only access aligned elements, so the copy
+begins at an address at which all elements are aligned. Arrays that interleave without sharing an element, such as the
+members of packed records, are packed separately.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from weft.runtime.cuda_memory import CudaMemory, DeviceBuffer
 
 __all__ = ["Staging"]
 
-_WORD = 16  # bytes: no element is aligned to more
-_EFFORT: Any = 1000  # to find out whether two arrays share an element (what numpy says of its type is two values)
+_WORD = 16  # bytes: the largest alignment of an element
+_EFFORT: Any = 1000  # limit of the search for a shared element (numpy annotates this argument too narrowly)
 
 
 @dataclass
 class _Group:
-    """Host memory [low, high) and the arguments in it; `begin`: where in the buffer its copy begins."""
+    """Host memory [low, high) and the arguments in it. `begin` is the offset in the buffer where its copy begins."""
 
     low: int
     high: int
@@ -37,7 +37,7 @@ class _Group:
 
 
 class Staging:
-    """The copies of one launch. `places[k]` is what the launch is given for argument `k`."""
+    """The copies of one launch. `places[k]` is what the launch takes for argument `k`."""
 
     def __init__(self, memory: CudaMemory, arrays: dict[int, Any]) -> None:
         self._memory, self._arrays = memory, arrays
@@ -48,7 +48,8 @@ class Staging:
             self._copy_in(group)
 
     def _aligned(self, group: _Group) -> Iterator[_Group]:
-        """The group, beginning where all its elements are aligned; if they nowhere are, each array by itself."""
+        """Return the group with a begin at which all its elements are aligned. If there is none, return a group for
+        each array."""
         arrays = [self._arrays[k] for k in group.members]
         places = (k for k in range(_WORD) if all(_is_aligned(array, k - group.low) for array in arrays))
         begin = 0 if len(arrays) == 1 else next(places, None)
@@ -79,7 +80,7 @@ class Staging:
             self.places[k] = (address, array.shape, array.strides)
 
     def copy_out(self, written: Sequence[int]) -> None:
-        """Bring back what the kernel wrote: the arguments with those numbers."""
+        """Copy what the kernel wrote back to the host: the arguments with those numbers."""
         for group in self._groups:
             if group.buffer is None or not any(k in written for k in group.members):
                 continue
@@ -92,7 +93,7 @@ class Staging:
 
 
 def _span(array: Any) -> tuple[int, int]:
-    """The first byte of an array's memory, and the one after the last."""
+    """Return the first byte of the memory of an array, and the one after the last."""
     if array.size == 0:
         return array.ctypes.data, array.ctypes.data
     reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides)]
@@ -101,7 +102,7 @@ def _span(array: Any) -> tuple[int, int]:
 
 
 def _is_aligned(array: Any, moved: int) -> bool:
-    """Whether all elements are, if they are moved by so many bytes."""
+    """Return whether all elements are aligned after a shift by that many bytes."""
     wide = [stride for extent, stride in zip(array.shape, array.strides) if extent > 1]
     return not any(place % array.dtype.alignment for place in (array.ctypes.data + moved, *wide))
 

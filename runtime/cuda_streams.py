@@ -1,7 +1,7 @@
-"""Order between Weft's stream and the streams of other libraries, by events: the host never waits.
+"""Order work between Weft's stream and the streams of other libraries by events. The host never waits.
 
-The legacy default stream (0 or 1), where PyTorch and CuPy work unless told otherwise, needs none of this: Weft's stream
-is one that waits for it, and it for Weft's.
+The legacy default stream (0 or 1), which PyTorch and CuPy use by default, needs no events: it and Weft's stream wait
+for each other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["UNKNOWN", "Events", "ForeignArray", "is_default"]
 
 
 def is_default(stream: int | None) -> bool:
-    """Whether that is the legacy default stream, or none."""
+    """Return whether that is the legacy default stream, or none."""
     return stream in (None, 0, 1)
 
 
@@ -24,14 +24,15 @@ UNKNOWN = -1
 
 
 class ForeignArray(tuple[Any, ...]):
-    """`(address, shape, byte strides)` of an array that another library works on in `stream`; UNKNOWN if only that
-    library knows: what it put there is waited for already, but what it does next waits for nothing."""
+    """`(address, shape, byte strides)` of an array that another library works on in `stream`. `stream` is UNKNOWN if
+    only that library knows it. Weft then waits for the earlier work of that library, but its later work does not wait
+    for Weft."""
 
     stream: int
 
 
 class Events:
-    """Lets one stream wait for another. `enter` makes the device's context current."""
+    """Makes one stream wait for another. `enter` makes the context of the device current."""
 
     def __init__(self, driver: Driver, enter: Enter) -> None:
         self._driver, self._enter, self._lock = driver, enter, Lock()
@@ -40,9 +41,9 @@ class Events:
         weakref.finalize(self, driver.destroy_event, self._event).atexit = False
 
     def order(self, first: int | None, then: int | None) -> None:
-        """What comes into `then` now waits for what is in `first` already."""
+        """Make later work in `then` wait for the current work in `first`."""
         if first == then or is_default(first) or is_default(then):
             return
-        with self._enter(), self._lock:  # a wait is for the last record before it
+        with self._enter(), self._lock:  # a wait refers to the last record before it
             self._driver.record_event(self._event, first or 0)
             self._driver.wait_event(then or 0, self._event)

@@ -1,7 +1,7 @@
-"""When things happen on the device, by events of its stream.
+"""Measure when work happens on the device, by events of its stream.
 
-`Stamps` are for whoever measures a stretch of the stream. `LaunchTimer` measures each launch by itself: a kernel that
-is timed calls its launch function instead of the driver's; see `_DRIVER_FUNCTIONS` in `cuda.py`.
+`Stamps` measure a part of the stream. `LaunchTimer` measures each launch by itself: a timed kernel calls the launch
+function of the timer instead of the driver's; see `_DRIVER_FUNCTIONS` in `cuda.py`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from weft.runtime.cuda_driver import CudaError, Driver, Enter
 
 __all__ = ["LaunchTimer", "Span", "Stamp", "Stamps"]
 
-# What native code calls to launch a kernel: function, grid, block, bytes of shared memory, stream, parameters, extra.
+# The type of the function that launches a kernel: function, grid, block, bytes of shared memory, stream, parameters,
+# extra.
 _LAUNCH = ctypes.CFUNCTYPE(c_int, c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p)
 _UNKNOWN = 999  # CUDA_ERROR_UNKNOWN
-_MOST_WAITING = 4096  # launches whose times nobody has asked for: their events are read now and then
+_MOST_WAITING = 4096  # launches whose times were not requested; beyond this number their events are read
 
 
 class Span(NamedTuple):
-    """A task that ran: when it began, by the host's `time.perf_counter`, and how long it took, in seconds."""
+    """A task that ran: its begin by the host's `time.perf_counter`, and its duration, in seconds."""
 
     name: str
     began: float
@@ -34,7 +35,7 @@ class Span(NamedTuple):
 
 
 class Stamp:
-    """A point in the order of the stream. Its event is used again when nobody refers to it any more."""
+    """A point in the order of the stream. Its event is reused when nothing refers to the stamp any more."""
 
     def __init__(self, event: int, free: list[int]) -> None:
         self.event, self._free = event, free
@@ -44,7 +45,7 @@ class Stamp:
 
 
 class Stamps:
-    """Makes stamps of one stream. `enter` makes the device's context current, if it is `usable`."""
+    """Makes stamps of one stream. `enter` makes the context of the device current, if it is `usable`."""
 
     def __init__(self, driver: Driver, stream: int, enter: Enter, usable: Callable[[], bool] = lambda: True) -> None:
         self._driver, self._stream, self.enter = driver, stream, enter
@@ -52,14 +53,14 @@ class Stamps:
         weakref.finalize(self, _destroy, driver, enter, usable, self._free).atexit = False
 
     def take(self) -> Stamp:
-        """The point after all that was put into the stream so far."""
+        """Return the point after all work in the stream so far."""
         with self.enter():
             event = self._free.pop() if self._free else self._driver.create_event(timed=True)
             self._driver.record_event(event, self._stream)
         return Stamp(event, self._free)
 
     def seconds(self, begin: Stamp, end: Stamp) -> float:
-        """From one to the other; both must be passed."""
+        """Return the seconds between two stamps. Both must be in the past."""
         with self.enter():
             return self._driver.seconds_between(begin.event, end.event)
 
@@ -79,37 +80,37 @@ class LaunchTimer:
         self.address = ctypes.cast(self._callback, c_void_p).value or 0
 
     def begin(self) -> None:
-        """What was launched so far is of no interest."""
+        """Forget the launches so far."""
         self.take()
         self._anchor = self._anchored()
 
     def _anchored(self) -> tuple[Stamp, float]:
-        """A stamp, and what the host's clock showed then: some microseconds late, since the host has to notice."""
+        """Return a stamp and the host time at which it was seen. The host sees it some microseconds late."""
         self._synchronize()
         stamp = self._stamps.take()
         self._synchronize()
         return stamp, time.perf_counter()
 
     def know(self, functions: Sequence[int], names: Sequence[str]) -> None:
-        """The names of the tasks whose entries have those handles."""
+        """Set the names of the tasks whose entries have those handles."""
         self._names.update(zip(functions, names, strict=True))
 
     def ease(self) -> None:
-        """Read the events of many launches, so that they can be used again. Waits, if there are many."""
+        """Read the events of finished launches, so that they can be reused. Waits if too many are pending."""
         if len(self._waiting) >= _MOST_WAITING:
             with self._lock:
                 self._read()
 
     def take(self) -> list[Span]:
-        """The launches since the last time, in order; waits for them."""
+        """Wait for the launches since the last call and return them in order."""
         with self._lock:
             self._read()
             found, self._done = self._done, []
             return found
 
     def _read(self) -> None:
-        """The events of the launches that wait, as spans."""
-        count = len(self._waiting)  # other threads may launch more meanwhile
+        """Turn the events of the pending launches into spans."""
+        count = len(self._waiting)  # other threads may launch more in the meantime
         self._synchronize()
         now, found = time.perf_counter(), list[Span]()
         event, then = self._anchor[0].event, self._anchor[1]
@@ -118,9 +119,9 @@ class LaunchTimer:
                 after = self._driver.seconds_between(event, begin)
                 found.append(Span(name, then + after, self._driver.seconds_between(begin, end)))
                 self._free += [begin, end]
-        late = max((span.began + span.seconds - now for span in found), default=0.0)  # that the host noticed the anchor
+        late = max((span.began + span.seconds - now for span in found), default=0.0)  # by which the host saw it late
         self._done += [span._replace(began=span.began - late) for span in found] if late > 0 else found
-        if count:  # elapsed times are floats: from far away they would be coarse
+        if count:  # elapsed times are floats, which lose precision far from the anchor
             self._anchor = self._anchored()
 
 
@@ -132,7 +133,7 @@ def _destroy(driver: Driver, enter: Enter, usable: Callable[[], bool], events: l
 
 
 def _bound(driver: Driver, names: dict[int, str], waiting: deque[tuple[str, int, int]], free: list[int]) -> Any:
-    """The launch function. (No method: the timer would keep itself alive.)"""
+    """Return the launch function. (It is not a method, because that would keep the timer alive.)"""
 
     def launch(function: int, *rest: Any) -> int:
         gx, gy, gz, bx, by, bz, shared, stream, params, _ = rest

@@ -1,4 +1,4 @@
-"""What a device is to the rest of Weft: memory, loaded kernels, and a point where its work is done."""
+"""The interface of a device: its memory, its loaded kernels, and waiting for its work."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["Device", "LoadedKernel"]
 
 
 class LoadedKernel(Protocol):
-    """A kernel ready to run. `trees` are base addresses; `args` one item per parameter: a number for a primitive, the
-    flat sequence of its scalars for a tensor or struct, a numpy array or `(address, shape, byte strides)` for an array.
-    Gives the scalars of all results."""
+    """A kernel that is ready to run. `trees` are base addresses. `args` has one item per parameter: a number for a
+    primitive, the flat sequence of the scalars of a tensor or struct, and a numpy array or `(address, shape, byte
+    strides)` for an array. A call returns the scalars of all results."""
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]: ...
 
 
 class Device(Protocol):
-    """A place where kernels run."""
+    """A device that runs kernels."""
 
     @property
     def arch(self) -> str:
@@ -31,27 +31,27 @@ class Device(Protocol):
 
     @property
     def number(self) -> int | None:
-        """Which GPU; None where memory is the host's."""
+        """The number of the GPU; None if the device uses host memory."""
         ...
 
     @property
     def threads(self) -> int:
-        """How many threads of the CPU run kernels; 0 on a GPU."""
+        """The number of CPU threads that run kernels; 0 on a GPU."""
         ...
 
     @property
     def processors(self) -> int:
-        """How many parts of it work at once: threads of a CPU, multiprocessors of a GPU."""
+        """The number of units that work in parallel: threads of a CPU, multiprocessors of a GPU."""
         ...
 
     @property
     def target(self) -> CudaTarget | None:
-        """What PTX is made for; None where none is."""
+        """The target of PTX code; None on other devices."""
         ...
 
     @property
     def random_key(self) -> int:
-        """What the random numbers of the next launch come from; may be set to what it was."""
+        """The seed of the random numbers of the next launch. It may be set to an earlier value."""
         ...
 
     @random_key.setter
@@ -59,45 +59,45 @@ class Device(Protocol):
 
     @property
     def memory(self) -> Memory | CudaMemory:
-        """Where its buffers come from, their addresses, and windows onto them."""
+        """The allocator of buffers, which also gives their addresses and views of them."""
         ...
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """The compiled kernel made ready to run here."""
+        """Make the compiled kernel ready to run on this device."""
         ...
 
     def synchronize(self) -> None:
-        """Returns when everything launched so far is done."""
+        """Wait until everything launched so far is done."""
         ...
 
     def stamp(self) -> Any:
-        """The point in time when all that was launched so far is done."""
+        """Return the point in time when everything launched so far is done."""
         ...
 
     def seconds_between(self, begin: Any, end: Any) -> float:
-        """From one stamp to another, when both are passed: by the device's own clock."""
+        """Return the seconds between two stamps by the clock of the device. Both must be in the past."""
         ...
 
     def cache_flush(self) -> Callable[[], None]:
-        """A function that empties the caches, in the order of the launches."""
+        """Return a function that evicts all data from the caches, in launch order."""
         ...
 
     def observe(self, observer: Observer | None) -> None:
-        """Tell that one what happens from now on, as far as it can be told; None: nobody."""
+        """Report work to that observer from now on, as far as the device can; to none if it is None."""
         ...
 
     def reseed(self, random_seed: int) -> None:
-        """Decide the random numbers of the launches to come anew."""
+        """Set the seed for the random numbers of later launches."""
         ...
 
     def time_tasks(self) -> None:
-        """From now on, measure the tasks of kernels, where they can be measured by themselves."""
+        """Start to time the tasks of kernels, if the device can time them separately."""
         ...
 
     def task_times(self) -> Sequence[tuple[str, float]]:
-        """(task, seconds) of the launches since the last time."""
+        """Return (task, seconds) of the launches since the last call."""
         ...
 
     def close(self) -> None:
-        """Gives threads and other resources back. Buffers live as long as somebody holds them."""
+        """Release threads and other resources. Buffers live as long as something refers to them."""
         ...

@@ -1,7 +1,7 @@
-"""DLPack (https://dmlc.github.io/dlpack): arrays handed from library to library as capsules, versioned or not.
+"""Exchange arrays with other libraries by DLPack capsules, versioned or not (https://dmlc.github.io/dlpack).
 
-`borrow` takes a producer's array: memory of the CPU becomes a numpy array that gives the memory back when it goes, and
-memory of a GPU is described for `cuda_foreign`. `export` lends a window onto our GPU memory.
+`borrow` takes the array of a producer. CPU memory becomes a numpy array that returns the memory when it is freed. GPU
+memory is described for `cuda_foreign`. `export` lends a view of Weft's GPU memory.
 """
 
 from __future__ import annotations
@@ -95,13 +95,13 @@ _hold = _api("Py_IncRef", None, py_object)
 _release = _api("Py_DecRef", None, py_object)
 
 
-# ---- taking ----------------------------------------------------------------------------------------------------------
+# ---- borrowing -------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Borrowed:
-    """What a capsule describes: the address of the first element, byte strides, whose memory it is (`on_host`, else
-    that of GPU `device`). The memory is given back when this object goes."""
+    """The memory that a capsule describes: the address of the first element, the byte strides, and where it is
+    (`on_host`, or on GPU `device`). The memory is returned to its owner when this object is freed."""
 
     address: int
     dtype: np.dtype[Any]
@@ -112,7 +112,7 @@ class Borrowed:
     read_only: bool
 
     def array(self) -> Any:
-        """The memory as a numpy array, which keeps it."""
+        """Return the memory as a numpy array, which keeps it."""
         reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
         low = sum(step for step in reach if step < 0)
         size = sum(step for step in reach if step > 0) + self.dtype.itemsize - low
@@ -123,13 +123,14 @@ class Borrowed:
         return array
 
 
-# What `__dlpack__` is asked for, newest first: producers that know less refuse an argument.
+# The arguments of `__dlpack__`, newest version first: older producers reject the newer ones.
 _REQUESTS: tuple[dict[str, Any], ...] = ({"max_version": _VERSION}, {})
 
 
 def borrow(producer: Any, stream: int | None = None) -> Borrowed:
-    """The array of an object with `__dlpack__`. `stream`: ours, which the producer of GPU memory makes wait. TypeError
-    for an element type that numpy does not have; BufferError where the producer refuses."""
+    """Return the array of an object with `__dlpack__`. `stream` is Weft's stream, which the producer of GPU memory
+    makes wait. Raises TypeError for an element type that numpy does not have, and BufferError if the producer
+    refuses."""
     type, _ = producer.__dlpack_device__()
     given: dict[str, Any] = {} if stream is None or type in _ON_HOST else {"stream": stream}
     capsule: Any = None
@@ -144,11 +145,11 @@ def borrow(producer: Any, stream: int | None = None) -> Borrowed:
     if name is None:
         raise BufferError("its __dlpack__ gave no DLPack capsule, or a used one")
     managed = _FORMS[name].from_address(_pointer_of(id(capsule), name))
-    # An old capsule cannot say that the memory is not to be written to: JAX's, for one, is not.
+    # An unversioned capsule cannot mark memory as read-only. JAX's capsules, for example, do not.
     found = _described(managed.tensor, name == _PLAIN or bool(managed.flags & _READ_ONLY))
     if name == _VERSIONED and managed.major > _VERSION[0]:
         raise BufferError(f"its DLPack version is {managed.major}, which is newer than {_VERSION[0]}")
-    _rename(capsule, _USED[name])  # from here on the memory is ours to give back
+    _rename(capsule, _USED[name])  # from here on Weft must return the memory
     weakref.finalize(found, _give_back, managed).atexit = False
     return found
 
@@ -182,11 +183,11 @@ def _described(tensor: Any, read_only: bool) -> Borrowed:
     return Borrowed(address, dtype, shape, strides, on_host, tensor.device_id, read_only)
 
 
-# ---- giving ----------------------------------------------------------------------------------------------------------
+# ---- lending ---------------------------------------------------------------------------------------------------------
 
 
 class _Loan:
-    """A tensor that was lent: the structure that the borrower sees, and the window that keeps the memory."""
+    """A tensor that was lent: the structure that the borrower sees, and the view that keeps the memory alive."""
 
     def __init__(self, view: Any, form: Any) -> None:
         self.view, self.managed = view, form()
@@ -214,7 +215,7 @@ _end_loan = {form: _ending(form) for form in _FORMS.values()}
 
 
 def _drop(capsule: int) -> None:
-    """A capsule goes; if nobody took what is in it, so does that."""
+    """Free a capsule. If no consumer took its tensor, free the tensor too."""
     for name, form in _FORMS.items():
         if _is_valid(capsule, name):
             _give_back(form.from_address(_pointer_of(capsule, name)))
@@ -231,9 +232,9 @@ def export(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A capsule with a window onto GPU memory. What the consumer's `stream` does next waits for what was launched so
-    far (-1: it waits for nothing). BufferError for strides that are no multiples of the element, for another device or
-    a copy."""
+    """Return a capsule with a view of GPU memory. Later work in the consumer's `stream` waits for all launches so far
+    (-1: it does not wait). Raises BufferError for strides that are not multiples of the element size, for another
+    device, and for a copy."""
     if dl_device not in (None, (CUDA, view.device)) or copy:
         raise BufferError("only the memory itself can be lent: use to_numpy() or to_torch() for a copy")
     if any(stride % view.dtype.itemsize for stride in view.strides):

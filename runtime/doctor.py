@@ -1,4 +1,4 @@
-"""What Weft finds on this machine: the facts that a bug report needs."""
+"""Collect the facts about this machine that a bug report needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["CudaFacts", "cache_folder", "cuda_facts", "facts", "folder_size", "r
 
 @dataclass(frozen=True)
 class CudaFacts:
-    """The driver's version and the devices with their compute capability and memory, or why there are none."""
+    """The version of the driver, and the devices with their compute capability and memory, or why there are none."""
 
     driver: str = ""
     devices: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class CudaFacts:
 
 
 def facts() -> dict[str, str]:
-    """Everything, as (what, finding), in the order to show it."""
+    """Return all facts as (topic, finding), in the order of display."""
     cuda, folder = cuda_facts(), cache_folder()
     found = {
         "weft": _version("weft"),
@@ -49,19 +49,19 @@ def facts() -> dict[str, str]:
 
 
 def report() -> str:
-    """The facts as text, one a line."""
+    """Return the facts as text, one per line."""
     found = facts()
     width = max(map(len, found))
     return "\n".join(f"{name:<{width}}  {finding}" for name, finding in found.items())
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of all files in it; 0 if there is no such folder."""
+    """Return the bytes of all files in the folder; 0 if it does not exist."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def cuda_facts() -> CudaFacts:
-    """Asks the CUDA driver. Devices that are too old for Weft are listed as well."""
+    """Ask the CUDA driver. Devices that are too old for Weft are listed as well."""
     version = ""
     try:
         driver = cuda_bindings.open_driver()

@@ -25,16 +25,16 @@ __all__ = ["Epochs", "keep", "settle"]
 class Epochs:
     """What has been replaced while native calls of `code` were under way."""
 
-    FUNCTIONS = ("calls_now", "calls_sweeper", "calls_forget")  # what the code must export
+    FUNCTIONS = ("calls_now", "calls_sweeper", "calls_forget")  # the functions that the code must export
 
     def __init__(self, code: Code) -> None:
         self._now = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["calls_now"])
         self._set_sweeper = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["calls_sweeper"])
         self._forget = ctypes.CFUNCTYPE(None)(code["calls_forget"])
-        self._lock = forkable(RLock())  # what goes may be the last that kept another thing, which comes here meanwhile
-        self._kept: list[tuple[dict[int, int], Any]] = []  # the words of the calls then under way, and the thing
+        self._lock = forkable(RLock())  # releasing an object may release another one, which re-enters
+        self._kept: list[tuple[dict[int, int], Any]] = []  # the words of the calls that were pending, and the object
         self._sweeper = self.sweep
-        _hold(self._sweeper)  # native code may come to it when all names are gone
+        _hold(self._sweeper)  # native code may still call it during interpreter shutdown
         _all.append(self)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
@@ -66,7 +66,7 @@ class Epochs:
                 else:
                     gone.append(thing)
             self._set_sweeper(id(self._sweeper) if self._kept else None)
-        # With the lock given back, `gone` goes.
+        # `gone` is released after the lock.
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -82,7 +82,7 @@ class Epochs:
 
 
 def _same_calls(word: int, now: int) -> bool:
-    """Whether some call that was under way when a word was so may be so still."""
+    """Return whether a call that was pending when a word had the old value may still be pending."""
     return bool(now & COUNT) and now & ~COUNT == word & ~COUNT
 
 
@@ -92,7 +92,7 @@ def _hold(thing: Any) -> None:
     hold(thing)
 
 
-_all: list[Epochs] = []  # one for each runtime that was loaded
+_all: list[Epochs] = []  # one for each loaded runtime
 
 
 def keep(thing: Any) -> None:

@@ -1,4 +1,4 @@
-"""Faults of running kernels, as Python exceptions."""
+"""Turn faults of running kernels into Python exceptions."""
 
 from __future__ import annotations
 
@@ -49,51 +49,51 @@ FORMATS: dict[str, str] = {
     "f16": "e6x",
     "f32": "f4x",
     "f64": "d",
-}  # a scalar in its 8-byte slot, for `struct`
+}  # format of a scalar in its 8-byte slot, for `struct`
 
 
 class KernelFault(WeftError, AssertionError):
-    """An assertion of a kernel does not hold."""
+    """An assertion of a kernel failed."""
 
 
 class IndexFault(KernelFault, IndexError):
-    """An index lies outside of its field or array."""
+    """An index is out of the bounds of its field or array."""
 
 
 class MemoryFault(IndexFault):
-    """A kernel touched memory that is nobody's: an index, which nothing checked, lies far outside."""
+    """A kernel accessed memory outside of all its fields and arrays. An unchecked index was far out of bounds."""
 
 
 class ArithmeticFault(KernelFault, ArithmeticError):
-    """A kernel computed something that has no value."""
+    """A kernel computed an operation that has no value."""
 
 
 class RecursionFault(KernelFault, RecursionError):
-    """Functions of a kernel called one another until the stack was full."""
+    """The functions of a kernel recursed until the stack was full."""
 
 
 class DataRace(KernelFault):
-    """Two iterations of a parallel loop touch one element, one of them writes it, and nothing orders them."""
+    """Two iterations of a parallel loop access one element, at least one of them writes it, and nothing orders them."""
 
 
 class UninitialisedRead(KernelFault):
-    """An element is read that nothing has written since it was made."""
+    """A kernel read an element that was never written."""
 
 
 class OutOfBoundsWarning(RuntimeWarning):
-    """A kernel reached for an element that its field or array does not have: a load gave 0, a store was dropped."""
+    """A kernel accessed an element outside of its field or array. A load gave 0, and a store was dropped."""
 
 
 class OverflowWarning(RuntimeWarning):
-    """A kernel computed an integer that its type does not hold: the value wrapped around."""
+    """A kernel computed an integer that does not fit its type. The value wrapped around."""
 
 
 class OutOfMemory(WeftError, MemoryError):
-    """There is not enough memory; says what was asked for and who holds what."""
+    """There is not enough memory. The message gives the requested size and the owners of the used memory."""
 
 
 class Overlapping(Exception):
-    """A launch did not happen: arguments overlap, and this variant of the kernel counts on their being apart."""
+    """A launch was refused: its arguments overlap, and this variant of the kernel requires that they do not."""
 
 
 _FAULTS: dict[str, type[KernelFault]] = {
@@ -107,18 +107,18 @@ _FAULTS: dict[str, type[KernelFault]] = {
 
 
 def kind_of_fault(error: KernelFault) -> str:
-    """The kind of the assertion that raised `error`; "memory" if none did."""
+    """Return the kind of the assertion that raised `error`, or "memory" if none did."""
     return next((kind for kind, made in _FAULTS.items() if type(error) is made), "memory")
 
 
 def fault(site: Site, slots: bytes) -> KernelFault:
-    """The exception of `site` for the values in `slots`: the slots of the message are filled one after the other."""
+    """Return the exception of `site`. The values in `slots` fill the slots of its message in order."""
     place = f"\n{site.span.render()}\n" if site.span is not None else ""
     return _FAULTS[site.kind](place + _filled(site, slots))
 
 
 def warn(site: Site, slots: bytes, kernel: str) -> None:
-    """Warn of an access that a kernel left out, or of an overflow, in the line of the program that asked for it."""
+    """Warn, at the line of the program, of a masked access or an overflow."""
     text = _filled(site, slots)
     if site.kind == "overflow":
         warn_overflow(text, site.span, kernel)
@@ -152,15 +152,15 @@ def _filled(site: Site, slots: bytes) -> str:
 
 
 def read_scalars(types: Iterable[Type], slots: bytes) -> Sequence[Any]:
-    """The scalars of values of those types, from one 8-byte slot each. f32 and f16 come as numpy scalars, which print
-    as short as their precision allows."""
+    """Read the scalars of values of those types, one 8-byte slot each. f32 and f16 become numpy scalars, which print
+    with as few digits as their precision needs."""
     prims = [prim for type in types for prim in flatten(type)]
     values = struct.unpack_from("=" + "".join(FORMATS[prim.text] for prim in prims), slots)
     return [prim.np.type(value) if prim.is_float else value for prim, value in zip(prims, values)]
 
 
 def assemble(type: Type, scalars: Any) -> Any:
-    """A value of `type` from an iterator of its scalars, as something that prints well: vectors as `[1, 2]`."""
+    """Make a printable value of `type` from an iterator of its scalars: vectors become `[1, 2]`."""
     if isinstance(type, Prim):
         return next(scalars)
     if isinstance(type, Struct):
@@ -175,7 +175,7 @@ def assemble(type: Type, scalars: Any) -> Any:
 
 
 class Listing(list[Any]):
-    """A list that shows its items with `str`, and formats each by a format spec."""
+    """A list that shows its items with `str`, and applies a format spec to each of them."""
 
     def __str__(self) -> str:
         return "[" + ", ".join(map(str, self)) + "]"
@@ -185,7 +185,7 @@ class Listing(list[Any]):
 
 
 def show(value: Any, spec: str) -> str:
-    """A value by its format; without one as `print` writes it."""
+    """Format a value; without a spec, as `print` writes it."""
     return format(_plain(value), spec) if spec else str(value)
 
 

@@ -1,12 +1,13 @@
-"""What a forked child finds: locks that are open, and modules that are whole.
+"""Keep locks and imports consistent across a fork, so that the child finds open locks and complete modules.
 
-A child has one thread, and what other threads were doing is not done. A lock that one of them held would stay locked
-for good: Weft's own, LLVM's, and that of a module which was being imported, at a first kernel for instance. So
+A forked child has one thread, and the work of the other threads is lost. A lock that one of them held would stay locked
+forever: Weft's own locks, those of LLVM, and that of a module that was being imported, for example at a first kernel.
+Therefore:
 
-    with gate: ...         what takes long or must not be left half done: a fork waits until all others are out
-    forkable(Lock())       a lock for short work: the child's to take, whoever had it
+    with gate: ...         for long work, or work that must not be interrupted: a fork waits until all others are out
+    forkable(Lock())       a lock for short work: the child can take it, whoever held it
 
-and a fork waits for imports of Weft's modules that are under way (`with importing():` where Python itself sees none),
+A fork also waits for pending imports of Weft's modules (`with importing():` where Python does not know of the import),
 and keeps new ones from beginning meanwhile.
 """
 
@@ -28,25 +29,25 @@ __all__ = ["Gate", "forkable", "gate", "importing"]
 L = TypeVar("L")
 
 _OURS = ("weft", "llvmlite")
-_PATIENCE, _PAUSE = 10.0, 0.0005  # seconds: who is waited for may wait for what the forking thread holds
+_PATIENCE, _PAUSE = 10.0, 0.0005  # seconds; another thread may wait for what the forking one holds
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def forkable(lock: L) -> L:
-    """That lock (a `threading.Lock` or `RLock`), which in a forked child nobody else has."""
+    """Return the lock (a `threading.Lock` or `RLock`). In a forked child, no other thread holds it."""
     _locks.add(lock)
     return lock
 
 
 def _open_locks() -> None:
     for lock in (*_locks, *_locks_of_llvm()):
-        if not getattr(lock, "_is_owned", bool)():  # the thread that forked may have an RLock: it gives it back itself
+        if not getattr(lock, "_is_owned", bool)():  # if the forking thread holds an RLock, it releases it itself
             lock._at_fork_reinit()
 
 
 def _locks_of_llvm() -> Iterator[Any]:
-    """That of llvmlite, which a thread holds that was still compiling when a fork had waited long enough for it."""
+    """Yield llvmlite's lock. A thread may hold it that still compiled when the fork had waited long enough."""
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     lock = getattr(getattr(library, "_lock", None), "_lock", None)
     if hasattr(lock, "_at_fork_reinit"):
@@ -54,32 +55,32 @@ def _locks_of_llvm() -> Iterator[Any]:
 
 
 class _Imports:
-    """Python's imports, held still while the process forks."""
+    """Stops Python's imports while the process forks."""
 
     def __init__(self) -> None:
         self._held = False
-        self._lock = forkable(RLock())  # by which our own ones begin (`with`: Ctrl-C cannot leave it locked)
-        self._own: dict[int, int] = {}  # how many modules each thread runs without Python's import
+        self._lock = forkable(RLock())  # taken before Weft's own imports (`with`: Ctrl-C cannot leave it locked)
+        self._own: dict[int, int] = {}  # number of modules that each thread runs without Python's import
 
     def begin(self) -> None:
-        """This thread runs a module."""
+        """Record that this thread runs a module."""
         me = get_ident()
         with self._lock:
             self._own[me] = self._own.get(me, 0) + 1
 
     def end(self) -> None:
-        """It has run."""
+        """Record that the module has run."""
         me = get_ident()
         self._own[me] -= 1
         if not self._own[me]:
             del self._own[me]
 
     def hold(self) -> None:
-        """Wait until no other thread is within one of ours, and let none begin."""
+        """Wait until no other thread imports one of Weft's modules, and let none begin."""
         deadline = time.monotonic() + _PATIENCE
         while True:
-            _imp.acquire_lock()  # by which imports begin
-            if self._lock.acquire(blocking=False):  # who has it may wait for imports, in a finalizer
+            _imp.acquire_lock()  # every import begins with this lock
+            if self._lock.acquire(blocking=False):  # its owner may wait for imports, in a finalizer
                 owners = {owner for name, owner, _ in _under_way() if name.partition(".")[0] in _OURS} | {*self._own}
                 if not owners or get_ident() in owners or time.monotonic() > deadline:
                     self._held = True
@@ -89,14 +90,14 @@ class _Imports:
             time.sleep(_PAUSE)
 
     def let_go(self) -> None:
-        """Imports go on."""
+        """Let imports continue."""
         if self._held:
             self._held = False
             self._lock.release()
             _imp.release_lock()
 
     def let_go_in_child(self) -> None:
-        """What other threads were importing, after all, is imported anew by who asks for it."""
+        """Let imports continue in the child. Modules that other threads were importing are imported again on demand."""
         for other in self._own.keys() - {get_ident()}:
             del self._own[other]
         for name, owner, locks in list(_under_way()):
@@ -108,8 +109,8 @@ class _Imports:
 
 
 def _under_way() -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """(module, the thread that imports it, where its lock is) of each import. (Python tells it nowhere else; where this
-    is not there, nothing waits.)"""
+    """Return (module, importing thread, place of its lock) of each pending import. (Python has no public interface for
+    this. If the internal one is missing, a fork does not wait.)"""
     locks: dict[str, Any] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
     for name, ref in list(locks.items()):
         owner = getattr(ref(), "owner", None)
@@ -118,12 +119,12 @@ def _under_way() -> Iterator[tuple[str, int, dict[str, Any]]]:
 
 
 class Gate:
-    """`with gate:` any number of threads are inside at once, each as often as it likes. A fork waits for all but its
-    own, and keeps new ones out meanwhile."""
+    """`with gate:` lets any number of threads in at once, and each thread several times. A fork waits for all threads
+    but its own, and keeps new ones out meanwhile."""
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._inside: dict[int, int] = {}  # how often each thread entered
+        self._inside: dict[int, int] = {}  # number of entries of each thread
         self._forking: int | None = None  # the thread that forks
 
     def __enter__(self) -> None:
@@ -139,24 +140,24 @@ class Gate:
             if left:
                 self._inside[me] = left
                 return
-            del self._inside[me]  # never 0, not for a moment: a finalizer that came in then and left would remove it
+            del self._inside[me]  # never 0: a finalizer that enters and leaves meanwhile would remove it
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Before a fork."""
-        self._changed.acquire()  # held during the fork, so that the child finds it as it is
-        self._changed.wait_for(lambda: self._forking is None)  # another thread may be first
+        """Close the gate before a fork."""
+        self._changed.acquire()  # held during the fork, so that its state is consistent in the child
+        self._changed.wait_for(lambda: self._forking is None)  # another thread may fork first
         self._forking = get_ident()
         self._changed.wait_for(lambda: self._inside.keys() <= {get_ident()}, _PATIENCE)
 
     def open(self) -> None:
-        """After it."""
+        """Open the gate after a fork."""
         self._forking = None
         self._changed.notify_all()
         self._changed.release()
 
     def open_in_child(self) -> None:
-        """After it, in the child."""
+        """Open the gate in the child."""
         for other in self._inside.keys() - {get_ident()}:
             del self._inside[other]
         self.open()
@@ -168,8 +169,8 @@ _imports = _Imports()
 
 @contextmanager
 def importing() -> Generator[None, None, None]:
-    """What runs a module without Python's `import`, which a fork would not know of. (A thread within the gate would be
-    waited for as well; but one that imports cannot wait for the gate, since the fork waits for it.)"""
+    """Return a context in which a module runs without Python's `import`, which a fork would not notice. (The gate
+    cannot be used for this: an importing thread cannot wait for the gate, because the fork waits for the import.)"""
     _imports.begin()
     try:
         yield

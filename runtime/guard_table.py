@@ -1,9 +1,9 @@
-"""Which addresses are between our guards, for native code that may lock nothing: what handles a signal reads it.
+"""A table of the addresses between Weft's guards, which native code reads without a lock: the signal handler uses it.
 
-    chunk    the next chunk or 0, then ENTRIES entries of three words: begin, end, a text of whose memory it is
+    chunk    the next chunk or 0, then ENTRIES entries of three words: begin, end, a text that names the owner
 
-A reader may come at any moment. An entry is written with its `begin` last, and taken back with its `begin` first; 0
-means that there is none. Chunks stay for good.
+The handler may read at any moment. An entry is therefore written with its `begin` last, and removed with its `begin`
+first; 0 means that there is none. Chunks are never freed.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _BEGIN, _END, _TEXT = range(ENTRY)
 
 
 class GuardTable:
-    """A table that grows. Entries have numbers; those that are removed are used again."""
+    """A table that grows. Entries have numbers. The numbers of removed entries are reused."""
 
     def __init__(self) -> None:
         self._lock = forkable(RLock())
         self._chunks: list[Any] = [_chunk()]
         self._free = list(range(ENTRIES - 1, -1, -1))
-        self._texts: dict[int, Any] = {}  # what the entries point to
+        self._texts: dict[int, Any] = {}  # the texts that entries point to
 
     @property
     def address(self) -> int:
-        """Where its first chunk is."""
+        """The address of the first chunk."""
         return ctypes.addressof(self._chunks[0])
 
     def add(self, begin: int, end: int) -> int:
-        """The number of a new entry."""
+        """Add an entry and return its number."""
         try:
             number = self._free.pop()
         except IndexError:
@@ -46,14 +46,14 @@ class GuardTable:
         return number
 
     def call(self, number: int, text: str) -> None:
-        """Say whose memory is there."""
+        """Set the name of the owner of the memory."""
         told = ctypes.create_string_buffer(text.encode())
         words, at = self._place(number)
         words[at + _TEXT] = ctypes.addressof(told)
         self._texts[number] = told
 
     def remove(self, number: int) -> None:
-        """There is no such memory any more."""
+        """Remove the entry, because the memory is gone."""
         words, at = self._place(number)
         words[at + _BEGIN] = words[at + _TEXT] = 0
         self._texts.pop(number, None)

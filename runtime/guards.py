@@ -1,6 +1,6 @@
-"""Kernels that touch memory which is nobody's, seen from Python: watching for them, and the exception.
+"""The Python side of the guards around memory: install the fault handler, and raise an exception for a fault.
 
-What native code does about them is in `guard_ir.py`, what lies around memory in `mappings.py`.
+`guard_ir.py` handles the faults in native code. `mappings.py` places the guards around memory.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["Guards", "memory_fault", "pause", "resume", "watch"]
 
 
 class Guards:
-    """The native functions, those of `code`."""
+    """The native functions of `code`."""
 
-    FUNCTIONS = ("guard_install", "guard_pause", "guard_resume")  # what the code must export
+    FUNCTIONS = ("guard_install", "guard_pause", "guard_resume")  # the functions that the code must export
 
     def __init__(self, code: Code) -> None:
         self.install = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["guard_install"])
@@ -29,22 +29,23 @@ class Guards:
         _all.append(self)
 
 
-_all: list[Guards] = []  # one, once the runtime is loaded
+_all: list[Guards] = []  # at most one: it is added when the runtime is loaded
 
 
 def watch() -> None:
-    """Be told of faults from now on; also where somebody else wanted to be, and no longer does."""
+    """Install the fault handler. Also installs it again if another library has replaced it."""
     for one in _all:
         one.install(mappings.table_address())
 
 
 def pause() -> int | None:
-    """This thread runs Python within a kernel, whose faults are Python's. Gives what `resume` takes."""
+    """Disable the handler for this thread, because it runs Python within a kernel and faults are then Python's. Returns
+    the argument of `resume`."""
     return _all[0].pause() if _all else None
 
 
 def resume(mark: int | None) -> None:
-    """This thread goes on with the kernel."""
+    """Enable the handler again, because this thread continues with the kernel."""
     if mark is not None:
         _all[0].resume(mark)
 
@@ -53,7 +54,7 @@ _ADVICE = "With ti.init(debug=True), or run by `weft debug FILE`, it names the l
 
 
 def memory_fault(kernel: str, fault: int) -> MemoryFault:
-    """The exception for a fault (see `guard_ir.py`) of that kernel."""
+    """Return the exception for a fault of that kernel (see `guard_ir.py`)."""
     address = fault & ~(FAULT | WROTE)
     did = f"kernel '{kernel}' {'wrote' if fault & WROTE else 'read'}"
     kept = "What it wrote until then stays written."

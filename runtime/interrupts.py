@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTIONS", "INTERRUPTED", "INTERRUPTS_IR", "raiser", "watch_main_thread"]
 
-INTERRUPTED = 6  # the state of an error record
-_PATIENCE = 25  # intervals without a launch until the watcher sleeps
+INTERRUPTED = 6  # the state in an error record
+_PATIENCE = 25  # intervals without a launch after which the watcher sleeps
 
 _STATE = f"""
 @main.ident = internal global i64 0
@@ -212,19 +212,19 @@ INTERRUPTS_IR = _STATE + _WATCHER + _POLL + _LIFE
 known({"watch_begin": "i1 (ptr)", "end_watched": "i64 (ptr)", "raise_interrupt": "ptr ()"})
 
 
-FUNCTIONS = ("look_for_signals", "raise_interrupt", "watch_main")  # what the code must export
+FUNCTIONS = ("look_for_signals", "raise_interrupt", "watch_main")  # the functions that the code must export
 
 
 def watch_main_thread(code: Code) -> None:
-    """Let the launches of the main thread be watched by that native code."""
+    """Let that native code watch the launches of the main thread."""
     watch: Any = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code["watch_main"])
     watch(threading.main_thread().ident)
     if hasattr(os, "register_at_fork"):
-        # In a child, the thread that forked is the main one; Python may not have written that down yet.
+        # In a child, the thread that forked is the main thread, but Python may not have recorded that yet.
         os.register_at_fork(after_in_child=lambda: watch(threading.get_ident()))
 
 
 def raiser(code: Code) -> Callable[[], Any]:
-    """A function that raises what the handler of a signal raised during a launch."""
+    """Return a function that raises the exception of a signal handler that ran during a launch."""
     function: Callable[[], Any] = ctypes.PYFUNCTYPE(ctypes.py_object)(code["raise_interrupt"])
     return function

@@ -1,10 +1,11 @@
-"""Object files become callable code: ORC JITs, a library in one of them per kernel.
+"""Turn object files into callable code, by LLVM's ORC JIT with one library per kernel.
 
-A JIT that has let go of a library still keeps 9 KiB of names and tables for it. So each JIT takes a limited number of
-libraries, and goes with the last of them: what is left of dropped kernels is bounded by the number of those that live.
+A JIT keeps 9 KiB of names and tables for each library that it has removed. Each JIT therefore takes a limited number of
+libraries and is closed with the last of them, so the memory that dropped kernels leave behind is bounded by the number
+of live kernels.
 
-Symbols that an object leaves undefined are those the process exports: the C library, the helpers that compilers call
-(f64 to f16 is one where the CPU has no instruction for it), and the libraries that the object names.
+Undefined symbols of an object are resolved from the exports of the process: the C library, the helpers that compilers
+call (f64 to f16 is one, on a CPU without an instruction for it), and the libraries that the object names.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from weft.runtime.forks import forkable, gate
 
 __all__ = ["Code", "Loader", "emit"]
 
-# LLVM has two linkers. The older one asks for the memory of code and of data separately; where another library has
-# reserved most of the addresses around, as CUDA's driver does, they come to lie further apart than code can reach, and
-# LLVM ends the process. The newer one asks for one piece. (It is the usual one on macOS, and young for Windows.)
+# LLVM has two linkers. The older one allocates the memory of code and of data separately. If another library has
+# reserved most of the nearby addresses, as CUDA's driver does, the two are further apart than code can address, and
+# LLVM ends the process. The newer linker allocates one piece. (It is the default on macOS, and still new on Windows.)
 _TOGETHER = sys.platform == "linux"
 
-# Libraries of one JIT: making one takes 1.5 ms, some four times as long as loading a small kernel.
+# The number of libraries of one JIT. Making a JIT takes 1.5 ms, about four times as long as loading a small kernel.
 _MOST_LIBRARIES = 32
 
 
 class Code:
-    """Machine code in memory, for as long as this object lives: `code[name]` is the address of a function."""
+    """Machine code in memory, for the lifetime of this object. `code[name]` is the address of a function."""
 
     __slots__ = ("__weakref__", "_tracker")
 
@@ -45,7 +46,8 @@ class Code:
 
 
 class _Jit:
-    """LLVM's linker, for a number of libraries: `engine` is closed when this object and all their Code are gone."""
+    """LLVM's linker for a number of libraries. `engine` is closed when this object and all its Code objects are
+    gone."""
 
     __slots__ = ("__weakref__", "engine", "libraries")
 
@@ -55,7 +57,7 @@ class _Jit:
 
 
 class Loader:
-    """Loads object files into this process. Made cheaply; LLVM is imported with the first object."""
+    """Loads object files into this process. It is cheap to create: LLVM is imported with the first object."""
 
     def __init__(self) -> None:
         self._jit: _Jit | None = None
@@ -69,9 +71,9 @@ class Loader:
         symbols: Mapping[str, int] = MappingProxyType({}),
         parts: Sequence[bytes] = (),
     ) -> Code:
-        """The object file `code` linked into the process, its `functions` ready to call. `symbols` are addresses that
-        it may refer to by name, `parts` other object files with functions that it calls. InternalError if a symbol is
-        missing."""
+        """Link the object file `code` into the process, so that its `functions` can be called. It may refer to
+        `symbols`, which are addresses by name, and to functions of `parts`, which are other object files. Raises
+        InternalError if a symbol is missing."""
         with self._lock:
             jit = self._jit_with_room()
             jit.libraries += 1
@@ -95,7 +97,7 @@ class Loader:
         return Code(tracker, jit)
 
     def _jit_with_room(self) -> _Jit:
-        """The JIT of the next library."""
+        """Return the JIT for the next library."""
         if self._jit is not None and self._jit.libraries < _MOST_LIBRARIES:
             return self._jit
         from llvmlite import binding
@@ -108,8 +110,8 @@ class Loader:
 
 
 def _close_with(owner: Any, one: Any, *keeps: Any) -> None:
-    """Let LLVM let go of it when its owner goes. (Held until then from outside: the collector would close what is part
-    of a cycle where nothing says to a fork that LLVM is busy.)"""
+    """Close the LLVM object when its owner is gone. (It is held from outside until then. Otherwise the garbage
+    collector would close an object of a cycle without the gate, and a fork would not know that LLVM is busy.)"""
     weakref.finalize(owner, _close, one, *keeps).atexit = False
 
 
@@ -119,7 +121,7 @@ def _close(one: Any, *_: Any) -> None:
 
 
 def emit(text: str) -> bytes:
-    """LLVM IR text as an object file for this processor: quickly, as it stands."""
+    """Compile LLVM IR text to an object file for this processor, quickly and without optimization."""
     from llvmlite import binding
 
     _initialize(binding)
@@ -131,14 +133,15 @@ def emit(text: str) -> bytes:
 
 
 def _initialize(binding: Any) -> None:
-    binding.initialize_native_target()  # these return at once when it has been done
+    binding.initialize_native_target()  # these return at once if already initialized
     binding.initialize_native_asmprinter()
-    binding.initialize_native_asmparser()  # for the pool's inline `pause`
+    binding.initialize_native_asmparser()  # for the inline assembly `pause` of the pool
 
 
 def _target_machine(binding: Any) -> Any:
-    """The optimizer is left out (opt=0): it would take five times as long as the rest. With `vzeroupper`, LLVM would
-    clear the upper halves of registers at the end of functions that must keep them (`preserve_allcc`)."""
+    """Return a target machine without the optimizer (opt=0), which would take five times as long as the rest. With
+    `vzeroupper`, LLVM would clear the upper halves of registers at the end of functions that must preserve them
+    (`preserve_allcc`)."""
     features = binding.get_host_cpu_features().flatten()
     if "+avx" in features.split(","):
         features += ",-vzeroupper"

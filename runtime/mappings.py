@@ -1,12 +1,12 @@
-"""Memory between pages that nobody may touch, for fields and ndarrays on the CPU. None of it is the C heap's.
+"""Memory between inaccessible guard pages, for fields and ndarrays on the CPU. It is not taken from the C heap.
 
     | guard | slack | bytes | slack | guard |                                 a mapping of its own
-    | guard | slack | bytes | slack | bytes | slack | ... | slack | guard |   what is small shares one
+    | guard | slack | bytes | slack | bytes | slack | ... | slack | guard |   small blocks share a mapping
 
-An access that misses the bytes by a little meets slack, which is nobody's; one that misses them by much meets a guard,
-pages without access, and `guard_ir.py` hears of it. Guards cost addresses and no memory, and so does slack until it is
-touched. A mapping that is let go is kept for a while, up to _IDLE bytes of them: a page that the system gives anew
-costs more than one that is cleared.
+An access slightly out of bounds touches slack, which is unused. An access far out of bounds touches a guard, which has
+no access rights, and `guard_ir.py` handles the fault. Guards take addresses but no memory, and slack takes no memory
+until it is touched. A released mapping is kept for reuse, up to _IDLE bytes in all: a new page from the system costs
+more than clearing an old one.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ __all__ = ["ALIGNMENT", "Block", "Mapping", "nearest", "table_address", "take"]
 ALIGNMENT = 64
 _PAGE = mmap.PAGESIZE
 
-_GUARD = 16 << 20, 4 << 30  # bytes: at least and at most; in between, as many as there are to guard
-_SMALL_GUARD = 16 * _PAGE  # where the process may not have so many addresses
+_GUARD = 16 << 20, 4 << 30  # bytes: minimum and maximum; in between, as large as the memory that it guards
+_SMALL_GUARD = 16 * _PAGE  # if the process may not reserve so many addresses
 
-# What is small: a piece of a shared mapping, slack included. Programs have hundreds of fields of one element; a page
-# for each would be a set of the cache and an entry of the TLB for all of them.
+# The largest small block: a piece of a shared mapping, slack included. Programs have hundreds of fields of one element.
+# A page for each would put all of them into one set of the cache and use an entry of the TLB each.
 _PIECES = 256, 4096
 _SHARED = 64 << 10
 
 _IDLE, _IDLE_MAPPINGS = 64 << 20, 64
 
-# From this size on we ask for pages of 2 MiB, and begin at one.
+# From this size on, memory uses pages of 2 MiB and begins at one.
 _HUGE, _HUGE_PAGE = 4 << 20, 2 << 20
 
-# Where memory begins within its page: no two in a row at one place, or loops over several of them would meet in the
-# same sets of the caches.
+# The offsets of memory within its page. Successive blocks get different offsets, because loops over several of them
+# would otherwise compete for the same sets of the caches.
 _SKEW = 69 * 64
 
 
 class Mapping:
-    """Addresses from `begin` to `end`, of which `room` bytes from `first` on may be used."""
+    """Addresses from `begin` to `end`. `room` bytes from `first` on may be used."""
 
     __slots__ = ("begin", "end", "entry", "first", "room")
 
@@ -66,33 +66,33 @@ class Mapping:
         self.entry = _table.add(self.begin, self.end)
 
     def close(self) -> None:
-        """Give it back to the system."""
+        """Return the addresses to the system."""
         _table.remove(self.entry)
         system.release(self.begin, self.end - self.begin)
 
 
 class Block:
-    """`size` bytes at `address`, somewhere in a mapping. numpy arrays are made of it, and keep it."""
+    """`size` bytes at `address` in a mapping. numpy arrays are made of it and keep it alive."""
 
     __slots__ = ("__array_interface__", "__weakref__", "address", "mapping", "owner", "size")
 
     def __init__(self, address: int, size: int, owner: str, mapping: Mapping) -> None:
         self.address, self.size, self.owner, self.mapping = address, size, owner, mapping
-        shape = (max(size, 1),)  # numpy has its own memory for no bytes
+        shape = (max(size, 1),)  # numpy would allocate its own memory for zero bytes
         self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": "|u1", "version": 3}
 
 
 _table = GuardTable()
 _blocks = weakref.WeakValueDictionary[int, Block]()  # by address
-_pieces: dict[int, list[tuple[int, Mapping]]] = {}  # free ones, by their size
+_pieces: dict[int, list[tuple[int, Mapping]]] = {}  # free pieces, by their size
 _idle: list[Mapping] = []
 _numbers = count()
 
 
 def take(size: int, slack: int, owner: str) -> Any:
-    """A numpy array of `size` zero bytes, at a multiple of ALIGNMENT, with at least `slack` bytes before and behind
-    that are nobody's. Its memory goes with the last view of it. MemoryError where there is none. `owner` is told who
-    misses it."""
+    """Return a numpy array of `size` zero bytes. Its address is a multiple of ALIGNMENT, and there are at least `slack`
+    unused bytes before and behind it. The memory is freed with the last view of it. Raises MemoryError if there is
+    none. Faults near it name `owner`."""
     around = _up(max(slack, 1), ALIGNMENT)
     need = size + 2 * around
     block = _piece(size, around, owner) if need <= _PIECES[1] else _own(size, around, owner)
@@ -101,13 +101,14 @@ def take(size: int, slack: int, owner: str) -> Any:
 
 
 def nearest(address: int) -> Block | None:
-    """The block that an address misses: of those in the mapping that it is in, the nearest; None if it is in none."""
+    """Return the block that an access at this address missed: the nearest one in the same mapping; None outside of
+    mappings."""
     there = [block for block in list(_blocks.values()) if block.mapping.begin <= address < block.mapping.end]
     return min(there, key=lambda block: _distance(block, address), default=None)
 
 
 def table_address() -> int:
-    """Where native code finds which addresses are ours (see `guard_table.py`)."""
+    """Return the address of the table of Weft's memory (see `guard_table.py`)."""
     return _table.address
 
 
@@ -123,7 +124,7 @@ def _piece(size: int, around: int, owner: str) -> Block:
     length = max(1 << (size + 2 * around - 1).bit_length(), _PIECES[0])
     free = _pieces.setdefault(length, [])
     try:
-        place, mapping = free.pop()  # (another thread may come between a look and a pop)
+        place, mapping = free.pop()  # (another thread may take it between the check and the pop)
     except IndexError:
         mapping = Mapping(_SHARED, _PAGE)
         _table.call(mapping.entry, "a small field")
@@ -147,12 +148,12 @@ def _own(size: int, around: int, owner: str) -> Block:
 
 
 def _mapping(need: int, align: int) -> Mapping:
-    """One that was let go, if it fits, the latest first, or a new one."""
+    """Return a released mapping that fits, the latest first, or a new one."""
     for mapping in _idle[::-1]:
         if need <= mapping.room <= 2 * need and mapping.first % align == 0:
             try:
                 _idle.remove(mapping)
-            except ValueError:  # another thread has it
+            except ValueError:  # another thread has taken it
                 continue
             ctypes.memset(mapping.first, 0, mapping.room)
             return mapping
@@ -167,5 +168,5 @@ def _let_go(mapping: Mapping) -> None:
     while len(_idle) > _IDLE_MAPPINGS or sum(one.room for one in list(_idle)) > _IDLE:
         try:
             _idle.pop(0).close()
-        except IndexError:  # another thread has it
+        except IndexError:  # another thread has taken it
             return

@@ -1,4 +1,4 @@
-"""Buffers of fields and temporaries, and the account of who holds what."""
+"""Allocate the buffers of fields and temporaries, and keep account of their owners."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LISTED = 10
 
 
 class Memory:
-    """Hands out zeroed, aligned buffers. A buffer is a numpy array of bytes; it is freed with the last reference to it
+    """Allocates zeroed, aligned buffers. A buffer is a numpy array of bytes. It is freed with the last reference to it
     or to a view of it. One request may not exceed `limit` bytes (0: the machine's memory), because the system would
-    promise such memory and then kill the process that uses it."""
+    grant such memory and then kill the process that uses it."""
 
     def __init__(self, limit: int = 0) -> None:
         self._limit = limit
@@ -29,8 +29,8 @@ class Memory:
         self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str, slack: int = 0) -> Any:
-        """A zeroed uint8 array of `size` bytes that begins at a multiple of 64, with at least `slack` bytes on either
-        side that are nobody's. `owner` names it in the account."""
+        """Return a zeroed uint8 array of `size` bytes. Its address is a multiple of 64, and there are at least `slack`
+        unused bytes on both sides. `owner` names it in the account."""
         limit = self._limit or system.physical_memory()
         if size > limit:
             raise self._refuse(size, owner, f"the limit is {readable_size(limit)}")
@@ -51,18 +51,18 @@ class Memory:
             self.observer.held("cpu", -size, owner)
 
     def address(self, buffer: Any) -> int:
-        """Where a buffer lies."""
+        """Return the address of a buffer."""
         return int(buffer.__array_interface__["data"][0])
 
     def view(
         self, buffer: Any, dtype: Any, shape: Sequence[int], offset: int = 0, strides: Sequence[int] | None = None
     ) -> Any:
-        """A window onto a buffer, indexed as a numpy array is (here it is one): elements of `dtype` at `offset` bytes,
-        and `strides` bytes apart (None: row-major)."""
+        """Return a view of a buffer (here a numpy array): elements of `dtype` at `offset` bytes, with `strides` in
+        bytes (None: row-major)."""
         return np.ndarray(shape, dtype, buffer, offset, strides)
 
     def duplicate(self, buffer: Any) -> Any:
-        """A buffer with the same bytes."""
+        """Return a buffer with the same bytes."""
         return buffer.copy()
 
     def assign(self, target: Any, source: Any) -> None:
@@ -70,19 +70,19 @@ class Memory:
         target[...] = source
 
     def follow(self, stream: int) -> None:
-        """Nothing: no stream of a GPU touches this memory."""
+        """Do nothing: no GPU stream uses this memory."""
 
     def copy_out(self, target: int, address: int, size: int) -> None:
-        """Copy bytes from an address of a buffer to one of the host."""
+        """Copy bytes from an address in a buffer to an address of the host."""
         ctypes.memmove(target, address, size)
 
     @property
     def total(self) -> int:
-        """Bytes held now."""
+        """The number of allocated bytes."""
         return sum(size for _, size in list(self._held.values()))
 
     def holders(self) -> list[tuple[str, int]]:
-        """(owner, bytes) of the buffers alive, the largest first."""
+        """Return (owner, bytes) of the live buffers, the largest first."""
         return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))
 
     def _refuse(self, size: int, owner: str, reason: str) -> OutOfMemory:
@@ -90,7 +90,7 @@ class Memory:
 
 
 def out_of_memory(asked: str, held: list[tuple[str, int]]) -> OutOfMemory:
-    """The error where there is not what was `asked` for, with what is `held`: (owner, bytes), the largest first."""
+    """Return the error for a request of `asked` bytes. `held` lists (owner, bytes), the largest first."""
     lines = [asked, f"Held by this program: {readable_size(sum(size for _, size in held))}"]
     lines += [f"  {readable_size(size):>10}  {owner}" for owner, size in held[:_LISTED]]
     if len(held) > _LISTED:
@@ -99,7 +99,7 @@ def out_of_memory(asked: str, held: list[tuple[str, int]]) -> OutOfMemory:
 
 
 def readable_size(size: int) -> str:
-    """1536 as "1.5 KiB"."""
+    """Format a number of bytes: 1536 as "1.5 KiB"."""
     if size < 1024:
         return f"{size} B"
     amount, units = size / 1024, ["KiB", "MiB", "GiB", "TiB"]

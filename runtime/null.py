@@ -1,4 +1,4 @@
-"""A device that runs nothing: for compiling where results do not matter, and for measuring all the rest."""
+"""A device that runs nothing, for compiling without results and for measuring the rest of Weft."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["NullDevice", "NullKernel"]
 
 
 class NullKernel:
-    """Gives zeros and leaves memory as it is; `launches` counts."""
+    """A kernel that returns zeros and leaves memory unchanged. `launches` counts its launches."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact, self.launches = artifact, 0
@@ -27,7 +27,7 @@ class NullKernel:
 
 
 class NullDevice:
-    """Buffers are real, kernels are not run."""
+    """The device allocates real buffers but does not run kernels."""
 
     arch = "null"
     number: int | None = None
@@ -39,37 +39,37 @@ class NullDevice:
         self.memory = Memory(memory_limit)
 
     def load(self, artifact: Artifact) -> NullKernel:
-        """A kernel that does nothing."""
+        """Return a kernel that does nothing."""
         return NullKernel(artifact)
 
     def synchronize(self) -> None:
-        """There is never anything to wait for."""
+        """Do nothing: no work is ever pending."""
 
     def stamp(self) -> float:
-        """Now."""
+        """Return the current time."""
         return time.perf_counter()
 
     def seconds_between(self, begin: float, end: float) -> float:
-        """From one stamp to another."""
+        """Return the seconds between two stamps."""
         return end - begin
 
     def cache_flush(self) -> Callable[[], None]:
-        """A function that does nothing: no kernel reads memory here."""
+        """Return a function that does nothing, because no kernel reads memory here."""
         return lambda: None
 
     def observe(self, observer: Observer | None) -> None:
-        """Tell that one of memory from now on."""
+        """Report memory to that observer from now on."""
         self.memory.observer = observer
 
     def reseed(self, random_seed: int) -> None:
-        """No kernel draws random numbers here."""
+        """Do nothing: no kernel draws random numbers here."""
 
     def time_tasks(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no task runs."""
 
     def task_times(self) -> list[tuple[str, float]]:
-        """None."""
+        """Return no times."""
         return []
 
     def close(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing: there are no resources."""

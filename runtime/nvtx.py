@@ -1,4 +1,5 @@
-"""Named ranges on the timeline of NVIDIA's tools (Nsight Systems, Nsight Compute), where their library is installed."""
+"""Show named ranges on the timeline of NVIDIA's tools (Nsight Systems, Nsight Compute), if their library is
+installed."""
 
 from __future__ import annotations
 
@@ -18,26 +19,26 @@ _WHEELS = ("nvidia/nvtx/lib", "nvidia/nvtx/bin", "nvidia/cu13/lib", "nvidia/cu13
 
 @cache
 def _library() -> Any:
-    """The library, from where the system has it or from NVIDIA's wheels; None if there is none."""
+    """Return the library, from the system or from NVIDIA's wheels, or None if there is none."""
     places = [Path(root) / folder / name for root in sys.path for folder in _WHEELS for name in _NAMES]
     for place in (*_NAMES, *(str(place) for place in places if place.exists())):
         try:
             library = ctypes.CDLL(place)
             library.nvtxRangePushA.argtypes = (ctypes.c_char_p,)
-        except (OSError, AttributeError):  # not there, or without these functions
+        except (OSError, AttributeError):  # it is missing, or lacks these functions
             continue
         return library
     return None
 
 
 def available() -> bool:
-    """Whether ranges go anywhere."""
+    """Return whether the library is available."""
     return _library() is not None
 
 
 @contextmanager
 def in_range(name: str) -> Generator[None, None, None]:
-    """What happens inside belongs to the range `name`; without the library this does nothing."""
+    """Show the body of the `with` block as range `name`. Does nothing without the library."""
     library = _library()
     if library is None:
         yield

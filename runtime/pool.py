@@ -46,10 +46,10 @@ _CALIBRATION = 1000
 
 
 class Pool:
-    """`threads` threads, the caller included. Native threads start with the first loop that needs them; they end with
-    this object, or when Python exits. After a fork the child starts its own."""
+    """`threads` threads, including the caller. Native threads start with the first loop that needs them. They end with
+    this object, or when Python exits. After a fork, the child starts its own."""
 
-    FUNCTIONS = ("parallel_for", "stop_workers", "spin", "scratch")  # what the code must export
+    FUNCTIONS = ("parallel_for", "stop_workers", "spin", "scratch")  # the functions that the code must export
 
     def __init__(self, threads: int, code: Code) -> None:
         """`code` is POOL_IR, loaded."""
@@ -68,21 +68,21 @@ class Pool:
         _pools.add(self)
 
     def _at(self, name: str, kind: Any = ctypes.c_int32) -> Any:
-        """What lies at that place."""
+        """Return the value at that offset."""
         return kind.from_address(self.handle + PLACES[name])
 
     def close(self) -> None:
-        """Ends the workers; the next loop starts them again. Does nothing while a launch is under way."""
+        """Stop the workers. The next loop starts them again. Does nothing during a launch."""
         _stop(self._code, self._words, os.getpid())
 
     @property
     def started(self) -> int:
-        """How many workers run now."""
+        """The number of running workers."""
         return int(self._at("started").value)
 
     @property
     def sleeping(self) -> int:
-        """How many of them sleep."""
+        """The number of sleeping workers."""
         return int(self._at("sleepers").value)
 
     @property
@@ -91,12 +91,12 @@ class Pool:
         return bool(self._at("launch_lock").value)
 
     def missed(self, address: int) -> bool:
-        """Whether an address is between the guards of the scratch memory."""
+        """Return whether an address is between the guards of the scratch memory."""
         begin, size = (self._at(name, ctypes.c_int64).value for name in ("scratch", "scratch_size"))
         return bool(begin) and begin - SCRATCH_GUARD <= address < begin + size + SCRATCH_GUARD
 
     def forget(self) -> None:
-        """In a forked child: the threads of the parent are not here, and what they were doing is not done."""
+        """Reset the pool in a forked child: the parent's threads do not exist here, and their work is lost."""
         for name in ("lock", "started", "stopping", "sleepers", "launch_lock"):
             self._at(name).value = 0
         for name in ("state", "owner", "looper", "scratch", "scratch_size"):
@@ -109,13 +109,13 @@ _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
 def in_scratch(address: int) -> bool:
-    """Whether an address is between the guards of the scratch memory of any pool."""
+    """Return whether an address is between the guards of the scratch memory of any pool."""
     return any(pool.missed(address) for pool in list(_pools))
 
 
 @cache
 def _watch_forks() -> None:
-    """One hook for all pools: it cannot be taken back."""
+    """Register one fork hook for all pools, because a hook cannot be removed."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_all)
 
@@ -126,7 +126,7 @@ def _forget_all() -> None:
 
 
 def _spins(code: Code) -> int:
-    """How many pauses last SPIN_SECONDS here."""
+    """Measure how many pauses last SPIN_SECONDS on this machine."""
     spin = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code["spin"])
     spin(_CALIBRATION // 10)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What native calls know of an array without asking Python."""
+"""The data of arrays that native calls read without calling Python."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["Record", "Recorded"]
 
 
 class Record(bytes):
-    """What a kernel takes of an array, behind an 8-byte word that says of what kind it is. A launch keeps the record,
-    and the record the memory that it tells of."""
+    """The data of an array that a kernel needs, behind an 8-byte word that gives its kind. A launch keeps the record
+    alive, and the record keeps the memory alive."""
 
     memory: Any = None
 
 
 class Recorded:
-    """An object whose only slot, `record`, lies where native code looks for it."""
+    """An object whose only slot, `record`, is at the offset where native code expects it."""
 
     __slots__ = ("record",)
     record: bytes

@@ -1,17 +1,17 @@
-"""The operating system, as far as the runtime needs it: one module per system with the same names.
+"""The interface of the runtime to the operating system: one module per system, all with the same names.
 
-THREADS_IR            LLVM IR: how a native thread starts and is joined, how it waits on a word (so many milliseconds;
-                      0: without end) and is woken; how pages of memory are reserved, committed and released
-VECTOR_MATH           name of the library of vectorized sin, exp, ...; None where there is none
+THREADS_IR            LLVM IR: starts and joins native threads; waits for a change of a word (for so many milliseconds;
+                      0: without limit) and wakes waiters; reserves, commits and releases pages of memory
+VECTOR_MATH           name of the library of vectorized sin, exp, ...; None if there is none
 SCALAR_MATH           name of C's math library; None for the process itself
-SUPPORT               libraries with the helpers compilers call, such as f64 -> f16
+SUPPORT               libraries with the helpers that compilers call, such as f64 -> f16
 CATCHES_FAULTS        whether `guard_ir.py` can end a kernel that touches memory without access
 physical_memory()     bytes of memory of the machine
-cpu_name()            what the processor calls itself
-stack_limit()         bytes that the stacks of the program's threads have, as far as the system says; 0 if it does not
-reserve(size)         the address of so many bytes without access; 0 if there is no room
-commit(address, size, huge)    lets reserved pages be read and written, in large pages if possible; whether it could
-release(address, size)         gives reserved addresses back
+cpu_name()            the name that the processor reports
+stack_limit()         bytes of the stacks of the program's threads, if the system says so; else 0
+reserve(size)         reserves that many bytes without access and returns the address; 0 if there is no room
+commit(address, size, huge)    makes reserved pages readable and writable, in large pages if possible; whether it could
+release(address, size)         returns reserved addresses to the system
 """
 
 from __future__ import annotations
@@ -55,25 +55,26 @@ reserve, commit, release = host.reserve, host.commit, host.release
 
 _UNKNOWN_STACK = 1 << 20
 
-# What a spinning thread executes to leave the core's resources to its sibling.
+# The instruction with which a spinning thread leaves the core's resources to its sibling.
 PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "isb", "arm64": "isb"}.get(platform.machine().lower(), "")
 
 
 @cache
 def physical_memory() -> int:
-    """Bytes of memory of the machine, or that this process's control groups allow."""
+    """Return the bytes of memory of the machine, or the limit of the control groups of this process."""
     return int(min(host.physical_memory(), memory_limit()))
 
 
 def stack_bytes() -> int:
-    """How much of its stack a launch may use: half of what the smallest has, since others may be using it as well."""
+    """Return how many bytes of its stack a launch may use: half of the smallest stack, because others may use it as
+    well."""
     known = (host.stack_limit(), threading.stack_size())
     return min((size for size in known if size), default=_UNKNOWN_STACK) // 2
 
 
 def threads_available() -> int:
-    """How many threads this process may run at once: its affinity mask where the system has one, and not more than its
-    share of the processors' time keeps busy."""
+    """Return how many threads this process may run at once. This is limited by its affinity mask, if the system has
+    one, and by its share of CPU time."""
     affinity: Any = getattr(os, "sched_getaffinity", None)  # Linux only
     if not affinity:
         return os.cpu_count() or 1
@@ -83,13 +84,13 @@ def threads_available() -> int:
 
 @cache
 def vector_math_library() -> str | None:
-    """The vectorized math library if it can be loaded here, such as "libmvec.so.1"."""
+    """Return the name of the vectorized math library, such as "libmvec.so.1", if it can be loaded here."""
     return _loadable(host.VECTOR_MATH)
 
 
 @cache
 def support_libraries() -> tuple[str, ...]:
-    """The libraries of compiler helpers that can be loaded here."""
+    """Return the names of the libraries of compiler helpers that can be loaded here."""
     return tuple(name for name in host.SUPPORT if _loadable(name))
 
 

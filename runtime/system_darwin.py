@@ -1,4 +1,4 @@
-"""macOS: threads by pthreads, waiting by `__ulock`, the primitive under libc++'s atomics."""
+"""macOS: threads by pthreads; waiting by `__ulock`, the primitive below the atomics of libc++."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ VECTOR_MATH: str | None = None
 CATCHES_FAULTS = False
 SUPPORT: tuple[str, ...] = ()
 
-# Operation 1 compares a 32-bit word and waits; with 0x100 a wake reaches all waiters. `__ulock_wake` cannot wake an
-# exact number: more than one means all, and those who find no work go back to sleep.
+# Operation 1 compares a 32-bit word and waits. With 0x100, a wake reaches all waiters. `__ulock_wake` cannot wake an
+# exact number: more than one means all, and threads that find no work go back to sleep.
 _WAITING = """
 declare i32 @__ulock_wait(i32, ptr, i64, i32)
 declare i32 @__ulock_wake(i32, ptr, i64)
@@ -59,10 +59,10 @@ def _sysctl(name: bytes, size: int) -> bytes:
 
 
 def physical_memory() -> int:
-    """Bytes of memory of the machine."""
+    """Return the bytes of memory of the machine."""
     return int.from_bytes(_sysctl(b"hw.memsize", 8), "little")
 
 
 def cpu_name() -> str:
-    """The processor's name for itself."""
+    """Return the name that the processor reports."""
     return _sysctl(b"machdep.cpu.brand_string", 256).rstrip(b"\0").decode() or platform.machine()

@@ -27,7 +27,7 @@ CATCHES_FAULTS = _X86
 
 _FUTEX = 202 if _X86 else 98
 
-# Of the mask's 64 low bits only those of faults (ILL, TRAP, ABRT, BUS, FPE, SEGV) stay clear.
+# Of the 64 low bits of the mask, only those of faults (ILL, TRAP, ABRT, BUS, FPE, SEGV) stay clear.
 _FILL = f"""call void @llvm.memset.p0.i64(ptr %mask, i8 -1, i64 128, i1 false)
   store i64 {~0x4F8}, ptr %mask"""
 
@@ -60,12 +60,12 @@ THREADS_IR = _WAITING + pthreads("[16 x i64]", _FILL, set_mask=2, anonymous=0x20
 
 
 def physical_memory() -> int:
-    """Bytes of memory of the machine."""
+    """Return the bytes of memory of the machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def cpu_name() -> str:
-    """The processor's name for itself."""
+    """Return the name that the processor reports."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

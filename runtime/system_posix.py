@@ -1,4 +1,4 @@
-"""What Linux and macOS share: native threads by pthreads, memory by mmap."""
+"""The parts that Linux and macOS share: native threads by pthreads, memory by mmap."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 __all__ = ["commit", "pthreads", "release", "reserve", "stack_limit"]
 
-_STACK = 8 << 20  # bytes, of the pool's threads
+_STACK = 8 << 20  # bytes, for threads of the pool
 _READ_WRITE = 3  # PROT_READ | PROT_WRITE
 _PRIVATE = 2  # MAP_PRIVATE
 
-# Workers take no signal that another thread could handle: %mask has all but those of faults.
+# Workers block all signals that another thread could handle: %mask has all signals except those of faults.
 _PTHREADS = """
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
@@ -71,8 +71,8 @@ define internal void @pages_release(ptr %address, i64 %size) {
 
 
 def pthreads(signals: str, fill: str, set_mask: int, anonymous: int) -> str:
-    """LLVM IR of threads and pages. `signals` is the type of a set of signals, `fill` fills `%mask`, `set_mask` is
-    SIG_SETMASK, `anonymous` is MAP_ANONYMOUS."""
+    """Return LLVM IR for threads and pages. `signals` is the type of a set of signals, `fill` fills `%mask`, `set_mask`
+    is SIG_SETMASK, `anonymous` is MAP_ANONYMOUS."""
     flags = {"ANONYMOUS": str(anonymous | _PRIVATE), "READ_WRITE": str(_READ_WRITE)}
     parts = {"SIGNALS": signals, "FILL": fill, "SET": str(set_mask), "STACK": str(_STACK), **flags}
     text = _PTHREADS
@@ -82,8 +82,8 @@ def pthreads(signals: str, fill: str, set_mask: int, anonymous: int) -> str:
 
 
 def stack_limit() -> int:
-    """The limit of the process, which new threads get as well; at most that of the pool's."""
-    import resource  # Windows has none, and its tests look at all systems' code
+    """Return the stack limit of the process, which new threads get as well, but at most that of the pool's threads."""
+    import resource  # Windows has no such module, and its tests import all systems' code
 
     soft = resource.getrlimit(resource.RLIMIT_STACK)[0]
     return 2 << 20 if soft == resource.RLIM_INFINITY else min(soft, _STACK)
@@ -91,7 +91,7 @@ def stack_limit() -> int:
 
 @cache
 def _library() -> Any:
-    """The C library, with types of its own for these functions."""
+    """Return the C library with the signatures of these functions."""
     library: Any = ctypes.CDLL(None)
     place, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     library.mmap.restype, library.mmap.argtypes = place, (place, size, number, number, number, ctypes.c_long)
@@ -101,14 +101,15 @@ def _library() -> Any:
 
 
 def reserve(size: int) -> int:
-    """The address of so many bytes that nobody may touch; 0 if there is no room."""
-    flags: Any = vars(mmap)  # Windows has none of them, and the checkers look at all systems' code
+    """Reserve that many bytes of addresses without access and return the address; 0 if there is no room."""
+    flags: Any = vars(mmap)  # Windows lacks them, and the type checkers read all systems' code
     address = _library().mmap(None, size, 0, flags["MAP_PRIVATE"] | flags["MAP_ANONYMOUS"], -1, 0)
     return 0 if address is None or address == ctypes.c_void_p(-1).value else int(address)
 
 
 def commit(address: int, size: int, huge: bool) -> bool:
-    """Let reserved pages be read and written: zeros. `huge`: in large pages, where the system has such."""
+    """Make reserved pages readable and writable. They contain zeros. `huge` asks for large pages, if the system has
+    them."""
     if _library().mprotect(address, size, _READ_WRITE):
         return False
     advice = vars(mmap).get("MADV_HUGEPAGE")  # Linux only
@@ -118,5 +119,5 @@ def commit(address: int, size: int, huge: bool) -> bool:
 
 
 def release(address: int, size: int) -> None:
-    """Give reserved addresses back, and what they hold."""
+    """Return reserved addresses and their contents to the system."""
     _library().munmap(address, size)

@@ -22,13 +22,13 @@ __all__ = [
 
 VECTOR_MATH: str | None = None
 CATCHES_FAULTS = False
-SUPPORT: tuple[str, ...] = ("kernelbase",)  # where WaitOnAddress lives
+SUPPORT: tuple[str, ...] = ("kernelbase",)  # contains WaitOnAddress
 
 _RESERVE, _COMMIT, _RELEASE = 0x2000, 0x1000, 0x8000  # MEM_...
 _NO_ACCESS, _READ_WRITE = 0x01, 0x04  # PAGE_...
 
-# 0x10000 has the stack size mean address space reserved. WakeByAddress wakes one or all: those who find no work go
-# back to sleep.
+# With 0x10000, the stack size is the size of the reserved address space. WakeByAddress wakes one thread or all; threads
+# that find no work go back to sleep.
 THREADS_IR = f"""
 declare i32 @WaitOnAddress(ptr, ptr, i64, i32)
 declare void @WakeByAddressSingle(ptr)
@@ -101,25 +101,25 @@ class _MemoryStatus(ctypes.Structure):
 
 
 def physical_memory() -> int:
-    """Bytes of memory of the machine."""
+    """Return the bytes of memory of the machine."""
     status: Any = _MemoryStatus(ctypes.sizeof(_MemoryStatus))
     _kernel().GlobalMemoryStatusEx(ctypes.byref(status))
     return int(status.total)
 
 
 def cpu_name() -> str:
-    """The processor's name for itself."""
+    """Return the name that the processor reports."""
     return platform.processor() or platform.machine()
 
 
 def stack_limit() -> int:
-    """What programs reserve if they do not say otherwise."""
+    """Return the stack size that programs reserve by default."""
     return 1 << 20
 
 
 @cache
 def _kernel() -> Any:
-    """kernel32, with types of its own for these functions."""
+    """Return kernel32 with the signatures of these functions."""
     loader: Any = getattr(ctypes, "WinDLL")  # noqa: B009 (absent from the checker's view elsewhere)
     kernel = loader("kernel32")
     place, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32
@@ -129,17 +129,18 @@ def _kernel() -> Any:
 
 
 def reserve(size: int) -> int:
-    """The address of so many bytes that nobody may touch; 0 if there is no room."""
+    """Reserve that many bytes of addresses without access and return the address; 0 if there is no room."""
     return int(_kernel().VirtualAlloc(None, size, _RESERVE, _NO_ACCESS) or 0)
 
 
 def commit(address: int, size: int, huge: bool) -> bool:
-    """Let reserved pages be read and written: zeros. `huge`: large pages need a privilege here, so there are none."""
+    """Make reserved pages readable and writable. They contain zeros. `huge` is ignored: large pages need a privilege
+    here."""
     del huge
     return bool(_kernel().VirtualAlloc(address, size, _COMMIT, _READ_WRITE))
 
 
 def release(address: int, size: int) -> None:
-    """Give reserved addresses back, and what they hold."""
-    del size  # all that was reserved together goes together
+    """Return reserved addresses and their contents to the system."""
+    del size  # Windows releases the whole reservation
     _kernel().VirtualFree(address, 0, _RELEASE)
