@@ -1,7 +1,7 @@
-"""The parser: reads what `text.py` prints, driven by the same op declarations.
+"""The parser: reads the text that `text.py` prints, driven by the same op declarations.
 
-Commas and `#` comments are skipped; a type after `:` may be left out where the op knows its own. Names must be defined
-before they are used; everything else about a program is for the verifier to judge.
+Commas and `#` comments are skipped. A type after `:` may be omitted if the op determines it. Names must be defined
+before they are used. All other rules are checked by the verifier.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "nan": float("nan"),
 
 
 class ParseError(WeftError):
-    """The text is not IR: says in which line, and what was expected."""
+    """The text is not valid IR. The message gives the line and what was expected."""
 
 
 def parse(text: str) -> Kernel:
@@ -108,7 +108,7 @@ class _Parser:
         return self.tokens[self.position - 1][1]
 
     def accept(self, mark: str) -> bool:
-        """Whether the next token is that mark or word; if so it is taken."""
+        """Whether the next token is that mark or word. If so, it is consumed."""
         if self.text != mark or self.kind not in ("mark", "word"):
             return False
         self.position += 1
@@ -338,7 +338,7 @@ class _Parser:
 
 
 def _stem(name: str) -> str:
-    """The name a value goes by: none if the printer numbered it."""
+    """The name of a value, or none if the printer numbered it."""
     return "" if name[1:].isdigit() else name[1:]
 
 

@@ -1,7 +1,7 @@
-"""The register of passes.
+"""The registry of passes.
 
-A pass is `name(root, config) -> bool`: it rewrites the kernel in place and says whether it changed anything. Its
-docstring opens with the picture: IR before, IR after, and when it must not fire.
+A pass is a function `name(root, config) -> bool`. It rewrites the kernel in place and returns whether it changed
+anything. Its docstring says what it does, shows IR before and after, and says when it does not apply.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)
 
 
 def pass_(name: str) -> Callable[[Pass], Pass]:
-    """Register the decorated function as the pass `name`. A pipeline that observes hears of every run of it."""
+    """Register the decorated function as the pass `name`. An observing pipeline is notified of every run of it."""
 
     def register(function: Pass) -> Pass:
         @wraps(function)

@@ -1,9 +1,9 @@
-"""Random numbers without state: Philox4x32-10, a counter-based generator, in plain integers.
+"""Stateless random numbers: Philox4x32-10, a counter-based generator, in plain integers.
 
-A number is a function of where it is drawn: the key is that of the launch, the counter is (iteration of the parallel
-loop: 64 bits, how many numbers the iteration has drawn, number of the parallel loop in the kernel). Outside of parallel
-loops iteration and loop are 0, and the draws count through the whole kernel. So the numbers depend neither on threads
-nor on the arch. Code generators write the same rounds with the same constants.
+A number is a function of the place where it is drawn. The key is that of the launch. The counter is (iteration of the
+parallel loop: 64 bits, how many numbers the iteration has drawn, number of the parallel loop in the kernel). Outside of
+parallel loops, iteration and loop are 0, and the draws are counted through the whole kernel. The numbers therefore
+depend neither on threads nor on the arch. Code generators emit the same rounds with the same constants.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
@@ -26,7 +26,7 @@ _WORD, _LONG = (1 << 32) - 1, (1 << 64) - 1
 
 
 def philox4x32(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Four random 32-bit words for a counter of four and a key of two."""
+    """Four random 32-bit words from a counter of four words and a key of two."""
     (c0, c1, c2, c3), (k0, k1) = counter, key
     for _ in range(ROUNDS):
         p0, p1 = c0 * MULTIPLIERS[0], c2 * MULTIPLIERS[1]
@@ -36,7 +36,7 @@ def philox4x32(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tupl
 
 
 def launch_key(seed: int, launch: int = 0) -> int:
-    """The 64-bit key of a launch: launches take consecutive keys, from one that is far from those of neighbouring seeds
+    """The 64-bit key of a launch. Launches take consecutive keys. The first one is far from those of neighbouring seeds
     (the finalizer of splitmix64)."""
     z = (seed + 0x9E3779B97F4A7C15) & _LONG
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _LONG
@@ -45,7 +45,7 @@ def launch_key(seed: int, launch: int = 0) -> int:
 
 
 def number(prim: Prim, key: int, iteration: int, draw: int, stream: int) -> Any:
-    """The random number at that place, a numpy scalar: in [0, 1) for floats, of the whole range for integers."""
+    """The random number at that place, a numpy scalar: in [0, 1) for floats, in the whole range for integers."""
     counter = (iteration & _WORD, iteration >> 32 & _WORD, draw & _WORD, stream & _WORD)
     low, high, _, _ = philox4x32(counter, (key & _WORD, key >> 32))
     if not prim.is_float:

@@ -1,9 +1,9 @@
-"""The pipelines: from the tree to tasks, from tasks to lowered CHI, and from there to what a target runs. Reading these
-tables is reading the compiler.
+"""The pipelines: from the tree to tasks, from tasks to lowered CHI, and from there to the code of a target. These
+tables are the outline of the compiler.
 
-A pass is found by its name, in the file of that name under `transforms/`, or under `transforms/mapping/`. With
-`config.verify` the IR is verified after every pass, nested ones included, and a pass that says "nothing changed" is
-held to it; with `config.debug` it is verified after each row of the tables.
+A pass is found by its name, in the file of that name under `transforms/` or `transforms/mapping/`. With
+`config.verify`, the IR is verified after every pass, nested ones included, and a pass that returns "nothing changed" is
+checked for that. With `config.debug`, the IR is verified after each row of the tables.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ TIDYING: frozenset[str] = frozenset({"full_simplify"})
 
 
 def find_pass(name: str) -> Pass:
-    """The pass of that name; its file is imported when first asked for."""
+    """The pass of that name. Its file is imported on first use."""
     file = f"weft.ir.transforms.{'mapping.' if name in _MAPPING else ''}{name}"
     if name not in PASSES or file in sys.modules:
         import_module(file)  # waits where another thread is at it: a pass is registered before its file ends
@@ -116,8 +116,8 @@ def find_pass(name: str) -> Pass:
 
 
 def lower(tree: KernelTree, config: CompileConfig, observe: Observer | None = None) -> Kernel:
-    """A kernel from tree to lowered CHI. `observe(stage, kernel, changed, began, ended)` is called after each stage,
-    "lower_tree" the first; after passes nested in a stage too, before the stage itself."""
+    """Lower a kernel from its tree to lowered CHI. `observe(stage, kernel, changed, began, ended)` is called after each
+    stage, beginning with "lower_tree". It is also called after passes nested in a stage, before the stage itself."""
     lower_tree: Callable[[KernelTree, CompileConfig], Kernel]
     lower_tree = import_module("weft.ir.transforms.lower_tree").lower_tree
     began = perf_counter()
@@ -132,8 +132,8 @@ def lower(tree: KernelTree, config: CompileConfig, observe: Observer | None = No
 def map_to_target(
     kernel: Kernel, functions: Sequence[Kernel], config: CompileConfig, observe: Observer | None = None
 ) -> None:
-    """Map a kernel of lowered CHI, and the functions that it calls, to `config.target`, in place. `observe` is told
-    of the passes over the kernel."""
+    """Map a kernel of lowered CHI, and the functions that it calls, to `config.target`, in place. `observe` is called
+    for the passes over the kernel."""
     if config.target is None:
         raise InternalError(f"kernel '{kernel.symbol}' is mapped to no target")
     note_effects(kernel, functions)
@@ -150,7 +150,7 @@ def run_passes(
     observe: Observer | None = None,
     level: str = "chi",
 ) -> Kernel:
-    """Run those passes, in order, on a kernel that is at `level`; gives the kernel, changed in place."""
+    """Run these passes in order on a kernel at `level`. The kernel is changed in place and returned."""
     _run(kernel, names, config, _Watch(config, observe, level))
     return kernel
 
@@ -178,7 +178,7 @@ def _run(kernel: Kernel, names: Iterable[str], config: CompileConfig, watch: _Wa
 
 
 class _Watch:
-    """Sees the kernel after every pass: verifies it, then tells the caller's observer."""
+    """Observes the kernel after every pass: verifies it, then calls the caller's observer."""
 
     def __init__(self, config: CompileConfig, observe: Observer | None, level: str) -> None:
         self.config, self.observe, self.level = config, observe, level
@@ -205,7 +205,7 @@ class _Watch:
             self.hold_to_its_word(name, kernel, changed)
 
     def hold_to_its_word(self, name: str, kernel: Kernel, changed: bool) -> None:
-        """A pass that changes the kernel and denies it would make later passes skip work."""
+        """Check a pass that reports no change. If it changed the kernel, later passes would skip work."""
         text = print_ir(kernel)
         if not changed and self.text and text != self.text:
             raise InternalError(f"pass '{name}' changed kernel '{kernel.symbol}' and said it had not")
@@ -214,7 +214,7 @@ class _Watch:
 
 @contextmanager
 def _blame(name: str, kernel: str) -> Generator[None, None, None]:
-    """Whatever goes wrong inside is ours, unless it says otherwise: name the pass and the kernel."""
+    """Report an unexpected error inside a pass as an internal error that names the pass and the kernel."""
     try:
         yield
     except InternalError as error:

@@ -1,8 +1,8 @@
-"""Tables keyed by address, for passes that follow what memory holds: `forward` and `dead_stores`.
+"""Tables keyed by address, for passes that track the contents of memory: `forward` and `dead_stores`.
 
-A *place* is an address as it is spelled: its space (see `alias.py`) and a number, equal for equal spellings. A table
-maps places to values and forgets those that an access may touch. Copies share their parts until one is changed, so that
-entering a branch costs little; parts that two copies still share need no comparing when they meet.
+A *place* is the form of an address: its space (see `alias.py`) and a number that is equal for equal forms. A table maps
+places to values and forgets those that an access may touch. Copies share their parts until one is changed, so that
+entering a branch costs little. Parts that two copies still share need no comparison when the copies are merged.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Places:
 
 
 class PlaceTable:
-    """What is known of each place: (pointer, value)."""
+    """The known contents of each place: (pointer, value)."""
 
     def __init__(self, spaces: dict[Hashable, dict[int, tuple[Value, Value]]] | None = None) -> None:
         self.spaces = {} if spaces is None else spaces  # the inner dicts are shared: never changed, only replaced
@@ -81,7 +81,7 @@ class PlaceTable:
         self.spaces[space] = known
 
     def touch(self, space: Hashable, ptr: Value) -> None:
-        """Forget all that an access to `ptr`, of that space, may reach."""
+        """Forget everything that an access to `ptr`, in that space, may touch."""
         if space != ANYWHERE and ANYWHERE not in self.spaces:
             if space in self.spaces:
                 self._touch(space, ptr)
@@ -96,7 +96,7 @@ class PlaceTable:
         self.keep(space, lambda number, entry: not may_alias(entry[0], ptr))
 
     def keep(self, space: Hashable, wanted: Callable[[int, tuple[Value, Value]], bool]) -> None:
-        """Forget what is not wanted of one space."""
+        """Forget the unwanted entries of one space."""
         known = self.spaces[space]
         kept = {number: entry for number, entry in known.items() if wanted(number, entry)}
         if not kept:
@@ -109,7 +109,7 @@ class PlaceTable:
         self.spaces = {s: known for s, known in self.spaces.items() if isinstance(s, Alloca) is locals_wanted}
 
     def meet(self, other: PlaceTable) -> None:
-        """Keep what both know alike."""
+        """Keep the entries on which both tables agree."""
         for space in list(self.spaces):
             theirs = other.spaces.get(space)
             if theirs is None:
@@ -123,8 +123,8 @@ class PlaceTable:
 
 @dataclass
 class Effects:
-    """What an op with regions may do: addresses read and written, by place; `barrier` as in `memory_effects`; `leaves`:
-    it may end the kernel; `fails`: an assertion may stop it."""
+    """The possible effects of an op with regions: addresses read and written, by place. `barrier` is as in
+    `memory_effects`. `leaves`: it may end the kernel. `fails`: an assertion may stop it."""
 
     reads: dict[Place, Value] = field(default_factory=dict)
     writes: dict[Place, Value] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class Effects:
 
 
 class EffectsOf:
-    """The effects of ops with regions, inner ones counted in; found out when they are first asked for."""
+    """The effects of ops with regions, including nested ops. They are computed on first use."""
 
     def __init__(self, places: Places) -> None:
         self._places = places

@@ -1,4 +1,4 @@
-"""A kernel with all functions that it calls, on the way from trees to lowered CHI."""
+"""Lowers a kernel and all functions that it calls from trees to lowered CHI."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["Program", "lower_program"]
 
 @dataclass(frozen=True)
 class Program:
-    """Lowered CHI: the kernel, the functions that it calls, and, where it is checked for races, what the numbers in
-    the shadow of that check will mean."""
+    """Lowered CHI: the kernel and the functions that it calls. If it is checked for races, also the meaning of the
+    numbers in the shadow of that check."""
 
     kernel: Kernel
     functions: Sequence[Kernel]
@@ -27,8 +27,8 @@ class Program:
 
 
 def lower_program(root: KernelTree, config: CompileConfig, observe: Observer | None = None) -> Program:
-    """Lower a kernel, which `observe` sees after each pass, and its functions. A kernel that declares a shadow of races
-    is checked for races."""
+    """Lower a kernel and its functions. `observe` sees the kernel after each pass. A kernel that declares a shadow of
+    races is checked for races."""
     shadow = next((symbol for symbol in root.fields if symbol.hidden == "races"), None)
     if shadow is None:
         functions = [lower(function, config) for function in root.functions]

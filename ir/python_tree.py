@@ -1,4 +1,4 @@
-"""Python's own trees of Python's text."""
+"""Python's syntax trees."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ _TRIES = 20
 
 
 def python_tree(text: str | bytes, file: str = "<unknown>") -> ast.Module:
-    """`ast.parse`, also while other threads parse. SyntaxError or ValueError for what is not Python's text.
+    """`ast.parse`, safe to call while other threads parse. Raises SyntaxError or ValueError for text that is not
+    Python.
 
-    CPython 3.11 counts how deep it is in a tree once for all threads (cpython issue 106905): where a finalizer lets
-    another thread parse in the middle, the count at the end is wrong, and a tree that is right is thrown away."""
+    CPython 3.11 keeps the recursion depth of tree conversion in a variable that all threads share (cpython issue
+    106905). If a finalizer lets another thread parse in between, the final count is wrong, and CPython rejects a valid
+    tree.
+    """
     for _ in range(_TRIES - 1):
         try:
             return ast.parse(text, file)

@@ -1,12 +1,14 @@
-"""The shadow memory of the race check: what each word means, what a kernel may reach, and who touched it.
+"""The shadow memory of the race check: the meaning of each word, the memory that is watched, and the accesses to it.
 
-Every scalar that iterations share is a *cell*. The shadow, one array of i64, has five words for each: the entries of
-the last write, of the last two reads and of the last two atomics (two of *different* iterations, since one of them may
-be the iteration that asks). An entry is `number of the iteration << SITE_BITS | number of the site`. Iterations run one
-after the other and are numbered on and on, over all loops and launches, so that entries of older loops are older than
-the first number of the loop that runs, and nothing is ever cleared.
+Every scalar that iterations share is a *cell*. The shadow is one array of i64 with five words for each cell: the
+entries of the last write, of the last two reads and of the last two atomics. Two reads or atomics are those of
+*different* iterations, because one of them may be the iteration that checks. An entry is `number of the iteration <<
+SITE_BITS | number of the site`. Iterations run serially and are numbered consecutively over all loops and launches.
+Entries of older loops are therefore smaller than the number of the first iteration of the current loop, and the shadow
+is never cleared.
 
-The shadow begins with a header of `HEADER` words: what runs now, and, when a race was found, what it was.
+The shadow begins with a header of `HEADER` words: the current iteration and loop, and a description of the race that
+was found, if any.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ _CELLS = 1 << 40
 
 @dataclass(frozen=True)
 class Access:
-    """A place in the source that touches shared memory; `kind` is one of KINDS."""
+    """A place in the source that accesses shared memory. `kind` is one of KINDS."""
 
     kind: str
     span: Span | None
@@ -80,7 +82,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Loop:
-    """A parallel loop: the names of its indices, and which of them each axis of the box is, slowest first."""
+    """A parallel loop: the names of its indices, and the index of each axis of the box, slowest axis first."""
 
     names: tuple[str, ...]
     order: tuple[int, ...]
@@ -106,13 +108,13 @@ class Region:
 
     @property
     def cells(self) -> int:
-        """How many it has."""
+        """The number of its cells."""
         return prod(self.shape) * self.width
 
 
 @dataclass(eq=False)
 class RaceTable:
-    """What the numbers in the shadow mean, for one kernel and the functions it calls."""
+    """The meaning of the numbers in the shadow, for one kernel and the functions it calls."""
 
     shadow: FieldSymbol
     functions: frozenset[str] = frozenset()  # the names of those functions
@@ -133,7 +135,7 @@ class RaceTable:
         return len(self.loops) - 1
 
     def field(self, symbol: FieldSymbol, span: Span | None = None) -> Region:
-        """The cells of a field that the program touches at `span`."""
+        """The cells of a field that the program accesses at `span`."""
         found = self.regions.get(symbol)
         if found is None:
             width = flat_size(symbol.dtype)

@@ -1,4 +1,4 @@
-"""The functions of the race check: what an access does to the shadow (see `races.py`)."""
+"""The functions of the race check: how an access updates the shadow (see `races.py`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["touch_kernels"]
 
 
 def touch_kernels(shadow: FieldSymbol) -> list[Kernel]:
-    """The functions `touch_read`, `touch_write` and `touch_atomic` (cell, site): each looks whether another iteration
-    of the loop made an access to the cell that this one must not meet, and notes this one."""
+    """The functions `touch_read`, `touch_write` and `touch_atomic` (cell, site). Each tests whether another iteration
+    of the loop made a conflicting access to the cell, and records this access."""
     return [_touch_kernel(shadow, kind, *row) for kind, row in KINDS.items()]
 
 
@@ -81,7 +81,7 @@ def _note(word: int) -> list[str]:
 
 
 def _note_pair(word: int) -> list[str]:
-    """The last access moves on to the second word, unless this iteration made it."""
+    """Move the last access to the second word, unless this iteration made it."""
     return [
         f"    %last = load %p{word} : i64",
         "    %older = binary lt %last, %mark : u1",

@@ -1,10 +1,10 @@
-"""Rewriting driven by uses: rules as data, compiled to matchers, run by a worklist.
+"""Rewriting by rules: rules are data, compiled to matchers, and run by a worklist along the uses of values.
 
-A rule is a pair of expressions, `Rule("sub-self", x - x, 0, when=integral)`: where the left one is found, the right one
-takes its place. Expressions are made of variables, constants and the operators of the UNARY and BINARY tables; a rule
-holds for scalars and elementwise for whole tensors. All rules with one operator at their root become one Python
-function, so an op that no rule fits costs a few comparisons. After a rewrite only the users of the new value, and what
-was made for it, are looked at again.
+A rule is a pair of expressions, `Rule("sub-self", x - x, 0, when=integral)`. An op that matches the left one is
+replaced by the right one. Expressions consist of variables, constants and the operators of the UNARY and BINARY tables.
+A rule holds for scalars and elementwise for whole tensors. All rules with the same operator at their root become one
+Python function, so an op that matches no rule costs a few comparisons. After a rewrite, only the users of the new value
+and the ops created for it are examined again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NUMBERS = frozenset((Const, Splat))
 
 
 def literal(value: Value) -> Number | None:
-    """The number that `value` (a constant, or a tensor with every element that constant) is, else None."""
+    """The number that `value` is (a constant, or a tensor whose elements are all that constant), else None."""
     if type(value) is Const:
         return value.value
     if type(value) is Splat and type(value.x) is Const:
@@ -131,7 +131,7 @@ class Expression:
 
 @dataclass(frozen=True, eq=False)
 class Variable(Expression):
-    """Any value; the same one wherever the name stands again. `constant`: only a number."""
+    """Any value. Each occurrence of the name stands for the same value. `constant`: only a number."""
 
     name: str
     constant: bool = False
@@ -139,7 +139,7 @@ class Variable(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Expression):
-    """That number, in the type of its surroundings. 0 is not -0.0. "ones" has all bits set."""
+    """That number in the type of its context. 0 is not -0.0. "ones" has all bits set."""
 
     value: Number | str
 
@@ -153,13 +153,13 @@ class Apply(Expression):
 
     @property
     def op(self) -> type[Op]:
-        """The class of ops it stands for."""
+        """The class of ops that it matches."""
         special: dict[str, type[Op]] = {"select": Select, "cast": Cast}
         return special.get(self.kind) or (Unary if self.kind in UNARY else Binary)
 
 
 def apply(kind: str, *args: Expression | Number) -> Expression:
-    """`kind` of those operands; plain numbers are taken as constants."""
+    """`kind` of those operands. Plain numbers become constants."""
     return Apply(kind, expressions(*args))
 
 
@@ -178,7 +178,7 @@ def variable(names: str, constant: bool = False) -> list[Any]:
 
 @dataclass(frozen=True)
 class Match:
-    """Where a rule fits: the op at the root, and what each variable stands for."""
+    """A match of a rule: the op at the root, and the value of each variable."""
 
     op: Op
     values: dict[str, Value]
@@ -189,7 +189,7 @@ class Match:
         return element(self.op.operands[-1].type)
 
     def number(self, name: str) -> Any:
-        """The number that constant `name` stands for."""
+        """The number that the constant `name` stands for."""
         return literal(self.values[name])
 
 
@@ -199,8 +199,8 @@ def _always(_: Match) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """`pattern` becomes `result` where `when` holds. `fast`: only if fast_math is on: the result may differ by
-    rounding or in the sign of a zero, never in what is NaN or infinite among finite operands."""
+    """Replaces `pattern` by `result` if `when` holds. `fast`: only with fast_math. The result may differ by rounding or
+    in the sign of a zero, but never in what is NaN or infinite among finite operands."""
 
     name: str
     pattern: Expression
@@ -220,8 +220,8 @@ def compile_rules(rules: Sequence[Rule], fast_math: bool) -> dict[str, Rewrite]:
 
 
 def _compile(rules: list[Rule]) -> Rewrite:
-    """Source text for the matchers: one `if` for each order of each pattern's commutative operands. Where no operand is
-    a number, as mostly, rules that ask for one are not gone through."""
+    """The source text of the matchers: one `if` for each order of each pattern's commutative operands. If no operand is
+    a number, which is the usual case, rules that need one are skipped."""
     scope: dict[str, Any] = {
         "Match": Match,
         "NUMBERS": NUMBERS,
@@ -272,12 +272,12 @@ def _orders(pattern: Expression) -> list[Expression]:
 
 
 def _swappable(a: Expression, b: Expression) -> bool:
-    """Constants stand on the right, so a pattern with one there has one order."""
+    """Constants are on the right, so a pattern with a constant there has only one order."""
     return a is not b and not isinstance(b, Fixed) and not (isinstance(b, Variable) and b.constant)
 
 
 def _tests(pattern: Expression) -> tuple[list[str], dict[str, str]]:
-    """The conditions under which `op` fits, as source, and where each variable is found."""
+    """The conditions under which `op` matches, as source, and where each variable is found."""
     tests: list[str] = []
     bound: dict[str, str] = {}
     pending: list[tuple[Expression, str]] = []
@@ -321,7 +321,7 @@ def _result(rule: Rule, found: Match, build: Rewriter) -> Value | None:
 
 
 def _build(part: Expression, found: Match, build: Rewriter, type: Type) -> Value:
-    """The value of an expression; `type` is that of the surroundings, for plain numbers."""
+    """The value of an expression. `type` is the type of the context, for plain numbers."""
     if isinstance(part, Variable):
         return found.values[part.name]
     if isinstance(part, Fixed):
@@ -347,7 +347,7 @@ def _build(part: Expression, found: Match, build: Rewriter, type: Type) -> Value
 
 
 class Rewriter(Builder):
-    """A builder whose new ops are rewritten in their turn; operators on constants are computed on the spot."""
+    """A builder whose new ops are rewritten in turn. Operators on constants are computed immediately."""
 
     def __init__(self, work: list[Op]) -> None:
         super().__init__(Block())
@@ -393,7 +393,7 @@ def constant(build: Builder, value: Any, type: Type) -> Value:
 
 
 def discard(op: Op) -> None:
-    """Erase `op`, which nothing uses, and every pure op that was there for it alone."""
+    """Erase `op`, which nothing uses, and every pure op that only it used."""
     pending = [value for value in op.operands if isinstance(value, Op)]
     op.erase()
     while pending:
@@ -404,7 +404,7 @@ def discard(op: Op) -> None:
 
 
 def rewrite(root: Op, table: Table) -> bool:
-    """Apply `table` (a function for each class of ops, giving a new value or None) until nothing fits any more."""
+    """Apply `table` (a function for each class of ops that gives a new value or None) until no rule matches."""
     work = ops_of(*root.regions)
     budget = 1000 + 50 * len(work)
     work.reverse()

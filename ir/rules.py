@@ -1,9 +1,9 @@
-"""The algebra of scalar operators: what may stand in for what.
+"""The algebra of scalar operators: the rewrite rules of the pass `algebra`.
 
-Every row is checked by a test that computes both sides over NaN, infinities, both zeros and the extremes of the
-integers. A row marked `fast` fires only with fast_math and may change rounding and the sign of a zero; it still keeps
-NaN and infinity, which is why `x * 0` and `x - x` of floats are no zeros here. Constants have been moved to the right
-of commutative operators and comparisons before a row is tried.
+A test checks every row: it computes both sides for NaN, infinities, both zeros and the extreme integers. A row marked
+`fast` applies only with fast_math and may change rounding and the sign of a zero. It still preserves NaN and infinity,
+so `x * 0` and `x - x` of floats do not become zero. Constants are moved to the right of commutative operators and
+comparisons before a row is tried.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Scopes: which memory an address is in.
+"""Scopes: the memory that an address is in.
 
     field:x            an element of field x            field:x#2     component 2 of such an element
     array:0            an element of an array argument  shared:0      of an array that a block of threads shares
     local:3            a local of several scalars       temp:16       temporaries of the kernel
     tree:0             any field of an SNode tree
 
-Addresses of different scopes never overlap, with two exceptions. A scope without a component overlaps those of the
-components. An *exposed* field or array may overlap any other exposed one: the caller passed memory that overlaps (see
-docs/adr/0027).
+Addresses of different scopes never overlap, with two exceptions. A scope without a component overlaps those of its
+components. An *exposed* field or array may overlap any other exposed one, because the caller passed overlapping memory
+(see docs/adr/0027).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TEXT = re.compile(r"(exposed )?(.*?)(?:#(\d+))?\Z", re.S)
 
 @dataclass(frozen=True)
 class Scope:
-    """`space` names the memory: its kind, a colon, and a name or a number; it is empty where the memory is unknown.
+    """`space` names the memory: its kind, a colon, and a name or a number. It is empty if the memory is unknown.
     `component` is the number of a scalar in each element, or `ALL`. `exposed`: it may overlap other exposed memory."""
 
     space: str
@@ -38,7 +38,7 @@ class Scope:
 
     @cached_property
     def kind(self) -> str:
-        """ "field", "array", "shared", "local", "temp", or nothing where the memory is unknown."""
+        """ "field", "array", "shared", "local" or "temp", or "" if the memory is unknown."""
         return self.space.partition(":")[0]
 
     @cached_property
@@ -48,11 +48,11 @@ class Scope:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the memory is known and overlaps that of no other space."""
+        """Whether the memory is known and does not overlap that of another space."""
         return bool(self.space) and not self.exposed
 
     def may_overlap(self, other: Scope) -> bool:
-        """Whether addresses of the two scopes may be equal. An exposed array may be any array of the caller, too; any
+        """Whether addresses of the two scopes may be equal. An exposed array may be any array of the caller too. Any
         field may be in any tree."""
         if self.space == other.space:
             return self.component == other.component or ALL in (self.component, other.component)
@@ -68,7 +68,7 @@ class Scope:
 
     @classmethod
     def parse(cls, text: str) -> Scope:
-        """The scope that is written so."""
+        """The scope with this text."""
         found = _TEXT.match(text)
         assert found is not None
         exposed, space, component = found.groups()

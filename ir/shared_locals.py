@@ -1,4 +1,4 @@
-"""Which locals of a kernel the iterations of a parallel loop share, and what each assignment to one of them means.
+"""Finds the locals of a kernel that the iterations of a parallel loop share, and the meaning of each assignment to one.
 
     s, t, m = 0, 0, 0
     for i in range(n):             # parallel
@@ -8,8 +8,8 @@
             m = t                  # and t is of m's type or a narrower one
         last = i                   # shared; a race: which iteration's value stays is not defined
 
-The analysis runs on the tree, where the meaning of a statement is still what the user wrote. `lower_tree` asks it what
-to make of a loop, the translator what to warn of. The rules are those of the memory model (docs/memory-model.md).
+The analysis runs on the tree, where each statement still has the form that the user wrote. `lower_tree` uses it to
+lower a loop, and the translator uses it for warnings. The rules are those of the memory model (docs/memory-model.md).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """An assignment that means atomics, in order: a kind and an operand each. A flag, which all iterations that set it
-    set to one constant, is an exchange whose old value nobody wants."""
+    """An assignment that is performed by atomics, in order: a kind and an operand for each. A flag, which all
+    iterations that set it set to the same constant, is an exchange whose old value is not used."""
 
     steps: tuple[tuple[str, tree.Expr], ...]
 
 
 @dataclass(eq=False)
 class LoopLocals:
-    """What the iterations of one parallel loop do to locals from outside of it: `private` ones are assigned anew by
-    each iteration, `shared` ones are memory of all. `updates`: assignments that are atomics. `extremes`: an `if` that
-    is an atomic minimum or maximum of integers. `races`: assignments of which any may win."""
+    """How the iterations of one parallel loop use locals from outside of it. Each iteration assigns `private` ones
+    anew. `shared` ones are memory of all iterations. `updates`: assignments that are atomics. `extremes`: an `if` that
+    is an atomic minimum or maximum of integers. `races`: assignments of which any may take effect."""
 
     private: list[tree.Variable] = field(default_factory=list[tree.Variable])
     shared: set[tree.Variable] = field(default_factory=set[tree.Variable])
@@ -119,8 +119,8 @@ def _written_outside(loop: Loop) -> dict[tree.Variable, list[tree.Node]]:
 
 @dataclass(frozen=True)
 class _Flow:
-    """What a statement does to locals: the parts that it may read before it has assigned them, and those that it surely
-    assigns. `ends`: what follows it in its block is never reached."""
+    """The effect of a statement on locals: the parts that it may read before it has assigned them, and those that it
+    certainly assigns. `ends`: the code after it in its block is never reached."""
 
     exposed: Parts = NONE
     assigned: Parts = NONE
@@ -128,15 +128,15 @@ class _Flow:
 
 
 class _Liveness:
-    """One walk against program order; `after` has what something may read after each of the `loops`."""
+    """One backward walk over the program. `after` holds the parts that may be read after each of the `loops`."""
 
     def __init__(self, loops: frozenset[Loop]) -> None:
         self.loops = loops
         self.after: dict[Loop, Parts] = {}
 
     def sequence(self, body: Sequence[tree.Stmt], live: Parts) -> Parts:
-        """What may be read from the start of `body` on, where `live` may be read after it. The loops of inlined calls
-        that are statements stand where the call stands."""
+        """The parts that may be read from the start of `body` on, if `live` may be read after it. The loops of inlined
+        calls that are statements count at the place of the call."""
         for stmt in reversed(body):
             if isinstance(stmt, (tree.RangeFor, tree.BoxFor, tree.StructFor)) and stmt in self.loops:
                 self.after[stmt] = live
@@ -149,7 +149,7 @@ class _Liveness:
 
 
 def _parts(variable: tree.Variable) -> Parts:
-    """All that a local consists of."""
+    """All parts of a local."""
     size = math.prod(shape_of(variable.type))
     return frozenset((variable, part) for part in range(size if size <= _MOST_PARTS else 1))
 
@@ -239,7 +239,7 @@ def _reads_all(parts: Iterable[object]) -> Parts:
 
 
 def _assigned_by(expr: tree.Expr) -> Parts:
-    """What an inlined call surely assigns: after an early return nothing more is sure."""
+    """The parts that an inlined call certainly assigns. After an early return, no more is certain."""
     if not isinstance(expr, tree.Call):
         return NONE
     early = any(
@@ -304,12 +304,12 @@ def _updates(value: tree.Expr, place: tree.Expr) -> bool:
 
 
 def _family(kind: str) -> str:
-    """Sums and differences may be made in any order."""
+    """Sums and differences may be computed in any order."""
     return "add" if kind == "sub" else kind
 
 
 def _extreme(loop: Loop, write: tree.Assign, variable: tree.Variable) -> tree.If | None:
-    """The `if e > m: m = e` that `write` is the whole body of, where the loop has no other access to m."""
+    """The `if e > m: m = e` whose whole body is `write`, if the loop has no other access to m."""
     accesses = 0
     found: tree.If | None = None
     for stmt in loop.body:
@@ -342,8 +342,8 @@ def _fits(value: Type, place: Type) -> bool:
 
 
 def _take_extreme(facts: LoopLocals, branch: tree.If, write: tree.Assign) -> None:
-    """Of integers the atomic alone says it. A NaN in m must stay, as no comparison with it holds: of floats the test
-    remains, around the atomic."""
+    """For integers, the atomic alone suffices. For floats, the test remains around the atomic: a NaN in m must stay,
+    because no comparison with it holds."""
     kind = _extreme_kind(branch, write)
     assert kind is not None
     facts.updates[write] = Update(((kind, write.value),))
@@ -365,8 +365,8 @@ def _is_flag(writes: Sequence[tree.Node]) -> bool:
 
 
 def _is_one_writer_each(loop: Loop, writes: Sequence[tree.Node]) -> bool:
-    """Whether each iteration writes elements of its own: every write names all of the loop's variables as indices, in
-    the same positions."""
+    """Whether each iteration writes its own elements: every write has all of the loop's variables as indices, in the
+    same positions."""
     variables = _variables_of(loop)
     positions: set[tuple[int, ...]] = set()
     for write in writes:
@@ -381,12 +381,12 @@ def _is_one_writer_each(loop: Loop, writes: Sequence[tree.Node]) -> bool:
 
 
 def _alike(a: tree.Expr, b: tree.Expr) -> bool:
-    """Whether two expressions are spelled alike."""
+    """Whether two expressions have the same text."""
     return _spelling(a) == _spelling(b)
 
 
 def _spelling(part: object) -> object:
-    """What is equal for parts of expressions that are spelled alike. (A call may give something else each time.)"""
+    """A key that is equal for parts of expressions with the same text. A call may give a different value each time."""
     if isinstance(part, (tree.Shared, tree.Call)):
         return object()
     if isinstance(part, tree.Node):

@@ -1,7 +1,7 @@
-"""What the threads of a GPU do together: one row for each intrinsic, read by typing, the verifier, the evaluator and
-codegen.
+"""The SIMT intrinsics, in which the threads of a GPU cooperate. Each has one row, which typing, the verifier, the
+evaluator and code generation read.
 
-The evaluator runs blocks of one thread, one after the other: a warp has one lane there, number 0.
+The evaluator runs blocks of one thread, one after another. A warp has a single lane there, with the number 0.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["SIMT", "SimtRow", "result_of"]
 
 @dataclass(frozen=True)
 class SimtRow:
-    """`takes`: the types of the operands, None for any number, whose type `gives` has then too if that is None.
-    `alone`: what it gives in a block of one thread. `orders`: what memory holds may be another after it."""
+    """`takes`: the types of the operands. None accepts any number, and if `gives` is None the result has that type.
+    `alone`: the result in a block of one thread. `orders`: it orders memory."""
 
     takes: tuple[Prim | None, ...]
     gives: Type | None

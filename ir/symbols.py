@@ -1,7 +1,7 @@
-"""What a kernel refers to by name: fields and their layout, parameters, and the sites of prints and assertions.
+"""The named entities of a kernel: fields and their layout, parameters, and the sites of prints and assertions.
 
-A kernel never bakes an address in. A `FieldSymbol` says how the elements of a field are stored relative to the base of
-its SNode tree (see `ir/storage/`); the base comes with each launch.
+A kernel contains no absolute addresses. A `FieldSymbol` says how the elements of a field are stored relative to the
+base of its SNode tree (see `ir/storage/`). Each launch passes the base.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class FieldSymbol:
         order: tuple[int, ...] = (),
         exposed: bool = False,
     ) -> FieldSymbol:
-        """A field whose levels are all dense: scalar `c` of element `(i, j, ...)` lies `components[c] + sum of the
-        terms` bytes behind the base of its tree."""
+        """A field whose levels are all dense. Scalar `c` of element `(i, j, ...)` is at `components[c] + sum of the
+        terms` bytes from the base of its tree."""
         return cls(name, shape, tree, dense_path(Cell(dtype, components), terms), offset, order, exposed)
 
     @property
@@ -66,7 +66,7 @@ class FieldSymbol:
 
     @property
     def components(self) -> tuple[int, ...]:
-        """Where in its cell each scalar of an element lies, in bytes."""
+        """The offset in its cell of each scalar of an element, in bytes."""
         return self.path.cell.components
 
     @cached_property
@@ -97,7 +97,8 @@ def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, Scope]:
 
 
 def shadow_of(symbol: FieldSymbol, kind: str) -> FieldSymbol | None:
-    """The hidden field that a field's cell declares as its shadow of that kind, made anew: laid out as the field is."""
+    """The hidden field that a field's cell declares as its shadow of that kind, created anew with the layout of the
+    field."""
     shadow = symbol.path.cell.shadow(kind)
     if shadow is None:
         return None
@@ -117,7 +118,7 @@ class Param:
 
 @dataclass(frozen=True)
 class LoopConfig:
-    """What `loop_config` asked for the next loop. 0 means: choose."""
+    """The options of `loop_config` for the next loop. 0 means that the compiler chooses."""
 
     serialize: bool = False
     block_dim: int = 0

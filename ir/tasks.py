@@ -1,4 +1,6 @@
-"""What passes over tasks ask: a task's accesses, what is invariant in a block, what an iteration has to itself."""
+"""Facts for passes over tasks: the accesses of a task, loop-invariant values, and memory that is private to an
+iteration.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Looking over the compiler's shoulder: IR dumps and a table of times, as two environment variables ask.
+"""Diagnostics of a compilation: IR dumps and a table of times, selected by two environment variables.
 
     WEFT_DUMP=offload,cse    the IR after each of these passes, on stderr ("all": the tree, and the IR after every pass
                              that changed it; "tree", "llvm" and "asm" are the texts before and after the passes)
     WEFT_TIME=1              a table per kernel: milliseconds per stage and pass
 
-A `Trace` belongs to one compilation. Where neither variable is set it is inactive and costs nothing.
+A `Trace` belongs to one compilation. If neither variable is set, it is inactive and costs nothing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ TEXTS = ("tree", "llvm", "asm")
 
 @dataclass
 class _Row:
-    """A line of the table: how often it ran, how often it changed something, how long in all. A nested one ran inside
-    a stage, whose time counts its time already."""
+    """A row of the table: the number of runs, how many of them changed something, and the total time. A nested pass
+    runs inside a stage, whose time includes its own."""
 
     runs: int = 0
     changes: int = 0
@@ -42,8 +42,8 @@ class _Row:
 
 @dataclass
 class Trace:
-    """What one compilation shows of itself. `dumps` names passes and texts; `timed` asks for the table; `listener` is
-    told of each pass and each stage of the code generator: its name, when it began and when it ended, by
+    """The diagnostics of one compilation. `dumps` names passes and texts. `timed` enables the table. `listener` is
+    called for each pass and each stage of the code generator with its name and the times when it began and ended, by
     `time.perf_counter`."""
 
     dumps: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class Trace:
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ, also: frozenset[str] = frozenset()) -> Trace:
-        """The trace that WEFT_DUMP and WEFT_TIME ask for; the dumps in `also` are asked for by others."""
+        """The trace that WEFT_DUMP and WEFT_TIME select. `also` holds further dumps."""
         dumps = environment.get("WEFT_DUMP", "").replace(",", " ").split()
         return Trace(also.union(dumps), environment.get("WEFT_TIME", "0") not in ("", "0"))
 
@@ -75,7 +75,7 @@ class Trace:
         return name in self.dumps or ("all" in self.dumps and name not in ("llvm", "asm"))
 
     def observe(self, name: str, kernel: Kernel, changed: bool, began: float, ended: float) -> None:
-        """After a pass: count it, and show the IR. "all" leaves out what did not change."""
+        """After a pass: count it, and print the IR. "all" omits IR that did not change."""
         from weft.ir.pipeline import STAGES
         from weft.ir.text import print_ir
 
@@ -100,7 +100,7 @@ class Trace:
             self.count(name, (perf_counter() - start) * 1e3)
 
     def lap(self, name: str = "") -> None:
-        """Time stages that follow one another: the one before ends here and `name`, unless empty, begins."""
+        """Time consecutive stages: the previous one ends here, and `name` begins unless it is empty."""
         now = perf_counter()
         if self.timed and self.running is not None:
             self.count(self.running[0], (now - self.running[1]) * 1e3)
@@ -139,7 +139,8 @@ class Trace:
         return "\n".join([*lines, *waiting, f"{'  total':<28}{total:>10.2f}"]) + "\n"
 
     def report(self, kernel: str) -> None:
-        """Write the table, if it is asked for, and what was asked for in vain. Call it once the kernel is compiled."""
+        """Print the table, if it is enabled, and warn of names that matched nothing. Call it once the kernel is
+        compiled."""
         if self.timed:
             self.stream.write(self.table(kernel) + "\n")
         for name in sorted(self.dumps - {"all", *TEXTS, *self.rows}):

@@ -1,8 +1,8 @@
-"""The frontend AST IR: what the translator makes of a kernel, and `lower_tree` turns into CHI.
+"""The frontend AST IR: the translator builds it from a kernel, and `lower_tree` lowers it to CHI.
 
-It still looks like the user's program: expressions nest, variables have names, loops are loops. But everything
-Python-dynamic is settled: `static` is decided, names are bound, templates are instantiated, each expression has a type.
-Operators may mix element types (`infer_types` inserts the casts after lowering).
+It still has the structure of the user's program: expressions nest, variables have names, loops are loops. But
+everything that is dynamic in Python is resolved: `static` is evaluated, names are bound, templates are instantiated,
+and each expression has a type. Operators may mix element types. `infer_types` inserts the casts after lowering.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Node:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Expr(Node):
-    """Something with a value. `type` is always set; a field's element or a variable is also an lvalue."""
+    """An expression. `type` is always set. A field's element or a variable is also an lvalue."""
 
     type: Type
 
@@ -136,8 +136,8 @@ class Simt(Expr):
 
 @dataclass(eq=False, slots=True)
 class Shared(Expr):
-    """An array of that shape, of array type, in the memory of a thread block. The node is the array's identity: it is
-    evaluated where it is made, before its elements are reached."""
+    """An array of that shape, of array type, in the memory of a thread block. The identity of the node is that of the
+    array. It is evaluated where it is created, before its elements are accessed."""
 
     name: str
     shape: tuple[int, ...]
@@ -259,7 +259,7 @@ class Invoke(Expr):
 
 @dataclass(eq=False, slots=True)
 class Stmt(Node):
-    """Something done."""
+    """A statement."""
 
 
 @dataclass(eq=False, slots=True)
@@ -290,7 +290,7 @@ class AugAssign(Stmt):
 
 @dataclass(eq=False, slots=True)
 class Eval(Stmt):
-    """An expression evaluated for its effects."""
+    """An expression that is evaluated for its side effects."""
 
     value: Expr
 
@@ -398,7 +398,7 @@ LValue = (Var, Element, Member, FieldElement, ArrayElement)
 
 
 def _subclasses(base: type[NodeT]) -> tuple[type[NodeT], ...]:
-    """Every class above that extends `base`, in order. (`__subclasses__` would also list the slotless originals.)"""
+    """Every class above that extends `base`, in order. (`__subclasses__` would also list the classes without slots.)"""
     classes = [thing for thing in globals().values() if isinstance(thing, type)]
     return tuple(one for one in classes if issubclass(one, base) and one is not base)
 

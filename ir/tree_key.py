@@ -1,10 +1,11 @@
-"""A kernel's tree as one text. Two trees have the same text only if the compiler makes the same code of them.
+"""Serializes a kernel's tree for caching. Two trees have the same text only if the compiler generates the same code for
+them.
 
     text, spans = describe(tree)
 
 `describe` writes every field of every node. A new kind of node, or a new field, needs no change here. An object that
-occurs twice is written once, and is a number from then on: two variables of one name remain two, and an array in shared
-memory remains one. The text has no spans, since only messages depend on them; `spans` lists them.
+occurs several times is written once and referred to by number afterwards: two variables of one name remain two, and an
+array in shared memory remains one. The text has no spans, because only messages depend on them. `spans` lists them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tree as text, close to the Python it came from. For people: it shows what the translator made of a kernel.
+"""Prints the tree as text, close to the Python source. It shows users what the translator made of a kernel.
 
     kernel step(dt: f32):
         field x: f32[8]
@@ -8,8 +8,8 @@
                 return (a * a)
             x[i] += (y * dt)
 
-An inlined function is called by name, and its body stands below the statement, after `where`. Variables that share
-a name are told apart by a number.
+An inlined function is called by name, and its body follows the statement after `where`. Variables that share a name are
+distinguished by a number.
 """
 
 from __future__ import annotations

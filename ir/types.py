@@ -1,8 +1,8 @@
 """The types of Weft's IR: primitives, tensors, structs, arrays, pointers.
 
-Types are interned: two equal types are one object, so they compare by identity (`is`) and hash in no time.
-Their text is what the printer writes and the parser reads: `f32`, `f32x3`, `f32x3x3`, `{x: f32, v: f32x3}`,
-`[f32; 2]` (an array argument of two axes), `*f32`.
+Types are interned: two equal types are one object, so they are compared by identity (`is`) and hash quickly. The
+printer writes their text and the parser reads it: `f32`, `f32x3`, `f32x3x3`, `{x: f32, v: f32x3}`, `[f32; 2]` (an array
+argument of two axes), `*f32`.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Array(Type):
 
 
 class Pointer(Type):
-    """The address of something of type `elem`: a local, a field's element, an array's element."""
+    """The address of a value of type `elem`: a local, a field's element, an array's element."""
 
     __slots__ = ("elem",)
 
@@ -180,7 +180,7 @@ class Pointer(Type):
 
 
 class _Void(Type):
-    """The type of ops that give no value."""
+    """The type of ops without a value."""
 
     __slots__ = ()
 

@@ -1,17 +1,18 @@
-"""What consecutive iterations of a parallel loop have in common: the facts that running them in SIMD lanes rests on.
+"""Uniformity analysis: the facts about consecutive iterations of a parallel loop that running them in SIMD lanes relies
+on.
 
 Number the lanes 0, 1, 2 ... along the innermost axis. Every value of a range_for's body has a *step*:
 
-    0      the lanes share the value            x[k] where k is a loop's index, %i of a loop over (%i, %j)
+    0      all lanes have the same value        x[k] where k is a loop's index, %i of a loop over (%i, %j)
     c      lane n has the value of lane 0 + c*n     %j, %j + 3, 2 * %j; the address of x[%i, %j]
-    None   anything                             x[idx[%j]], sin(%j)
+    None   anything else                        x[idx[%j]], sin(%j)
 
 Only an integer of 32 bits or more, or an address, has a step other than 0 and None.
 
-A local is *split* (each lane has its own) unless all lanes store the same into it, together. A loop is *divergent*
-where lanes may leave it, or start its next round, at different times. Where lanes only ever leave it, those still in it
-are in the same round, and a split local may be *common* to them: the number of the round, though lanes that have left
-keep the one they left in.
+A local is *split* (each lane has its own copy) unless all lanes store the same value into it, together. A loop is
+*divergent* if lanes may leave it, or start its next iteration, at different times. If lanes can only leave it, the
+lanes still in it are in the same iteration, and a split local may be *common* to them. An example is the number of the
+iteration: lanes that have left keep the one in which they left.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ FAMILY = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", 
 
 
 class Uniformity:
-    """The facts about the iterations of `task`, or the rounds of a loop that counts by one. `reason` says why they
-    cannot run in lanes, if so; `sums` are the stores that add to an accumulator outside (see `thread_local`), each with
-    its operator and what is added."""
+    """The facts about the iterations of `task`, or the iterations of a loop that counts by one. `reason` says why they
+    cannot run in lanes, if so. `sums` are the stores that add to an accumulator outside (see `thread_local`), each with
+    its operator and the added value."""
 
     def __init__(self, task: Task | For) -> None:
         self.task = task
@@ -71,15 +72,15 @@ class Uniformity:
             self._settle()
 
     def step(self, value: Value) -> Step:
-        """How far the value moves from lane to lane; None: it does not move evenly."""
+        """The difference of the value from lane to lane, or None if it is not constant."""
         return self.steps.get(value, 0)
 
     def varies(self, value: Value) -> bool:
-        """Whether lanes may disagree about the value."""
+        """Whether lanes may have different values."""
         return self.steps.get(value, 0) != 0
 
     def is_split(self, ptr: Value) -> bool:
-        """Whether the address is in a local of which each lane has its own."""
+        """Whether the address is in a local of which each lane has its own copy."""
         return root_of(ptr) in self.split
 
     def index_step(self, value: Value) -> Step:
@@ -115,7 +116,7 @@ class Uniformity:
         return a if value.kind in ("mod", "raw_mod", "and") and b == 0 else None
 
     def reads_common(self, op: Op) -> bool:
-        """Whether the op loads from a split local what all lanes that are here have in common."""
+        """Whether the op loads from a split local a value that all active lanes have in common."""
         loop = self.common.get(op.ptr) if isinstance(op, Load) else None
         return loop is not None and op.within(loop)
 
@@ -193,7 +194,7 @@ class Uniformity:
                 self._block(getattr(op, name))
 
     def _set(self, value: Value, step: Step) -> None:
-        """Facts only get weaker: a step that was another one is none."""
+        """Facts only become weaker: a step that differs from the previous one becomes None."""
         known = self.steps.get(value, 0)
         if known == step:
             return
@@ -206,7 +207,7 @@ class Uniformity:
         return isinstance(op, If) and not op.versioned and self.varies(op.condition)
 
     def apart(self, op: Op, block: Block | None) -> bool:
-        """Whether, seen from `block`, in which it is, only some lanes may be at `op`."""
+        """Whether only some lanes of `block` may run `op`, which is nested in it."""
         inner = op.block
         while inner is not block:
             assert inner is not None
@@ -304,7 +305,7 @@ def _binary(facts: Uniformity, op: Binary) -> None:
 
 
 def _cast(facts: Uniformity, op: Cast) -> None:
-    """Narrowing keeps the step, modulo the width; widening does if no lane wrapped."""
+    """Narrowing keeps the step, modulo the width. Widening keeps it if no lane wrapped."""
     step = facts.step(op.x)
     if step and not (is_index(op.type) and (_bits(op) <= _bits(op.x) or _near(op.x))):
         step = None

@@ -1,12 +1,13 @@
-"""The verifier: what must hold of a kernel at each level, checked op by op.
+"""The verifier: checks the rules for a kernel at each level, op by op.
 
-Three kinds of facts: the structure (links, users, every use inside the scope of its definition), the place (an op that
-its level allows, where its kind may stand), and the types of operands and results (a table, one row per op).
+It checks three kinds of facts. The structure: links, users, and every use inside the scope of its definition. The
+place: the level allows the op, and its parent allows an op of its kind. The types of operands and results: a table with
+one row per op.
 
-A schedule is checked too (see `verify_schedule.py`).
+It also checks schedules (see `verify_schedule.py`).
 
-The levels are those of `levels.py` and two in between: "untyped" is CHI before `infer_types`, when operands may still
-disagree; "lowering" is between "tasks" and "lowered", when both kinds of ops may be present.
+The levels are those of `levels.py` and two more: "untyped" is CHI before `infer_types`, when the types of operands may
+still disagree. "lowering" is between "tasks" and "lowered", when both kinds of ops may be present.
 """
 
 from __future__ import annotations
@@ -158,7 +159,8 @@ def _shared_write(op: Access, around: list[Op]) -> None:
 
 
 def _place(op: Op, around: list[Op], level: str) -> None:
-    """Where control may stand: a terminator leaves something, a task is nowhere but at the top."""
+    """The places where control flow is allowed: a terminator must have a target, and a task occurs only at the top
+    level."""
     require(op.opname == "task" or around[-1].opname != "kernel" or level not in _TASKS_ONLY, op, "is in no task")
     if op.opname in _PLACES:
         require(around[-1].opname in _PLACES[op.opname], op, f"stands inside a {around[-1].opname}")

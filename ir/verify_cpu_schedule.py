@@ -1,6 +1,6 @@
-"""What the verifier holds the CPU's part of a schedule to: lanes, copies, and what LLVM is told. See `schedule.py`.
+"""The verifier's rules for the CPU part of a schedule: lanes, private copies, and hints for LLVM. See `schedule.py`.
 
-Each row asks the analysis that says what is legal, not the one that says what pays.
+Each row uses the analysis that says what is legal, not the one that says what is profitable.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def task_lanes(op: Task, schedule: Schedule, _: Kernel) -> None:
 
 
 def loop_lanes(op: For, schedule: LoopSchedule) -> None:
-    """Rounds may run in lanes if they do no more than to sum up, and iterations around do not run in lanes."""
+    """The iterations of a loop may run in lanes if they only compute reductions, and the enclosing iterations do not
+    run in lanes."""
     _shape(op, schedule.lanes, schedule.vectors)
     if schedule.lanes == 1:
         return
@@ -58,7 +59,7 @@ def loop_lanes(op: For, schedule: LoopSchedule) -> None:
 
 
 def task_moves(op: Task, schedule: Schedule, kernel: Kernel) -> None:
-    """Accesses of lanes are moved in a way that is right for where the lanes stand; others say nothing."""
+    """The move of an access in lanes must be correct for the addresses of the lanes. Other accesses have no move."""
     roots: list[Task | For] = [op] if schedule.lanes > 1 else [one for one in op.all_of(For) if one.schedule.lanes > 1]
     accesses: list[Moved] = [*op.all_of(Load), *op.all_of(Store), *op.all_of(Atomic)]
     moved = {one for one in accesses if one.move}
@@ -79,7 +80,7 @@ def task_moves(op: Task, schedule: Schedule, kernel: Kernel) -> None:
 
 
 def _unasked(branch: If, facts: Uniformity) -> None:
-    """Sides that run without a lane do nothing then."""
+    """A branch that runs without a test has no effect if no lane is active."""
     require({*branch.unasked} <= {*SIDES}, branch, f"has no sides {branch.unasked}")
     require(facts.varies(branch.condition) and not branch.versioned, branch, "is taken by all lanes or by none")
     for name in branch.unasked:
@@ -87,7 +88,7 @@ def _unasked(branch: If, facts: Uniformity) -> None:
 
 
 def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:
-    """A field is private if all that the task does with it is to update it by one operator."""
+    """A field may be privatized if the task only updates it, by one operator."""
     if not schedule.privatized:
         return
     symbols, updated = {scope: symbol for symbol, scope in scopes_of(kernel.fields).items()}, updated_by(op)
@@ -103,7 +104,7 @@ def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:
 
 
 def task_versions(op: Task, schedule: Schedule, _: Kernel) -> None:
-    """Atomics may be without locks where one thread runs."""
+    """Atomics may omit locks if only one thread runs."""
     require(schedule.price >= 0.0, op, f"has a price of {schedule.price}")
     versions = schedule.alone + schedule.plain + bool(schedule.privatized)
     require(versions <= 1, op, "has more than one way to do without locks")

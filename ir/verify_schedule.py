@@ -1,6 +1,6 @@
-"""What the verifier holds schedules to: of tasks, and of the loops in them. See `schedule.py`.
+"""The verifier's rules for schedules of tasks and of the loops in them. See `schedule.py`.
 
-Before tasks are mapped to a target, no schedule says anything. After that each field is checked by one row of a table.
+Before tasks are mapped to a target, all schedules are empty. After that, one row of a table checks each field.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_THREADS = 1024  # of a block of a GPU
 
 
 def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
-    """Raise InternalError unless the schedule of `op` is one that the op may have."""
+    """Raise InternalError unless the schedule of `op` is legal."""
     if isinstance(op, Task):
         task_moves(op, op.schedule, kernel)
     if op.schedule == type(op.schedule)():

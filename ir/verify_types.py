@@ -1,4 +1,4 @@
-"""What the verifier holds each op's operands, attributes and result to: one row per op. See `verify.py`."""
+"""The verifier's rules for the operands, attributes and result of each op: one row per op. See `verify.py`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["CHECKS", "require", "show"]
 
 
 def show(value: Value) -> str:
-    """The op on one line, its operands by name."""
+    """The op on one line, with its operands by name."""
     if not isinstance(value, Op):
         return f"%{value.name or '?'}: {value.type}"
     operands = ", ".join(
@@ -50,7 +50,7 @@ def show(value: Value) -> str:
 
 
 def require(holds: bool, op: Op, complaint: str) -> None:
-    """Raise InternalError about `op` unless that holds."""
+    """Raise InternalError about `op` unless the condition holds."""
     if not holds:
         raise InternalError(f"{show(op)}: {complaint}")
 

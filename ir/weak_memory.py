@@ -1,18 +1,18 @@
-"""Memory as weak machines have it: a thread may find what memory held before, unless something orders it.
+"""Weak memory in the evaluator: a thread may read old values of memory, unless the program orders the accesses.
 
-The evaluator under a `Schedule` that is `weak` keeps, for each scalar that iterations write, all values that it has had
-in the loop, oldest first. Each thread has a *view*: of each such scalar, the oldest value that it may still find.
+With a `Schedule` that is `weak`, the evaluator keeps all values that each scalar written by iterations has had in the
+loop, oldest first. Each thread has a *view*: for each such scalar, the oldest value that the thread may still read.
 
-    load                 takes any value from there on, and the view moves up to it
-    store                adds a value, which the thread itself finds from now on; others may, or may find older ones
+    load                 reads any value from there on, and the view advances to it
+    store                adds a value, which the thread itself reads from now on; others may, or may read older ones
     ... with a release   the value carries the view of the thread
-    ... with an acquire  the view of the thread takes in what the value that it found carries
-    updates              find the newest value, and carry on what that carried
-    the end of the loop  all threads find the newest values
+    ... with an acquire  the view of the thread is merged with the view that the value carries
+    updates              read the newest value, and carry on the view that it carried
+    the end of the loop  all threads read the newest values
 
-So a lock whose release is missing, or whose acquire is, lets the next holder read what was there before the last one,
-under one of a few schedules. This is the model of C++ and of PTX for acquire and release, without loads that see what
-is stored later: the order in which the values of a scalar come is that in which the stores ran.
+If a lock lacks its release or its acquire, the next holder reads values from before the last holder, under one of a few
+schedules. This is the model of C++ and of PTX for acquire and release, without loads that read values stored later: the
+values of a scalar have the order in which the stores ran.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NEWEST = 0.6  # how often a load finds the newest value, whatever else it may f
 
 
 class _Written(NamedTuple):
-    """A value that a scalar had, and what it carries to who acquires it."""
+    """A value that a scalar had, and the view that it carries to a thread that acquires it."""
 
     value: Any
     carries: Seen
@@ -45,7 +45,7 @@ class _Written(NamedTuple):
 
 @dataclass
 class WeakMemory:
-    """What the scalars that a parallel loop writes have held."""
+    """The values that the scalars written in a parallel loop have had."""
 
     draw: Random
     values: dict[int, list[_Written]] = field(default_factory=dict[int, list[_Written]])
@@ -70,12 +70,12 @@ class View:
     fenced: Seen = field(default_factory=Seen)
 
     def load(self, place: Place, type: Type, order: str) -> Any:
-        """The value of that type there, or a value that was there."""
+        """A value of that type: the current one, or an older one."""
         place.check()
         return unflatten([self._load(place, k, order) for k in range(len(place.offsets))], type)
 
     def store(self, place: Place, value: Any, type: Type, order: str) -> None:
-        """Put a value there."""
+        """Store a value there."""
         place.check()
         for k, scalar in enumerate(flat_values(convert(value, type), type)):
             self._store(place, k, scalar, order, {})
@@ -97,7 +97,7 @@ class View:
         return unflatten(olds, type)
 
     def fence(self, order: str) -> None:
-        """Order what the thread does before it and behind it."""
+        """Order the accesses of the thread before the fence relative to those after it."""
         if order in _ACQUIRES:
             _join(self.seen, self.found)
         if order in _RELEASES:

@@ -1,9 +1,9 @@
-"""Indices as i64: a sign extension is pushed down to what an index is made of.
+"""Converts indices to i64: a sign extension is pushed down to the operands of an index.
 
-`widen(i + 1)` is `widen(i) + 1`, down to loop indices (which become i64 themselves), loads and arguments; so LLVM sees
-addresses that advance by a constant. That is not the same where `i + 1` overflows, but then the index, or what it was
-computed from, is beyond any field. Where that excuse does not hold, for the bounds of loops and where indices are
-checked as they are, the extension is pushed only through what surely does not overflow (`exactly`).
+`widen(i + 1)` becomes `widen(i) + 1`, down to loop indices (which become i64 themselves), loads and arguments. LLVM
+then sees addresses that advance by a constant. The two differ if `i + 1` overflows, but then the index, or a value that
+it is computed from, is out of bounds of any field. This argument does not hold for loop bounds and for indices that are
+checked in their own width. There, the extension is pushed only through ops that are known not to overflow (`exactly`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ FARTHEST = 1 << 28
 
 
 class Widener:
-    """Widens within one kernel. Each value is widened once, right after its definition. `exact`: indices, too, are
-    what they are in 32 bits."""
+    """Widens values within one kernel. Each value is widened once, right after its definition. `exact`: indices keep
+    their 32-bit values too."""
 
     def __init__(self, exact: bool = False) -> None:
         self.exact_indices = exact
@@ -34,7 +34,7 @@ class Widener:
     # ---- what a whole task shares ----
 
     def home(self, block: Block) -> Block:
-        """The block whose values are visible wherever `block` is run: a task's prologue, bounds or serial body."""
+        """The block whose values are visible wherever `block` runs: a task's prologue, bounds or serial body."""
         while not isinstance(block.owner, Task):
             assert block.owner is not None
             assert block.owner.block is not None
@@ -43,7 +43,7 @@ class Widener:
         return task.prologue if task.kind != "serial" and block is not task.bounds else block
 
     def share(self, block: Block, op: Op, key: object) -> Value:
-        """The value of `op` at the start of the home of `block`; one op for each `key`."""
+        """The value of `op` at the start of the home of `block`. There is one op for each `key`."""
         home = self.home(block)
         if (home, key) not in self.shared:
             last = self.front.get(home)
@@ -63,7 +63,7 @@ class Widener:
         return self.exactly(value) if self.exact_indices else self._widen(value, self.wide, False)
 
     def exactly(self, value: Value) -> Value:
-        """`value`, any integer, as i64, whatever overflows on the way."""
+        """`value`, any integer, as i64, even if intermediate values overflow."""
         return self._widen(value, self.exact, True)
 
     def _widen(self, value: Value, known: dict[Value, Value], exact: bool) -> Value:
@@ -116,7 +116,7 @@ class Widener:
             box.set_operand(position, self.exactly(value))
 
     def _retype(self, block: Block, position: int) -> BlockArg:
-        """Make a block's argument i64; those who used it see it through a cast."""
+        """Make a block's argument i64. Its users see it through a cast."""
         old = block.args[position]
         new = block.args[position] = BlockArg(i64, old.name, old.span)
         new.block = block

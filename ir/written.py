@@ -1,4 +1,4 @@
-"""What a piece of the user's source says: for messages that name things as the program does."""
+"""The source text of expressions, for messages that use the program's own names."""
 
 from __future__ import annotations
 
