@@ -1,1 +1,1 @@
-"""What holds elements: SNode trees, fields, ndarrays, and the memory that they share with other libraries."""
+"""Storage for elements: SNode trees, fields, ndarrays, and memory that is shared with other libraries."""

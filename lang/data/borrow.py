@@ -1,7 +1,6 @@
-"""Arrays of other libraries as numpy arrays or windows onto a GPU's memory: never a copy.
+"""Views arrays of other libraries as numpy arrays, or as windows onto GPU memory. It never copies.
 
-Each library speaks one of a few protocols; the rows of `_PROTOCOLS` are tried in order.
-"""
+Each library supports one of a few protocols. The rows of `_PROTOCOLS` are tried in order."""
 
 from __future__ import annotations
 
@@ -20,9 +19,9 @@ __all__ = ["view_of"]
 
 
 def view_of(value: Any) -> Any:
-    """`value`'s memory as a numpy array, or as a window onto a GPU's; None where `value` is no array. TypeMismatch
-    where it is one that no kernel can take, which says why."""
-    if hasattr(value, "detach"):  # no gradients flow through a kernel
+    """The memory of `value` as a numpy array or as a window onto GPU memory. None if `value` is not an array. Raises
+    TypeMismatch with the reason if kernels cannot take this array."""
+    if hasattr(value, "detach"):  # kernels do not propagate gradients
         value = value.detach()
     for speaks, view in _PROTOCOLS:
         if speaks(value):
@@ -46,7 +45,7 @@ def _tensor(value: Any) -> Any:
 
 
 def _memory() -> Any:
-    """The GPU's memory; TypeMismatch if kernels run on the CPU."""
+    """The memory of the GPU. Raises TypeMismatch if kernels run on the CPU."""
     if not program().backend.own_memory:
         raise TypeMismatch("it lies in the memory of a GPU, which needs ti.init(arch=ti.cuda); or copy it to the CPU")
     return program().device.memory
@@ -54,7 +53,7 @@ def _memory() -> Any:
 
 @cache
 def _foreign() -> Any:
-    return import_module("weft.runtime.cuda_foreign")  # (loaded only where there is a GPU)
+    return import_module("weft.runtime.cuda_foreign")  # (loaded only if there is a GPU)
 
 
 def _by_dlpack(value: Any) -> Any:
@@ -74,7 +73,7 @@ def _is_buffer(value: Any) -> bool:
         memoryview(value)
     except TypeError:
         return False
-    return not isinstance(value, np.generic)  # a number, which cannot be written to
+    return not isinstance(value, np.generic)  # a numpy scalar is a number, and cannot be written to
 
 
 def _numpys(value: Any) -> Any:

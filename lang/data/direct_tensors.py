@@ -1,10 +1,12 @@
-"""Tensors of PyTorch and arrays of CuPy in direct calls: a few calls of their library tell what `borrow.py` finds by
-looking at everything, and what a shape and its strides make of an argument's words is looked up.
+"""Passes PyTorch tensors and CuPy arrays to kernels in direct calls, with a few calls of their library.
 
-    a rule's packer(tensor)  =>  address, extents, strides in bytes; or None: this one is Python's
+`borrow.py` inspects each array in full. This module asks the library for the address, and looks up what shape and
+strides mean for the words of an argument.
 
-On a GPU it takes what is worked on in the default stream, with which Weft's is in order anyway (`cuda_streams.py`).
-"""
+    a rule's packer(tensor)  =>  address, extents, strides in bytes; or None: Python makes this call
+
+On a GPU it accepts only arrays that are used on the default stream. Weft's stream is ordered with that one
+(`cuda_streams.py`)."""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ __all__ = ["Packer", "is_packed", "packer_of"]
 
 Packer = Callable[[Any], "bytes | None"]
 _MOST_SHAPES = 64
-_LIMIT = 2**31  # from here on an extent is not that of an i32
+_LIMIT = 2**31  # an extent of this size or more does not fit into an i32
 
 
 def is_packed(shape: tuple[int, ...], strides: tuple[int, ...], prim: Prim) -> bool:
-    """Whether elements lie side by side, in the order of rows."""
+    """Whether the elements are contiguous, in row-major order."""
     step = prim.np.itemsize
     for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if extent != 1 and stride != step:
@@ -33,7 +35,7 @@ def is_packed(shape: tuple[int, ...], strides: tuple[int, ...], prim: Prim) -> b
 
 
 def packer_of(value: Any, kind: Array, device: int | None) -> Packer | None:
-    """What takes arrays that are like `value`, an argument of that kind; None where its library is not known here.
+    """A packer for arrays like `value`, for an argument of this kind. None if this module does not know their library.
     `device` is the number of the GPU that kernels run on, None for the CPU."""
     for library, (name, make) in _LIBRARIES.items():
         if type(value) is getattr(sys.modules.get(library), name, None):
@@ -42,8 +44,8 @@ def packer_of(value: Any, kind: Array, device: int | None) -> Packer | None:
 
 
 class _Words(dict[Any, "bytes | None"]):
-    """The words behind the address, by the shape and the strides; None where these are not those of the kind. Strides
-    are counted in steps of so many bytes."""
+    """The words after the address, by shape and strides. None if these do not match the kind of the argument. Strides
+    are counted in units of `step` bytes."""
 
     def __init__(self, value: Any, kind: Array, step: int) -> None:
         super().__init__()
@@ -60,7 +62,7 @@ class _Words(dict[Any, "bytes | None"]):
         axes, prim = self._kind.ndim, element(self._kind.elem)
         if len(shape) != axes + len(self._inner) or shape[axes:] != self._inner or max(shape, default=0) >= _LIMIT:
             return None
-        first = 0 if self._kind.contiguous else axes  # the parts of an element are packed in any case
+        first = 0 if self._kind.contiguous else axes  # the scalars of an element are always packed
         if not is_packed(shape[first:], strides[first:], prim) and 0 not in shape:
             return None
         return struct.pack(f"={2 * axes}q", *shape[:axes], *strides[:axes])
@@ -76,7 +78,7 @@ def _of_torch(value: Any, kind: Array, device: int) -> Packer | None:
         if type(value) is not tensor or value.dtype is not dtype or value.get_device() != device:
             return None
         if value.layout is not strided or (signed and value.is_neg()) or (stream is not None and stream()):
-            return None  # (a negative bit: the numbers in memory are not the tensor's)
+            return None  # (a lazy negation: the numbers in memory are not those of the tensor)
         behind = words[value.shape, value.stride()]
         return behind and head(value.data_ptr()) + behind
 
@@ -84,8 +86,9 @@ def _of_torch(value: Any, kind: Array, device: int) -> Packer | None:
 
 
 def _stream_of_torch(torch: Any, device: int) -> Callable[[], int]:
-    """Tells the stream that torch works in; 0 is the default one."""
-    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # what torch's own compiler calls: it makes no object
+    """Makes a function that returns the stream that torch works on; 0 is the default stream."""
+    # torch's own compiler calls this function: it creates no object
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return (lambda: raw(device)) if raw else (lambda: torch.cuda.current_stream(device).cuda_stream)
 
 

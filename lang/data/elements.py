@@ -1,10 +1,8 @@
-"""Elements in Python scope: from `x[i, j]` to a place in memory, checked; and the quick way where nothing is unusual.
+"""Reads and writes elements in Python scope: from `x[i, j]` to a checked place in memory, with a fast path.
 
-The quick way is a memoryview of the cells: it finds an element by an index and converts it in one C call, and refuses
-what it does not know (an index out of bounds, a type to be cast). Everything refused goes the careful way, which casts
-by the kernel's rules or says what is wrong. A negative index, which means something else to a memoryview, is never
-given to it.
-"""
+The fast path is a memoryview of the cells. It looks an element up and converts it in one C call. It refuses whatever it
+does not support, such as an index out of bounds or a value that needs a cast. The slow path then casts by the rules of
+kernels or raises the error. A negative index never reaches the memoryview, because it means something else there."""
 
 from __future__ import annotations
 
@@ -31,17 +29,18 @@ __all__ = [
 
 _INTEGERS, _FLOATS = {int}, {float}
 _NUMBERS = (int, float, np.number, np.bool_)
-_LARGEST = 3e38  # some number that is finite as an f32
+_LARGEST = 3e38  # a number that is finite as an f32
 _REFUSALS = (TypeError, IndexError, ValueError, NotImplementedError, WeftError)
 
 
 class FieldIndexError(WeftError, IndexError):
-    """An index outside of a field, or too many or too few indices."""
+    """An index is outside of a field, or the number of indices is wrong."""
 
 
 class ScalarElements:
-    """What is indexed and gives numbers. `_items` reads and writes them quickly (None: not known yet, or there is no
-    quick way); `_exact` is the type of the Python numbers that are stored as they are."""
+    """An object that is indexed and returns numbers. `_items` reads and writes them on the fast path; it is None if it
+    is not known yet or if there is no fast path. `_exact` is the type of the Python numbers that are stored without a
+    cast."""
 
     _items: Any = None
     _exact: type | None = None
@@ -56,7 +55,7 @@ class ScalarElements:
             elif key >= 0:
                 return self._items[key]
         except _REFUSALS:
-            pass  # the careful way knows what is wrong, if anything is
+            pass  # the slow path raises the error, if there is one
         return self._get(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -77,18 +76,19 @@ class ScalarElements:
         self._set(key, value)
 
     def _get(self, key: Any) -> Any:
-        """The careful way to read."""
+        """Read an element on the slow path."""
         raise NotImplementedError
 
     def _set(self, key: Any, value: Any) -> None:
-        """The careful way to write."""
+        """Write an element on the slow path."""
         raise NotImplementedError
 
 
 def quick_items(cells: Any, dtype: Prim) -> tuple[Any, type | None]:
-    """What `ScalarElements` needs to know of cells (a numpy array, or a window onto a GPU's memory)."""
+    """The memoryview and the exact type that `ScalarElements` needs, for cells that are a numpy array or a window onto
+    GPU memory."""
     if dtype is f16:
-        return None, None  # a memoryview does not know it before Python 3.14
+        return None, None  # memoryviews support this type from Python 3.14 on
     exact = None if dtype is u1 else float if dtype.is_float else int
     if not isinstance(cells, np.ndarray):
         return cells.items(), exact
@@ -97,7 +97,7 @@ def quick_items(cells: Any, dtype: Prim) -> tuple[Any, type | None]:
 
 
 def element_index(key: Any) -> tuple[int, ...]:
-    """The integers of an index: `x[i, j]`, `x[(i, j)]`, `x[vector]`, `x[None]`, `x[i, vector]`."""
+    """Flatten an index into integers: `x[i, j]`, `x[(i, j)]`, `x[vector]`, `x[None]`, `x[i, vector]`."""
     if key.__class__ is int:
         return (key,)
     if key.__class__ is tuple and {*map(type, key)} == _INTEGERS:
@@ -119,7 +119,8 @@ def element_index(key: Any) -> tuple[int, ...]:
 
 
 def check_bounds(indices: tuple[int, ...], shape: tuple[int, ...], offset: tuple[int, ...], label: str) -> None:
-    """FieldIndexError, naming the axis, the index and the shape, unless `offset <= indices < offset + shape`."""
+    """Raise FieldIndexError unless `offset <= indices < offset + shape`. The message names the axis, the index and the
+    shape."""
     if len(indices) != len(shape):
         raise FieldIndexError(f"{label} of shape {shape} takes {_count(len(shape))}, got {len(indices)}")
     for axis, (index, low, extent) in enumerate(zip(indices, offset, shape)):
@@ -138,28 +139,28 @@ def _count(n: int) -> str:
 
 
 def scalar_value(value: Any, dtype: Prim, label: str) -> Any:
-    """`value` cast to `dtype`; TypeMismatch if it is no number."""
+    """Cast `value` to `dtype`. Raises TypeMismatch if it is not a number."""
     if isinstance(value, _NUMBERS) or (isinstance(value, np.ndarray) and not value.ndim):
         return cast_value(value, dtype)
-    item = getattr(value, "item", None)  # a tensor without axes
+    item = getattr(value, "item", None)  # a tensor with no axes
     if item is not None and getattr(value, "shape", None) == ():
         return cast_value(item(), dtype)
     raise TypeMismatch(f"an element of {label} is a number of type {dtype}, not {type(value).__name__}")
 
 
 def _all_small(values: Sequence[Any]) -> bool:
-    """Whether they are Python's floats, and finite as an f32."""
+    """Whether all values are Python floats that are finite as an f32."""
     return {*map(type, values)} == _FLOATS and min(values) > -_LARGEST and max(values) < _LARGEST
 
 
 def element_value(value: Any, dtype: Prim, shape: tuple[int, ...], label: str) -> Any:
-    """A vector or matrix of that shape, or a number for all its scalars, as a numpy array of `dtype`. TypeMismatch for
-    another shape."""
+    """A vector or matrix of this shape as a numpy array of `dtype`. A number sets all its scalars. Raises TypeMismatch
+    for another shape."""
     if value.__class__ in (int, float):
         return np.asarray(cast_value(value, dtype))
     given = value.values.tolist() if value.__class__ is Vector else value
     if dtype is f32 and given.__class__ in (list, tuple) and shape == (len(given),) and _all_small(given):
-        return np.array(given, np.float32)  # as the cast below would make it
+        return np.array(given, np.float32)  # same result as the cast below
     element = cast_numbers(value, dtype, label)
     if element.ndim and element.shape != shape:
         raise TypeMismatch(f"an element of {label} has shape {shape}, the value has {element.shape}")

@@ -1,8 +1,8 @@
-"""Lending memory to other libraries: numpy, PyTorch, JAX, CuPy see a field or an ndarray as an array of theirs.
+"""Lends memory to other libraries: numpy, PyTorch, JAX and CuPy see a field or an ndarray as one of their own arrays.
 
-Nothing is copied. Who borrows keeps the memory: it stays as it is when the field is destroyed or the program reset, and
-goes when the last borrower does. A field in nested blocks is no array that others know; it can only be copied.
-"""
+Nothing is copied. A borrower keeps the memory alive, even if the field is destroyed or the program is reset. The memory
+is freed after the last borrower has gone. A field in nested blocks cannot be described as a strided array, so it can
+only be copied."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["Lender"]
 
 
 class Lender:
-    """Something with memory to lend, by `__array_interface__`, `__cuda_array_interface__` and DLPack.
+    """An object that lends its memory through `__array_interface__`, `__cuda_array_interface__` and DLPack.
 
-    numpy.asarray and the like give a view where the memory is the CPU's, a copy where it is a GPU's."""
+    `numpy.asarray` and similar functions return a view of CPU memory and a copy of GPU memory."""
 
-    _lent: Any = None  # what was lent lives as long as this object, which borrowers refer to
+    _lent: Any = None  # keeps the lent memory alive as long as this object, which borrowers refer to
 
     def _lend(self) -> Any:
-        """The elements, axis by axis, as a numpy array or a window onto a GPU's memory. BufferError where they are no
-        strided array; FieldError where they no longer exist."""
+        """The elements, axis by axis, as a numpy array or a window onto GPU memory. Raises BufferError if they do not
+        form a strided array, and FieldError if they no longer exist."""
         raise NotImplementedError
 
     def _copied(self) -> Any:
@@ -31,7 +31,7 @@ class Lender:
         raise NotImplementedError
 
     def _mark(self) -> None:
-        """All elements count as written."""
+        """Mark all elements as written."""
         raise NotImplementedError
 
     def _interface(self, name: str) -> Any:
@@ -42,7 +42,7 @@ class Lender:
         if not hasattr(type(cells), name):
             where = "the CPU" if isinstance(cells, np.ndarray) else "a GPU"
             raise AttributeError(f"{name}: the memory is that of {where}")
-        self._mark()  # what is done to it is not seen
+        self._mark()  # writes of the borrower are not observed
         self._lent = cells
         return getattr(cells, name)
 
@@ -70,7 +70,8 @@ class Lender:
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def __dlpack__(self, **keywords: Any) -> Any:
-        """A DLPack capsule. `stream` (of a GPU): the consumer's, which will wait for what was launched so far."""
+        """Make a DLPack capsule. `stream` is the consumer's GPU stream; it waits for everything that was launched so
+        far."""
         cells = self._lend()
         self._mark()
         if not isinstance(cells, np.ndarray):

@@ -1,8 +1,7 @@
 """Fields: arrays of scalars, vectors, matrices or structs that kernels read and write.
 
-A field is a set of scalar components, each a place in an SNode tree. In Python scope its elements are read and written
-through a numpy window onto the tree's bytes; nothing is compiled.
-"""
+A field is a set of scalar components. Each of them has a place in an SNode tree. Python scope reads and writes elements
+through a numpy view of the bytes of the tree, without compiling anything."""
 
 from __future__ import annotations
 
@@ -52,8 +51,8 @@ __all__ = [
 
 @dataclass(eq=False)
 class Slot:
-    """One scalar component of a field: its type, and where it was placed, once it was. `whole` is the same for all
-    components of a field; None where there is one."""
+    """One scalar component of a field: its type, and its place once it has one. `whole` is the same for all components
+    of a field; None if the field has only one."""
 
     dtype: Prim
     name: str
@@ -63,7 +62,7 @@ class Slot:
     offset: tuple[int, ...] | None = None
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
-        """Put this component into `node`'s cell. FieldError if it has a place already."""
+        """Put this component into the cell of `node`. Raises FieldError if it has a place already."""
         if self.node is not None:
             raise FieldError(f"{self.name or 'this field'} is placed already")
         self.node, self.tree, self.offset = node.add(self._place()), tree, offset
@@ -73,7 +72,8 @@ class Slot:
 
 
 class Field(Marked, Lender):
-    """What all fields have. `dtype`, `shape`, `name`, `grad`; see `ScalarField`, `MatrixField`, `StructField`."""
+    """The base class of fields: `dtype`, `shape`, `name`, `grad`. See `ScalarField`, `MatrixField` and
+    `StructField`."""
 
     def __init__(self, dtype: Prim, inner: tuple[int, ...], slots: list[Slot], name: str) -> None:
         self.name, self.grad = name, None
@@ -87,12 +87,12 @@ class Field(Marked, Lender):
 
     @property
     def dtype(self) -> Prim:
-        """The type of its scalars."""
+        """The type of the field's scalars."""
         return self._dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents; () for a 0-D field. FieldError if not placed."""
+        """The extents; () for a 0-D field. Raises FieldError if the field is not placed."""
         return self._node().shape() if self._parts is None else self._parts.shape
 
     @property
@@ -102,7 +102,7 @@ class Field(Marked, Lender):
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
@@ -114,19 +114,20 @@ class Field(Marked, Lender):
         return SNode(node, tree, self.offset)
 
     def parent(self, levels: int = 1) -> SNode | None:
-        """The node `levels` above the place."""
+        """The node `levels` above the field's place."""
         return self.snode.parent(levels)
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
-        """What `SNode.place` does for a field: its components side by side in `node`'s cell, then its gradient's."""
+        """Place the field, for `SNode.place`: its components next to each other in the cell of `node`, then those of
+        its gradient."""
         for slot in self._slots:
             slot.attach(node, tree, offset)
         if self.grad is not None:
             self.grad.attach(node, tree, offset)
 
     def describe(self) -> FieldSymbolParts:
-        """How the field lies in memory; finalizes its tree. FieldError if it is not placed or was destroyed, or if
-        its components lie in different trees or unlike one another."""
+        """Describe where the field lies in memory. This finalizes its tree. Raises FieldError if the field is not
+        placed or was destroyed, or if its components are in different trees or in nodes of different layout."""
         if self._parts is None:
             self._parts = self._measure()
         self._parts.tree.check(self._label())
@@ -139,7 +140,7 @@ class Field(Marked, Lender):
         tree.check(self._label())
         if any(slot.node is None or slot.tree is not tree for slot in self._slots):
             raise FieldError(f"the components of {self._label()} must all be placed in one SNode tree")
-        from weft.lang.data.symbol_parts import FieldSymbolParts, path_of  # who only reads elements needs no paths
+        from weft.lang.data.symbol_parts import FieldSymbolParts, path_of  # not needed to read elements
 
         places: list[PlaceLayout] = [tree.layout.places[slot.node] for slot in self._slots if slot.node is not None]
         path = path_of(places, tensor(self._dtype, self._inner) if self._inner else self._dtype)
@@ -157,8 +158,9 @@ class Field(Marked, Lender):
         return f"field '{self.name}'" if self.name else f"the field made at {self._created}"
 
     def _window(self) -> Any:
-        """The elements as a numpy array: an axis per term, axis by axis from the most significant digit, then the
-        component axes. A view of the tree's bytes; on a GPU, something that is indexed alike and copies."""
+        """The elements as a numpy array: one axis for each term, grouped by the field's axes from the most significant
+        digit on, then the component axes. It is a view of the bytes of the tree. On a GPU it is an object with the same
+        indexing that copies elements."""
         if self._cells is None:
             parts = self.describe()
             found = parts.path.window
@@ -174,18 +176,19 @@ class Field(Marked, Lender):
             strides = (*found.strides, *inner)
             told = memory.view(marks.buffer(), self._dtype.np, shape, first, strides) if marks is not None else None
             self._marks = told
-            self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)  # last: others look at it first
-            if parts.tree.destroyed:  # by another thread, just now
+            # assigned last: other threads test it first
+            self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)
+            if parts.tree.destroyed:  # another thread has destroyed the tree in the meantime
                 self.forget()
                 parts.tree.check(self._label())
         return self._cells
 
     def forget(self) -> None:
-        """Let go of the tree's bytes."""
+        """Drop the view of the tree's bytes."""
         self._cells = self._marks = None
 
     def _position(self, key: Any) -> tuple[int, ...]:
-        """The window position of element `key`; FieldIndexError if there is none."""
+        """The position of element `key` in the window. Raises FieldIndexError if there is no such element."""
         if self._cells is None:
             self._window()
         parts = self._parts
@@ -203,7 +206,8 @@ class Field(Marked, Lender):
         return tuple(position[axis] // divisor % modulus for axis, divisor, modulus in self._digits)
 
     def to_numpy(self, dtype: Any = None) -> Any:
-        """A new numpy array of shape `(*shape, *component shape)`; `dtype` (numpy's or ours) converts it."""
+        """Copy all elements to a new numpy array of shape `(*shape, *component shape)`. `dtype` (numpy's or Weft's)
+        converts them."""
         array = self._window().copy().reshape(self._full_shape())
         self._check_all()
         return array if dtype is None else cast_value(array, primitive(dtype))
@@ -218,9 +222,10 @@ class Field(Marked, Lender):
         return window
 
     def from_numpy(self, arr: Any) -> None:
-        """Set all elements from an array of shape `(*shape, *component shape)`, cast to the field's type; a vector may
-        also be an n x 1 matrix, and the other way round. ValueError for another shape, TypeMismatch for what is no
-        array of numbers."""
+        """Set all elements from an array of shape `(*shape, *component shape)`, cast to the type of the field.
+
+        A field of vectors also takes n x 1 matrices, and a field of n x 1 matrices takes vectors. Raises ValueError for
+        another shape, and TypeMismatch for anything that is not an array of numbers."""
         array, full = array_of(arr), self._full_shape()
         prim_of_numpy(array.dtype)
         if array.shape != full and not self._is_column(array.shape):
@@ -230,26 +235,27 @@ class Field(Marked, Lender):
         self._mark()
 
     def _is_column(self, shape: tuple[int, ...]) -> bool:
-        """Whether the two shapes are those of vectors, as such and as n x 1 matrices."""
+        """Whether one shape is that of vectors and the other that of the same vectors as n x 1 matrices."""
         axes, count = len(self.shape), math.prod(self._inner)
         vector, column = (*self.shape, count), (*self.shape, count, 1)
         return self._inner in ((count,), (count, 1)) and len(shape) > axes and shape in (vector, column)
 
     def to_torch(self, device: Any = None) -> Any:
-        """As `to_numpy`, a torch tensor, on `device` if given. On the GPU the bytes do not leave it."""
+        """Copy all elements to a new torch tensor, as `to_numpy` does, on `device` if given. On a GPU, the data stays
+        on the GPU."""
         return tensors.to_torch(self, device)
 
     def from_torch(self, arr: Any) -> None:
-        """As `from_numpy`, from a torch tensor on any device."""
+        """Set all elements from a torch tensor on any device, as `from_numpy` does."""
         tensors.from_torch(self, arr)
 
     def fill(self, val: Any) -> None:
-        """Set every element: a number for all scalars, or one element's value (a vector, matrix or list)."""
+        """Set every element. A number sets all scalars; a vector, matrix or list is the value of one element."""
         self._window()[...] = element_value(val, self._dtype, self._inner, self._label())
         self._mark()
 
     def copy_from(self, other: Any) -> None:
-        """Set all elements from another field of this shape. ValueError for another shape."""
+        """Set all elements from another field of the same shape. Raises ValueError for another shape."""
         if not isinstance(other, Field) or other._inner != self._inner:
             raise TypeMismatch(f"{self._label()} can copy only from a field with the same kind of elements")
         if other.shape != self.shape:
@@ -263,10 +269,10 @@ class Field(Marked, Lender):
             self.from_numpy(other.to_numpy())
 
     def __copy__(self) -> Any:
-        """Another name for the same elements."""
+        """Make another handle of the same elements."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made.forget()  # its window is its own, or it would not hear of the end of its tree
+        made.forget()  # it needs a window of its own, or it would not be notified when its tree ends
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -281,7 +287,7 @@ class Field(Marked, Lender):
         return unpickled, (*self._recipe(), self.to_numpy(), gradient)
 
     def _recipe(self) -> tuple[Any, ...]:
-        """What `_remake` needs to make a field like this one, in a dense tree of its own."""
+        """The arguments with which `_remake` makes a field like this one, in a dense tree of its own."""
         options = {"name": self.name, "offset": self._slots[0].offset, "needs_grad": self.grad is not None}
         return self._dtype, self._inner, self.shape, options
 
@@ -305,8 +311,10 @@ class Field(Marked, Lender):
 
 
 class ScalarField(ScalarElements, Field):
-    """A field of numbers: `x[i, j]` reads a Python number, `x[i, j] = v` casts v to the field's type; `x[None]` is the
-    element of a 0-D field. FieldIndexError for wrong indices (negative ones too, unless `offset` allows them)."""
+    """A field of numbers.
+
+    `x[i, j]` reads a Python number. `x[i, j] = v` casts v to the type of the field. `x[None]` is the element of a 0-D
+    field. Raises FieldIndexError for wrong indices; negative indices are wrong too, unless `offset` allows them."""
 
     def __init__(self, dtype: Any, name: str = "", slot: Slot | None = None) -> None:
         if not isinstance(dtype, Prim):
@@ -344,8 +352,10 @@ class ScalarField(ScalarElements, Field):
 
 
 class MatrixField(Field):
-    """A field of vectors or matrices: `x[i]` is a Matrix that is a window onto the field (`x[i][0] = 1` and
-    `x[i].xy = ...` write to it); `x[i] = [..]` sets one, from a Matrix, a list, or a number for all scalars."""
+    """A field of vectors or matrices.
+
+    `x[i]` is a Matrix that is a view of the field: `x[i][0] = 1` and `x[i].xy = ...` write to the field. `x[i] = [..]`
+    sets an element from a Matrix, a list, or a number for all its scalars."""
 
     def __init__(self, inner: Any, dtype: Any, name: str = "") -> None:
         if not isinstance(inner, tuple) or not isinstance(dtype, Prim):
@@ -366,14 +376,16 @@ class MatrixField(Field):
     load = __getitem__
 
     def to_numpy(self, keep_dims: Any = False, dtype: Any = None) -> Any:  # type: ignore[override]
-        """A new numpy array of shape `(*shape, n)` for vectors and n x 1 matrices, else `(*shape, n, m)`. With
-        `keep_dims` always the latter. `dtype` (numpy's or ours) converts it."""
+        """Copy all elements to a new numpy array of shape `(*shape, n)` for vectors and n x 1 matrices, else `(*shape,
+        n, m)`. With `keep_dims` the shape is always `(*shape, n, m)`. `dtype` (numpy's or Weft's) converts the
+        elements."""
         array = super().to_numpy(dtype)
         shape = (*self.shape, self.n, self.m) if keep_dims or self.m > 1 else (*self.shape, self.n)
         return array.reshape(shape)
 
     def to_torch(self, device: Any = None, keep_dims: bool = False) -> Any:
-        """As `to_numpy`, a torch tensor, on `device` if given. On the GPU the bytes do not leave it."""
+        """Copy all elements to a new torch tensor, as `to_numpy` does, on `device` if given. On a GPU, the data stays
+        on the GPU."""
         shape = (*self.shape, self.n, self.m) if keep_dims or self.m > 1 else (*self.shape, self.n)
         return super().to_torch(device).reshape(shape)
 
@@ -383,7 +395,8 @@ class MatrixField(Field):
         return tensor(self._dtype, self._inner)
 
     def get_scalar_field(self, *indices: Any) -> ScalarField:
-        """The field of one scalar component, sharing its place: `(i)` of a vector, `(i, j)` of a matrix."""
+        """The field of one scalar component: `(i)` for a vector, `(i, j)` for a matrix. It shares the memory of this
+        field."""
         if not indices or not all(isinstance(index, int | np.integer) for index in indices):
             raise TypeMismatch(f"{self._label()}: get_scalar_field takes the indices of a component, not {indices}")
         i, j = (*indices, 0)[:2]
@@ -396,7 +409,7 @@ class MatrixField(Field):
 
 
 def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], label: str) -> tuple[int, ...]:
-    """Byte strides along the component axes; FieldError if the components are not evenly spaced."""
+    """The byte strides along the component axes. Raises FieldError if the components are not evenly spaced."""
     if not inner:
         return ()
     table = np.array(components, np.int64).reshape(inner)
@@ -411,14 +424,14 @@ def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], labe
 
 
 def _remake(dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any]) -> Any:
-    """A field from the recipe of another one (see `Field._recipe`)."""
+    """Make a field from the recipe of another one (see `Field._recipe`)."""
     return MAKERS.matrix_field(inner, dtype, shape, **options) if inner else MAKERS.field(dtype, shape, **options)
 
 
 def unpickled(
     dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any], values: Any, gradient: Any
 ) -> Any:
-    """A field made anew, with those elements."""
+    """Make a field again when it is unpickled, with these elements."""
     made = _remake(dtype, inner, shape, options)
     made.from_numpy(values)
     if gradient is not None:
@@ -427,7 +440,7 @@ def unpickled(
 
 
 def all_slots(made: Any) -> list[Slot]:
-    """The scalar components of a field, its gradient's last."""
+    """The scalar components of a field, followed by those of its gradient."""
     own: list[Slot] = made._slots
     return own if made.grad is None else own + all_slots(made.grad)
 

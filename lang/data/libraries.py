@@ -1,8 +1,8 @@
-"""Arrays of any library as operands of array functions: what a kernel is given for one, and new ones of the same kind.
+"""Arrays of any library as operands of array functions: views that kernels take, and new arrays of the same library.
 
-Where kernels run on the CPU, an operand's memory is seen as a numpy array, whatever the library. Where they run on a
-GPU it stays what it is; only Weft's own fields and ndarrays are seen through an ndarray, which can have another shape.
-"""
+If kernels run on the CPU, the memory of an operand is viewed as a numpy array, whatever its library. If they run on a
+GPU, the operand is passed as it is. Only Weft's own fields and ndarrays are viewed through an ndarray, because that can
+be reshaped."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ Maker = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Library:
-    """Who made an array. `maker(shape, prim, like)` is what makes others, packed, where `like` lies (and does not keep
-    it); `given(made)` is what the user gets of one."""
+    """The library that made an array. `maker(shape, prim, like)` returns a function that makes packed arrays on the
+    device of `like`, without keeping `like` alive. `given(made)` converts such an array to what the user receives."""
 
     name: str
     maker: Callable[[Shape, Prim, Any], Maker]
@@ -71,8 +71,8 @@ def _name_of(kind: Any) -> str:
 
 
 def view(value: Any) -> Any:
-    """What a kernel is given for an array. TypeMismatch for what is no array of numbers, or lies where no kernel
-    reaches."""
+    """The view of an array that a kernel takes. Raises TypeMismatch if this is not an array of numbers, or if kernels
+    cannot access its memory."""
     if type(value) is np.ndarray:
         return value
     if isinstance(value, StructNdarray):
@@ -85,8 +85,8 @@ def view(value: Any) -> Any:
 
 
 def lent(value: Any) -> Any:
-    """A field's or an ndarray's numbers, the axes of its elements being axes like others. TypeMismatch where they are
-    no strided array."""
+    """The numbers of a field or ndarray. The axes of its elements become further axes. Raises TypeMismatch if they do
+    not form a strided array."""
     try:
         cells = value._lend()
     except BufferError as error:
@@ -106,7 +106,7 @@ def _numpys(value: Any) -> Any:
 
 
 def prim_of(seen: Any) -> Prim:
-    """The type of a view's elements. TypeMismatch where the language has none like it."""
+    """The element type of a view. Raises TypeMismatch if the language has no such type."""
     dtype = seen.dtype
     if isinstance(dtype, Prim):
         return dtype
@@ -115,7 +115,7 @@ def prim_of(seen: Any) -> Prim:
 
 @cache
 def _numpys_type(dtype: Any) -> np.dtype[Any]:
-    """The type that torch's is."""
+    """The numpy type that matches a torch type."""
     name = str(dtype).rpartition(".")[2]
     if not hasattr(np, name) or name.startswith("complex"):
         raise TypeMismatch(f"no type of a kernel is {name}: convert it, as in tensor.float()")
@@ -123,7 +123,7 @@ def _numpys_type(dtype: Any) -> np.dtype[Any]:
 
 
 def reshaped(seen: Any, shape: Shape) -> Any:
-    """A contiguous view with another shape, over the same memory."""
+    """A contiguous view with another shape over the same memory."""
     if seen.shape == shape:
         return seen
     if not isinstance(seen, Ndarray):
@@ -134,7 +134,8 @@ def reshaped(seen: Any, shape: Shape) -> Any:
 
 
 def arguments_as(views: Sequence[Any], numbers: Sequence[int], shape: Shape) -> list[Any]:
-    """The arguments of a kernel: the views, all but the numbers at those places having another shape."""
+    """The arguments of a kernel: the views with the shape `shape`. The arguments at the positions `numbers` are plain
+    numbers, and stay as they are."""
     return [one if k in numbers else reshaped(one, shape) for k, one in enumerate(views)]
 
 
@@ -143,7 +144,7 @@ def _row_strides(shape: Shape, size: int) -> Shape:
 
 
 def is_contiguous(seen: Any) -> bool:
-    """Whether a view's elements lie side by side in order."""
+    """Whether the elements of a view are contiguous, in row-major order."""
     cells: Any = seen.array() if isinstance(seen, Ndarray) else seen
     if hasattr(cells, "flags"):
         return bool(cells.flags.c_contiguous)
@@ -151,7 +152,8 @@ def is_contiguous(seen: Any) -> bool:
 
 
 def span(seen: Any) -> tuple[int, int] | None:
-    """The first byte that a view reaches and the one behind the last; None if that is not known, or there are none."""
+    """The address of the first byte of a view and the address after its last byte. None if they are not known or if the
+    view has no elements."""
     if 0 in seen.shape:
         return None
     array = seen.array() if isinstance(seen, Ndarray) else seen
@@ -175,7 +177,8 @@ def span(seen: Any) -> tuple[int, int] | None:
 
 
 def may_overlap(a: Any, b: Any) -> bool:
-    """Whether the bytes from first to last of two views have some in common, as far as that is known."""
+    """Whether two views may share bytes. It compares the ranges from the first to the last byte, as far as they are
+    known."""
     if type(a) is np.ndarray and type(b) is np.ndarray:
         return np.may_share_memory(a, b)
     ours, theirs = span(a), span(b)
@@ -205,7 +208,7 @@ def _cupys_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
 
 
 def _wefts_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
-    return partial(np.empty, shape, prim.np) if 0 in shape else partial(ndarray, prim, shape)  # (which has elements)
+    return partial(np.empty, shape, prim.np) if 0 in shape else partial(ndarray, prim, shape)  # (never empty)
 
 
 def _jaxs_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
@@ -227,14 +230,14 @@ _LIBRARIES = {
         Library("torch", _torchs_maker),
         Library("cupy", _cupys_maker),
         Library("weft", _wefts_maker),
-        Library("jax", _jaxs_maker, _jax_given),  # what JAX has cannot be written to: what it will have is
+        Library("jax", _jaxs_maker, _jax_given),  # JAX arrays are immutable: kernels write to what becomes a JAX array
     )
 }
 
 
 def result_library(arrays: Sequence[Any]) -> tuple[Library, Any]:
-    """The library that a result comes from, and which operand says so: numpy arrays give way to those of others, of
-    which the first counts."""
+    """The library of the result, and the operand that determines it. Arrays of other libraries take precedence over
+    numpy's; among several, the first one counts."""
     chosen: tuple[Library, Any] = _LIBRARIES["numpy"], None
     for array in arrays:
         library = library_of(array)

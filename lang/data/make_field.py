@@ -1,4 +1,4 @@
-"""`ti.field` and its kin: fields from a type, a shape and options."""
+"""`ti.field` and related functions make fields from a type, a shape and options."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ __all__ = ["field", "make_matrix_field", "make_struct_field", "place_shaped"]
 
 
 def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
-    """A field. `dtype`: a primitive, `int`, `float`, or a vector, matrix or struct type.
+    """Make a field. `dtype` is a primitive, `int`, `float`, or a vector, matrix or struct type.
 
-    `shape`: a number, a tuple, or () for a single element `x[None]`; None leaves it to `root...place(x)`.
-    `order`: memory order of the axes, "ij" (last fastest, the default), "ji" ...; `offset`: the index of the first
-    element per axis; `needs_grad`: make `x.grad` too; `name`: for messages. CompilationError where these do not fit."""
+    `shape` is a number, a tuple, or () for a single element `x[None]`. With None, `root...place(x)` must place the
+    field. `order` is the memory order of the axes: "ij" (the last axis varies fastest, the default), "ji" and so on.
+    `offset` is the index of the first element on each axis. `needs_grad` makes `x.grad` too. `name` appears in
+    messages. Raises CompilationError for options that do not fit."""
     if isinstance(dtype, StructType):
         return make_struct_field(dtype, shape, **keywords)
     if isinstance(dtype, MatrixType):
@@ -31,7 +32,7 @@ def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
 
 
 def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **keywords: Any) -> MatrixField:
-    """What `Vector.field` and `Matrix.field` do: `inner` is the shape of an element."""
+    """Implements `Vector.field` and `Matrix.field`. `inner` is the shape of an element."""
     keywords.pop("ndim", None)
     element = MatrixType(inner[0], inner[-1] if len(inner) == 2 else 1, dtype)  # checks the extents
     prim, name = element.dtype, keywords.get("name", "")
@@ -42,7 +43,7 @@ def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **k
 
 
 def make_struct_field(struct_type: Any, shape: Any = None, **keywords: Any) -> Any:
-    """What `StructType.field` and `Struct.field` do."""
+    """Implements `StructType.field` and `Struct.field`."""
     _check_options(keywords)
     name = keywords.get("name", "")
     members: dict[str, Any] = {}
@@ -82,7 +83,7 @@ def _placed(made: Any, shape: Any, keywords: dict[str, Any]) -> Any:
 
 
 def place_shaped(made: Any, shape: Any, order: str | None, offset: Any, layout: Layout) -> None:
-    """Place a field that was given a shape, in a tree of its own; with SOA each scalar in a dense node of its own."""
+    """Place a field that has a shape, in a tree of its own. With SOA, each scalar gets a dense node of its own."""
     if shape is None:
         for what, value in (("offset", offset), ("order", order)):
             if value is not None:

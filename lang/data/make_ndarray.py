@@ -1,4 +1,4 @@
-"""`ti.ndarray`: an array of the class that its elements want."""
+"""`ti.ndarray` makes an array of the class that its element type needs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["ndarray"]
 
 
 def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Any:
-    """A zeroed array of `shape` (a number or a tuple) with elements of `dtype`: a primitive, vector, matrix or struct
-    type."""
+    """Make an ndarray of `shape` (a number or a tuple), filled with zeros. `dtype` is a primitive, vector, matrix or
+    struct type."""
     if isinstance(dtype, StructType):
-        from weft.lang.data.struct_ndarray import StructNdarray  # which few programs need
+        from weft.lang.data.struct_ndarray import StructNdarray  # imported here because few programs need it
 
         return StructNdarray(dtype, shape)
     if not isinstance(dtype, MatrixType):

@@ -1,4 +1,5 @@
-"""Elements in Python scope, where marks are kept of what was written (`init(check_uninitialised=True)`, `marks.py`)."""
+"""Checks in Python scope that elements are written before they are read (`init(check_uninitialised=True)`,
+`marks.py`)."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ __all__ = ["Marked"]
 
 
 class Marked:
-    """What has elements and may keep marks of them: `_marks`, indexed as the elements are; None: all count as
-    written."""
+    """An object with elements that may have marks of what was written. `_marks` is indexed like the elements. None
+    means that all elements count as written."""
 
     _marks: Any = None
 
     def _check(self, position: Any, key: Any) -> None:
-        """UninitialisedRead unless element `key`, at `position` of the marks, was written."""
+        """Raise UninitialisedRead unless element `key`, at `position` of the marks, was written."""
         if self._marks is not None and not self._marks[position]:
             raise _missing(self._called(), key)
 
     def _check_all(self) -> None:
-        """UninitialisedRead unless everything was written."""
+        """Raise UninitialisedRead unless all elements were written."""
         if self._marks is not None:
             marks = np.asarray(self._marks[...])
             if not marks.all():
@@ -34,12 +35,12 @@ class Marked:
                 raise _missing(self._called(), self._user_index(tuple(int(i) for i in where)))
 
     def _mark(self, position: Any = ...) -> None:
-        """What is there has been written."""
+        """Mark the elements at `position` as written."""
         if self._marks is not None:
             self._marks[position] = 1
 
     def _element(self, cells: Any, position: Any, key: Any) -> Matrix:
-        """The vector or matrix at `position` as a window."""
+        """The vector or matrix at `position`, as a view."""
         if self._marks is None or np.all(self._marks[position]):
             return Matrix.wrap(cells[position])
         made: type[_Window] = _VectorWindow if cells[position].ndim == 1 else _MatrixWindow
@@ -48,16 +49,16 @@ class Marked:
         return window
 
     def _called(self) -> str:
-        """What a message calls it."""
+        """The name of this object in messages."""
         raise NotImplementedError
 
     def _user_index(self, position: tuple[int, ...]) -> Any:
-        """What the program calls the element there."""
+        """The index of the element at `position` that the program uses."""
         raise NotImplementedError
 
 
 def _missing(name: str, key: Any, part: Any = None) -> UninitialisedRead:
-    """The error for reading element `key` of what is called that, or a part of the element."""
+    """The error for a read of element `key`, or of a part of it, in the object of this name."""
     shown = [", ".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in (key, part)]
     index = f"[{shown[0] or None}]" + (f"[{shown[1]}]" if part is not None else "")
     what = f"{name}{index}" if name.isidentifier() else f"{index} of {name}"
@@ -65,7 +66,8 @@ def _missing(name: str, key: Any, part: Any = None) -> UninitialisedRead:
 
 
 class _Window(Matrix):
-    """A vector or matrix of which not all elements were written. `place`: what has it, and where."""
+    """A vector or matrix some of whose elements were not written. `place` is the object that contains it, and the
+    position."""
 
     __slots__ = ("cells", "marks", "place")
     cells: Any
@@ -74,7 +76,7 @@ class _Window(Matrix):
 
     @property
     def values(self) -> Any:
-        """The elements, all of which must have been written."""
+        """The elements. Raises UninitialisedRead unless all of them were written."""
         marks = np.asarray(self.marks)
         if not marks.all():
             part = tuple(int(i) for i in np.unravel_index(int(np.argmin(marks != 0)), marks.shape))
@@ -106,12 +108,12 @@ class _Window(Matrix):
 
 
 class _VectorWindow(_Window, Vector):
-    """A vector of which not all elements were written."""
+    """A vector some of whose elements were not written."""
 
     __slots__ = ()
 
 
 class _MatrixWindow(_Window):
-    """A matrix of which not all elements were written."""
+    """A matrix some of whose elements were not written."""
 
     __slots__ = ()

@@ -1,12 +1,11 @@
-"""`init(check_uninitialised=True)`: what nothing has written is not read.
+"""Marks for `init(check_uninitialised=True)`: reading an element that nothing has written is an error.
 
-The *mark* of a scalar is a scalar of its type, 0 until something writes the scalar and 1 from then on. All marks of a
-tree or an ndarray are as far from the scalars that they tell of. So the way to a scalar, with all its strides, is the
-way to its mark. Those of a field are a shadow of the field, in a tree of its own (`shadows.py`); those of an ndarray
-lie behind it, in memory that is made twice as long. Kernels check and set marks by themselves
-(`ir/transforms/uninitialised.py`): here they are told where the marks of their arrays are. In Python scope fields and
-ndarrays do the same (`marked.py`).
-"""
+The *mark* of a scalar is a scalar of the same type. It is 0 until something writes the scalar, and 1 from then on. In a
+tree or an ndarray, all marks have the same distance from their scalars, so the address of a mark is the address of its
+scalar plus that distance. The marks of a field are a shadow of the field, in a tree of its own (`shadows.py`). Those of
+an ndarray follow it in memory that is allocated twice as large. Kernels check and set marks themselves
+(`ir/transforms/uninitialised.py`). This module tells them where the marks of their arrays are. In Python scope, fields
+and ndarrays check and set marks too (`marked.py`)."""
 
 from __future__ import annotations
 
@@ -27,13 +26,14 @@ SLACK = 2  # indices
 
 
 def behind(program: Any, size: int) -> int:
-    """How many bytes behind a scalar of memory of that size its mark is; 0 if the program keeps no marks."""
+    """The distance in bytes from a scalar to its mark, in memory of this size. 0 if the program keeps no marks."""
     return -(-size // _UNIT) * _UNIT if program.config.check_uninitialised else 0
 
 
 def allocate(program: Any, size: int, owner: str, reach: int) -> Any:
-    """A zeroed buffer of the program's device, with the marks in it where the program keeps any. Where an index is
-    wrong by one, an access misses it by `reach` bytes at most; there and twice as far is nothing of anybody's."""
+    """Allocate a zeroed buffer on the device of the program, with room for marks if the program keeps them. An access
+    whose index is wrong by one is at most `reach` bytes outside of the buffer. No other buffer lies within twice that
+    distance."""
     distance, memory = behind(program, size), program.device.memory
     buffer = memory.allocate(distance + size, owner, SLACK * reach)
     if distance:
@@ -42,7 +42,7 @@ def allocate(program: Any, size: int, owner: str, reach: int) -> Any:
 
 
 def places_of(program: Any) -> Places:
-    """Which memory of the program has marks."""
+    """The record of the program's memory that has marks."""
     with program.lock:
         program.marks = program.marks or Places(program)
         found: Places = program.marks
@@ -50,19 +50,19 @@ def places_of(program: Any) -> Places:
 
 
 class Places:
-    """Which memory has marks, by address."""
+    """The memory that has marks, by address."""
 
     def __init__(self, program: Any) -> None:
         self._program = weakref.proxy(program)
         self._starts: list[int] = []
-        self._spans: dict[int, tuple[int, int]] = {}  # by start: the size of that memory, and how far its marks are
+        self._spans: dict[int, tuple[int, int]] = {}  # start -> (size of the memory, distance of its marks)
         self._ones: dict[Type, Any] = {}
 
     def add(self, start: int, size: int, distance: int, buffer: Any) -> None:
-        """There is memory of that size now, and its marks are so far from it; until `buffer` is freed."""
+        """Record memory of this size whose marks are at this distance, until `buffer` is freed."""
         insort(self._starts, start)
         self._spans[start] = size, distance
-        held = buffer if getattr(buffer, "base", None) is None else buffer.base  # what outlives all views
+        held = buffer if getattr(buffer, "base", None) is None else buffer.base  # the object that outlives all views
         weakref.finalize(held, self._remove, start).atexit = False
 
     def _remove(self, start: int) -> None:
@@ -70,7 +70,7 @@ class Places:
         del self._spans[start]
 
     def of(self, address: int) -> int:
-        """Where the mark of the scalar at that address is; 0 if it has none."""
+        """The address of the mark of the scalar at this address. 0 if it has none."""
         position = bisect_right(self._starts, address) - 1
         if position < 0:
             return 0
@@ -79,8 +79,8 @@ class Places:
         return address + distance if address < start + size else 0
 
     def array(self, arg: Any, kind: Array) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """The marks of an array argument, as an array argument. What others made counts as written: all its elements
-        have the same marks."""
+        """The marks of an array argument, as an array argument. Arrays of other libraries count as written: all their
+        elements share one mark."""
         if isinstance(arg, tuple):
             address, shape, strides = arg[:3]
         else:
@@ -90,7 +90,7 @@ class Places:
         return (marks, shape, strides) if marks else (self._one(kind.elem), shape, (0,) * kind.ndim)
 
     def _one(self, kind: Type) -> int:
-        """Where an element of that type is whose marks are set."""
+        """The address of an element of this type whose marks are set."""
         memory = self._program.device.memory
         if kind not in self._ones:
             assert isinstance(kind, (Prim, Tensor))  # arrays of structs are ndarrays, which have marks
@@ -101,8 +101,8 @@ class Places:
 
 
 class Marking:
-    """A loaded kernel that checks the marks of its array arguments: takes what the kernel takes, and gives it the marks
-    as well."""
+    """A loaded kernel that checks the marks of its array arguments. It takes the arguments of the kernel and passes the
+    marks as well."""
 
     def __init__(self, program: Any, run: Callable[..., Any], artifact: Artifact) -> None:
         self.program, self.inner = program, run

@@ -1,4 +1,4 @@
-"""`ti.ndarray`: an n-D array of scalars, vectors, matrices or structs that kernels take as an argument."""
+"""`ti.ndarray`: an n-D array of scalars, vectors, matrices or structs that is passed to kernels as an argument."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray"]
 
 
 class Ndarray(Recorded, Marked, Lender):
-    """An array of `shape` with elements of a primitive, vector or matrix type, zero at first.
+    """An array of `shape` with elements of a primitive, vector or matrix type. Its elements are zero at first.
 
-    `a[i, j]` reads a number or a Matrix that is a window onto the array; assignment casts. Indices are checked:
-    FieldIndexError. `array()` is its numpy array of shape `(*shape, *element_shape)`, not copied. numpy, PyTorch, JAX
-    and CuPy take it as an array of theirs, without a copy (see `export.py`)."""
+    `a[i, j]` reads a number, or a Matrix that is a view of the array. Assignment casts. A wrong index raises
+    FieldIndexError. `array()` is the numpy array of shape `(*shape, *element_shape)`, without a copy. numpy, PyTorch,
+    JAX and CuPy can use the array as one of their own without a copy (see `export.py`)."""
 
     def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False) -> None:
         self._describe(dtype, shape_tuple(shape))
@@ -77,12 +77,12 @@ class Ndarray(Recorded, Marked, Lender):
 
     @property
     def dtype(self) -> Prim:
-        """The type of its scalars."""
+        """The type of the array's scalars."""
         return self._prim
 
     @property
     def layout(self) -> Layout:
-        """`Layout.AOS`: the scalars of an element lie together."""
+        """`Layout.AOS`: the scalars of an element are contiguous."""
         return Layout.AOS
 
     @property
@@ -93,27 +93,28 @@ class Ndarray(Recorded, Marked, Lender):
 
     @property
     def ndim(self) -> int:
-        """How many axes, those of an element not counted."""
+        """The number of axes, without those of an element."""
         return len(self.shape)
 
     def get_type(self) -> Any:
-        """The annotation that fits exactly this array."""
+        """The annotation that accepts only arrays of this type and number of axes."""
         return NdarrayType(self.element_type, self.ndim)
 
     def array(self) -> Any:
-        """The memory as a numpy array; on a GPU, what is indexed alike and copies. FieldError after a reset."""
+        """The memory as a numpy array. On a GPU it is an object with the same indexing that copies. Raises FieldError
+        after a reset."""
         if self._cells is None:
             raise FieldError(f"this {self!r} no longer exists: {self._gone}")
         return self._cells
 
     def end(self, why: str) -> None:
-        """Let go of the memory. Every later use is a FieldError that says why."""
+        """Release the memory. Every later use raises a FieldError that says why."""
         self._gone = why.replace("this field", "it")
         self._cells = self._marks = None
         before = getattr(self, "record", None)
         self.record = bytes(8)
         if before is not None:
-            keep(before)  # calls may be reading it, and the memory that it keeps
+            keep(before)  # calls that are under way may read it, and the memory that it keeps alive
 
     _lend = array
 
@@ -135,7 +136,7 @@ class Ndarray(Recorded, Marked, Lender):
         return indices
 
     def to_numpy(self) -> Any:
-        """A copy of shape `(*shape, *element_shape)`."""
+        """Copy all elements to a new numpy array of shape `(*shape, *element_shape)`."""
         cells = self.array()
         self._check_all()
         return cells.copy()
@@ -143,8 +144,8 @@ class Ndarray(Recorded, Marked, Lender):
     _copied = to_numpy
 
     def from_numpy(self, arr: Any) -> None:
-        """Set all elements from an array of that shape, cast to this type. ValueError for another shape, TypeMismatch
-        for what is no array of numbers."""
+        """Set all elements from an array of this shape, cast to the type of this one. Raises ValueError for another
+        shape and TypeMismatch for anything that is not an array of numbers."""
         array, expected = array_of(arr), self.shape + self.element_shape
         prim_of_numpy(array.dtype)
         if array.shape != expected:
@@ -153,16 +154,16 @@ class Ndarray(Recorded, Marked, Lender):
         self._mark()
 
     def to_torch(self, device: Any = None) -> Any:
-        """As `to_numpy`, a torch tensor, on `device` if given."""
+        """Copy all elements to a new torch tensor, as `to_numpy` does, on `device` if given."""
         return tensors.to_torch(self, device)
 
     def from_torch(self, arr: Any) -> None:
-        """As `from_numpy`, from a torch tensor on any device."""
+        """Set all elements from a torch tensor, as `from_numpy` does."""
         tensors.from_torch(self, arr)
 
     def copy_from(self, other: Any) -> None:
-        """Set all elements from an ndarray of the same shape. TypeMismatch for what is no ndarray with such elements,
-        ValueError for another shape."""
+        """Set all elements from an ndarray of the same shape. Raises TypeMismatch if the other is not an ndarray with
+        such elements, and ValueError for another shape."""
         if not isinstance(other, Ndarray) or other.element_shape != self.element_shape:
             raise TypeMismatch(f"{self!r} can copy only from an ndarray with elements of the same shape, not {other!r}")
         if other.shape != self.shape:
@@ -175,7 +176,7 @@ class Ndarray(Recorded, Marked, Lender):
             self.from_numpy(other.to_numpy())
 
     def fill(self, val: Any) -> None:
-        """Set every element: a number for all scalars, or one element's value."""
+        """Set every element. A number sets all scalars; a vector, matrix or list is the value of one element."""
         self.array()[...] = element_value(val, self._prim, self.element_shape, repr(self))
         self._mark()
 
@@ -243,7 +244,7 @@ class VectorNdarray(Ndarray):
 
     @property
     def n(self) -> int:
-        """How many elements a vector has."""
+        """The number of elements of a vector."""
         return self.element_shape[0]
 
     def __init__(self, n: int, dtype: Any, shape: Any) -> None:
@@ -255,12 +256,12 @@ class MatrixNdarray(Ndarray):
 
     @property
     def n(self) -> int:
-        """How many rows a matrix has."""
+        """The number of rows of a matrix."""
         return self.element_shape[0]
 
     @property
     def m(self) -> int:
-        """How many columns a matrix has."""
+        """The number of columns of a matrix."""
         return self.element_shape[1]
 
     def __init__(self, n: int, m: int, dtype: Any, shape: Any) -> None:
@@ -268,7 +269,8 @@ class MatrixNdarray(Ndarray):
 
 
 def ndarray_over(dtype: Any, shape: tuple[int, ...], cells: Any, marks: Any = None) -> Any:
-    """The ndarray with those elements (see `array()`) and marks, not copied: a member of an ndarray of structs."""
+    """The ndarray over these elements (see `array()`) and marks, without a copy. Members of ndarrays of structs are
+    such arrays."""
     made: type[Ndarray] = ScalarNdarray
     if isinstance(dtype, MatrixType):
         made = VectorNdarray if dtype.ndim == 1 else MatrixNdarray

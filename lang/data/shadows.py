@@ -1,7 +1,6 @@
-"""The memory of hidden fields: what instrumentations keep of a program's fields (see `ir/storage/cell.py`).
+"""The memory of hidden fields, in which instrumentation stores data about a program's fields (`ir/storage/cell.py`).
 
-A kernel has hidden fields beside its own, and at a launch is given the trees that they lie in as it is given all trees.
-"""
+A kernel has hidden fields besides its own. A launch passes the trees of hidden fields as it passes all trees."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _RACES = "the race check (init(check_races=True))"
 
 
 class ShadowTree:
-    """One kind of shadow of all fields of a tree: zeroed memory laid out as that tree is. The tree keeps it."""
+    """One kind of shadow for all fields of a tree: zeroed memory with the layout of that tree. The tree owns it."""
 
     def __init__(self, program: Any, kind: str, size: int, reach: int) -> None:
         self.program, self.kind = program, kind
@@ -23,7 +22,7 @@ class ShadowTree:
         self._buffer: Any = None
 
     def buffer(self) -> Any:
-        """Its bytes, allocated at the first call."""
+        """The bytes of the shadow, allocated at the first call."""
         if self._buffer is None:
             with self.program.lock:
                 if self._buffer is None:
@@ -31,36 +30,36 @@ class ShadowTree:
         return self._buffer
 
     def let_go(self) -> Any:
-        """Give up its bytes, and give them back; None if there are none."""
+        """Give up the bytes and return them. None if there are none."""
         before, self._buffer = self._buffer, None
         return before
 
 
 class RaceShadow:
-    """The shadow of the race check: one for all kernels of a program, since entries tell of earlier launches, too. It
-    is as large as the largest launch so far wants."""
+    """The shadow of the race check. All kernels of a program share it, because its entries refer to earlier launches
+    too. It is as large as the largest launch so far needs."""
 
     def __init__(self, program: Any, words: int) -> None:
         self.program = program
         self._words, self._buffer = words, None
 
     def buffer(self, words: int = 0) -> Any:
-        """Its bytes; at least so many words of 8 bytes. Where it grows it starts empty."""
+        """The bytes of the shadow, at least `words` words of 8 bytes. When it grows, it starts empty."""
         with self.program.lock:
             if self._buffer is None or self._words < words:
-                self._buffer = None  # gone before the new one is asked for
+                self._buffer = None  # freed before the new one is allocated
                 self._words = max(words, self._words)
                 self._buffer = self.program.device.memory.allocate(8 * self._words, _RACES)
             return self._buffer
 
 
 def shadows_kept(program: Any) -> tuple[str, ...]:
-    """Which shadows the program keeps of each of its fields: rows of SHADOWS."""
+    """The kinds of shadows that the program keeps for each field: rows of SHADOWS."""
     return ("marks",) if program.config.check_uninitialised else ()
 
 
 def race_shadow(program: Any) -> RaceShadow:
-    """That of the program."""
+    """The race shadow of the program."""
     from weft.ir.races import HEADER
 
     with program.lock:

@@ -1,9 +1,8 @@
-"""Where fields lie: `ti.root.dense(ti.ij, (n, m)).place(x)`, `FieldsBuilder`, axes, layouts.
+"""Places fields in memory: `ti.root.dense(ti.ij, (n, m)).place(x)`, `FieldsBuilder`, axes and layouts.
 
-A `FieldTree` is one SNode tree with its memory. Fields given a shape have a tree each, so their memory goes when they
-do; what is placed under `root` shares one tree until the first use, then `root` starts another. A tree is measured and
-closed (finalized) when first used, and allocated when its bytes are first needed.
-"""
+A `FieldTree` is one SNode tree with its memory. A field with a shape has a tree of its own, so its memory is freed with
+it. Fields that are placed under `root` share one tree until its first use; then `root` starts another. The first use of
+a tree computes its layout and closes it (finalizes it). Its memory is allocated when its bytes are first needed."""
 
 from __future__ import annotations
 
@@ -36,24 +35,26 @@ __all__ = ["AXES", "Axes", "FieldError", "FieldTree", "FieldsBuilder", "Layout",
 
 
 class FieldError(WeftError, RuntimeError):
-    """A field, tree or builder used in a state that does not allow it: not placed, placed twice, destroyed."""
+    """A field, a tree or a builder is in a state that does not allow this use: not placed, placed twice, or
+    destroyed."""
 
 
 class Layout(enum.Enum):
-    """How the components of vectors, matrices and structs lie: element by element, or component by component."""
+    """How the components of vectors, matrices and structs are stored: element by element, or component by component."""
 
     AOS = 0
     SOA = 1
 
 
 class Axes(tuple[int, ...]):
-    """Axis numbers, as `ti.ij` is (0, 1)."""
+    """A tuple of axis numbers: `ti.ij` is (0, 1)."""
 
     __slots__ = ()
 
 
 def axes(*numbers: Any) -> Axes:
-    """The axes with those numbers (0..7), slowest first. CompilationError for others or for repeats."""
+    """The axes with these numbers (0 to 7), slowest first. Raises CompilationError for other numbers and for repeated
+    ones."""
     known = all(isinstance(number, int | np.integer) and 0 <= number < MAX_AXES for number in numbers)
     if not known or len(set(numbers)) != len(numbers):
         raise CompilationError(f"axes are distinct numbers from 0 to {MAX_AXES - 1}, not {numbers}")
@@ -69,18 +70,18 @@ AXES: dict[str, Axes] = {
 }
 
 
-_LETTERS = "ijklmnop"  # of all axes, as `order` names them
+_LETTERS = "ijklmnop"  # the letters of all axes, as `order` names them
 
 
 class Placeable(Protocol):
-    """What `place` takes: a field."""
+    """The interface of what `place` takes: a field."""
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
-        """Put this field's scalar components into `node`'s cell."""
+        """Put the scalar components of this field into the cell of `node`."""
 
 
 class FieldTree:
-    """One SNode tree and its memory. `node` is its root. Also what `FieldsBuilder.finalize` returns."""
+    """One SNode tree and its memory. `node` is its root. `FieldsBuilder.finalize` returns a FieldTree."""
 
     def __init__(self) -> None:
         self._buffer: Any = None
@@ -90,17 +91,17 @@ class FieldTree:
         self._layout: TreeLayout | None = None
         self._gone = ""
         self._reading = forkable(Lock())
-        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a window onto the bytes
+        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a view of the bytes
         self.program.adopt(self)
 
     @property
     def finalized(self) -> bool:
-        """Whether the tree was measured; nothing can be placed any more."""
+        """Whether the layout is computed. Then nothing can be placed any more."""
         return self._layout is not None
 
     @property
     def layout(self) -> TreeLayout:
-        """The measured tree; finalizes it."""
+        """The computed layout. This finalizes the tree."""
         if self._layout is None:
             from weft.ir.storage.layout import layout_tree
 
@@ -109,16 +110,16 @@ class FieldTree:
 
     @property
     def destroyed(self) -> bool:
-        """Whether its memory is gone for good."""
+        """Whether the memory was freed for good."""
         return bool(self._gone)
 
     def check(self, name: str = "this field") -> None:
-        """FieldError if the tree was destroyed: says why."""
+        """Raise a FieldError that says why, if the tree was destroyed."""
         if self._gone:
             raise FieldError(f"{name} no longer exists: {self._gone}")
 
     def check_open(self) -> None:
-        """FieldError if nothing can be placed any more."""
+        """Raise FieldError if nothing can be placed any more."""
         self.check("this SNode tree")
         if self.finalized:
             raise FieldError(
@@ -127,10 +128,10 @@ class FieldTree:
             )
 
     def buffer(self) -> Any:
-        """The tree's bytes: a zeroed, 64-byte aligned uint8 array, allocated at the first call. FieldError when
-        destroyed; OutOfMemory when there is no room."""
+        """The bytes of the tree: a zeroed uint8 array, aligned to 64 bytes, allocated at the first call. Raises
+        FieldError if the tree was destroyed, and OutOfMemory if there is not enough memory."""
         if self._buffer is None:
-            with self.program.lock:  # two threads may come here at once
+            with self.program.lock:  # two threads may call this at once
                 if self._buffer is None:
                     self.check()
                     self._buffer = self._allocate()
@@ -148,7 +149,7 @@ class FieldTree:
         return buffer
 
     def shadow(self, kind: str) -> ShadowTree | None:
-        """The shadow of that kind of all fields in the tree; None if the program keeps none."""
+        """The shadow of this kind for all fields of the tree. None if the program keeps none."""
         if kind not in shadows_kept(self.program):
             return None
         if kind not in self._shadows:
@@ -158,12 +159,13 @@ class FieldTree:
         return self._shadows[kind]
 
     def destroy(self) -> None:
-        """Free the memory. Every later use of its fields is a FieldError, and so is destroying it again."""
+        """Free the memory. Every later use of its fields raises FieldError, and so does destroying it again."""
         self.check("this SNode tree")
         self.end("its SNode tree was destroyed")
 
     def end(self, why: str) -> None:
-        """Free the memory, if it is not gone yet; `why` is what a later use of its fields says."""
+        """Free the memory if it was not freed yet. A later use of its fields raises a FieldError with the message
+        `why`."""
         self._gone = self._gone or why
         if MEMORY.on and self._buffer is not None:
             MEMORY.info("%s: freed", self._label())
@@ -174,14 +176,14 @@ class FieldTree:
             reader.forget()
 
     def read_by(self, reader: Any) -> None:
-        """A field has a window onto the bytes, and is to `forget` it when these go."""
+        """Register a field with a view of the bytes. `forget` is called on it when they are freed."""
         with self._reading:
             self.readers.add(reader)
 
     def _let_go(self) -> None:
         before, self._buffer = [self._buffer], None
         before += [shadow.let_go() for shadow in self._shadows.values()]
-        self.program.touch()  # first, so that no call can find it
+        self.program.touch()  # first, so that no call finds the memory any more
         for buffer in before:
             if buffer is not None:
                 keep(buffer)
@@ -191,7 +193,7 @@ class FieldTree:
             self._let_go()
 
     def _label(self) -> str:
-        """Its fields, for messages: by their names, else by their types and shapes."""
+        """The fields of the tree, for messages: their names, else their types and shapes."""
         places = self.layout.places
         nameless = Counter(f"{place.dtype} {place.shape()}" for place in places if not place.name)
         told = list(dict.fromkeys(place.name for place in places if place.name))
@@ -200,17 +202,17 @@ class FieldTree:
 
 
 class SNode:
-    """A node of the layout: its cells repeat over `extents`; fields and further nodes are put into its cell.
+    """A node of the layout. Its cells repeat over `extents`. Fields and further nodes are placed into its cell.
 
-    A loop over it in a kernel goes over the indices of its cells; over the place of a field, over that field's.
-    What begins with an underscore is there under Taichi's names, for programs that look at layouts."""
+    In a kernel, a loop over a node visits the indices of its cells. A loop over the place of a field visits the indices
+    of the field. The names that begin with an underscore are Taichi's, for programs that inspect layouts."""
 
     def __init__(self, node: Node, tree: FieldTree, offset: tuple[int, ...] = ()) -> None:
         self.node, self.tree, self._first = node, tree, offset
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents of a field placed here."""
+        """The extents of a field that is placed here."""
         return self.node.shape()
 
     @property
@@ -220,7 +222,8 @@ class SNode:
         return [(begin, begin + extent) for begin, extent in zip(first, self.shape, strict=True)]
 
     def parent(self, levels: Any = 1) -> SNode | None:
-        """The node `levels` above, itself for 0; None above the root. TypeMismatch unless levels is 0 or more."""
+        """The node `levels` above, or the node itself for 0. None above the root. Raises TypeMismatch if levels is
+        negative."""
         if not isinstance(levels, int | np.integer) or levels < 0:
             raise TypeMismatch(f"parent takes how many levels above, 0 or more, not {levels!r}")
         path = self.node.path()
@@ -236,17 +239,18 @@ class SNode:
 
     @property
     def _cell_size_bytes(self) -> int:
-        """Bytes of one cell. (Finalizes the tree.)"""
+        """The number of bytes of one cell. This finalizes the tree."""
         return self.tree.layout.cells[self.node][0]
 
     @property
     def _offset_bytes_in_parent_cell(self) -> int:
-        """Where this node begins in its parent's cell. (Finalizes the tree.)"""
+        """The offset in bytes of this node in the cell of its parent. This finalizes the tree."""
         return self.tree.layout.cells[self.node][1]
 
     @property
     def _num_dynamically_allocated(self) -> int:
-        """How many cells came into being since the tree was allocated: dense nodes have theirs from the start."""
+        """The number of cells that were created since the tree was allocated. Dense nodes have their cells from the
+        start."""
         return 0
 
     def _path_from_root(self) -> list[SNode]:
@@ -256,12 +260,13 @@ class SNode:
         return [SNode(node, self.tree) for node in self.node.children]
 
     def _physical_index_position(self) -> dict[int, int]:
-        """Which index of a field placed here runs along each axis: {axis number: position among the indices}."""
+        """For each axis, the position of its index among the indices of a field placed here: {axis number:
+        position}."""
         axes = {axis for node in self.node.path() for axis in node.axes}
         return {axis: position for position, axis in enumerate(sorted(axes))}
 
     def _loop_range(self) -> SNode:
-        """What a loop over it goes over."""
+        """What a loop over this node visits."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -272,8 +277,8 @@ class SNode:
         return hash(Root) if self.node.parent is None else id(self.node)
 
     def dense(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
-        """A dense node in this one's cell: `dimensions` (one number for all axes, or one each) along `axes`, the
-        first axis slowest. CompilationError where the two do not match or an extent is not positive."""
+        """Add a dense node to the cell of this one. `dimensions` is one number for all axes, or one for each of `axes`.
+        The first axis varies slowest. Raises CompilationError if their numbers differ or an extent is not positive."""
         self.tree.check_open()
         numbers: tuple[Any, ...] = tuple(axes) if isinstance(axes, Iterable) else (axes,)
         if not isinstance(axes, Iterable) or not all(isinstance(number, int | np.integer) for number in numbers):
@@ -288,8 +293,8 @@ class SNode:
         return SNode(self.node.add(Node("dense", numbers, extents)), self.tree)
 
     def place(self, *fields: Any, offset: int | Iterable[int] | None = None) -> SNode:
-        """Put fields (or tuples of fields) into this node's cell, one after another. `offset`: the index of the first
-        element along each axis. FieldError for a field placed before. Gives this node back."""
+        """Put fields, or tuples of fields, into the cell of this node, one after another. `offset` is the index of the
+        first element on each axis. Returns this node. Raises FieldError for a field that was placed before."""
         self.tree.check_open()
         start = None if offset is None else offset_tuple(offset, len(self.shape))
         for field in fields:
@@ -303,26 +308,27 @@ class SNode:
         return self
 
     def pointer(self, *_: Any, **__: Any) -> SNode:
-        """A sparse node: not there yet."""
+        """A sparse node. Not implemented yet."""
         raise _not_yet("pointer", "sparse SNodes")
 
     def bitmasked(self, *_: Any, **__: Any) -> SNode:
-        """A node with an activity mask: not there yet."""
+        """A node with an activity mask. Not implemented yet."""
         raise _not_yet("bitmasked", "sparse SNodes")
 
     def dynamic(self, *_: Any, **__: Any) -> SNode:
-        """A growing list: not there yet."""
+        """A list of variable length. Not implemented yet."""
         raise _not_yet("dynamic", "sparse SNodes")
 
     def quant_array(self, *_: Any, **__: Any) -> SNode:
-        """A node whose cells share words of memory: not there yet."""
+        """A node whose cells share words of memory. Not implemented yet."""
         raise _not_yet("quant_array", "quantized types")
 
     def deactivate_all(self) -> None:
-        """Zero the memory of a sparse tree; dense nodes are always active, so nothing happens."""
+        """Zero the memory of a sparse tree. Dense nodes are always active, so this does nothing."""
 
     def lazy_grad(self) -> None:
-        """Place the gradients of fields made with `needs_grad`; they are placed beside their fields anyway."""
+        """Place the gradients of fields that have `needs_grad`. They are placed with their fields, so this does
+        nothing."""
 
     def __str__(self) -> str:
         return " => ".join(
@@ -338,19 +344,20 @@ def _not_yet(kind: str, what: str) -> CompilationError:
 
 
 class FieldsBuilder:
-    """Builds one SNode tree of its own: place fields, `finalize()`, use them, `destroy()` the tree that gave."""
+    """Builds one SNode tree: place fields, call `finalize()`, use the fields, and call `destroy()` on the tree it
+    returned."""
 
     def __init__(self) -> None:
         self.tree = FieldTree()
 
     @property
     def finalized(self) -> bool:
-        """Whether `finalize` was called (or a field was used, which does it)."""
+        """Whether the tree was closed, by `finalize` or by the use of a field."""
         return self.tree.finalized
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was put into the tree yet."""
+        """Whether the tree contains nothing yet."""
         return not self.tree.node.children
 
     @property
@@ -361,11 +368,11 @@ class FieldsBuilder:
     root = node
 
     def dense(self, axes: Iterable[int], dimensions: int | Iterable[int]) -> SNode:
-        """As `SNode.dense`, at the root."""
+        """Add a dense node at the root, as `SNode.dense` does."""
         return self.node.dense(axes, dimensions)
 
     def place(self, *fields: Any, offset: int | Iterable[int] | None = None) -> SNode:
-        """0-D fields, at the root."""
+        """Place 0-D fields at the root."""
         return self.node.place(*fields, offset=offset)
 
     def pointer(self, *args: Any, **keywords: Any) -> SNode:
@@ -388,7 +395,7 @@ class FieldsBuilder:
         """As `SNode.lazy_grad`."""
 
     def finalize(self, raise_warning: bool = True) -> FieldTree:
-        """Close the tree and give it. FieldError if that was done before."""
+        """Close the tree and return it. Raises FieldError if it was closed before."""
         del raise_warning
         self.tree.check_open()
         self.tree.layout  # noqa: B018 - measures, which closes it
@@ -396,8 +403,8 @@ class FieldsBuilder:
 
 
 class Root:
-    """`ti.root`: the tree that is being built. Its first use closes it; then `root` is a new one. Equal to the root of
-    every tree, which is what `parent` gives at the top."""
+    """`ti.root`: the tree that is being built. Its first use closes it, and `root` becomes a new one. `ti.root`
+    compares equal to the root of every tree, because `parent` returns such a root at the top."""
 
     finalized = False
 
@@ -414,12 +421,12 @@ class Root:
         return ()
 
     def parent(self, levels: int = 1) -> None:
-        """None: nothing is above the root."""
+        """None: the root has no parent."""
         del levels
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was put into it since its last use."""
+        """Whether nothing was placed under it since its last use."""
         return self._open().empty
 
     def deactivate_all(self) -> None:
@@ -447,7 +454,7 @@ root = Root()
 
 
 def offset_tuple(offset: int | Iterable[int], ndim: int) -> tuple[int, ...]:
-    """An offset, checked: `ndim` integers."""
+    """Check an offset and return it as a tuple of `ndim` integers."""
     values: tuple[Any, ...] = tuple(offset) if isinstance(offset, Iterable) else (offset,)
     if len(values) != ndim:
         raise CompilationError(f"offset has {len(values)} numbers, shape has {ndim}: they must be as many")
@@ -457,8 +464,8 @@ def offset_tuple(offset: int | Iterable[int], ndim: int) -> tuple[int, ...]:
 
 
 def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
-    """The axis numbers of `order` ("ij": first axis slowest, "ji": first axis fastest; the letters go on to p), checked
-    against `ndim`."""
+    """The axis numbers of `order`, checked against `ndim`. "ij": the first axis varies slowest; "ji": the first axis
+    varies fastest. The letters go up to p."""
     if order is None:
         return tuple(range(ndim))
     numbers = tuple(map(_LETTERS.find, order))
@@ -470,7 +477,7 @@ def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
 
 
 def shaped_node(tree: FieldTree, shape: tuple[int, ...], order: str | None) -> SNode:
-    """A node of extents `shape` in that memory order at the root of `tree`; the root itself for shape ()."""
+    """A node with the extents `shape` in this memory order, at the root of `tree`. For shape (), the root itself."""
     numbers = order_axes(order, len(shape))
     top = SNode(tree.node, tree)
     return top.dense(numbers, [shape[number] for number in numbers]) if shape else top

@@ -16,7 +16,7 @@ __all__ = ["StructElement", "StructField"]
 
 
 class StructElement(Struct):
-    """One element of a StructField or an ndarray of structs: reads and writes go there."""
+    """One element of a StructField or of an ndarray of structs. Reads and writes access the field or array."""
 
     def __init__(self, over: Any, key: Any) -> None:
         object.__setattr__(self, "struct_type", over.struct_type)
@@ -25,7 +25,7 @@ class StructElement(Struct):
 
     @property
     def entries(self) -> dict[str, Any]:  # type: ignore[override]
-        """The members' values now."""
+        """The current values of the members."""
         return {name: self._get(name) for name in self.keys}
 
     def _get(self, name: str) -> Any:
@@ -36,8 +36,8 @@ class StructElement(Struct):
 
 
 class StructField:
-    """A field of structs. `S[i]` is a struct that writes through; `S.a` (or `S.members["a"]`) is the field of member
-    `a`. Members lie together in each cell, or apart with `layout=Layout.SOA`."""
+    """A field of structs. `S[i]` is a struct whose writes go to the field. `S.a` (or `S.members["a"]`) is the field of
+    member `a`. The members are stored together in each cell, or separately with `layout=Layout.SOA`."""
 
     grad = None
 
@@ -72,7 +72,7 @@ class StructField:
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """The number of axes."""
         return self._first.ndim
 
     @property
@@ -82,12 +82,12 @@ class StructField:
 
     @property
     def dtype(self) -> StructType:
-        """The type of its elements."""
+        """The type of the field's elements."""
         return self.struct_type
 
     @property
     def keys(self) -> list[str]:
-        """The members' names."""
+        """The names of the members."""
         return list(self.members)
 
     @property
@@ -96,17 +96,17 @@ class StructField:
         return self._first.snode
 
     def parent(self, levels: int = 1) -> SNode | None:
-        """The node `levels` above the first place."""
+        """The node `levels` above the place of the first scalar component."""
         return self.snode.parent(levels)
 
     def get_member_field(self, key: Any) -> Any:
-        """The field of member `key`; KeyError if there is none."""
+        """The field of member `key`. Raises KeyError if there is none."""
         if not isinstance(key, str) or key not in self.members:
             raise KeyError(f"{self.struct_type!r} has no member {key!r}")
         return self.members[key]
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
-        """What `SNode.place` does: all members into `node`'s cell."""
+        """Place all members in the cell of `node`, for `SNode.place`."""
         for member in self.members.values():
             member.attach(node, tree, offset)
 
@@ -125,8 +125,8 @@ class StructField:
         return {name: member.to_numpy(dtype=dtype) for name, member in self.members.items()}
 
     def from_numpy(self, array_dict: Any) -> None:
-        """Set all elements from {member: array}, a dict within it for a struct. KeyError unless it has the members,
-        all and only."""
+        """Set all elements from {member: array}, with a dict in it for a member that is a struct. Raises KeyError
+        unless its keys are exactly the members."""
         for name, member in self._matched(array_dict):
             member.from_numpy(array_dict[name])
 
@@ -138,16 +138,16 @@ class StructField:
         return self.members.items()
 
     def to_torch(self, device: Any = None) -> dict[str, Any]:
-        """{member: torch tensor}, copies, on `device` if given."""
+        """Copy the members to new tensors: {member: torch tensor}, on `device` if given."""
         return {key: member.to_torch(device) for key, member in self.members.items()}
 
     def from_torch(self, array_dict: Mapping[str, Any]) -> None:
-        """Set all members from {member: torch tensor}, as `from_numpy`."""
+        """Set all members from {member: torch tensor}, as `from_numpy` does."""
         for key, member in self._matched(array_dict):
             member.from_torch(array_dict[key])
 
     def fill(self, val: Any) -> None:
-        """Set every element: a number for all scalars, or a struct's value."""
+        """Set every element. A number sets all scalars; a struct is the value of one element."""
         if isinstance(val, (int, float)):
             for member in self.members.values():
                 member.fill(val)

@@ -1,8 +1,7 @@
-"""Ndarrays of structs: one element after another, each laid out as C lays out a struct.
+"""Ndarrays of structs. The elements are contiguous, and each has the layout of a C struct.
 
-A member is an ndarray of its own over the same memory, strided: `s.pos` can be read, filled, exported and given to a
-kernel by itself. Kernels see the array as one of a packed IR struct, whose gaps are members without a name.
-"""
+A member is a strided ndarray over the same memory: `s.pos` can be read, filled, exported and passed to a kernel by
+itself. Kernels see the array as one of a packed IR struct. Its padding is members of their own."""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ __all__ = ["StructLayout", "StructMembers", "StructNdarray", "current_layout", "
 
 @dataclass(frozen=True)
 class StructLayout:
-    """How a struct lies in an ndarray: the byte offsets of its members by dotted name, its size, and the packed IR
-    struct that has the same layout."""
+    """The layout of a struct in an ndarray: the byte offset of each member by dotted name, the size, and the packed IR
+    struct with the same layout."""
 
     offsets: Mapping[str, int]
     size: int
@@ -42,8 +41,8 @@ class StructLayout:
 
 @cache
 def struct_layout(struct_type: StructType, default_fp: Any, default_ip: Any) -> StructLayout:
-    """The layout of C: each scalar at a multiple of its size, the whole as long as a multiple of the largest. The
-    defaults are those that `float` and `int` mean."""
+    """The C layout: each scalar is aligned to its size, and the size of the struct is a multiple of the largest one.
+    `defaults` are the types of `float` and `int`."""
     members: list[tuple[str, Type]] = []
     offsets: dict[str, int] = {}
     size, widest = 0, 1
@@ -87,29 +86,30 @@ def current_layout(struct_type: StructType) -> StructLayout:
 
 
 class StructMembers:
-    """What structs of arrays have, outermost and nested: `members`, and elements that write through."""
+    """The members and elements of structs in arrays, for the array and for its nested structs. Writes go to the
+    array."""
 
     def __init__(self, struct_type: StructType, shape: tuple[int, ...], members: dict[str, Any]) -> None:
         self.struct_type, self.shape, self.members = struct_type, shape, members
 
     @property
     def offset(self) -> tuple[int, ...]:
-        """The index of the first element along each axis: zeros."""
+        """The index of the first element on each axis: zeros."""
         return (0,) * len(self.shape)
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def keys(self) -> list[str]:
-        """The members' names."""
+        """The names of the members."""
         return list(self.members)
 
     @property
     def dtype(self) -> StructType:
-        """The type of its elements."""
+        """The type of the array's elements."""
         return self.struct_type
 
     def __getattr__(self, name: str) -> Any:
@@ -119,7 +119,7 @@ class StructMembers:
         raise AttributeError(f"this ndarray of {self.__dict__.get('struct_type')!r} has no member '{name}'")
 
     def get_member_field(self, key: Any) -> Any:
-        """The ndarray of member `key`; KeyError if there is none."""
+        """The ndarray of member `key`. Raises KeyError if there is none."""
         if not isinstance(key, str) or key not in self.members:
             raise KeyError(f"{self.struct_type!r} has no member {key!r}")
         return self.members[key]
@@ -135,7 +135,7 @@ class StructMembers:
             self.members[name][key] = member
 
     def fill(self, val: Any) -> None:
-        """Set every element: a number for all scalars, or a struct's value."""
+        """Set every element. A number sets all scalars; a struct is the value of one element."""
         if isinstance(val, (int, float, np.generic)):
             for member in self.members.values():
                 member.fill(val)
@@ -148,7 +148,7 @@ class StructMembers:
         return {name: member.to_numpy() for name, member in self.members.items()}
 
     def from_numpy(self, array_dict: Any) -> None:
-        """Set members from arrays by name. KeyError for an unknown member, ValueError for another shape."""
+        """Set members from arrays by name. Raises KeyError for an unknown member and ValueError for another shape."""
         for name, array in self._arrays(array_dict):
             self.get_member_field(name).from_numpy(array)
 
@@ -158,7 +158,7 @@ class StructMembers:
         return given.items()
 
     def to_torch(self, device: Any = None) -> dict[str, Any]:
-        """{member: torch tensor}, copies, on `device` if given."""
+        """Copy the members to new tensors: {member: torch tensor}, on `device` if given."""
         return {name: member.to_torch(device) for name, member in self.members.items()}
 
     def from_torch(self, array_dict: Any) -> None:
@@ -178,9 +178,10 @@ class StructMembers:
 
 
 class StructNdarray(Recorded, StructMembers):
-    """An ndarray of structs, zero at first. `s[i].pos` reads and writes elements, `s.pos` is the ndarray of a member.
+    """An ndarray of structs, filled with zeros. `s[i].pos` reads and writes an element; `s.pos` is the ndarray of a
+    member.
 
-    FieldIndexError for a wrong index, FieldError after a reset. Structs have no gradients."""
+    Raises FieldIndexError for a wrong index and FieldError after a reset. Structs have no gradients."""
 
     grad = None
 
@@ -198,7 +199,7 @@ class StructNdarray(Recorded, StructMembers):
     def _parts(
         self, prefix: str, kind: StructType, extents: tuple[int, ...], offsets: Mapping[str, int]
     ) -> dict[str, Any]:
-        """The members: strided ndarrays over the buffer, or more structs."""
+        """The members: strided ndarrays over the buffer, or further structs."""
         made: dict[str, Any] = {}
         for name, annotation in kind.members.items():
             if isinstance(annotation, StructType):
@@ -219,18 +220,18 @@ class StructNdarray(Recorded, StructMembers):
 
     @property
     def first(self) -> Ndarray:
-        """The ndarray of the first member that is no struct."""
+        """The ndarray of the first scalar, vector or matrix member, also inside nested structs."""
         found: Any = next(iter(self.members.values()))
         while isinstance(found, StructMembers):
             found = next(iter(found.members.values()))
         return found  # type: ignore[no-any-return]
 
     def get_type(self) -> NdarrayType:
-        """The annotation that fits exactly this array."""
+        """The annotation that accepts only arrays of this type and number of axes."""
         return NdarrayType(self.struct_type, self.ndim)
 
     def place(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """Address, extents and byte strides. FieldError after a reset."""
+        """The address, the extents and the byte strides. Raises FieldError after a reset."""
         self.first.array()
         return self._memory.address(self._buffer), self.shape, self._steps
 

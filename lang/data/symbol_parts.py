@@ -1,4 +1,4 @@
-"""What the compiler is told about where a field lies."""
+"""Describes for the compiler where a field lies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FieldSymbolParts", "path_of"]
 
 @dataclass(frozen=True, eq=False)
 class FieldSymbolParts:
-    """What a kernel's FieldSymbol of this field says; `tree` becomes a number there."""
+    """The parts of a kernel's FieldSymbol for this field. The FieldSymbol has a number in place of `tree`."""
 
     name: str
     shape: tuple[int, ...]
@@ -32,12 +32,13 @@ class FieldSymbolParts:
 
     @property
     def components(self) -> tuple[int, ...]:
-        """Where in its cell each scalar of an element lies, in bytes."""
+        """The offset of each scalar of an element in its cell, in bytes."""
         return self.path.cell.components
 
 
 def path_of(places: Sequence[PlaceLayout], dtype: Type) -> Path | None:
-    """The path to an element of type `dtype` whose scalars lie at `places`; None if these are not laid out alike."""
+    """The path to an element of type `dtype` whose scalars are at `places`. None if the scalars do not have the same
+    layout."""
     paths = [place.path.collapsed() for place in places]
     levels, shape = paths[0].levels, places[0].shape
     if any(path.levels != levels or place.shape != shape for place, path in zip(places, paths, strict=True)):

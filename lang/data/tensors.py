@@ -1,4 +1,4 @@
-"""To and from PyTorch's tensors, on the CPU and on the GPU, where the bytes do not leave it."""
+"""Conversions from and to PyTorch tensors, on the CPU and on the GPU. On a GPU, the data stays there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ __all__ = ["from_torch", "to_torch"]
 
 
 def to_torch(source: Any, device: Any = None) -> Any:
-    """A new tensor with the elements of a field or ndarray; on the GPU, a copy there. ImportError without torch."""
+    """A new tensor with the elements of a field or ndarray, on the GPU if they are there. Raises ImportError without
+    torch."""
     torch = import_module("torch")
     target = None if device is None else torch.device(device)
     source._check_all()
@@ -27,7 +28,7 @@ def to_torch(source: Any, device: Any = None) -> Any:
 
 
 def from_torch(target: Any, tensor: Any) -> None:
-    """Set all elements of a field or ndarray from a tensor of its full shape. ValueError for another shape;
+    """Set all elements of a field or ndarray from a tensor of its full shape. Raises ValueError for another shape, and
     TypeMismatch for a type that numpy does not have (bfloat16: convert it with `.float()`)."""
     if not hasattr(tensor, "detach"):
         raise TypeMismatch(f"from_torch takes a torch tensor, not {type(tensor).__name__}")
@@ -44,7 +45,7 @@ def from_torch(target: Any, tensor: Any) -> None:
 
 
 def as_numpy(tensor: Any) -> Any:
-    """A tensor's elements as a numpy array: without a copy on the CPU."""
+    """The elements of a tensor as a numpy array, without a copy on the CPU."""
     try:
         return tensor.detach().cpu().resolve_conj().resolve_neg().numpy()
     except TypeError as error:
@@ -58,7 +59,7 @@ def _example(tensor: Any) -> str:
 
 
 def _on_gpu(lender: Any) -> Any:
-    """The window onto a GPU's memory that a field or ndarray can lend; None if there is none."""
+    """The window onto GPU memory that a field or ndarray can lend. None if there is none."""
     try:
         cells = lender._lend()
     except BufferError:
