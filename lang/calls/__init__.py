@@ -1,1 +1,1 @@
-"""From a call of a kernel to its compiled code: parameters, instances, compilation, launches, results."""
+"""Kernel calls, from the arguments to compiled code: parameters, instances, compilation, launches and results."""

@@ -1,8 +1,7 @@
-"""Python's search for cyclic garbage, paused while the compiler works.
+"""Pauses Python's cyclic garbage collector while the compiler works.
 
-A compilation makes objects by the hundred thousand that all live until it ends. The collector goes through all of them
-again and again and finds nothing: a fifth of the time of a long kernel.
-"""
+A compilation creates hundreds of thousands of objects that all live until it ends. The collector would visit all of
+them repeatedly and find nothing. That took a fifth of the compile time of a long kernel."""
 
 from __future__ import annotations
 
@@ -16,13 +15,13 @@ from weft.runtime.forks import forkable
 __all__ = ["uncollected"]
 
 _lock = forkable(Lock())
-_inside = 0  # how many compilations are under way
+_inside = 0  # the number of compilations under way
 _was_on = False
 
 
 @contextmanager
 def uncollected() -> Generator[None, None, None]:
-    """Nothing is collected until the last of those inside, on whatever threads, has left."""
+    """Pause garbage collection until the last compilation, on any thread, has ended."""
     global _inside, _was_on
     with _lock:
         if _inside == 0 and (_was_on := gc.isenabled()):

@@ -1,8 +1,7 @@
-"""Where the floors meet: translate, lower, generate code, load, launch.
+"""Connects the layers of Weft: translate, lower, generate code, load, launch.
 
-An `Instance` is a kernel compiled for one combination of compile-time arguments. Compiled code holds no addresses: the
-base of each field tree is looked up at each launch.
-"""
+An `Instance` is a kernel that was compiled for one combination of compile-time arguments. Compiled code contains no
+addresses. The base address of each field tree is looked up at each launch."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.program.backends import BACKENDS
 from weft.lang.translate import Argument, Translation, translate_kernel
 
-if TYPE_CHECKING:  # what generates code is imported where it is used: kernels from the disk cache do not need it
+if TYPE_CHECKING:  # code generation is imported where it is used: kernels from the disk cache do not need it
     from weft.codegen.llvm.crew import Helpers
     from weft.ir import tree
     from weft.ir.ops import Kernel
@@ -44,12 +43,12 @@ __all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", 
 
 
 class FieldDropped(WeftError):
-    """Nothing refers any more to a field that an instance was compiled for."""
+    """A field that an instance was compiled for is no longer referenced."""
 
 
 class Instance:
-    """A compiled kernel, bound to the field trees it reaches. `instance(args)` launches it; `alive()`: whether it still
-    means what the program says."""
+    """A compiled kernel, bound to the field trees that it accesses. `instance(args)` launches it. `alive()` says
+    whether it is still valid for the program."""
 
     def __init__(
         self,
@@ -67,24 +66,25 @@ class Instance:
         self._arrays = {position for position, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
         self.give = giver(results)
         self.guards: list[Any] = []
-        self.program: Callable[[], Any] = _never  # gives the program that it was compiled for
+        self.program: Callable[[], Any] = _never  # returns the program that it was compiled for
         self.recipe: Any = None  # how to compile it again, see `Recipe`
-        self.choices: dict[Any, Any] = {}  # of a rehearsed kernel, see `Translation`
-        self.plans: dict[Any, Any] = {}  # how native code calls it, by the arguments' classes, see `direct.py`
+        self.choices: dict[Any, Any] = {}  # the choices of a rehearsed kernel, see `Translation`
+        self.plans: dict[Any, Any] = {}  # how native code calls it, by the classes of the arguments, see `direct.py`
         self.plans_made = 0
-        self.careful: Instance | None = None  # the variant for arguments that overlap, from the first such call on
+        self.careful: Instance | None = None  # the variant for overlapping arguments, from the first such call on
 
     def alive(self) -> bool:
-        """Whether every field tree still exists, and every captured constant is what it was. (A tree that was dropped
-        means that names mean other fields now.)"""
+        """Whether every field tree still exists and every captured constant has its old value. (If a tree was dropped,
+        names refer to other fields now.)"""
         for ref in self.trees:
             if ref() is None:
                 return False
         return not self.captures.changed()
 
     def overlap(self, args: Sequence[Any], with_fields: bool = False) -> bool:
-        """Whether among those arguments some overlap that must not; `with_fields`: one another, or a field. (Without,
-        fields are not asked where they are: they may have no memory yet.)"""
+        """Whether some of these arguments overlap although the code assumes that they do not: with one another or, if
+        `with_fields` is set, with a field. Without it, fields are not asked for their addresses, since they may have no
+        memory yet."""
         overlap = getattr(self.run, "overlap", None)
         if overlap is None:
             return False
@@ -93,19 +93,20 @@ class Instance:
         return bool(overlap(bases, values))
 
     def forget_plans(self) -> None:
-        """Let Python make the next calls."""
+        """Make the next calls take the path through Python."""
         self.plans = {}
         if self.careful is not None:
             self.careful.plans = {}
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        """Launch it. Overlapping, before anything ran, where arguments overlap that must not."""
+        """Launch the kernel. If arguments overlap that must not, raise Overlapping before anything runs."""
         values = [pack(args[position]) for position, pack in self._packs]
-        memory = self.memory()  # held until the launch is over: another thread may let go of a field meanwhile
+        # keeps the memory alive until the launch is over: another thread may release a field in the meantime
+        memory = self.memory()
         return self.give(self.run([address for address, _ in memory], values))
 
     def memory(self) -> list[tuple[int, Any]]:
-        """The address of each tree, and the object that holds the memory there; an error if one was destroyed."""
+        """The address of each tree, and the object that owns the memory. Raises an error if a tree was destroyed."""
         if self._addresses is None:
             self._addresses = [_address(ref()) for ref in self.trees]
         return [(address, _buffer(ref())) for address, ref in zip(self._addresses, self.trees)]
@@ -129,8 +130,8 @@ def compile_instance(
     parameters: Sequence[Parameter],
     results: Sequence[Any],
 ) -> Instance:
-    """A kernel for the program's device. It is translated, and then found in the disk cache or compiled; WEFT_DUMP and
-    WEFT_TIME show how."""
+    """Compile a kernel for the device of the program: translate it, then find it in the disk cache or compile it.
+    WEFT_DUMP and WEFT_TIME print the steps."""
     trace = trace_of(program, function.__name__)
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
@@ -153,7 +154,7 @@ def compile_instance(
 
 
 def _listener() -> Listener | None:
-    """Who hears of the compiler's passes."""
+    """The function that is called for each pass of the compiler."""
     record = recording.current
     return None if record is None else lambda name, began, ended: record.span(COMPILE, name, began, ended)
 
@@ -168,9 +169,9 @@ def _translate(
 
 
 def _found(program: Any, entry: Entry) -> Callable[..., Any] | None:
-    """The kernel from the disk cache; None if it is not there."""
+    """The kernel from the disk cache. None if it is not there."""
     began = perf_counter()
-    with program.lock:  # what the device makes at its first use, it makes once
+    with program.lock:  # the device makes objects at their first use, once
         run = entry.find(program.device)
     if recording.current is not None:
         recording.current.span(COMPILE, "cache lookup", began, perf_counter(), found=run is not None)
@@ -178,7 +179,7 @@ def _found(program: Any, entry: Entry) -> Callable[..., Any] | None:
 
 
 def _compile(program: Any, translation: Translation, trace: Trace, entry: Entry | None) -> Callable[..., Any]:
-    """Compile a kernel, and keep it in the disk cache if `entry` says where."""
+    """Compile a kernel. Store it in the disk cache if `entry` is given."""
     tree = translation.tree
     with ScopedProfiler("generate code", COMPILE):
         if program.verifies_results and not _watches(program):
@@ -204,8 +205,8 @@ def rehearse(
     parameters: Sequence[Parameter],
     results: Sequence[Any],
 ) -> Instance:
-    """Translate a kernel that will run as Python, so that its mistakes raise the errors that they raise elsewhere. The
-    instance keeps what the translation depended on; it cannot be launched."""
+    """Translate a kernel that will run as Python, so that its mistakes raise the same errors as on other arches. The
+    instance stores what the translation depended on. It cannot be launched."""
     trace = trace_of(program, function.__name__)
     translation = _translate(program, function, arguments, results, trace)
     _show_tree(translation.tree, trace)
@@ -219,19 +220,19 @@ def _never(*_: Any) -> Any:
 
 
 def _watches(program: Any) -> bool:
-    """Whether kernels have checks that need memory of their own. They are not kept on disk: what the numbers in the
-    shadow of races mean is not written down."""
+    """Whether kernels have checks that need memory of their own. Such kernels are not stored on disk, because the disk
+    cache does not contain what the numbers in the race shadow mean."""
     return bool(program.config.check_races or program.config.check_uninitialised)
 
 
 def counts_on_nothing(program: Any) -> bool:
-    """Whether there is but one variant of each kernel, which arguments that overlap run as well: where speed does not
+    """Whether each kernel has only one variant, which also runs overlapping arguments. This is so where speed does not
     matter."""
     return _watches(program)
 
 
 def _instrumented(program: Any, run: Callable[..., Any], artifact: Artifact) -> Callable[..., Any]:
-    """A loaded kernel whose launches give the instrumentations what depends on the arguments."""
+    """The loaded kernel with the instrumentation data that depends on the arguments of a launch."""
     if any(param.hidden for param in artifact.slots.params):
         from weft.lang.data.marks import Marking
 
@@ -244,7 +245,7 @@ def _instrumented(program: Any, run: Callable[..., Any], artifact: Artifact) -> 
 
 
 def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
-    """From tree to something that runs, each launch of which is evaluated as well."""
+    """Compile a tree to a launcher that also evaluates each launch."""
     from weft.ir.shadow.stages import lower_kept
     from weft.lang.checks.results import Verified
 
@@ -264,7 +265,7 @@ def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...
 def make_artifact(
     root: tree.KernelTree, config: CompileConfig, device: Device, trace: Trace, helpers: Helpers | None = None
 ) -> Artifact:
-    """From tree to code."""
+    """Compile a tree to code."""
     from weft.ir.programs import lower_program
 
     _show_tree(root, trace)
@@ -281,7 +282,7 @@ def _code_of(
     trace: Trace,
     helpers: Helpers | None,
 ) -> Artifact:
-    """From lowered CHI to code."""
+    """Compile lowered CHI to code."""
     config, backend = _mapped(kernel, functions, config, device, trace), BACKENDS[config.arch]
     return backend.compile(kernel, config, trace.lap, backend.machine(device), functions, helpers)
 
@@ -289,7 +290,7 @@ def _code_of(
 def _mapped(
     kernel: Kernel, functions: Sequence[Kernel], config: CompileConfig, device: Device, trace: Trace
 ) -> CompileConfig:
-    """Map lowered CHI to the target, in place; the configuration with the target."""
+    """Map lowered CHI to the target, in place. Returns the configuration with the target."""
     from weft.ir.pipeline import map_to_target
 
     backend = BACKENDS[config.arch]
@@ -299,7 +300,7 @@ def _mapped(
 
 
 def _helpers(program: Any, trace: Trace) -> Helpers | None:
-    """The threads that compile a kernel beside its own."""
+    """The other threads that help to compile a kernel. None if there are none."""
     from weft.codegen.llvm.crew import Helpers
 
     return Helpers(program.seats, trace.beside) if program.seats.count > 1 else None
@@ -313,7 +314,7 @@ def _show_tree(root: tree.KernelTree, trace: Trace) -> None:
 
 
 def load_artifact(artifact: Artifact, config: CompileConfig, device: Device, trace: Trace) -> Callable[..., Any]:
-    """From code to something that runs on the device."""
+    """Load code onto the device. Returns the function that launches it."""
     from weft.codegen.llvm.machine import assembly
 
     trace.lap("load")
@@ -326,7 +327,7 @@ def load_artifact(artifact: Artifact, config: CompileConfig, device: Device, tra
 
 
 def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> None:
-    """An array that numpy says is read-only is not written to behind its back."""
+    """Raise an error if the kernel writes to an array that numpy marks as read-only."""
     frozen = {
         position
         for position, argument in enumerate(a for a in arguments if a.type is not None)

@@ -1,10 +1,9 @@
-"""Direct calls: from a kernel's instance to a plan that native code follows (`runtime/call_ir.py`).
+"""Makes plans for direct calls: native code follows a plan to launch an instance (`runtime/call_ir.py`).
 
-A plan holds for the kinds of arguments that the instance was just called with: exact Python numbers, ndarrays, numpy
-arrays of the same type and layout, the same template arguments, structs and matrices (Python packs unusual ones). What
-the instance depends on and may lose - fields, templates - is not kept alive: when it dies, the program's epoch goes on,
-and no plan is good any more.
-"""
+A plan is valid for the kinds of arguments of the call that it was made for: exact Python numbers, ndarrays, numpy
+arrays of the same type and layout, the same template arguments, structs and matrices (Python packs unusual ones). It
+does not keep alive what the instance depends on and may lose, such as fields and templates. When one of these objects
+dies, the epoch of the program advances, which invalidates all plans."""
 
 from __future__ import annotations
 
@@ -69,11 +68,12 @@ _KINDS: dict[Prim, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
 
 
 class _Unfit(Exception):
-    """Such a call is Python's."""
+    """This call has to go through Python."""
 
 
 class _Build:
-    """Collects the rules of a plan: `keeps` what they point to, `watches` what makes the plan bad when it dies."""
+    """Collects the rules of a plan. `keeps` holds the objects that the rules point to. When an object in `watches`
+    dies, the plan becomes invalid."""
 
     def __init__(self, program: Any) -> None:
         self.program = program
@@ -81,8 +81,8 @@ class _Build:
         self.watches: list[Any] = []
 
     def same(self, value: Any) -> list[int]:
-        """The rule for a compile-time argument: that object, where its identity tells it from others, else any that
-        is alike. (Python compares what can change.)"""
+        """The rule for a compile-time argument: the same object if identity determines it, else any equal value. (For
+        containers, Python compares the contents.)"""
         if type(value) is float or (type(value) is int and -(2**63) <= value < 2**63):
             self.keeps.append(value)
             return equal(value)
@@ -97,12 +97,12 @@ class _Build:
         return self._packed(_alike(key), 0, type(value))
 
     def identical(self, value: Any) -> list[int]:
-        """The rule for that very object."""
+        """The rule for exactly this object."""
         self.watch(value)
         return exact(value)
 
     def watch(self, value: Any) -> None:
-        """Nothing is kept alive that the instance does not keep."""
+        """Invalidate plans when this object dies. Keep it alive only if it cannot be referenced weakly."""
         program = self.program
         try:
             self.watches.append(weakref.ref(value, lambda _: program.touch()))
@@ -110,7 +110,7 @@ class _Build:
             self.keeps.append(value)
 
     def guards(self, captures: Captures) -> Iterator[Guard]:
-        """What the names that the kernel took from around it must mean."""
+        """The values that the captured names of the kernel must have."""
         for space, name, value, weak in captures.watched():
             is_cell = isinstance(space, CellType)
             if not is_cell and type(space) is not dict:
@@ -136,7 +136,7 @@ class _Build:
         return compound(pack, words, node.address)
 
     def pack(self, pack: ArgPack, parameters: Iterator[Parameter]) -> list[int]:
-        """The rule for an argument pack, whose members are the next parameters."""
+        """The rule for an argument pack. Its members are the next parameters."""
         if type(pack) is not ArgPack:
             raise _Unfit
         rules: list[list[int]] = []
@@ -173,7 +173,7 @@ class _Build:
     def _foreign(self, value: Any, kind: Array) -> list[int] | None:
         """The rule for an array of another library."""
         number = self.program.device.number
-        if isinstance(value, np.ndarray):  # a subclass's memory is an array's
+        if isinstance(value, np.ndarray):  # a subclass has the memory of an array
             self.keeps += [value.dtype, type(value)]
             return numpy_array(value, value.ndim - kind.ndim) if number is None else None
         pack = packer_of(value, kind, number)
@@ -186,7 +186,7 @@ def _alike(key: Any) -> Callable[[Any], bytes | None]:
 
 
 def _record(program: Any, parameter: ArrayParameter, value: Ndarray | StructNdarray) -> Ndarray | StructNdarray:
-    """That array, with its record written: a number for its kind, its address, extents and strides."""
+    """Write the record of an array: a number for its kind, its address, extents and strides. Returns the array."""
     kind, words = parameter.key(value), parameter.pack(value)
     if not isinstance(words, tuple):
         words = words.ctypes.data, words.shape[: value.ndim], words.strides[: value.ndim]
@@ -196,12 +196,13 @@ def _record(program: Any, parameter: ArrayParameter, value: Ndarray | StructNdar
     before = getattr(value, "record", None)
     value.record = record
     if before is not None:
-        keep(before)  # other threads may be reading it
+        keep(before)  # other threads may still read it
     return value
 
 
 def write_records(program: Any, parameters: Sequence[Parameter], args: Sequence[Any]) -> None:
-    """Let native code know the ndarrays among the arguments of a call that came by Python for want of that."""
+    """Write records for the ndarrays among these arguments. The call went through Python because an ndarray had no
+    record."""
     for parameter, value in zip(parameters, args):
         if type(value) in _NDARRAYS and isinstance(parameter, ArrayParameter) and not hasattr(value, "record"):
             _record(program, parameter, value)
@@ -218,12 +219,12 @@ _RULES: dict[type, Any] = {
 def plan_for(
     program: Any, instance: Instance, parameters: Sequence[Parameter], owner: Any, args: Sequence[Any]
 ) -> Plan | None:
-    """The plan for calls of `instance` like this one; None if there can be none. `parameters` has those of packs one by
-    one."""
+    """The plan for calls of `instance` with such arguments. None if no plan is possible. `parameters` lists the members
+    of packs one by one."""
     native = getattr(instance.run, "native", None)
     if native is None:
         return None
-    build, right = _Build(program), program.epoch.value  # first: other threads may drop what is looked at below
+    build, right = _Build(program), program.epoch.value  # read first: other threads may drop objects
     try:
         rules = [] if owner is None else [build.identical(owner)]
         left = iter(parameters)
@@ -242,14 +243,14 @@ def plan_for(
 
 
 def _conclusion(finish: Callable[[Any], Any], give: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The answer of a kernel, from the tuple of its results' scalars or from its error record. (No method of the
-    instance's: the plan is the instance's own.)"""
+    """Makes the result of a kernel from the tuple of its result scalars or from its error record. (This is not a method
+    of the instance, because the instance owns the plan.)"""
     return lambda outcome: give(finish(outcome))
 
 
 def kinds_of(args: Iterable[Any]) -> Iterator[Any]:
-    """What tells apart arguments for which one instance has several plans: the types of all, and of what packs have."""
-    for arg in args:  # (an ndarray and a tensor may run the same code, and are read otherwise)
+    """The key of a plan among those of one instance: the types of all arguments and of the members of packs."""
+    for arg in args:  # (the same code may run for an ndarray and a tensor, but they are read in different ways)
         yield type(arg)
         if isinstance(arg, ArgPack):
             yield arg.pack_type
@@ -258,12 +259,12 @@ def kinds_of(args: Iterable[Any]) -> Iterator[Any]:
 
 @cache
 def _plain() -> bool:
-    """Whether vectors, matrices and members of structs lie in memory as native code has it."""
+    """Whether native code knows the memory layout of vectors, matrices and members of structs."""
     return tensors_supported(Matrix([1.0])) and scalars_supported()
 
 
 def _node(type: Type, annotation: Any) -> Node | None:
-    """How native code reads a value of that type; None where Python must."""
+    """How native code reads a value of this type. None if Python has to read it."""
     if not _plain():
         return None
     if isinstance(type, Struct):
@@ -282,8 +283,8 @@ def _member(type: Type, annotation: Any) -> Node | None:
 
 
 def _packer(type: Type, pack: Callable[[Any], Any]) -> Callable[[Any], bytes]:
-    """Makes the slots of an argument: at once where its numbers have the kinds that are wanted, else by way of `pack`,
-    which refuses what does not fit."""
+    """Make the function that packs an argument into its slots. Numbers of the expected kinds are packed directly.
+    Others go through `pack`, which raises an error for values that do not fit."""
     layout = struct.Struct("=" + "".join(FORMATS[prim.text] for prim in flatten(type)))
     flat = _FLAT[type.__class__](type)
 
@@ -297,7 +298,7 @@ def _packer(type: Type, pack: Callable[[Any], Any]) -> Callable[[Any], bytes]:
     return slots
 
 
-# What `_FLAT`'s functions raise for a value whose kind is not plainly the one that is wanted.
+# The exceptions of `_FLAT`'s functions for a value that is not plainly of the expected kind.
 _NOT_PLAIN = (AttributeError, KeyError, TypeError, struct.error, OverflowError)
 
 
@@ -350,7 +351,7 @@ def _flat_struct(whole: Struct) -> Callable[[Any], Sequence[Any]]:
     return flat
 
 
-# By the class of a type: what makes a function that lists the numbers of a value.
+# By the class of a type: makes a function that lists the numbers of a value.
 _FLAT: dict[Any, Callable[[Any], Callable[[Any], Sequence[Any]]]] = {
     Prim: _flat_prim,
     Tensor: _flat_tensor,

@@ -1,11 +1,11 @@
 """The instances of one kernel, for one program.
 
-    x, y = y, x; step()        ->        found: what `step` was compiled to when `x` meant that field before
+    x, y = y, x; step()        ->        found: the instance that was compiled when `x` referred to that field before
 
-The key of an instance is what a call fixes: templates, kinds of arrays, the object of a method. Under one key there can
-be several, as the names that the kernel takes from the program around it meant one thing or another: the latest first,
-and few. An instance goes when an object that it was compiled for is gone, and keeps none alive.
-"""
+The key of an instance is what a call fixes at compile time: templates, kinds of arrays, the object of a method. One key
+can have several instances, for different values of the names that the kernel captures. They are kept in order, the most
+recent first, and their number is limited. An instance is dropped when an object that it was compiled for is gone. It
+keeps no such object alive."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _MOST_MEANINGS = 8
 
 
 class Instances:
-    """Instances by their keys. Finding one needs no lock.
+    """Instances by key. Lookups need no lock.
 
-    `changed` is called when one was dropped."""
+    `changed` is called after an instance was dropped."""
 
     def __init__(self, changed: Callable[[], Callable[[], None] | None]) -> None:
         self._of: dict[Any, tuple[Instance, ...]] = {}
-        self._lock = forkable(RLock())  # held while they change: objects die on any thread
-        self._changed = changed  # a weak reference: the kernel owns this
+        self._lock = forkable(RLock())  # held while the instances change: objects die on any thread
+        self._changed = changed  # a weak reference, because the kernel owns this object
 
     def values(self) -> Iterator[Instance]:
-        """All of them; of one key's, the latest last."""
+        """All instances. Among those with the same key, the most recent one is last."""
         return (one for several in [*self._of.values()] for one in reversed(several))
 
     def plans(self, most: int) -> list[Plan]:
-        """What native code tries, in order: the latest plans, and behind all of them those of the variants for
-        arguments that overlap, which fit any others as well."""
+        """The plans that native code tries, in order: the most recent ones, then those of the variants for overlapping
+        arguments, which accept any other arguments as well."""
         latest = [(one, kinds, plan) for one in self.values() for kinds, plan in [*one.plans.items()] if plan.good]
         latest = latest[-most:]
         careful = [one.careful.plans.get(kinds) for one, kinds, _ in latest if one.careful is not None]
@@ -52,12 +52,12 @@ class Instances:
         return sum(map(len, self._of.values()))
 
     def latest(self, key: Any) -> Instance | None:
-        """The one that was used last, if it still means what the program says."""
+        """The most recently used instance of this key, if it is still valid."""
         several = self._of.get(key)
         return several[0] if several is not None and several[0].alive() else None
 
     def earlier(self, key: Any) -> Instance | None:
-        """Any that means what the program says, now the latest."""
+        """Find any valid instance of this key, and make it the most recent one."""
         with self._lock:
             before = self._of.get(key, ())
             found = next((one for one in before if one.alive()), None)
@@ -66,13 +66,13 @@ class Instances:
             return found
 
     def add(self, key: Any, instance: Instance, watched: Iterable[Any]) -> None:
-        """A new one, the latest: to be dropped when something that it was compiled for is gone, of which `watched` are
-        the objects in its key."""
+        """Add an instance as the most recent one. It is dropped when an object that it was compiled for is gone.
+        `watched` are the objects in its key."""
         with self._lock:
             before = self._of.get(key, ())
             for one in before:
                 if one.captures.containers:
-                    one.forget_plans()  # they keep what is in them
+                    one.forget_plans()  # plans keep the contents of containers alive
             kept = [one for one in before if not one.captures.keeps_more()]
             self._of[key] = (instance, *kept[: _MOST_MEANINGS - 1])
         mine = weakref.ref(instance)
@@ -85,8 +85,8 @@ class Instances:
     def _drop(
         self, key: Any, only: weakref.ref[Instance] | None = None, ends: Callable[[], bool] = sys.is_finalizing
     ) -> None:
-        """Drop that instance; None: all with that key."""
-        if ends():  # when Python ends, modules lose what they hold
+        """Drop this instance, or all instances with this key if `only` is None."""
+        if ends():  # at the end of Python, modules lose their globals
             return
         with self._lock:
             before = self._of.get(key, ())
@@ -100,8 +100,8 @@ class Instances:
 
 
 def _guards(objects: Iterable[Any], drop: Callable[[Any], None]) -> Iterator[Any]:
-    """Weak references that call `drop` when one of the objects is gone; strong ones to what cannot be referenced
-    weakly, so that its identity stays its own."""
+    """Make weak references that call `drop` when one of the objects is gone. An object that cannot be referenced weakly
+    is referenced strongly, so that no other object gets its identity."""
     for one in objects:
         try:
             yield weakref.ref(one, drop)

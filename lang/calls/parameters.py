@@ -1,4 +1,4 @@
-"""Kernel parameters: what each accepts, what of an argument decides which instance runs, and what a launch is given."""
+"""Kernel parameters: what each accepts, which part of an argument selects the instance, and what the launcher gets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NUMBERS: tuple[type, ...] = (int, float, np.integer, np.floating, np.bool_)
 
 
 class Parameter:
-    """A kernel parameter. `keyed`: `key(value)` helps to find the instance; `packed`: the launch is given
+    """A kernel parameter. If `keyed`, `key(value)` is part of the key of the instance. If `packed`, the launcher gets
     `pack(value)`."""
 
     keyed = False
@@ -53,15 +53,15 @@ class Parameter:
         self.name, self.annotation = name, annotation
 
     def key(self, value: Any) -> Any:
-        """What of the argument is fixed at compile time."""
+        """The part of the argument that is fixed at compile time."""
         raise NotImplementedError
 
     def argument(self, value: Any) -> Argument:
-        """How the translator binds it."""
+        """How the translator binds the argument."""
         return Argument(self.name, to_ir(self.annotation), self.annotation)
 
     def pack(self, value: Any) -> Any:
-        """The argument as the launcher takes it. ArgumentError where it does not fit."""
+        """Convert the argument for the launcher. Raises ArgumentError if it does not fit."""
         raise NotImplementedError
 
     def refuse(self, value: Any, wanted: str) -> ArgumentError:
@@ -79,12 +79,12 @@ def _described(value: Any) -> str:
     if isinstance(value, Enum):
         return f"{value}"
     if isinstance(value, (int, float, str, list, tuple, dict)):
-        return f"{kind} {reprlib.repr(value)}"  # shortened
+        return f"{kind} {reprlib.repr(value)}"  # abbreviated
     return f"{kind} {value!r}" if isinstance(value, Matrix) else f"a {kind}"
 
 
 class Scalar(Parameter):
-    """A number. Floats take integers; integers do not take floats."""
+    """A number. Float parameters accept integers; integer parameters do not accept floats."""
 
     def __init__(self, name: str, annotation: Any, prim: Prim) -> None:
         super().__init__(name, annotation)
@@ -95,12 +95,12 @@ class Scalar(Parameter):
     def pack(self, value: Any) -> Any:
         number: Any = value
         if not isinstance(value, self._fits):
-            item = getattr(value, "item", None)  # one-element arrays and tensors
+            item = getattr(value, "item", None)  # arrays and tensors with one element
             number = item() if item is not None and getattr(value, "ndim", 1) == 0 else value
             if not isinstance(number, self._fits):
                 raise self.refuse(value, f"{'a number' if self.prim.is_float else 'an integer'} ({self.prim})")
         if isinstance(number, int):
-            number = int.__int__(number)  # (what native code reads, whatever a subclass says)
+            number = int.__int__(number)  # (the value that native code reads, even if a subclass overrides __int__)
         if self.range is not None and not self.range[0] <= number <= self.range[1]:
             low, high = self.range
             raise self.refuse(value, f"an integer from {low} to {high} ({self.prim})")
@@ -111,7 +111,7 @@ class Scalar(Parameter):
 
 
 class Compound(Parameter):
-    """A vector, matrix or struct, passed by value as its scalars."""
+    """A vector, matrix or struct. It is passed by value, as its scalars."""
 
     def __init__(self, name: str, annotation: Any) -> None:
         super().__init__(name, annotation)
@@ -130,7 +130,8 @@ class Compound(Parameter):
 
 
 def _check_member(name: str, value: Any, annotation: Any) -> None:
-    """ArgumentError where a member of a struct that is yet to be made does not fit; `name` is the path to it."""
+    """Raise ArgumentError if a member of a struct does not fit, before the struct is made. `name` is the path to the
+    member."""
     if isinstance(annotation, StructType):
         if isinstance(value, (tuple, list)):
             value = dict(zip(annotation.members, value))
@@ -174,14 +175,14 @@ def _scalars(type: Type, value: Any) -> list[Any]:
 
 
 def _check_integers(values: Any, prim: Prim) -> None:
-    """TypeMismatch where integers of type `prim` cannot be these numbers."""
+    """Raise TypeMismatch if these numbers cannot be integers of type `prim`."""
     low, high = range_of(prim)
     if values.dtype.kind == "f" or not all(low <= number <= high for number in values.ravel().tolist()):
         raise TypeMismatch(f"of integers from {low} to {high}")
 
 
 class ArrayParameter(Parameter):
-    """An array: an ndarray, numpy's, or one of another library (see `borrow.py`); none is copied."""
+    """An array: a Weft ndarray, a numpy array, or an array of another library (see `borrow.py`). It is not copied."""
 
     keyed = True
     annotation: NdarrayType
@@ -259,7 +260,7 @@ class ArrayParameter(Parameter):
             raise self.refuse(array, "an array of numbers") from None
 
     def _inner(self, value: Any) -> int:
-        """How many of the last axes belong to the element."""
+        """The number of trailing axes that belong to the element."""
         if isinstance(value, Ndarray):
             return len(value.element_shape)
         return self._tail
@@ -280,7 +281,7 @@ class ArrayParameter(Parameter):
     def pack(self, value: Any) -> Any:
         if isinstance(value, StructNdarray):
             return value.place()
-        seen, self._seen = self._seen, None  # what `key` made of it, a moment ago
+        seen, self._seen = self._seen, None  # the view that `key` has just made of it
         array = seen[1] if seen is not None and seen[0] is value else self._array(value)
         if type(array) is np.ndarray:
             return array
@@ -288,13 +289,13 @@ class ArrayParameter(Parameter):
 
 
 def _is_wide(shape: tuple[int, ...]) -> bool:
-    """Whether there are more elements along an axis than an i32 counts: then the kernel is another, with i64 indices.
-    (So it is only where they are needed: indices of 32 bits take fewer registers and instructions.)"""
+    """Whether an axis has more elements than an i32 can count. Then the kernel is compiled with i64 indices. They are
+    used only where they are needed, because 32-bit indices take fewer registers and instructions."""
     return max(shape, default=0) >= 2**31
 
 
 class Template(Parameter):
-    """Fixed at compile time: a field, a number, a function, any object."""
+    """A compile-time argument: a field, a number, a function, or any other object."""
 
     keyed = True
     packed = False
@@ -310,12 +311,12 @@ class Template(Parameter):
 
 
 def template_key(value: Any) -> Any:
-    """What tells a compile-time value from others: its type and value if it is plain data, what is in it if it is a
-    container, else its identity (an int)."""
+    """The key of a compile-time value: its type and value if it is plain data, its contents if it is a container, else
+    its identity (an int)."""
     if isinstance(value, np.generic):
         return (type(value), value.tobytes())
     if isinstance(value, float):
-        return (type(value), value.hex())  # -0.0 is not 0.0, and every NaN is the same
+        return (type(value), value.hex())  # -0.0 differs from 0.0, and all NaNs are equal
     if isinstance(value, int):
         return (type(value), value)
     if value is None or isinstance(value, (str, Type, CompoundType)):
@@ -328,7 +329,7 @@ def template_key(value: Any) -> Any:
 
 
 def told_by_identity(value: Any) -> Iterator[Any]:
-    """The objects in a compile-time value that its key knows by their identity alone."""
+    """The objects in a compile-time value that its key identifies only by identity."""
     parts = _parts(value)
     if parts is not None:
         for part in parts:
@@ -338,7 +339,7 @@ def told_by_identity(value: Any) -> Iterator[Any]:
 
 
 def _parts(value: Any) -> Iterable[Any] | None:
-    """What a container holds, one after another; None for what is none."""
+    """The parts of a container, one after another. None for anything else."""
     if isinstance(value, (tuple, list)):
         return value
     if isinstance(value, dict):
@@ -347,7 +348,7 @@ def _parts(value: Any) -> Iterable[Any] | None:
 
 
 def make_parameter(name: str, annotation: Any) -> Parameter:
-    """The parameter that an annotation means. TypeMismatch if it means none."""
+    """The parameter for an annotation. Raises TypeMismatch for an invalid annotation."""
     if isinstance(annotation, Ref):
         raise TypeMismatch("a kernel is given values, so there is nothing to refer to: ti.ref is for functions")
     if is_template(annotation):

@@ -1,4 +1,4 @@
-"""What an instance of a kernel was compiled from, so that `stages` can compile it again."""
+"""Records what an instance of a kernel was compiled from, so that `stages` can compile it again."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ON_COMPILED", "Recipe"]
 
-# Hears of every instance of a kernel, as soon as it is compiled.
+# Called with every instance of a kernel as soon as it is compiled.
 ON_COMPILED: ContextVar[Callable[[Recipe], None] | None] = ContextVar("ON_COMPILED", default=None)
 
 
 class Recipe:
-    """What an instance of a kernel was compiled from: enough to compile it again, as long as the program lives. Fields
-    and objects are not kept alive."""
+    """What an instance of a kernel was compiled from. The instance can be compiled again as long as the program lives.
+    A recipe does not keep fields and objects alive."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Recipe:
         self._arguments = [_weakly(one) for one in arguments]
 
     def translate(self) -> Translation:
-        """The kernel's tree, made anew. WeftError where what it was compiled for is gone."""
+        """Translate the kernel again. Raises WeftError if an object that it was compiled for is gone."""
         program = self._program()
         if program is None or not program.alive:
             raise WeftError(f"kernel '{self.function.__name__}' was compiled before the last `init` or `reset`")
@@ -47,14 +47,14 @@ class Recipe:
         return translate_kernel(self.function, arguments, self.results, self.config)
 
     def machine(self, backend: Backend) -> Any:
-        """What to compile for on that arch: the program's device, if it is one of that arch."""
+        """The machine to compile for on this arch: the program's device, if it has that arch."""
         program = self._program()
         if program is None or not program.alive or program.backend.lowered_as != backend.lowered_as:
             return backend.machine(None)
         return backend.machine(program.device)
 
     def threads(self) -> int:
-        """How many threads of a CPU to compile for."""
+        """The number of CPU threads to compile for."""
         program = self._program()
         return 0 if program is None or not program.alive else threads_of(program.device)
 
@@ -69,8 +69,8 @@ class Recipe:
 
 
 def _weakly(argument: Argument) -> tuple[Argument, Any]:
-    """The argument without an object that the kernel is compiled for by identity, and a weak reference to that; None
-    beside plain values."""
+    """The argument without its value, and a weak reference to the value, if the kernel is compiled for the identity of
+    the value. Else the argument, and None."""
     if not isinstance(template_key(argument.value), int):
         return argument, None
     try:

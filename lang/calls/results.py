@@ -1,4 +1,4 @@
-"""What a kernel gives, from the scalars of its results: numbers, vectors, matrices, structs, or a tuple of these."""
+"""Makes the results of a kernel from their scalars: numbers, vectors, matrices, structs, or a tuple of these."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from weft.lang.values.types import StructType, to_ir
 
 __all__ = ["giver"]
 
-_Make = Callable[[Sequence[Any]], Any]  # takes all scalars, and looks at its own
+_Make = Callable[[Sequence[Any]], Any]  # takes the scalars of all results, and reads its own
 
 
 def giver(results: Sequence[Any]) -> _Make:
-    """What makes a kernel's answer of the tuple of all scalars, for results of those annotations."""
+    """The function that makes the results of a kernel from the tuple of all scalars, for these annotations."""
     if not results:
         return lambda out: None
     if len(results) > 1 and all(isinstance(to_ir(one), Prim) for one in results):
@@ -31,7 +31,7 @@ def giver(results: Sequence[Any]) -> _Make:
 
 
 def _maker(annotation: Any, at: int) -> _Make:
-    """What makes a value of that type of the scalars from number `at` on."""
+    """The function that makes a value of this type from the scalars at position `at` and after it."""
     if isinstance(annotation, StructType):
         return _struct_maker(annotation, at)
     type = to_ir(annotation)
@@ -55,7 +55,7 @@ def _struct_maker(annotation: StructType, at: int) -> _Make:
 
 
 def _member_maker(annotation: Any, at: int) -> _Make:
-    """Numbers within a struct are numpy's, of the member's exact type."""
+    """As `_maker`, for members of structs: their numbers are numpy scalars of the exact type."""
     type = to_ir(annotation)
     if not isinstance(type, Prim):
         return _maker(annotation, at)

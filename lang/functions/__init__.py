@@ -1,1 +1,2 @@
-"""Python's functions as the compiler reads them: their text, annotations, and what they take from around them."""
+"""Reads Python functions for the compiler: their source text, their annotations, and the variables that they
+capture."""

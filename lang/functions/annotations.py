@@ -1,4 +1,5 @@
-"""Annotations of parameters and results, also where they are strings (`from __future__ import annotations`)."""
+"""Evaluates annotations of parameters and results, including string annotations (`from __future__ import
+annotations`)."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ MISSING: Any = object()
 
 
 def evaluate_annotations(function: Callable[..., Any], depth: int) -> None:
-    """Give string annotations the meaning they have where a decorator is applied, `depth` frames up: they may name
-    locals there that the function itself does not capture. What has no meaning yet is left to `annotation_of`."""
+    """Evaluate string annotations in the scope where a decorator is applied, `depth` frames up. They may name locals
+    of that scope that the function itself does not capture. `annotation_of` evaluates those that cannot be resolved
+    yet."""
     annotations = function.__annotations__
     if not any(isinstance(annotation, str) for annotation in annotations.values()):
         return
@@ -29,7 +31,7 @@ def evaluate_annotations(function: Callable[..., Any], depth: int) -> None:
 
 
 def annotation_of(function: Callable[..., Any], name: str) -> Any:
-    """The annotation of parameter `name` (or "return"), evaluated; MISSING if there is none."""
+    """The evaluated annotation of parameter `name` (or "return"). MISSING if there is none."""
     annotation = function.__annotations__.get(name, MISSING)
     return _evaluated(function, name, annotation, {}) if isinstance(annotation, str) else annotation
 
@@ -37,7 +39,7 @@ def annotation_of(function: Callable[..., Any], name: str) -> Any:
 def _evaluated(function: Callable[..., Any], name: str, annotation: str, names: Mapping[str, Any]) -> Any:
     scope: dict[str, Any] = dict(names)
     for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # not assigned yet
+        with suppress(ValueError):  # the cell is still empty
             scope[free] = cell.cell_contents
     try:
         return eval(annotation, function.__globals__, scope)  # noqa: S307 - the user's own program text
@@ -51,7 +53,7 @@ def is_template(annotation: Any) -> bool:
 
 
 def result_annotations(annotation: Any) -> tuple[Any, ...]:
-    """The result types that a return annotation means: none, one, or those of a tuple."""
+    """The result types of a return annotation: none, one, or those of a tuple."""
     if annotation is MISSING or annotation is None:
         return ()
     if get_origin(annotation) is tuple:

@@ -1,9 +1,8 @@
-"""What a compiled kernel took from the program around it: globals, outer variables, attributes.
+"""The values that a compiled kernel captured from the program: globals, outer variables and attributes.
 
-Such a value is a constant in the compiled code. Before each launch it is compared with what its name means now; a
-kernel whose constants have changed is compiled anew. Nothing is kept alive for that: fields and other objects are
-remembered by weak references, lists, tuples and dicts by what is in them.
-"""
+Such a value is a constant in the compiled code. Before each launch, it is compared with the current value of its name.
+A kernel whose constants have changed is compiled again. Captures keep nothing alive: they refer to fields and other
+objects by weak references, and store the contents of lists, tuples and dicts."""
 
 from __future__ import annotations
 
@@ -24,18 +23,19 @@ from weft.lang.values.struct import Struct
 __all__ = ["Attributes", "Captures", "is_ours", "is_watched", "space_of"]
 
 _NUMBERS = (bool, int, float, np.generic)
-_FIXED = (ModuleType, BuiltinFunctionType, Builtin, Type, type)  # that nobody rebinds
-_PARTS = (*_FIXED, FunctionType, MethodType)  # that nobody rebinds in a class
-_PLAIN = (*_NUMBERS, str, bytes, complex, type(None), range, slice, type(...))  # that hold nothing else
+_FIXED = (ModuleType, BuiltinFunctionType, Builtin, Type, type)  # nobody rebinds these
+_PARTS = (*_FIXED, FunctionType, MethodType)  # nobody rebinds these in a class
+_PLAIN = (*_NUMBERS, str, bytes, complex, type(None), range, slice, type(...))  # these contain no other objects
 _ARRAYS = (Matrix, np.ndarray)
 _CONTAINERS = (tuple, list, dict, Struct, *_ARRAYS)
-_DEEPEST = 4  # containers in containers that are looked into,
-_MOST_PARTS = 64  # if they hold no more than so many things,
-_MOST_BYTES = 1 << 16  # and arrays no more than that: each launch compares them
+_DEEPEST = 4  # the deepest nesting of containers that is compared
+_MOST_PARTS = 64  # the most objects in a container that is compared
+_MOST_BYTES = 1 << 16  # the largest array, in bytes: each launch compares the contents
 
 
 def is_watched(owner: Any, value: Any) -> bool:
-    """Whether `value`, found in a function's surroundings (`owner` None) or as an attribute of `owner`, can change."""
+    """Whether `value` can change. It was found in the surroundings of a function (`owner` is None) or as an attribute
+    of `owner`."""
     if owner is None:
         return not isinstance(value, _FIXED)
     home = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
@@ -45,13 +45,13 @@ def is_watched(owner: Any, value: Any) -> bool:
 
 
 def is_ours(space: Any) -> bool:
-    """Whether it is the namespace of one of Weft's own modules, where nobody rebinds names."""
+    """Whether this is the namespace of one of Weft's own modules, where nobody rebinds names."""
     name = space.get("__name__") if isinstance(space, dict) else None
     return isinstance(name, str) and name.startswith(("weft.lang.", "weft.ir."))
 
 
 class Attributes:
-    """The attributes of an object that do not lie in a dictionary of its own: in its class, or in slots."""
+    """The attributes of an object that are not in its own dictionary, but in its class or in slots."""
 
     __slots__ = ("_ref",)
 
@@ -60,21 +60,21 @@ class Attributes:
 
     @property
     def owner(self) -> Any:
-        """The object; None if it is gone."""
+        """The object. None if it is gone."""
         return self._ref() if isinstance(self._ref, weakref.ref) else self._ref
 
     def get(self, name: str) -> Any:
-        """That attribute."""
+        """The attribute of this name."""
         return getattr(self.owner, name, None)
 
 
 def space_of(owner: Any, name: str, value: Any) -> Any:
-    """Where the attribute `name` of `owner`, which is `value`, lies: a dictionary or `Attributes`. None if it is
-    computed."""
+    """The place of the attribute `name` of `owner`, whose value is `value`: a dictionary or `Attributes`. None if the
+    attribute is computed."""
     space = getattr(owner, "__dict__", None)
     if isinstance(space, dict) and name in space:
         return space
-    if isinstance(owner, EnumMeta) or isinstance(value, Enum):  # nobody gives members another value
+    if isinstance(owner, EnumMeta) or isinstance(value, Enum):  # members of an enumeration are not reassigned
         return None
     for part in getattr(owner if isinstance(owner, type) else type(owner), "__mro__", ()):
         if name in vars(part):
@@ -85,14 +85,14 @@ def space_of(owner: Any, name: str, value: Any) -> Any:
 
 
 class Captures:
-    """The values of one compilation: (namespace or cell, name, value) each."""
+    """The captured values of one compilation: (namespace or cell, name, value) each."""
 
     def __init__(self, seen: Iterable[tuple[Any, str, Any]]) -> None:
         self._seen = [(space, name, _remembered(value)) for space, name, value in seen]
         self._checked = [one for one in self._seen if isinstance(one[2], _Contents) or isinstance(one[0], Attributes)]
 
     def changed(self) -> bool:
-        """Whether a name means another value than when the kernel was compiled."""
+        """Whether a name has another value than when the kernel was compiled."""
         for space, name, was in self._seen:
             now = _now(space, name)
             if now is not was and not _still(now, was):
@@ -100,7 +100,8 @@ class Captures:
         return False
 
     def changed_inside(self) -> bool:
-        """As `changed`, where it takes more than to look whether a namespace or cell has the same object."""
+        """As `changed`, for the captures where it is not enough to compare the object in a namespace or cell by
+        identity."""
         for space, name, was in self._checked:
             now = space.cell_contents if type(space) is CellType else space.get(name)
             if not (was.still(now) if type(was) is _Contents else _still(now, was)):
@@ -109,25 +110,25 @@ class Captures:
 
     @property
     def may_change_inside(self) -> bool:
-        """Whether there are such."""
+        """Whether there are such captures."""
         return any(isinstance(s, Attributes) or was.may_change for s, _, was in self._checked)
 
     def objects(self) -> Iterator[Any]:
-        """The objects that are held weakly: when one is gone, nothing will mean the same again."""
+        """The objects that are held weakly. If one of them is gone, the instance can never be valid again."""
         return (ref() for _, _, was in self._seen for ref in _weak(was) if ref() is not None)
 
     def keeps_more(self) -> bool:
-        """Whether it keeps an object alive that the program may have dropped."""
+        """Whether this keeps an object alive that the program may have dropped."""
         return any(_is_kept(was) and _now(space, name) is not was for space, name, was in self._seen)
 
     @property
     def containers(self) -> bool:
-        """Whether there are containers, which a plan keeps (see `direct.py`)."""
+        """Whether a container was captured. A plan keeps containers alive (see `direct.py`)."""
         return any(isinstance(was, _Contents) for _, _, was in self._checked)
 
     def watched(self) -> Iterator[tuple[Any, str, Any, bool]]:
-        """(namespace or cell, name, value, whether it is held weakly) of each capture that lies in one, as things are
-        now."""
+        """For each capture in a namespace or cell: (namespace or cell, name, value, whether it is held weakly). The
+        value of a container is the current one."""
         for space, name, was in self._seen:
             if isinstance(space, Attributes):
                 continue
@@ -136,7 +137,7 @@ class Captures:
 
 
 class _Contents:
-    """What a container held: its parts, or the bytes of an array or matrix."""
+    """The contents of a container: its parts, or the bytes of an array or matrix."""
 
     __slots__ = ("dtype", "items", "kind", "may_change", "shape")
 
@@ -155,7 +156,7 @@ class _Contents:
         self.may_change |= any(isinstance(part, _Contents) and part.may_change for part in self.items)
 
     def still(self, now: Any) -> bool:
-        """Whether `now` is such a container, holding the same."""
+        """Whether `now` is a container with the same contents."""
         if type(now) is not self.kind:
             return False
         if self.dtype is not None:
@@ -173,7 +174,7 @@ def _length(value: Any) -> int:
 
 
 def _parts(value: Any) -> Any:
-    """What a container holds, one after another."""
+    """The parts of a container, one after another."""
     if isinstance(value, Struct):
         return [*value.entries.values()]
     return [part for pair in value.items() for part in pair] if isinstance(value, dict) else value
@@ -185,14 +186,14 @@ def _cells(value: Any) -> Any:
 
 
 def _is_container(value: Any) -> bool:
-    """Whether launches look into it."""
+    """Whether launches compare the contents of this object."""
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biufc" and value.nbytes <= _MOST_BYTES
     return isinstance(value, _CONTAINERS)
 
 
 def _remembered(value: Any, depth: int = 0) -> Any:
-    """What tells whether something is that value still."""
+    """What is stored to test later whether something is still this value."""
     if isinstance(value, _PLAIN):
         return value
     if depth < _DEEPEST and _is_container(value):
@@ -207,13 +208,13 @@ def _now(space: Any, name: str) -> Any:
     if type(space) is CellType:
         try:
             return space.cell_contents
-        except ValueError:  # it was deleted
+        except ValueError:  # the variable was deleted
             return None
     return space.get(name)
 
 
 def _still(now: Any, was: Any) -> bool:
-    """Whether `now` is the constant that was remembered."""
+    """Whether `now` is the constant that was stored."""
     if isinstance(was, weakref.ref):
         return now is not None and now is was()
     if isinstance(was, _Contents):
@@ -222,11 +223,11 @@ def _still(now: Any, was: Any) -> bool:
         return True
     if type(now) is not type(was) or not isinstance(was, (*_NUMBERS, str)) or now != was:
         return False
-    return bool(was) or repr(now) == repr(was)  # -0.0 is another constant than 0.0
+    return bool(was) or repr(now) == repr(was)  # -0.0 and 0.0 are different constants
 
 
 def _weak(was: Any) -> Iterator[weakref.ref[Any]]:
-    """The weak references in what was remembered."""
+    """The weak references in a stored value."""
     if isinstance(was, weakref.ref):
         yield was
     elif isinstance(was, _Contents) and was.dtype is None:
@@ -235,7 +236,7 @@ def _weak(was: Any) -> Iterator[weakref.ref[Any]]:
 
 
 def _is_kept(was: Any) -> bool:
-    """Whether it is an object that cannot be referenced weakly."""
+    """Whether this is an object that cannot be referenced weakly."""
     if isinstance(was, _Contents):
         return was.dtype is None and any(map(_is_kept, was.items))
     return not isinstance(was, (weakref.ref, *_PLAIN))

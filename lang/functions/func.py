@@ -16,7 +16,7 @@ __all__ = ["Func", "check_function", "func", "real_func"]
 
 
 class Func:
-    """A function for kernels, inlined where it is called. `function` is the plain one."""
+    """A function that kernels inline where they call it. `function` is the plain Python function."""
 
     is_pyfunc = False
 
@@ -34,14 +34,15 @@ class Func:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> str:
-        return self.function.__qualname__  # as functions are copied and pickled: by their names
+        return self.function.__qualname__  # copy and pickle it by name, as Python does with functions
 
     def __repr__(self) -> str:
         return f"<func {self.function.__qualname__}>"
 
 
 def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
-    """Make `function` callable from kernels. Arguments are passed by value, `template()` ones by reference."""
+    """Make `function` callable from kernels. Arguments are passed by value, those of `template()` parameters by
+    reference."""
     check_function(function, "func")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
@@ -49,8 +50,8 @@ def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
 
 
 def real_func(function: Callable[..., Any]) -> Func:
-    """Make `function` callable from kernels by real calls: compiled once, and it may call itself. Parameters and result
-    are annotated, and passed by value."""
+    """Make `function` callable from kernels without inlining it. It is compiled once and may call itself. Its
+    parameters and its result need annotations, and are passed by value."""
     check_function(function, "real_func")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
@@ -58,7 +59,7 @@ def real_func(function: Callable[..., Any]) -> Func:
 
 
 def check_function(function: Any, decorator: str) -> None:
-    """CompilationError unless `function` is one that can be decorated."""
+    """Raise CompilationError unless `function` can be decorated."""
     if isinstance(function, (Func, PyFunc)) or getattr(function, "is_kernel", False):
         name = function.function.__name__
         raise CompilationError(f"'{name}' is a kernel or @func already: a function takes one of these decorators")

@@ -1,10 +1,9 @@
-"""Which `lambda` of a text a function was made by, as the `def` that says the same.
+"""Finds the `lambda` expression that a function was made from, and returns the equivalent `def`.
 
     twice, half = lambda v: 2 * v, lambda v: v / 2          def <lambda>(v): return 2 * v
 
-Python says the line only. Where several lambdas stand on it, each is compiled again: the one that gives the very same
-code is it. Two that give the same code mean the same.
-"""
+Python only knows the line. If the line contains several lambdas, each of them is compiled again. The one that gives
+exactly the same code is the right one. Two lambdas that give the same code are equivalent."""
 
 from __future__ import annotations
 import __future__
@@ -21,32 +20,32 @@ from weft.ir.python_tree import python_tree
 __all__ = ["FUTURES", "LAMBDA", "as_function", "lambda_of"]
 
 LAMBDA = "<lambda>"
-FUTURES = __future__.annotations.compiler_flag  # of those, what code is marked by
+FUTURES = __future__.annotations.compiler_flag  # the flag that `from __future__ import annotations` sets in code
 
 _MOST_TEXTS = 16
 
 
 @dataclass
 class _Text:
-    """The lambdas of a text by their lines, and its imports: Python calls a function of an imported module in a way of
-    its own. `lines` are kept alive."""
+    """The lambdas of a text by line, and its imports, because Python compiles a call of an imported module's function
+    in a special way. `lines` are kept alive."""
 
     lines: Sequence[str]
     lambdas: dict[int, list[ast.Lambda]] = field(default_factory=dict[int, "list[ast.Lambda]"])
     imports: list[ast.stmt] = field(default_factory=list[ast.stmt])
 
 
-_TEXTS: dict[int, _Text] = {}  # the last ones, by identity
+_TEXTS: dict[int, _Text] = {}  # the most recent ones, by identity
 
 
 def as_function(node: ast.Lambda) -> ast.FunctionDef:
-    """The `def` that means the same."""
+    """The equivalent `def`."""
     body = ast.copy_location(ast.Return(node.body), node.body)
     return ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [body], [], None), node)
 
 
 def lambda_of(code: CodeType, lines: Sequence[str]) -> ast.FunctionDef | None:
-    """What `code` was compiled from, `lines` being the whole text; None if nothing there gives it."""
+    """The lambda that `code` was compiled from. `lines` is the whole text. None if no lambda in it gives this code."""
     text = _text_of(lines)
     found = text.lambdas.get(code.co_firstlineno, [])
     return next((as_function(node) for node in found if _gives(node, code, text.imports)), None)
@@ -66,13 +65,13 @@ def _text_of(lines: Sequence[str]) -> _Text:
             text.lambdas.setdefault(node.lineno, []).append(node)
     text.imports = list(_imports(tree))
     _TEXTS[id(lines)] = text
-    for oldest in list(_TEXTS)[:-_MOST_TEXTS]:  # another thread may be at the same
+    for oldest in list(_TEXTS)[:-_MOST_TEXTS]:  # another thread may do the same
         _TEXTS.pop(oldest, None)
     return text
 
 
 def _imports(root: ast.AST) -> Iterator[ast.stmt]:
-    """Those of the module itself, in blocks too."""
+    """The imports of the module itself, including those in blocks."""
     for node in ast.iter_child_nodes(root):
         if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module != "__future__"):
             yield node
@@ -81,9 +80,11 @@ def _imports(root: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _gives(node: ast.Lambda, code: CodeType, imports: list[ast.stmt]) -> bool:
-    """Whether compiling that lambda, among variables of the same names and behind those imports, gives `code`."""
+    """Whether compiling this lambda gives `code`, in a scope with the same variable names and after the same
+    imports."""
     args = node.args
-    kwonly_defaults: list[ast.expr | None] = [None] * len(args.kwonlyargs)  # defaults are no part of the code
+    # the values of defaults are not part of the code
+    kwonly_defaults: list[ast.expr | None] = [None] * len(args.kwonlyargs)
     bare = ast.arguments(args.posonlyargs, args.args, args.vararg, args.kwonlyargs, kwonly_defaults, args.kwarg, [])
     made: ast.expr = ast.copy_location(ast.Lambda(bare, node.body), node)
     if code.co_flags & CO_NESTED:

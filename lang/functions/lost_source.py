@@ -1,10 +1,9 @@
-"""The text of functions that are in no file: from `python -c`, `exec`, standard input, or an interactive session.
+"""Finds the text of functions that are in no file: from `python -c`, `exec`, standard input or an interactive session.
 
-Wherever such a text may still lie - the command line, the strings in reach of the frames that run it, the lines typed
-so far - it is compiled again: the text that gives the very same code is the one. Looked for once, where a decorator is
-applied, because later the frames are gone. The text of a file is kept from then on as well: who edits a program while
-it runs still runs what was imported.
-"""
+The text may still be on the command line, in strings that the running frames can reach, or in the lines typed so far.
+Each of these texts is compiled again. The one that gives exactly the same code is the right one. The search runs once,
+when a decorator is applied, because the frames are gone later. The text of a file is also stored at that point: if a
+program is edited while it runs, it still runs what was imported."""
 
 from __future__ import annotations
 
@@ -26,10 +25,11 @@ V = TypeVar("V")
 
 
 class _OfCode(Generic[V]):
-    """A value for each code object, by identity, while that lives; `gone` is called with a value whose code has died.
+    """A mapping from code objects, by identity, to values. An entry lives as long as its code object. `gone` is called
+    with the value of an entry whose code object has died.
 
-    Code that was compiled twice from one text is two equal objects. A weak dictionary has one entry for both, which
-    goes with the first of them."""
+    Code that was compiled twice from the same text gives two equal objects. A weak dictionary would have one entry for
+    both, and lose it with the first of them."""
 
     def __init__(self, gone: Callable[[V], None] | None = None) -> None:
         self._entries: dict[int, tuple[ref[CodeType], V]] = {}
@@ -40,12 +40,12 @@ class _OfCode(Generic[V]):
         self._entries[key] = ref(code, lambda _: self._drop(key)), value
 
     def get(self, code: CodeType) -> V | None:
-        """The value of that code object, None if it has none."""
+        """The value of this code object. None if it has none."""
         entry = self._entries.get(id(code))
         return None if entry is None else entry[1]
 
     def items(self) -> list[tuple[CodeType, V]]:
-        """The code objects that live, with their values; the oldest first."""
+        """The live code objects with their values, the oldest first."""
         return [(code, value) for weak, value in list(self._entries.values()) if (code := weak()) is not None]
 
     def _drop(self, key: int) -> None:
@@ -55,7 +55,7 @@ class _OfCode(Generic[V]):
 
 
 def _forget(name: str) -> None:
-    """A function of the text with that name is gone."""
+    """Drop the text with this name from `linecache` if no function of it is left."""
     if all(name != other for _, other in _named.items()):
         linecache.cache.pop(name, None)
 
@@ -65,7 +65,7 @@ _named = _OfCode[str](_forget)  # see `file_of`
 
 
 def find_lost(function: Callable[..., Any], depth: int) -> None:
-    """Look for the text of `function` if no file has it; `depth` frames up is where it is defined."""
+    """Look for the text of `function` if no file contains it. The function is defined `depth` frames up."""
     code = getattr(function, "__code__", None)
     if code is None:
         return
@@ -81,12 +81,12 @@ def find_lost(function: Callable[..., Any], depth: int) -> None:
 
 
 def keep_text(function: Callable[..., Any], text: str) -> None:
-    """Say that `text` is what `function` was compiled from."""
+    """Record `text` as what `function` was compiled from."""
     _found[function.__code__] = text.splitlines(keepends=True)
 
 
 def _keep_file(function: Callable[..., Any], code: CodeType) -> None:
-    """Keep the lines of the file, one list for all of its functions, as they are now."""
+    """Store the current lines of the file, in one list for all of its functions."""
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if _defines(lines, code):
@@ -94,15 +94,15 @@ def _keep_file(function: Callable[..., Any], code: CodeType) -> None:
 
 
 def _is_kept(code: CodeType) -> bool:
-    """Whether Python kept the text: that of a notebook cell, or (from 3.13 on) of `python -c`, which has the same
-    name, `<string>`, as any text given to `exec`."""
+    """Whether Python kept the text. It does so for a notebook cell and, from 3.13 on, for `python -c`, whose file name
+    `<string>` is that of any text given to `exec`."""
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     return any(_begins(code) in line for line in lines)
 
 
 def lines_of_lost(code: CodeType) -> list[str] | None:
-    """The lines of the text that `code` was compiled from, if it was found: for it, or for a kernel beside it (a plain
-    function has no decorator to look for its own)."""
+    """The lines of the text that `code` was compiled from, if the text was found: for this function, or for a kernel of
+    the same text. (A plain function has no decorator that would start a search.)"""
     known = _found.get(code)
     if known is not None:
         return known
@@ -118,8 +118,10 @@ def lines_of_lost(code: CodeType) -> list[str] | None:
 
 
 def file_of(code: CodeType) -> str:
-    """The name of the file of `code`, under which `linecache` has its text. One that is in no file gets a name of its
-    own, `<string 1f3a9c>`, by which messages, warnings, tracebacks and pdb find it: `<string>` may be many texts."""
+    """The name of the file of `code`, under which `linecache` has its text.
+
+    Code that is in no file gets a name of its own, such as `<string 1f3a9c>`, because `<string>` may stand for many
+    texts. Messages, warnings, tracebacks and pdb find the text by this name."""
     lines = lines_of_lost(code) if code.co_filename.startswith("<") else None
     if lines is None:
         return code.co_filename
@@ -132,18 +134,18 @@ def file_of(code: CodeType) -> str:
 
 
 def _defines(lines: list[str], code: CodeType) -> bool:
-    """Whether a function of that name begins where it should."""
+    """Whether a function of this name begins in the lines that `code` was compiled from."""
     last = max(line or 0 for _, _, line in code.co_lines())
     return any(_begins(code) in line for line in lines[code.co_firstlineno - 1 : last])
 
 
 def _begins(code: CodeType) -> str:
-    """What the text of a function has in it."""
+    """The words that the text of this function contains."""
     return "lambda" if code.co_name == LAMBDA else f"def {code.co_name}"
 
 
 def _gives(text: str, code: CodeType) -> bool:
-    """Whether compiling `text` gives `code`, among others."""
+    """Whether compiling `text` gives `code`, possibly with other code."""
     try:
         pending: list[Any] = [compile(text, code.co_filename, "exec", code.co_flags & FUTURES, dont_inherit=True)]
     except (SyntaxError, ValueError):
@@ -169,7 +171,7 @@ def _candidates(code: CodeType, frame: FrameType | None) -> Iterator[str]:
 
 
 def _standard_input() -> Iterator[str]:
-    """All of standard input, if it is a file: read without moving its position."""
+    """The whole text of standard input, if that is a file. Its position does not change."""
     try:
         status = os.fstat(0)
         if stat.S_ISREG(status.st_mode) and hasattr(os, "pread"):

@@ -1,8 +1,7 @@
-"""Where a function's text is, as `ast`, and spans into it.
+"""Finds the source text of a function, as `ast`, and spans in it.
 
-The text is parsed once per code object, with lines and columns as they are in the file: an indented function is
-parsed under an `if 1:`, which costs one line and no column.
-"""
+The text is parsed once for each code object. Lines and columns are those of the file: an indented function is parsed
+under an `if 1:`, which shifts it by one line and no column."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ __all__ = ["LIBRARY", "Source", "captured", "reads", "source_lines", "source_of"
 
 @dataclass(eq=False, slots=True)
 class Source:
-    """A function's tree. `shift` is what to add to the tree's line numbers."""
+    """The tree of a function. Add `shift` to the line numbers of the tree."""
 
     file: str
     name: str
@@ -33,9 +32,9 @@ class Source:
     shift: int
 
     def span(self, node: ast.AST, caller: Span | None = None) -> Span:
-        """The place of `node` (an expression, statement, argument or keyword)."""
+        """The place of `node` in the file. The node is an expression, statement, argument or keyword."""
         if caller is not None and self.file.startswith(LIBRARY):
-            return caller  # inside Weft's own functions the user has nothing to look for
+            return caller  # report a place inside of Weft's own functions as the user's call
         place: Any = node
         end = place.end_lineno or place.lineno
         line = place.lineno + self.shift
@@ -47,7 +46,7 @@ class Source:
 
 
 def reads(node: ast.AST, name: str) -> bool:
-    """Whether the variable of that name is read anywhere in `node`."""
+    """Whether any part of `node` reads the variable of this name."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name) and inner.target.id == name:
             return True
@@ -57,7 +56,7 @@ def reads(node: ast.AST, name: str) -> bool:
 
 
 def source_of(function: Callable[..., Any]) -> Source:
-    """The tree of a Python function; CompilationError where its text cannot be found."""
+    """The tree of a Python function. Raises CompilationError if its text cannot be found."""
     code: CodeType | None = getattr(function, "__code__", None)
     if code is None:
         raise CompilationError(f"{function!r} is not a Python function")
@@ -66,7 +65,7 @@ def source_of(function: Callable[..., Any]) -> Source:
         return known[1]
     source = _parse(code)
     _PARSED[id(code)] = code, source
-    for oldest in list(_PARSED)[:-_MOST_PARSED]:  # another thread may be at the same
+    for oldest in list(_PARSED)[:-_MOST_PARSED]:  # another thread may do the same
         _PARSED.pop(oldest, None)
     return source
 
@@ -76,7 +75,7 @@ _WHY_LOST = {
     "<string>": " (of what `exec` runs, it is found in a variable)",
 }
 
-# By identity, the code kept alive: equal code objects may stand for different text (`return` and `global x` are one).
+# Keyed by identity, with the code kept alive: equal code objects may have different texts (`return` and `global x`).
 _PARSED: dict[int, tuple[CodeType, Source]] = {}
 _MOST_PARSED = 4096
 
@@ -100,7 +99,7 @@ def _parse(code: CodeType) -> Source:
 
 
 def _parse_lambda(code: CodeType) -> Source:
-    """A lambda stands anywhere in a line, and ends where nothing tells: it is found in the tree of the whole text."""
+    """Parse a lambda. Neither its column nor its end is known, so it is searched in the tree of the whole text."""
     try:
         found = lambda_of(code, _whole_text(code))
     except (OSError, TypeError):
@@ -117,20 +116,22 @@ def _lost(code: CodeType) -> CompilationError:
 
 
 def source_lines(code: CodeType) -> tuple[list[str], int]:
-    """The lines of a function, decorators included, and the number of the first. OSError where they are not known."""
+    """The lines of a function with its decorators, and the number of the first. Raises OSError if they are not
+    known."""
     lines, first, _, _ = _text_of(code)
     return lines, first
 
 
 def text_of(code: CodeType) -> str:
-    """The lines of a function, not parsed. What may be missing at its end has no code, and so no meaning. OSError where
-    they are not known."""
+    """The lines of a function, without parsing them. Lines at the end that are missing contain no code. Raises OSError
+    if the lines are not known."""
     lines = _lines_from(code)
     return "".join(_deeper(code, lines) if lines else inspect.getsourcelines(code)[0])
 
 
 def _text_of(code: CodeType) -> tuple[list[str], int, int, ast.Module | None]:
-    """The lines of a function; the number of the first; their tree, if they are one, and what to add to its lines."""
+    """The lines of a function, the number of the first, their tree if they can be parsed, and what to add to the tree's
+    lines."""
     first, lines = code.co_firstlineno, _lines_from(code)
     if not lines:
         lines, first = inspect.getsourcelines(code)
@@ -144,16 +145,16 @@ def _text_of(code: CodeType) -> tuple[list[str], int, int, ast.Module | None]:
 
 
 def _whole_text(code: CodeType) -> list[str]:
-    """The lines of the file that a function is in; none if the file has none."""
+    """The lines of the file that contains a function. Empty if the file has none."""
     lines = lines_of_lost(code)
-    if lines is None:  # `inspect.getsourcelines` would look into every module there is
+    if lines is None:  # `inspect.getsourcelines` would search every loaded module
         linecache.checkcache(code.co_filename)
         lines = linecache.getlines(code.co_filename)
     return lines
 
 
 def _lines_from(code: CodeType) -> list[str]:
-    """The lines of its file from the first of a function on; none if the file has none."""
+    """The lines of the file from the first line of a function on. Empty if the file has none."""
     lines = _whole_text(code)
     if lines and code.co_firstlineno > len(lines):
         raise OSError(f"{code.co_filename} has no line {code.co_firstlineno}")
@@ -161,9 +162,11 @@ def _lines_from(code: CodeType) -> list[str]:
 
 
 def _deeper(code: CodeType, lines: list[str]) -> list[str]:
-    """Those of the lines, of which a function's is the first, up to what is behind its code and indented no further.
-    If that is not all of it, since a string or a bracket came back to the margin, it is not Python. (`inspect` would
-    know, but goes through each token: it takes as long as all of the translation.)"""
+    """The lines of a function. `lines` begins with its first line.
+
+    They end at the first line after the function's code that is not indented further than its first line. If a string
+    or a bracket continues at the margin, lines are missing and the result is not valid Python. (`inspect` would find
+    the end, but it reads each token, which takes as long as the whole translation.)"""
     margin = _indent(lines[0])
     end = _last_line(code) - code.co_firstlineno + 1
     while end < len(lines) and (_is_empty(lines[end]) or _indent(lines[end]) > margin):

@@ -1,1 +1,1 @@
-"""The decorators of kernels and functions, and sequences of kernel calls."""
+"""The decorators that define kernels and functions, and graphs of kernel calls."""

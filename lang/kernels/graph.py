@@ -1,4 +1,4 @@
-"""`ti.graph`: a sequence of kernel calls that is written down once and run with other arguments each time.
+"""`ti.graph`: a sequence of kernel calls that is defined once and run many times with different arguments.
 
     x, dt = graph.Arg(graph.ArgKind.NDARRAY, "x", ti.f32, ndim=1), graph.Arg(graph.ArgKind.SCALAR, "dt", ti.f32)
     builder = graph.GraphBuilder()
@@ -6,9 +6,8 @@
     step = builder.compile()
     step.run({"x": positions, "dt": 0.1})
 
-Arguments are checked once for each run, under the names that the graph gives them. The calls are those of the kernels
-themselves: they compile at the first run, and later ones go to the machine code at once.
-"""
+Each run checks its arguments once, under the names that the graph gives them. The calls are ordinary kernel calls: the
+first run compiles the kernels, and later runs call the machine code directly."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ __all__ = ["Arg", "ArgKind", "Graph", "GraphBuilder", "Sequential"]
 
 
 class ArgKind(Enum):
-    """What an argument of a graph is."""
+    """The kinds of graph arguments."""
 
     SCALAR = "a number"
     MATRIX = "a vector or matrix"
@@ -39,8 +38,8 @@ class ArgKind(Enum):
 
 
 class Arg:
-    """An argument of a graph, by name. `dtype`: a primitive for SCALAR, a vector or matrix type for MATRIX, either for
-    NDARRAY, which has `ndim` axes. TypeMismatch where these do not fit."""
+    """An argument of a graph, by name. `dtype` is a primitive for SCALAR, a vector or matrix type for MATRIX, and
+    either for NDARRAY, which has `ndim` axes. Raises TypeMismatch if these do not fit."""
 
     def __init__(self, tag: Any, name: Any, dtype: Any = None, ndim: Any = None) -> None:
         if not isinstance(tag, ArgKind) or not isinstance(name, str):
@@ -74,7 +73,7 @@ class Arg:
         return self.tag, self.name, to_ir(self.dtype), self.ndim
 
     def check(self, value: Any) -> None:
-        """ArgumentError unless `value` is what this argument is. (Numbers and vectors are checked by the kernels.)"""
+        """Raise ArgumentError unless `value` fits this argument. (The kernels check numbers and vectors.)"""
         if not isinstance(value, Ndarray) or self.tag is not ArgKind.NDARRAY:
             return
         if (to_ir(value.element_type), len(value.shape)) != (to_ir(self.dtype), self.ndim):
@@ -83,17 +82,17 @@ class Arg:
 
 
 class Sequential:
-    """Calls, one after the other."""
+    """A sequence of calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
 
     def dispatch(self, kernel_fn: Any, *args: Any) -> None:
-        """Call `kernel_fn` here; each of `args` is an Arg, or a value that is the same in every run. ArgumentError
-        where the kernel takes other ones."""
+        """Add a call of `kernel_fn`. Each of `args` is an Arg, or a value that is the same in every run. Raises
+        ArgumentError if the kernel takes other arguments."""
         if not getattr(kernel_fn, "is_kernel", False):
             raise ArgumentError(f"a graph dispatches kernels, not {kernel_fn!r}")
-        kernel = getattr(kernel_fn, "kernel", kernel_fn)  # of a method
+        kernel = getattr(kernel_fn, "kernel", kernel_fn)  # unwrap a method
         if len(args) != len(kernel.params):
             raise ArgumentError(f"kernel '{kernel.__name__}' takes {len(kernel.params)} arguments, got {len(args)}")
         for (name, annotation), arg in zip(kernel.params, args, strict=True):
@@ -118,22 +117,22 @@ class GraphBuilder(Sequential):
     """Collects calls: its own, and those of the sequences that are appended."""
 
     def create_sequential(self) -> Sequential:
-        """A sequence that can be appended, any number of times."""
+        """Make a sequence that can be appended any number of times."""
         return Sequential()
 
     def append(self, node: Any) -> None:
-        """All calls of `node`, as they are now. ArgumentError unless `create_sequential` made it."""
+        """Append all current calls of `node`. Raises ArgumentError unless `create_sequential` made it."""
         if not isinstance(node, Sequential):
             raise ArgumentError(f"append takes a sequence that create_sequential made, not {node!r}")
         self.calls.extend(node.calls)
 
     def compile(self) -> Graph:
-        """The graph. ArgumentError if one name stands for two different arguments."""
+        """Make the graph. Raises ArgumentError if two different arguments have the same name."""
         return Graph(self.calls)
 
 
 class Graph:
-    """What `GraphBuilder.compile` gives: calls whose arguments come with each run."""
+    """The result of `GraphBuilder.compile`: calls whose arguments are given to each run."""
 
     def __init__(self, calls: Any) -> None:
         if not isinstance(calls, list):
@@ -148,7 +147,8 @@ class Graph:
         self._calls: list[tuple[Any, tuple[Any, ...]]] = list(calls)
 
     def run(self, args: Any) -> None:
-        """Run all calls, with the arguments by name. ArgumentError for one that is missing, unknown or unfit."""
+        """Run all calls, with the arguments by name. Raises ArgumentError for a missing or unknown argument, or one
+        that does not fit."""
         if not isinstance(args, Mapping):
             raise ArgumentError(f"a graph runs with a dict of names and arguments, not {args!r}")
         missing, unknown = self._args.keys() - args.keys(), args.keys() - self._args.keys()

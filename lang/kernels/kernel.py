@@ -1,9 +1,8 @@
-"""`@kernel`, `@func`, `@pyfunc`, `@data_oriented`: what turns Python functions into Weft's.
+"""`@kernel`, `@func`, `@pyfunc`, `@data_oriented`: decorators that turn Python functions into Weft functions.
 
-A `Kernel` compiles at its first call, and again for each new combination of what is fixed at compile time: the values
-of `template()` parameters, the types of array arguments, the object it is a method of. Such an *instance* is kept as
-long as what it was compiled for; a call finds it by one dictionary lookup.
-"""
+A `Kernel` is compiled at its first call, and again for each new combination of compile-time values: the values of
+`template()` parameters, the types of array arguments, and the object whose method it is. Such an *instance* is kept as
+long as the objects it was compiled for. A call finds it with one dictionary lookup."""
 
 from __future__ import annotations
 
@@ -53,23 +52,24 @@ __all__ = ["BoundKernel", "Kernel", "data_oriented", "kernel", "warm"]
 
 C = TypeVar("C", bound=type)
 
-_MOST_PLANS = 16  # that are made for one instance, if time and again something happens to what it depends on
+_MOST_PLANS = 16  # the most plans that are made for one instance, if its plans become invalid repeatedly
 _MOST_FOLLOWED = 32
 
 LAUNCH.follow(launch_log.switch)
 
 
 class Kernel(DirectCallable):
-    """A compiled function, called from Python. `params` are (name, annotation) pairs, without `self`.
+    """A compiled function that Python calls. `params` are (name, annotation) pairs, without `self`.
 
-    `@kernel` makes objects of a native subclass: calls like earlier ones go to the machine code and never come here."""
+    `@kernel` makes objects of a native subclass. Calls with arguments like those of earlier calls go to the machine
+    code directly and do not reach this class."""
 
     is_kernel = True
     class_instance: Any = None
 
     @property
     def grad(self) -> Any:
-        """The kernel that differentiates this one: not there yet."""
+        """The kernel that computes derivatives of this one. Not implemented yet."""
         raise AttributeError(f"kernel '{self.__name__}' has no 'grad' yet: it belongs to automatic differentiation")
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -83,7 +83,7 @@ class Kernel(DirectCallable):
         self._instances = Instances(WeakMethod(self._follow))
         self._lock = forkable(RLock())  # held while an instance is made
         self._plans: list[Plan] = []
-        self._following = forkable(RLock())  # held while native code is told of other plans
+        self._following = forkable(RLock())  # held while native code gets new plans
         self._latest: Recipe | None = None
         self._is_native = type(self) is not Kernel
         self._recorded: recording.Recorded | None = None
@@ -115,12 +115,12 @@ class Kernel(DirectCallable):
 
     @property
     def names(self) -> list[str]:
-        """Of the parameters, `self` included."""
+        """The names of the parameters, with `self`."""
         return list(self._signature.parameters)
 
     @functools.cached_property
     def params(self) -> list[tuple[str, Any]]:
-        """(name, annotation) of each parameter, `self` left out."""
+        """(name, annotation) of each parameter, without `self`."""
         names = list(self._signature.parameters)[1 if self._has_self else 0 :]
         return [(name, self._annotation(name)) for name in names]
 
@@ -132,7 +132,7 @@ class Kernel(DirectCallable):
 
     @functools.cached_property
     def results(self) -> tuple[Any, ...]:
-        """What it returns: annotations of the results."""
+        """The annotations of the results."""
         results = result_annotations(self._annotation("return"))
         for result in results:
             try:
@@ -155,7 +155,7 @@ class Kernel(DirectCallable):
         return (watches[0] if len(watches) == 1 else watching.all_watch)(self, call, args, keywords)
 
     def run(self, *args: Any, **keywords: Any) -> Any:
-        """A call that comes by Python."""
+        """Run a call on the path through Python."""
         if self._has_self:
             if not args:
                 raise ArgumentError(f"kernel '{self.__name__}' is a method: call it on an instance of its class")
@@ -170,14 +170,14 @@ class Kernel(DirectCallable):
         return self if instance is None else BoundKernel(self, instance)
 
     def call_on(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Run it, as a method of `owner` unless that is None."""
+        """Run the kernel, as a method of `owner` unless that is None."""
         program = self._program()
         if keywords or len(args) != len(self.params):
             args = self._matched(owner, args, keywords)
         flat = self._unpacked(args)
         try:
             return self._launched(program, self._instance(program, owner, flat), owner, args, flat)
-        except FieldDropped:  # by another thread, just now: the name means another field
+        except FieldDropped:  # another thread dropped the field: the name refers to another field now
             return self.call_on(owner, args, {})
 
     def _launched(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
@@ -195,13 +195,15 @@ class Kernel(DirectCallable):
         return careful(flat)
 
     def compile(self, *args: Any, **keywords: Any) -> None:
-        """Compile for a call with arguments like these, without running it: a later call finds the code. What counts
-        is what a call looks at: values of `template()` parameters, kinds of arrays and whether they overlap; numbers
-        can be any. Errors are those of a call. Any thread may do this; other kernels compile meanwhile."""
+        """Compile the kernel for a call with such arguments, without running it. A later call finds the code.
+
+        Only what selects the code matters: values of `template()` parameters, kinds of arrays, and whether arrays
+        overlap. Numbers can have any value. Raises the errors that a call raises. Any thread may call this; other
+        kernels compile at the same time."""
         self._prepared(args, keywords)
 
     def _prepared(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Instance:
-        """The code for a call with arguments like these."""
+        """The code for a call with such arguments."""
         owner = None
         if self._has_self:
             if not args:
@@ -214,34 +216,35 @@ class Kernel(DirectCallable):
         return self._careful(program, instance, owner, flat) if instance.overlap(flat) else instance
 
     def stages(self, *args: Any, **keywords: Any) -> Stages:
-        """What the kernel becomes, stage by stage, for a call with arguments like these (see `compile`); compiles it,
-        runs nothing. See `Stages`."""
+        """The stages of compiling the kernel for a call with such arguments (see `compile`). Compiles the kernel and
+        does not run it. See `Stages`."""
         return _stages_of(self._prepared(args, keywords).recipe)
 
     @property
     def last(self) -> Stages:
-        """The stages of the instance that was compiled or found last. (Calls like earlier ones go to the machine code
-        at once: they do not count.) WeftError before the first."""
+        """The stages of the instance that was compiled or looked up last. Calls that go to the machine code directly do
+        not count. Raises WeftError before the first call."""
         if self._latest is None:
             raise WeftError(f"kernel '{self.__name__}' was not compiled yet: call it, or use stages(...)")
         return _stages_of(self._latest)
 
     def explore(self, path: str, *args: Any, **keywords: Any) -> None:
-        """Write a page (HTML, all in one file) that shows what becomes of each line of the kernel, for a call with
-        arguments like these. Compiles it, runs nothing."""
+        """Write an HTML page, in a single file, that shows what each line of the kernel is compiled to, for a call with
+        such arguments. Compiles the kernel and does not run it."""
         from weft.lang.explore import write_page
 
         write_page(path, [self.stages(*args, **keywords)])
 
     def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
-        """As `compile`, on another thread. Gives a future: its `result()` waits, and raises what `compile` would. Who
-        does not look at it meets an error at the first call, and a call meanwhile waits for the code."""
-        here = copy_context()  # who listens on this thread listens on the other
+        """Compile the kernel on another thread, as `compile` does. Returns a future. Its `result()` waits, and raises
+        what `compile` would raise. If nobody asks for the result, the first call raises the error. A call in the
+        meantime waits for the code."""
+        here = copy_context()  # listeners of this thread listen to the other thread too
         future: Future[None] = program_state.program().compilers.submit(here.run, self.compile, *args, **keywords)
         return future
 
     def _program(self) -> Any:
-        """The current program, this kernel being ready for it."""
+        """The current program. Prepares the kernel for it."""
         program = program_state.program()
         while program.generation != self._generation:
             with program_state.compiling, self._following:
@@ -250,7 +253,7 @@ class Kernel(DirectCallable):
         return program
 
     def _instance(self, program: Any, owner: Any, flat: Sequence[Any]) -> Instance:
-        """The code for such arguments; compiled if need be."""
+        """The instance for such arguments. It is compiled if it does not exist."""
         key: Any = ()
         if self._keyed or owner is not None:
             key = (id(owner), *(p.key(flat[position]) for position, p in self._keyed))
@@ -258,18 +261,19 @@ class Kernel(DirectCallable):
         if instance is None:
             try:
                 with program_state.compiling, self._lock:
-                    instances = self._instances  # before the generation: who starts over changes that first
+                    # read before the generation: `_start_over` changes the generation first
+                    instances = self._instances
                     if program.generation == self._generation:
                         instance = instances.earlier(key) or self._compile(instances, program, key, owner, flat)
             except CompilationError as error:
                 raise without_compiler(error)  # noqa: B904 - it is the same
-            if instance is None:  # a new program began
+            if instance is None:  # a new program has started
                 return self._instance(self._program(), owner, flat)
         self._latest = instance.recipe
         return instance
 
     def _careful(self, program: Any, instance: Instance, owner: Any, flat: Sequence[Any]) -> Instance:
-        """The variant of an instance for arguments that overlap; compiled if need be."""
+        """The variant of an instance for overlapping arguments. It is compiled if it does not exist."""
         careful = instance.careful
         if careful is None or not careful.alive():
             try:
@@ -280,15 +284,15 @@ class Kernel(DirectCallable):
                         careful = instance.careful = self._make(program, self._arguments(owner, flat, exposed=True))
             except CompilationError as error:
                 raise without_compiler(error)  # noqa: B904 - it is the same
-            if careful is None or not current:  # a new program began
+            if careful is None or not current:  # a new program has started
                 program = self._program()
                 return self._careful(program, self._instance(program, owner, flat), owner, flat)
         self._latest = careful.recipe
         return careful
 
     def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
-        """Let native code make the next calls like this one."""
-        if not self._has_plans or instance.program() is not program:  # (which another thread ended)
+        """Make a plan, so that native code makes the next calls with such arguments."""
+        if not self._has_plans or instance.program() is not program:  # (another thread has ended that program)
             return
         kinds = tuple(kinds_of(args))
         if (known := instance.plans.get(kinds)) is not None and known.good:
@@ -313,13 +317,13 @@ class Kernel(DirectCallable):
                 if one is not None:
                     follow(one, plans if one is target else [])
             before, self._plans = self._plans, plans
-        keep(before)  # other threads may be following them
+        keep(before)  # other threads may still use them
 
     def _start_over(self, program: Any) -> None:
-        """A new program: nothing compiled before is of use."""
-        if program.generation == self._generation:  # another thread was first
+        """Prepare for a new program. Nothing that was compiled before can be used."""
+        if program.generation == self._generation:  # another thread has done this
             return
-        self._generation = -1  # what follows is of no program yet
+        self._generation = -1  # until the end of this method, the state belongs to no program
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
         self._interpreted = program.interprets
@@ -327,7 +331,7 @@ class Kernel(DirectCallable):
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
         self._parameters = self._make_parameters()
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
-        self._generation = program.generation  # last: other threads look at it first
+        self._generation = program.generation  # set last: other threads read it first
 
     def _make_parameters(self) -> list[Parameter]:
         made: list[Parameter] = []
@@ -360,7 +364,8 @@ class Kernel(DirectCallable):
         from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
 
         for parameter, value in zip(self._parameters, flat, strict=True):
-            _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)  # what no arch takes
+            # raises an error for an argument that no arch accepts
+            _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)
         return interpret_kernel(InterpretedKernel(self.function, self.params, owner, instance.choices), args)
 
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
@@ -370,7 +375,7 @@ class Kernel(DirectCallable):
         return instance
 
     def _arguments(self, owner: Any, args: Sequence[Any], exposed: bool) -> list[Argument]:
-        """What the translator is given for those; `exposed`: arrays may overlap."""
+        """The arguments for the translator. If `exposed`, arrays may overlap."""
         arguments = [parameter.argument(value) for parameter, value in zip(self._parameters, args, strict=True)]
         if exposed:
             arguments = [replace(a, type=exposed_type(a.type)) if isinstance(a.type, Array) else a for a in arguments]
@@ -438,13 +443,13 @@ class BoundKernel:
 
 
 def _stages_of(recipe: Recipe) -> Stages:
-    from weft.lang.stages import Stages  # programs that only run kernels never need it
+    from weft.lang.stages import Stages  # programs that only run kernels do not need this import
 
     return Stages(recipe)
 
 
 def _is_method(function: Callable[..., Any]) -> bool:
-    """Whether a function is defined in a class body."""
+    """Whether a function is defined in the body of a class."""
     parts = function.__qualname__.split(".")
     first = next(iter(inspect.signature(function).parameters), "")
     return first == "self" or (len(parts) > 1 and parts[-2] != "<locals>" and first != "")
@@ -453,9 +458,9 @@ def _is_method(function: Callable[..., Any]) -> bool:
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make `function` a kernel: it is compiled, and its outermost loops run in parallel.
 
-    Parameters are annotated: a primitive, vector, matrix or struct type (passed by value), `ti.types.ndarray()` (an
-    array, not copied), or `ti.template()` (fixed at compile time). `-> type` says what it returns. CompilationError
-    for what is no kernel; ArgumentError for a call that does not fit."""
+    Parameters need annotations: a primitive, vector, matrix or struct type (passed by value), `ti.types.ndarray()` (an
+    array, not copied), or `ti.template()` (a compile-time constant). `-> type` annotates the result. Raises
+    CompilationError if `function` cannot be a kernel. A call with arguments that do not fit raises ArgumentError."""
     check_function(function, "kernel")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
@@ -464,10 +469,10 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def warm(*calls: Any) -> None:
-    """Compile several kernels at once, before their first use: `ti.warm(step, (draw, image), (solver.solve, 0.1))`.
+    """Compile several kernels in parallel, before their first use: `ti.warm(step, (draw, image), (solver.solve, 0.1))`.
 
     Each of `calls` is a kernel without parameters, or a tuple of a kernel and arguments as in `Kernel.compile`. Returns
-    when all are compiled; raises the first error in the order of `calls`."""
+    when all of them are compiled. Raises the first error in the order of `calls`."""
     asked = [call if isinstance(call, tuple) else (call,) for call in calls]
     for one, *_ in asked:
         if not getattr(one, "is_kernel", False):
@@ -479,7 +484,7 @@ def warm(*calls: Any) -> None:
 
 
 def data_oriented(cls: C) -> C:
-    """Mark a class whose methods are kernels and `@func`s: in them `self` is fixed at compile time."""
+    """Mark a class whose methods are kernels and `@func`s. In them, `self` is a compile-time constant."""
     check_class(cls, "data_oriented")
     setattr(cls, "_data_oriented", True)  # noqa: B010 - checkers know no such attribute
     return cls

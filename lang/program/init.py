@@ -1,8 +1,7 @@
-"""The program: what `init` sets up and `reset` drops. The only global state of Weft lives in this file.
+"""The program: what `init` creates and `reset` drops. The only global state of Weft is in this file.
 
-`program()` gives the current one; a first use without `init` is `init(arch=cpu)`. Every `init` and `reset` starts a new
-generation: fields and compiled kernels of older generations say so when used.
-"""
+`program()` returns the current program. A first use without `init` calls `init(arch=cpu)`. Every `init` and `reset`
+starts a new generation. Fields and compiled kernels of older generations raise an error when they are used."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ _CONFIG = (
     "threads",
 )
 
-# Options that show texts of the compiler, by the names that WEFT_DUMP knows them by.
+# Options that print texts of the compiler, with the names that WEFT_DUMP uses.
 _DUMPS = {
     "print_ir": "all",
     "print_preprocessed_ir": "tree",
@@ -89,11 +88,11 @@ _DUMPS = {
     "print_kernel_asm": "asm",
 }
 
-on_open: list[Callable[[Any], None]] = []  # told of each device when it is opened
+on_open: list[Callable[[Any], None]] = []  # called with each device when it is opened
 
-imported_at = time.time()  # files of Weft that are newer may not be what runs
+imported_at = time.time()  # files of Weft that are newer may differ from the code that runs
 
-_ON = ("offline_cache", "verbose")  # options that passes do not read, and that are true unless given
+_ON = ("offline_cache", "verbose")  # options that no pass reads, and that are true by default
 
 _FOLLOWS = "1.7.4"
 _ARCHES = (cpu, cuda, gpu, python)
@@ -118,44 +117,46 @@ class Program:
         chosen: dict[str, Any],
     ) -> None:
         self.config = config
-        self.generation = generation  # counts the programs of this process
-        self.dumps = dumps  # the compiler's texts to show, as WEFT_DUMP names them
+        self.generation = generation  # the number of this program in this process
+        self.dumps = dumps  # the texts of the compiler to print, as in WEFT_DUMP
         self.profiling = profiling  # `init(kernel_profiler=True)`
-        self.gpu = gpu  # which one
+        self.gpu = gpu  # the number of the GPU
         self.chosen = chosen  # the options of `init` that were given
-        self.trees = weakref.WeakSet[Any]()  # the SNode trees still alive
-        self.builder: Any = None  # the tree that `root` is building
+        self.trees = weakref.WeakSet[Any]()  # the SNode trees that are alive
+        self.builder: Any = None  # the tree that `root` builds
         self.random = random.Random()
-        self.draws: Any = None  # where the random numbers of arch=python stand
-        self.told = set[Any]()  # where arch=python has warned of an overflow
-        self.shadow: Any = None  # of the race check, see `data/shadows.py`
-        self.marks: Any = None  # of the check of uninitialised elements, see `data/marks.py`
+        self.draws: Any = None  # the state of the random numbers of arch=python
+        self.told = set[Any]()  # the places where arch=python has warned of an overflow
+        self.shadow: Any = None  # the shadow of the race check, see `data/shadows.py`
+        self.marks: Any = None  # the marks of the check of uninitialised elements, see `data/marks.py`
         self.alive = True
         self.epoch = ctypes.c_int64()  # see `touch`
         self.retakes = 0  # see `retake`
-        self.lock: Any = _new_lock()  # held while something is made at its first use
-        self._counting: Any = _new_lock()  # (what is collected meanwhile may count, too)
+        self.lock: Any = _new_lock()  # held while an object is made at its first use
+        self._counting: Any = _new_lock()  # (garbage collection in the meantime may count too)
         self._device: Device | None = None
         self._compilers: Any = None
         self._kinds: dict[Any, int] = {}
 
     @property
     def interprets(self) -> bool:
-        """Whether kernels run as Python. (Some checks compile them: one check for all arches.)"""
+        """Whether kernels run as Python. (The checks of races and of uninitialised elements compile kernels on every
+        arch.)"""
         return self.backend.interprets and not (self.config.check_races or self.config.check_uninitialised)
 
     @property
     def verifies_results(self) -> bool:
-        """Whether launches are evaluated as well: see `checks/results.py`."""
+        """Whether launches are evaluated as well, see `checks/results.py`."""
         return bool(self.chosen.get("verify") == "results" and not self.backend.interprets)
 
     def touch(self) -> None:
-        """Something that compiled kernels depend on is gone: what native code knows about them is looked up anew."""
+        """Advance the epoch, because an object that compiled kernels depend on is gone. Native code then looks up again
+        what it knows about kernels."""
         with self._counting:
             self.epoch.value += 1
 
     def adopt(self, data: Any) -> None:
-        """`data` is to `end` when the program does; at once if it has ended meanwhile."""
+        """Make the program call `end` on `data` when it ends. If it has ended in the meantime, do so at once."""
         with self._counting:
             self.trees.add(data)
             alive = self.alive
@@ -163,7 +164,7 @@ class Program:
             data.end(_RESET)
 
     def end(self) -> None:
-        """All its fields are destroyed."""
+        """Destroy all fields of the program."""
         with self._counting:
             self.alive = False
             trees = list(self.trees)
@@ -171,29 +172,30 @@ class Program:
             tree.end(_RESET)
 
     def retake(self) -> None:
-        """Calls of kernels shall come by Python once more, though nothing happened: `retakes` counts that."""
+        """Make the next kernel calls take the path through Python, although nothing is gone. `retakes` counts these
+        requests."""
         with self._counting:
             self.retakes += 1
             self.touch()
 
     def kind(self, facts: Any) -> int:
-        """A number for those facts about an argument, of this program alone."""
+        """The number of these facts about an argument. It is unique to this program."""
         with self._counting:
             return self._kinds.setdefault(facts, (self.generation << 32) + len(self._kinds))
 
     @property
     def arch(self) -> str:
-        """What runs kernels: "cpu", "cuda" or "python"."""
+        """The arch that runs kernels: "cpu", "cuda" or "python"."""
         return self.config.arch
 
     @property
     def backend(self) -> Backend:
-        """What Weft knows of that arch."""
+        """The record of that arch."""
         return BACKENDS[self.config.arch]
 
     @property
     def device(self) -> Device:
-        """The device that runs this program's kernels; opened at first use."""
+        """The device that runs the kernels of this program. It is opened at its first use."""
         if self._device is None:
             with compiling, self.lock:
                 if self._device is None:
@@ -212,12 +214,12 @@ class Program:
 
     @cached_property
     def store(self) -> Any:
-        """The disk cache of compiled kernels; None if the options want none."""
+        """The disk cache of compiled kernels. None if the options disable it."""
         return importlib.import_module("weft.lang.program.store").open_store(self.chosen, imported_at)
 
     @property
     def compilers(self) -> Any:
-        """The threads that compile kernels ahead of their use."""
+        """The threads that compile kernels before their first use."""
         with compiling, self.lock:
             if self._compilers is None:
                 futures = importlib.import_module("concurrent.futures")
@@ -226,20 +228,21 @@ class Program:
 
     @cached_property
     def compile_threads(self) -> int:
-        """How many of these there are."""
+        """The number of these threads."""
         return max(0, self.chosen.get("compile_threads", 0)) or _cores()
 
     @cached_property
     def seats(self) -> Any:
-        """For threads that compile: others than these help where a kernel is long and there is a core."""
+        """Limits how many threads compile at once. Other threads help to compile a long kernel only while the limit is
+        not reached."""
         return importlib.import_module("weft.codegen.llvm.crew").Seats(min(self.compile_threads, _cores()))
 
     def forget_compilers(self) -> None:
-        """They are threads of another process."""
+        """Forget the compiler threads after a fork: they belong to the parent process."""
         self._compilers = None
 
     def opened(self) -> Device | None:
-        """The device if one was opened already, else None."""
+        """The device if it was opened already, else None."""
         return self._device
 
 
@@ -256,7 +259,7 @@ _RESET = "the program was reset (by `init` or `reset`) after this field was made
 
 
 def _in_child() -> None:
-    """After a fork: the threads that compile are the parent's."""
+    """Run in the child after a fork: the compiler threads are those of the parent."""
     if _current is not None:
         _current.forget_compilers()
 
@@ -266,11 +269,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def program() -> Program:
-    """The current program; makes one with the defaults if there is none yet."""
+    """The current program. If there is none yet, start one with the default options."""
     current = _current
     if current is not None:
         return current
-    with _starting:  # another thread may be making one
+    with _starting:  # another thread may start one
         if _current is None:
             init()
         assert _current is not None
@@ -278,7 +281,7 @@ def program() -> Program:
 
 
 def current_program() -> Program | None:
-    """The current program, if there is one."""
+    """The current program, or None."""
     return _current
 
 
@@ -291,30 +294,35 @@ def init(
     require_version: str | None = None,
     **options: Any,
 ) -> None:
-    """Start afresh: fields and kernels made before this call are gone.
+    """Start a new program. Fields and kernels that were made before this call become invalid.
 
     `arch` is `cpu` (the default), `cuda`, `gpu` (cuda if it works, else cpu) or `python` (kernel bodies run as plain
-    Python, for debugging). With `enable_fallback` an arch that is not there becomes cpu, with a warning. `default_fp`
-    (f32, or f16, f64) and `default_ip` (i32, or another integer type) are the types of literals, `float` and `int`.
-    Options: `debug` (bounds checks, integer divisions by zero, asserts, overflows of integers), `check_out_of_bound`
-    (only the first), `check_overflow` (only the last; or, where False, all but that),
-    `check_nan` (the first NaN or infinity that is computed is an error), `check_races` (find iterations that touch one
-    element without an order; slow), `check_uninitialised` (reading what nothing has written is an error),
-    `mask_out_of_bounds` (True; elements that are not there read 0 and take no stores, with a warning), `fast_math`
-    (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `compile_threads` (0: all; how many compile at once,
-    several kernels or the loops of a long one), `cpu_features` ("native": all that the CPU has; "x86-64-v2",
-    "x86-64-v3", "x86-64-v4", or "v2" ...: no more than SSE4.2, AVX2, AVX-512), `device` (0: which GPU),
-    `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools which line of the
-    program an instruction comes from), `log_level`, `verbose` (False: only errors), `print_ir` and its kin (texts of
-    the compiler on stderr), `offline_cache` (True: keep compiled kernels on disk), `offline_cache_file_path` (in which
-    folder), `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version",
-    "never"), `offline_cache_cleaning_factor` (0.25), `opt_level` (3), `advanced_optimization`, `verify` (check the IR
-    after each pass; "results": evaluate each launch as well, and compare), `verify_limit` (200 000; how many operations
-    such an evaluation may take). Taichi's other options are taken, and said to mean nothing here. The environment has
-    the last word: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ...
-    UnknownOption (a KeyError) for a name that is no option; WrongOption (a TypeError and a ValueError) for a value of
-    another type or one that the option cannot have; WeftError for instructions that the CPU lacks.
-    """
+    Python, for debugging). With `enable_fallback`, an arch that is not available is replaced by cpu, with a warning.
+    `default_fp` (f32, f16 or f64) and `default_ip` (i32, or another integer type) are the types of literals, `float`
+    and `int`. The other options:
+
+    - Checks: `debug` (bounds, integer divisions by zero, asserts, integer overflows), `check_out_of_bound` (only
+      bounds), `check_overflow` (only overflows; False: everything in `debug` but overflows), `check_nan` (the first NaN
+      or infinity that is computed is an error), `check_races` (find iterations that access one element without an
+      order; slow), `check_uninitialised` (reading an element that nothing has written is an error),
+      `mask_out_of_bounds` (True; a load out of bounds gives 0 and a store is dropped, with a warning), `verify` (check
+      the IR after each pass; "results": also evaluate each launch and compare), `verify_limit` (200 000: how many
+      operations such an evaluation may take).
+    - Execution: `fast_math` (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `cpu_features` ("native": all
+      that the CPU has; "x86-64-v2", "x86-64-v3", "x86-64-v4", or "v2" ...: at most SSE4.2, AVX2, AVX-512), `device`
+      (0: the number of the GPU).
+    - Compilation: `compile_threads` (0: all; how many threads compile several kernels, or the loops of a long one),
+      `opt_level` (3), `advanced_optimization`, `print_ir` and similar options (print texts of the compiler to stderr).
+    - Tools: `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools the source line
+      of each instruction), `log_level`, `verbose` (False: only errors).
+    - Disk cache: `offline_cache` (True: keep compiled kernels on disk), `offline_cache_file_path` (the folder),
+      `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"),
+      `offline_cache_cleaning_factor` (0.25).
+
+    Taichi's other options are accepted, and a message says that they have no effect. The environment overrides
+    arguments: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... Raises UnknownOption (a KeyError) for an unknown option,
+    WrongOption (a TypeError and a ValueError) for a value that has the wrong type or is not allowed, and WeftError for
+    instructions that the CPU does not have."""
     global _current, _generation
     chosen = collect(options)
     if "cpu_features" in chosen:
@@ -345,7 +353,8 @@ def init(
 
 
 def reset() -> None:
-    """Drop the program: all fields of it are destroyed, whoever holds them. The next use starts one with defaults."""
+    """Drop the program. All its fields are destroyed, even if the program still refers to them. The next use starts a
+    program with the default options."""
     global _current
     with compiling, _starting:
         old, _current = _current, None
@@ -370,8 +379,8 @@ def _tell(one: Program, began: bool) -> None:
 
 
 def follow_programs(told: Callable[[Program, bool], None]) -> None:
-    """Call `told(program, True)` for the current program, if there is one, and whenever one begins, and
-    `told(program, False)` when one ends."""
+    """Call `told(program, True)` for the current program, if there is one, and for each program that starts later. Call
+    `told(program, False)` when a program ends."""
     with _starting:
         _followers.append(told)
         if _current is not None:
@@ -379,8 +388,8 @@ def follow_programs(told: Callable[[Program, bool], None]) -> None:
 
 
 def seed(random_seed: Any) -> None:
-    """Start the random numbers of kernels and of Python scope anew, as `init(random_seed=...)` does, but keep the
-    program. The same seed and the same launches give the same numbers on every arch."""
+    """Restart the random numbers of kernels and of Python scope, as `init(random_seed=...)` does, but keep the program.
+    The same seed and the same launches give the same numbers on every arch."""
     if not isinstance(random_seed, int | np.integer):
         raise TypeMismatch(f"the seed of random numbers is an integer, not {random_seed!r}")
     random_seed = int(random_seed)
@@ -394,14 +403,14 @@ def seed(random_seed: Any) -> None:
 
 
 def sync() -> None:
-    """Wait until every kernel launched so far has finished."""
+    """Wait until all kernels that were launched so far have finished."""
     device = None if _current is None else _current.opened()
     if device is not None:
         device.synchronize()
 
 
 class _CurrentConfig:
-    """`cfg.debug`, `cfg.arch`, ...: the current program's settings."""
+    """The settings of the current program: `cfg.debug`, `cfg.arch` and so on."""
 
     def __getattr__(self, name: str) -> Any:
         current = program()
@@ -439,7 +448,7 @@ def _default_type(name: str, given: Any, usual: Prim) -> Prim:
 
 
 def _instruction_sets() -> Any:
-    """The module that knows the names of instruction sets; nothing imports it until an option names one."""
+    """The module that knows the names of instruction sets. It is imported when an option names one."""
     return importlib.import_module("weft.codegen.llvm.instruction_sets")
 
 
@@ -458,7 +467,7 @@ def _check_version(required: Any) -> None:
 
 
 def _resolve_arch(arch: Any, fallback: bool, number: int) -> str:
-    """The arch that will run: `arch`, or cpu where it is missing."""
+    """The arch that will run: `arch`, or cpu if `arch` is not available."""
     wanted = arch[0] if isinstance(arch, list | tuple) else arch
     wanted = _ALIASES.get(wanted, wanted) if isinstance(wanted, str) else wanted
     if wanted in BACKENDS and BACKENDS[wanted].open is None:
@@ -476,7 +485,7 @@ def _resolve_arch(arch: Any, fallback: bool, number: int) -> str:
 
 
 def python_random(dtype: Prim) -> Any:
-    """A random number in Python scope: [0, 1) for floats, the whole range for integers."""
+    """A random number in Python scope: in [0, 1) for floats, in the whole range for integers."""
     source = program().random
     if dtype.is_float:
         return dtype.np.type(source.random())

@@ -1,8 +1,8 @@
-"""The options of `init`: which there are, of what type, and who has the last word.
+"""The options of `init`: their names, their types, and the order in which their sources apply.
 
-An option comes from the call, from TI_<NAME> or from WEFT_<NAME> in the environment; the latter win. Some of Taichi's
-options steer machinery that Weft does not have: they are accepted, and said to mean nothing, once.
-"""
+An option comes from the call, from TI_<NAME> or from WEFT_<NAME> in the environment. Each of these overrides the ones
+before it. Some of Taichi's options control parts that Weft does not have. They are accepted, and a message says once
+that they have no effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "parse",
 ]
 
-# What changes something here.
+# The options that have an effect.
 OPTIONS: dict[str, type] = {
     "advanced_optimization": bool,
     "check_nan": bool,
@@ -67,10 +67,10 @@ OPTIONS: dict[str, type] = {
     "verify_limit": int,
 }
 
-# Words that an option takes beside the values of its type.
+# Words that an option accepts besides the values of its type.
 ALSO: dict[str, tuple[str, ...]] = {"verify": ("results",)}
 
-# Taichi's other options: they steer how a thing is compiled or cached there, never what it computes.
+# Taichi's other options. They control compilation or caching in Taichi, never results.
 _INERT = frozenset(
     (
         *("_test_mode", "ad_stack_size", "allow_nv_shader_extension", "auto_mesh_local_default_occupacy"),
@@ -90,10 +90,10 @@ _INERT = frozenset(
     )
 )
 
-# Options by Taichi's names, and by ours.
+# Taichi's names of options, and Weft's.
 _TWINS = {"cpu_max_num_threads": "threads", "num_compile_threads": "compile_threads"}
 
-# What values an option may have, beyond those of its type, and how that is said.
+# The restrictions on values beyond the type, and the text that describes them.
 _AT_LEAST_0 = (
     *("compile_threads", "cpu_max_num_threads", "cuda_stack_limit", "device", "num_compile_threads"),
     *("offline_cache_max_size_of_files", "threads"),
@@ -113,20 +113,20 @@ _mentioned: set[str] = set()
 
 
 class UnknownOption(WeftError, KeyError):
-    """`init` was given a keyword that is no option."""
+    """`init` got a keyword that is not an option."""
 
-    def __str__(self) -> str:  # KeyError would show the message quoted
+    def __str__(self) -> str:  # KeyError would print the message in quotes
         return str(self.args[0])
 
 
 class WrongOption(WeftError, TypeError, ValueError):
-    """An option of `init` has a value of another type, or one that it cannot have."""
+    """An option of `init` has a value of the wrong type, or a value that is not allowed."""
 
 
 def collect(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that have a meaning, from the call and the environment, each of its type.
+    """Collect the options that have an effect, from the call and the environment, each converted to its type.
 
-    UnknownOption for a name that is none; WrongOption for a value of another type, or out of its range."""
+    Raises UnknownOption for an unknown name, and WrongOption for a value of the wrong type or out of range."""
     for name in given:
         if name not in OPTIONS and name not in _INERT:
             raise UnknownOption(f"init has no option '{name}'{did_you_mean(name, (*OPTIONS, *_INERT))}")
@@ -139,12 +139,12 @@ def collect(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inert(name: str) -> bool:
-    """Whether `name` is an option of Taichi's that means nothing here."""
+    """Whether `name` is an option of Taichi's that has no effect in Weft."""
     return name in _INERT
 
 
 def mention_inert(given: Iterable[str]) -> None:
-    """Say of each option that means nothing here that it does not, once in a process."""
+    """Print that each of these options has no effect, once per process."""
     new = sorted(name for name in set(given) & _INERT - _mentioned if not name.startswith("_"))
     _mentioned.update(new)
     if new:
@@ -152,12 +152,12 @@ def mention_inert(given: Iterable[str]) -> None:
 
 
 def environment(name: str) -> str:
-    """What the environment says about an option: WEFT_<NAME>, else TI_<NAME>, else ""."""
+    """The value of an option in the environment: WEFT_<NAME>, else TI_<NAME>, else ""."""
     return os.environ.get(f"WEFT_{name.upper()}", "") or os.environ.get(f"TI_{name.upper()}", "")
 
 
 def parse(name: str, kind: type, text: str) -> Any:
-    """An option's value from its text in the environment; WrongOption if it is none."""
+    """Parse the value of an option in the environment. Raises WrongOption if the text is not valid."""
     label = f"WEFT_{name.upper()} (or TI_{name.upper()})"
     if text.lower() in ALSO.get(name, ()):
         return text.lower()
@@ -173,8 +173,9 @@ def parse(name: str, kind: type, text: str) -> Any:
 
 
 def did_you_mean(name: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """ "; did you mean 'x'?" where something known is spelt alike (`cutoff`: how much so, up to 1), else ""."""
-    import difflib  # only for mistakes
+    """The text "; did you mean 'x'?" if a known name has a similar spelling, else "". `cutoff`, at most 1, is the
+    required similarity."""
+    import difflib  # only needed for mistakes
 
     close = difflib.get_close_matches(str(name), known, 1, cutoff)
     return f"; did you mean '{close[0]}'?" if close else ""
@@ -185,7 +186,8 @@ _TYPES: dict[Any, Any] = {int: (int,), float: (int, float), str: (str, os.PathLi
 
 
 def checked(name: str, kind: Any, value: Any) -> Any:
-    """The value of an argument of `init` as its type; WrongOption for another one, or for what it cannot be."""
+    """Convert an argument of `init` to the type of the option. Raises WrongOption for another type or a value that is
+    not allowed."""
     also = ALSO.get(name, ())
     if isinstance(value, str) and value in also:
         return value
@@ -195,7 +197,7 @@ def checked(name: str, kind: Any, value: Any) -> Any:
 
 
 def _fits(kind: Any, value: Any) -> bool:
-    """Whether a value is of that type, or a number of numpy's or another library's that is as good."""
+    """Whether a value has this type, or is an equivalent number of numpy or another library."""
     truth = isinstance(value, bool | np.bool_)
     if kind is bool:
         return truth or (type(value) is int and value in (0, 1))

@@ -1,7 +1,6 @@
-"""The program's store on disk: of compiled kernels, and of what the run-time library compiles for itself.
+"""The program's store on disk: compiled kernels, and what the run-time library compiles for itself.
 
-Entries belong to one version of all that takes part in compiling; `version_stamp` tells versions apart.
-"""
+Entries belong to one version of everything that takes part in compiling. `version_stamp` identifies a version."""
 
 from __future__ import annotations
 
@@ -24,13 +23,13 @@ _log = logging.getLogger("weft")
 
 
 def hashed(text: str) -> str:
-    """A key: 40 hexadecimal digits."""
+    """A key of 40 hexadecimal digits."""
     return blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 @cache
 def native_target() -> str:
-    """This machine: its triple, its CPU and the features of that."""
+    """The triple, the CPU and the CPU features of this machine."""
     binding = import_module("llvmlite.binding")
     binding.initialize_native_target()
     features = binding.get_host_cpu_features().flatten()
@@ -38,7 +37,7 @@ def native_target() -> str:
 
 
 def keeping(program: Any) -> Callable[[str], bytes]:
-    """What makes an object file of LLVM IR for this machine, and keeps it with the program's kernels."""
+    """A function that compiles LLVM IR to an object file for this machine, and stores it with the program's kernels."""
 
     def emitted(text: str) -> bytes:
         from weft.runtime.jit import emit
@@ -56,7 +55,8 @@ def keeping(program: Any) -> Callable[[str], bytes]:
 
 
 def open_store(chosen: dict[str, Any], imported: float) -> Any:
-    """The store that the options of `init` ask for; None if they want none. `imported`: when Weft was."""
+    """The store that the options of `init` select. None if they disable it. `imported` is the time when Weft was
+    imported."""
     if not chosen.get("offline_cache", True):
         return None
     from weft.runtime.cache import Store, cache_folder
@@ -80,9 +80,9 @@ def open_store(chosen: dict[str, Any], imported: float) -> Any:
 
 @cache
 def version_stamp(imported: float) -> str:
-    """A number for the versions of all that takes part in compiling: Python, numpy, llvmlite, and the very files of
-    Weft, so that an edit of the compiler is another version. "" if they were edited since `imported`: what runs is
-    older."""
+    """A stamp for the versions of everything that takes part in compiling: Python, numpy, llvmlite and the files of
+    Weft, so that an edit of the compiler is a new version. "" if the files were edited after `imported`, because the
+    running code is older than the files."""
     llvmlite: Any = import_module("llvmlite")
     said = [*sys.version_info, platform.machine(), sys.platform, np.__version__, llvmlite.__version__]
     said += (files := list(_files(Path(__file__).resolve().parent.parent.parent)))
@@ -92,7 +92,8 @@ def version_stamp(imported: float) -> str:
 
 
 def _files(home: Path) -> Iterator[tuple[str, int, int]]:
-    """Names, sizes and times (in nanoseconds) of the Python files of the compiler, the package being at `home`."""
+    """The names, sizes and times (in nanoseconds) of the compiler's Python files. `home` is the folder of the
+    package."""
     found = False
     for floor in ("lang", "ir", "codegen", "runtime"):
         for folder, folders, names in os.walk(home / floor):
@@ -100,6 +101,6 @@ def _files(home: Path) -> Iterator[tuple[str, int, int]]:
             for name in sorted(name for name in names if name.endswith(".py")):
                 status, found = os.stat(os.path.join(folder, name)), True
                 yield name, status.st_size, status.st_mtime_ns
-    if not found:  # Weft is not in plain files: its version must do
+    if not found:  # Weft is not installed as plain files: its version number must do
         weft: Any = import_module("weft")
         yield weft.__version__, 0, 0
