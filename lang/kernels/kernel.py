@@ -261,7 +261,7 @@ class Kernel(DirectCallable):
         if instance is None:
             try:
                 with program_state.compiling, self._lock:
-                    # read before the generation: `_start_over` changes the generation first
+                    # read before the generation
                     instances = self._instances
                     if program.generation == self._generation:
                         instance = instances.earlier(key) or self._compile(instances, program, key, owner, flat)

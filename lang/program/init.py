@@ -297,32 +297,27 @@ def init(
     """Start a new program. Fields and kernels that were made before this call become invalid.
 
     `arch` is `cpu` (the default), `cuda`, `gpu` (cuda if it works, else cpu) or `python` (kernel bodies run as plain
-    Python, for debugging). With `enable_fallback`, an arch that is not available is replaced by cpu, with a warning.
-    `default_fp` (f32, f16 or f64) and `default_ip` (i32, or another integer type) are the types of literals, `float`
-    and `int`. The other options:
+    Python, for debugging). With `enable_fallback`, cpu replaces an arch that is not available, with a warning. The
+    types of literals, `float` and `int` are `default_fp` (f32, f16 or f64) and `default_ip` (i32, or another one).
 
     - Checks: `debug` (bounds, integer divisions by zero, asserts, integer overflows), `check_out_of_bound` (only
-      bounds), `check_overflow` (only overflows; False: everything in `debug` but overflows), `check_nan` (the first NaN
-      or infinity that is computed is an error), `check_races` (find iterations that access one element without an
-      order; slow), `check_uninitialised` (reading an element that nothing has written is an error),
-      `mask_out_of_bounds` (True; a load out of bounds gives 0 and a store is dropped, with a warning), `verify` (check
-      the IR after each pass; "results": also evaluate each launch and compare), `verify_limit` (200 000: how many
-      operations such an evaluation may take).
-    - Execution: `fast_math` (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `cpu_features` ("native": all
-      that the CPU has; "x86-64-v2", "x86-64-v3", "x86-64-v4", or "v2" ...: at most SSE4.2, AVX2, AVX-512), `device`
-      (0: the number of the GPU).
+      bounds), `check_overflow` (only overflows; False: all of `debug` but overflows), `check_nan` (an error at the
+      first NaN or infinity), `check_races` (find unordered accesses of iterations to one element; slow),
+      `check_uninitialised` (an error when an unwritten element is read), `mask_out_of_bounds` (True; a load out of
+      bounds gives 0, a store is dropped, with a warning), `verify` (check the IR after each pass; "results": also
+      evaluate each launch and compare), `verify_limit` (200 000: the most operations of such an evaluation).
+    - Execution: `fast_math` (True), `random_seed` (0), `cpu_max_num_threads` (0: all), `device` (0: which GPU),
+      `cpu_features` ("native"; "x86-64-v2", "x86-64-v3", "x86-64-v4", or "v2" ...: at most SSE4.2, AVX2, AVX-512).
     - Compilation: `compile_threads` (0: all; how many threads compile several kernels, or the loops of a long one),
-      `opt_level` (3), `advanced_optimization`, `print_ir` and similar options (print texts of the compiler to stderr).
-    - Tools: `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools the source line
-      of each instruction), `log_level`, `verbose` (False: only errors).
-    - Disk cache: `offline_cache` (True: keep compiled kernels on disk), `offline_cache_file_path` (the folder),
-      `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy` ("lru", "fifo", "version", "never"),
-      `offline_cache_cleaning_factor` (0.25).
+      `opt_level` (3), `advanced_optimization`. `offline_cache` (True) keeps compiled kernels on disk, with
+      `offline_cache_file_path` (the folder), `offline_cache_max_size_of_files` (bytes), `offline_cache_cleaning_policy`
+      ("lru", "fifo", "version", "never") and `offline_cache_cleaning_factor` (0.25).
+    - Tools: `kernel_profiler`, `nvtx` (name launches for NVIDIA's tools), `line_info` (tell these tools source lines),
+      `log_level`, `verbose` (False: only errors), `print_ir` and similar ones (texts of the compiler on stderr).
 
-    Taichi's other options are accepted, and a message says that they have no effect. The environment overrides
-    arguments: WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... Raises UnknownOption (a KeyError) for an unknown option,
-    WrongOption (a TypeError and a ValueError) for a value that has the wrong type or is not allowed, and WeftError for
-    instructions that the CPU does not have."""
+    Taichi's other options are accepted with a message that they have no effect. The environment overrides arguments:
+    WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... Raises UnknownOption (a KeyError) for an unknown option, WrongOption
+    (a TypeError and a ValueError) for a wrong type or value, WeftError for instructions that the CPU lacks."""
     global _current, _generation
     chosen = collect(options)
     if "cpu_features" in chosen:
