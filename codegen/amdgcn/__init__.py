@@ -1,1 +1,1 @@
-"""AMD's GPUs: kernels as object code. Nothing here launches them."""
+"""AMD GPUs: kernels as object code. Weft does not launch it."""

@@ -1,7 +1,7 @@
-"""AMD's GPUs: how LLVM's AMDGPU spells what `codegen/gpu` asks for.
+"""AMD GPUs: how LLVM's AMDGPU spells the operations that `codegen/gpu` uses.
 
-The hardware runs 32 or 64 threads together, a wave. A warp of the language has 32 lanes, so a wave of 64 is two warps:
-lanes are numbered within their half, and of what a wave votes each half takes its own 32 bits.
+The hardware runs 32 or 64 threads together, as a wave. A warp of the language has 32 lanes, so a wave of 64 is two
+warps. Lanes are numbered within their half, and each half takes its own 32 bits of a vote of the wave.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A lowered kernel becomes an object file for a GPU of AMD's, with a function for each launch.
+"""Compiles a lowered kernel to an object file for an AMD GPU, with a function for each launch.
 
-`ld.lld -shared` makes of it a code object (hsaco), which AMD's driver loads. Weft launches none: a program of the
-user's does, as `docs/targets.md` says. Each function takes what a launch on an NVIDIA GPU takes (see `ir/artifact.py`).
+`ld.lld -shared` links it to a code object (hsaco), which AMD's driver loads. Weft does not launch it: a program of the
+user does, as `docs/targets.md` says. Each function takes the parameters of a launch on an NVIDIA GPU (see
+`ir/artifact.py`).
 """
 
 from __future__ import annotations

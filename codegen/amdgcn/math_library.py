@@ -1,4 +1,6 @@
-"""sin, exp, pow ... on AMD's GPUs: what LLVM writes itself, our own sine and cosine, and ocml, AMD's math library."""
+"""Math functions (sin, exp, pow ...) on AMD GPUs: LLVM's own code, Weft's sine and cosine, and ocml, AMD's math
+library.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""In lanes, the version of a block that is seldom needed is written for one lane, in a loop over the lanes.
+"""Emits the rarely needed version of a block for a single lane, in a loop over the active lanes.
 
     if %mask { <hundreds of masked accesses> }   ->    for lane in lanes of %mask { call @f_apart1(its values) }
 
-A masked access of all lanes is many times as long as that of one. `llvm/cold_versions.py` makes the function.
+A masked access of all lanes needs many times as much code as the access of one lane. `llvm/cold_versions.py` creates
+the function.
 """
 
 from __future__ import annotations

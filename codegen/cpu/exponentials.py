@@ -1,13 +1,13 @@
-"""exp and exp2 as a few instructions, which LLVM vectorizes as it does any other.
+"""Emits exp and exp2 as a few instructions, which LLVM vectorizes like any others.
 
     n = round(x / ln 2)        by adding 1.5 * 2^23 (f64: 2^52), whose last bit counts ones
     r = x - n ln 2             in two steps, the first exact: |r| <= ln 2 / 2
     e^r = 1 + r + r^2 P(r)     P fitted to a tenth of the last bit of e^r
     e^x = e^r 2^h 2^(n - h)    h = round(n / 2): neither power leaves the exponent's range
 
-libmvec's versions are as fast where the result is a normal number, and thirty times slower where it is not: the tails
-of exp(-r * r) would take most of a program's time. Results are within 1 unit in the last place (2 on a CPU that cannot
-multiply and add at once), subnormal ones too; infinities and NaN are those of C.
+libmvec's versions are as fast if the result is a normal number, and thirty times slower if it is not. The tails of
+exp(-r * r) would take most of a program's time. Results are within 1 unit in the last place, or 2 on a CPU without
+fused multiply-add. This includes subnormal results. Infinities and NaN are those of C.
 """
 
 from __future__ import annotations

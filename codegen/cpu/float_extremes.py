@@ -1,14 +1,14 @@
-"""Minimum and maximum of floats in scalar loops with fast_math: `llvm.maximumnum` with `nsz`, not `llvm.maxnum`.
+"""Emits minimum and maximum of floats in scalar loops with fast_math: `llvm.maximumnum` with `nsz`, not `llvm.maxnum`.
 
     binary max %greatest, %x                                            CHI
     call float @llvm.maxnum.f32(float %greatest, float %x)              what the table of operators says
     call nsz float @llvm.maximumnum.f32(float %greatest, float %x)      what is written
 
-Both give the number where the other operand is NaN; `nsz` leaves the sign of a zero open, as fast_math does. LLVM's
-loop vectorizer takes a maximum that a loop keeps for a reduction in either form. In the form of `maxnum` it tests for
-NaN in each round, and one of its two estimates of costs leaves that test out. Where the estimates choose different
-widths, as in many loops that mix f32 and f64 or integers, an assertion of LLVM's ends the process. The vectors of
-`maximumnum` need no such test. Vectors that Weft itself makes are not LLVM's reductions: they keep `maxnum`.
+Both give the number if the other operand is NaN. `nsz` leaves the sign of a zero unspecified, as fast_math does. LLVM's
+loop vectorizer recognizes a maximum over a loop as a reduction in either form. For `maxnum`, it tests for NaN in each
+iteration, and one of its two cost estimates omits that test. If the estimates choose different widths, as in many loops
+that mix f32 and f64 or integers, an assertion in LLVM ends the process. The vectors of `maximumnum` need no such test.
+Vectors that Weft itself emits are not LLVM's reductions, so they keep `maxnum`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The CPU backend: a lowered kernel becomes one LLVM module, and that an object file.
+"""The CPU backend: compiles a lowered kernel to one LLVM module, and that to an object file.
 
 Each parallel task is a function over a share of its iteration box: `body(ctx, box, begin, end)`. A box of one axis is
-shared out by iterations; of several, by *rows*: all axes but the innermost are numbered through, and the innermost,
-contiguous one is a plain loop without division that LLVM vectorizes. The entry function runs serial tasks in place and
-hands parallel ones to the runtime's pool; small ones stay on the caller.
+divided into shares of iterations. A box of several axes is divided into shares of *rows*: all axes except the innermost
+are numbered together, and the innermost, contiguous one is a plain loop without division that LLVM vectorizes. The
+entry function runs serial tasks in place and passes parallel ones to the runtime's thread pool. Small ones run on the
+caller.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def compile_kernel(
     functions: Sequence[Kernel] = (),
     helpers: Helpers | None = None,
 ) -> Artifact:
-    """Lowered CHI, with the functions it calls, to an object file, or to several if there are `helpers` and it is long.
-    `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait)."""
+    """Compile lowered CHI, with the functions it calls, to an object file, or to several if there are `helpers` and it
+    is long. `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait)."""
     note = timer or (lambda _stage: None)
     note("emit")
     host = machine.host_cpu(config.opt_level, config.cpu_features)
@@ -119,7 +120,7 @@ def emit_kernel(
     functions: Sequence[Kernel] = (),
     parts: Parts | None = None,
 ) -> ModuleWriter:
-    """The LLVM module of a lowered kernel, for a CPU with those features; `parts` is told of each task."""
+    """The LLVM module of a lowered kernel for a CPU with these features. `parts` is notified of each task."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
@@ -156,7 +157,7 @@ def _line_table(module: ModuleWriter, name: str, whole: Kernel | Task) -> LineTa
 
 
 def _mark_rest(f: FunctionWriter, first: int, task: Task) -> None:
-    """What belongs to no op (heads of loops, calls) comes from the line of the task."""
+    """Code that belongs to no op (heads of loops, calls) gets the source line of the task."""
     if f.lines_from is not None:
         f.lines_from.mark(f.lines, first, task.span)
 
@@ -169,13 +170,14 @@ def _text(f: FunctionWriter, signature: str, attributes: str = "") -> str:
 
 
 def _attributes(features: frozenset[str]) -> str:
-    """AVX-512 where there is. No reciprocal estimates: they turn 1 / sqrt(0) into NaN, and gain nothing measurable."""
+    """Use AVX-512 if it is available. Do not use reciprocal estimates: they turn 1 / sqrt(0) into NaN, and gain nothing
+    measurable."""
     wide = ' "prefer-vector-width"="512"' if "avx512f" in features else ""
     return f'nounwind{wide} "reciprocal-estimates"="none"'
 
 
 def _serial(f: FunctionWriter, task: Task) -> None:
-    """One thread runs, so atomics need not lock. All serial tasks count their random numbers together."""
+    """One thread runs, so atomics need no lock. All serial tasks share one count of random numbers."""
     f.plain = True
     if draws(task) and not f.draws:
         f.draws = f.stack("i32", align=4)
@@ -189,7 +191,7 @@ def _serial(f: FunctionWriter, task: Task) -> None:
 
 
 def _parallel(f: FunctionWriter, task: Task, number: int, layouts: Layouts) -> None:
-    """In the entry: measure the box, then run it here or share it out."""
+    """In the entry: compute the box, then run it here or divide it among threads."""
     _bounds(f, task)
     limits, schedule = box_of(task), task.schedule
     shares, span = schedule.privatized, schedule.lanes * schedule.vectors
@@ -228,7 +230,7 @@ def _parallel(f: FunctionWriter, task: Task, number: int, layouts: Layouts) -> N
 
 
 def _bounds(f: FunctionWriter, task: Task) -> None:
-    """Write the ops that compute the box; the yield at their end is read, not written."""
+    """Emit the ops that compute the box. The yield at their end is read, not emitted."""
     for op in task.bounds:
         if not isinstance(op, Yield):
             f.op(op)
@@ -247,7 +249,7 @@ def _extent(f: FunctionWriter, begin: Value, end: Value) -> str:
 
 
 def _grain(f: FunctionWriter, each: float, inner: str) -> str:
-    """Iterations (or rows) of a share worth a thread's while, where an iteration costs `each`."""
+    """The number of iterations (or rows) of a share that is worth a thread, if an iteration costs `each`."""
     row = f.set(f"mul nsw i64 {inner}, {max(1, round(each))}")
     least = f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {row}, i64 1)")
     grain = f.set(f"udiv i64 {int(_SHARE)}, {least}")
@@ -255,7 +257,7 @@ def _grain(f: FunctionWriter, each: float, inner: str) -> str:
 
 
 def _launch(f: FunctionWriter, alone: str, bodies: tuple[str, str], box: str, count: str, grain: str) -> None:
-    """Call the first body if this thread does it all, and else let the pool share out the second."""
+    """Call the first body if this thread runs everything. Otherwise let the pool divide the second."""
     here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
     f.branch(alone, here, shared)
     f.start(here)
@@ -270,7 +272,8 @@ def _launch(f: FunctionWriter, alone: str, bodies: tuple[str, str], box: str, co
 def _launch_private(
     f: FunctionWriter, shares: Sequence[Privatized], body: str, box: str, axes: int, together: str, count: str
 ) -> None:
-    """Let the pool run the loop on copies if threads are faster together and there is memory; else run it here."""
+    """Let the pool run the loop on private copies if several threads are faster and there is memory. Otherwise run it
+    here."""
     here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
     prepare(f, shares, box, axes)
     f.branch(together, shared, here)
@@ -282,8 +285,8 @@ def _launch_private(
 
 
 def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, plain: bool) -> None:
-    """The function that runs a share: iterations, or rows, [begin, end) of the box; all of it where one thread runs the
-    task alone. Atomics on fields of which a thread has a copy need not lock, those of its epilogue do."""
+    """The function that runs a share: iterations, or rows, [begin, end) of the box, or all of it if one thread runs the
+    task alone. Atomics on fields of which a thread has a private copy need no lock. Those of the epilogue do."""
     module, schedule = entry.module, task.schedule
     f = _writer(module, task, layouts)
     f.plain, f.apart, f.joined = plain, name, joined_trees(_for_llvm(task))
@@ -308,12 +311,12 @@ def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, 
 
 
 def _span(task: Task) -> int:
-    """How many iterations run at once."""
+    """The number of iterations that run at once."""
     return task.schedule.lanes * task.schedule.vectors
 
 
 def _for_llvm(task: Task) -> Iterable[Op]:
-    """The ops of loops that LLVM may vectorize: all, or those of inner loops where iterations run in lanes."""
+    """The ops of loops that LLVM may vectorize: all, or those of inner loops if iterations run in lanes."""
     ops = ops_of(*task.regions)
     if task.schedule.lanes == 1:
         return ops
@@ -321,7 +324,7 @@ def _for_llvm(task: Task) -> Iterable[Op]:
 
 
 def _writer(module: ModuleWriter, task: Task, layouts: Layouts) -> FunctionWriter:
-    """What writes a body: iterations in lanes, rounds of inner loops in lanes, or one after another."""
+    """The writer of a body: iterations in lanes, iterations of inner loops in lanes, or serial."""
     lanes = task.schedule.lanes
     if lanes > 1:
         return LaneWriter(module, lanes=lanes, many=task.schedule.vectors, facts=Uniformity(task), layouts=layouts)
@@ -333,7 +336,7 @@ def _writer(module: ModuleWriter, task: Task, layouts: Layouts) -> FunctionWrite
 
 
 def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
-    """The share [%begin, %end) of the only axis, which is counted in vectors where iterations run in lanes."""
+    """The share [%begin, %end) of the only axis. It is counted in vectors if iterations run in lanes."""
     if not isinstance(f, LaneWriter) or f.folds:
         return f.set(f"add nsw i64 {begin}, %begin"), f.set(f"add nsw i64 {begin}, %end")
     first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {f.span}')}") for n in ("%begin", "%end"))
@@ -342,7 +345,7 @@ def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
 
 
 def _bound(f: FunctionWriter, value: Value, position: int) -> str:
-    """A limit of the box: a literal where it is known, so that LLVM can unroll short axes."""
+    """A limit of the box: a literal if it is known, so that LLVM can unroll short axes."""
     if isinstance(value, Const):
         return str(int(value.value))
     word = f.set(f"getelementptr inbounds i8, ptr %box, i64 {8 * position}")
@@ -350,7 +353,7 @@ def _bound(f: FunctionWriter, value: Value, position: int) -> str:
 
 
 def _rows(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> None:
-    """Each row number becomes the outer indices once; then the innermost axis is a plain loop."""
+    """Each row number is converted to the outer indices once. The innermost axis is then a plain loop."""
     with f.loop("%begin", "%end", f.module.loop_hints(copies=False), turn=look) as row:
         outer, rest = list[str](), row
         for axis in range(len(begins) - 2, 0, -1):
@@ -365,7 +368,7 @@ def _rows(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> 
 def _innermost(
     f: FunctionWriter, task: Task, outer: list[str], first: str, last: str, begins: list[str], ends: list[str]
 ) -> None:
-    """The innermost loop: in lanes, or one that LLVM may vectorize, its accesses marked as independent."""
+    """The innermost loop: in lanes, or one that LLVM may vectorize, with its accesses marked as independent."""
     assert f.module.stretches is not None
     rounds = f.module.stretches.of_rounds(task.body, _distance(begins[-1], ends[-1]), bool(outer))
     if rounds <= NEVER:
@@ -413,7 +416,7 @@ def _stretch(
 
 
 def _hints(f: FunctionWriter, task: Task) -> str:
-    """The metadata of the loop: what the schedule lets LLVM do with it."""
+    """The metadata of the loop: what the schedule allows LLVM to do with it."""
     hints: list[str] = []
     if task.schedule.unordered:
         hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
@@ -426,7 +429,7 @@ def _hints(f: FunctionWriter, task: Task) -> str:
 
 
 def _lane(f: FunctionWriter, indices: list[str], begins: list[str], ends: list[str]) -> str:
-    """The number of this iteration in the whole box, for the random numbers."""
+    """The number of this iteration in the whole box, for random numbers."""
     lane = "0"
     for index, begin, end in zip(indices, begins, ends, strict=True):
         extent = f.set(f"sub i64 {end}, {begin}")

@@ -1,12 +1,10 @@
-"""Atomics that meet anywhere, of lanes that ask for no old values: one loop over the lanes makes all that follow one
-another.
+"""Groups atomics of lanes whose old values are not used: one loop over the lanes executes all consecutive ones.
 
     atomic add x[%k].x, %u              store %u, %v, %w for each lane to pick from
     atomic add x[%k].y, %v      ->      for each lane that is here:
     atomic add x[%k + 1].x, %w              p = where its x[%k] is ; p[0] += its %u ; p[4] += its %v ; p[8] += its %w
 
-They wait for each other until something may see what they do, or the block ends. Each lane keeps to the program's
-order.
+The atomics wait until an op may observe their effects, or until the block ends. Each lane keeps program order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Control flow in lanes: what the lanes agree on branches, the rest is masked."""
+"""Control flow in lanes: code on which the lanes agree branches, and all other code is masked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["write_body"]
 
 
 def write_body(f: LaneWriter, task: Task | For) -> None:
-    """The body of the parallel loop, or of one whose rounds run in lanes; its `continue` is the end of a round."""
+    """The body of the parallel loop, or of a loop whose iterations run in lanes. Its `continue` jumps to the end of an
+    iteration."""
     if task in f.facts.divergent:
         slots = f.mask_slots(f.here)
         f.masks[task] = Masks(slots, slots)
@@ -43,7 +44,7 @@ def _if(f: LaneWriter, op: If) -> None:
 
 
 def _left(f: LaneWriter, op: If) -> list[Op]:
-    """The divergent loop that jumps inside the If belong to, in a list; an empty list if no lane is lost here."""
+    """The divergent loop that jumps in the If belong to, in a list, or an empty list if no lane leaves here."""
     found = (target_of(inner) for inner in op.walk() if isinstance(inner, (Break, Continue)))
     around = target_of(op)
     return [loop for loop in found if loop is around and loop in f.facts.divergent][:1]
@@ -64,7 +65,7 @@ def _plain_if(f: LaneWriter, op: If) -> None:
 
 
 def _versions(f: LaneWriter, op: If) -> None:
-    """`then` where the condition holds in all lanes that are here."""
+    """Run `then` if the condition holds in all active lanes."""
     then, orelse, done = (f.fresh_label(hint) for hint in ("fast", "careful", "done"))
     here = f.here
     f.branch(f.any(f.without(here, f.condition(op.condition))), orelse, then, f.module.odds(False))
@@ -147,7 +148,7 @@ def _enter(f: LaneWriter, op: Op) -> Masks:
 
 
 def _round(f: LaneWriter, op: While | For) -> None:
-    """The body of a divergent loop. If lanes only ever leave it, all lanes missing in a mask have left."""
+    """The body of a divergent loop. If lanes can only leave it, all lanes missing in a mask have left."""
     before = f.leaving
     jumps = (inner for inner in op.walk() if isinstance(inner, Continue))
     f.leaving = None if any(target_of(jump) is op for jump in jumps) else op
@@ -156,7 +157,7 @@ def _round(f: LaneWriter, op: While | For) -> None:
 
 
 def _plain_loop(f: LaneWriter, op: While | For) -> None:
-    """All lanes that are here go round together."""
+    """All active lanes run the same iterations."""
     EMITTERS[type(op)](f, op)
 
 
@@ -171,8 +172,9 @@ def _for(f: LaneWriter, op: For) -> None:
 
 
 def _masked_for(f: LaneWriter, op: For) -> None:
-    """A lane stays in the loop while its own index is short of its own end, and has another one to follow where that is
-    not sure. Lanes that left may count on, past the end of the index's type; what counts is that they left."""
+    """A lane stays in the loop while its own index is below its own end, and, if that is not certain, has a next index.
+    Lanes that have left may count past the end of the index's type, because only the fact that they have left matters.
+    """
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
     index = op.body.args[0]
     assert isinstance(index.type, Prim)
@@ -216,7 +218,7 @@ def _masked_for(f: LaneWriter, op: For) -> None:
 
 @by_lane(Warn)
 def _warn(f: LaneWriter, op: Warn) -> None:
-    """Of the first lane that is here: no more than one of the kernel is told."""
+    """Report for the first active lane only: a kernel reports no more than one."""
     with f.wide():
         vectors = {value: (f.spell(value.type), f.use(value)) for value in op.values}
     bits, some, none = f"i{f.lanes}", f.fresh_label("some"), f.fresh_label("none")

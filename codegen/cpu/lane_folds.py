@@ -1,4 +1,4 @@
-"""Inner loops that only sum up: their rounds run in lanes.
+"""Emits inner loops that only compute reductions: their iterations run in lanes.
 
     for %k in %b..%e {                          %s = zeros, a vector
       %d = ... x[%k] ...                        for %k in %b..%e, 16 rounds at once {
@@ -6,14 +6,14 @@
     }                                           }
                                                 total += the sum of %s
 
-What a round leaves must be sums (or least or greatest values) in locals outside, and nothing else, and a round may not
-read them but to add: then the order of the rounds does not matter, but for rounding, which `fast_math` allows. Where
-the loop stands in others that do no more with the local, the vector lives as long as the outermost of these, and its
-elements are added up once.
+An iteration may only compute sums (or minima or maxima) into locals outside of the loop, and may read these locals only
+to add to them. The order of the iterations then does not matter, except for rounding, which `fast_math` allows. If the
+loop is nested in others that use the local for nothing else, the vector lives as long as the outermost of these, and
+its elements are reduced once.
 
-LLVM would do this with some such loops, too, but for 64 rounds at once, and with the rest one by one. Most inner loops
-of unknown length are short: neighbours, nonzero elements of a row, members of a cell. Where several vectors at once are
-better for long ones, the loop is written twice: for whole groups of vectors, and for what is left.
+LLVM would vectorize some such loops too, but for 64 iterations at once, and it runs the rest one by one. Most inner
+loops of unknown length are short: neighbours, nonzero elements of a row, members of a cell. If several vectors at once
+are better for long loops, the loop is emitted twice: for whole groups of vectors, and for the rest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Gathers of cells: where lanes want several parts of cells that lie anywhere, each lane loads its cell whole.
+"""Gathers of cells: if lanes need several parts of cells at arbitrary addresses, each lane loads its cell whole.
 
     x[%k].x, x[%k].y, x[%k].z, for 16 lanes     16 loads of three floats, and shuffles, not three gathers of 16
 
-Lanes that are not here load what one does that is. Cells at constant distances, as neighbours in a grid are, are found
+Inactive lanes load the cell of an active one. Cells at constant distances, such as neighbours in a grid, are addressed
 from one pointer for each lane.
 """
 

@@ -1,4 +1,4 @@
-"""Arithmetic that lanes do otherwise than scalars: reciprocal square roots from the CPU's estimate."""
+"""Arithmetic that differs in lanes: reciprocal square roots from the CPU's estimate."""
 
 from __future__ import annotations
 

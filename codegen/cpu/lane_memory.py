@@ -1,4 +1,4 @@
-"""Memory in lanes: vector loads and stores where lanes stand side by side, gathers and scatters where they do not."""
+"""Memory in lanes: vector loads and stores for adjacent lanes, gathers and scatters for others."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["combined"]
 
 @by_lane(Alloca)
 def _alloca(f: LaneWriter, op: Alloca) -> str:
-    """A split local holds a vector for each scalar. A scalar starts at zero: lanes that are elsewhere read it too. What
-    lanes have in common in a loop is kept once more, as a scalar."""
+    """A split local holds a vector for each scalar. A scalar starts at zero, because inactive lanes read it too. A
+    value that lanes have in common in a loop is also kept as a scalar."""
     if op not in f.facts.split:
         text: str = EMITTERS[Alloca](f, op) or ""
         return text
@@ -55,8 +55,8 @@ def _vector(f: LaneWriter, type: Prim) -> str:
 
 @by_lane(Address)
 def _address(f: LaneWriter, op: Address) -> str:
-    """Lane 0's address where the others stand at even distances from it, else a vector of addresses. What only a
-    constant tells from one that was computed in this block is not computed again."""
+    """The address of lane 0 if the lanes are evenly spaced, else a vector of addresses. If it differs only by a
+    constant from an address that was computed in this block, it is not computed again."""
     if f.facts.is_split(op):
         return _split_address(f, op)
     find_row(f, op)
@@ -87,7 +87,7 @@ def _address(f: LaneWriter, op: Address) -> str:
 
 
 def _even_address(f: LaneWriter, op: Address, terms: list[tuple[Value, Value]]) -> tuple[str, bool]:
-    """The base and those terms, which the lanes share or of which lane 0's counts; and whether it is a vector."""
+    """The base and those terms, which the lanes share or of which lane 0's counts, and whether it is a vector."""
     wide = f.facts.step(op) is None and f.facts.varies(op.base)
     pointer = pointers_of(f, op.base) if wide else f.use(op.base)
     for index, stride in terms:
@@ -103,7 +103,7 @@ def _moved(f: LaneWriter, pointer: str, term: str, wide: bool) -> str:
 
 
 def _offsets(f: LaneWriter, index: Value, stride: Value, near: bool) -> str:
-    """index * stride in every lane; in 32 bits where that is enough, since gathers are twice as fast then."""
+    """index * stride in every lane, in 32 bits if that is enough, because gathers are then twice as fast."""
     with f.wide():
         if near and isinstance(index, Cast) and index.x.type is i32 and isinstance(stride, Const):
             product = f.set(f"mul {f.spell(i32)} {f.use(index.x)}, {f.literal(stride.value, i32)}")
@@ -112,7 +112,7 @@ def _offsets(f: LaneWriter, index: Value, stride: Value, near: bool) -> str:
 
 
 def _split_address(f: LaneWriter, op: Address) -> str:
-    """Into a split local array, where element k of lane n lies at k * lanes + n."""
+    """The address in a split local array, where element k of lane n is at k * lanes + n."""
     base, together = f.values[op.base], f.facts.step(op) == 0
     with f.wide(1 if together else f.lanes):
         total = f.literal(op.offset, i64)
@@ -139,7 +139,7 @@ def _pointee(ptr: Value) -> Prim:
 
 @by_lane(Load)
 def _load(f: LaneWriter, op: Load) -> str:
-    """As the op says that lanes move it (see `ir/mapping/moves.py`)."""
+    """Load in the way that the op's `move` says (see `ir/mapping/moves.py`)."""
     if op.move == "one":
         text: str = EMITTERS[Load](f, op) or ""
         return text
@@ -156,7 +156,7 @@ def _load_own(f: LaneWriter, op: Load, type: Prim, _: str) -> str:
     loaded = f.set(f"load {vector}, ptr {f.use(op.ptr)}, align {type.size}")
     if op.ptr is root_of(op.ptr):
         return loaded
-    return f.set(f"freeze {vector} {loaded}")  # lanes that are elsewhere may never have written here
+    return f.set(f"freeze {vector} {loaded}")  # inactive lanes may never have written here
 
 
 def _load_adjacent(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:
@@ -173,7 +173,7 @@ def _load_cell(f: LaneWriter, op: Load, type: Prim, _: str) -> str:
 
 
 def _load_maybe_row(f: LaneWriter, op: Load, type: Prim, tag: str) -> str:
-    """As a row where the lanes are in one, which was found out as the address was computed (see `lane_strides`)."""
+    """Load as a row if the lanes are in one. This was tested when the address was computed (see `lane_strides`)."""
     row = f.rows[op.ptr, f.which]
     near, far, done = (f.fresh_label(hint) for hint in ("row", "gather", "done"))
     f.branch(row.even, near, far)
@@ -208,7 +208,7 @@ _LOADS: dict[str, Callable[[LaneWriter, Load, Prim, str], str]] = {
 
 @by_lane(Store)
 def _store(f: LaneWriter, op: Store) -> None:
-    """As the op says that lanes move it."""
+    """Store in the way that the op's `move` says."""
     if op.move == "sum":
         _sum(f, op)
         return
@@ -252,7 +252,7 @@ def _scatter(f: LaneWriter, ptr: Value, type: Prim, value: str, tag: str) -> Non
 
 
 def _join(f: LaneWriter, op: Store, type: Prim, value: str) -> None:
-    """A part of cells: stored together with the other parts that are stored next."""
+    """A part of cells. It is stored together with the other parts that are stored next."""
     step = f.facts.step(op.ptr) or 0
     inner, _ = in_cell(f.layouts, op.ptr, step, type)
     key, place = _cell_key(op.ptr, inner), inner // type.size
@@ -266,7 +266,7 @@ def _join(f: LaneWriter, op: Store, type: Prim, value: str) -> None:
 
 
 def _cell_key(ptr: Value, inner: int) -> Hashable:
-    """What is equal for parts of the same cell."""
+    """A key that is equal for parts of the same cell."""
     if not isinstance(ptr, Address):
         return ptr
     terms = (
@@ -276,7 +276,7 @@ def _cell_key(ptr: Value, inner: int) -> Hashable:
 
 
 def _blend(f: LaneWriter, ptr: Value, type: Prim, value: str) -> None:
-    """Into a split local: the lanes that are here get the value. The others need not keep theirs if the local was made
+    """Store the value of the active lanes to a split local. The others need not keep theirs if the local was allocated
     for just these lanes, or if the others have left the loop and do not read it any more."""
     vector, place, local = _vector(f, type), f.use(ptr), root_of(ptr)
     if f.homes[local][f.which] != f.mask and not (f.leaving is not None and _ends_in(local, f.leaving)):
@@ -286,7 +286,7 @@ def _blend(f: LaneWriter, ptr: Value, type: Prim, value: str) -> None:
 
 
 def _ends_in(local: Value, loop: Op) -> bool:
-    """Whether nobody reads the local, made just outside of the loop, after the loop."""
+    """Whether no op reads the local, which was allocated just outside of the loop, after the loop."""
     if not isinstance(local, Alloca) or local.block is not loop.block:
         return False
     return all(user.within(loop) for user in local.users if not isinstance(user, Store))
@@ -304,7 +304,7 @@ _STORES: dict[str, Callable[[LaneWriter, Store, Prim, str], None]] = {
 
 
 def _total(f: LaneWriter, kind: str, value: Value, type: Prim) -> str:
-    """The values of the lanes that are here, combined (in any order, as atomics are)."""
+    """The values of the active lanes, combined in any order, as for atomics."""
     kind = "add" if kind == "sub" else kind
     with f.wide():
         neutral = f.literal(identity(kind, type), type)
@@ -313,7 +313,7 @@ def _total(f: LaneWriter, kind: str, value: Value, type: Prim) -> str:
 
 
 def combined(f: LaneWriter, kind: str, type: Prim, mine: str) -> str:
-    """All elements of a vector, combined by `kind`, in any order."""
+    """All elements of a vector, combined by `kind` in any order."""
     with f.wide():
         vector, suffix = f.spell(type), f.suffix(type)
     scalar = f.spell(type)
@@ -329,8 +329,8 @@ def combined(f: LaneWriter, kind: str, type: Prim, mine: str) -> str:
 
 
 def _sum(f: LaneWriter, op: Store) -> None:
-    """An accumulator of the thread is a scalar: the lanes combine first. One of a loop whose rounds run in lanes may be
-    a vector for as long."""
+    """An accumulator of the thread is a scalar, so the lanes combine first. In a loop whose iterations run in lanes, it
+    may be a vector."""
     kind, value = f.facts.sums[op]
     type = _pointee(op.ptr)
     assert isinstance(value.type, Prim)
@@ -354,7 +354,7 @@ def _sum_up(f: LaneWriter, kind: str, type: Prim, slot: str, value: Value) -> No
 
 @by_lane(Atomic)
 def _atomic(f: LaneWriter, op: Atomic) -> str | None:
-    """One for all lanes, one lane after the other, or later, as the op says."""
+    """One atomic for all lanes, one lane after another, or later, as the op says."""
     type = _pointee(op.ptr)
     if op.move == "combine":
         if any(atomics.minds(op) for atomics in f.together.values()):
@@ -379,7 +379,7 @@ def _atomic(f: LaneWriter, op: Atomic) -> str | None:
 
 
 def _each_lane(f: LaneWriter, op: Atomic, value: str, pointers: str, slot: str) -> None:
-    """The scalar op for each lane that is here, from the lowest up."""
+    """The scalar op for each active lane, in ascending order."""
     type = _pointee(op.ptr)
     with f.wide():
         vector = f.spell(type)
@@ -394,7 +394,7 @@ def _each_lane(f: LaneWriter, op: Atomic, value: str, pointers: str, slot: str) 
 
 @by_lane(Random)
 def _random(f: LaneWriter, op: Random) -> str:
-    """Each lane draws for itself: its numbers depend on its iteration and on how many it drew before."""
+    """Each lane draws for itself, because its numbers depend on its iteration and on how many it drew before."""
     type = op.type
     assert isinstance(type, Prim)
     slot = f.stack(_vector(f, type), align=64)

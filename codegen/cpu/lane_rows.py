@@ -1,11 +1,11 @@
-"""Vectors to and from memory: lanes side by side, and rows of cells of which each lane wants a part.
+"""Moves vectors to and from memory: adjacent lanes, and rows of cells of which each lane uses a part.
 
     x[%i].y, for 16 lanes        load 16 cells as three vectors, %a %b %c, and shuffle: what x[%i].x and .z load too
     store x[%i].x, %u            %a %b %c = shuffle of %u %v %w ; three stores, once the next two have been met
     store x[%i].y, %v
     store x[%i].z, %w
 
-Cells whose lane is not here, and what else lies in a cell, are masked off.
+Cells of inactive lanes, and other parts of a cell, are masked off.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Loads in a row: lanes at even distances, surely or most of the time.
+"""Loads of rows: lanes that are evenly spaced, always or mostly.
 
     x[%i, %j].y                        every third float: three vector loads and a shuffle, not sixteen single loads;
                                        .x, .y and .z of a cell are in the same three
-    x[min(%j + 1, %n - 1)]             side by side but at the border; `x[(%j + 1) % %n]` likewise
+    x[min(%j + 1, %n - 1)]             adjacent except at the border; `x[(%j + 1) % %n]` likewise
 
-The second kind is tested where the address is computed; where the test fails, the lanes gather.
+The second kind is tested when the address is computed. If the test fails, the lanes gather.
 """
 
 from __future__ import annotations

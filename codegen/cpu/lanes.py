@@ -1,21 +1,22 @@
-"""Iterations of a parallel loop in SIMD lanes, as GPUs run theirs: what LLVM's loop vectorizer cannot do.
+"""Runs iterations of a parallel loop in SIMD lanes, as GPUs do, for loops that LLVM's vectorizer cannot handle.
 
-LLVM makes vectors of loops whose bodies are straight. Here a body may hold anything: `lanes` neighbours along the
-innermost axis run together, one lane each. What `ir/uniform.py` calls uniform stays scalar, and so does what moves
-evenly from lane to lane (its register holds lane 0's value); everything else is a vector `<lanes x T>`. `mask`
-(`<lanes x i1>`) tells which lanes are at this point of the program:
+LLVM vectorizes loops whose bodies have no branches. Here a body may contain anything: `lanes` neighbours along the
+innermost axis run together, one in each lane. A value that is uniform (see `ir/uniform.py`) stays scalar. So does a
+value that is evenly spaced from lane to lane: its register holds the value of lane 0. Everything else is a vector
+`<lanes x T>`. `mask` (`<lanes x i1>`) holds the lanes that are active at this point of the program:
 
-    if %p {A} else {B}       both sides, one after the other, each with its lanes; a side without lanes is jumped over
-    while { A; break }       rounds until no lane is left; `break` and `continue` take lanes out of the masks
+    if %p {A} else {B}       both branches, one after the other, each with its lanes; skipped if no lane takes it
+    while { A; break }       iterates until no lane is left; `break` and `continue` remove lanes from the masks
     x[%j], x[idx[%j]]        masked vector load, gather; stores alike
-    %local                   a vector; stores leave the lanes alone that are not here
+    %local                   a vector; stores do not change inactive lanes
 
-Wherever ops are written that do more than compute, at least one lane is active. The last vector of a row is partly
-masked off from the start, so no scalar rest is needed.
+At every op that does more than compute, at least one lane is active. The last vector of a row is partly masked off from
+the start, so no scalar remainder loop is needed.
 
-Where the rounds of a loop wait for each other, several vectors run side by side (`many`): every op whose result is no
-scalar is written for one after the other, each with a mask of its own. One vector of so many lanes would be the same to
-LLVM, but for its mask, which would lie in one register and have to be put together and taken apart in each round.
+If the iterations of a loop wait for each other, several vectors run at once (`many`): every op whose result is not a
+scalar is emitted for one vector after the other, each with a mask of its own. A single vector of as many lanes would be
+the same to LLVM, except for its mask, which would be in one register and would have to be assembled and split in each
+iteration.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ LANE_EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
 
 def by_lane(cls: type[Op]) -> Callable[[Callable[[LaneWriter, Any], str | None]], Any]:
-    """Register what writes ops of class `cls` in lanes; other ops are written as ever, on vectors."""
+    """Register the function that emits ops of class `cls` in lanes. Other ops are emitted as usual, on vectors."""
 
     def register(function: Callable[[LaneWriter, Any], str | None]) -> Callable[[LaneWriter, Any], str | None]:
         LANE_EMITTERS[cls] = function
@@ -58,7 +59,7 @@ def by_lane(cls: type[Op]) -> Callable[[Callable[[LaneWriter, Any], str | None]]
 
 @dataclass(frozen=True)
 class Masks:
-    """Of a divergent loop: where it keeps the lanes still in the loop, and those still in this round."""
+    """The masks of a divergent loop: the lanes still in the loop, and those still in this iteration."""
 
     loop: Mask
     round: Mask
@@ -66,8 +67,8 @@ class Masks:
 
 @dataclass(frozen=True)
 class Row:
-    """Addresses that are `first`, `first + step`, `first + 2 * step` ... in the active lanes if `even` (a register;
-    empty: surely)."""
+    """Addresses that are `first`, `first + step`, `first + 2 * step` ... in the active lanes if `even` is true at run
+    time (a register; empty: always)."""
 
     even: str
     first: str
@@ -76,8 +77,9 @@ class Row:
 
 @dataclass
 class Waiting:
-    """Vectors that wait for others to be stored with, into cells of a row `step` bytes apart, the first one at `first`:
-    `values` by their place in the cell, in elements. `ptr` is one of the addresses; `store` does it."""
+    """Vectors that wait to be stored together with others, into cells of a row that are `step` bytes apart, the first
+    one at `first`. `values`: by their place in the cell, in elements. `ptr` is one of the addresses. `store` stores
+    them."""
 
     key: Hashable
     first: str
@@ -91,19 +93,19 @@ class Together(Protocol):
     """Atomics that wait for others (see `lane_atomics.py`)."""
 
     def sees(self, op: Op) -> bool:
-        """Whether the op must not be written before those that wait."""
+        """Whether the op must come after the waiting atomics."""
         ...
 
     def add(self, f: LaneWriter, op: Atomic) -> None:
-        """One more."""
+        """Add an atomic."""
         ...
 
     def minds(self, op: Atomic) -> bool:
-        """Whether an atomic that does not wait must not come before them."""
+        """Whether an atomic that does not wait must come after them."""
         ...
 
     def flush(self, f: LaneWriter) -> None:
-        """Make them."""
+        """Emit them."""
         ...
 
 
@@ -145,22 +147,22 @@ class LaneWriter(FunctionWriter):
         self.side_by_side(self.many)
 
     def side_by_side(self, many: int) -> None:
-        """From here on, write so many vectors."""
+        """Emit this many vectors from here on."""
         self.many = many
         self.own = [ChainMap[Value, str]({}, self.values) for _ in range(many)] if many > 1 else []
 
     @property
     def span(self) -> int:
-        """How many iterations run at once."""
+        """The number of iterations that run at once."""
         return self.lanes * self.many
 
     @property
     def mask(self) -> str:
-        """The lanes that are here, of the vector that is being written."""
+        """The active lanes of the current vector."""
         return self.here[self.which]
 
     def each_vector(self, alike: bool = False) -> Iterator[int]:
-        """Write for one vector after the other; but once if they are alike."""
+        """Emit code for one vector after another, or once if they are alike."""
         if self.many == 1 or alike:
             yield 0
             return
@@ -172,13 +174,13 @@ class LaneWriter(FunctionWriter):
 
     @contextmanager
     def wide(self, width: int = 0) -> Generator[None, None, None]:
-        """Write vectors of all lanes (or values of that width) for a while."""
+        """Emit vectors of all lanes (or values of that width) within the context."""
         before, self.width = self.width, width or self.lanes
         yield
         self.width = before
 
     def write(self, op: Op) -> None:
-        """Write one op: its own way, or as a scalar if the lanes agree on it, or as vectors."""
+        """Emit one op: in its own way, as a scalar if the lanes agree on it, or as vectors."""
         if not self.here:  # outside of what runs in lanes
             self.write_alone(op)
         elif op not in self.facts.skipped:
@@ -188,8 +190,8 @@ class LaneWriter(FunctionWriter):
                 self._write(op)
 
     def _alike(self, op: Op) -> bool:
-        """Whether what is written for one vector does for all: control flow, and what the lanes share, or that moves
-        evenly from lane to lane."""
+        """Whether code for one vector is right for all: control flow, values that the lanes share, and values that are
+        evenly spaced."""
         if isinstance(op, (If, For, While, Break, Continue)):
             return True
         if isinstance(op, Warn):
@@ -214,7 +216,8 @@ class LaneWriter(FunctionWriter):
             self.values[op] = result
 
     def block(self, block: Block) -> None:
-        """Write all ops of a block, and what still waits at its end. (What was computed here is seen nowhere else.)"""
+        """Emit all ops of a block, then everything that still waits. (Values computed in it are not
+        visible elsewhere.)"""
         self._forget()
         super().block(block)
         self.flush()
@@ -225,7 +228,7 @@ class LaneWriter(FunctionWriter):
             known.clear()
 
     def flush(self) -> None:
-        """Write the stores and the atomics that wait for others to join them."""
+        """Emit the stores and atomics that wait for others to join them."""
         waiting, self.waiting, before = self.waiting, {}, self.which
         for number, stores in waiting.items():
             self.which = number
@@ -236,13 +239,13 @@ class LaneWriter(FunctionWriter):
         self.which = before
 
     def _let_go(self, op: Op) -> None:
-        """Before an op that may see what waits, or must not come before it: write that."""
+        """Emit what waits before an op that may observe it or must come after it."""
         stores = self.waiting and not isinstance(op, (Alloca, Store)) and not _reads_local(op)
         if stores or any(atomics.sees(op) for atomics in self.together.values()):
             self.flush()
 
     def write_with(self, op: Op, given: Mapping[Value, str]) -> str:
-        """Write the op for one lane, with those texts for its operands; the text of its result."""
+        """Emit the op for one lane, with these texts for its operands. Gives the text of its result."""
         before, which = {value: self.values.get(value) for value in given}, self.which
         self.values.update(given)
         self.which = 0  # the texts say where
@@ -256,7 +259,7 @@ class LaneWriter(FunctionWriter):
         return result
 
     def write_alone(self, op: Op) -> None:
-        """Write one op for one iteration: a loop whose rounds run in lanes its own way."""
+        """Emit one op for one iteration. A loop whose iterations run in lanes is emitted in its own way."""
         fold = self.folds.get(op)
         if fold is None:
             return super().write(op)
@@ -264,7 +267,7 @@ class LaneWriter(FunctionWriter):
         return self.write_fold(self, fold, op, super().write)
 
     def use(self, value: Value) -> str:
-        """The operand text of a value, in the width that is being written."""
+        """The operand text of a value, in the current width."""
         step = self.facts.step(value) if self.width > 1 or self.which else 0
         if step is None or (self.width == 1 and not step) or (step and self._is_spread(value)):
             return super().use(value)
@@ -285,7 +288,7 @@ class LaneWriter(FunctionWriter):
         return isinstance(value.type, Pointer) and self.facts.is_split(value)
 
     def _moved(self, value: Value, by: int) -> str:
-        """A scalar that moves evenly, where a later vector begins."""
+        """An evenly spaced scalar at the beginning of a later vector."""
         text = super().use(value)
         if isinstance(value.type, Pointer):
             return self.set(f"getelementptr i8, ptr {text}, i64 {by}")
@@ -363,7 +366,7 @@ class LaneWriter(FunctionWriter):
         return self.set(f"icmp ne i{self.lanes} {bits}, 0")
 
     def all(self, lanes: str) -> str:
-        """Whether `lanes` holds for all lanes that are here, of the vector that is being written."""
+        """Whether `lanes` holds for all active lanes of the current vector."""
         return self.set(f"xor i1 {self.any(self.without((self.mask,), (lanes,)))}, true")
 
     def condition(self, value: Value) -> Mask:
@@ -388,12 +391,12 @@ class LaneWriter(FunctionWriter):
             self.do(f"store {self.mask_type} {part}, ptr {slot}, align 8")
 
     def leave(self, slots: Mask) -> None:
-        """Take the lanes that are here out of the mask in those slots."""
+        """Remove the active lanes from the mask in those slots."""
         self.write_mask(slots, self.without(self.read_mask(slots), self.here))
 
     @contextmanager
     def each(self) -> Generator[str, None, None]:
-        """A loop over the lanes of the vector that are here, from the lowest up; gives the lane's number (i64)."""
+        """A loop over the active lanes of the vector, in ascending order. Gives the number of the lane (i64)."""
         bits, head, done = f"i{self.lanes}", self.fresh_label("lane"), self.fresh_label("done")
         start = self.set(f"bitcast {self.mask_type} {self.mask} to {bits}")
         left, rest, latch = self.register("left"), self.register("rest"), self.fresh_label("latch")
@@ -417,8 +420,9 @@ class LaneWriter(FunctionWriter):
 
     @contextmanager
     def vectors(self, begin: str, end: str, turn: Turn | None = None) -> Generator[str, None, None]:
-        """The parallel loop over [begin, end), as many at a time as run at once; gives the first one's index. `turn` is
-        as for `loop`. Of the index after the last there may be none in 64 bits: what is left is compared."""
+        """The parallel loop over [begin, end), with as many iterations at a time as run at once. Gives the first index.
+        `turn` is as for `loop`. The index after the last one may not fit 64 bits, so the remaining length is compared.
+        """
         enter, body, latch, done = (self.fresh_label(hint) for hint in ("enter", "body", "latch", "done"))
         after = self.fresh_label("turn") if turn else latch
         index, following = self.register("i"), self.register("n")

@@ -1,11 +1,12 @@
-"""A long kernel as several LLVM modules, which threads compile at once (docs/adr/0029-tasks-in-threads.md).
+"""Splits a long kernel into several LLVM modules, which threads compile concurrently
+(docs/adr/0029-tasks-in-threads.md).
 
     module 0    weft_entry, serial tasks, short loops, whatever calls functions
     module 1    weft_task0, weft_task1 (with all that belongs to their loops)
     module 2    weft_task3 ...
 
-Where to cut is known before code is written, by the lengths of the loops; so a part is handed over as soon as its last
-loop is written, and compiled while the next one is. A kernel that LLVM does not take long for stays in one module.
+The lengths of the loops decide where to cut before code is emitted. A part is therefore handed over as soon as its last
+loop is emitted, and compiled while the next loop is emitted. A kernel that LLVM compiles quickly stays in one module.
 """
 
 from __future__ import annotations

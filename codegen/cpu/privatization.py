@@ -1,4 +1,4 @@
-"""Scatters on a CPU: while threads share a loop out, each adds into a copy of the small fields that they would meet at.
+"""Privatization on a CPU: threads that share a loop add into private copies of the small fields that they contend for.
 
     for p in x: grid[cell(x[p])] += mass
 
@@ -7,10 +7,10 @@
     share   take a copy that is free, fill it with 0 if nobody did; body(ctx, box with the copy for grid, begin, end)
     merge   grid[k] += copy[k] for every copy that was taken
 
-The body reads from the box where the field is, so one body does for both, and its atomics need not lock in either.
-There are as many copies as threads, behind a word for each: 0 untouched, 1 filled, 2 taken. Around each is slack, as
-there is around fields: what misses a copy by an index is lost, and spoils nothing. `privatizable.py` says which fields
-are copied.
+The body reads the address of the field from the box, so the same body is used in both cases, and its atomics need no
+lock in either. There are as many copies as threads. A word before each holds its state: 0 untouched, 1 filled, 2 taken.
+Each copy has slack around it, as fields do: an access that misses the copy by one index is lost and overwrites nothing.
+`privatizable.py` says which fields are copied.
 """
 
 from __future__ import annotations

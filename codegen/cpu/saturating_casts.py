@@ -1,10 +1,10 @@
-"""Vectors of floats to integers on x86, whose conversion gives one and the same number for all that does not fit.
+"""Casts of vectors of floats to integers on x86, whose conversion gives the same number for all values that do not fit.
 
     %y = 0 if %x is NaN else %x
     %z = the nearest float in the integers' range, exactly; %n = the integer in %z
     %n, or the greatest integer where %y is above
 
-LLVM's own expansion takes vectors apart. For scalars it branches, which is faster where branches are foreseen.
+LLVM's own expansion splits vectors into scalars. For scalars it branches, which is faster if branches are predicted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The CPU that tasks are mapped to."""
+"""The CPU as a target that tasks are mapped to."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""sin, exp, pow ... on the CPU, in a form that LLVM's loop vectorizer can widen.
+"""Math functions (sin, exp, pow ...) on the CPU, in a form that LLVM's loop vectorizer can vectorize.
 
-glibc's libmvec holds vector versions of the C math functions. A call of a scalar function that LLVM does not know by
-name, with a vector-function-ABI attribute on the call site that lists those versions, becomes a vector call where its
-loop is vectorized. So each function gets a private scalar wrapper (`@weft_sinf`) around the C function. Where there is
-no libmvec, or where `fast_math` is off (its results may be off by 4 ulp), the plain C function is called. With
-`fast_math`, exp and exp2 are our own (`exponentials.py`).
+glibc's libmvec contains vector versions of the C math functions. LLVM vectorizes the call of a scalar function that it
+does not know by name if the call site has a vector-function-ABI attribute that lists the vector versions. Each function
+therefore gets a private scalar wrapper (`@weft_sinf`) around the C function. Without libmvec, or without `fast_math`
+(its results may be off by 4 ulp), the plain C function is called. With `fast_math`, exp and exp2 are Weft's own
+(`exponentials.py`).
 """
 
 from __future__ import annotations

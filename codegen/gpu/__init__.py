@@ -1,1 +1,1 @@
-"""What GPUs share: tasks as grids of threads."""
+"""The code that all GPU targets share: tasks as grids of threads."""

@@ -1,10 +1,10 @@
-"""Reductions over the threads of a block: by shuffles in each warp, then the first warp adds up the warps.
+"""Reductions over the threads of a block: shuffles in each warp, then the first warp adds the results of the warps.
 
     v += shuffle_down(v, 16); v += shuffle_down(v, 8) ... 1      each warp, no memory
     share[warp] = v; barrier                                     one lane of each warp
     v = share[lane] for as many warps as there are; shuffles     the first warp
 
-Every thread of the block must get here.
+Every thread of the block must reach this code.
 """
 
 from __future__ import annotations

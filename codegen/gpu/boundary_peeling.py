@@ -1,4 +1,6 @@
-"""Where the clamps of a task's indices do nothing (see the pass `peel_boundaries`): what a thread asks for that."""
+"""The run-time test of boundary peeling: whether the clamps of a task's indices have no effect (see the pass
+`peel_boundaries`).
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What GPUs spell differently in LLVM IR, as one record for each target. `codegen/gpu` writes everything else.
+"""The differences between GPU targets in LLVM IR, as one record for each target. `codegen/gpu` emits everything else.
 
-A target makes its record in a file `dialect.py` of its own folder and hands it to `emit_kernel` (`gpu/kernel.py`). The
-record says how a kernel begins, how a thread learns its number, how a block waits for its threads, how lanes of a warp
-exchange values, and who takes part in an atomic. What a target does not have is missing in `simt`, and a kernel that
-asks for it is refused with a message that names the target.
+A target defines its record in a file `dialect.py` of its own folder and passes it to `emit_kernel` (`gpu/kernel.py`).
+The record says how a kernel begins, how a thread gets its number, how a block waits for its threads, how lanes of a
+warp exchange values, and which threads take part in an atomic. An intrinsic that a target does not have is missing in
+`simt`. A kernel that uses it is rejected with a message that names the target.
 
-A warp has 32 lanes. Of a target whose hardware runs 64 lanes together, each half is a warp. All targets number their
-address spaces alike: 1 is the memory of the device, 3 that of a block.
+A warp has 32 lanes. If the hardware runs 64 lanes together, each half is a warp. All targets number their address
+spaces alike: 1 is the memory of the device, 3 that of a block.
 """
 
 from __future__ import annotations

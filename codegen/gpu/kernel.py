@@ -1,8 +1,8 @@
-"""A lowered kernel becomes an LLVM module with a function for each launch, in the dialect of a GPU.
+"""Compiles a lowered kernel to an LLVM module with a function for each launch, in the dialect of a GPU.
 
-Serial tasks that follow one another are one launch of a single thread; a parallel loop is a launch of a grid. Where the
-box of a loop depends on memory, the single thread before it measures the box, so that a loop may change what its own
-bounds were read from.
+Consecutive serial tasks are one launch of a single thread. A parallel loop is a launch of a grid. If the box of a loop
+depends on memory, the single thread before it computes the box, so that a loop may change the memory from which its own
+bounds were read.
 """
 
 from __future__ import annotations

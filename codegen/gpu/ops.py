@@ -1,4 +1,4 @@
-"""What some ops become on a GPU, where the shared emitters do not fit: atomics, prints, failures, ends."""
+"""The ops that GPUs emit in their own way: atomics, prints, failures, ends."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def state_word(f: FunctionWriter, word: int) -> str:
 
 
 def _address(f: DeviceWriter, op: Address) -> str:
-    """Like everybody's; but what neighbours differ in is added last, so that LLVM sees them lie side by side. It is
-    noted how they are aligned, which LLVM loses sight of in loops."""
+    """As on other targets, but the part in which neighbours differ is added last, so that LLVM sees that they are
+    adjacent. The alignment is recorded, because LLVM loses it in loops."""
     offset, terms = op.offset, list[str]()
     aligned = WORD if op.base in f.words or isinstance(op.base, TreeBase) else f.alignments.get(f.use(op.base), 1)
     pointer, axes, add = f.use(op.base), list(range(len(op.indices))), "getelementptr inbounds i8"
@@ -119,7 +119,7 @@ def _clamp(f: DeviceWriter, op: Clamp) -> str:
 
 
 def _aligned(f: DeviceWriter, op: Aligned) -> None:
-    """Nothing: `task.py` reads what it names."""
+    """Emits nothing: `task.py` reads its operands."""
 
 
 def _temp_ptr(f: DeviceWriter, op: TempPtr) -> str:
@@ -138,7 +138,8 @@ def _exit(f: DeviceWriter, op: Exit) -> None:
 
 
 def _assert(f: DeviceWriter, op: Assert) -> None:
-    """The first thread to fail fills the error record; whoever fails leaves the task. The context survives."""
+    """The first thread that fails fills the error record. Every thread that fails leaves the task. The context stays
+    valid."""
     fail, first, after = f.fresh_label("fail"), f.fresh_label("first"), f.fresh_label("holds")
     site = f.module.site(Site(op.kind, (op.message,), site_types(op), op.span))
     f.branch(f.use(op.condition), after, fail)
@@ -155,8 +156,9 @@ def _assert(f: DeviceWriter, op: Assert) -> None:
 
 
 def _print(f: DeviceWriter, op: Print) -> None:
-    """Take words of the print buffer, and fill them if there are as many; the host shows them after the launch. Whoever
-    finds too few marks where it would have begun: what lies behind is from earlier launches."""
+    """Reserve words of the print buffer, and fill them if there are enough. The host prints them after the launch. A
+    thread that finds too few words marks the place where its record would have begun, because the data after it is from
+    earlier launches."""
     types = site_types(op)
     site = f.module.site(Site("print", op.parts, types, op.span))
     words, fits, after = 1 + sum(map(flat_size, types)), f.fresh_label("fits"), f.fresh_label("after")
@@ -180,7 +182,7 @@ def _print(f: DeviceWriter, op: Print) -> None:
 
 
 def _warn(f: DeviceWriter, op: Warn) -> None:
-    """The first is noted where a note is free; where none is, another time."""
+    """The first warning is recorded if a note is free. If none is free, a later warning is recorded instead."""
     site, told = warning_site(f, op, f"{DEVICE_MEMORY} ")
     ask, look, mine, further, busy, after = map(f.fresh_label, ("ask", "look", "mine", "further", "busy", "after"))
     told = f"ptr {DEVICE_MEMORY} {told}"
@@ -271,7 +273,7 @@ def _extreme(f: DeviceWriter, op: Atomic, type: Prim) -> str:
 
 
 def _reduced_atomic(f: DeviceWriter, op: Atomic) -> None:
-    """In an epilogue: the block adds up what its threads have, and one of them adds that to the total."""
+    """In an epilogue: the block reduces the values of its threads, and one thread adds the result to the total."""
     type = op.value.type
     assert isinstance(type, Prim)
     total = block_reduce(f, op.kind, type, f.use(op.value), identity(op.kind, type))
@@ -289,7 +291,7 @@ def _reduced_atomic(f: DeviceWriter, op: Atomic) -> None:
 
 
 def _exchange(f: DeviceWriter, op: Exchange) -> str | None:
-    """For some GPUs LLVM forgets the order of an `atomicrmw`, so fences give it."""
+    """For some GPUs LLVM drops the order of an `atomicrmw`, so fences provide it."""
     if op.order in ("release", "acq_rel"):
         synchronization.write_fence(f, "release")
     old = EMITTERS[Exchange](f, Exchange(op.ptr, op.value, type=op.type))

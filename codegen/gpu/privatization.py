@@ -1,6 +1,7 @@
-"""Copies of small fields in the memory of a block (see the pass `privatize_in_blocks`): made, updated, added up.
+"""Private copies of small fields in the memory of a block (see the pass `privatize_in_blocks`): created, updated,
+merged.
 
-The copies of a word lie side by side: with 32 of them, each lane has a memory bank to itself.
+The copies of a word are adjacent. With 32 copies, each lane uses a memory bank of its own.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Rows of memory that begin anywhere in a word of 16 bytes, moved in whole words all the same.
+"""Moves rows of memory in whole words although they begin anywhere in a word of 16 bytes.
 
     s += x[i + p, j - 2]; s += x[i + p, j - 1]; ...       the taps of a filter, in rows of any length
 
     switch (&x[i + p, 0] & 15)                            the same for all threads of a warp
-    case 4: ... the taps, x[i + p, j - 1] lies well: one load for it and the three behind it
+    case 4: ... the taps, x[i + p, j - 1] is aligned: one load for it and the three after it
 
-The taps are written once for each place in a word where a row may begin. Each time it is known which of them lie well;
-LLVM joins their loads. So are the results of neighbours, which one thread stores.
+The taps are emitted once for each position in a word at which a row may begin. In each version, the aligned taps are
+known, and LLVM merges their loads. The results of neighbours, which one thread stores, are handled in the same way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the threads of a block or warp do together, in code: barriers, votes, shuffles, and the block's arrays.
+"""Emits the SIMT intrinsics: barriers, votes, shuffles, and the shared arrays of a block.
 
-A loop that uses any of it runs by number (see `number_iterations`). Arrays beyond 48 KiB in all come with the launch,
-the others with the code.
+A loop that uses any of them runs by number (see `number_iterations`). If the arrays exceed 48 KiB in total, the launch
+allocates their memory. Otherwise the code does.
 """
 
 from __future__ import annotations

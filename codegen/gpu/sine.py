@@ -1,11 +1,11 @@
-"""Sine and cosine of f32 for `fast_math`: no branch but one for large angles, no memory, errors of about 1e-7.
+"""Sine and cosine of f32 for `fast_math`: one branch for large angles, no memory accesses, errors of about 1e-7.
 
     n = round(x / pi); r = x - n * pi           in two parts of pi; from 1e5 on in f64
     sin x = (sin r, -sin r)[n % 2]              one polynomial, |r| <= pi/2
 
-Of the cosine n is between two integers. The polynomial is the one that approximates best, moved by some last bits so
-that its largest value is 1, and that at pi/2: cos(0) is 1, and nothing is beyond. From about 1e15 on no angle is left:
-there the result is that of 0.
+For the cosine, n is halfway between two integers. The polynomial is the best approximation, adjusted by a few last bits
+so that its largest value is 1, and is reached at pi/2: cos(0) is 1, and no value exceeds it. From about 1e15 on, the
+angle has no significant bits left, and the result is that of 0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The device's half of a launch: one entry, run by one thread, or by a grid of threads over a box.
+"""The device part of a launch: one entry, run by one thread, or by a grid of threads over a box.
 
-A box of one axis is shared out thread by thread; in a box of several, the innermost axis runs along x of the grid, the
-next one along y, and z runs over all others, numbered through. So neighbouring threads touch neighbouring memory and
-nothing is divided per element. Every loop strides by the size of the grid: any grid computes the same.
+A box of one axis is distributed thread by thread. In a box of several axes, the innermost axis runs along x of the
+grid, the next one along y, and z covers all others, numbered together. Neighbouring threads therefore access adjacent
+memory, and no element needs a division. Every loop strides by the size of the grid, so any grid computes the same
+result.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ class Launch:
     stops: bool = False
 
     def tasks(self) -> list[Task]:
-        """All tasks it runs."""
+        """All tasks that it runs."""
         return self.serial if self.loop is None else [self.loop]
 
 
 def launches_of(kernel: Kernel) -> tuple[list[Launch], int]:
-    """The launches of a kernel in order, as the schedules of its tasks say, and how many words of the state they and
-    the results take."""
+    """The launches of a kernel in order, as the schedules of its tasks say, and the number of words of the state that
+    they and the results take."""
     name, found = identifier(kernel.symbol), dict[int, Launch]()
     words = STATE_RESULTS + sum(map(flat_size, kernel.results))
 
@@ -82,7 +83,7 @@ def launches_of(kernel: Kernel) -> tuple[list[Launch], int]:
 
 
 def write_launch(module: DeviceModule, launch: Launch, temps: int, threads: int) -> None:
-    """The entry of a launch, for blocks of at most so many threads. `temps`: see `DeviceWriter`."""
+    """The entry of a launch, for blocks of at most this many threads. `temps`: see `DeviceWriter`."""
     dialect = module.dialect
     f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps)
     entry = dialect.entry(launch.name, module.slots.result_start, bool(module.callees))
@@ -113,7 +114,7 @@ def _block_size(dialect: GpuDialect, task: Task | None, threads: int) -> str:
 
 
 def _leave_if_ended(f: DeviceWriter) -> None:
-    """After a `return`, or a failed assertion, of an earlier launch there is nothing to do."""
+    """After a `return`, or a failed assertion, of an earlier launch, there is nothing to do."""
     on = f.fresh_label("on")
     ended = f.set(f"load i64, ptr {state_word(f, STATE_STOP)}, align 8")
     failed = f.set(f"load i64, ptr {state_word(f, STATE_ERROR)}, align 8")
@@ -123,7 +124,8 @@ def _leave_if_ended(f: DeviceWriter) -> None:
 
 
 def _write_serial(f: DeviceWriter, launch: Launch) -> None:
-    """One thread: no other one meets its atomics. Serial tasks count their random numbers together, in the state."""
+    """A single thread: no other thread accesses its atomics. Serial tasks share one count of random numbers, in the
+    state."""
     f.plain = True
     for task in launch.serial:
         if draws(task) and not f.draws:
@@ -202,7 +204,7 @@ def _limit(f: DeviceWriter, value: Value, word: int) -> str:
 
 
 def _length(f: DeviceWriter, axis: _Axis) -> str:
-    """How many iterations along an axis, as i64; not negative."""
+    """The number of iterations along an axis, as i64. It is not negative."""
     begin, end = axis.begin, axis.end
     if begin.lstrip("-").isdigit() and end.lstrip("-").isdigit():
         return str(max(0, int(end) - int(begin)))
@@ -211,7 +213,7 @@ def _length(f: DeviceWriter, axis: _Axis) -> str:
 
 
 def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
-    """The loops of a thread, z outside, and the body inside."""
+    """The loops of a thread, z outermost, and the body inside."""
     inner = axes[-2:] if len(axes) > 1 else axes[-1:]
     outer = axes[: len(axes) - len(inner)]
     lengths = [_length(f, axis) for axis in axes]
@@ -231,7 +233,7 @@ def _grid(f: DeviceWriter, task: Task, axes: list[_Axis]) -> None:
 
 
 def _numbered(f: DeviceWriter, task: Task, axes: list[_Axis], lengths: list[str]) -> None:
-    """Iterations by number, the last axis fastest, where threads must know which they run (see `simt.py`)."""
+    """Iterations by number, last axis fastest, if threads must know which they run (see `simt.py`)."""
     with _strided(f, "x", _product(f, lengths), len(axes) == 1 and axes[0].short) as number:
         _body(f, task, axes, [_digits(f, number, axes, lengths)], lengths)
 
@@ -310,7 +312,7 @@ def _positions(
 
 
 def _aligned(f: DeviceWriter, values: Sequence[Value]) -> str:
-    """Whether all of those, bases and strides of arrays, are multiples of a word."""
+    """Whether all of these bases and strides of arrays are multiples of a word."""
     bits = list[str]()
     for value in values:
         name = f.use(value)
@@ -324,7 +326,7 @@ def _aligned(f: DeviceWriter, values: Sequence[Value]) -> str:
 
 
 def _words(f: DeviceWriter, values: Sequence[Value]) -> dict[Value, str]:
-    """Where it is so: tell LLVM of the bases, and give strides that show it."""
+    """If so, tell LLVM about the bases, and give strides that show it."""
     known = dict[Value, str]()
     for value in values:
         if isinstance(value.type, Pointer):
@@ -341,7 +343,7 @@ def _moved(f: DeviceWriter, position: str, axis: _Axis) -> str:
 
 
 def _body(f: DeviceWriter, task: Task, axes: list[_Axis], group: list[list[str]], lengths: list[str]) -> None:
-    """The body at one place, or at several together."""
+    """The body for one iteration, or for several together."""
     if len(group) > 1:
         _together(f, task, group)
         return
@@ -377,7 +379,7 @@ def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 
 
 def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
-    """The same in a loop over the places."""
+    """The same in a loop over the iterations."""
     first, outside = group[0], f.values
     across = sum(place[:-1] == first[:-1] for place in group)
     with f.loop("0", str(len(group))) as number:
@@ -392,8 +394,8 @@ def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 
 
 def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
-    """Each op at all places before the next op. Of a filter twice: where all rows that it reads and writes turn out to
-    be whole words, and where they begin anywhere."""
+    """Emit each op for all iterations before the next op. A filter is emitted twice: for rows that are all whole words,
+    and for rows that begin anywhere."""
     aligned, taps = alignment_of(task)
     if not task.schedule.phases:
         _at_all(f, task, group, aligned)
@@ -438,8 +440,8 @@ def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[
 
 @contextmanager
 def _strided(f: DeviceWriter, axis: str, length: str, short: bool) -> Generator[str, None, None]:
-    """This thread's positions along an axis of the grid: from its place on in steps of the grid; gives an i64. The
-    counter itself is 32 bits wide where that is enough."""
+    """This thread's positions along an axis of the grid: from its own position on in steps of the grid. Gives an i64.
+    The counter has 32 bits if that is enough."""
     type = "i32" if short else "i64"
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
     place = dialect_of(f).place

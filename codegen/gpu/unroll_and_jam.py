@@ -1,12 +1,13 @@
-"""Writes ops at several places together: at neighbours that one thread takes, or in several rounds of a loop.
+"""Emits ops for several iterations together: neighbours that one thread runs, or several iterations of a loop.
 
     d = x[j] - x[i]; a += g(d)                        a loop over j
 
-    d0 = x[j] - x[i]; d1 = x[j + 1] - x[i]; ...       four rounds side by side: one wide load, four chains at once
-    a += g(d0); a += g(d1); ...                       what one round has from the other, in order
+    d0 = x[j] - x[i]; d1 = x[j + 1] - x[i]; ...       four iterations at once: one wide load, four independent chains
+    a += g(d0); a += g(d1); ...                       the ops that depend on the previous iteration, in order
 
-What depends neither on the place nor on what other rounds do is written once. An inner loop of few rounds is written
-out, so that neighbours see what they have in common: the taps of a filter.
+Ops that depend neither on the iteration of the task nor on other iterations of the loop are emitted once. An inner loop
+of few iterations is unrolled completely, so that neighbours share what they have in common, such as the taps of a
+filter.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Values = MutableMapping[Value, str]
 
 
 def write_together(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values], varying: set[Value]) -> None:
-    """Each op at all places before the next op. `varying`: the values that differ from place to place."""
+    """Emit each op for all iterations before the next op. `varying`: the values that differ between them."""
     for op in ops:
         if isinstance(op, For) and not any(value in varying for value in op.operands):
             _loop(f, op, places, varying)
@@ -55,7 +56,7 @@ def write_together(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values],
 
 
 def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value]) -> None:
-    """A loop that makes the same rounds at all places."""
+    """A loop that runs the same iterations in all iterations of the task."""
     index, trips = op.body.args[0], trips_of(op)
     if trips is not None and len(places) <= op.schedule.unroll:
         _write_out(f, op, places, varying, trips)
@@ -76,7 +77,7 @@ def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value
 
 
 def _write_out(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value], trips: int) -> None:
-    """All rounds of a loop, one behind the other."""
+    """Unroll a loop completely."""
     index, begin, step = op.body.args[0], op.begin, op.step
     assert isinstance(begin, Const)
     assert isinstance(step, Const)
@@ -104,7 +105,7 @@ def _index_type(op: For) -> str:
 
 
 def write_for(f: DeviceWriter, op: For) -> None:
-    """A loop in one thread: several rounds at once, where they wait for memory that nobody writes."""
+    """A loop in one thread: several iterations at once if they wait for memory that nothing writes."""
     if op.schedule.jam:
         _rounds(f, op, [f.values], set())
     else:
@@ -112,7 +113,7 @@ def write_for(f: DeviceWriter, op: For) -> None:
 
 
 def _rounds(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value]) -> None:
-    """The loop at all places, several rounds at once, then those that are left."""
+    """The loop, several of its iterations at once, then the remaining ones."""
     type, trips = _index_type(op), trips_of(op)
     apart, in_turn = apart_and_in_turn(op.body)
     rounds = _Rounds(f, op, places, varying, apart, in_turn)
@@ -150,7 +151,8 @@ def _whole_rounds(f: DeviceWriter, type: str, begin: str, end: str, digits: int)
 
 @dataclass(frozen=True)
 class _Rounds:
-    """Rounds of a loop that are written side by side. `apart`: what none has from another; `in_turn`: the rest."""
+    """Iterations of a loop that are emitted together. `apart`: the ops that do not depend on another iteration.
+    `in_turn`: the rest."""
 
     f: DeviceWriter
     op: For
@@ -166,7 +168,7 @@ class _Rounds:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """The number of iterations."""
         return self.op.schedule.jam
 
     def beside(self, number: str) -> list[list[Values]]:
@@ -175,20 +177,22 @@ class _Rounds:
         return [[{**values, self.index: here} for values in self.places] for here in indices]
 
     def finish(self, beside: list[list[Values]]) -> None:
-        """What one round has from the other, in order."""
+        """Emit the ops that depend on the previous iteration, in order."""
         for one in beside:
             write_together(self.f, self.in_turn, one, {*self.varying, self.index, *self.apart})
 
 
 def _ahead(rounds: _Rounds, whole: str) -> None:
-    """Where all threads read the same, they wait for it at the same time. So they ask for it one time ahead:
+    """All threads read the same memory, so they would wait for it at the same time. The loads are therefore issued one
+    step ahead:
 
         v = x[0 .. 3]
         for k in range(whole - 1):
-            use v;  v = x[4 (k + 1) ...]       under way while what was used is computed with
+            use v;  v = x[4 (k + 1) ...]       in flight while the loaded values are used
         use v
 
-    LLVM would put the loads back to where they are used; the empty instruction behind them keeps it from that."""
+    LLVM would move the loads back to their uses. The empty instruction after them prevents that.
+    """
     f, type = rounds.f, _index_type(rounds.op)
     fetched, computed = _fetched(rounds)
     slots: dict[tuple[int, Load], str] = {}
@@ -228,7 +232,7 @@ def _ahead(rounds: _Rounds, whole: str) -> None:
 
 
 def _fetched(rounds: _Rounds) -> tuple[list[Op], list[Op]]:
-    """The loads of a round with what they need for it; and all that it computes apart but these loads."""
+    """The loads of an iteration with the ops that they need, and all other independent ops."""
     moving: set[Value] = {rounds.index}
     needed = set[Value]()
     for op in rounds.apart:
@@ -255,7 +259,7 @@ def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: in
 
 
 def write_sum(f: DeviceWriter, op: Binary) -> str | None:
-    """An operator; of a sum with a constant it is remembered that it is one, so that addresses show it."""
+    """An operator. A sum with a constant is recorded as such, so that addresses can use it."""
     result = EMITTERS[Binary](f, op)
     if op.kind in ("add", "sub") and f.steps and result is not None:
         a, b = f.use(op.lhs), f.use(op.rhs)

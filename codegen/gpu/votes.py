@@ -1,7 +1,7 @@
-"""What warps and blocks agree on, for a target that can only ask the lanes of a warp.
+"""Votes of warps and blocks, for a target that has only a vote of the lanes of a warp.
 
-`votes(f, truth)` writes for which lanes of the warp something is true, a bit for each (i32); lanes that are not here
-have 0. From that follow votes with a mask, and which lanes have the same value. A block counts in its shared memory.
+`votes(f, truth)` emits the lanes of the warp for which a condition is true, as one bit for each (i32). Inactive lanes
+have 0. Votes with a mask, and the lanes with the same value, are computed from it. A block counts in its shared memory.
 
 A target whose instructions do more has rows of its own (see `GpuDialect.simt`).
 """

@@ -1,1 +1,1 @@
-"""What every target shares: one op, a few lines of LLVM IR; the module; machine code."""
+"""The code that all targets share: emitters of single ops, the module, and machine code."""

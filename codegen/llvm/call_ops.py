@@ -1,11 +1,11 @@
-"""Real calls: each function of a module takes the context, what its caller knows of the thread, and the scalars of its
-arguments, an array as its base, extents and strides; it gives a literal struct.
+"""Real calls. A function of a module takes the context, facts of its caller about the thread, and the scalars of its
+arguments. An array is passed as its base, extents and strides. The function returns a literal struct.
 
     define internal {float} @weft_fn_f_0(ptr %ctx, i64 %floor, ptr %draws, i64 %lane, i32 %stream, float %a0)
 
-`%floor` is the address below which the stack must not grow: a function that can call itself fails there, as if by an
-assertion. A call of a function that can fail looks whether it did, so that a failure unwinds at once. `%draws`, `%lane`
-and `%stream` number the random numbers. LLVM drops those of them that nobody uses.
+`%floor` is the address below which the stack must not grow: a recursive function fails there, as if by an assertion.
+After a call of a function that may fail, the caller tests whether it did, so that a failure unwinds at once. `%draws`,
+`%lane` and `%stream` number the random numbers. LLVM drops those that nothing uses.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The version of a block that is seldom needed becomes a function of its own (see `mask_accesses`).
+"""Moves the rarely needed version of a block to a function of its own (see `mask_accesses`).
 
     br i1 %ok, %then, %else                          br i1 %ok, %then, %else
     else: <hundreds of lines> br label %done   ->    else: call fastcc void @f_apart1(float %v3, ptr %ctx) br %done
 
-LLVM takes time by more than the length of a function, most of it for registers; and where both versions are in one, the
-seldom one takes registers from the other.
+LLVM takes more than linear time in the length of a function, most of it for register allocation. If both versions are
+in one function, the rare one also takes registers from the other.
 
-The function takes the registers that it uses as parameters. Where it may end the task (a failed assertion, an
-interrupt), it says whether it did. It stays where it was if it is short, if it leaves the block by another way than
-these (`continue`), if it calls a recursive function, or if it takes the address of a local: that of the other version
-could not live in registers any more. Not with debug lines, which belong to one function.
+The function takes the registers that it uses as parameters. If it may end the task (a failed assertion, an interrupt),
+it returns whether it did. The version stays in place if it is short, if it leaves the block in another way than these
+(`continue`), if it calls a recursive function, or if it takes the address of a local, which the other version could
+then not keep in registers. It stays in place with debug lines, which belong to one function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Control flow, and what leaves the task: prints, failed assertions, the end of the kernel."""
+"""Control flow, and ops with effects outside of the task: prints, failed assertions, the end of the kernel."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Work that a thread shares with helpers: whoever is free takes the largest piece.
+"""Work that a thread shares with helpers: a free thread takes the largest remaining piece.
 
-Pieces never wait for one another, and whoever shares them out works until none is left before it waits for those under
-way. A helper is a thread of its own, for as long as there are pieces: it is there at once, or not at all where enough
-threads compile already; and it needs none of the locks that a fork of the process waits for (see `runtime/forks.py`).
+Pieces never wait for one another. The thread that shares them works until none is left, and then waits for those in
+progress. A helper is a thread of its own that lives as long as there are pieces. It starts at once, or not at all if
+enough threads compile already. It needs none of the locks that a fork of the process waits for (see
+`runtime/forks.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Machine code for machines other than this one: LLVM compiles a module in a process of its own.
+"""Machine code for machines other than this one: LLVM compiles a module in a separate process.
 
-LLVM ends its process where a target cannot do what a module asks for ("Cannot select ..."). So a child compiles, and
-what it says when it fails becomes an error here:
+LLVM ends its process if a target cannot do what a module asks for ("Cannot select ..."). Therefore a child process
+compiles, and its output after a failure becomes the message of an error here:
 
     python -m weft.codegen.llvm.cross object 3 '{"triple": "wasm32", ...}'    < module.ll    > module.o
 """

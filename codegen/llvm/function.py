@@ -1,7 +1,7 @@
-"""Writes one LLVM function as text: registers, basic blocks, stack slots, loops.
+"""Emits one LLVM function as text: registers, basic blocks, stack slots, loops.
 
-Text, not a builder library: an f-string line costs a fraction of a microsecond, and reading the code is reading the IR.
-What an op becomes is said in the `*_ops.py` files, by functions registered with `@emits(OpClass)`.
+It emits text and uses no builder library: an f-string line costs a fraction of a microsecond, and the code shows the
+IR. The functions in the `*_ops.py` files, registered with `@emits(OpClass)`, emit the ops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
 
 def emits(cls: type[OpT]) -> Callable[[Callable[[FunctionWriter, OpT], str | None]], Any]:
-    """Register what writes ops of class `cls`; it returns the name of the result, if there is one."""
+    """Register the function that emits ops of class `cls`. It returns the name of the result, if there is one."""
 
     def register(function: Callable[[FunctionWriter, OpT], str | None]) -> Callable[[FunctionWriter, OpT], str | None]:
         EMITTERS[cls] = function
@@ -46,7 +46,7 @@ Turn = Callable[["FunctionWriter"], None]  # writes what comes after each round 
 
 @dataclass(frozen=True)
 class Jump:
-    """Where `break` and `continue` of the innermost loop go."""
+    """The targets of `break` and `continue` of the innermost loop."""
 
     stop: str
     next: str
@@ -132,7 +132,7 @@ class FunctionWriter:
         return name
 
     def scratch(self, words: int) -> str:
-        """A stack slot of so many words of 64 bits that nobody reads any more when the next one writes to it: the
+        """A stack slot of this many 64-bit words, which nothing reads any more when the next user writes to it: the
         values that a call takes by address."""
         if words not in self.scratches:
             self.scratches[words] = self.stack(f"[{words} x i64]")
@@ -146,7 +146,7 @@ class FunctionWriter:
         return f"{hint}{self.counter}"
 
     def start(self, label: str) -> None:
-        """Begin the block `label`; falls through from an unfinished one."""
+        """Begin the block `label`. An unfinished block falls through to it."""
         self.jump(label)
         self.lines.append(f"{label}:")
         self.label, self.open = label, True
@@ -220,11 +220,11 @@ class FunctionWriter:
         return self.spell(u1)
 
     def spell(self, type: Type) -> str:
-        """The LLVM type of a value: of one, or of as many as there are lanes."""
+        """The LLVM type of a value: of one, or of one for each lane."""
         return spell(type) if self.width == 1 else f"<{self.width} x {spell(type)}>"
 
     def suffix(self, type: Prim) -> str:
-        """How the name of an intrinsic says that it works on such values."""
+        """The suffix of the name of an intrinsic for such values."""
         one = f"f{type.bits}" if type.is_float else f"i{type.bits}"
         return one if self.width == 1 else f"v{self.width}{one}"
 

@@ -1,9 +1,10 @@
-"""The instruction sets that code for the CPU is made for: all that the host has, or a level of x86-64 that it reaches.
+"""The instruction sets that code for the CPU is compiled for: all features of the host, or a level of x86-64 that it
+supports.
 
-native       what the host has
-x86-64-v2    SSE4.2: vectors of 128 bits
-x86-64-v3    AVX2 and FMA: 256 bits
-x86-64-v4    AVX-512: 512 bits
+    native       all features of the host
+    x86-64-v2    SSE4.2: vectors of 128 bits
+    x86-64-v3    AVX2 and FMA: 256 bits
+    x86-64-v4    AVX-512: 512 bits
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""Where a kernel for the CPU looks whether its launch shall end: after a failure in another thread, or an interrupt.
+"""Emits the tests of a CPU kernel whether its launch must end: after a failure in another thread, or an interrupt.
 
-    while { A }               ->    while { A; in every 1000th round or so: look }
+    while { A }               ->    while { A; in every 1000th iteration or so: test }
 
     for %i in %b..%e { A }    ->    for stretches [%p, %q) of %b..%e {
-                                      if it is not the last one { look }
+                                      if it is not the last one { test }
                                       for %i in %p..%q { A }
                                     }
 
-A look is a load and a branch; between two of them lies about a millisecond. A `while`, and a loop with other loops in
-it, counts its rounds down, which costs an instruction for each. A counted loop that LLVM may vectorize is cut into
-stretches. A loop that is over sooner is left alone: the loop around it looks.
+A test is a load and a branch. The time between two tests is about a millisecond. A `while`, and a loop that contains
+loops, counts its iterations down, which costs an instruction for each. A counted loop that LLVM may vectorize is split
+into stretches. A loop that ends sooner is left unchanged, because the loop around it tests.
 
-One whose length each iteration finds out for itself (the neighbours of a particle, the elements of a row), where rounds
-are cheap, is likely to be short, and what stretches need would cost it some ten percent. It is written twice: as it is,
-for up to LIKELY rounds, and cut into stretches. `runtime/interrupts.py` says who asks for a look.
+If each outer iteration computes the length of a loop (the neighbours of a particle, the elements of a row) and its
+iterations are cheap, the loop is probably short, and stretches would cost it some ten percent. It is emitted twice:
+unchanged, for up to LIKELY iterations, and split into stretches. `runtime/interrupts.py` says who requests a test.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which line of the program an instruction comes from: LLVM's debug metadata, which becomes `.loc` in PTX and assembly.
+"""Source lines of instructions: LLVM's debug metadata, which becomes `.loc` in PTX and assembly.
 
-It is for profilers, debuggers and `weft explore`. Only lines, no variables (what `nvcc -lineinfo` gives), so the code
-stays as fast. Paths of source files get into the code, so it is an option.
+Profilers, debuggers and `weft explore` use it. It contains only lines and no variables (like `nvcc -lineinfo`), so the
+code stays as fast. It is an option because it puts paths of source files into the code.
 """
 
 from __future__ import annotations

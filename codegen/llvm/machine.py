@@ -1,7 +1,8 @@
-"""The targets LLVM compiles for, behind one small table, and the optimization pipeline they share.
+"""The targets that LLVM compiles for, in one small table, and the optimization pipeline that they share.
 
-llvmlite lets one thread at a time into LLVM. What LLVM itself asks is less: that threads share no context and no target
-machine. `compile_object` keeps to that, and several threads are in it at once (docs/adr/0020-llvm-in-threads.md).
+llvmlite lets only one thread at a time into LLVM. LLVM itself requires less: threads must not share a context or a
+target machine. `compile_object` follows that rule, and several threads run it at once
+(docs/adr/0020-llvm-in-threads.md).
 """
 
 from __future__ import annotations

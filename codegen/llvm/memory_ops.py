@@ -1,4 +1,4 @@
-"""Memory: addresses, loads, stores, atomics. Everything here is a scalar at a byte address."""
+"""Memory: addresses, loads, stores, atomics. Every access here is to a scalar at a byte address."""
 
 from __future__ import annotations
 

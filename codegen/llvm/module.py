@@ -1,4 +1,6 @@
-"""What the functions of one LLVM module share: declarations, alias metadata, sites, the math library, the options."""
+"""State that the functions of one LLVM module share: declarations, alias metadata, sites, the math library, the
+options.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,10 @@ _UNTAGGED = ("local", "")  # locals, of which LLVM knows all, and memory that we
 
 
 class MathLibrary(Protocol):
-    """How an arch computes sin, exp, pow ..."""
+    """How a target computes sin, exp, pow ..."""
 
     def __call__(self, f: FunctionWriter, kind: str, type: Prim, *operands: str) -> str:
-        """Write a call of the function `kind` on operands of `type`; gives the register of the result."""
+        """Emit a call of the function `kind` on operands of `type`. Gives the register of the result."""
         ...
 
 
@@ -69,8 +71,8 @@ class ModuleWriter:
 
     @property
     def fast(self) -> str:
-        """Fast-math flags. NaN and infinity keep their meaning: a simulation that blew up should look like it. `nsz` is
-        left to our own rules: with it, LLVM spends most of its time on the signs of long sums."""
+        """Fast-math flags. NaN and infinity keep their meaning, so that a simulation that diverged shows it. `nsz` is
+        left to Weft's own rules: with it, LLVM spends most of its time on the signs of long sums."""
         return "reassoc arcp contract afn " if self.config.fast_math else ""
 
     def declare(self, signature: str, attributes: str = "") -> str:
@@ -80,7 +82,7 @@ class ModuleWriter:
         return name
 
     def keep(self, name: str) -> None:
-        """Let no pass drop the declaration `name`, though nothing calls it yet."""
+        """Keep the declaration `name` although nothing calls it yet."""
         self.kept[name] = None
 
     def site(self, site: Site) -> int:
@@ -94,13 +96,13 @@ class ModuleWriter:
         return f"!{len(self.metadata) - 1}"
 
     def hint(self, text: str) -> str:
-        """The metadata node of a hint about loops, the same for all of them."""
+        """The metadata node of a loop hint. All loops share it."""
         if text not in self.hints:
             self.hints[text] = self.node(f"!{{{text}}}")
         return self.hints[text]
 
     def odds(self, likely: bool) -> str:
-        """What marks a branch of which one side is seldom taken: the second one if `likely`."""
+        """The metadata of a branch of which one side is rarely taken: the second one if `likely`."""
         first, second = (1 << 20, 1) if likely else (1, 1 << 20)
         weights = self.hint(f'!"branch_weights", i32 {first}, i32 {second}')
         return f", !prof {weights}"
@@ -117,7 +119,7 @@ class ModuleWriter:
         return f", !llvm.loop {loop}"
 
     def access(self, scope: Scope, group: str) -> str:
-        """The metadata of a memory access: what it may touch, and the parallel loop it belongs to."""
+        """The metadata of a memory access: the memory that it may access, and its parallel loop."""
         if scope.kind in _UNTAGGED:
             return ""
         number = self.scopes.setdefault(scope, len(self.scopes))
@@ -136,9 +138,10 @@ class ModuleWriter:
         return body + "\n" + "\n".join(numbered) + "\n"
 
     def _resolve_scopes(self, body: str, metadata: list[str]) -> str:
-        """Alias scopes are known only once every access is written: fill them in.
+        """Fill in the alias scopes, which are known only after every access is emitted.
 
-        Fields and arrays do not overlap, save exposed ones."""
+        Fields and arrays do not overlap, except exposed ones.
+        """
         if not self.scopes:
             return body
         named = _bounded(self.scopes)

@@ -1,13 +1,14 @@
-"""The body of a very long loop becomes a function of its own.
+"""Moves the body of a very long loop to a function of its own.
 
     head: ... body: <thousands of lines> latch: ...    ->    body: %on = call i1 @f_body(%i, ...); br %on, %latch, %exit
 
-In a loop, LLVM's code generator loads constants ahead of it, thousands of them, and each register that lives through
-thousands of blocks takes time in each: code generation would take time by the square of the length. In a function that
-is called for each iteration nothing lives longer than that. It takes what it uses of the registers around it as
-parameters, and tells whether to go on: a failed assertion leaves the loop.
+In a loop, LLVM's code generator loads constants before the loop, thousands of them, and each register that is live
+through thousands of blocks takes time in each. Code generation would take time proportional to the square of the
+length. In a function that is called for each iteration, no register lives longer than that. The function takes the
+registers that it uses as parameters, and returns whether to continue: a failed assertion leaves the loop.
 
-Not with debug lines, which belong to one function; nor a shorter body, of which LLVM may still make vectors.
+The body stays in place with debug lines, which belong to one function. A shorter body stays too, because LLVM may still
+vectorize it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""`weft_overlaps(ctx)`: whether memory of a launch overlaps that its kernel counts on being apart (`ir/overlaps.py`).
+"""`weft_overlaps(ctx)`: whether memory of a launch overlaps that its kernel assumes to be distinct (`ir/overlaps.py`).
 
     low(a) < high(b) and low(b) < high(a)      for each such pair
 
-An array reaches from its lowest byte to its highest, whatever lies between: of two that are woven into one another,
-every other element of one buffer, it is said that they overlap. A launch asks before it runs anything; where the answer
-is yes, another variant of the kernel runs, which counts on nothing.
+An array extends from its lowest byte to its highest. Two interleaved arrays, such as the even and odd elements of one
+buffer, therefore count as overlapping. A launch calls the check before it runs anything. If the result is true, another
+variant of the kernel runs, which assumes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random numbers in generated code: the rounds of `ir/philox.py`, which says what they are a function of."""
+"""Random numbers in generated code: the rounds of `ir/philox.py`, which says what the numbers depend on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What LLVM's loop vectorizer says of each loop: why it made vectors of it, or why not.
+"""Reads the remarks of LLVM's loop vectorizer about each loop: why it was vectorized, or why not.
 
-LLVM prints remarks where its options, which are the process's, ask for them. So another process optimizes the module
-again, and its output is read:
+LLVM prints remarks if its options, which are global to the process, ask for them. Therefore another process optimizes
+the module again, and its output is read:
 
     remark: spots:5:1: loop not vectorized: cannot identify array bounds      ->     Remark(5, "loop not ...")
 """

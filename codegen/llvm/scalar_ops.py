@@ -1,7 +1,7 @@
-"""Arithmetic: each row of the operator tables in LLVM's words.
+"""Arithmetic: emits each row of the operator tables in LLVM IR.
 
-Rows whose `llvm` column names an instruction or an intrinsic need nothing more; the others are spelled out here,
-with the guards that make integer division by zero, overflow and shifts defined (see `ir/scalar.py`).
+Rows whose `llvm` column names an instruction or an intrinsic need nothing more. The others are emitted here, with the
+guards that define integer division by zero, overflow and shifts (see `ir/scalar.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How LLVM spells Weft's types and constants.
+"""The LLVM spelling of Weft's types and constants.
 
-A u1 is an `i1` in a register and an `i8` in memory; everything else is spelled one way.
+A u1 is an `i1` in a register and an `i8` in memory. Every other type has a single spelling.
 """
 
 from __future__ import annotations

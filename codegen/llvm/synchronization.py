@@ -2,7 +2,7 @@
 
     compare_exchange %p, %a, %b, acquire    ->    cmpxchg ptr %p, i32 %a, i32 %b acquire acquire
 
-They carry no alias metadata: whatever the addresses, LLVM must not move an access across them.
+They have no alias metadata: LLVM must not move an access across them, whatever the addresses are.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""NVIDIA's GPUs: kernels as PTX, and the host's half of a launch."""
+"""NVIDIA GPUs: kernels as PTX, and the host part of a launch."""

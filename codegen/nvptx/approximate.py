@@ -1,10 +1,11 @@
-"""exp, log, pow, roots and quotients of f32 for `fast_math`, by the approximations that a GPU has in hardware.
+"""Approximate exp, log, pow, roots and quotients of f32 for `fast_math`, by the instructions that a GPU has in
+hardware.
 
-Relative errors (`test_fast_functions` holds them): quotients and roots 3e-7; exp(x) and exp2(x) 3e-7 + 1e-7 |x|; log
-and log2 1e-6, also close to 1, where a polynomial takes the place of the hardware; pow(x, c) with a constant c of at
-most 8 in size, 2e-6 + 2e-7 |log2 of the result|. Infinities and NaN stay what they are; subnormal operands count as 0.
+Relative errors (tested by `test_fast_functions`): quotients and roots 3e-7; exp(x) and exp2(x) 3e-7 + 1e-7 |x|; log and
+log2 1e-6, also close to 1, where a polynomial replaces the hardware; pow(x, c) with a constant c of at most 8 in size,
+2e-6 + 2e-7 |log2 of the result|. Infinities and NaN are preserved. Subnormal operands count as 0.
 
-sin and cos have a file of their own.
+sin and cos are in a file of their own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs: how LLVM's NVPTX spells what `codegen/gpu` asks for."""
+"""NVIDIA GPUs: how LLVM's NVPTX spells the operations that `codegen/gpu` uses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The host's half of a CUDA kernel: `entry(ctx)` sizes a grid for each launch and calls the driver, all in native code.
+"""The host part of a CUDA kernel: `entry(ctx)` computes a grid for each launch and calls the driver, all in native
+code.
 
-It reads the context that the launcher filled (see `ir/artifact.py`) and hands it to the device by value. It waits for
-the device only if there is something to wait for: results, or assertions that may have failed.
+It reads the context that the launcher filled (see `ir/artifact.py`) and passes it to the device by value. It waits for
+the device only if necessary: for results, or for assertions that may have failed.
 """
 
 from __future__ import annotations

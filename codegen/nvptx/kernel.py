@@ -1,4 +1,5 @@
-"""The CUDA backend: a lowered kernel becomes PTX with an entry for each launch, and an object file that launches them.
+"""The CUDA backend: compiles a lowered kernel to PTX with an entry for each launch, and an object file that launches
+them.
 
 Everything up to PTX works without a GPU.
 """

@@ -1,15 +1,16 @@
-"""High words of products, written so that NVIDIA's assembler does not lose a borrow behind them.
+"""Rewrites the high words of products in PTX so that NVIDIA's assembler does not lose a borrow after them.
 
     mul.hi.u32   %r1, %r2, 6700417;         { .reg .b32 low; .reg .b64 both;
     cvt.u64.u32  %rd1, %r1;                   mul.wide.u32 both, %r2, 6700417; mov.b64 {low, %r1}, both; }
     sub.s64      %rd3, %rd1, %rd2;          the others as they are
 
-Of the left one, ptxas (11.8 to 13.5, for sm_75 and newer, from -O1 on) makes a multiply-add with a carry, and negates
-the low word of %rd2 before: where that is 0 there is no carry, and the high word is 1 too small. It sees through
-copies, selections and memory of the thread; so all high words are written as on the right, at the same price, but those
-that are only computed with in 32 bits. These stay: ptxas makes one instruction of the two halves of the same product.
+For the code on the left, ptxas (11.8 to 13.5, for sm_75 and newer, from -O1 on) emits a multiply-add with a carry, and
+negates the low word of %rd2 first. If that word is 0 there is no carry, and the high word is 1 too small. ptxas makes
+this error through copies, selections and thread memory too. All high words are therefore written as on the right, at
+the same cost, except those that are used only in 32-bit computations. These stay, because ptxas emits one instruction
+for the two halves of the same product.
 
-LLVM makes high words of divisions by constants, which say nothing of it. See docs/adr/0026.
+LLVM emits high words for divisions by constants, which the IR does not show. See docs/adr/0026.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""sin, exp, pow ... on the GPU: NVIDIA's libdevice, and what is faster where `fast_math` allows it."""
+"""Math functions (sin, exp, pow ...) on NVIDIA GPUs: NVIDIA's libdevice, and faster versions that
+`fast_math` allows.
+"""
 
 from __future__ import annotations
 

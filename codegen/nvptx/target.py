@@ -1,7 +1,7 @@
-"""NVIDIA GPUs as a target of LLVM: which compute capabilities and PTX versions there are, and NVIDIA's math library.
+"""NVIDIA GPUs as a target of LLVM: the compute capabilities and PTX versions, and NVIDIA's math library.
 
-PTX is assembled by the driver for the GPU at hand, so older PTX runs on newer GPUs. It must not be newer than the
-driver; so the target is the newest that device, driver and LLVM all know.
+The driver assembles PTX for the GPU at hand, so older PTX runs on newer GPUs. It must not be newer than the driver. The
+target is therefore the newest one that device, driver and LLVM all support.
 """
 
 from __future__ import annotations

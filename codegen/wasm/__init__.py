@@ -1,1 +1,1 @@
-"""WebAssembly: the CPU's code as object files for wasm32. Nothing here runs them."""
+"""WebAssembly: the CPU's code as object files for wasm32. Weft does not run them."""

@@ -1,12 +1,12 @@
-"""A lowered kernel becomes an object file for wasm32: what `codegen/cpu` writes, for one thread, with 128-bit SIMD.
+"""Compiles a lowered kernel to an object file for wasm32: the code of `codegen/cpu` for one thread, with 128-bit SIMD.
 
     define void @weft_entry(ptr noalias %ctx) { ... }        v128.load  f32x4.add  v128.store
 
-`wasm-ld` makes a module of it, alone or with other objects. The context that `weft_entry` takes is that of any CPU (see
-`ir/artifact.py`): its words have 8 bytes, of which a pointer is the low 4. LLVM's vectorizers make the vectors.
+`wasm-ld` links it to a module, alone or with other objects. `weft_entry` takes the same context as on any CPU (see
+`ir/artifact.py`): its words have 8 bytes, and a pointer is the low 4. LLVM's vectorizers vectorize the code.
 
-WebAssembly has no math library. exp and exp2 are our own with `fast_math`; what else a kernel calls (sinf, pow,
-memcpy ...) the module imports from C's library, by its name there. `imports` lists it.
+WebAssembly has no math library. With `fast_math`, exp and exp2 are Weft's own. The module imports all other functions
+that a kernel calls (sinf, pow, memcpy ...) from the C library under their names there. `imports` lists them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def compile_kernel(
     timer: Any = None,
     functions: Sequence[Kernel] = (),
 ) -> Artifact:
-    """Lowered CHI that is mapped to `MAPPED_TO`, with the functions it calls, to an object file. `timer(stage)` is
-    called as each stage begins."""
+    """Compile lowered CHI that is mapped to `MAPPED_TO`, with the functions it calls, to an object file. `timer(stage)`
+    is called as each stage begins."""
     note = timer or (lambda _stage: None)
     note("emit")
     assert config.target == MAPPED_TO
@@ -66,7 +66,7 @@ _FUNCTION, _TABLE, _MEMORY, _GLOBAL = range(4)
 
 
 def imports(code: bytes) -> tuple[str, ...]:
-    """The functions that an object file, or a module, takes from elsewhere, in alphabetical order."""
+    """The functions that an object file, or a module, imports, in alphabetical order."""
     if code[:4] != b"\0asm":
         raise InternalError("codegen: this is no WebAssembly")
     place = 8
