@@ -15,7 +15,16 @@ from weft.lang.data.field import Field
 from weft.lang.data.struct_field import StructField
 from weft.lang.errors import UnsupportedSyntax, WrongIndex, beneath_compiler
 from weft.lang.translate.translator import Translator, translates
-from weft.lang.translate.values import Record, coerce, common_type, is_known, kind_of, tensor_elements, to_expr
+from weft.lang.translate.values import (
+    Record,
+    coerce,
+    common_type,
+    has_effects,
+    is_known,
+    kind_of,
+    tensor_elements,
+    to_expr,
+)
 
 __all__ = ["OPERATORS", "binary", "condition", "matmul", "note_choice", "run_now", "tested", "truth", "unary"]
 
@@ -173,6 +182,7 @@ def unary(t: Translator, kind: str, x: tree.Expr, node: ast.AST) -> tree.Expr:
 
 @translates(ast.Compare)
 def _compare(t: Translator, node: ast.Compare) -> Any:
+    """All sides of a chain are computed, once each, from left to right."""
     left = t.expr(node.left)
     chained = len(node.ops) > 1
     results: list[Any] = []
@@ -182,7 +192,10 @@ def _compare(t: Translator, node: ast.Compare) -> Any:
             no_field(t, left, node.left)
             no_field(t, right, place)
         if chained and not is_known(right):
-            right = t.frozen(to_expr(t, right, place))
+            side = to_expr(t, right, place)
+            if has_effects(side) and not is_known(left):
+                left = t.frozen(to_expr(t, left, node.left))
+            right = t.frozen(side)
         results.append(_compare_two(t, op, left, right, node))
         left = right
     if all(map(is_known, results)):

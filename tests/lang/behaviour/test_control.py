@@ -450,3 +450,23 @@ def test_named_expressions_assign_to_the_variable_that_is_there(ti):
     assert run(3).to_list() == wanted(3)
     assert run(5).to_list() == wanted(5)
     assert shared() == 10
+
+
+def test_chains_of_comparisons_go_from_left_to_right(ti):
+    calls = ti.field(ti.i32, ())
+
+    @ti.func
+    def bump(t: ti.template()):
+        t += 1
+        calls[None] += 1
+        return t
+
+    @ti.kernel
+    def run(n: ti.i32) -> ti.types.vector(4, ti.i32):
+        s = n
+        a = int(s < bump(s) < s + 1)
+        b = int(s > bump(s) > bump(s)) + int(s * 2 > bump(s) > s - 1)
+        return ti.Vector([a, b, s, int(0 <= n < 4 == 4)])
+
+    assert run(1).to_list() == [1, 1, 5, 1]
+    assert calls[None] == 4
