@@ -230,8 +230,13 @@ class BindingsDriver(Driver):
         self._call(_FILLS[size], address, pattern, times, stream)
 
     def owner(self, address: int) -> int:
-        ordinal = self._cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        return int(self._call("cuPointerGetAttribute", ordinal, address))
+        # Not by the package: its versions 13.2 and 13.3 give 0 for every device.
+        ordinal = int(self._cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+        number = ctypes.c_int()
+        status = self._library.cuPointerGetAttribute(ctypes.byref(number), ordinal, ctypes.c_uint64(address))
+        if status:
+            raise self.error(status, "cuPointerGetAttribute")
+        return number.value
 
     # ---- modules and functions
 

@@ -34,6 +34,11 @@ int cuGetProcAddress_v2(const char *name, void **out, int version, unsigned long
     return weft_lookup(name, out, version, flags, status);
 }
 int cuLaunchKernel(void) { return 0; }
+int cuPointerGetAttribute(void *out, int attribute, unsigned long long pointer) {
+    int (*answer)(void *, int, unsigned long long);
+    int status = weft_lookup("cuPointerGetAttribute", (void **)&answer, 12000, 0, 0);
+    return status ? status : answer(out, attribute, pointer);
+}
 """
 
 _SCALARS: dict[str, Any] = {
