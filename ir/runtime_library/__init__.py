@@ -1,4 +1,5 @@
-"""The run-time library: functions in CHI that passes call, compiled for each target with the kernel that calls them.
+"""The run-time library: functions in CHI that passes call. They are compiled for each target with the kernel that calls
+them.
 
     locks = SpinLocks("locks", words)            words: a field of i32 that the pass adds to the kernel
     locks.acquire(build, index)                  %none = invoke function=locks_acquire, [%index], touched=(words)
@@ -6,10 +7,10 @@
     locks.release(build, index)
     functions += locks.functions()               they go where the real functions of a program go
 
-A structure keeps its state in fields that its user provides, and which are zero at first. Its functions are ordinary
-functions of the program: the verifier, the evaluator, the passes and the code generators of all targets take them.
+A structure keeps its state in fields that its user provides and that are zero at first. Its functions are ordinary
+functions of the program: the verifier, the evaluator, the passes and the code generators of all targets handle them.
 
 - `spin_locks`: mutual exclusion of iterations
 - `append_list`: a list that grows up to its capacity
-- `cell_allocator`: numbers of cells, which can be given back
+- `cell_allocator`: numbers of cells, which can be freed
 """

@@ -1,14 +1,14 @@
-"""A list to which iterations append at once, up to a capacity.
+"""A list to which iterations append concurrently, up to a capacity.
 
-    append(value) -> i64    the slot that it got; -1 where the list is full
-    at(slot)                what is there; 0 where nothing is yet
-    size() -> i64           how many slots are taken
-    lost() -> i64           how many values found no slot
-    clear()                 empty it; no other iteration may use the list meanwhile
+    append(value) -> i64    the slot of the value; -1 if the list is full
+    at(slot)                the value in a slot; 0 if there is none yet
+    size() -> i64           the number of reserved slots
+    lost() -> i64           the number of values for which there was no slot
+    clear()                 empties the list; no other iteration may use it at the same time
 
-The state is a counter and the slots. Values are words, and 0 is none of them. Who reads a value sees all that its
-iteration did before it appended it. Slots below `size()` may still be 0 while others append: the slot is taken first,
-then the value is put there. Which value gets which slot is not defined.
+The state is a counter and the slots. Values are words, and 0 is not a valid value. An iteration that reads a value sees
+everything that the appending iteration did before. Slots below `size()` may still be 0 while others append, because the
+slot is reserved before the value is stored. Which value gets which slot is not defined.
 """
 
 from __future__ import annotations

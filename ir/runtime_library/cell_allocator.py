@@ -1,16 +1,16 @@
-"""Numbers of cells of one size: iterations take them and give them back.
+"""An allocator of cells of one size, which are numbers: iterations allocate and free them.
 
-    allocate() -> i64    a cell that nobody else has, from 0 on; -1 where all are taken
-    free(cell)           give a cell back; only who has it may, and once
-    failed() -> i64      how often there was none
+    allocate() -> i64    a cell that no other iteration owns, from 0 on; -1 if all are in use
+    free(cell)           frees a cell; only its owner may call it, and only once
+    failed() -> i64      the number of failed allocations
 
-The caller keeps the cells themselves: an element each of whatever fields it likes. Who gets a cell sees all that its
-last owner did before giving it back; a cell that nobody had is as it was before the loop.
+The caller stores the cells themselves: one element each of any fields. The new owner of a cell sees everything that the
+last owner did before freeing it. A cell that had no owner yet is as it was before the loop.
 
-Cells that were never taken are handed out in order, by a counter (`fresh`). Cells that were given back are a stack:
-`head` holds the number of the topmost one plus 1, `next` of each cell that of the one below it, 0 for none. The stack
-changes by compare-and-swap on `head`. The upper half of `head` counts changes, so that a `head` that was read does not
-come back when its cell does (the ABA problem), but after 2**32 changes in between.
+Cells that were never used are handed out in order, by a counter (`fresh`). Freed cells form a stack. `head` holds the
+number of the topmost cell plus 1. `next` of each cell holds the same for the cell below it, or 0 if there is none. The
+stack is changed by compare-and-swap on `head`. The upper half of `head` counts changes, so that an old value of `head`
+does not recur when its cell does (the ABA problem), unless there are 2**32 changes in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the functions of the library are made of text, called, and lowered."""
+"""Builds the functions of the library from text, calls them, and lowers them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,16 @@
-"""Locks on which iterations wait by looking again and again.
+"""Spin locks for iterations.
 
-A lock is a word: 0 where it is free, 1 where an iteration holds it. Who acquires it sees all that earlier holders did.
+A lock is a word: 0 if it is free, 1 if an iteration holds it. An iteration that acquires it sees everything that
+earlier holders did.
 
-    try_acquire(index) -> u1    take the lock if it is free
-    acquire(index)              take it, however long that takes
-    release(index)              give it back; only who holds it may
+    try_acquire(index) -> u1    acquires the lock if it is free
+    acquire(index)              acquires the lock, however long that takes
+    release(index)              releases the lock; only its holder may call it
 
-An iteration that holds a lock must not acquire it again, and two that hold one each must not wait for the other's.
-A GPU whose threads run in lockstep needs the critical section inside of the condition, or who holds the lock may wait
-for those that wait for it. (NVIDIA's GPUs from sm_70 on let threads that diverge run on; there `acquire` does.)
+An iteration must not acquire a lock that it holds, and two iterations that hold one lock each must not wait for each
+other's. On a GPU whose threads run in lockstep, the critical section must be inside the condition, or the holder may
+wait for threads that wait for it. (On NVIDIA GPUs from sm_70 on, divergent threads make progress independently, and
+`acquire` works.)
 
     while { %mine = try_acquire(%index); if %mine { ...; release(%index); break } }
 """

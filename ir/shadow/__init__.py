@@ -1,6 +1,7 @@
-"""Shadow execution: what a launch is given is kept, evaluated by itself, and compared with what the machine code made.
+"""Shadow execution: the inputs of a launch are copied, evaluated separately, and compared with the results of the
+machine code.
 
-`launch.py` has the copies, `replay.py` evaluates them, in several ways where these may differ, and `compare.py` says
-which differences no such way explains. Which launches are repeated, and what becomes of a difference, is decided in
-`lang/checks/`.
+`launch.py` makes the copies. `replay.py` evaluates them, in several variants if these may differ. `compare.py` finds
+the differences that no variant explains. `lang/checks/` decides which launches are repeated and how a difference is
+reported.
 """

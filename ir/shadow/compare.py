@@ -1,14 +1,14 @@
-"""Where two outcomes of one launch differ, and whether the kernel's meaning leaves that open.
+"""Compares two outcomes of one launch, and decides whether the kernel's meaning allows their differences.
 
-Numbers are compared by their bits, all NaNs alike. Those that differ are then looked at in the variants of
-`replay.py`, one after the other, until each is explained or none is left:
+Numbers are compared by their bits. All NaNs are equal. Numbers that differ are examined in the variants of `replay.py`,
+one after another, until each difference is explained or no variant is left:
 
-- a float may be off by 8 times what it moved in any variant so far, and by 16 units in the last place where anything
-  in the kernel may be rounded otherwise at all;
-- what moved between being finite and not, and an integer that differs in any variant, is *unsettled*: what it is
-  depends on the order of iterations, or on which way a number was rounded, so nothing is said of it. Only if a field
-  or array held the same integers in all variants, each at another place (a list that iterations append to), it must
-  hold these.
+- A float may be off by 8 times its largest change in any variant so far, and by 16 units in the last place if anything
+  in the kernel may be rounded differently at all.
+- A float that changed between finite and not finite, and an integer that differs in any variant, is *unsettled*: it
+  depends on the order of iterations, or on the rounding of a number, so it is not compared. The exception is a field or
+  array that held the same integers in all variants in different places (a list that iterations append to). It must hold
+  these integers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a launch is given: copies of the memory that it can reach, the arguments, and the key of its random numbers.
+"""The inputs of a launch: copies of the memory that it can access, the arguments, and the key of its random numbers.
 
-Memory is copied in *regions*: the trees of the kernel's fields and its array arguments, those that overlap together, so
-that they overlap in the copy as well.
+Memory is copied in *regions*: the trees of the kernel's fields and its array arguments. Overlapping ones are copied
+together, so that they overlap in the copy as well.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""A launch evaluated once more, on a copy of its memory: as the program says, or in a variant that it allows as well.
+"""Evaluates a launch again on a copy of its memory: as the program says, or in a variant that the program allows as
+well.
 
-What a kernel leaves may depend on what its meaning leaves open: the order of iterations (the old values of atomics,
-the rounding of sums that they make), and rounding: with `fast_math` that of every operation, else that of functions
-such as `sin`, which each library rounds in its own way. A `Variant` opens these: it runs the iterations in another
-order, and moves results by some units in the last place, all of them up, all of them down, or each by chance. So how
-far a number moves between variants tells how far it may be off, after any cancellation, branch or convergence that it
-went through.
+The result of a kernel may depend on what its meaning leaves open. One part is the order of iterations: the old values
+of atomics, and the rounding of sums by atomics. The other part is rounding: of every operation with `fast_math`, else
+of functions such as `sin`, which each library rounds in its own way. A `Variant` varies these: it runs the iterations
+in another order, and moves results by some units in the last place, all up, all down, or each at random. The amount by
+which a number moves between variants therefore shows how far it may be off, after any cancellation, branch or
+convergence on its way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A kernel on its way down: as it was translated, as code is made of it, and the first pass that changed its sense."""
+"""The stages of a kernel: as it was translated, as code is generated from it, and the first pass that changed its
+meaning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a path of levels ends in: the cell that holds one element of a field."""
+"""The end of a path of levels: the cell that holds one element of a field."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
     activate    nothing
     enumerate   the box from 0 to the shape
 
-Dense levels that follow one another are one dense level (`collapse`), so that a field of plain arrays costs one
-multiplication for each axis, and blocks a division and a remainder for each digit.
+Consecutive dense levels are one dense level (`collapse`). A field of plain arrays therefore costs one multiplication
+for each axis, and blocks cost a division and a remainder for each digit.
 """
 
 from __future__ import annotations

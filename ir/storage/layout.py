@@ -1,8 +1,8 @@
-"""Measures an SNode tree, once, and gives each place the path of levels that leads to it.
+"""Computes the layout of an SNode tree, once, and gives each place the path of levels that leads to it.
 
-Extents are exact. In a cell, children follow one another, each aligned to the largest scalar inside it; a cell's size
-is a multiple of its own alignment. In the root's, between children of different fields there is a gap that is nobody's:
-what misses one of them by an index, where nothing checks indices, does not meet the other.
+Extents are exact. Children follow one another in a cell, each aligned to its largest scalar. The size of a cell is a
+multiple of its alignment. In the root's cell there is an unused gap between children of different fields. If indices
+are not checked, an access that misses a field by one index does not touch another field.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What a level of storage is, and what it writes with.
+"""The interface of a storage level, and of the emitter that it uses.
 
-A level gives every cell above it a group of cells of its own: an array of them (`dense`), or, once there are such
-levels, an array with a bit for each cell, a table of pointers to cells, a list. The same three questions are asked of
-every level, and the answers are CHI:
+A level gives every cell above it a group of cells of its own: an array of them (`dense`). Possible other levels are an
+array with a bit for each cell, a table of pointers to cells, or a list. Every level answers the same three questions,
+and the answers are CHI:
 
-    address     where the cell of an index is, given where the group is
-    activate    what makes the cell exist before something is written to it
-    enumerate   which cells a loop over the field visits
+    address     the address of the cell of an index, given the address of the group
+    activate    creates the cell before something is written to it
+    enumerate   the cells that a loop over the field visits
 
-Levels do not import ops, since ops refer to fields and these to levels: they write CHI through `Chi`.
+Levels do not import ops, because ops refer to fields and fields to levels. They emit CHI through `Chi`.
 """
 
 from __future__ import annotations

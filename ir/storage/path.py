@@ -1,10 +1,11 @@
-"""A path of levels from the base of a tree to the cell of one element, and all that is asked of it.
+"""A path of levels from the base of a tree to the cell of one element, and the questions about it.
 
     root.dense(i, 4).dense(i, 8).place(x)        dense(0: 4 x 32 // 8) > dense(0: 8 x 4) > cell(f32 at 0)
     collapsed                                    dense(0: 32 x 4) > cell(f32 at 0)
 
-Who wants to know how a field is stored asks its path. Questions that not every level can answer have the answer None:
-a window of strides, say, which a table of pointers has not. So a new kind of level changes this room alone.
+All questions about the storage of a field go to its path. If not every level can answer a question, the answer may be
+None. An example is a window of strides, which a table of pointers does not have. A new kind of level therefore changes
+only this package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""SNode trees: how the elements of fields are laid out in memory. This file declares; `layout.py` measures.
+"""SNode trees: the memory layout of the elements of fields. This module declares them, and `layout.py` computes the
+layout.
 
-A tree grows from a root. Each dense SNode repeats the cell inside it over a small box; a place is a leaf with one
-scalar component of a field. `root.dense(ij, (4, 4)).dense(ij, (8, 8)).place(x)` is a 32 x 32 field in 8 x 8 blocks.
+A tree grows from a root. Each dense SNode repeats its cell over a small box. A place is a leaf with one scalar
+component of a field. `root.dense(ij, (4, 4)).dense(ij, (8, 8)).place(x)` is a 32 x 32 field in 8 x 8 blocks.
 """
 
 from __future__ import annotations

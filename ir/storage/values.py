@@ -1,4 +1,4 @@
-"""How a value lies in memory that is not a field's: a temporary of the kernel, or a local."""
+"""The layout of a value outside of fields: a temporary of the kernel, or a local."""
 
 from __future__ import annotations
 
