@@ -1,24 +1,25 @@
-"""Ctrl-C, and what else Python has handlers for, while a kernel runs on the CPU.
+"""Run Python's signal handlers, such as that of Ctrl-C, while a kernel runs on the CPU.
 
-Python runs the handlers of signals in the main thread, between two instructions of its own. A kernel has none of these.
-So a kernel that the main thread launched lets Python look for signals every INTERVAL milliseconds, and ends where a
-handler raises:
+Python runs signal handlers in the main thread, between two bytecode instructions. A kernel has no such instructions. A
+kernel that the main thread launched therefore lets Python check for signals every INTERVAL milliseconds, and ends if a
+handler raises an exception:
 
-    watcher   a thread: where one launch of the main thread lasts, it writes to the launch's error record (the high
-              half of the first word) that the launch shall look
-    kernel    loads that word where it is free (`codegen/llvm/interrupts.py`). If it is not 0, it calls `poll`. So does
-              the pool between the shares of a loop, and who waits for the pool or for a lock
-    poll      in the main thread takes Python's lock, runs the handlers, and tells whether one raised; in the threads
-              of the pool tells whether the launch was ended
-    launch    raises the exception, when all threads have left the kernel
+    watcher   a thread. If a launch of the main thread takes long, it sets a flag in the launch's error record (the
+              high half of the first word)
+    kernel    loads that word where a load costs nothing (`codegen/llvm/interrupts.py`). If it is not 0, it calls
+              `poll`. The pool does so between the shares of a loop, and threads that wait for the pool or for a
+              lock do so too
+    poll      in the main thread, takes the GIL, runs the handlers, and returns whether one raised; in threads of the
+              pool, returns whether the launch was ended
+    launch    raises the exception when all threads have left the kernel
 
-It asks Python, and installs no handler: so a program has the handlers that it wants, from `signal.signal`, Jupyter or
-asyncio, set at any time, and `_thread.interrupt_main` works too. Launches of other threads go on, as Python code in
-other threads does.
+Weft calls Python's own check and installs no handler. A program can set its handlers at any time, by `signal.signal`,
+Jupyter or asyncio, and `_thread.interrupt_main` works too. Launches of other threads continue, as Python code in other
+threads does.
 
-The error record of a launch by the main thread lies in one place, where the watcher finds it. (A launch within another,
-by a kernel that prints, has its own, and is not watched.) The watcher sleeps where the main thread launches nothing for
-a while; the first launch then wakes it.
+The error record of a launch by the main thread is at a fixed place, where the watcher finds it. (A launch within
+another one, by a kernel that prints, has its own record and is not watched.) The watcher sleeps if the main thread
+launches nothing for a while; the next launch wakes it.
 """
 
 from __future__ import annotations

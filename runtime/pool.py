@@ -1,28 +1,28 @@
 """The pool of native worker threads that runs parallel loops.
 
-The caller of a loop works too, and never waits for a worker that has not begun. The pool's memory, by cache lines (the
-places have names in `pool_ir.py`):
+The thread that calls a loop works too, and never waits for a worker that has not begun. The layout of the pool's
+memory, by cache lines (`pool_ir.py` names the offsets):
 
-      0   lock (0 free, 1 while a loop runs, 2 if it is wanted), workers wanted, workers started, stopping (i32 each),
-          spins before sleeping (i64)
-     64   state (i64): epoch << 32 | open << 31 | waiting << 30 | how many workers are inside
-    128   how many workers sleep (i32)
-    160   the launch lock: 0 free, 1 taken, 2 taken and wanted (i32); the thread that holds it (i64); the thread
+      0   lock (0 free, 1 while a loop runs, 2 if threads wait for it), workers wanted, workers started, stopping
+          (i32 each), spins before sleeping (i64)
+     64   state (i64): epoch << 32 | open << 31 | waiting << 30 | number of workers inside
+    128   number of sleeping workers (i32)
+    160   the launch lock: 0 free, 1 taken, 2 taken and waited for (i32); the thread that holds it (i64); the thread
           whose launch runs a loop (i64)
     192   the loop: body, ctx, share, n, the least chunk
-    232   scratch memory for the launch under way, which grows as needed: where it is, how many bytes
+    232   scratch memory for the current launch, which grows as needed: its address, its bytes
     248   the first fault of the loop, see `guard_ir.py`
     256   where the next chunk begins
     320   thread handles
 
 A caller that gets the lock writes the loop and publishes it: epoch + 1, open, nobody inside. A worker that sees a new
-epoch enters by adding one to the state, which succeeds only while it is open, takes chunks (long ones first: memory is
-read in long runs, and the last chunks are short enough that all end together) until none is left and
-leaves. The caller takes chunks as well; when none is left it clears `open` and waits until nobody is inside. So a
-worker that wakes late finds the door closed, and a loop is over as soon as its work is.
+epoch enters by adding one to the state, which succeeds only while the loop is open. It takes chunks until none is left
+and leaves. Long chunks come first, because memory is then read in long runs; the last chunks are short, so that all
+threads finish together. The caller takes chunks as well. When none is left, it clears `open` and waits until nobody is
+inside. A worker that wakes late cannot enter, so a loop ends as soon as its work is done.
 
-A caller that does not get the lock runs its loop by itself; a launch waits for it (`launch_locks.py`). Who waits
-spins for some 30 us and then sleeps on the word it watches, so an idle pool costs nothing.
+A caller that does not get the lock runs its loop alone; a launch waits for it (`launch_locks.py`). A waiting thread
+spins for some 30 us and then sleeps on the word that it waits for, so an idle pool uses no CPU time.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Compiled kernels on disk: what a kernel can name, as a key, and what is kept under it."""
+"""Cache compiled kernels on disk: make the key of a kernel and store its code under it."""

@@ -1,8 +1,8 @@
-"""Compiled kernels on disk. A kernel is looked up after it was translated, and kept after it was compiled.
+"""The disk cache of compiled kernels. A kernel is looked up after its translation and stored after its compilation.
 
-The key is the text of the kernel's tree (`ir/tree_key.py`), with the options, the machine, and the versions of all that
-takes part in compiling. The rest of the compiler sees nothing of a kernel but its tree. So a program never gets code
-that was made of another program, whatever Python it runs while it compiles.
+The key is the text of the kernel's tree (`ir/tree_key.py`), with the options, the machine, and the versions of all
+parts of the compiler. Later stages of the compiler see nothing of a kernel except its tree. A program therefore never
+gets code that was made of another program, whatever Python code it runs during compilation.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["Entry", "entry_of", "key_of"]
 
 _log = logging.getLogger("weft")
 
-_BY_PLACE = b"see the key with the place\n"  # an entry in place of a kernel whose messages name files and lines
+_BY_PLACE = b"see the key with the place\n"  # for a kernel whose messages name files and lines
 
 
 class Entry:
-    """The place of one kernel in the store. `words` is what its code depends on besides its tree; `lines`: it depends
-    on files and lines, too."""
+    """The entry of one kernel in the store. `words` lists what its code depends on besides its tree. `lines` is true if
+    it also depends on files and lines."""
 
     def __init__(self, store: Any, tree: KernelTree, words: str, lines: bool) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class Entry:
         self._key = hashed(f"{text}\n{words}\n{self._places() if lines else ''}")
 
     def find(self, device: Device) -> Callable[..., Any] | None:
-        """The kernel, loaded on `device`; None if it is not kept, or cannot be used."""
+        """Load the kernel on `device`. Returns None if it is not stored, or cannot be used."""
         data = self._store.get(self._key)
         if data == _BY_PLACE:
             data = self._store.get(self._key_here())
@@ -56,7 +56,7 @@ class Entry:
         return loaded
 
     def keep(self, artifact: Artifact) -> None:
-        """Keep the code of the kernel."""
+        """Store the code of the kernel."""
         data = pack(artifact)
         if not any(site.kind != "print" for site in artifact.sites):
             self._store.put(self._key, data)
@@ -65,7 +65,7 @@ class Entry:
         self._store.put(self._key, _BY_PLACE)
 
     def _key_here(self) -> str:
-        """The key of a kernel whose messages name files and lines."""
+        """Return the key of a kernel whose messages name files and lines."""
         return hashed(f"{self._key} {self._places()}")
 
     def _places(self) -> str:
@@ -73,14 +73,14 @@ class Entry:
 
 
 def entry_of(program: Any, tree: KernelTree) -> Entry | None:
-    """The place of a kernel in the program's store; None if nothing is kept."""
+    """Return the entry of a kernel in the program's store; None if nothing is stored."""
     if program.store is None:
         return None
     return Entry(program.store, tree, _words(program), bool(program.config.line_info))
 
 
 def key_of(program: Any, tree: KernelTree) -> str:
-    """A number for all that the code of a kernel depends on."""
+    """Return a hash of everything that the code of a kernel depends on."""
     return hashed(f"{describe(tree)[0]}\n{_words(program)}")
 
 
@@ -94,5 +94,5 @@ def _options(config: CompileConfig, threads: int) -> str:
 
 
 def _target(program: Any) -> str:
-    """What machine the code is for."""
+    """Return a description of the machine that the code is for."""
     return f"{native_target()} {program.backend.depends_on(program.device)}"

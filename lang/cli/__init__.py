@@ -1,4 +1,4 @@
-"""The command `weft`: run a demo or a program written for Taichi, look at the machine."""
+"""The command `weft`: run a demo or a program written for Taichi, and inspect the machine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weft.lang.program.options import did_you_mean
 
 __all__ = ["main"]
 
-_DRAWING = {"PIL": "pillow", "matplotlib": "matplotlib"}  # modules, and what is installed to have them
+_DRAWING = {"PIL": "pillow", "matplotlib": "matplotlib"}  # modules, and the packages that contain them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; gives the exit status."""
+    """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="weft", description="Spatial computing in Python.")
     parser.add_argument("--version", action="version", version=f"weft {version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -34,21 +34,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return int(given.action(given)) if given.command else _help(parser)
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
 def _add_program(command: argparse.ArgumentParser, action: Callable[[argparse.Namespace], int]) -> None:
-    """A program and its arguments, to be run by `action`."""
+    """Add the arguments for a program and its own arguments. `action` runs the program."""
     command.add_argument("program", metavar="PROGRAM")
     rest = command.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
-    rest.required = False  # there may be none, which argparse forgets when it lists what is missing
+    rest.required = False  # it may be empty; argparse mishandles this when it lists missing arguments
     command.set_defaults(action=action)
 
 
 def _more_commands(commands: Any) -> None:
-    """Those that Taichi's command has too."""
+    """Add the commands that Taichi's command line has too."""
     example = commands.add_parser("example", help="run a demo, print or copy its source; without a name, list them")
     example.add_argument("name", nargs="?", metavar="NAME")
     example.add_argument("-p", "-P", "--print", action="store_true", help="print the source instead")
@@ -104,7 +104,7 @@ def _example(given: argparse.Namespace) -> int:
 
 
 def version() -> str:
-    """The version of the installed distribution."""
+    """Return the version of the installed distribution."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed
 
@@ -122,7 +122,7 @@ def _positive(text: str) -> int:
 
 
 def _demo(given: argparse.Namespace) -> int:
-    # Demos stand above the language: they are found by name, as any program that uses Weft.
+    # Demos are in a layer above the language, so they are found by name, like any program that uses Weft.
     runner: Any = importlib.import_module("weft.demos.runner")
     if given.name is None:
         width = max(map(len, runner.NAMES))

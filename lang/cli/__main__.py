@@ -1,4 +1,4 @@
-"""`python -m weft.lang.cli`: the command `weft`."""
+"""Run the command `weft` as `python -m weft.lang.cli`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`weft cache`: where compiled kernels are kept, how many, and no more of them."""
+"""The command `weft cache`: show the folder and the number of compiled kernels, or delete them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Declare it; it sets `action`, which runs it."""
+    """Declare the command. It sets `action`, which runs it."""
     cache = commands.add_parser("cache", help="the compiled kernels that are kept on disk")
     text = "say where and how many they are, which is what is done without a word, or remove them"
     cache.add_argument("what", nargs="?", choices=("info", "clear"), default="info", help=text)

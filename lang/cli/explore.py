@@ -1,4 +1,4 @@
-"""The command `weft explore`: run a program, and write a page that shows what becomes of its kernels."""
+"""The command `weft explore`: run a program and write a page that shows the stages of its kernels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
 
 
 class _Enough(SystemExit):
-    """The kernel that was asked for is compiled: what the program does next is of no interest."""
+    """Raised when the requested kernel is compiled, because the rest of the program need not run."""
 
 
 def _explore(given: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def _explore(given: argparse.Namespace) -> int:
     try:
         run()
     except (_Enough, KeyboardInterrupt):
-        pass  # what was found until now is what is shown
+        pass  # show what was found so far
     finally:
         ON_COMPILED.reset(token)
     if not found:
@@ -71,7 +71,8 @@ def _explore(given: argparse.Namespace) -> int:
 
 
 def _program(program: str) -> Callable[[], object] | None:
-    """What runs it: a file as Python would, of a demo one frame; None where there is neither."""
+    """Return a function that runs the program: a file as Python would, or one frame of a demo. None if neither
+    exists."""
     if Path(program).is_file():
         return lambda: run_program(program, [])
     runner: Any = importlib.import_module("weft.demos.runner")
@@ -79,7 +80,8 @@ def _program(program: str) -> Callable[[], object] | None:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The file and the kernel's name, which may be missing. (A path on Windows has a colon of its own.)"""
+    """Split the argument into the file and the kernel's name, which may be missing. (A path on Windows contains a
+    colon.)"""
     path, _, kernel = text.rpartition(":")
     return (
         (path, kernel) if path and kernel.replace(".", "_").isidentifier() and not Path(text).is_file() else (text, "")
@@ -87,7 +89,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _compiled(recipe: Recipe, arch: str) -> Stages:
-    """The stages, made now: the fields may be gone when the program has ended."""
+    """Return the stages, computed now: the fields may no longer exist when the program has ended."""
     stages = Stages(recipe, arch)
     _ = stages.passes, stages.artifact
     return stages

@@ -1,4 +1,4 @@
-"""The commands of `weft` that make and change videos: `video`, `gif`, `video_speed`, `video_crop`, `video_scale`."""
+"""The commands of `weft` that make and edit videos: `video`, `gif`, `video_speed`, `video_crop`, `video_scale`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Declare them; each sets `action`, which runs it."""
+    """Declare the commands. Each sets `action`, which runs it."""
     video = commands.add_parser("video", help="make a video of png files, those of this folder if none are named")
     video.add_argument("inputs", nargs="*", metavar="PNG", help="the frames, in this order")
     video.add_argument("-o", "--output", default="video.mp4", metavar="FILE")
@@ -43,7 +43,7 @@ def _on_a_video(commands: Any, name: str, text: str, action: Callable[[Any], int
 
 
 def _told(action: Callable[[Any], int], given: argparse.Namespace) -> int:
-    """Run it; what cannot be done is said in a line."""
+    """Run the function and print an error as one line."""
     try:
         return action(given)
     except (OSError, RuntimeError, ValueError, WeftError) as error:
@@ -52,7 +52,7 @@ def _told(action: Callable[[Any], int], given: argparse.Namespace) -> int:
 
 
 def _beside(source: str, ending: str) -> str:
-    """A file beside the source, called as it is but for its end."""
+    """Return the name of a file beside the source, with the same stem and another ending."""
     path = Path(source)
     return str(path.with_name(path.stem + ending))
 

@@ -1,7 +1,7 @@
-"""Programs that the command line runs: as Python would run them, with `import taichi` meaning Weft.
+"""Run programs from the command line as Python would, with `import taichi` mapped to Weft.
 
-What they raise is shown as if Python had run them: of the traceback, the program's own frames. Frames of Weft stay
-where the mistake is Weft's, and where WEFT_TRACEBACK is "full".
+An exception is shown as if Python had run the program: the traceback shows only the program's own frames. Frames of
+Weft are shown if the fault is Weft's, or if WEFT_TRACEBACK is "full".
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from weft.lang.interpret.breakpoints import HOOKS, running, wants_pdb
 __all__ = ["run_program"]
 
 _PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
-_INTERRUPTED = 130  # the exit status that shells give after Ctrl-C
+_INTERRUPTED = 130  # the exit status of shells after Ctrl-C
 
 
 def run_program(program: str, arguments: Sequence[str], debugs: bool = False) -> int:
-    """Run a Python file; gives the exit status. `debugs`: `breakpoint()` means a debugger that knows what is Weft's."""
+    """Run a Python file and return the exit status. With `debugs`, `breakpoint()` opens a debugger that hides Weft's
+    frames."""
     importlib.import_module("weft.compat").install()
     sys.argv = [program, *arguments]
     sys.path.insert(0, str(Path(program).resolve().parent))
@@ -34,7 +35,7 @@ def run_program(program: str, arguments: Sequence[str], debugs: bool = False) ->
     traced, token = sys.gettrace(), running.set(sys._getframe())
     try:
         runpy.run_path(program, run_name="__main__")
-    except bdb.BdbQuit:  # whoever sat at the debugger has seen enough
+    except bdb.BdbQuit:  # the user has quit the debugger
         return 1
     except (Exception, KeyboardInterrupt) as error:
         for one in _chain(error):
@@ -42,15 +43,15 @@ def run_program(program: str, arguments: Sequence[str], debugs: bool = False) ->
         sys.excepthook(type(error), error, error.__traceback__)
         return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     finally:
-        sys.settrace(traced)  # a debugger of the program has no more to do
+        sys.settrace(traced)  # turn off the tracing of a debugger in the program
         running.reset(token)
     return 0
 
 
 def _breaks(*given: object, **named: object) -> None:
-    """`breakpoint()` in a program that `weft debug` runs."""
+    """Handle `breakpoint()` in a program that `weft debug` runs."""
     if wants_pdb():
-        from weft.lang.interpret.debugger import stop  # only who stops somewhere needs pdb
+        from weft.lang.interpret.debugger import stop  # pdb is only needed at a stop
 
         stop(sys._getframe(1))
     else:
@@ -61,7 +62,7 @@ HOOKS.append(_breaks)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The exception, and those that it came from."""
+    """Return the exception and the exceptions that caused it."""
     seen = set[int]()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -70,8 +71,8 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _shown(error: BaseException, program: str) -> TracebackType | None:
-    """The traceback as Python would show it, had it run the program; without frames of Weft, unless what they raised is
-    a mistake of theirs. All of it where the program did not begin."""
+    """Return the traceback as if Python had run the program: without frames of Weft, unless Weft itself is at fault. If
+    the program did not start, return the whole traceback."""
     entries = list(_entries(error.__traceback__))
     first = next((k for k, entry in enumerate(entries) if entry.tb_frame.f_code.co_filename == program), 0)
     entries = entries[first:]
@@ -92,6 +93,6 @@ def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _is_ours(entry: TracebackType) -> bool:
-    """Whether it is of a file of Weft's; demos are programs."""
+    """Return whether the frame belongs to a file of Weft. Demos count as programs."""
     file = os.path.realpath(entry.tb_frame.f_code.co_filename)
     return file.startswith(_PACKAGE) and not file.startswith(os.path.join(_PACKAGE, "demos", ""))

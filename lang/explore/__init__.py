@@ -1,7 +1,7 @@
-"""The explorer: one HTML page that shows what becomes of each line of a kernel, from Python to machine code.
+"""The explorer: one HTML page that shows each line of a kernel at every stage, from Python to machine code.
 
-`write_page(path, stages)` is all; `data.py` says what the page is given, and page.html, page.css and the scripts are
-the page. Nothing in it needs a network.
+`write_page(path, stages)` writes the page. `data.py` makes its data; page.html, page.css and the scripts are its
+source. The page needs no network.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the page is given: the texts of a kernel's stages, small enough for long kernels.
+"""The data of the page: the texts of the stages of a kernel, compact enough for long kernels.
 
-Every line of any text is kept once, with its place; a text is a list of runs of neighbours among those lines:
+Each distinct line of all texts is stored once, with its place. A text is a list of runs of consecutive lines:
 
     lines   [["kernel @step() -> () {", 1], ["  %0 = const 0 : i32", 2], ...]
     text    [0, 2, 7, 1]        two lines from number 0 on, one from number 7 on
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kernel_data"]
 
-# The levels of the page: the name of the attribute of `Stages`, and of the tab.
+# The tabs of the page: the attribute of `Stages`, and the title of the tab.
 _LEVELS: tuple[tuple[str, str], ...] = (
     ("tree", "Tree"),
     ("chi", "CHI"),
@@ -39,7 +39,7 @@ _LEVELS: tuple[tuple[str, str], ...] = (
 
 
 def kernel_data(stages: Stages) -> dict[str, Any]:
-    """All that the page shows of one kernel, for JSON."""
+    """Return everything that the page shows of one kernel, for JSON."""
     texts = _Texts()
     levels = [level for name, title in _LEVELS if (level := _level(stages, name, title, texts)) is not None]
     source = stages.source
@@ -62,13 +62,13 @@ def kernel_data(stages: Stages) -> dict[str, Any]:
         "levels": levels,
         "passes": passes,
         "times": [[name, round(ms, 3)] for name, ms in stages.times.items()],
-        "facts": task_facts(cast(Compiled, stages)),  # the strict checker takes no cached_property for a property
+        "facts": task_facts(cast(Compiled, stages)),  # pyright rejects a cached_property for a property
         "lines": texts.lines,
     }
 
 
 def _level(stages: Stages, name: str, title: str, texts: _Texts) -> dict[str, Any] | None:
-    """A tab; one that says why it is empty where NVIDIA's tools are missing; None where the arch has no such thing."""
+    """Return the data of a tab. If NVIDIA's tools are missing, the tab says so. None if the arch has no such stage."""
     try:
         listing: Listing | None = getattr(stages, name)
     except WeftError as error:
@@ -84,7 +84,7 @@ class _Texts:
         self._numbers: dict[tuple[str, int], int] = {}
 
     def runs(self, listing: Listing) -> list[int]:
-        """A text, as runs: where one starts, how long it is, and so on."""
+        """Return a text as runs: begin and length of the first run, of the second, and so on."""
         numbers = [self._number(line) for line in zip(listing.splitlines(), listing.spots, strict=True)]
         breaks = [k for k, (a, b) in enumerate(pairwise(numbers), 1) if b != a + 1]
         ends = [*breaks, len(numbers)] if numbers else []
@@ -99,8 +99,8 @@ class _Texts:
 
 
 def _blocks(text: str, kernel: set[Line], places: set[Line]) -> list[tuple[str, int, list[str]]]:
-    """The source to show: the kernel, whose text is given, then each function whose lines are places too, where they
-    can be found; (file, first line, lines)."""
+    """Return the source to show as (file, first line, lines): the kernel, whose text is given, then each function that
+    lines refer to and whose source is available."""
     blocks = [(*min(kernel), text.splitlines())]
     covered = set(kernel)
     for file, line in sorted(places - kernel):
@@ -115,7 +115,7 @@ def _blocks(text: str, kernel: set[Line], places: set[Line]) -> list[tuple[str, 
 
 
 def _function_around(file: str, line: int) -> tuple[int, int]:
-    """The first and last line of the innermost function around a line; the line alone where there is none."""
+    """Return the first and last line of the innermost function around a line, or the line itself if there is none."""
     try:
         tree = python_tree("".join(linecache.getlines(file)), Path(file).name)
     except (SyntaxError, ValueError):

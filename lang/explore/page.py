@@ -1,4 +1,4 @@
-"""Puts the page together: markup, style, scripts and data in one file."""
+"""Assemble the page: markup, style, scripts and data in one file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page_of", "page_with", "write_page"]
 
-_SCRIPTS = ("diff.js", "words.js", "list.js", "source.js", "passes.js", "page.js")  # in the order of their use
+_SCRIPTS = ("diff.js", "words.js", "list.js", "source.js", "passes.js", "page.js")  # in the order of execution
 
 
 def write_page(path: str, kernels: Sequence[Stages]) -> None:
@@ -25,12 +25,12 @@ def write_page(path: str, kernels: Sequence[Stages]) -> None:
 
 
 def page_of(kernels: Sequence[Stages]) -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     return page_with([kernel_data(one) for one in kernels])
 
 
 def page_with(kernels: list[dict[str, Any]]) -> str:
-    """The text of the page for such data (see `data.py`)."""
+    """Return the text of the page for that data (see `data.py`)."""
     title = escape(", ".join(dict.fromkeys(one["name"] for one in kernels)))
     _number([one["name"] for one in kernels], kernels)
     data = json.dumps(kernels, separators=(",", ":")).replace("</", "<\\/")
@@ -40,7 +40,7 @@ def page_with(kernels: list[dict[str, Any]]) -> str:
 
 
 def _number(names: list[str], shown: list[dict[str, Any]]) -> None:
-    """Tell apart kernels of one name, or several compilations of one kernel."""
+    """Number kernels that have the same name, or several compilations of one kernel."""
     for k, (name, one) in enumerate(zip(names, shown, strict=True)):
         if names.count(name) > 1:
             one["name"] = f"{name} ({names[: k + 1].count(name)})"

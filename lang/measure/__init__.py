@@ -1,1 +1,1 @@
-"""How long things take: profilers, timelines, benchmarks, the choice among configurations."""
+"""Measure time: profilers, timelines and benchmarks."""

@@ -1,4 +1,5 @@
-"""The log of launches: `WEFT_LOG=launch`. While it is on, calls of kernels go by way of Python."""
+"""The log of launches: `WEFT_LOG=launch`. While it is on, kernels are called from Python rather than from native
+code."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ __all__ = ["switch", "told_launch"]
 
 
 def told_launch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """`call(*args, **keywords)`, which launches `kernel`, told of. (A `Watch`. On a GPU the time is that of the call;
-    work goes on.)"""
+    """Run `call(*args, **keywords)`, which launches `kernel`, and log it. (A `Watch`. On a GPU, the logged time is that
+    of the call; the work continues.)"""
     if LAUNCH.logger.isEnabledFor(logging.DEBUG):
         LAUNCH.debug("%s(%s)", kernel.__name__, ", ".join(map(reprlib.repr, (*args, *keywords.values()))))
     began = perf_counter()
@@ -28,8 +29,8 @@ def told_launch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keyw
 
 
 class _Quick(threading.local):
-    """One message that is told many times: `logging` takes 3 us to make a record, most of it to find out where it is
-    told from, which is here. One that it made serves as a pattern for the others of its thread."""
+    """A message that is logged many times. `logging` takes 3 us to make a record, mostly to find the calling line,
+    which is always this one. The first record serves as a template for the others of its thread."""
 
     _pattern: dict[str, Any] | None = None
 
@@ -37,7 +38,7 @@ class _Quick(threading.local):
         self._logger, self._message = topic.logger, message
 
     def tell(self, *values: Any) -> None:
-        """Tell it, at level "info"."""
+        """Log the message at level "info"."""
         logger, pattern = self._logger, self._pattern
         if not logger.isEnabledFor(logging.INFO):
             return
@@ -58,7 +59,7 @@ _launches = _Quick(LAUNCH, "%s: %.1f us")
 
 
 def switch(on: bool) -> None:
-    """The log was asked for, or is no longer: calls that native code has taken over come by Python once more."""
+    """Turn the watch of launches on or off, and make calls that run natively go through Python once more."""
     (watching.begin if on else watching.end)(told_launch)
     current = current_program()
     if current is not None:

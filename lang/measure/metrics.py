@@ -1,4 +1,5 @@
-"""Counters of a GPU's hardware, under Taichi's names. NVIDIA's CUPTI reads them; Weft does not use it and says so."""
+"""Hardware counters of a GPU, under Taichi's names. NVIDIA's CUPTI would read them. Weft does not use it and says
+so."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _said: set[str] = set()
 
 @dataclass
 class CuptiMetric:
-    """A counter by NVIDIA's name; `header`, `val_format` and `scale` say how a table would show it."""
+    """A counter with NVIDIA's name. `header`, `val_format` and `scale` say how to show it in a table."""
 
     name: str = ""
     header: str = "unnamed_header"
@@ -32,7 +33,7 @@ class CuptiMetric:
 
 
 def _say(what: str) -> None:
-    """Once in a process for each."""
+    """Warn once per process for each message."""
     if what not in _said:
         _said.add(what)
         logger.warning(
@@ -43,7 +44,8 @@ def _say(what: str) -> None:
 
 
 def get_predefined_cupti_metrics(name: str = "") -> list[CuptiMetric]:
-    """The counters of a group: none here, and a warning says so. ValueError for a group that Taichi does not have."""
+    """Return the counters of a group: an empty list, with a warning. Raises ValueError for a group that Taichi does not
+    have."""
     if not is_one(name, ("", *_GROUPS)):
         raise ValueError(f"the groups of counters are {', '.join(_GROUPS)}, not {shown(name)}")
     _say("get_predefined_cupti_metrics")
@@ -51,21 +53,21 @@ def get_predefined_cupti_metrics(name: str = "") -> list[CuptiMetric]:
 
 
 def set_kernel_profiler_metrics(metric_list: Sequence[CuptiMetric] = ()) -> None:
-    """Says that counters are not read."""
+    """Warn that counters are not read."""
     del metric_list
     _say("set_kernel_profiler_metrics")
 
 
 @contextmanager
 def collect_kernel_profiler_metrics(metric_list: Sequence[CuptiMetric] = ()) -> Generator[None, None, None]:
-    """Says that counters are not read; what runs inside is timed as anywhere."""
+    """Warn that counters are not read. The body of the `with` block is timed as usual."""
     del metric_list
     _say("collect_kernel_profiler_metrics")
     yield
 
 
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
-    """Whether kernels are measured by that toolkit: "default" is there, "cupti" is not. ValueError for another name."""
+    """Return whether that toolkit is available: "default" is, "cupti" is not. Raises ValueError for another name."""
     if not is_one(toolkit_name, ("default", "cupti")):
         raise ValueError(f"the toolkit is 'default' or 'cupti', not {shown(toolkit_name)}")
     if toolkit_name == "cupti":

@@ -1,11 +1,11 @@
-"""`ti.profile`: a timeline of a part of a program, as a file for Perfetto, and tables of it::
+"""Record a timeline of a part of a program for Perfetto, and print tables of it: `ti.profile`::
 
     with ti.profile("trace.json") as seen:        # or @ti.profile("trace.json") on a function
         with ti.profile.range("step"):
             step()
     seen.table()
 
-What happens is recorded by `recording.py`, and written by `trace_events.py`.
+`recording.py` records the events. `trace_events.py` writes them.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _TABLES = (
 
 
 class Profile:
-    """What happens between `__enter__` and `__exit__`. `events` has it afterwards. Profiles may lie one inside another,
-    overlap, and be of any thread: each sees all threads."""
+    """Records the events between `__enter__` and `__exit__`, which are in `events` afterwards. Profiles may be nested,
+    overlap, and belong to any thread. Each records the events of all threads."""
 
     def __init__(self, path: str | Path | None = None, nvtx: bool = False) -> None:
         self.path = None if path is None else path_of(path, "ti.profile")
@@ -75,7 +75,7 @@ class Profile:
             write_trace(self.path, self.events, record.threads, self._began)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """`function`, each call of which is profiled; the file is that of the last call to end."""
+        """Return a function whose calls are profiled. The file contains the last call that ended."""
         if not callable(function):
             raise TypeMismatch(f"ti.profile goes on a function, not {shown(function)}")
 
@@ -87,7 +87,7 @@ class Profile:
         return run
 
     def table(self) -> None:
-        """Print what took how long, in milliseconds, the dearest first; and the most memory that was held."""
+        """Print the times in milliseconds, the longest first, and the peak of the allocated memory."""
         lines: list[str] = []
         for kind, title in _TABLES:
             rows = _rows([event for event in self.events if event.kind == kind])
@@ -116,22 +116,24 @@ def _rows(events: Sequence[Event]) -> list[str]:
 
 
 class _Profiling:
-    """`ti.profile` itself. `last` is the profile that ended last."""
+    """The object `ti.profile`. `last` is the profile that ended last."""
 
     last: Profile | None = None
 
     def __call__(self, path: str | Path | None = None, *, nvtx: bool = False) -> Profile:
-        """A profile of what runs `with` it, or in the function that it decorates: launches of kernels, tasks on the
-        device by its own clock, what is compiled stage by stage, copies between host and device, memory, and the
-        program's ranges. `path` is where the timeline goes, if anywhere: JSON that ui.perfetto.dev shows. `nvtx`:
-        launches and ranges are also shown to NVIDIA's tools. OSError if the file cannot be written."""
+        """Return a profile, for a `with` block or as a decorator of a function.
+
+        It records launches of kernels, tasks by the clock of the device, the stages of compilations, copies between
+        host and device, memory, and the ranges of the program. `path`, if given, is the file for the timeline: JSON
+        that ui.perfetto.dev shows. With `nvtx`, launches and ranges also appear in NVIDIA's tools. Raises OSError if
+        the file cannot be written."""
         return Profile(path, nvtx)
 
     @staticmethod
     @contextmanager
     def range(name: str) -> Generator[None, None, None]:
-        """What runs inside `with ti.profile.range("step"):`, or in the function that this decorates, is a span of that
-        name. (It also is a scope of `ti.profiler.print_scoped_profiler_info`.)"""
+        """Show the body of `with ti.profile.range("step"):`, or the decorated function, as a span of that name. (It is
+        also a scope of `ti.profiler.print_scoped_profiler_info`.)"""
         record, program = recording.current, program_state.current_program()
         with ScopedProfiler(name):
             if (record is not None and record.nvtx) or (program is not None and program.chosen.get("nvtx")):

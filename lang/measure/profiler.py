@@ -1,7 +1,8 @@
-"""`ti.profiler`: how long kernels take, for programs begun with `init(kernel_profiler=True)`.
+"""`ti.profiler`: measure how long kernels take, in programs that call `init(kernel_profiler=True)`.
 
-On the CPU a launch counts from the call of the compiled code to its end; compiling and what Python does around it do
-not count. On a GPU the device itself measures each task of a kernel, and a launch is the sum of its tasks.
+On the CPU, a launch is timed from the call of the compiled code to its end. Compilation and the Python code around the
+call are not included. On a GPU, the device itself measures each task of a kernel, and the time of a launch is the sum
+of its tasks.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of kernel `name`: when it began, and how long it took, in seconds; on a GPU also each of its tasks."""
+    """One launch of kernel `name`: its begin and its duration, in seconds; on a GPU also each of its tasks."""
 
     name: str
     began: float
@@ -62,7 +63,8 @@ class Launch:
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """The launches of a kernel: how many (`counter`), and their `min`, `max`, `avg` in milliseconds; all 0 for none."""
+    """The launches of a kernel: their number (`counter`), and their `min`, `max`, `avg` in milliseconds; all 0 without
+    launches."""
 
     name: str
     counter: int
@@ -72,12 +74,12 @@ class KernelTimes:
 
 
 _launches: dict[int, list[Launch]] = {}  # by the generation of the program
-_watched: deque[tuple[str, float, float]] = deque()  # name, began, ended: launches of the current program, the latest
+_watched: deque[tuple[str, float, float]] = deque()  # (name, began, ended) of the current program's latest launches
 _looking = forkable(threading.Lock())
 
 
 def _recorded() -> list[Launch]:
-    """Those of the current program; those of former ones are dropped."""
+    """Return the launches of the current program. Those of earlier programs are dropped."""
     generation = program().generation
     with _looking:
         if generation not in _launches:
@@ -99,7 +101,7 @@ def watch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: 
 
 
 def _follow(current: Program, began: bool) -> None:
-    """Measure the launches of a program that wants it. (On a GPU each kernel measures its tasks.)"""
+    """Measure the launches of a program that asks for it. (On a GPU, each kernel measures its tasks.)"""
     if not current.profiling or current.backend.times_tasks:
         return
     with _looking:
@@ -111,7 +113,8 @@ follow_programs(_follow)
 
 
 def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, noting each call as a launch of kernel `name` on a GPU, which tells how long each task took."""
+    """Return `run` with each call recorded as a launch of kernel `name` on a GPU, which reports the time of each
+    task."""
 
     def launch(*args: Any) -> Any:
         began, launched = time.perf_counter(), True
@@ -137,13 +140,13 @@ def _times(name: str, launches: list[Launch]) -> KernelTimes:
 
 
 def query_kernel_profiler_info(name: str) -> KernelTimes:
-    """The times of the kernel of that name."""
+    """Return the times of the kernel of that name."""
     text_of(name, "the name of a kernel")
     return _times(name, [launch for launch in _recorded() if launch.name == name])
 
 
 def get_kernel_profiler_total_time() -> float:
-    """Seconds that all launches took together."""
+    """Return the total time of all launches in seconds."""
     return sum(launch.seconds for launch in _recorded())
 
 
@@ -153,8 +156,8 @@ def clear_kernel_profiler_info() -> None:
 
 
 def print_kernel_profiler_info(mode: str = "count") -> None:
-    """Print a table: with mode "count" a line per kernel, the dearest first; with "trace" a line per launch, in order.
-    ValueError for another mode."""
+    """Print a table. Mode "count" prints a line per kernel, the longest total first; "trace" prints a line per launch,
+    in order. Raises ValueError for another mode."""
     if not is_one(mode, ("count", "trace")):
         raise ValueError(f"the mode is 'count' or 'trace', not {shown(mode)}")
     current = program()
@@ -183,7 +186,7 @@ def _print_counts(launches: list[Launch]) -> None:
 
 
 def _task_rows(launches: list[Launch]) -> list[str]:
-    """A line for each task, in the order in which they run, of kernels with several."""
+    """Return a line for each task, in execution order, of kernels with several tasks."""
     times: dict[str, list[float]] = {}
     for launch in launches:
         for task, seconds in launch.tasks if len(launch.tasks) > 1 else ():
@@ -203,7 +206,7 @@ def _print_trace(launches: list[Launch]) -> None:
 
 
 def save_timeline(filename: Any) -> None:
-    """Write the launches as a timeline that chrome://tracing and Perfetto show."""
+    """Write the launches as a timeline for chrome://tracing and Perfetto."""
     launches = _recorded()
     thread = this_thread()
     events = [Event(LAUNCH, thread, one.name, one.began, one.began + one.seconds) for one in launches]
@@ -211,7 +214,7 @@ def save_timeline(filename: Any) -> None:
 
 
 def print_memory_profiler_info() -> None:
-    """Print who holds how much of the device's memory, the largest first."""
+    """Print the owners of the device's memory, the largest first."""
     memory = program().device.memory
     print(f"{memory.total / 2**20:>10.3f} MiB in all")
     for owner, size in memory.holders():

@@ -1,4 +1,4 @@
-"""Launches as ranges that NVIDIA's tools show."""
+"""Show launches as ranges in NVIDIA's tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["named"]
 
 
 def named(function: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run` in a range of that kernel's name and line, for NVIDIA's tools."""
+    """Return `run` wrapped in a range with the name and line of that kernel, for NVIDIA's tools."""
     code = function.__code__
     label = f"{function.__name__} ({Path(code.co_filename).name}:{code.co_firstlineno})"
 

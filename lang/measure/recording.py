@@ -1,9 +1,9 @@
-"""What happens while somebody records it: launches, stages of the compiler, ranges, tasks, copies, memory.
+"""Record events: launches, stages of the compiler, ranges, tasks, copies, memory.
 
-There is one recording for all who want one (`profile.py`): each takes out of it what happened in its time. While there
-is none, `current` is None, and that is all that anybody looks at. A kernel that is called natively does not even look:
-the first who records makes all plans of native calls invalid, and kernels that are recorded make theirs anew, behind a
-call of Python's that takes the times (see `Kernel`).
+All users (`profile.py`) share one recording; each takes the events of its own period. Without a recording, `current` is
+None, and the code that reports events checks nothing else. A natively called kernel does not even check that: the first
+user invalidates all plans of native calls, and recorded kernels make new plans behind a Python call that takes the
+times (see `Kernel`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ LAUNCH, COMPILE, RANGE, COPY, TASK, MEMORY = "launch", "compile", "range", "copy
 
 @dataclass
 class Event:
-    """Something that happened on `track` (`this_thread`, or the name of a place of a device), in seconds of
-    `time.perf_counter`. For MEMORY `details` has the bytes that are held from then on."""
+    """An event on `track` (`this_thread`, or the name of a place of a device), in seconds of `time.perf_counter`. For
+    MEMORY, `details` is the number of bytes that are allocated from then on."""
 
     kind: str
     track: int | str
@@ -63,18 +63,18 @@ class Event:
 
 
 class Recording:
-    """All that happens from its making on. (An `Observer` of devices.)"""
+    """All events since its creation. (An `Observer` of devices.)"""
 
     def __init__(self) -> None:
         self.users, self.nvtx = 0, 0
         self.threads: dict[int, str] = {}
-        self._raw: list[tuple[Any, ...]] = []  # kind, track, name or kernel, began, ended, details
-        self._held: dict[str, int] = {}  # bytes, when it began
+        self._raw: list[tuple[Any, ...]] = []  # kind, track, name or kernel, begin, end, details
+        self._held: dict[str, int] = {}  # bytes at the begin
         self._devices: list[Device] = []
-        self._shapes: dict[int, tuple[Callable[[], Any], Any]] = {}  # of arguments that live, by their id
+        self._shapes: dict[int, tuple[Callable[[], Any], Any]] = {}  # shapes of live arguments, by their id
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        """`call(*args, **keywords)`, noted as a launch of `kernel`. (A `Watch`.)"""
+        """Run `call(*args, **keywords)` and record it as a launch of `kernel`. (A `Watch`.)"""
         if self.nvtx:
             call = ranged(kernel.function, call)
         began = perf_counter()
@@ -89,7 +89,7 @@ class Recording:
             self._raw.append((LAUNCH, thread, kernel, began, ended, (given, named)))
 
     def _described(self, value: Any) -> Any:
-        """A number, the shape of an argument, or its type. (To find out the shape of a field takes longer than a
+        """Return a number, the shape of an argument, or its type. (To find the shape of a field takes longer than a
         launch.)"""
         if value.__class__ in _PLAIN:
             return value
@@ -100,23 +100,23 @@ class Recording:
             return known[1]
         try:
             shape = getattr(value, "shape", None)
-        except WeftError:  # a field without a place
+        except WeftError:  # a field without memory
             return value.__class__
         if isinstance(getattr(value.__class__, "shape", None), property) and value.__class__.__weakrefoffset__:
             self._shapes[id(value)] = weakref.ref(value), shape
         return value.__class__ if shape is None else shape
 
     def span(self, kind: str, name: str, began: float, ended: float, **details: Any) -> None:
-        """This thread did that."""
+        """Record what this thread did in that time."""
         thread = _this.number
         if thread not in self.threads:
             self.threads[thread] = threading.current_thread().name
         self._raw.append((kind, thread, name, began, ended, details))
 
-    # -- what devices tell ---------------------------------------------------------------------------------------------
+    # -- reports of devices --------------------------------------------------------------------------------------------
 
     def held(self, place: str, change: int, owner: str) -> None:
-        """A buffer was made, or freed if `change` is negative."""
+        """A buffer was allocated, or freed if `change` is negative."""
         now = perf_counter()
         self._raw.append((MEMORY, place, owner, now, now, change))
 
@@ -125,11 +125,11 @@ class Recording:
         self.span(COPY, what, began, perf_counter(), bytes=size)
 
     def task(self, place: str, name: str, began: float, seconds: float) -> None:
-        """A task ran there."""
+        """A task ran at that place."""
         self._raw.append((TASK, place, name, began, began + seconds, {}))
 
     def watch(self, device: Device) -> None:
-        """Have that device tell what it does."""
+        """Start to observe that device."""
         if device in self._devices:
             return
         self._devices.append(device)
@@ -138,7 +138,7 @@ class Recording:
         device.observe(self)
 
     def leave(self) -> None:
-        """No device shall tell any more."""
+        """Stop to observe all devices."""
         for device in self._devices:
             _try(device, partial(device.observe, None))
 
@@ -147,10 +147,10 @@ class Recording:
         for device in self._devices:
             _try(device, device.task_times)
 
-    # -- reading it ----------------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     def between(self, began: float, ended: float) -> list[Event]:
-        """What ended in that time, in order; what began before it is cut."""
+        """Return the events that ended in that period, in order. Events that began before it are cut."""
         found: list[Event] = []
         held = dict(self._held)
         for kind, track, name, first, last, details in list(self._raw):
@@ -166,7 +166,7 @@ class Recording:
         return sorted(found, key=lambda event: (event.began, -event.ended))
 
     def held_at(self, moment: float) -> dict[str, int]:
-        """How many bytes were held then, by place."""
+        """Return how many bytes were allocated then, by place."""
         held = dict(self._held)
         for kind, track, _, first, _, details in list(self._raw):
             if kind == MEMORY and first < moment:
@@ -175,7 +175,7 @@ class Recording:
 
 
 class Recorded(DirectCallable):
-    """What calls of a kernel go on to while they are recorded: native, where a plan fits, and else `run`."""
+    """Where calls of a recorded kernel continue: natively if a plan fits, else in `run`."""
 
     def __init__(self, run: Any) -> None:
         self.run = run
@@ -185,13 +185,13 @@ class Recorded(DirectCallable):
 
     @staticmethod
     def of(run: Callable[..., Any], native: bool) -> Recorded:
-        """One for a kernel whose calls by way of Python are `run`; `native`: whether it has others."""
+        """Return one for a kernel whose calls from Python are `run`. `native` says whether it has other calls."""
         made: type[Recorded] = native_type(Recorded, False) if native else Recorded
         return made(run)
 
 
 class _Thread(threading.local):
-    """The number of the thread that asks. (Python uses its own numbers again when a thread has ended.)"""
+    """The number of the current thread. (Python reuses its own numbers after a thread has ended.)"""
 
     def __init__(self) -> None:
         with _numbering:
@@ -203,7 +203,7 @@ _this = _Thread()
 
 
 def this_thread() -> int:
-    """The track of this thread."""
+    """Return the track of this thread."""
     return _this.number
 
 
@@ -212,14 +212,14 @@ _PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 def _arguments(kernel: Any, given: tuple[Sequence[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Those of a launch, by name: numbers as they are, shapes of what has one, and types of the rest."""
+    """Return the arguments of a launch by name: numbers, shapes of objects that have one, and types of the others."""
     values, named = given
     by_name = dict(zip(kernel.names, values)) | named
     return {name: value.__name__ if isinstance(value, type) else value for name, value in by_name.items()}
 
 
 def _try(device: Device, ask: Callable[[], Any]) -> None:
-    """A device that is broken cannot say what it did."""
+    """Call `ask`. If it fails, because the device is broken, log a warning: its work is not recorded."""
     try:
         ask()
     except Exception as error:
@@ -231,8 +231,8 @@ _lock = forkable(threading.Lock())
 
 
 def begin(nvtx: bool = False) -> Recording:
-    """The recording, which goes on until `end` was called as often. What was launched so far is waited for: it is no
-    part of what the new user wants."""
+    """Start the recording, or join it. It continues until `end` was called as often. Waits for the launches so far,
+    which are not part of the new user's period."""
     global current
     with _lock:
         made = current or Recording()
@@ -252,7 +252,7 @@ def begin(nvtx: bool = False) -> Recording:
 
 
 def end(recording: Recording, nvtx: bool = False) -> None:
-    """One who recorded has enough. All that was launched is waited for."""
+    """Leave the recording. Waits for all launches."""
     global current
     with _lock:
         recording.flush()

@@ -1,4 +1,4 @@
-"""Where the host's time goes: named scopes, one inside another. Weft notes what it compiles; a program may add its own.
+"""Measure host time in nested, named scopes. Weft records what it compiles; a program can add its own scopes.
 
 with ti.profiler.ScopedProfiler("load"):      # or @ti.profiler.timed
     ...
@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 @dataclass(eq=False)
 class _Scope:
-    """How often a scope was entered, its seconds in all, and the scopes inside it by name."""
+    """The number of entries of a scope, its total seconds, and its inner scopes by name."""
 
     count: int = 0
     seconds: float = 0.0
@@ -35,7 +35,7 @@ class _Scope:
 
 
 class _Open(threading.local):
-    """The scopes that a thread is in, the outermost first, and when it entered them."""
+    """The scopes that a thread is in, outermost first, and when it entered them."""
 
     def __init__(self) -> None:
         self.scopes: list[tuple[_Scope, float]] = []
@@ -45,9 +45,9 @@ _root, _open, _lock = _Scope(), _Open(), forkable(threading.Lock())
 
 
 class ScopedProfiler:
-    """Times what runs inside `with ScopedProfiler(name):`, under the scope that is open around it. The work of kernels
-    on a GPU that was only begun inside does not count: call `ti.sync()` for that. `ti.profile` shows it on its
-    timeline, as of that `kind`."""
+    """Times the body of `with ScopedProfiler(name):`, as a scope inside the current one. Work on a GPU that was only
+    launched in the body is not included: call `ti.sync()` at its end to include it. `ti.profile` shows the scope on its
+    timeline, with that `kind`."""
 
     def __init__(self, name: str, kind: str = recording.RANGE) -> None:
         self.name, self.kind = text_of(name, "the name of a scope"), kind
@@ -70,7 +70,7 @@ class ScopedProfiler:
 
 
 def timed(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of Python whose calls are timed, as a scope of its name."""
+    """Decorate a Python function so that its calls are timed, as a scope with its name."""
     name = getattr(function, "__qualname__", None)
     if not callable(function) or not isinstance(name, str):
         raise TypeMismatch(f"timed goes on a function, not {shown(function)}")
@@ -85,8 +85,8 @@ def timed(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def print_scoped_profiler_info() -> None:
-    """Print the scopes, inner ones indented: milliseconds, the share of the scope around it, how often, and the average
-    of once."""
+    """Print the scopes, inner ones indented: milliseconds, the share of the outer scope, the number of entries, and the
+    average time."""
     print("Host times, milliseconds")
     print(f"{'scope':<36}{'total':>11}{'share':>9}{'count':>8}{'avg':>11}")
     with _lock:
@@ -107,6 +107,6 @@ def _lines(around: _Scope, whole: float, depth: int) -> list[str]:
 
 
 def clear_scoped_profiler_info() -> None:
-    """Forget all scopes so far; those open now are begun anew where they end."""
+    """Forget all scopes so far. Scopes that are open now are recorded again when they end."""
     with _lock:
         _root.inner.clear()

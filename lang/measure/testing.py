@@ -1,6 +1,6 @@
-"""`ti.testing`: how long something takes, curves of it, and whether two results are close.
+"""`ti.testing`: measure how long something takes, plot it, and compare results.
 
-The interface is that of `triton.testing`, for those who know it.
+The interface is that of `triton.testing`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Benchmark", "Mark", "assert_close", "do_bench", "perf_report"]
 
-_QUICK = 5  # calls that tell how many fit the time given
-_LEAST = 1e-3  # milliseconds that a call is taken to last
+_QUICK = 5  # calls whose time gives the number of calls that fit the period
+_LEAST = 1e-3  # milliseconds, the assumed minimum of a call
 
 _SUMMARY: dict[str, Callable[[Sequence[float]], Any]] = {
     "mean": statistics.fmean,
@@ -45,15 +45,16 @@ def do_bench(
     clear_cache: bool = True,
     before: Callable[[], Any] | None = None,
 ) -> Any:
-    """How long `fn()` takes, in milliseconds.
+    """Return how long `fn()` takes, in milliseconds.
 
-    It runs for about `warmup` milliseconds unmeasured, then for about `rep` milliseconds in all, at least once each. On
-    a GPU the device's own events around each run count, so launching costs nothing as long as the device is busy; on a
-    CPU the clock does. `clear_cache` empties the caches before each run, so that data come from memory; `before` is
-    called then too, unmeasured, to put things back.
+    `fn` runs for about `warmup` milliseconds unmeasured, then for about `rep` milliseconds in all, at least once
+    each. On a GPU, events of the device around each run are used, so launch overhead is not included while the
+    device is busy. On a CPU, the clock is used. `clear_cache` empties the caches before each run, so that data come
+    from memory. `before` is also called then, unmeasured, to restore data.
 
-    The answer is the mean, or what `return_mode` says: "median", "min", "max", or "all" for the list of all runs. With
-    `quantiles`, numbers in [0, 1], it is the list of those. ValueError for another mode or quantile."""
+    The result is the mean, or what `return_mode` says: "median", "min", "max", or "all" for the list of all runs.
+    With `quantiles`, numbers in [0, 1], it is the list of these quantiles. Raises ValueError for another mode or
+    quantile."""
     if not callable(fn):
         raise TypeMismatch(f"do_bench takes a function without parameters, not {fn!r}")
     if not all(isinstance(time, int | float | np.number) for time in (warmup, rep)):
@@ -68,7 +69,7 @@ def do_bench(
     _runs(device, fn, 1, prepare, flush)  # compiles, and touches memory for the first time
     began = time.perf_counter()
     quick = statistics.fmean(_runs(device, fn, _QUICK, prepare, flush))
-    each = 1e3 * (time.perf_counter() - began) / _QUICK  # with all that is done around it
+    each = 1e3 * (time.perf_counter() - began) / _QUICK  # includes all overhead
     _runs(device, fn, max(1, int(warmup / max(quick, _LEAST))), prepare, _nothing)
     times = _runs(device, fn, max(1, int(rep / max(each, _LEAST))), prepare, flush)
     if quantiles is not None:
@@ -79,7 +80,7 @@ def do_bench(
 def _runs(
     device: Device, fn: Callable[[], Any], count: int, prepare: Callable[[], Any], flush: Callable[[], Any]
 ) -> list[float]:
-    """The milliseconds of `count` calls."""
+    """Return the milliseconds of `count` calls."""
     marks: list[tuple[Any, Any]] = []
     for _ in range(count):
         prepare()
@@ -92,16 +93,16 @@ def _runs(
 
 
 def _nothing() -> None:
-    """Called where nothing is asked for."""
+    """The default of `before`: do nothing."""
 
 
 @dataclass
 class Benchmark:
-    """What `perf_report` measures: the function is called with `line_arg` set to each of `line_vals`, for a curve each,
-    and with all of `x_names` set to each of `x_vals`, along the curve; `args` are passed as they are.
+    """What `perf_report` measures. The function is called with `line_arg` set to each of `line_vals`, which gives one
+    curve each, and with all of `x_names` set to each of `x_vals` along the curve. `args` are passed unchanged.
 
-    A value of `x_vals` is one number for all of `x_names`, or a tuple with one for each. `line_names` are the curves'
-    labels. The other fields say how the plot looks; `styles` are (color, dash) pairs."""
+    A value of `x_vals` is one number for all of `x_names`, or a tuple with one number for each. `line_names` are the
+    labels of the curves. The other fields describe the plot; `styles` are (color, dash) pairs."""
 
     x_names: Sequence[str]
     x_vals: Sequence[Any]
@@ -127,7 +128,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class Mark:
-    """A function with what is to be measured of it. `run` does it."""
+    """A function with its benchmarks. `run` runs them."""
 
     def __init__(self, fn: Callable[..., Any], benchmarks: Sequence[Benchmark]) -> None:
         self.fn, self.benchmarks = fn, benchmarks
@@ -135,10 +136,10 @@ class Mark:
     def run(
         self, show_plots: bool = False, print_data: bool = False, save_path: str | Path = "", **extra: Any
     ) -> list[Rows]:
-        """Measure; gives for each benchmark its rows: the x values, then one number per curve.
+        """Run the benchmarks. Returns the rows of each benchmark: the x values, then one number per curve.
 
         The function returns a number, or (number, lowest, highest) for a band around the curve. `save_path` is a folder
-        that gets PLOT_NAME.csv and, where matplotlib is installed, PLOT_NAME.png. `extra` is passed to the function."""
+        for PLOT_NAME.csv and, if matplotlib is installed, PLOT_NAME.png. `extra` is passed to the function."""
         found: list[Rows] = []
         for benchmark in self.benchmarks:
             points = [
@@ -161,7 +162,7 @@ class Mark:
 
 
 def perf_report(benchmarks: Any) -> Callable[[Callable[..., Any]], Mark]:
-    """Decorate a function with the benchmarks that `.run()` shall make of it."""
+    """Decorate a function with the benchmarks that `.run()` runs."""
     given = [benchmarks] if isinstance(benchmarks, Benchmark) else benchmarks
     if not isinstance(given, list | tuple) or not all(isinstance(one, Benchmark) for one in given):
         raise TypeMismatch(f"perf_report takes ti.testing.Benchmark(...), or a list of them, not {benchmarks!r}")
@@ -169,11 +170,11 @@ def perf_report(benchmarks: Any) -> Callable[[Callable[..., Any]], Mark]:
 
 
 def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None) -> None:
-    """AssertionError unless `|actual - expected| <= atol + rtol |expected|` everywhere, NaN being close to NaN.
+    """Raise AssertionError unless `|actual - expected| <= atol + rtol |expected|` everywhere. NaN is close to NaN.
 
-    Fields, ndarrays, numpy arrays, torch tensors, numbers. Without tolerances they are those of the coarser of the two
-    types: f16 1e-3, f32 1.3e-6 and f64 1e-7 relative, 1e-5 (f64: 1e-7) absolute, and exact for integers. The error says
-    how many elements differ, and where the worst is."""
+    The values are fields, ndarrays, numpy arrays, torch tensors or numbers. The default tolerances are those of the
+    coarser of the two types: f16 1e-3, f32 1.3e-6 and f64 1e-7 relative, 1e-5 (f64: 1e-7) absolute, and exact for
+    integers. The error gives the number of elements that differ, and the place of the worst one."""
     a, b = _array(actual), _array(expected)
     if a.shape != b.shape:
         raise AssertionError(f"the shapes differ: {a.shape} and {b.shape}")
@@ -197,7 +198,7 @@ _TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1
 
 
 def _wide(values: Any) -> Any:
-    """As doubles, whose differences do not wrap; complex numbers as they are."""
+    """Return the values as doubles, whose differences do not wrap around; complex numbers are unchanged."""
     return values if values.dtype.kind == "c" else values.astype(np.float64)
 
 
@@ -213,7 +214,7 @@ def _array(value: Any) -> Any:
 
 
 def _values(benchmark: Benchmark, x: Any) -> tuple[Any, ...]:
-    """The values of all `x_names` at that point of the curve."""
+    """Return the values of all `x_names` at that point of the curve."""
     values: tuple[Any, ...] = x if isinstance(x, tuple) else (x,) * len(benchmark.x_names)
     if len(values) != len(benchmark.x_names):
         raise ValueError(f"{x} has {len(values)} values for {', '.join(benchmark.x_names)}")
@@ -221,7 +222,7 @@ def _values(benchmark: Benchmark, x: Any) -> tuple[Any, ...]:
 
 
 def _point(answer: Any) -> tuple[float, float | None, float | None]:
-    """(value, lowest, highest) of what the function returned."""
+    """Return (value, lowest, highest) of the function's result."""
     if isinstance(answer, tuple | list):
         middle, low, high = answer
         return float(middle), float(low), float(high)
@@ -246,7 +247,7 @@ def _save(benchmark: Benchmark, rows: Rows, folder: Path) -> None:
 
 
 def _plot(benchmark: Benchmark, points: Sequence[Any], folder: Path | None, show: bool) -> None:
-    """The curves, with a band where the function gave one. Without matplotlib: a line that says so."""
+    """Plot the curves, with a band if the function returned one. Without matplotlib, print a line that says so."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:

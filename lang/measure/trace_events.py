@@ -1,8 +1,8 @@
-"""Timelines as files: Chrome's trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
+"""Write timelines in Chrome's trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
 
-The program is one process. Its tracks, from top to bottom: its threads, then each device's queue, which is a thread of
-the format's, so that viewers show it without being asked. Spans are complete events ("X"), times are in microseconds,
-and spans of a track are one inside another or apart, as the format demands. Memory is a counter ("C").
+The program is one process. Its tracks, from top to bottom, are its threads, then the queue of each device. A queue is a
+thread of the format, so that viewers show it by default. Spans are complete events ("X"), times are in microseconds,
+and spans of a track are nested or disjoint, as the format requires. Memory is a counter ("C").
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ _PROCESS = 1
 
 
 def write_trace(path: Any, events: Sequence[Event], threads: Mapping[int, str], start: float) -> None:
-    """Write events as a timeline that begins at `start`; `threads` has their names. OSError if that cannot be."""
+    """Write events as a timeline that begins at `start`. `threads` has the names of threads. Raises OSError if the file
+    cannot be written."""
     Path(path_of(path, "a timeline")).write_text(
         json.dumps(trace_of(events, threads, start), allow_nan=False, default=str), encoding="utf-8"
     )
 
 
 def trace_of(events: Sequence[Event], threads: Mapping[int, str], start: float) -> dict[str, Any]:
-    """The contents of the file."""
+    """Return the contents of the file."""
     tracks: dict[int | str, list[Event]] = {}
     counters: list[Event] = []
     for event in events:
@@ -49,7 +50,7 @@ def trace_of(events: Sequence[Event], threads: Mapping[int, str], start: float) 
 
 
 def _program() -> str:
-    """The file that runs, or the package; "python" where it is none."""
+    """Return the name of the running file or package, or "python"."""
     path = Path(sys.argv[0] if sys.argv else "")
     name = path.parent.name if path.name == "__main__.py" else path.name
     return name if name not in ("", "-c") else "python"
@@ -60,7 +61,7 @@ def _head(what: str, tid: int, **args: Any) -> dict[str, Any]:
 
 
 def _nano(seconds: float) -> int:
-    """In nanoseconds: whole numbers, whose order and sums are exact."""
+    """Convert to nanoseconds: integers, whose order and sums are exact."""
     return round(seconds * 1e9)
 
 
@@ -72,7 +73,7 @@ def _span(event: Event, tid: int, start: float) -> dict[str, Any]:
 
 
 def _spelled(value: Any) -> Any:
-    """JSON has no infinity."""
+    """Replace infinities, which JSON does not have."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -82,9 +83,9 @@ def _count(event: Event, start: float) -> dict[str, Any]:
 
 
 def _nested(spans: Sequence[Event]) -> list[Event]:
-    """The spans of a track, none of which ends while one that began in it goes on. A pass tells how long it took a
-    little after it ended, and a device's clock is not the host's: so an outer span may seem to begin after its first
-    inner one, and a task before the one before it ends. Spans are shortened by as much."""
+    """Make the spans of a track nested: none ends while a span that began inside it is open. A pass reports its time
+    slightly after its end, and the clock of a device differs from that of the host. An outer span may therefore seem to
+    begin after its first inner span, and a task before the end of the previous one. Spans are shortened accordingly."""
     ordered = sorted(spans, key=lambda event: (event.began, -event.ended))
     around: list[Event] = []
     for event in ordered:

@@ -1,9 +1,9 @@
-"""Who watches launches: a recording (`recording.py`), the log of launches (`launch_log.py`), the timer of kernels
-(`profiler.py`). While nobody does, native code makes the calls of kernels and looks for nobody.
+"""The watches of launches: a recording (`recording.py`), the log of launches (`launch_log.py`), and the timer of
+kernels (`profiler.py`). Without a watch, native code makes the calls of kernels and checks nothing.
 
-A watch is called as `watch(kernel, call, args, keywords)` and goes on to `call(*args, **keywords)`: to native code
-where a plan fits, else by way of Python, where a kernel may be compiled first. `launch_began` tells when the launch
-proper began, for those who do not count that.
+A watch is called as `watch(kernel, call, args, keywords)` and calls `call(*args, **keywords)`. That runs native code if
+a plan fits, else Python code, which may first compile the kernel. `launch_began` returns when the launch itself began,
+for watches that exclude the compilation.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _lock = forkable(threading.Lock())
 
 
 def begin(watch: Watch) -> None:
-    """From now on that watch is called for each launch. (Native code must be told: `Program.retake`.)"""
+    """Call that watch for each launch from now on. (Native code must be told by `Program.retake`.)"""
     global watches
     with _lock:
         watches = (*watches, watch)
 
 
 def end(watch: Watch) -> None:
-    """It is called no more."""
+    """Stop to call that watch."""
     global watches
     with _lock:
         watches = tuple(one for one in watches if one != watch)
 
 
 def all_watch(kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """`call(*args, **keywords)`, which launches `kernel`, under the eyes of all. (A `Watch`.)"""
+    """Run `call(*args, **keywords)`, which launches `kernel`, with all watches. (A `Watch`.)"""
     first, *others = watches or (_nobody,)
     for watch in others:
         call = _under(watch, kernel, call)
@@ -50,7 +50,7 @@ def _under(watch: Watch, kernel: Any, call: Callable[..., Any]) -> Callable[...,
 
 
 def _nobody(_: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    return call(*args, **keywords)  # the last one left a moment ago
+    return call(*args, **keywords)  # the last watch has just ended
 
 
 class _Thread(threading.local):
@@ -61,10 +61,10 @@ _this = _Thread()
 
 
 def launch_begins() -> None:
-    """This thread is about to launch a kernel, by way of Python."""
+    """Record that this thread is about to launch a kernel from Python."""
     _this.began = perf_counter()
 
 
 def launch_began() -> float:
-    """When this thread's latest launch by way of Python began, in seconds of `perf_counter`."""
+    """Return when this thread's latest launch from Python began, in seconds of `perf_counter`."""
     return _this.began

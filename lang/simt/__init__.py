@@ -1,4 +1,4 @@
-"""`ti.simt`: what the threads of a GPU do together in a parallel loop, on `arch=cuda` (see `docs/simt.md`)."""
+"""`ti.simt`: communication between the threads of a GPU in a parallel loop, on `arch=cuda` (see `docs/simt.md`)."""
 
 from __future__ import annotations
 

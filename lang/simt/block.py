@@ -1,7 +1,8 @@
-"""`ti.simt.block`: what the threads of a block do together.
+"""`ti.simt.block`: barriers and memory shared by the threads of a block.
 
-Iteration `k` of a parallel loop that uses them (its box numbered through, the last axis fastest) runs on thread `k %
-block_dim` of block `k // block_dim`. `loop_config(block_dim=)` says how many threads a block has: 128 if it does not.
+In a parallel loop that uses them, iteration `k` runs on thread `k % block_dim` of block `k // block_dim`. Iterations
+are numbered with the last axis fastest. `loop_config(block_dim=)` sets the number of threads of a block; the default is
+128.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`ti.simt.grid`: what concerns all threads of a launch."""
+"""`ti.simt.grid`: operations on all threads of a launch."""
 
 from __future__ import annotations
 

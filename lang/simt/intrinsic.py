@@ -1,4 +1,4 @@
-"""How an intrinsic of `ti.simt` is declared; `translate/simt.py` says what a call of it means."""
+"""Declare the intrinsics of `ti.simt`. `translate/simt.py` defines what their calls mean."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["intrinsic"]
 
 
 def intrinsic(name: str, doc: str) -> Builtin:
-    """`ti.simt.<name>`. CompilationError outside of kernels, and in those of other arches."""
+    """Declare `ti.simt.<name>`. A call raises CompilationError outside of kernels, and in kernels of other arches."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise CompilationError(f"ti.simt.{name} works only in kernels of arch=ti.cuda: threads of a GPU do it together")

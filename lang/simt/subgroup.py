@@ -1,7 +1,7 @@
-"""`ti.simt.subgroup`: the warp, by the names of Vulkan. All 32 lanes must get to a call of these together.
+"""`ti.simt.subgroup`: operations of a warp, under the names of Vulkan. All 32 lanes must reach a call together.
 
-Reductions meet in a butterfly of 5 steps; scans take the 5 steps of Hillis and Steele ("Data parallel algorithms",
-1986). Values are numbers of 32 or 64 bits; every lane gets the result.
+Reductions use a butterfly of 5 steps. Scans use the 5 steps of Hillis and Steele ("Data parallel algorithms", 1986).
+Values are numbers of 32 or 64 bits. Every lane gets the result.
 """
 
 from __future__ import annotations
@@ -67,43 +67,43 @@ _identity = intrinsic("subgroup.identity", "(value, kind): what leaves each valu
 
 @func
 def group_size() -> Any:
-    """How many lanes there are."""
+    """Return the number of lanes."""
     return static(LANES)
 
 
 @func
 def barrier() -> None:
-    """The lanes wait for one another, and see what each has written."""
+    """Wait until all lanes reach the call. Each lane then sees what the others have written."""
     warp.sync(ALL)
 
 
 @func
 def elect() -> Any:
-    """Whether this is the first lane."""
+    """Return whether this is the first lane."""
     return invocation_id() == 0
 
 
 @func
 def all_true(cond: Any) -> Any:
-    """Whether it holds in all lanes."""
+    """Return whether the condition holds in all lanes."""
     return warp.all_nonzero(ALL, select(cond, 1, 0)) != 0
 
 
 @func
 def any_true(cond: Any) -> Any:
-    """Whether it holds in one lane."""
+    """Return whether the condition holds in at least one lane."""
     return warp.any_nonzero(ALL, select(cond, 1, 0)) != 0
 
 
 @func
 def all_equal(value: Any) -> Any:
-    """Whether all lanes have one value."""
+    """Return whether all lanes have the same value."""
     return warp.match_all(ALL, value) != 0
 
 
 @func
 def broadcast_first(value: Any) -> Any:
-    """What the first lane has."""
+    """Return the value of the first lane."""
     return broadcast(value, 0)
 
 

@@ -1,5 +1,5 @@
-"""`ti.simt.warp`: what the 32 lanes of a warp do together. `mask` (u32) has a bit for each lane that takes part, and
-each of these must get to the call, with that mask. `_i32` and `_f32` say what `val` is cast to."""
+"""`ti.simt.warp`: operations of the 32 lanes of a warp. `mask` (u32) has a bit for each participating lane. Each of
+these lanes must reach the call with the same mask. `_i32` and `_f32` give the type that `val` is cast to."""
 
 from __future__ import annotations
 

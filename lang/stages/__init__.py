@@ -1,11 +1,11 @@
-"""What a kernel becomes on its way to machine code, stage by stage: `kernel.stages(...)` and `kernel.last`.
+"""Show a kernel at each stage of its compilation, down to machine code: `kernel.stages(...)` and `kernel.last`.
 
     print(step.last.tree)                    the typed tree
     for one in step.last.passes: ...         the IR after each pass
     print(step.last.asm)                     the machine code
 
-Nothing is kept while kernels are compiled. A `Stages` compiles its kernel again when it is first asked for something,
-with an observer of the passes and line numbers in the code; what it makes is never launched.
+Compiled kernels do not keep their stages. A `Stages` compiles its kernel again when a stage is first requested, with an
+observer of the passes and with line numbers in the code. It never launches the result.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = ["PassRecord", "Stages"]
 
 @dataclass(frozen=True)
 class PassRecord:
-    """One run of a pass: the IR after it, whether it changed that, and how long it took. A `nested` one ran inside the
-    stage whose record comes next after it, and whose time counts its time already."""
+    """One run of a pass: the IR after it, whether the pass changed the IR, and the time it took. A `nested` pass ran
+    inside the stage whose record follows it. The time of that stage includes the time of the nested pass."""
 
     name: str
     ir: Listing
@@ -53,7 +53,8 @@ class PassRecord:
 
 @dataclass
 class _Lowered:
-    """The half that is ours: the tree and what the passes made of it. `functions` are those that are called."""
+    """The part of the compilation before LLVM: the tree and the result of the passes. `functions` are the called
+    functions."""
 
     tree: Listing
     kernel: Kernel
@@ -66,10 +67,10 @@ class _Lowered:
 class Stages:
     """The stages of one instance of a kernel. Every text is a `Listing`: a string whose lines know their places.
 
-    `source` (Python), `tree`, `chi` (simplified, whole), `tasks`, `lowered`, `passes` (a list of `PassRecord`), `llvm`
-    (as Weft writes it), `llvm_optimized`, and what the machine runs: `asm`; on NVIDIA's GPUs `ptx` and `sass`. `object`
-    is the object file. What the arch does not have is None. `sass` raises WeftError where NVIDIA's tools are missing,
-    and says which. `facts` tells how each task runs."""
+    The stages are `source` (Python), `tree`, `chi` (simplified, before it is cut into tasks), `tasks`, `lowered`,
+    `passes` (a list of `PassRecord`), `llvm` (as Weft writes it), `llvm_optimized`, and the machine code: `asm`, or
+    `ptx` and `sass` on NVIDIA's GPUs. `object` is the object file. A stage that the arch does not have is None. `sass`
+    raises WeftError if a tool of NVIDIA's is missing, and names the tool. `facts` describes how each task runs."""
 
     def __init__(self, recipe: Recipe, arch: str = "", processor: str = "") -> None:
         self._recipe = recipe
@@ -83,13 +84,14 @@ class Stages:
         self._chosen = self._backend.processor(processor) if processor and self._backend.processor else None
 
     def on(self, arch: str, processor: str = "") -> Stages:
-        """The same kernel, compiled for another arch: "cpu", "cuda", "python", "amdgcn" or "wasm32". None of them needs
-        to run here. `processor`: one of the arch's, such as "sm_90" or "gfx1100"."""
+        """Return the stages of the same kernel for another arch: "cpu", "cuda", "python", "amdgcn" or "wasm32". The
+        arch need not be available on this machine. `processor` is a processor of the arch, such as "sm_90" or
+        "gfx1100"."""
         return Stages(self._recipe, arch, processor)
 
     @cached_property
     def config(self) -> CompileConfig:
-        """What the compiler is told: the program's options, and that line numbers are wanted."""
+        """The options of the compiler: those of the program, with line numbers."""
         config: CompileConfig = replace(
             self._recipe.config, arch=self._backend.lowered_as, line_info=True, threads=self._recipe.threads()
         )
@@ -101,10 +103,10 @@ class Stages:
 
     @cached_property
     def mapping(self) -> CompileConfig:
-        """The same with the target that tasks are mapped to."""
+        """The same options with the target that tasks are mapped to."""
         return replace(self.config, target=self._backend.mapping(self.config, self._machine))
 
-    # -- ours ----------------------------------------------------------------------------------------------------------
+    # -- Weft's stages -------------------------------------------------------------------------------------------------
 
     @cached_property
     def _half(self) -> _Lowered:
@@ -122,7 +124,7 @@ class Stages:
 
     @cached_property
     def source(self) -> Listing:
-        """The kernel in Python, from its decorators on."""
+        """The Python source of the kernel, including its decorators."""
         lines, first = source_lines(self._recipe.function.__code__)
         file = source_of(self._recipe.function).file
         spans = [Span(file, first + k) for k in range(len(lines))]
@@ -155,20 +157,20 @@ class Stages:
 
     @property
     def lowered(self) -> Listing:
-        """The IR with every address spelled out: what code is made of."""
+        """The IR with all addresses computed explicitly, from which the code is emitted."""
         return self.passes[-1].ir
 
     def _before(self, name: str) -> Listing:
-        """What the stage `name`, nested passes included, was given."""
+        """Return the input of the stage `name`, which includes its nested passes."""
         stages = [k for k, one in enumerate(self.passes) if not one.nested]
         place = next(k for k in stages if self.passes[k].name == name)
         return self.passes[max(k for k in stages if k < place)].ir
 
-    # -- LLVM's --------------------------------------------------------------------------------------------------------
+    # -- LLVM's stages -------------------------------------------------------------------------------------------------
 
     @cached_property
     def artifact(self) -> Artifact | None:
-        """The code, with line numbers that are spots; None for arch=python."""
+        """The code, with spots as line numbers; None for arch=python."""
         if self._backend.interprets:
             return None
         half = self._half
@@ -181,7 +183,7 @@ class Stages:
 
     @cached_property
     def object(self) -> bytes | None:
-        """The object file, without line numbers; None where the arch has none."""
+        """The object file, without line numbers; None if the arch has none."""
         if not self._backend.links:
             return None
         translation = self._recipe.translate()
@@ -192,23 +194,23 @@ class Stages:
 
     @cached_property
     def facts(self) -> str:
-        """Of each task: how often it runs, what it touches, how it is vectorized or why not."""
+        """For each task: how often it runs, what memory it accesses, and how it is vectorized or why it is not."""
         text: str = import_module("weft.lang.stages.facts").facts_text(self)
         return text
 
     @property
     def kernel(self) -> Kernel:
-        """The lowered kernel itself; its ops say spots for lines once code was made."""
+        """The lowered kernel. Once code was made, the line numbers of its ops are spots."""
         return self._half.kernel
 
     @property
     def functions(self) -> list[Kernel]:
-        """The lowered functions that it calls."""
+        """The lowered functions that the kernel calls."""
         return self._half.functions
 
     @property
     def times(self) -> dict[str, float]:
-        """Milliseconds outside of the passes: translate, emit, optimize, codegen."""
+        """Milliseconds spent outside of the passes: translate, emit, optimize, codegen."""
         _ = self.artifact
         return self._half.times
 
@@ -224,14 +226,14 @@ class Stages:
 
     @cached_property
     def _optimized(self) -> str:
-        """The optimized module, with metadata of lines."""
+        """The optimized module, with line metadata."""
         assert self.artifact is not None
         assert self.llvm is not None
         return with_places(self._backend.optimized(self.artifact, self.config), self.llvm)
 
     @cached_property
     def asm(self) -> Listing | None:
-        """The machine code as assembly; None on NVIDIA's GPUs, where `ptx` and `sass` are."""
+        """The machine code as assembly; None on NVIDIA's GPUs, which have `ptx` and `sass`."""
         write = self._backend.assembly
         if self.artifact is None or write is None:
             return None
@@ -239,12 +241,12 @@ class Stages:
 
     @cached_property
     def ptx(self) -> Listing | None:
-        """What NVIDIA's driver is given; None on other arches."""
+        """The PTX that NVIDIA's driver receives; None on other arches."""
         return of_assembly(self.artifact.ptx) if self.artifact is not None and self.artifact.ptx else None
 
     @cached_property
     def cubin(self) -> Cubin | None:
-        """What ptxas makes of the PTX, and what it says; None on a CPU. WeftError where there is no ptxas."""
+        """The output of ptxas for the PTX, and its messages; None on a CPU. Raises WeftError if there is no ptxas."""
         if self.artifact is None or not self.artifact.ptx:
             return None
         made: Cubin = import_module("weft.lang.stages.disassembly").cubin_of(self.artifact.ptx)
@@ -252,7 +254,7 @@ class Stages:
 
     @cached_property
     def sass(self) -> Listing | None:
-        """The instructions of the GPU; None on a CPU. WeftError where NVIDIA's tools are missing."""
+        """The instructions of the GPU; None on a CPU. Raises WeftError if NVIDIA's tools are missing."""
         if self.cubin is None:
             return None
         made: Listing = import_module("weft.lang.stages.disassembly").sass_of(self.cubin)
@@ -263,7 +265,7 @@ class Stages:
 
 
 class _Observer:
-    """Records passes. The time that takes is not theirs: it is kept out of the stage around nested ones."""
+    """Records passes. The time that recording takes is not counted, neither for a pass nor for the stage around it."""
 
     def __init__(self, spots: Spots) -> None:
         self.spots, self.lister = spots, Lister()
@@ -282,7 +284,7 @@ class _Observer:
 
 
 class _Laps:
-    """Counts the time of stages that follow one another; an empty name ends the last."""
+    """Measures the time of consecutive stages. An empty name ends the last one."""
 
     def __init__(self, times: dict[str, float]) -> None:
         self.times, self.name, self.start = times, "", perf_counter()

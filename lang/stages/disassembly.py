@@ -1,4 +1,4 @@
-"""The instructions of an NVIDIA GPU, by NVIDIA's tools: ptxas makes them of PTX, nvdisasm shows them."""
+"""Disassemble the code of an NVIDIA GPU with NVIDIA's tools: ptxas assembles PTX, nvdisasm disassembles the result."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from weft.lang.stages.listing import Listing, of_sass
 __all__ = ["Cubin", "cubin_of", "sass_of"]
 
 _TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
-_OLD = ("sm_75", "sm_80", "sm_90")  # newer GPUs run older PTX, and a new ptxas has forgotten old GPUs
+_OLD = ("sm_75", "sm_80", "sm_90")  # newer GPUs run older PTX, but a new ptxas does not know old GPUs
 _PACKAGES = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 
 
 @dataclass(frozen=True)
 class Cubin:
-    """What ptxas made: code for one GPU, and its report of registers and memory."""
+    """The output of ptxas: code for one GPU, and its report of registers and memory."""
 
     code: bytes
     report: str
 
     def registers(self, entry: str) -> int | None:
-        """How many registers a thread of that entry takes."""
+        """Return the number of registers per thread of that entry."""
         part = self.report.partition(f"'{entry}'")[2].partition("Compiling entry function")[0]
         found = re.search(r"Used (\d+) registers", part)
         return int(found[1]) if found else None
 
 
 def cubin_of(ptx: str) -> Cubin:
-    """PTX assembled for the GPU that it names. WeftError where there is no ptxas, or it refuses."""
+    """Assemble PTX for the GPU that it names. Raises WeftError if there is no ptxas, or if it rejects the PTX."""
     tool, target = _tool("ptxas"), _TARGET.search(ptx)
     if tool is None:
         raise _missing("ptxas")
@@ -53,7 +53,8 @@ def cubin_of(ptx: str) -> Cubin:
 
 
 def sass_of(cubin: Cubin) -> Listing:
-    """The instructions, with lines where nvdisasm is there; cuobjdump shows them without. WeftError without both."""
+    """Return the instructions: with lines if nvdisasm is installed, without lines by cuobjdump. Raises WeftError if
+    both are missing."""
     fine, plain = _tool("nvdisasm"), _tool("cuobjdump")
     if fine is None and plain is None:
         raise _missing("nvdisasm", "cuobjdump")
@@ -71,7 +72,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _tool(name: str) -> str | None:
-    """Where the program is: on the PATH, in a CUDA toolkit, or in one of NVIDIA's packages."""
+    """Return the path of the program: from PATH, a CUDA toolkit, or one of NVIDIA's packages."""
     homes = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
     places = [str(Path(home, "bin")) for home in homes if home]
     for entry in sys.path:

@@ -1,4 +1,4 @@
-"""Facts about each task: how often it runs, what it touches, how it was vectorized or why not."""
+"""Facts about each task: how often it runs, what memory it accesses, and how it was vectorized or why it was not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Compiled", "facts_text", "task_facts"]
 
 Rows = list[tuple[str, str]]
 
-# LLVM's words about a loop, and what to do about it.
+# LLVM's remarks about a loop, with the advice that Weft gives for each.
 _HINTS: tuple[tuple[str, str], ...] = (
     (
         "cannot identify array bounds",
@@ -52,16 +52,16 @@ _GOOD, _BARE = "vectorized", "loop not vectorized"
 
 
 class Compiled(Protocol):
-    """What the facts are about: see `Stages`."""
+    """The parts of `Stages` that the facts are about."""
 
     @property
     def arch(self) -> str:
-        """What it was compiled for."""
+        """The arch that the kernel was compiled for."""
         ...
 
     @property
     def config(self) -> CompileConfig:
-        """What the compiler was told."""
+        """The options of the compiler."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class Compiled(Protocol):
 
     @property
     def functions(self) -> list[Kernel]:
-        """The lowered functions that it calls."""
+        """The lowered functions that the kernel calls."""
         ...
 
     @property
@@ -81,17 +81,17 @@ class Compiled(Protocol):
 
     @property
     def cubin(self) -> Cubin | None:
-        """What ptxas made of it; None on a CPU."""
+        """The output of ptxas; None on a CPU."""
         ...
 
     @property
     def spots(self) -> Spots:
-        """The places that its lines refer to."""
+        """The places that lines refer to."""
         ...
 
 
 def task_facts(stages: Compiled) -> list[dict[str, Any]]:
-    """A card for each task: its kind, its place, rows of (what, how much), and remarks with their places."""
+    """Return a card for each task: its kind, its place, rows of (topic, value), and remarks with their places."""
     artifact = stages.artifact
     kernel = stages.kernel
     said = _SAID[stages.arch](artifact, stages.config) if artifact is not None and stages.arch in _SAID else []
@@ -108,14 +108,15 @@ def task_facts(stages: Compiled) -> list[dict[str, Any]]:
 
 
 def _concerns(stages: Compiled, task: Task, remark: Remark) -> bool:
-    """Whether a remark is about a loop of the task. In lanes vectors are ours: what LLVM leaves alone is no news."""
+    """Return whether a remark is about a loop of the task. For a task that runs in lanes, Weft itself vectorizes, so
+    only remarks about loops that LLVM vectorized count."""
     if task.kind == "serial" or not any(op.span is not None and op.span.line == remark.line for op in task.walk()):
         return False
     return remark.text.startswith(_GOOD) or bool(task.schedule.serial_because)
 
 
 def facts_text(stages: Compiled) -> str:
-    """The cards as text."""
+    """Return the cards as text."""
     lines: list[str] = []
     for card in task_facts(stages):
         lines.append(f"task {card['title']}{_line_of(stages, card['spot'], ', line {}')}")
@@ -132,8 +133,8 @@ def _line_of(stages: Compiled, spot: int, words: str) -> str:
 
 
 def _notes(said: list[Remark]) -> list[tuple[int, str, str]]:
-    """(spot, LLVM's words, ours). Of what is said about one place, that which we can explain is enough; and that a
-    loop is no vectors need not be said where a reason is."""
+    """Return (spot, LLVM's remark, Weft's explanation). If one remark about a place has an explanation, the others are
+    left out. A remark that a loop was not vectorized is left out if another one gives the reason."""
     said = [one for one in said if one.text != _BARE] or said
     notes = [(one.line, one.text, next((hint for words, hint in _HINTS if words in one.text), "")) for one in said]
     plain = {spot for spot, text, hint in notes if hint or text.startswith(_GOOD)}
@@ -178,7 +179,7 @@ def _touched(task: Task) -> Rows:
 
 
 def _bytes(task: Task, inside: bool) -> tuple[int, int]:
-    """Bytes that an iteration reads and writes, in the loops inside it or outside of them."""
+    """Return the bytes that an iteration reads and writes, either inside its inner loops or outside of them."""
     read = written = 0
     for op, deep in _memory(task.body, False):
         if deep == inside:
@@ -203,7 +204,7 @@ def _local(ptr: Value) -> bool:
 
 
 def _steps(task: Task) -> list[str]:
-    """How far apart neighbouring iterations touch each field: the layout, as the loop sees it."""
+    """Return the distance in bytes between the accesses of neighbouring iterations to each field."""
     found: dict[str, None] = {}
     for op in accesses(task):
         if _local(op.ptr) or not isinstance(op.ptr, Address) or not _inside(op, task.body):
@@ -224,7 +225,7 @@ def _inside(op: Op, block: Block) -> bool:
 
 
 def _step(ptr: Value, index: Value) -> int | None:
-    """Bytes from one iteration's place to its neighbour's; None where that varies."""
+    """Return the bytes between the addresses of neighbouring iterations; None if they vary."""
     total = 0
     for factor, stride in byte_sum(ptr).terms:
         if factor is index and isinstance(stride, Const):
@@ -235,7 +236,7 @@ def _step(ptr: Value, index: Value) -> int | None:
 
 
 def _depends(value: Value, index: Value) -> bool:
-    """Whether a value may be another one in the next iteration."""
+    """Return whether a value may differ in the next iteration."""
     if value is index or isinstance(value, Load):
         return True
     return isinstance(value, Op) and any(_depends(operand, index) for operand in value.operands)
@@ -261,7 +262,7 @@ def _on_cpu(_stages: Compiled, task: Task, _: int) -> Rows:
     return rows
 
 
-# How lanes move values (see `ir/mapping/moves.py`), in words. Values that stay in registers are not listed.
+# Descriptions of how lanes move values (see `ir/mapping/moves.py`). Values that stay in registers are not listed.
 _MOVES = {
     "one": "shared",
     "adjacent": "side by side",
@@ -277,7 +278,7 @@ _MOVES = {
 
 
 def _lanes(task: Task) -> str:
-    """How iterations use SIMD lanes, or why they do not."""
+    """Describe how iterations use SIMD lanes, or why they do not."""
     schedule, folded = task.schedule, [loop.schedule.lanes for loop in task.all_of(For) if loop.schedule.lanes > 1]
     if schedule.lanes > 1:
         return f"{schedule.lanes * schedule.vectors} iterations at once, one in each lane"

@@ -1,8 +1,8 @@
-"""Texts of the compiler whose lines know where in the program they come from.
+"""Texts of the compiler whose lines know the place in the program that they come from.
 
-A place is a number, a *spot*: the source line, and the lines of the calls that led to it, innermost first. What LLVM
-makes of a kernel is followed by giving each op its spot for a line number (`Spots.mark`): the debug metadata of the
-optimized module, and `.loc` in assembly and PTX, bring it back.
+A place is a number, a *spot*. It stands for the source line and the lines of the calls that led to it, innermost first.
+To follow a kernel through LLVM, each op gets its spot as its line number (`Spots.mark`). The debug metadata of the
+optimized module, and `.loc` in assembly and PTX, then contain the spots.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _RESULT = re.compile(r"  (%[\w.]+) = ")
 _NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
 _LOC = re.compile(r"\s*\.loc\s+\d+\s+(\d+)")
 _NOISE = re.compile(r"\s*(\.cfi_|\.file\s|\.loc\s|\.p2align|\.L(tmp|func_begin|func_end|debug)|\$L__(tmp|func))")
-_SASS_GAP = re.compile(r"(?<=\*/) {12}(?= )")  # between an address and its instruction
+_SASS_GAP = re.compile(r"(?<=\*/) {12}(?= )")  # the gap between an address and its instruction
 _SASS_LINE = re.compile(r'\s*//## File "spots", line (\d+)')
 
 
 class Listing(str):
-    """A text; `spots` has the number of the place of each line, 0 where it has none."""
+    """A text. `spots` has the spot of each line, or 0 if a line has none."""
 
     spots: tuple[int, ...]
 
@@ -42,7 +42,7 @@ class Listing(str):
 
 
 class Spots:
-    """Numbers for places, from 1. `chains[number]` lists (file, line), innermost first."""
+    """Assigns numbers to places, from 1 on. `chains[number]` lists (file, line), innermost first."""
 
     FILE = "spots"
 
@@ -51,7 +51,7 @@ class Spots:
         self._numbers: dict[tuple[Line, ...], int] = {(): 0}
 
     def number(self, span: Span | None) -> int:
-        """The number of the place that a span begins at."""
+        """Return the spot of the place where a span begins."""
         chain: list[Line] = []
         while span is not None:
             if not chain or chain[-1] != (span.file, span.line):
@@ -64,19 +64,19 @@ class Spots:
         return self._numbers[key]
 
     def listing(self, lines: Sequence[str], spans: Iterable[Span | None]) -> Listing:
-        """A text whose lines come from those spans."""
+        """Return a text whose lines come from those spans."""
         return Listing(lines, map(self.number, spans))
 
     def mark(self, root: Op) -> None:
-        """From now on the ops say their spots for line numbers."""
+        """Replace the line numbers of the ops by their spots."""
         for op in root.walk():
             number = self.number(op.span)
             op.span = Span(self.FILE, number) if number else None
 
 
 def with_places(optimized: str, written: Listing) -> str:
-    """An optimized module in which instructions that LLVM moved, and took the lines from, have them back: what is still
-    called as in the module `written` comes from the same place."""
+    """Restore the lines of instructions in an optimized module. LLVM drops the line of an instruction that it moves. An
+    instruction that still has its name from the module `written` gets the line from there."""
     known: dict[tuple[str, str], int] = {}
     function = ""
     for line, spot in zip(written.splitlines(), written.spots, strict=True):
@@ -96,7 +96,7 @@ def with_places(optimized: str, written: Listing) -> str:
 
 
 def of_llvm(text: str) -> Listing:
-    """LLVM IR without its debug metadata."""
+    """Return LLVM IR without its debug metadata."""
     places = {number: int(line) for number, line in _LOCATION.findall(text)}
     lines: list[str] = []
     spots: list[int] = []
@@ -110,7 +110,7 @@ def of_llvm(text: str) -> Listing:
 
 
 def of_assembly(text: str) -> Listing:
-    """Assembly or PTX without directives that only debuggers read."""
+    """Return assembly or PTX without the directives for debuggers."""
     lines: list[str] = []
     spots: list[int] = []
     spot = 0
@@ -130,7 +130,7 @@ def of_assembly(text: str) -> Listing:
 
 
 def of_sass(text: str) -> Listing:
-    """What nvdisasm prints with lines."""
+    """Return a listing of nvdisasm's output with lines."""
     lines: list[str] = []
     spots: list[int] = []
     spot = 0

@@ -1,1 +1,1 @@
-"""`ti.autotune`: which configuration of a kernel is the fastest."""
+"""`ti.autotune`: find the fastest configuration of a kernel."""

@@ -1,15 +1,15 @@
-"""`@ti.autotune`: several configurations of a kernel are tried, and the fastest is kept, for each kind of call::
+"""`@ti.autotune`: try several configurations of a kernel and keep the fastest, for each kind of call::
 
     @ti.autotune(configs=[ti.Config(block_dim=128, TILE=4), ti.Config(block_dim=256, TILE=8)], key=["n"])
     @ti.kernel
     def step(x: ti.template(), n: ti.i32, TILE: ti.template()): ...
 
-A configuration sets two kinds of things. A name of a parameter of the kernel is that (template) parameter, which
-callers leave out. `block_dim` and `simd` are what `ti.loop_config` would say before each of the kernel's outermost
-loops; a loop that has a `loop_config` of its own, with a value for it, keeps that.
+A configuration sets two kinds of values. The name of a parameter of the kernel sets this (template) parameter, which
+callers leave out. `block_dim` and `simd` act like a `ti.loop_config` before each outermost loop of the kernel. A loop
+that has its own `loop_config` with such a value keeps it.
 
-Trying leaves no traces: what the kernel may write to, and the seed of its random numbers, is put back. Choices are kept
-with the compiled kernels, in the disk cache.
+Trials have no lasting effects: the memory that the kernel may write to, and the seed of its random numbers, are
+restored. The choices are stored with the compiled kernels in the disk cache.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["AutotuneError", "Autotuned", "Config", "autotune"]
 
 _log = logging.getLogger("weft.autotune")
 
-# What of a loop a configuration may set, and which values have a meaning.
+# The loop options that a configuration may set, and their valid values.
 _SETTINGS: dict[str, tuple[Callable[[int], bool], str]] = {
     "block_dim": (lambda n: 1 <= n <= 1024, "1 to 1024"),
     "simd": (lambda n: n in (1, 2, 4, 8, 16, 32, 64), "1, 2, 4, ... or 64"),
@@ -53,7 +53,7 @@ _NUMBERS = frozenset((bool, int, float, str, type(None)))
 
 
 class AutotuneError(WeftError):
-    """No configuration of a kernel works."""
+    """All configurations of a kernel failed."""
 
 
 class Config:
@@ -73,7 +73,7 @@ class Config:
 
 
 class _Way:
-    """A kernel compiled by one configuration. `complete(args)`: with the parameters that callers leave out."""
+    """A kernel compiled with one configuration. `complete(args)` adds the parameters that callers leave out."""
 
     def __init__(self, kernel: Kernel, config: Config) -> None:
         names, settings = kernel.names, config.settings
@@ -93,7 +93,8 @@ class _Way:
 
 
 class Autotuned:
-    """A kernel that is called by the fastest of its configurations. `choices` are those made so far, by their keys."""
+    """A kernel that runs the fastest of its configurations. `choices` are the configurations chosen so far, by their
+    keys."""
 
     def __init__(
         self,
@@ -123,14 +124,15 @@ class Autotuned:
 
     @property
     def choices(self) -> dict[tuple[Any, ...], Config]:
-        """What was chosen in this program, by what was looked at of the arguments."""
+        """The choices in this program, by the facts about the arguments."""
         return {key: way.config for key, way in self._found.items()}
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self._way(args := self._ordered(args, keywords))(args)
 
     def tune(self, *args: Any, **keywords: Any) -> Config:
-        """The configuration for such a call, chosen now if need be; what the arguments hold stays as it is."""
+        """Return the configuration for such a call, and choose it now if necessary. The contents of the arguments do
+        not change."""
         return self._way(self._ordered(args, keywords)).config
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -140,7 +142,7 @@ class Autotuned:
         return f"<autotuned {self.kernel!r}, {len(self.configs)} configurations>"
 
     def _ordered(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments in the order of `names`."""
+        """Return the arguments in the order of `names`."""
         if not keywords and len(args) == len(self.names):
             return args
         for name in keywords:
@@ -186,7 +188,7 @@ class Autotuned:
         return best
 
     def _try_all(self, program: Any, what: str, args: Sequence[Any]) -> dict[_Way, float]:
-        """The milliseconds of each configuration that works."""
+        """Return the milliseconds of each configuration that works."""
         times: dict[_Way, float] = {}
         failed: list[str] = []
         named = dict(zip(self.names, args))
@@ -221,14 +223,15 @@ class Autotuned:
         return float(time)
 
     def _place(self, program: Any, key: tuple[Any, ...], args: Sequence[Any]) -> str | None:
-        """Where the choice is kept: by all that the kernel depends on, the configurations and the machine."""
+        """Return the key of the stored choice: everything that the kernel depends on, the configurations and the
+        machine."""
         if program.store is None:
             return None
         kernel = self._ways[0].kernel
         arguments = _translated(kernel, self._ways[0].complete(args))
         try:
             tree = translate_kernel(kernel.function, arguments, tuple(kernel.results), program.config).tree
-        except WeftError:  # as `_times_of` will say
+        except WeftError:  # `_times_of` reports the error
             return None
         found = key_of(program, tree)
         text = f"autotune {found} {self.configs} {sorted(self._key)} {key} {program.device.processors}"
@@ -245,12 +248,14 @@ def autotune(
 ) -> Callable[[Kernel], Autotuned]:
     """Decorate a kernel (above `@ti.kernel`) so that calls use the fastest of `configs`.
 
-    The first call with new values of the parameters named in `key` (of arrays and fields: their shapes), or with arrays
-    of other types, times each configuration: `warmup` milliseconds unmeasured and `rep` measured. Afterwards all that
-    the kernel can write to is as it was, and the call proper is made. Where a run depends on what runs before it left,
-    `restore` names parameters, or is fields and ndarrays themselves, that are put back before each run, and
-    `reset_to_zero` what is filled with 0. Configurations that fail are left out, with a warning of the logger
-    "weft.autotune"; AutotuneError if all do. ArgumentError for what a configuration cannot set."""
+    Each configuration is timed in the first call with new values of the parameters named in `key` (of arrays and
+    fields: new shapes), or with arrays of other types: `warmup` milliseconds unmeasured and `rep` milliseconds
+    measured. Afterwards all memory that the kernel can write to is restored, and the call itself is made. If a run
+    depends on the results of the run before, name parameters, fields or ndarrays in `restore` to restore them before
+    each run, or in `reset_to_zero` to fill them with 0.
+
+    A configuration that fails is left out, with a warning of the logger "weft.autotune". Raises AutotuneError if all
+    fail, and ArgumentError for a value that a configuration cannot set."""
     if not isinstance(configs, list | tuple):
         raise ArgumentError(f"autotune takes configs=[ti.Config(...), ...], not {configs!r}")
     return lambda kernel: Autotuned(kernel, configs, key, restore, reset_to_zero, (warmup, rep))
@@ -287,7 +292,7 @@ def _known(what: str, given: Sequence[Any], names: Sequence[str]) -> tuple[Any, 
 
 
 def _meant(given: Sequence[Any], named: dict[str, Any]) -> list[Any]:
-    """The arrays and fields that are named, or are there themselves."""
+    """Return the arrays and fields that are given by name or directly."""
     return [named[one] if isinstance(one, str) else one for one in given]
 
 
@@ -296,7 +301,7 @@ def _zeroed(value: Any) -> Callable[[], Any]:
 
 
 def _translated(kernel: Kernel, args: Sequence[Any]) -> list[Argument]:
-    """Arguments, the owner first if there is one, as the translator takes them."""
+    """Return the arguments, with the owner first if there is one, as the translator takes them."""
     kernel._program()
     owner, given = _owned(kernel, args)
     first = [Argument(kernel.names[0], value=owner)] if kernel._has_self else []
@@ -305,7 +310,7 @@ def _translated(kernel: Kernel, args: Sequence[Any]) -> list[Argument]:
 
 
 def _reached(kernel: Kernel, args: Sequence[Any]) -> list[Any]:
-    """The trees of the fields that a call with those arguments may write to. Compiles."""
+    """Compile the kernel and return the trees of the fields that a call with those arguments may write to."""
     program = kernel._program()
     owner, given = _owned(kernel, args)
     return [tree for ref in kernel._instance(program, owner, kernel._unpacked(given)).trees if (tree := ref())]
@@ -316,7 +321,8 @@ def _owned(kernel: Kernel, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
 
 
 def _facts(value: Any, keyed: bool) -> Any:
-    """What is looked at of an argument: the kind of an array and, if it is in the key, its shape, or a number."""
+    """Return the facts about an argument that a choice depends on: the kind of an array and, if it is in the key, its
+    shape, or a number."""
     if value.__class__ in _NUMBERS:
         return value if keyed else None
     if isinstance(value, np.generic):
@@ -333,7 +339,7 @@ def _spoken(key: frozenset[str], names: Sequence[str], facts: Sequence[Any]) -> 
 
 
 def _read(store: Any, place: str | None, ways: Sequence[_Way]) -> _Way | None:
-    """What was kept, if it is one of these."""
+    """Return the stored choice if it is one of these configurations."""
     data = store.get(place) if place is not None else None
     if data is None:
         return None

@@ -1,4 +1,4 @@
-"""What a kernel may change, put back: trees of fields, arrays, the seed of the random numbers."""
+"""Save and restore what a kernel may change: trees of fields, arrays, and the seed of the random numbers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ __all__ = ["Kept", "Saved", "saver"]
 
 
 class Saved:
-    """The contents of something; `put_back` makes it hold them again."""
+    """Saved contents. `put_back` restores them."""
 
     def __init__(self, put_back: Callable[[], Any]) -> None:
         self.put_back = put_back
 
 
 def saver(program: Any, value: Any) -> Saved:
-    """What a field, an ndarray or another library's array holds now. TypeError for what holds nothing."""
+    """Save the contents of a field, an ndarray or an array of another library. Raises TypeError for any other
+    object."""
     if isinstance(value, (Field, StructField)):
         several = [_tree(program, tree) for tree in {id(tree): tree for tree in _trees(value)}.values()]
         return Saved(lambda: [one.put_back() for one in several])
     if isinstance(value, (Ndarray, StructNdarray)):
         held = copy.deepcopy(value)
         return Saved(lambda: value.copy_from(held))
-    if hasattr(value, "clone"):  # a tensor of PyTorch
+    if hasattr(value, "clone"):  # a PyTorch tensor
         tensor = value.detach()
         there = tensor.clone()
         return Saved(lambda: tensor.copy_(there))
@@ -40,21 +41,21 @@ def saver(program: Any, value: Any) -> Saved:
 
 
 def _trees(field: Field | StructField) -> list[Any]:
-    """Those that the members of a field lie in."""
+    """Return the trees that contain the members of a field."""
     if isinstance(field, Field):
         return [field.describe().tree]
     return [tree for member in field.members.values() for tree in _trees(member)]
 
 
 def _tree(program: Any, tree: Any) -> Saved:
-    """All fields of a tree, where they lie."""
+    """Save all fields of a tree."""
     memory, buffer = program.device.memory, tree.buffer()
     held = memory.duplicate(buffer)
     return Saved(lambda: memory.assign(buffer, held))
 
 
 class Kept:
-    """What was kept of a program, once each."""
+    """The saved state of a program. Each object is saved once."""
 
     def __init__(self, program: Any) -> None:
         self._program = program
@@ -63,20 +64,20 @@ class Kept:
         self._seed = program.device.random_key
 
     def argument(self, value: Any) -> None:
-        """Keep an array; fields come with the trees that a kernel reaches."""
+        """Save an array. Fields are saved with the trees that a kernel reaches."""
         writable = getattr(getattr(value, "flags", None), "writeable", True)
         holds = hasattr(value, "dtype") and hasattr(value, "shape") and bool(value.shape)
         if isinstance(value, StructNdarray) or (holds and writable and not isinstance(value, Field)):
             self._arrays.append(saver(self._program, value))
 
     def reached(self, trees: Iterable[Any]) -> None:
-        """Keep trees of fields, unless they are kept already."""
+        """Save trees of fields, unless they are saved already."""
         for tree in trees:
             if id(tree) not in self._trees:
                 self._trees[id(tree)] = tree, _tree(self._program, tree)
 
     def put_back(self) -> None:
-        """Let everything hold what it held."""
+        """Restore everything."""
         for one in (*self._arrays, *(saved for _, saved in self._trees.values())):
             one.put_back()
         self._program.device.random_key = self._seed
